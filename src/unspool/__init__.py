@@ -1,0 +1,45 @@
+"""unspool: train, look inside and serve sequence models, from Elman's RNN to the Transformer.
+
+    import unspool
+    run = unspool.train("reviews.csv", model="bilstm", hidden=128)
+    run.evaluate("test.csv")
+    run.predict(["a fine film"])
+    run = unspool.load("runs/reviews-bilstm")
+
+`unspool.nn` has the layers on their own, for any PyTorch program. Names are imported on first use,
+so that `import unspool` does not load torch.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from unspool.comparison import compare
+    from unspool.run import Run, load
+    from unspool.start import check, train
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "Run": "unspool.run",
+    "check": "unspool.start",
+    "compare": "unspool.comparison",
+    "load": "unspool.run",
+    "train": "unspool.start",
+}
+
+__all__ = ["Run", "__version__", "check", "compare", "load", "train"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        return getattr(import_module(_HOME[name]), name)
+    if name in ("nn", "errors"):
+        return import_module(f"unspool.{name}")
+    raise AttributeError(f"module 'unspool' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, "errors", "nn"])

@@ -1,0 +1,5 @@
+"""`python -m unspool` is the command `unspool`."""
+
+from unspool.cli import main
+
+main()

@@ -1,0 +1,28 @@
+"""A model that has not been trained, from settings alone: for `unspool summary`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from unspool.insight.summary import Summary
+from unspool.run import summary_of
+from unspool.start import make_config
+from unspool.tasks import Classify, Generate, Task
+from unspool.text.tokenizers import CharTokenizer
+from unspool.text.vocab import SPECIALS, Vocab
+
+
+def blueprint(
+    task: str, model: str | None, *, settings: Mapping[str, Any], classes: int
+) -> Summary:
+    """The summary of the model that `settings` describe, with a full vocabulary."""
+    config = make_config(task, model, settings=settings)
+    size = config.tokenizer.vocab
+    tokenizer = CharTokenizer(Vocab.of(f"token{i}" for i in range(size - len(SPECIALS))))
+    kind: Task = (
+        Classify(config, tokenizer, [f"class{i}" for i in range(classes)])
+        if config.task == "classify"
+        else Generate(config, tokenizer)
+    )
+    return summary_of(kind, kind.build())

@@ -1,0 +1,249 @@
+"""Every setting of a run: frozen, typed, with its help text; unknown names are refused.
+
+A setting is addressed as `section.name` (`train.epochs`), or by its bare name where only one
+section has it (`epochs`). `resolve` is the one way from a user's words to a `Config`.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic.fields import FieldInfo
+
+from unspool.errors import ConfigError, nearest
+
+
+class Section(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=())
+
+
+def setting(default: Any, help: str, **bounds: Any) -> Any:
+    return Field(default, description=help, **bounds)
+
+
+class DataConfig(Section):
+    """How the file is read and split."""
+
+    format: Literal["auto", "csv", "tsv", "jsonl", "labelled", "lines", "text"] = setting(
+        "auto", "file format; auto looks at the name and the first lines"
+    )
+    encoding: str = setting("utf-8", "character encoding of the data files")
+    text: str | None = setting(None, "column (name, or number from 1) that holds the text")
+    label: str | None = setting(None, "column (name, or number from 1) that holds the label")
+    header: bool | None = setting(None, "whether a table's first row names its columns")
+    valid: float = setting(0.1, "share of the data held out for validation", ge=0, lt=1)
+    test: float = setting(0.0, "share of the data held out for testing", ge=0, lt=1)
+    split_seed: int = setting(1, "seed of the hold-out, so that every run sees the same split", ge=0)
+    max_length: int = setting(
+        0, "cut documents to this many tokens, keeping the start (0: keep all)", ge=0
+    )
+
+
+class TokenizerConfig(Section):
+    """How text becomes tokens."""
+
+    kind: Literal["auto", "char", "word", "bpe"] = setting(
+        "auto", "unit of text; auto: words for classify, characters for generate"
+    )
+    lowercase: bool = setting(False, "fold case before splitting")
+    split: Literal["punctuation", "space"] = setting(
+        "punctuation", "where words end: at spaces and punctuation, or at spaces only"
+    )
+    vocab: int = setting(30_000, "largest vocabulary, special tokens included", ge=4)
+    min_count: int = setting(1, "rarer tokens become <unk>", ge=1)
+    normalize: Literal["none", "nfc", "nfkc"] = setting("nfc", "Unicode normal form")
+
+
+class ModelConfig(Section):
+    """The network."""
+
+    cell: str = setting("lstm", "recurrent cell")
+    bidirectional: bool = setting(False, "read the sequence in both directions")
+    layers: int = setting(1, "stacked recurrent layers", ge=1)
+    hidden: int = setting(128, "units of a layer, in each direction", ge=1)
+    embedding: int = setting(128, "size of token vectors; 0 feeds one-hot vectors", ge=0)
+    tied: bool = setting(False, "generate: share the embedding with the output layer")
+    pooling: Literal["last", "mean", "max", "attention"] = setting(
+        "max", "classify: how the states of a document become one vector"
+    )
+    dropout: float = setting(0.3, "dropout on embeddings, between layers and on the output",
+                             ge=0, lt=1)
+    word_dropout: float = setting(0.0, "share of tokens replaced by <unk> in training", ge=0, lt=1)
+    options: dict[str, Any] = setting({}, "options of the cell itself, such as reset=before")
+
+
+class TrainConfig(Section):
+    """The optimisation."""
+
+    epochs: int = setting(10, "passes over the training data at most", ge=1)
+    max_steps: int = setting(0, "stop after this many updates (0: no limit)", ge=0)
+    batch: int = setting(32, "documents in a batch at most; generate: parallel lanes", ge=1)
+    batch_tokens: int = setting(
+        16_384, "tokens in a batch at most, padding included (classify)", ge=1
+    )
+    bptt: int = setting(128, "generate: steps of truncated backpropagation through time", ge=1)
+    optimizer: Literal["adamw", "sgd"] = setting("adamw", "optimiser")
+    lr: float = setting(1e-3, "peak learning rate", gt=0)
+    momentum: float = setting(0.0, "momentum of sgd", ge=0, lt=1)
+    weight_decay: float = setting(0.01, "decoupled weight decay, matrices only", ge=0)
+    schedule: Literal["constant", "linear", "cosine"] = setting(
+        "cosine", "shape of the learning rate after the warm-up"
+    )
+    warmup: float = setting(0.02, "share of all steps in which the rate rises from zero",
+                            ge=0, lt=1)
+    clip: float = setting(1.0, "largest global Euclidean norm of the gradient (0: off)", ge=0)
+    label_smoothing: float = setting(0.0, "share of the target spread over all classes",
+                                     ge=0, lt=1)
+    patience: int = setting(3, "stop after this many validations without gain (0: never)", ge=0)
+    eval_steps: int = setting(0, "validate every so many steps (0: after each epoch)", ge=0)
+    log_steps: int = setting(20, "write a line to metrics.jsonl every so many steps", ge=1)
+    checkpoint_seconds: float = setting(60.0, "longest time between checkpoints", ge=0)
+    max_bad_steps: int = setting(5, "stop after this many non-finite losses in a row", ge=1)
+    precision: Literal["auto", "fp32", "bf16"] = setting(
+        "fp32", "arithmetic of matrix products; auto: bf16 where the CPU has it in hardware"
+    )
+    threads: int = setting(0, "CPU threads (0: one per core)", ge=0)
+    tensorboard: bool = setting(False, "also write TensorBoard events into the run folder")
+    seed: int = setting(1, "seed of split, initial weights, batches and dropout", ge=0)
+
+
+class Config(Section):
+    """All settings of one run."""
+
+    task: str = setting("classify", "what the model learns to do")
+    model_name: str = setting("bilstm", "the model as named on the command line")
+    data: DataConfig = DataConfig()
+    tokenizer: TokenizerConfig = TokenizerConfig()
+    model: ModelConfig = ModelConfig()
+    train: TrainConfig = TrainConfig()
+
+
+SECTIONS: dict[str, type[Section]] = {
+    "data": DataConfig,
+    "tokenizer": TokenizerConfig,
+    "model": ModelConfig,
+    "train": TrainConfig,
+}
+
+
+def settings() -> Iterator[tuple[str, FieldInfo]]:
+    """Every setting as (`section.name`, field), in the order of this file."""
+    for section, model in SECTIONS.items():
+        for name, field in model.model_fields.items():
+            yield f"{section}.{name}", field
+
+
+def resolve(
+    *,
+    task: str,
+    model: str,
+    layers: Sequence[tuple[str, Mapping[str, Any]]],
+    options: Collection[str] = (),
+) -> Config:
+    """The `Config` for a task and a model from several layers of settings, later ones winning.
+
+    layers   (where it was said, {name: value}); a name is `section.name`, a bare name, or one of
+             the cell's own `options`
+    """
+    tree: dict[str, dict[str, Any]] = {name: {} for name in SECTIONS}
+    said_in: dict[str, str] = {}
+    for where, values in layers:
+        for key, value in values.items():
+            section, name = full_name(key, options=options, where=where).split(".", 1)
+            said_in[f"{section}.{name}"] = where
+            if name.startswith("options."):
+                chosen = tree[section].setdefault("options", {})
+                tree[section]["options"] = {**chosen, name.removeprefix("options."): value}
+            else:
+                tree[section][name] = None if value == "none" and _may_be_none(section, name) else value
+    return build(Config, {"task": task, "model_name": model, **tree}, said_in)
+
+
+def build(
+    model: type[Config], tree: Mapping[str, Any], said_in: Mapping[str, str] | None = None
+) -> Config:
+    """The frozen config from plain values; the first thing that does not fit is a ConfigError."""
+    try:
+        return model.model_validate(tree)
+    except ValidationError as error:
+        first = error.errors()[0]
+        key = ".".join(str(part) for part in first["loc"][:2])
+        if first["type"] == "extra_forbidden":
+            full_name(key, where=(said_in or {}).get(key))
+        raise ConfigError(
+            f"{key}: {first['msg'][0].lower()}{first['msg'][1:]}",
+            where=(said_in or {}).get(key),
+            got=first["input"],
+            remedy=f"{key} is the {field.description}" if (field := _field(key)) else None,
+        ) from None
+
+
+def read_toml(path: str) -> dict[str, Any]:
+    """The settings of a TOML file, flat: {`section.name`: value}."""
+    try:
+        tree = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ConfigError("no such config file", where=path, remedy="check the path") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"cannot read the config file ({error})", where=path) from None
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(
+            f"not a TOML file ({error})", where=path, remedy="write lines such as epochs = 5"
+        ) from None
+    flat: dict[str, Any] = {}
+    for key, value in tree.items():
+        flat |= _flatten(key, value)
+    return flat
+
+
+def parse_assignments(pairs: Sequence[str]) -> dict[str, str]:
+    """`key=value` words of the command line as a dictionary."""
+    values = {}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not equals or not key.strip():
+            raise ConfigError("--set takes key=value", got=pair, remedy="for example --set epochs=5")
+        values[key.strip()] = value.strip()
+    return values
+
+
+def full_name(key: str, *, options: Collection[str] = (), where: object = None) -> str:
+    """`section.name` for a key that may lack its section."""
+    names = [name for name, _ in settings()]
+    if key in names or key.startswith("model.options."):
+        return key
+    bare = [name for name in names if name.split(".")[1] == key]
+    if len(bare) == 1:
+        return bare[0]
+    if key in options:
+        return f"model.options.{key}"
+    near = nearest(key, [*names, *(name.split(".")[1] for name in names), *options])
+    raise ConfigError(
+        "unknown setting",
+        where=where,
+        got=key,
+        remedy=(f"did you mean {near!r}? " if near else "")
+        + "`unspool settings` lists them all",
+    )
+
+
+def _flatten(prefix: str, value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        return {prefix: value}
+    flat: dict[str, Any] = {}
+    for key, inner in value.items():
+        flat |= _flatten(f"{prefix}.{key}", inner)
+    return flat
+
+
+def _field(key: str) -> FieldInfo | None:
+    return dict(settings()).get(key)
+
+
+def _may_be_none(section: str, name: str) -> bool:
+    field = SECTIONS[section].model_fields[name]
+    return field.default is None

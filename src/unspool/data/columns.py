@@ -1,0 +1,100 @@
+"""Which column is which: names and the first rows in, text and label column out.
+
+Known field names decide first; where there are none, the values do: a label is short and comes
+again and again, a text is what is longest.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import TypeVar
+
+from unspool.errors import DataError, nearest
+
+TEXT_NAMES = (
+    "text", "sentence", "review", "document", "content", "body", "comment", "tweet", "message",
+    "question", "sequence", "utterance", "phrase", "headline", "description", "title", "line",
+)  # fmt: skip
+LABEL_NAMES = (
+    "label", "labels", "class", "sentiment", "category", "target", "polarity", "topic", "intent",
+    "emotion", "language", "genre", "tag", "stars", "rating", "y",
+)  # fmt: skip
+KNOWN_NAMES = frozenset(TEXT_NAMES + LABEL_NAMES)
+LONGEST_LABEL = 40  # characters, on average
+
+Key = TypeVar("Key", int, str)
+
+
+def plain(name: str) -> str:
+    return name.strip().lower()
+
+
+def known(names: Mapping[Key, str], wanted: Sequence[str]) -> Key | None:
+    """The column with the first of the wanted names that occurs."""
+    found = {plain(name): key for key, name in reversed(names.items())}
+    return next((found[name] for name in wanted if name in found), None)
+
+
+def longest(columns: Mapping[Key, Sequence[str]], *, but: Key | None = None) -> Key | None:
+    """The column with the longest values."""
+    sizes = {key: sum(map(len, values)) for key, values in columns.items() if key != but}
+    return max(sizes, key=lambda key: sizes[key]) if sizes else None
+
+
+def label_like(values: Sequence[str]) -> bool:
+    """Short values that repeat; a single value all along may be a label too, in a sorted file."""
+    kinds, rows = len(set(values)), len(values)
+    if not rows or sum(map(len, values)) > LONGEST_LABEL * rows or not any(values):
+        return False
+    return kinds < rows if rows < 10 else kinds <= max(2, rows // 5)
+
+
+def repeats(values: Sequence[str]) -> bool:
+    """Whether nearly all values occur at least twice."""
+    counts = Counter(values)
+    return sum(n for n in counts.values() if n > 1) >= 0.9 * max(1, len(values))
+
+
+def has_header(rows: Sequence[Sequence[str]], *, asked: Sequence[str | None]) -> bool:
+    """Whether the first row names the columns rather than being data.
+
+    It does when it holds a known field name or a name that was asked for; or when its value in the
+    most label-like column never comes again, while the values below it do.
+    """
+    first, rest = rows[0], rows[1:]
+    names = {plain(cell) for cell in first}
+    if names & KNOWN_NAMES or any(name and plain(name) in names for name in asked):
+        return True
+    if any(name and not name.isdigit() for name in asked):
+        return True  # a name was asked for, so there must be names: the misspelt one is told later
+    columns = {i: [row[i] for row in rest] for i in range(len(first))}
+    likely = {i: len(set(values)) for i, values in columns.items() if label_like(values)}
+    if not likely:
+        return False
+    column = min(likely, key=lambda i: (likely[i], i))
+    return first[column] not in columns[column] and repeats(columns[column])
+
+
+def find_column(asked: str, names: Sequence[str], *, option: str, where: str) -> int:
+    """The index of a column asked for by name or by number from 1."""
+    for match in (asked, plain(asked)):
+        for i, name in enumerate(names):
+            if match in (name, plain(name)):
+                return i
+    if asked.isdigit():
+        if 1 <= int(asked) <= len(names):
+            return int(asked) - 1
+        raise DataError(
+            f"there is no column {asked}",
+            where=where,
+            got=f"{len(names)} columns",
+            remedy=f"columns are numbered from 1; choose another with {option}",
+        )
+    near = nearest(asked, names)
+    raise DataError(
+        f"there is no column {asked!r}",
+        where=where,
+        got="the columns " + ", ".join(names),
+        remedy=f"did you mean {option} {near}?" if near else f"choose one of them with {option}",
+    )

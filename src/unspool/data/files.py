@@ -1,0 +1,236 @@
+"""Bytes of a file to text: plain or gzip, in a named encoding, every line end "\\n".
+
+A path comes in; decoded blocks, lines or pieces come out, in constant memory. Whatever is wrong
+with the bytes is a DataError that names the file and the line.
+"""
+
+from __future__ import annotations
+
+import atexit
+import codecs
+import gzip
+import hashlib
+import io
+import os
+import shutil
+import sys
+import tempfile
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from unspool.errors import DataError, nearest
+
+STDIN = "-"
+BLOCK = 1 << 20  # bytes read at once
+PIECE = 1 << 14  # characters of a stream handed on at once
+GZIP_MAGIC = b"\x1f\x8b"
+
+Report = Callable[[float], None]
+
+
+@dataclass(frozen=True)
+class TextFile:
+    """One file of text. `name` is what messages call it."""
+
+    path: Path
+    name: str
+    encoding: str = "utf-8"
+
+    def blocks(self, report: Report | None = None) -> Iterator[str]:
+        """Decoded text, about a megabyte at a time, cut anywhere; `report` gets the share read."""
+        decoder = io.IncrementalNewlineDecoder(
+            codecs.getincrementaldecoder(find_encoding(self.encoding))(), translate=True
+        )
+        line, first = 1, True
+        with self._open() as (content, position):
+            size = max(1, self.path.stat().st_size)
+            while True:
+                data = self._read(content)
+                try:
+                    text = decoder.decode(data, final=not data)
+                except UnicodeDecodeError as error:
+                    raise self._bad_bytes(error, line) from None
+                if first:
+                    text, first = text.removeprefix("\ufeff"), False
+                if "\0" in text:
+                    raise DataError(
+                        "holds a NUL character",
+                        where=f"{self.name}:{line + text[: text.index(chr(0))].count(chr(10))}",
+                        remedy="is it a binary file? If it is UTF-16 text, say --encoding utf-16",
+                    )
+                if text:
+                    yield text
+                if not data:
+                    return
+                line += text.count("\n")
+                if report is not None:
+                    report(min(1.0, position() / size))
+
+    def lines(self, report: Report | None = None) -> Iterator[str]:
+        """Lines with their "\\n". Only line ends separate them: not U+0085 and its like."""
+        rest = ""
+        for block in self.blocks(report):
+            whole, newline, tail = block.rpartition("\n")
+            if newline:
+                yield from io.StringIO(rest + whole + newline)
+                rest = tail
+            else:
+                rest += tail
+        if rest:
+            yield rest
+
+    def pieces(self, report: Report | None = None) -> Iterator[str]:
+        """The whole text in pieces of whole lines; a longer line is cut at a space if it has one."""
+        rest = ""
+        for block in self.blocks(report):
+            rest += block
+            start = 0
+            while len(rest) - start > PIECE:
+                stop = start + PIECE
+                cut = rest.rfind("\n", start, stop) + 1 or rest.rfind(" ", start, stop) + 1 or stop
+                yield rest[start:cut]
+                start = cut
+            rest = rest[start:]
+        if rest:
+            yield rest
+
+    def add_to(self, digest: hashlib._Hash) -> None:
+        """Feed the bytes of the file, as they are on disk, to a hash."""
+        with self._raw() as raw:
+            while data := raw.read(BLOCK):
+                digest.update(data)
+
+    @contextmanager
+    def _raw(self) -> Iterator[BinaryIO]:
+        try:
+            raw = open(self.path, "rb", buffering=0)  # noqa: SIM115
+        except OSError as error:
+            raise unreadable(self.path, self.name, error) from None
+        with raw:
+            yield raw  # type: ignore[misc]
+
+    @contextmanager
+    def _open(self) -> Iterator[tuple[BinaryIO, Callable[[], int]]]:
+        """The decompressed content, and the position in the file on disk."""
+        with self._raw() as raw:
+            zipped = raw.read(2) == GZIP_MAGIC
+            raw.seek(0)
+            if not zipped:
+                if self.path.suffix == ".gz" and self.path.stat().st_size:
+                    raise DataError(
+                        "is called .gz but is not a gzip file",
+                        where=self.name,
+                        remedy="rename it, or compress it with gzip",
+                    )
+                yield raw, raw.tell
+                return
+            with gzip.GzipFile(fileobj=raw) as content:
+                yield content, raw.tell  # type: ignore[misc]
+
+    def _read(self, content: BinaryIO) -> bytes:
+        try:
+            return content.read(BLOCK)
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            raise DataError(
+                "the gzip file is damaged or ends too early",
+                where=self.name,
+                got=str(error),
+                remedy="copy or download it again",
+            ) from None
+        except OSError as error:
+            raise unreadable(self.path, self.name, error) from None
+
+    def _bad_bytes(self, error: UnicodeDecodeError, line: int) -> DataError:
+        good = error.object[: error.start].decode(error.encoding, "ignore")
+        wide = error.object[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+        return DataError(
+            f"not valid {self.encoding}",
+            where=f"{self.name}:{line + good.count(chr(10))}",
+            got=f"byte 0x{error.object[error.start]:02x}",
+            remedy=f"name the encoding of the file, such as --encoding "
+            f"{'utf-16' if wide else 'latin-1'}, or save it as UTF-8",
+        )
+
+
+def find_encoding(name: str) -> str:
+    """The codec's own name, or a DataError."""
+    try:
+        info = codecs.lookup(name)
+        # Codecs such as "hex" turn bytes into bytes.
+        if info._is_text_encoding:  # type: ignore[attr-defined]
+            return info.name
+    except (LookupError, ValueError):
+        pass
+    known = ["utf-8", "utf-16", "latin-1", "cp1252", "shift_jis", "gb18030", "koi8-r"]
+    near = nearest(name, known)
+    raise DataError(
+        "unknown encoding",
+        where="--encoding",
+        got=name,
+        remedy=(f"did you mean {near!r}? " if near else "") + "common ones are " + ", ".join(known),
+    )
+
+
+def find_files(path: str, *, encoding: str) -> list[TextFile]:
+    """The file, standard input (`-`), or the NAME.txt files of a folder, in order."""
+    find_encoding(encoding)
+    if path == STDIN:
+        return [TextFile(_spool(sys.stdin.buffer), "standard input", encoding)]
+    place = Path(path)
+    try:
+        if not place.is_dir():
+            place.stat()
+            return [TextFile(place, path, encoding)]
+        names = sorted(os.listdir(place))
+    except OSError as error:
+        raise unreadable(place, path, error) from None
+    found = [
+        TextFile(place / name, str(place / name), encoding)
+        for name in names
+        if name.endswith((".txt", ".txt.gz")) and not name.startswith(".")
+    ]
+    if not found:
+        raise DataError(
+            "the folder holds no .txt file",
+            where=path,
+            remedy="name a file in it, or put one NAME.txt for each label there",
+        )
+    return found
+
+
+def stem(path: Path) -> str:
+    """`names/Czech.txt.gz` -> `Czech`."""
+    return path.name.removesuffix(".gz").rsplit(".", 1)[0]
+
+
+def unreadable(path: Path, name: str, error: OSError) -> DataError:
+    """The message for a file that cannot be opened or read."""
+    if isinstance(error, FileNotFoundError):
+        near = nearest(path.name, _siblings(path))
+        return DataError(
+            "no such file",
+            where=name,
+            remedy=f"did you mean {path.with_name(near)}?" if near else "check the path",
+        )
+    reason = (error.strerror or str(error)).lower()
+    return DataError(f"cannot be read: {reason}", where=name, remedy="check its access rights")
+
+
+def _siblings(path: Path) -> list[str]:
+    try:
+        return os.listdir(path.parent)
+    except OSError:
+        return []
+
+
+def _spool(stream: BinaryIO) -> Path:
+    """Standard input in a temporary file, so that it can be read more than once."""
+    handle, name = tempfile.mkstemp(prefix="unspool-stdin-")
+    atexit.register(Path(name).unlink, missing_ok=True)
+    with os.fdopen(handle, "wb") as spool:
+        shutil.copyfileobj(stream, spool, BLOCK)
+    return Path(name)

@@ -1,0 +1,99 @@
+"""Which rows are held out: labels or a length in, rows of train, valid and test out.
+
+Both ways depend on the data and the seed alone.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from unspool.errors import DataError
+
+
+def stratified(
+    labels: np.ndarray, *, valid: float, test: float, seed: int, where: str
+) -> dict[str, np.ndarray]:
+    """Sorted rows of each part; every class gives its share, as nearly as whole rows allow.
+
+    The last example of a class always stays in train. Test rows are drawn first, so that another
+    share of validation leaves the test part as it is.
+    """
+    rng = np.random.default_rng(seed)
+    counts = np.bincount(labels)
+    # A random order in which every class is one run: rows of class c at starts[c] : starts[c + 1].
+    order = rng.permutation(len(labels))
+    order = order[np.argsort(labels[order], kind="stable")]
+    starts = np.concatenate([[0], np.cumsum(counts)])
+    spare = np.maximum(counts - 1, 0)
+    taken = np.zeros_like(counts)
+    parts = {}
+    for name, share in (("test", test), ("valid", valid)):
+        if share == 0:
+            continue
+        size = quotas(counts, share, spare - taken)
+        if size.sum() == 0:
+            raise _nothing_left(name, share, f"{len(labels)} rows", where)
+        parts[name] = np.sort(
+            np.concatenate(
+                [order[a : a + n] for a, n in zip(starts[:-1] + taken, size)]
+            )
+        )
+        taken = taken + size
+    held = np.zeros(len(labels), dtype=bool)
+    for rows in parts.values():
+        held[rows] = True
+    return {"train": np.flatnonzero(~held), **parts}
+
+
+def quotas(counts: np.ndarray, share: float, spare: np.ndarray) -> np.ndarray:
+    """How many rows each class gives: share * count, rounded so that the total is right too.
+
+    Largest remainders first; never more than the class can spare.
+    """
+    exact = counts * share
+    size = np.minimum(np.floor(exact).astype(np.int64), spare)
+    missing = round(float(exact.sum())) - int(size.sum())
+    for i in np.argsort(size - exact, kind="stable"):
+        if missing <= 0:
+            break
+        if size[i] < spare[i]:
+            size[i] += 1
+            missing -= 1
+    return size
+
+
+def stream_cuts(
+    tokens: int, *, valid: float, test: float, where: str
+) -> dict[str, tuple[int, int]]:
+    """(first, end) of each part: train, then valid, then test, in the order of the text."""
+    sizes = {name: round(tokens * share) for name, share in (("valid", valid), ("test", test))}
+    for name, share in (("valid", valid), ("test", test)):
+        if share and sizes[name] < 2:
+            raise _nothing_left(name, share, f"{tokens} tokens", where)
+    end_train = tokens - sizes["valid"] - sizes["test"]
+    if end_train < 2:
+        raise _nothing_left("train", 1 - valid - test, f"{tokens} tokens", where)
+    parts = {"train": (0, end_train)}
+    if valid:
+        parts["valid"] = (end_train, end_train + sizes["valid"])
+    if test:
+        parts["test"] = (end_train + sizes["valid"], tokens)
+    return parts
+
+
+def check_shares(valid: float, test: float) -> None:
+    if valid + test >= 1:
+        raise DataError(
+            "the shares of validation and test leave nothing to train on",
+            got=f"valid={valid:g}, test={test:g}",
+            remedy="their sum must be below 1",
+        )
+
+
+def _nothing_left(name: str, share: float, size: str, where: str) -> DataError:
+    return DataError(
+        f"a share of {share:g} of {size} leaves nothing for {name}",
+        where=where,
+        remedy="give more data, another share such as --set valid=0.3, or files with"
+        " --valid and --test",
+    )

@@ -1,0 +1,20 @@
+"""Small jobs on embedded data that show what the package does, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from unspool.demos import hello, reviews
+
+
+class Demo(NamedTuple):
+    about: str
+    run: Callable[[Callable[[str], None]], None]
+
+
+DEMOS: dict[str, Demo] = {
+    "reviews": Demo("a BiLSTM learns who is praised and who is not, word order and all", reviews.run),
+    "hello": Demo("an Elman network with 40 parameters learns to write HELLO", hello.run),
+}
+DEFAULT = "reviews"

@@ -1,0 +1,52 @@
+"""HELLO: the smallest language model there is.
+
+The vocabulary is E, H, L, O; inputs are one-hot; an Elman layer of 3 units (4·3 + 3·3 + 3 = 24
+parameters) and a softmax layer (3·4 + 4 = 16) learn to continue H with ELLO.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch.nn import functional as F
+
+from unspool.insight.summary import summarise
+from unspool.nn.encoders import TextEncoder
+from unspool.predict.search import Sampling, sample
+from unspool.tasks.generate import LanguageModel
+
+LETTERS = "EHLO"
+WORD = "HELLO"
+
+
+def run(say: Callable[[str], None], *, seed: int = 3, epochs: int = 500) -> None:
+    torch.manual_seed(seed)
+    encoder = TextEncoder(len(LETTERS), embedding=0, cell="elman", hidden=3)
+    model = LanguageModel(encoder, vocab=len(LETTERS), tied=False, dropout=0.0)
+    ids = torch.tensor([[LETTERS.index(letter) for letter in WORD]])  # (1, 5)
+    for line in summarise(model, (ids,)).lines():
+        say(line)
+    say("")
+
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.05)
+    for epoch in range(epochs + 1):
+        model.train()
+        logits = model(ids[:, :-1]).logits[0]  # (4, 4): after H, HE, HEL, HELL
+        loss = F.cross_entropy(logits, ids[0, 1:])
+        if epoch % 20 == 0:
+            word = spell(model)
+            say(f"epoch {epoch:4d}   loss {loss.item():.4f}   H -> {word}")
+            if word == WORD and loss.item() < 0.1:
+                break
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    say("")
+    say("Every L must be told from the other L by the state alone: that is what recurrence is for.")
+
+
+def spell(model: LanguageModel) -> str:
+    """Five letters, starting from H, always the likeliest next."""
+    tokens = sample(model.eval(), [LETTERS.index("H")], Sampling(temperature=0))
+    return "H" + "".join(LETTERS[next(tokens)] for _ in range(len(WORD) - 1))

@@ -1,0 +1,115 @@
+"""A model as a table: its layers, the shapes that leave them, their parameters."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+
+class Layer(NamedTuple):
+    path: str
+    kind: str
+    shape: str  # of the output; B documents or lanes, T steps
+    parameters: int
+
+
+class Summary(NamedTuple):
+    """The layers in the order in which they run, and the total."""
+
+    layers: list[Layer]
+    parameters: int
+    trainable: int
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "layers": [layer._asdict() for layer in self.layers],
+            "parameters": self.parameters,
+            "trainable": self.trainable,
+        }
+
+    def lines(self) -> list[str]:
+        rows = [("layer", "kind", "output", "parameters")]
+        rows += [(x.path, x.kind, x.shape, f"{x.parameters:,}") for x in self.layers]
+        widths = [max(len(row[i]) for row in rows) for i in range(4)]
+        lines = [
+            "  ".join(
+                cell.rjust(width) if i == 3 else cell.ljust(width)
+                for i, (cell, width) in enumerate(zip(row, widths))
+            )
+            for row in rows
+        ]
+        lines.insert(1, "-" * len(lines[0]))
+        return [*lines, lines[1], f"{self.parameters:,} parameters, {self.trainable:,} trainable"]
+
+    def __repr__(self) -> str:
+        return "\n".join(self.lines())
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{self!r}</pre>"
+
+
+def summarise(model: nn.Module, inputs: tuple[Any, ...]) -> Summary:
+    """Run `inputs` (one row of a few steps) through the model and note what leaves each layer.
+
+    A layer is a module that has parameters of its own and no child that is a layer with more of
+    them to tell: embeddings, recurrent stacks, pooling, linear maps.
+    """
+    layers: list[Layer] = []
+    handles = []
+    counted: set[int] = set()
+
+    def note(path: str, module: nn.Module) -> None:
+        def hook(_: nn.Module, __: Any, output: Any) -> None:
+            if any(layer.path == path for layer in layers):
+                return
+            fresh = [p for p in module.parameters() if id(p) not in counted]
+            counted.update(id(p) for p in fresh)
+            layers.append(
+                Layer(path, describe(module), shape_of(output), sum(p.numel() for p in fresh))
+            )
+
+        handles.append(module.register_forward_hook(hook))
+
+    for path, module in model.named_modules():
+        if path and is_layer(module):
+            note(path, module)
+    was_training = model.training
+    try:
+        model.eval()
+        with torch.inference_mode():
+            model(*inputs)
+    finally:
+        model.train(was_training)
+        for handle in handles:
+            handle.remove()
+    parameters = list(model.parameters())
+    return Summary(
+        layers,
+        sum(p.numel() for p in parameters),
+        sum(p.numel() for p in parameters if p.requires_grad),
+    )
+
+
+def is_layer(module: nn.Module) -> bool:
+    """Whether the module gets a row: it says so itself with `describe`, or is a plain torch layer."""
+    return hasattr(module, "describe") or isinstance(module, nn.Linear)
+
+
+def describe(module: nn.Module) -> str:
+    """The module in the words of the literature."""
+    own = getattr(module, "describe", None)
+    if own is not None:
+        return str(own())
+    if isinstance(module, nn.Linear):
+        return f"linear {module.in_features} to {module.out_features}"
+    return type(module).__name__
+
+
+def shape_of(output: Any) -> str:
+    """(B, T, features) of a module's first tensor."""
+    while not isinstance(output, Tensor):
+        output = output[0]
+    names = ["B", "T"][: output.ndim - 1]
+    return "(" + ", ".join([*names, *map(str, output.shape[len(names) :])]) + ")"

@@ -1,0 +1,88 @@
+"""What a recurrent cell is: parameters and the equations of one time step.
+
+In: x_t (B, I), or (B,) integers that stand for one-hot vectors, and a state, a tuple of (B, H).
+Out: the output (B, H) and the next state. `Recurrent` runs any cell over whole sequences.
+"""
+
+from __future__ import annotations
+
+import inspect
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from unspool.nn.state import State
+
+
+class Cell(nn.Module, ABC):
+    """A recurrent cell with I `inputs` and H `hidden` units.
+
+    Weights stand in blocks of H rows, one a gate, in the order that the subclass documents:
+    W (G·H, I) for the input, U (G·H, H) for the state, b (G·H) the only bias.
+
+    A subclass writes `step`, and `project` for the part of the equations that does not need the
+    state. It may also offer `sequence`, a faster way to the same numbers for a whole sequence.
+    """
+
+    state_names: ClassVar[tuple[str, ...]] = ("h",)
+
+    def __init__(self, inputs: int, hidden: int) -> None:
+        super().__init__()
+        self.inputs = inputs
+        self.hidden = hidden
+
+    def project(self, x: Tensor) -> Tensor:
+        """u = what needs x alone, for one step (B, I) or for all at once (B, T, I)."""
+        return x
+
+    @abstractmethod
+    def step(self, u: Tensor, state: State) -> tuple[Tensor, State]:
+        """The equations of one time step: (u_t, state_{t-1}) -> (output_t, state_t)."""
+
+    def forward(self, x: Tensor, state: State) -> tuple[Tensor, State]:
+        return self.step(self.project(x), state)
+
+    def start(self, batch: int, like: Tensor | None = None) -> State:
+        """A state of zeros, of the type and on the device of `like` (None: of the parameters)."""
+        like = next(self.parameters()) if like is None else like
+        return tuple(like.new_zeros(batch, self.hidden) for _ in self.state_names)
+
+    def why_not_fast(self, x: Tensor) -> str | None:
+        """None where `sequence` can take `x`, otherwise the reason why not."""
+        return "it has no whole-sequence form, only its step"
+
+    def sequence(self, x: Tensor, lengths: Tensor | None, state: State) -> tuple[Tensor, State]:
+        """Outputs (B, T, H) and final state of x (B, T, I) or (B, T); lengths None: all are T.
+
+        What it gives at padding is of no account.
+        """
+        raise NotImplementedError
+
+    def extra_repr(self) -> str:
+        return f"{self.inputs}, {self.hidden}"
+
+
+def affine(x: Tensor, W: Tensor, b: Tensor) -> Tensor:
+    """W x + b. Integers (...) are one-hot vectors (..., I): W's columns are looked up."""
+    if x.is_floating_point():
+        return F.linear(x, W, b)
+    return F.embedding(x, W.t()) + b
+
+
+def weights(rows: int, columns: int | None = None) -> nn.Parameter:
+    """An unfilled parameter (rows, columns), or (rows,)."""
+    return nn.Parameter(torch.empty(rows) if columns is None else torch.empty(rows, columns))
+
+
+def why_not_fused(x: Tensor) -> str | None:
+    """The one thing torch's fused kernels cannot do that every cell here can."""
+    return None if x.is_floating_point() else "torch's fused kernels take no one-hot integers"
+
+
+def cell_options(cell: type[Cell]) -> dict[str, Any]:
+    """The options of a cell and their defaults, as its constructor declares them."""
+    parameters = inspect.signature(cell.__init__).parameters.values()
+    return {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}

@@ -1,0 +1,56 @@
+"""Elman's simple recurrent network."""
+
+from __future__ import annotations
+
+from torch import Tensor
+from torch.nn import functional as F
+
+from unspool.errors import choose
+from unspool.nn import init
+from unspool.nn.activations import ACTIVATIONS
+from unspool.nn.cells.base import Cell, State, affine, weights, why_not_fused
+from unspool.nn.fused import Kernel, fused_sequence
+from unspool.nn.taps import Tap
+
+FUSED: dict[str, Kernel] = {"tanh": "rnn_tanh", "relu": "rnn_relu"}
+
+
+class Elman(Cell):
+    """Elman (1990), "Finding structure in time".
+
+        h_t = φ(W x_t + U h_{t-1} + b)
+
+    φ is `activation`: sigmoid, tanh, relu, leaky_relu (slope 0.1), elu, or maxout, for which
+    there are two affine pieces, the blocks 1 and 2:
+
+        h_t = max(W_1 x_t + U_1 h_{t-1} + b_1,  W_2 x_t + U_2 h_{t-1} + b_2)
+
+    Parameters: mn + n² + n for m inputs and n units; twice that for maxout.
+    """
+
+    def __init__(self, inputs: int, hidden: int, *, activation: str = "tanh") -> None:
+        super().__init__(inputs, hidden)
+        self.activation = choose("activation", activation, ACTIVATIONS)
+        self.φ, self.pieces = ACTIVATIONS[activation]
+        self.W = weights(self.pieces * hidden, inputs)
+        self.U = weights(self.pieces * hidden, hidden)
+        self.b = weights(self.pieces * hidden)
+        self.hidden_state = Tap()
+        init.gates_(self.W, self.U, self.b, self.pieces)
+
+    def project(self, x: Tensor) -> Tensor:
+        return affine(x, self.W, self.b)
+
+    def step(self, u: Tensor, state: State) -> tuple[Tensor, State]:
+        (h,) = state
+        h = self.hidden_state(self.φ(u + F.linear(h, self.U)))
+        return h, (h,)
+
+    def why_not_fast(self, x: Tensor) -> str | None:
+        if self.activation not in FUSED:
+            return f"torch has no fused kernel for activation {self.activation!r}"
+        return why_not_fused(x)
+
+    def sequence(self, x: Tensor, lengths: Tensor | None, state: State) -> tuple[Tensor, State]:
+        kernel = FUSED[self.activation]
+        return fused_sequence(kernel, x, lengths, state, W=self.W, U=self.U, b=self.b)

@@ -1,0 +1,55 @@
+"""Output layers.
+
+In: vectors (..., size). Out: scores (..., vocab) before the softmax.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from unspool.errors import ConfigError
+from unspool.nn import init
+from unspool.nn.embeddings import OneHot, TokenEmbedding
+
+
+class TokenOutput(nn.Module):
+    """A score for each token of the vocabulary.
+
+        y = V h + b
+        y = E (Q h) + b        tied: E is the matrix of the embedding `tied_to`
+
+    Tying (Press & Wolf 2017) saves V's parameters. Q, without bias, is there only where `size` is
+    not the embedding's.
+    """
+
+    def __init__(
+        self, size: int, vocab: int, *, tied_to: TokenEmbedding | OneHot | None = None
+    ) -> None:
+        super().__init__()
+        if isinstance(tied_to, OneHot):
+            raise ConfigError(
+                "one-hot vectors have no embedding matrix to tie the output layer to",
+                remedy="set model.embedding above 0, or model.tied=false",
+            )
+        if tied_to is not None and tied_to.vocab != vocab:
+            raise ConfigError(f"cannot tie {vocab} outputs to an embedding of {tied_to.vocab}")
+        self.V = nn.Parameter(torch.empty(vocab, size)) if tied_to is None else None
+        self.b = nn.Parameter(torch.zeros(vocab))
+        project = tied_to is not None and tied_to.size != size
+        self.Q = nn.Parameter(torch.empty(tied_to.size, size)) if tied_to and project else None
+        # In a tuple, so that the embedding stays registered once, with its owner: a saved model
+        # then holds the matrix once.
+        self._tied_to = (tied_to,)
+        for matrix in (self.V, self.Q):
+            if matrix is not None:
+                init.input_matrix_(matrix, blocks=1)
+
+    def forward(self, h: Tensor) -> Tensor:
+        (embedding,) = self._tied_to
+        if embedding is None:
+            assert self.V is not None
+            return F.linear(h, self.V, self.b)
+        h = h if self.Q is None else F.linear(h, self.Q)
+        return F.linear(h, embedding.weight, self.b)

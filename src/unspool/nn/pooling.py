@@ -1,0 +1,96 @@
+"""A sequence of vectors as one vector.
+
+In: outputs (B, T, D·H) of an encoder and lengths (B,), or None where all T steps are real.
+Out: (B, D·H). Padding has no part in it; a sequence of length 0 gives zeros.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import torch
+from torch import Tensor, nn
+
+from unspool.nn import init
+from unspool.nn.masks import keep_mask, masked_softmax, zero_padding
+from unspool.nn.taps import Tap
+
+
+class Pooling(nn.Module, ABC):
+    """`size` is D·H; where `bidirectional`, the second half of a vector comes from reading back."""
+
+    def __init__(self, size: int, *, bidirectional: bool = False) -> None:
+        super().__init__()
+        self.size = size
+        self.bidirectional = bidirectional
+
+    def forward(self, outputs: Tensor, lengths: Tensor | None = None) -> Tensor:
+        batch, steps, _ = outputs.shape
+        if lengths is None:
+            lengths = torch.full((batch,), steps, device=outputs.device)
+        return self.pool(outputs, lengths, keep_mask(lengths, steps))
+
+    @abstractmethod
+    def pool(self, outputs: Tensor, lengths: Tensor, keep: Tensor) -> Tensor:
+        """outputs (B, T, D·H), lengths (B,), keep (B, T) -> (B, D·H)"""
+
+
+class LastPooling(Pooling):
+    """The output of the last real step; of the half that reads backwards, of the first step.
+
+    Each is where its direction has read everything, so this equals the final hidden states.
+    """
+
+    def pool(self, outputs: Tensor, lengths: Tensor, keep: Tensor) -> Tensor:
+        outputs = zero_padding(outputs, keep)
+        rows = torch.arange(len(lengths), device=outputs.device)
+        last = outputs[rows, (lengths - 1).clamp(min=0)]
+        if not self.bidirectional:
+            return last
+        half = self.size // 2
+        return torch.cat([last[:, :half], outputs[:, 0, half:]], -1)
+
+
+class MeanPooling(Pooling):
+    """The mean over the real steps."""
+
+    def pool(self, outputs: Tensor, lengths: Tensor, keep: Tensor) -> Tensor:
+        return zero_padding(outputs, keep).sum(1) / lengths.clamp(min=1)[:, None]
+
+
+class MaxPooling(Pooling):
+    """The largest value of each element over the real steps."""
+
+    def pool(self, outputs: Tensor, lengths: Tensor, keep: Tensor) -> Tensor:
+        lowest = torch.finfo(outputs.dtype).min
+        largest = outputs.masked_fill(~keep[..., None], lowest).amax(1)
+        return largest.masked_fill(lengths[:, None] == 0, 0)
+
+
+class AttentionPooling(Pooling):
+    """A learned weighted mean (Yang et al. 2016, section 2.2), with a tap on the `weights`.
+
+    s_t = vᵀ tanh(W h_t + b),    α = softmax(s) over the real steps,    output = Σ_t α_t h_t
+    """
+
+    def __init__(self, size: int, *, bidirectional: bool = False) -> None:
+        super().__init__(size, bidirectional=bidirectional)
+        self.W = nn.Linear(size, size)
+        self.v = nn.Linear(size, 1, bias=False)
+        self.weights = Tap()
+        init.linear_(self.W)
+        init.linear_(self.v)
+
+    def pool(self, outputs: Tensor, lengths: Tensor, keep: Tensor) -> Tensor:
+        outputs = zero_padding(outputs, keep)
+        scores = self.v(torch.tanh(self.W(outputs))).squeeze(-1)  # (B, T)
+        weights = self.weights(masked_softmax(scores.to(outputs.dtype), keep))
+        return (weights[..., None] * outputs).sum(1)
+
+
+POOLINGS: dict[str, type[Pooling]] = {
+    "last": LastPooling,
+    "mean": MeanPooling,
+    "max": MaxPooling,
+    "attention": AttentionPooling,
+}

@@ -1,0 +1,210 @@
+"""Any cell over whole batches of sequences: stacked, in one or both directions, ragged.
+
+In: x (B, T, I), or integers (B, T) as one-hot vectors, lengths (B,), a state. Out: the outputs
+(B, T, D·H), zero at padding, and the final state. `unroll` is the readable reference; a cell's
+`sequence` is a faster way to the same numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from unspool.errors import ConfigError, choose, nearest
+from unspool.nn.cells import CELLS, Cell, State, cell_options
+from unspool.nn.masks import keep_mask, reverse, zero_padding
+from unspool.nn.state import RecurrentState
+from unspool.nn.taps import over_time, recording
+
+Fast = Literal["auto", True, False]
+
+
+class RecurrentOutput(NamedTuple):
+    """`outputs` (B, T, D·H); `state[layer][direction]`, a tuple of (B, H) each."""
+
+    outputs: Tensor
+    state: RecurrentState
+
+
+def unroll(
+    cell: Cell, x: Tensor, lengths: Tensor | None, state: State, *, backwards: bool = False
+) -> tuple[Tensor, State]:
+    """The reference: `cell.step` at each time, t = 1 .. T or T .. 1.
+
+    Where t is beyond a sequence's length its state is kept and its output is 0. So a backward
+    pass meets the padding first, and leaves it with the state it started from.
+    """
+    steps = x.shape[1]
+    # Up to the shortest length there is nothing to mask.
+    shortest = steps if lengths is None else int(lengths.min())
+    keep = [] if lengths is None else keep_mask(lengths, steps)[..., None].unbind(1)  # T x (B, 1)
+    u = cell.project(x).unbind(1)
+    outputs = [u[0]] * steps
+    with over_time(cell, reverse=backwards):
+        for t in reversed(range(steps)) if backwards else range(steps):
+            output, new = cell.step(u[t], state)
+            if t >= shortest:
+                output = torch.where(keep[t], output, 0)
+                new = tuple(torch.where(keep[t], n, s) for n, s in zip(new, state))
+            # Under autocast a product is bfloat16; what is carried through time stays precise.
+            state = tuple(n.to(s.dtype) for n, s in zip(new, state))
+            outputs[t] = output
+    return torch.stack(outputs, 1), state
+
+
+def run_fast(
+    cell: Cell, x: Tensor, lengths: Tensor | None, state: State, *, backwards: bool = False
+) -> tuple[Tensor, State]:
+    """What `unroll` gives, by the cell's `sequence`."""
+    outputs, final = cell.sequence(reverse(x, lengths) if backwards else x, lengths, state)
+    outputs = reverse(outputs, lengths) if backwards else outputs
+    if lengths is not None:
+        outputs = zero_padding(outputs, keep_mask(lengths, x.shape[1]))
+    return outputs, tuple(f.to(s.dtype) for f, s in zip(final, state))
+
+
+class Layer(nn.Module):
+    """The cells of one layer: one that reads forwards and perhaps one that reads backwards."""
+
+    def __init__(self, forwards: Cell, backwards: Cell | None) -> None:
+        super().__init__()
+        self.forwards = forwards
+        self.backwards = backwards
+
+    def directions(self) -> tuple[Cell, ...]:
+        return (self.forwards,) if self.backwards is None else (self.forwards, self.backwards)
+
+
+class Recurrent(nn.Module):
+    """`layers` of a cell, each reading the outputs of the one below.
+
+    cell          a name out of `CELLS`, or a class derived from `Cell`
+    options       the cell's own options, such as {"reset": "before"}
+    dropout       on the outputs between layers, in training
+    fast          "auto": a cell's whole-sequence path where it has one and no tap of the cell is
+                  recorded; True: that path or a ValueError that says why not; False: the loop
+    """
+
+    def __init__(
+        self,
+        cell: str | type[Cell],
+        inputs: int,
+        hidden: int,
+        *,
+        layers: int = 1,
+        bidirectional: bool = False,
+        dropout: float = 0.0,
+        fast: Fast = "auto",
+        options: Mapping[str, Any] | None = None,
+    ) -> None:
+        super().__init__()
+        kind = CELLS[choose("cell", cell, CELLS)] if isinstance(cell, str) else cell
+        chosen = check_options(kind, options or {})
+        self.name = cell if isinstance(cell, str) else cell.__name__
+        self.inputs = inputs
+        self.hidden = hidden
+        self.bidirectional = bidirectional
+        self.size = hidden * (1 + bidirectional)
+        self.fast = fast
+        self.dropout = nn.Dropout(dropout)
+        self.layers = nn.ModuleList()
+        for k in range(layers):
+            below = self.size if k else inputs
+            cells = [kind(below, hidden, **chosen) for _ in range(1 + bidirectional)]
+            self.layers.append(Layer(cells[0], cells[1] if bidirectional else None))
+
+    def cells(self) -> list[tuple[Cell, ...]]:
+        """The cells as [layer][direction]."""
+        return [layer.directions() for layer in self.layers if isinstance(layer, Layer)]
+
+    def start(self, batch: int, like: Tensor | None = None) -> RecurrentState:
+        """The state that is used where none is given: zeros."""
+        return tuple(tuple(cell.start(batch, like) for cell in layer) for layer in self.cells())
+
+    def forward(
+        self, x: Tensor, lengths: Tensor | None = None, state: RecurrentState | None = None
+    ) -> RecurrentOutput:
+        self._check(x)
+        lengths = check_lengths(lengths, x)
+        state = self.start(x.shape[0]) if state is None else self._check_state(state, x.shape[0])
+        if lengths is not None:
+            x = zero_padding(x, keep_mask(lengths, x.shape[1]))
+        final = []
+        for k, cells in enumerate(self.cells()):
+            if k:
+                x = self.dropout(x)
+            runs = [
+                self._run(cell, x, lengths, state[k][d], backwards=d == 1)
+                for d, cell in enumerate(cells)
+            ]
+            # One type of output whatever path and autocast made it: that of the state.
+            x = torch.cat([outputs.to(end[0].dtype) for outputs, end in runs], -1)  # (B, T, D·H)
+            final.append(tuple(end for _, end in runs))
+        return RecurrentOutput(x, tuple(final))
+
+    def _run(
+        self, cell: Cell, x: Tensor, lengths: Tensor | None, state: State, *, backwards: bool
+    ) -> tuple[Tensor, State]:
+        reason: str | None = "fast=False"
+        if self.fast is not False:
+            reason = "a tap is recorded" if recording(cell) else cell.why_not_fast(x)
+            if self.fast is True and reason is not None:
+                raise ValueError(f"fast=True cannot run cell {self.name!r}: {reason}")
+        run = run_fast if reason is None else unroll
+        return run(cell, x, lengths, state, backwards=backwards)
+
+    def _check(self, x: Tensor) -> None:
+        wanted = f"(batch, time, {self.inputs}), or integers (batch, time)"
+        fits = (
+            x.dim() == 3 and x.shape[-1] == self.inputs if x.is_floating_point() else x.dim() == 2
+        )
+        if not fits:
+            raise ValueError(f"the input must have shape {wanted}; got {tuple(x.shape)}")
+        if x.shape[1] == 0:
+            raise ValueError("the input has no time steps")
+
+    def _check_state(self, state: RecurrentState, batch: int) -> RecurrentState:
+        shapes = [[[tuple(s.shape) for s in cell] for cell in layer] for layer in state]
+        wanted = [
+            [[(batch, self.hidden)] * len(cell.state_names) for cell in layer]
+            for layer in self.cells()
+        ]
+        if shapes != wanted:
+            raise ValueError(f"the state must have shapes {wanted}; got {shapes}")
+        return state
+
+    def extra_repr(self) -> str:
+        return f"{self.name}, {self.inputs}, {self.hidden}, fast={self.fast}"
+
+
+def check_options(cell: type[Cell], options: Mapping[str, Any]) -> dict[str, Any]:
+    """`options` if the cell has them all; otherwise a ConfigError that names the nearest."""
+    known = cell_options(cell)
+    for name in options:
+        if name not in known:
+            near = nearest(name, known)
+            raise ConfigError(
+                f"cell {cell.__name__} has no such option",
+                got=name,
+                remedy=(f"did you mean {near!r}? " if near else "")
+                + (f"it has {', '.join(known)}" if known else "it has none"),
+            )
+    return dict(options)
+
+
+def check_lengths(lengths: Tensor | None, x: Tensor) -> Tensor | None:
+    """None where all T steps of every sequence are real, otherwise the lengths, checked."""
+    if lengths is None:
+        return None
+    batch, steps = x.shape[:2]
+    if lengths.shape != (batch,):
+        raise ValueError(f"lengths must have shape ({batch},); got {tuple(lengths.shape)}")
+    if batch == 0:
+        return None
+    low, high = int(lengths.min()), int(lengths.max())
+    if low < 1 or high > steps:
+        raise ValueError(f"lengths must lie between 1 and {steps}; got {low} to {high}")
+    return None if low == steps else lengths.to(x.device)

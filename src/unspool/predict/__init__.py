@@ -1,0 +1,1 @@
+"""From a trained model to answers: labels for documents, text from a language model."""

@@ -1,0 +1,53 @@
+"""Labels for texts: an iterable of documents in, one prediction a document out, in order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Any, NamedTuple
+
+import numpy as np
+from torch import nn
+
+from unspool.tasks.classify import Classify
+
+CHUNK = 4096  # documents held at once, so that a file of any length streams through
+
+
+class Prediction(NamedTuple):
+    """The likeliest label of one document, and the probability of every label."""
+
+    text: str
+    label: str
+    probabilities: dict[str, float]
+
+    def to_json(self) -> dict[str, Any]:
+        return {"label": self.label, "probabilities": self.probabilities, "text": self.text}
+
+
+class TextPart:
+    """Documents in memory with the face of a part of a corpus."""
+
+    labels = None
+
+    def __init__(self, documents: list[np.ndarray]) -> None:
+        self.documents = documents
+        self.lengths = np.array([len(ids) for ids in documents], dtype=np.int64)
+        self.lines = np.arange(1, len(documents) + 1)
+
+    def __len__(self) -> int:
+        return len(self.documents)
+
+    def ids(self, row: int) -> np.ndarray:
+        return self.documents[row]
+
+
+def classify(task: Classify, model: nn.Module, texts: Iterable[str]) -> Iterator[Prediction]:
+    """Predict in chunks; batching never changes an answer, so order and chunk are free."""
+    limit = task.config.data.max_length or None
+    stream = iter(texts)
+    while chunk := list(islice(stream, CHUNK)):
+        part = TextPart([task.tokenizer.encode(text)[:limit] for text in chunk])
+        for text, row in zip(chunk, task.probabilities(model, part)):
+            chances = {name: float(p) for name, p in zip(task.labels, row)}
+            yield Prediction(text, task.labels[int(row.argmax())], chances)

@@ -1,0 +1,159 @@
+"""A trained model in the hand: load a run folder, then evaluate, predict, generate, summarise."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from html import escape
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from unspool.config import Config
+from unspool.data.corpus import encode_part
+from unspool.data.infer import open_source
+from unspool.errors import ConfigError
+from unspool.insight.summary import Summary, summarise
+from unspool.predict.classifier import Prediction, classify
+from unspool.predict.search import Sampling, sample
+from unspool.tasks import Classify, Generate, Report, Task
+from unspool.text.vocab import PAD_ID, UNK_ID
+from unspool.training.checkpoint import Counters
+from unspool.training.folder import RunFolder
+
+
+class Run:
+    """One run folder with its model, ready to use."""
+
+    def __init__(self, folder: RunFolder, task: Task, model: nn.Module) -> None:
+        self.folder, self.task, self.model = folder, task, model.eval()
+        # Only of a run that this process has trained:
+        self.report: Report | None = None  # on the held-out part
+        self.report_part: str | None = None
+        self.counters: Counters | None = None
+
+    @property
+    def config(self) -> Config:
+        return self.task.config
+
+    @property
+    def path(self) -> Path:
+        return self.folder.path
+
+    def metrics(self) -> list[dict[str, Any]]:
+        """The training log, one record a line of metrics.jsonl."""
+        with open(self.folder.metrics, encoding="utf-8") as file:
+            return [json.loads(line) for line in file]
+
+    def evaluate(self, data: str | Path, **columns: Any) -> Report:
+        """Score the model on a file; `columns` override how it is read (text=, label=, ...)."""
+        config = self.config.data.model_copy(update=columns)
+        source = open_source(str(data), config, task=self.task.name)
+        labels = self.task.labels if isinstance(self.task, Classify) else None
+        return self.task.evaluate(
+            self.model, encode_part(source, self.task.tokenizer, labels, config)
+        )
+
+    def predict(self, texts: str | Iterable[str]) -> Predictions:
+        """The label of each text, with the probability of every label."""
+        return Predictions(self.stream(texts))
+
+    def stream(self, texts: str | Iterable[str]) -> Iterator[Prediction]:
+        """Like `predict`, one at a time, for input of any length."""
+        if not isinstance(self.task, Classify):
+            raise ConfigError(
+                f"predict gives labels, and {self.path} is a {self.task.name} model",
+                remedy="use generate",
+            )
+        return classify(self.task, self.model, [texts] if isinstance(texts, str) else texts)
+
+    def generate(
+        self,
+        prompt: str = "",
+        *,
+        length: int = 200,
+        temperature: float = 0.8,
+        top_k: int = 0,
+        top_p: float = 1.0,
+        seed: int = 1,
+    ) -> str:
+        """The prompt and `length` tokens that the model continues it with."""
+        pieces = self.pieces(
+            prompt, length=length, temperature=temperature, top_k=top_k, top_p=top_p, seed=seed
+        )
+        return "".join(pieces)
+
+    def pieces(
+        self,
+        prompt: str,
+        *,
+        length: int,
+        temperature: float,
+        top_k: int,
+        top_p: float,
+        seed: int,
+    ) -> Iterator[str]:
+        """`generate`, piece by piece as the text grows."""
+        if not isinstance(self.task, Generate):
+            raise ConfigError(
+                f"generate needs a language model, and {self.path} is a {self.task.name} model",
+                remedy="train one with --task generate",
+            )
+        sampling = Sampling(
+            temperature=temperature,
+            top_k=top_k,
+            top_p=top_p,
+            seed=seed,
+            forbidden=(PAD_ID, UNK_ID),
+        )
+        ids = [int(i) for i in self.task.tokenizer.encode(prompt or "\n")]
+        shown = self.task.tokenizer.decode(ids) if prompt else ""
+        yield shown
+        start = 0 if prompt else len(ids)
+        decoder: Any = self.model
+        for token in islice(sample(decoder, ids, sampling), length):
+            ids.append(token)
+            text = self.task.tokenizer.decode(ids[start:])
+            if not text.endswith("�"):  # half a character: wait for the rest of it
+                yield text[len(shown) :]
+                shown = text
+
+    def summary(self) -> Summary:
+        return summary_of(self.task, self.model)
+
+    def __repr__(self) -> str:
+        return f"<Run {self.path}: {self.task.name}, {self.config.model_name}>"
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(repr(self))}\n{escape(repr(self.summary()))}</pre>"
+
+
+class Predictions(list[Prediction]):
+    """A list of predictions that shows itself as a table in a notebook."""
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><td>{escape(p.label)}</td><td>{p.probabilities[p.label]:.3f}</td>"
+            f"<td>{escape(p.text[:200])}</td></tr>"
+            for p in self
+        )
+        return f"<table><tr><th>label</th><th>probability</th><th>text</th></tr>{rows}</table>"
+
+
+def load(path: str | Path) -> Run:
+    """The model of a run folder. Nothing in the folder is executed."""
+    folder = RunFolder(Path(path))
+    task = folder.load_task()
+    model = task.build()
+    folder.load_weights(model)
+    return Run(folder, task, model)
+
+
+def summary_of(task: Task, model: nn.Module) -> Summary:
+    """The layers of a task's model, by running one short row through it."""
+    ids = torch.ones(1, 3, dtype=torch.int64)
+    inputs = (ids, torch.tensor([3])) if isinstance(task, Classify) else (ids,)
+    return summarise(model, inputs)

@@ -1,0 +1,245 @@
+"""Starting a run: from a data file and some words to a trained model in a run folder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from unspool.config import Config, read_toml, resolve
+from unspool.data import check as data_check
+from unspool.data.corpus import Corpus, load_corpus
+from unspool.data.infer import Source, open_source
+from unspool.errors import ConfigError, RunError, choose
+from unspool.files import write_atomic, write_json
+from unspool.nn.cells import CELLS, cell_options
+from unspool.run import Run, summary_of
+from unspool.tasks import TASKS
+from unspool.tasks.encoder import checked_options, model_settings
+from unspool.training.card import model_card
+from unspool.training.folder import RunFolder
+from unspool.training.progress import Silent, Watcher
+from unspool.training.signals import stop_on_signals
+from unspool.training.trainer import Trainer
+
+Say = Callable[[str], None]
+Progress = Callable[[str, float], None]
+
+
+def make_config(
+    task: str,
+    model: str | None = None,
+    *,
+    settings: Mapping[str, Any] | None = None,
+    config_file: str | None = None,
+    where: str = "--set",
+) -> Config:
+    """All settings of a run: the task's own defaults, the model's, a file's, then the caller's."""
+    config = _draft(task, model, settings or {}, config_file, where)
+    checked_options(config.model)
+    TASKS[task].check_config(config)
+    return config
+
+
+def _draft(
+    task: str,
+    model: str | None,
+    settings: Mapping[str, Any],
+    config_file: str | None,
+    where: str = "--set",
+) -> Config:
+    """The settings before the task has looked at them."""
+    kind = TASKS[choose("task", task, TASKS)]
+    from_file = read_toml(config_file) if config_file else {}
+    name = model or str(from_file.pop("model", kind.default_model))
+    preset = model_settings(name)
+    said = {**preset, **from_file, **settings}
+    cell = choose("cell", str(said.get("cell", said["model.cell"])), CELLS, where=where)
+    return resolve(
+        task=task,
+        model=name,
+        layers=[
+            (f"task {task}", kind.defaults),
+            (f"model {name}", preset),
+            (config_file or "config file", from_file),
+            (where, settings),
+        ],
+        options=list(cell_options(CELLS[cell])),
+    )
+
+
+def train(
+    data: str | Path | None = None,
+    *,
+    task: str | None = None,
+    model: str | None = None,
+    valid: str | Path | None = None,
+    test: str | Path | None = None,
+    out: str | Path | None = None,
+    config: str | None = None,
+    resume: bool = False,
+    watcher: Watcher | None = None,
+    say: Say | None = None,
+    progress: Progress | None = None,
+    **settings: Any,
+) -> Run:
+    """Train a model on a file and return it; everything about it lies in the folder `out`.
+
+    data      CSV, TSV, JSONL, `label text` lines, documents or one long text; also .gz, or "-"
+    task      classify or generate; by default what the data suggest
+    model     a cell's name, with `bi` before it for both directions: lstm, bigru, ...
+    settings  any setting by its name: hidden=128, epochs=5, lr=1e-3 (see `unspool settings`)
+    """
+    say = say or (lambda text: None)
+    if resume:
+        if out is None:
+            raise ConfigError("resume needs the run folder", remedy="give it as --out RUN")
+        return _resume(Path(out), watcher or Silent(), say, progress)
+    if data is None:
+        raise ConfigError("no data given", remedy="name a file: unspool train reviews.csv")
+    draft = _draft(task or "classify", model, settings, config)
+    source = open_source(str(data), draft.data, task=task)
+    say(source.says)
+    final = make_config(source.task, model, settings=settings, config_file=config)
+    folder = RunFolder(Path(out) if out else _free_folder(source, final))
+    folder.create()
+    try:
+        sources = {"train": source}
+        for name, path in (("valid", valid), ("test", test)):
+            if path is not None:
+                sources[name] = open_source(str(path), final.data, task=final.task)
+        return _begin(folder, final, sources, watcher or Silent(), say, progress)
+    except BaseException:
+        _remove_if_empty(folder.path)
+        raise
+
+
+def check(
+    data: str | Path,
+    *,
+    valid: str | Path | None = None,
+    test: str | Path | None = None,
+    task: str | None = None,
+    **settings: Any,
+) -> data_check.CheckReport:
+    """Look at the data before training: counts, lengths, labels, leaks, doubtful rows."""
+    draft = _draft(task or "classify", None, settings, None)
+    source = open_source(str(data), draft.data, task=task)
+    final = make_config(source.task, None, settings=settings)
+    others = [
+        open_source(str(path), final.data, task=source.task) if path is not None else None
+        for path in (valid, test)
+    ]
+    return data_check.check(
+        source, valid=others[0], test=others[1], data=final.data, tokenizer=final.tokenizer
+    )
+
+
+def _begin(
+    folder: RunFolder,
+    config: Config,
+    sources: dict[str, Source],
+    watcher: Watcher,
+    say: Say,
+    progress: Progress | None,
+) -> Run:
+    corpus = _load(config, sources, progress)
+    for note in corpus.notes:
+        say(note)
+    task = TASKS[config.task].prepare(config, corpus)
+    threads = config.train.threads or torch.get_num_threads()
+    files = {
+        name: {"path": str(source.path), "sha256": source.sha256}
+        for name, source in sources.items()
+    }
+    task.save(folder.path)
+    folder.write_config(config, files, threads)
+    return _train(folder, config, corpus, threads, watcher, say, resume=False)
+
+
+def _resume(path: Path, watcher: Watcher, say: Say, progress: Progress | None) -> Run:
+    folder = RunFolder(path)
+    record = folder.read_record()
+    config = folder.read_config()
+    sources = {}
+    for name, file in record["data"].items():
+        source = open_source(file["path"], config.data, task=config.task)
+        if source.sha256 != file["sha256"]:
+            raise RunError(
+                f"the {name} data have changed since the run began",
+                where=file["path"],
+                remedy="put the old file back, or train anew with another --out",
+            )
+        sources[name] = source
+    corpus = _load(config, sources, progress)
+    return _train(folder, config, corpus, int(record["threads"]), watcher, say, resume=True)
+
+
+def _load(config: Config, sources: dict[str, Source], progress: Progress | None) -> Corpus:
+    return load_corpus(
+        sources["train"],
+        valid=sources.get("valid"),
+        test=sources.get("test"),
+        data=config.data,
+        tokenizer=config.tokenizer,
+        seed=config.data.split_seed,
+        progress=progress,
+    )
+
+
+def _train(
+    folder: RunFolder,
+    config: Config,
+    corpus: Corpus,
+    threads: int,
+    watcher: Watcher,
+    say: Say,
+    *,
+    resume: bool,
+) -> Run:
+    torch.set_num_threads(threads)
+    torch.manual_seed(config.train.seed)
+    task = TASKS[config.task].prepare(config, corpus)
+    model = task.build()
+    count = sum(p.numel() for p in model.parameters())
+    say(f"model: {config.model_name}, {count:,} parameters; run folder: {folder.path}")
+    trainer = Trainer(task, model, corpus.parts, folder, watcher)
+    if resume:
+        trainer.resume()
+        say(f"resuming at step {trainer.counters.step} of {trainer.total}")
+    with stop_on_signals() as stop:
+        counters = trainer.run(stop)
+    say(f"finished: {counters.finished}; {counters.seconds:.0f} s of training")
+
+    folder.load_weights(model)
+    run = Run(folder, task, model)
+    run.counters = counters
+    judged = "test" if "test" in corpus.parts else "valid" if "valid" in corpus.parts else None
+    report = task.evaluate(run.model, corpus.parts[judged]) if judged else None
+    if report is not None:
+        write_json(folder.path / "evaluation.json", {"part": judged, **report.to_json()})
+        run.report, run.report_part = report, judged
+    write_atomic(
+        folder.path / "README.md",
+        model_card(folder, task, summary_of(task, model).lines(), counters, report, judged),
+    )
+    return run
+
+
+def _free_folder(source: Source, config: Config) -> Path:
+    """runs/NAME-MODEL, or with a number behind it where that is taken."""
+    stem = Path(source.path).name.split(".")[0] if str(source.path) != "-" else "stdin"
+    base = Path("runs") / f"{stem}-{config.model_name}"
+    path, number = base, 1
+    while path.exists():
+        number += 1
+        path = base.with_name(f"{base.name}-{number}")
+    return path
+
+
+def _remove_if_empty(path: Path) -> None:
+    with suppress(OSError):
+        path.rmdir()

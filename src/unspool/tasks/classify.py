@@ -1,0 +1,200 @@
+"""classify: a document in, one label out (many-to-one).
+
+tokens (B, T) -> encoder (B, T, D·H) -> pooling (B, D·H) -> linear -> probabilities (B, C).
+Two classes need only one logistic unit: p = σ(wᵀv + b), with logits (0, wᵀv + b).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from unspool.config import Config
+from unspool.data.batching import Batch, BucketBatches
+from unspool.data.corpus import Corpus, DocumentPart
+from unspool.errors import ConfigError, RunError
+from unspool.files import AGAIN, read_json, write_json
+from unspool.nn.encoders import TextEncoder
+from unspool.nn.pooling import POOLINGS
+from unspool.tasks.encoder import build_encoder
+from unspool.tasks.metrics import bootstrap_mean, class_scores, confusion_matrix, macro_f1
+from unspool.tasks.task import Report, Step, Task, walk
+from unspool.text.tokenizers import Tokenizer
+
+
+class Classifier(nn.Module):
+    """An encoder, a pooling over time and a linear layer."""
+
+    def __init__(
+        self, encoder: TextEncoder, *, pooling: str, classes: int, dropout: float
+    ) -> None:
+        super().__init__()
+        self.encoder = encoder
+        self.pooling = POOLINGS[pooling](encoder.size, bidirectional=encoder.bidirectional)
+        self.dropout = nn.Dropout(dropout)
+        self.output = nn.Linear(encoder.size, 1 if classes == 2 else classes)
+
+    def forward(self, ids: Tensor, lengths: Tensor) -> Tensor:
+        states = self.encoder(ids, lengths).outputs  # (B, T, D·H)
+        logits = self.output(self.dropout(self.pooling(states, lengths)))  # (B, 1 or C)
+        if logits.shape[1] == 1:
+            return torch.cat([torch.zeros_like(logits), logits], 1)  # (B, 2)
+        return logits
+
+
+class ClassifyReport(Report):
+    """Accuracy with its interval, macro F1, a table a class, the confusion matrix."""
+
+    def __init__(self, truth: np.ndarray, probabilities: np.ndarray, labels: list[str]) -> None:
+        guess = probabilities.argmax(1)
+        right = np.maximum(probabilities[np.arange(len(truth)), truth], 1e-12)
+        self.labels = labels
+        self.scores = (guess == truth).astype(float)
+        self.confusion = confusion_matrix(truth, guess, len(labels))
+        self.classes = class_scores(self.confusion)
+        self.interval = bootstrap_mean(self.scores)
+        self.metrics = {
+            "accuracy": float(self.scores.mean()),
+            "macro_f1": macro_f1(self.confusion),
+            "loss": float(-np.log(right).mean()),
+        }
+        self.count = len(truth)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "task": "classify",
+            "examples": self.count,
+            **self.metrics,
+            "accuracy_interval": list(self.interval),
+            "classes": {
+                name: score._asdict() for name, score in zip(self.labels, self.classes)
+            },
+            "confusion": {"labels": self.labels, "rows_true": self.confusion.tolist()},
+        }
+
+    def lines(self) -> list[str]:
+        low, high = self.interval
+        figures = self.metrics
+        width = max(len("class"), *(len(name) for name in self.labels))
+        lines = [
+            f"{self.count} examples",
+            f"accuracy  {figures['accuracy']:.4f}   95 % interval {low:.4f} to {high:.4f} (bootstrap)",
+            f"macro F1  {figures['macro_f1']:.4f}",
+            f"loss      {figures['loss']:.4f}",
+            "",
+            f"{'class':<{width}}  precision  recall      F1   count",
+        ]
+        for name, score in zip(self.labels, self.classes):
+            lines.append(
+                f"{name:<{width}}  {score.precision:9.4f}  {score.recall:6.4f}  {score.f1:6.4f}"
+                f"  {score.count:6d}"
+            )
+        return [*lines, "", *self._confusion_lines(width)]
+
+    def _confusion_lines(self, width: int) -> list[str]:
+        if len(self.labels) > 20:
+            return [f"confusion matrix: {len(self.labels)} classes, see --json"]
+        cell = max(6, len(str(self.confusion.max())) + 1)
+        short = [name[: cell - 1] for name in self.labels]
+        lines = [
+            "confusion (rows true, columns predicted)",
+            " " * width + "".join(f"{name:>{cell}}" for name in short),
+        ]
+        for name, row in zip(self.labels, self.confusion):
+            lines.append(f"{name:<{width}}" + "".join(f"{n:>{cell}d}" for n in row))
+        return lines
+
+
+class Classify(Task):
+    name = "classify"
+    metric = "accuracy"
+    default_model = "bilstm"
+    higher_is_better = True
+    defaults: ClassVar[Mapping[str, Any]] = {}
+
+    def __init__(self, config: Config, tokenizer: Tokenizer, labels: list[str]) -> None:
+        self.config = config
+        self.tokenizer = tokenizer
+        self.labels = labels
+
+    @classmethod
+    def check_config(cls, config: Config) -> None:
+        if config.model.tied:
+            raise ConfigError(
+                "model.tied shares the embedding with the output layer of a language model",
+                got="task classify",
+                remedy="leave it out, or use --task generate",
+            )
+
+    @classmethod
+    def prepare(cls, config: Config, corpus: Corpus) -> Classify:
+        assert corpus.labels is not None
+        return cls(config, corpus.tokenizer, corpus.labels)
+
+    def build(self) -> Classifier:
+        model = self.config.model
+        return Classifier(
+            build_encoder(model, len(self.tokenizer.vocab)),
+            pooling=model.pooling,
+            classes=len(self.labels),
+            dropout=model.dropout,
+        )
+
+    def batches(self, part: DocumentPart, *, training: bool) -> BucketBatches:
+        train = self.config.train
+        return BucketBatches(
+            part,
+            size=train.batch if training else max(train.batch, 64),
+            tokens=train.batch_tokens,
+            seed=train.seed,
+            shuffle=training,
+        )
+
+    def loss(self, model: nn.Module, batch: Batch, carry: Any) -> Step:
+        logits = model(batch.ids, batch.lengths)
+        loss = F.cross_entropy(
+            logits.float(), batch.labels, label_smoothing=self.config.train.label_smoothing
+        )
+        return Step(loss, targets=len(batch.rows), tokens=int(batch.lengths.sum()), carry=None)
+
+    def where(self, part: DocumentPart, batch: Batch) -> str:
+        return "data lines " + ", ".join(map(str, sorted(part.lines[batch.rows].tolist())[:8]))
+
+    def validate(self, model: nn.Module, part: DocumentPart) -> dict[str, float]:
+        return self.evaluate(model, part).metrics
+
+    def evaluate(self, model: nn.Module, part: DocumentPart) -> ClassifyReport:
+        assert part.labels is not None
+        return ClassifyReport(part.labels, self.probabilities(model, part), self.labels)
+
+    def probabilities(self, model: nn.Module, part: DocumentPart) -> np.ndarray:
+        """(N, C) in the order of the part's rows."""
+        result = np.zeros((len(part), len(self.labels)), dtype=np.float64)
+        with torch.inference_mode():
+            for batch in walk(self.batches(part, training=False)):
+                logits = model(batch.ids, batch.lengths)
+                result[batch.rows] = logits.double().softmax(1).numpy()
+        return result
+
+    def save(self, folder: Path) -> None:
+        write_json(folder / "tokenizer.json", self.tokenizer.to_json())
+        write_json(folder / "labels.json", self.labels)
+
+    @classmethod
+    def load(cls, config: Config, folder: Path) -> Classify:
+        labels = read_json(folder / "labels.json")
+        if not (
+            isinstance(labels, list) and len(labels) > 1 and all(isinstance(x, str) for x in labels)
+        ):
+            raise RunError(
+                "not a list of at least two labels",
+                where=folder / "labels.json",
+                remedy=AGAIN,
+            )
+        return cls(config, Tokenizer.from_json(read_json(folder / "tokenizer.json")), labels)

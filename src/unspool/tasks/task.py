@@ -1,0 +1,118 @@
+"""What a task is: it reads a corpus, builds a model, and turns batches into losses and reports.
+
+A task never knows its cell; the trainer never knows its task. A new task is one file with one
+subclass, and one line in `TASKS`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple, Protocol
+
+import numpy as np
+from torch import Tensor, nn
+
+from unspool.config import Config
+from unspool.data.corpus import Corpus
+from unspool.text.tokenizers import Tokenizer
+
+
+class Batches(Protocol):
+    """Batches as pure functions of their place: the same (epoch, step) gives the same batch."""
+
+    def steps(self, epoch: int) -> int: ...
+    def batch(self, epoch: int, step: int) -> Any: ...
+
+
+class Step(NamedTuple):
+    """What one batch gives in training."""
+
+    loss: Tensor  # () mean over the targets, with a graph
+    targets: int  # how many predictions were made
+    tokens: int  # how many real tokens were read
+    carry: Any  # handed to the next batch of the same epoch (a language model's state)
+
+
+class Report(ABC):
+    """The result of an evaluation: figures for programs, a table for people."""
+
+    metrics: dict[str, float]
+    interval: tuple[float, float]  # bootstrap 95 % interval of the task's main metric
+    scores: np.ndarray  # what the main metric is the mean of, one value an example
+    weights: np.ndarray | None = None  # of the scores in that mean
+
+    @abstractmethod
+    def to_json(self) -> dict[str, Any]: ...
+
+    @abstractmethod
+    def lines(self) -> list[str]:
+        """The report as text, for a terminal."""
+
+    def __repr__(self) -> str:
+        return "\n".join(self.lines())
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        return f"<pre>{escape(repr(self))}</pre>"
+
+
+class Task(ABC):
+    """One kind of learning problem, fitted to one corpus."""
+
+    name: ClassVar[str]
+    metric: ClassVar[str]  # decides which weights are best
+    higher_is_better: ClassVar[bool]
+    default_model: ClassVar[str]
+    defaults: ClassVar[Mapping[str, Any]] = {}  # settings that differ from config.py's
+
+    config: Config
+    tokenizer: Tokenizer
+
+    @classmethod
+    @abstractmethod
+    def check_config(cls, config: Config) -> None:
+        """Refuse, with a reason, settings that this task cannot work with."""
+
+    @classmethod
+    @abstractmethod
+    def prepare(cls, config: Config, corpus: Corpus) -> Task:
+        """The task for the tokenizer and the labels of a corpus."""
+
+    @abstractmethod
+    def build(self) -> nn.Module:
+        """A fresh model with its initial weights."""
+
+    @abstractmethod
+    def batches(self, part: Any, *, training: bool) -> Batches: ...
+
+    @abstractmethod
+    def loss(self, model: nn.Module, batch: Any, carry: Any) -> Step: ...
+
+    @abstractmethod
+    def where(self, part: Any, batch: Any) -> str:
+        """The place of a batch in the data, for a message."""
+
+    @abstractmethod
+    def validate(self, model: nn.Module, part: Any) -> dict[str, float]:
+        """The figures of one validation while training; contains `metric`."""
+
+    @abstractmethod
+    def evaluate(self, model: nn.Module, part: Any) -> Report:
+        """The full report on one part of the data."""
+
+    @abstractmethod
+    def save(self, folder: Path) -> None:
+        """Write what, beside the weights, is needed to predict."""
+
+    @classmethod
+    @abstractmethod
+    def load(cls, config: Config, folder: Path) -> Task: ...
+
+
+def walk(batches: Batches) -> Iterator[Any]:
+    """Every batch of the first epoch, in order."""
+    for step in range(batches.steps(0)):
+        yield batches.batch(0, step)

@@ -1,0 +1,75 @@
+"""Words: a text in, its words and punctuation marks out; and tokens back into readable text."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterable
+
+NEWLINE = "\n"
+
+# A word keeps its inner apostrophes (don't); a clitic that was already cut off stays whole ('s);
+# <unk> is one token, as language-model corpora write it; other marks stand alone.
+_PUNCTUATION = re.compile(
+    r"<unk>|\w+(?:['’]\w+)*|['’](?:s|m|d|t|re|ve|ll)\b|[^\w\s]", re.IGNORECASE
+)
+_JOINERS = "\u200c\u200d"
+
+
+def split_punctuation(chunk: str) -> list[str]:
+    """The tokens of a chunk without white space.
+
+    Combining marks belong to their word (as in Devanagari), yet `\\w` leaves them out; so the
+    pattern looks at a shape of the chunk in which they are letters, and cuts the chunk itself.
+    """
+    if chunk.isascii():
+        return _PUNCTUATION.findall(chunk)
+    shape = "".join("a" if _is_mark(char) else char for char in chunk)
+    return [chunk[match.start() : match.end()] for match in _PUNCTUATION.finditer(shape)]
+
+
+def _is_mark(char: str) -> bool:
+    return unicodedata.category(char)[0] == "M" or char in _JOINERS
+
+
+def split_space(chunk: str) -> list[str]:
+    return [chunk]
+
+
+SPLITTERS: dict[str, Callable[[str], list[str]]] = {
+    "punctuation": split_punctuation,
+    "space": split_space,
+}
+
+
+def words(text: str, *, split: str, newlines: bool) -> list[str]:
+    """The tokens of a text; with `newlines` every line end is a token as well."""
+    cut = SPLITTERS[split]
+    if not newlines:
+        return [word for chunk in text.split() for word in cut(chunk)]
+    first, *rest = text.split(NEWLINE)
+    found = words(first, split=split, newlines=False)
+    for line in rest:
+        found.append(NEWLINE)
+        found.extend(words(line, split=split, newlines=False))
+    return found
+
+
+_NO_SPACE_BEFORE = re.compile(r"[.,;:!?%)\]}…”]|n't|['’](?:s|m|d|t|re|ve|ll)", re.IGNORECASE)
+_NO_SPACE_AFTER = frozenset("([{$£€#“" + NEWLINE)
+
+
+def join(tokens: Iterable[str], *, split: str) -> str:
+    """Readable text: words apart, punctuation where a typesetter would put it.
+
+    Where words were split at spaces only, spaces alone bring the text back.
+    """
+    parts: list[str] = []
+    last = NEWLINE
+    for token in tokens:
+        glued = last == NEWLINE or token == NEWLINE
+        if split == "punctuation":
+            glued = glued or last in _NO_SPACE_AFTER or bool(_NO_SPACE_BEFORE.fullmatch(token))
+        parts.append(token if glued else " " + token)
+        last = token
+    return "".join(parts)

@@ -1,0 +1,77 @@
+"""README.md of a run folder: a model card that a paper could cite."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from unspool.tasks import Report, Task
+from unspool.training.checkpoint import Counters
+from unspool.training.folder import RunFolder
+
+
+def model_card(
+    folder: RunFolder,
+    task: Task,
+    layers: list[str],
+    counters: Counters,
+    report: Report | None,
+    part: str | None,
+) -> str:
+    """The card as Markdown: use, result, data, training, network, all settings."""
+    record = folder.read_record()
+    config = task.config
+    name = folder.path.name
+    use = f'unspool predict {folder.path} "some text"'
+    if task.name == "generate":
+        use = f'unspool generate {folder.path} --prompt "Once"'
+    lines = [
+        f"# {name}",
+        "",
+        f"A `{config.model_name}` model for the task `{task.name}`, trained with unspool "
+        f"{record['versions']['unspool']}.",
+        "",
+        "    " + use,
+        "",
+        "## Result",
+        "",
+        f"On the {part} part of the data." if report else "No part was held out: not evaluated.",
+        "",
+        *(f"    {line}" for line in (report.lines() if report else [])),
+        "",
+        "## Data",
+        "",
+        "| part | file | SHA-256 |",
+        "|---|---|---|",
+        *(_row(name, file["path"], file["sha256"]) for name, file in record["data"].items()),
+        "",
+        f"Vocabulary: {len(task.tokenizer.vocab):,} tokens, from the training part only.",
+        "",
+        "## Training",
+        "",
+        f"{counters.step:,} steps, {counters.tokens:,} tokens, {counters.seconds:.0f} s on "
+        f"{record['threads']} threads; ended because: {counters.finished}. "
+        f"The weights are those of step {counters.best_step:,}.",
+        "",
+        "## Network",
+        "",
+        *(f"    {line}" for line in layers),
+        "",
+        "## Settings",
+        "",
+        "| setting | value |",
+        "|---|---|",
+        *(
+            _row(f"{section}.{key}", value)
+            for section, values in record["config"].items()
+            if isinstance(values, dict)
+            for key, value in values.items()
+        ),
+        "",
+        "Versions: " + ", ".join(f"{k} {v}" for k, v in record["versions"].items()) + ".",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _row(*cells: Any) -> str:
+    return "| " + " | ".join(f"`{cell}`" for cell in cells) + " |"

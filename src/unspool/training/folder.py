@@ -1,0 +1,168 @@
+"""The run folder: the model as files that load anywhere, offline, without running any code.
+
+config.json · model.safetensors · tokenizer.json (+ labels.json) · metrics.jsonl · README.md ·
+checkpoints/
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+import unspool
+from unspool.config import Config, build
+from unspool.errors import ConfigError, RunError, choose
+from unspool.files import AGAIN, read_json, write_json
+from unspool.tasks import TASKS, Task
+from unspool.training.tensors import DamagedFile, load_tensors, save_tensors
+
+FORMAT = 1  # of the run folder; a newer one is refused
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """The paths and the small files of one run."""
+
+    path: Path
+
+    @property
+    def config_file(self) -> Path:
+        return self.path / "config.json"
+
+    @property
+    def weights(self) -> Path:
+        return self.path / "model.safetensors"
+
+    @property
+    def metrics(self) -> Path:
+        return self.path / "metrics.jsonl"
+
+    @property
+    def checkpoints(self) -> Path:
+        return self.path / "checkpoints"
+
+    def create(self) -> None:
+        """Make the folder; refuse one that already holds a run or cannot be written."""
+        if self.config_file.exists():
+            raise RunError(
+                "already holds a run",
+                where=self.path,
+                remedy="give another --out, continue it with --resume, or remove the folder",
+            )
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise RunError(
+                f"cannot make the run folder ({error.strerror})",
+                where=self.path,
+                remedy="give another --out",
+            ) from None
+        if not os.access(self.path, os.W_OK):
+            raise RunError(
+                "no right to write into this folder", where=self.path, remedy="give another --out"
+            )
+
+    def write_config(self, config: Config, data: dict[str, Any], threads: int) -> None:
+        write_json(
+            self.config_file,
+            {
+                "format": FORMAT,
+                "config": config.model_dump(mode="json"),
+                "data": data,
+                "threads": threads,
+                "versions": versions(),
+            },
+        )
+
+    def read_record(self) -> dict[str, Any]:
+        """config.json as written, after checking that this version can read it."""
+        if not self.path.exists():
+            raise RunError("no such run folder", where=self.path, remedy="check the path")
+        if not self.path.is_dir():
+            raise RunError(
+                "not a run folder but a file", where=self.path, remedy="give the folder of a run"
+            )
+        if not self.config_file.exists():
+            raise RunError(
+                "not a run folder: it has no config.json",
+                where=self.path,
+                remedy="give the --out folder of an `unspool train`",
+            )
+        record = read_json(self.config_file)
+        if not isinstance(record, dict) or not isinstance(record.get("config"), dict):
+            raise RunError("damaged: no settings in it", where=self.config_file, remedy=AGAIN)
+        if record.get("format") != FORMAT:
+            newer = isinstance(record.get("format"), int) and record["format"] > FORMAT
+            raise RunError(
+                f"run folder of format {record.get('format')!r}; this version reads {FORMAT}",
+                where=self.config_file,
+                remedy="install a newer unspool" if newer else AGAIN,
+            )
+        return record
+
+    def read_config(self) -> Config:
+        record = self.read_record()
+        try:
+            return build(Config, record["config"])
+        except ConfigError as error:
+            raise RunError(f"damaged: {error}", where=self.config_file, remedy=AGAIN) from None
+
+    def load_task(self) -> Task:
+        """The task with its tokenizer and labels, as it was when the run was trained."""
+        config = self.read_config()
+        choose("task", config.task, TASKS, where=self.config_file)
+        return TASKS[config.task].load(config, self.path)
+
+    def save_weights(self, model: nn.Module, meta: dict[str, Any]) -> None:
+        self.save_state(model.state_dict(), meta)
+
+    def save_state(self, state: dict[str, Tensor], meta: dict[str, Any]) -> None:
+        save_tensors(self.weights, state, meta)
+
+    def load_weights(self, model: nn.Module) -> dict[str, Any]:
+        """Put the trained weights into `model`; returns what was noted beside them."""
+        try:
+            tensors, meta = load_tensors(self.weights)
+        except FileNotFoundError:
+            raise RunError(
+                "missing: the run has no trained weights yet",
+                where=self.weights,
+                remedy="finish it with `unspool train --resume --out " + f"{self.path}`",
+            ) from None
+        except DamagedFile as error:
+            raise RunError(f"damaged: {error}", where=self.weights, remedy=AGAIN) from None
+        expected = model.state_dict()
+        for name, tensor in expected.items():
+            if name not in tensors:
+                raise RunError(f"has no tensor {name!r}", where=self.weights, remedy=AGAIN)
+            if tensors[name].shape != tensor.shape:
+                raise RunError(
+                    f"tensor {name!r} should have shape {tuple(tensor.shape)}",
+                    where=self.weights,
+                    got=tuple(tensors[name].shape),
+                    remedy="the weights belong to another config.json; " + AGAIN,
+                )
+        unknown = sorted(set(tensors) - set(expected))
+        if unknown:
+            raise RunError(
+                "holds a tensor that this model has not", where=self.weights, got=unknown[0],
+                remedy=AGAIN,
+            )
+        model.load_state_dict(tensors)
+        return meta
+
+
+def versions() -> dict[str, str]:
+    return {
+        "unspool": unspool.__version__,
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "numpy": np.__version__,
+    }

@@ -1,0 +1,49 @@
+"""Stopping on request: Ctrl-C and SIGTERM become a flag that the loop looks at between steps."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+
+
+class StopRequest:
+    """The signal that asked to stop, or 0."""
+
+    signal: int = 0
+
+
+class Interrupted(Exception):
+    """Training was stopped by a signal, after its state was saved."""
+
+    def __init__(self, number: int, folder: Path, step: int) -> None:
+        self.number = number
+        self.exit_code = 128 + number
+        super().__init__(
+            f"stopped at step {step}, saved; continue with: unspool train --resume --out {folder}"
+        )
+
+
+@contextmanager
+def stop_on_signals() -> Iterator[StopRequest]:
+    """Within the block the first signal asks to stop; a second one acts as it always did."""
+    request = StopRequest()
+    if threading.current_thread() is not threading.main_thread():
+        yield request
+        return
+    previous = {}
+
+    def ask(number: int, frame: FrameType | None) -> None:
+        request.signal = number
+        signal.signal(number, previous[number])
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        previous[number] = signal.signal(number, ask)
+    try:
+        yield request
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)

@@ -1,0 +1,262 @@
+"""The training loop: batches in, the best weights and a log in the run folder out.
+
+Everything the loop does at step n is a function of the seed, of n and of the checkpoint it started
+from, so a run that was killed and resumed gives the same weights and the same log as one that was
+not (same machine, same number of threads).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import time
+from contextlib import AbstractContextManager
+from typing import Any
+
+import torch
+from torch import nn
+
+from unspool.config import TrainConfig
+from unspool.errors import TrainingError
+from unspool.tasks import Task
+from unspool.training.checkpoint import Counters, restore_checkpoint, save_checkpoint
+from unspool.training.folder import RunFolder
+from unspool.training.optim import build_optimizer, learning_rate, set_learning_rate
+from unspool.training.progress import Watcher
+from unspool.training.signals import Interrupted, StopRequest
+
+CLOCK_FIELDS = ("seconds", "tokens_per_second")  # the only fields of the log that may differ
+
+
+class Trainer:
+    """One training run, from wherever its checkpoints stand to its end."""
+
+    def __init__(
+        self,
+        task: Task,
+        model: nn.Module,
+        parts: dict[str, Any],
+        folder: RunFolder,
+        watcher: Watcher,
+    ) -> None:
+        self.task, self.model, self.folder, self.watcher = task, model, folder, watcher
+        self.train: TrainConfig = task.config.train
+        self.train_part, self.valid_part = parts["train"], parts.get("valid")
+        self.batches = task.batches(self.train_part, training=True)
+        self.optimizer = build_optimizer(model, self.train)
+        self.counters = Counters()
+        self.carry: Any = None
+        self.unsaved: dict[str, torch.Tensor] | None = None  # best weights the disk did not take
+        planned = self.batches.steps(0) * self.train.epochs
+        self.total = min(planned, self.train.max_steps or planned)
+        self.board = _tensorboard(folder) if self.train.tensorboard else None
+
+    def resume(self) -> None:
+        """Go back to the newest whole checkpoint, and cut the log to what it had then."""
+        found = restore_checkpoint(
+            self.folder.checkpoints, self.model, self.optimizer, self.watcher.note
+        )
+        if found is not None:
+            self.counters, self.carry = found
+        if self.folder.metrics.exists():
+            os.truncate(self.folder.metrics, self.counters.log_bytes)
+
+    def run(self, stop: StopRequest) -> Counters:
+        """Train until the end, or until a signal asks to stop (then save, and raise Interrupted)."""
+        counters = self.counters
+        saved_at = time.monotonic()
+        self.watcher.start(self.total, counters)
+        try:
+            with open(self.folder.metrics, "ab") as self.log:
+                while not counters.finished:
+                    started = time.monotonic()
+                    epoch_over = self._step()
+                    every = self.train.eval_steps
+                    if epoch_over or (every and counters.step % every == 0):
+                        self._validate()
+                    counters.finished = self._reason_to_end()
+                    counters.seconds += time.monotonic() - started
+                    age = time.monotonic() - saved_at
+                    if counters.finished or stop.signal or age >= self.train.checkpoint_seconds:
+                        self._checkpoint(last=bool(counters.finished))
+                        saved_at = time.monotonic()
+                    if stop.signal and not counters.finished:
+                        raise Interrupted(stop.signal, self.folder.path, counters.step)
+        finally:
+            self.watcher.close()
+            if self.board is not None:
+                self.board.close()
+        return counters
+
+    def _step(self) -> bool:
+        """One update from one batch; True when the epoch is over."""
+        counters, train = self.counters, self.train
+        started = time.monotonic()
+        batch = self.batches.batch(counters.epoch, counters.index)
+        torch.manual_seed(train.seed * 1_000_003 + counters.step)  # dropout, a function of the step
+        rate = learning_rate(train, counters.step, self.total)
+        set_learning_rate(self.optimizer, rate)
+
+        self.model.train()
+        with autocast(train.precision):
+            result = self.task.loss(self.model, batch, self.carry)
+        result.loss.backward()
+        norm = float(nn.utils.clip_grad_norm_(self.model.parameters(), train.clip or math.inf))
+        loss = float(result.loss.detach())
+        if math.isfinite(loss) and math.isfinite(norm):
+            self.optimizer.step()
+            self.carry = result.carry
+            counters.bad = 0
+            window = counters.window
+            window[0] += loss * result.targets
+            window[1] += result.targets
+            window[2] = max(window[2], norm)
+        else:
+            self._skip(loss, batch)
+        self.optimizer.zero_grad(set_to_none=True)
+
+        counters.step += 1
+        counters.index += 1
+        counters.tokens += result.tokens
+        speed = result.tokens / max(time.monotonic() - started, 1e-9)
+        if counters.step % train.log_steps == 0:
+            self._log_window(rate, speed)
+        self.watcher.step(counters, loss, norm, speed)
+        if counters.index < self.batches.steps(counters.epoch):
+            return False
+        counters.epoch, counters.index, self.carry = counters.epoch + 1, 0, None
+        return True
+
+    def _skip(self, loss: float, batch: Any) -> None:
+        """Pass over a batch whose loss or gradient is not finite; give up after several in a row."""
+        counters = self.counters
+        counters.bad += 1
+        counters.skipped += 1
+        self.carry = None
+        what = "loss" if not math.isfinite(loss) else "gradient"
+        place = f"epoch {counters.epoch + 1}, batch {counters.index + 1}"
+        self.watcher.note(
+            f"{what} is not finite at {place} ({self.task.where(self.train_part, batch)}): skipped"
+        )
+        if counters.bad >= self.train.max_bad_steps:
+            raise TrainingError(
+                f"the {what} was not finite {counters.bad} times in a row, last at {place}",
+                where=self.folder.path,
+                remedy=f"lower train.lr (now {self.train.lr:g}), set train.clip=0.5,"
+                " or use train.precision=fp32",
+            )
+
+    def _validate(self) -> None:
+        """Score the validation part; keep the weights if they are the best so far."""
+        counters = self.counters
+        metrics: dict[str, float] = {}
+        better = True
+        if self.valid_part is not None:
+            self.model.eval()
+            metrics = self.task.validate(self.model, self.valid_part)
+            value = metrics[self.task.metric]
+            better = counters.best is None or (
+                value > counters.best if self.task.higher_is_better else value < counters.best
+            )
+            if better:
+                counters.best, counters.best_step, counters.stale = value, counters.step, 0
+            else:
+                counters.stale += 1
+        if better:
+            counters.best_step = counters.step
+            self._save_best()
+        record = {"step": counters.step, "epoch": counters.epoch}
+        self._log({**record, **{f"valid_{k}": v for k, v in metrics.items()}, "best": better})
+        self.watcher.validated(counters, metrics, better)
+
+    def _reason_to_end(self) -> str:
+        counters, train = self.counters, self.train
+        if counters.epoch >= train.epochs:
+            return f"all {train.epochs} epochs done"
+        if train.max_steps and counters.step >= train.max_steps:
+            return f"{train.max_steps} steps done"
+        if train.patience and counters.stale >= train.patience:
+            return f"no gain in {counters.stale} validations"
+        return ""
+
+    def _save_best(self) -> None:
+        counters = self.counters
+        meta = {"step": counters.step, "metric": self.task.metric, "value": counters.best}
+        try:
+            self.folder.save_weights(self.model, meta)
+            self.unsaved = None
+        except OSError as error:
+            self.watcher.note(f"cannot save the best weights ({error.strerror}); will try again")
+            self.unsaved = {k: v.detach().clone() for k, v in self.model.state_dict().items()}
+
+    def _checkpoint(self, *, last: bool) -> None:
+        """Save everything; a full disk costs the checkpoint, not the run."""
+        if last and self.valid_part is None and self.counters.best_step != self.counters.step:
+            self._save_best()  # nothing to choose by: the last weights are the model
+        self.log.flush()
+        self.counters.log_bytes = self.log.tell()
+        try:
+            if self.unsaved is not None:
+                self.folder.save_state(self.unsaved, {"step": self.counters.best_step})
+                self.unsaved = None
+            os.fsync(self.log.fileno())
+            save_checkpoint(
+                self.folder.checkpoints, self.model, self.optimizer, self.carry, self.counters
+            )
+        except OSError as error:
+            if last:
+                raise TrainingError(
+                    f"cannot save the trained model ({error.strerror})",
+                    where=self.folder.path,
+                    remedy="free some space, then use --resume",
+                ) from None
+            self.watcher.note(f"cannot write a checkpoint ({error.strerror}); training goes on")
+
+    def _log_window(self, rate: float, speed: float) -> None:
+        counters = self.counters
+        total, count, norm = counters.window
+        counters.window = [0.0, 0.0, 0.0]
+        self._log(
+            {
+                "step": counters.step,
+                "epoch": counters.epoch + (counters.index / self.batches.steps(counters.epoch)),
+                "loss": total / count if count else None,
+                "grad_norm": norm,
+                "lr": rate,
+                "seconds": round(counters.seconds, 3),
+                "tokens_per_second": round(speed),
+            }
+        )
+
+    def _log(self, record: dict[str, Any]) -> None:
+        self.log.write((json.dumps(record) + "\n").encode())
+        self.log.flush()
+        if self.board is not None:
+            for key, value in record.items():
+                if isinstance(value, float):
+                    self.board.add_scalar(key, value, record["step"])
+
+
+def autocast(precision: str) -> AbstractContextManager[Any]:
+    """bf16 matrix products with fp32 weights, or plain fp32."""
+    return torch.autocast("cpu", torch.bfloat16, enabled=resolve_precision(precision) == "bf16")
+
+
+def resolve_precision(precision: str) -> str:
+    """`auto` becomes bf16 only where the processor multiplies it in hardware."""
+    if precision != "auto":
+        return precision
+    capable = torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported()
+    return "bf16" if capable else "fp32"
+
+
+def _tensorboard(folder: RunFolder) -> Any:
+    try:
+        from torch.utils.tensorboard import SummaryWriter
+    except ImportError:
+        raise TrainingError(
+            "train.tensorboard needs the tensorboard package",
+            remedy="pip install 'unspool[tensorboard]'",
+        ) from None
+    return SummaryWriter(str(folder.path / "tensorboard"))

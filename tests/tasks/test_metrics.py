@@ -1,0 +1,71 @@
+"""Our figures against scikit-learn's, and the bootstrap against plain resampling."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn import metrics as sk
+
+from unspool.tasks.metrics import (
+    bits_per_character,
+    bootstrap_mean,
+    class_scores,
+    confusion_matrix,
+    macro_f1,
+    perplexity,
+)
+
+pairs = st.integers(2, 6).flatmap(
+    lambda c: st.lists(st.tuples(st.integers(0, c - 1), st.integers(0, c - 1)), min_size=1, max_size=60)
+    .map(lambda rows: (c, np.array(rows)))
+)
+
+
+@given(pairs)
+def test_confusion_and_f1_are_scikit_learns(case: tuple[int, np.ndarray]) -> None:
+    classes, rows = case
+    truth, guess = rows[:, 0], rows[:, 1]
+    confusion = confusion_matrix(truth, guess, classes)
+    names = list(range(classes))
+    assert (confusion == sk.confusion_matrix(truth, guess, labels=names)).all()
+    precision, recall, f1, count = sk.precision_recall_fscore_support(
+        truth, guess, labels=names, zero_division=0
+    )
+    ours = class_scores(confusion)
+    np.testing.assert_allclose([s.precision for s in ours], precision)
+    np.testing.assert_allclose([s.recall for s in ours], recall)
+    np.testing.assert_allclose([s.f1 for s in ours], f1)
+    assert [s.count for s in ours] == count.tolist()
+    assert macro_f1(confusion) == pytest.approx(
+        sk.f1_score(truth, guess, average="macro", zero_division=0)
+    )
+
+
+def test_bootstrap_of_right_and_wrong_is_the_binomial_interval() -> None:
+    values = np.array([1.0] * 80 + [0.0] * 20)
+    low, high = bootstrap_mean(values)
+    half = 1.96 * math.sqrt(0.8 * 0.2 / 100)
+    assert low == pytest.approx(0.8 - half, abs=0.015)
+    assert high == pytest.approx(0.8 + half, abs=0.015)
+
+
+def test_bootstrap_equals_plain_resampling_of_weighted_values() -> None:
+    rng = np.random.default_rng(0)
+    values, weights = rng.normal(size=200), rng.integers(1, 5, 200).astype(float)
+    rows = rng.integers(0, 200, (4000, 200))
+    means = (values[rows] * weights[rows]).sum(1) / weights[rows].sum(1)
+    expected = np.quantile(means, [0.025, 0.975])
+    np.testing.assert_allclose(bootstrap_mean(values, weights), expected, atol=0.02)
+
+
+def test_bootstrap_is_repeatable() -> None:
+    values = np.arange(50.0)
+    assert bootstrap_mean(values) == bootstrap_mean(values)
+
+
+def test_language_model_figures() -> None:
+    assert perplexity(math.log(50)) == pytest.approx(50)
+    assert perplexity(1e6) == math.inf
+    assert bits_per_character(math.log(2) * 30, 10) == pytest.approx(3)

@@ -1,0 +1,45 @@
+"""Data flows one way through the folders: each may import only what stands before it."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1] / "src" / "unspool"
+ORDER = [
+    "errors", "config", "files", "text", "data", "nn", "tasks", "training", "predict", "insight",
+    "run", "start", "blueprint", "comparison", "demos", "cli", "__main__",
+]  # fmt: skip
+NN_MAY = {"nn", "errors"}
+
+
+def unspool_imports(path: Path) -> set[str]:
+    """The top-level parts of unspool that a module imports, type hints included."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        names = []
+        if isinstance(node, ast.ImportFrom) and node.module:
+            names = [node.module]
+            if node.module == "unspool":
+                names = [f"unspool.{alias.name}" for alias in node.names]
+        elif isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        found |= {name.split(".")[1] for name in names if name.startswith("unspool.")}
+    return found - {"__version__"}
+
+
+MODULES = [p for p in ROOT.rglob("*.py") if p.relative_to(ROOT).parts[0] != "__init__.py"]
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_imports_point_backwards(path: Path) -> None:
+    own = path.relative_to(ROOT).parts[0].removesuffix(".py")
+    allowed = set(ORDER[: ORDER.index(own) + 1])
+    if own == "nn":
+        allowed = NN_MAY
+    assert unspool_imports(path) <= allowed
+
+
+def test_every_part_has_its_place() -> None:
+    parts = {p.relative_to(ROOT).parts[0].removesuffix(".py") for p in MODULES}
+    assert parts <= set(ORDER)
