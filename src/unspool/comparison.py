@@ -103,15 +103,15 @@ def compare(
 ) -> Comparison:
     """Train every model with every seed and score it on the test part.
 
-    Without a test file a tenth of the data is held out for it, unless `test` is among the
+    Without a test file a tenth of the data is held out for it, unless `test_share` is among the
     settings. Each run lies in its own folder under `out`, beside compare.csv and compare.md.
     """
     if not models:
         raise ConfigError("no models to compare", remedy="name some: --models lstm,gru,elman")
     for model in models:
         model_settings(model)
-    if test is None and not ({"test", "data.test"} & settings.keys()):
-        settings["data.test"] = 0.1
+    if test is None and not ({"test_share", "data.test_share"} & settings.keys()):
+        settings["data.test_share"] = 0.1
     say = say or (lambda text: None)
     folder = Path(out)
     table = Comparison()
@@ -146,7 +146,7 @@ def compare(
 def _row(model: str, runs: list[Run]) -> Row:
     reports = [run.report for run in runs if run.report is not None]
     if not reports:
-        raise ConfigError("nothing is held out to compare on", remedy="set data.test=0.1")
+        raise ConfigError("nothing is held out to compare on", remedy="set test_share=0.1")
     scores = np.mean([report.scores for report in reports], axis=0)  # each example over the seeds
     low, high = bootstrap_mean(scores, reports[0].weights)
     ends = [run.counters for run in runs if run.counters is not None]

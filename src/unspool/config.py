@@ -35,8 +35,8 @@ class DataConfig(Section):
     text: str | None = setting(None, "column (name, or number from 1) that holds the text")
     label: str | None = setting(None, "column (name, or number from 1) that holds the label")
     header: bool | None = setting(None, "whether a table's first row names its columns")
-    valid: float = setting(0.1, "share of the data held out for validation", ge=0, lt=1)
-    test: float = setting(0.0, "share of the data held out for testing", ge=0, lt=1)
+    valid_share: float = setting(0.1, "share of the data held out for validation", ge=0, lt=1)
+    test_share: float = setting(0.0, "share of the data held out for testing", ge=0, lt=1)
     split_seed: int = setting(1, "seed of the hold-out, so that every run sees the same split", ge=0)
     max_length: int = setting(
         0, "cut documents to this many tokens, keeping the start (0: keep all)", ge=0

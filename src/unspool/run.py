@@ -14,7 +14,7 @@ from torch import nn
 
 from unspool.config import Config
 from unspool.data.corpus import encode_part
-from unspool.data.infer import open_source
+from unspool.data.readers import open_source
 from unspool.errors import ConfigError
 from unspool.insight.summary import Summary, summarise
 from unspool.predict.classifier import Prediction, classify

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from unspool.config import Config, read_toml, resolve
-from unspool.data import check as data_check
 from unspool.data.corpus import Corpus, load_corpus
-from unspool.data.infer import Source, open_source
+from unspool.data.readers import Source, open_source
 from unspool.errors import ConfigError, RunError, choose
 from unspool.files import write_atomic, write_json
 from unspool.nn.cells import CELLS, cell_options
@@ -24,6 +23,9 @@ from unspool.training.folder import RunFolder
 from unspool.training.progress import Silent, Watcher
 from unspool.training.signals import stop_on_signals
 from unspool.training.trainer import Trainer
+
+if TYPE_CHECKING:
+    from unspool.data.check import CheckReport
 
 Say = Callable[[str], None]
 Progress = Callable[[str, float], None]
@@ -124,8 +126,10 @@ def check(
     test: str | Path | None = None,
     task: str | None = None,
     **settings: Any,
-) -> data_check.CheckReport:
+) -> CheckReport:
     """Look at the data before training: counts, lengths, labels, leaks, doubtful rows."""
+    from unspool.data import check as data_check
+
     draft = _draft(task or "classify", None, settings, None)
     source = open_source(str(data), draft.data, task=task)
     final = make_config(source.task, None, settings=settings)

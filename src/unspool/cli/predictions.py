@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TextIO
 
-from unspool.data.infer import open_source
+from unspool.data.readers import open_source
 from unspool.errors import ConfigError, DataError, choose
 from unspool.predict.classifier import Prediction
 from unspool.run import Run

@@ -1,13 +1,14 @@
 """A folder of derived data, kept from run to run: a key and a way to build in, a sealed entry out.
 
-An entry is built in a temporary folder and renamed into place, so that it is there whole or not at
-all, whoever else is writing the same one. A manifest with sizes and checksums tells a damaged entry,
-which is built again.
+An entry is built in a temporary folder and renamed into place, so that it is there whole or not
+at all, whoever else is writing the same one. A manifest with sizes and checksums tells a damaged
+entry, which is built again.
 """
 
 from __future__ import annotations
 
 import atexit
+import contextlib
 import errno
 import hashlib
 import json
@@ -140,10 +141,8 @@ def _install(built: Path, place: Path) -> None:
         if _is_whole(place):
             return
         grave = Path(tempfile.mkdtemp(prefix=TEMPORARY, dir=place.parent))
-        try:
+        with contextlib.suppress(FileNotFoundError):
             os.rename(place, grave / "damaged")
-        except FileNotFoundError:
-            pass
         shutil.rmtree(grave, ignore_errors=True)
     raise DataError(
         "the cache entry cannot be replaced", where=place, remedy="delete it and start again"

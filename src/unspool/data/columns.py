@@ -32,7 +32,7 @@ def plain(name: str) -> str:
 
 def known(names: Mapping[Key, str], wanted: Sequence[str]) -> Key | None:
     """The column with the first of the wanted names that occurs."""
-    found = {plain(name): key for key, name in reversed(names.items())}
+    found = {plain(name): key for key, name in reversed(list(names.items()))}
     return next((found[name] for name in wanted if name in found), None)
 
 

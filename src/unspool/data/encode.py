@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
 from itertools import chain
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,17 +23,18 @@ from unspool.data.readers import Source
 from unspool.data.rows import Example
 from unspool.data.store import Store, StoreWriter
 from unspool.errors import DataError
+from unspool.text.chunks import ChunkCache, distinct
 from unspool.text.normalize import Normalizer
-from unspool.text.tokenizers import BPETokenizer, Tokenizer, WordTokenizer
+from unspool.text.tokenizers import Tokenizer, WordTokenizer
 from unspool.text.vocab import UNK
 from unspool.text.words import NEWLINE, SPLITTERS
 
-BATCH_CHARACTERS = 1 << 18
-BATCH_TEXTS = 1 << 13
-MOST_CHUNKS = 1 << 20  # remembered chunks between spaces; forgotten all at once beyond
+BATCH_CHARACTERS = 1 << 22
+BATCH_TEXTS = 1 << 16
 MOST_TYPES = 1 << 22  # distinct words; later ones are unknown, so that memory stays bounded
 CODE_POINTS = 0x110000
-END = "\0"
+END = "\0"  # of a text; no text holds a NUL
+LINE_END = "\0\0"
 
 Progress = Callable[[str, float], None]
 
@@ -110,58 +112,61 @@ class OpenChars(OpenEncoder):
 
 
 class OpenWords(OpenEncoder):
-    """Words by way of the chunks between spaces: most chunks come again, so each is split once."""
+    """Words by way of the chunks between spaces, each of which is split only once."""
 
     def __init__(self, rules: Rules) -> None:
         super().__init__(rules)
-        self.newlines = rules.newlines
+        self.split, self.newlines = SPLITTERS[rules.split], rules.newlines
         self.index: dict[str, int] = {}
-        self.chunks = _Chunks(SPLITTERS[rules.split], self._id)
-        self.chunks[END] = (0,)
-
-    def _id(self, word: str) -> int:
-        found = self.index.get(word)
-        if found is None:
-            if len(self.types) >= MOST_TYPES:
-                word = UNK
-                if word in self.index:
-                    return self.index[word]
-            found = self.index[word] = len(self.types)
-            self.types.append(word)
-        return found
+        self.chunks = ChunkCache(self._ids)
 
     def raw(self, joined: str) -> np.ndarray:
         joined = joined.replace(END, f" {END} ")
         if self.newlines:
-            joined = joined.replace(NEWLINE, f" {END}{END} ")
-        if len(self.chunks) > MOST_CHUNKS:
-            self.chunks.clear()
-            self.chunks[END] = (0,)
-        if self.newlines:
-            self.chunks[END + END] = (self._id(NEWLINE),)
-        found = map(self.chunks.__getitem__, joined.split())
-        return np.fromiter(chain.from_iterable(found), dtype=np.uint32)
+            joined = joined.replace(NEWLINE, f" {LINE_END} ")
+        chunks, order = distinct(joined)
+        found = list(map(self.chunks.__getitem__, chunks))
+        flat = np.fromiter(chain.from_iterable(found), dtype=np.uint32)
+        sizes = np.fromiter(map(len, found), dtype=np.int64, count=len(found))
+        return _gather(flat, sizes, order)
+
+    def _ids(self, chunk: str) -> Iterable[int]:
+        if chunk == END:
+            return (0,)
+        if chunk == LINE_END:
+            return (self._id(NEWLINE),)
+        return map(self._id, self.split(chunk))
+
+    def _id(self, word: str) -> int:
+        if word not in self.index and len(self.types) >= MOST_TYPES:
+            word = UNK
+        if word not in self.index:
+            self.index[word] = len(self.types)
+            self.types.append(word)
+        return self.index[word]
 
 
-class _Chunks(dict[str, tuple[int, ...]]):
-    """Chunk -> raw ids of its words, worked out when first asked for."""
-
-    def __init__(self, split: Callable[[str], list[str]], number: Callable[[str], int]) -> None:
-        super().__init__()
-        self.split, self.number = split, number
-
-    def __missing__(self, chunk: str) -> tuple[int, ...]:
-        ids = self[chunk] = tuple(map(self.number, self.split(chunk)))
-        return ids
+def _gather(flat: np.ndarray, sizes: np.ndarray, order: np.ndarray) -> np.ndarray:
+    """The runs of `flat`, whose lengths are `sizes`, one after another in the given order."""
+    starts = (np.cumsum(sizes) - sizes)[order]
+    sizes = sizes[order]
+    begins = np.cumsum(sizes) - sizes  # where each run begins in the result
+    return flat[np.repeat(starts - begins, sizes) + np.arange(sizes.sum())]
 
 
 OPEN: dict[str, type[OpenEncoder]] = {"char": OpenChars, "word": OpenWords}
 
 
-def encode_source(
-    source: Source, rules: Rules, progress: Progress | None = None
-) -> tuple[Store, bool]:
-    """The store of a source, and whether it came from the cache."""
+class Encoded(NamedTuple):
+    """A store, the key that names it in the cache, and whether it was there already."""
+
+    store: Store
+    key: dict[str, Any]
+    hit: bool
+
+
+def encode_source(source: Source, rules: Rules, progress: Progress | None = None) -> Encoded:
+    """The store of a source, one piece an example."""
     stream = source.task == "generate"
     key = {
         "content": source.sha256,
@@ -173,14 +178,15 @@ def encode_source(
 
     def build(folder: Path) -> None:
         encoder, writer = OPEN[rules.kind](rules), StoreWriter(folder)
-        for batch in _batches(source.read(_report(progress, f"tokenising {source.path}"))):
+        for batch in _batches(source.read(report_stage(progress, f"tokenising {source.path}"))):
             _add(batch, encoder, writer, source, stream)
         writer.close(encoder.types)
 
-    return cached(key, build, Store.load)
+    store, hit = cached(key, build, Store.load)
+    return Encoded(store, key, hit)
 
 
-def _report(progress: Progress | None, stage: str) -> Report | None:
+def report_stage(progress: Progress | None, stage: str) -> Report | None:
     if progress is None:
         return None
     return lambda fraction: progress(stage, fraction)
@@ -215,47 +221,3 @@ def _add(
             texts = [text + NEWLINE for text in texts]
     ids, lengths = encoder.encode(texts)
     writer.add(ids, lengths, characters=list(map(len, texts)), lines=lines, labels=labels)
-
-
-def texts_of(store: Store, spans: np.ndarray) -> Iterator[str]:
-    """The normalised texts of stretches (N, 2) of a store of characters."""
-    codes = np.array([ord(char or END) for char in store.types], dtype=np.uint32)
-    for start, stop in spans:
-        yield codes[store.ids[start:stop]].tobytes().decode("utf-32-le")
-
-
-def encode_bpe(
-    store: Store,
-    spans: np.ndarray,
-    tokenizer: BPETokenizer,
-    key: dict[str, object],
-    progress: Progress | None = None,
-) -> tuple[Store, bool]:
-    """The store of byte pairs, one piece a span, from the store of characters.
-
-    Its ids are those of the tokenizer. Lines and labels go over where the spans are the pieces.
-    """
-
-    def build(folder: Path) -> None:
-        writer = StoreWriter(folder)
-        whole = len(spans) == len(store)
-        names = None if store.labels is None else np.array(store.names, dtype=object)[store.labels]
-        report = _report(progress, "byte-pair encoding")
-        texts = texts_of(store, spans)
-        for a in range(0, len(spans), 256):
-            some = [text for text, _ in zip(texts, range(min(256, len(spans) - a)))]
-            ids = tokenizer.encode_normal(some)
-            lengths = np.array(list(map(len, ids)), dtype=np.int64)
-            b = a + len(some)
-            writer.add(
-                np.concatenate(ids),
-                lengths,
-                characters=list(map(len, some)),
-                lines=store.lines[a:b].tolist() if whole else [0] * len(some),
-                labels=[None] * len(some) if names is None else names[a:b].tolist(),
-            )
-            if report is not None:
-                report(b / len(spans))
-        writer.close(tokenizer.vocab.tokens)
-
-    return cached(key, build, Store.load)

@@ -84,7 +84,7 @@ class TextFile:
             yield rest
 
     def pieces(self, report: Report | None = None) -> Iterator[str]:
-        """The whole text in pieces of whole lines; a longer line is cut at a space if it has one."""
+        """The whole text in pieces of whole lines; a longer line is cut at a space if it can be."""
         rest = ""
         for block in self.blocks(report):
             rest += block
@@ -111,7 +111,7 @@ class TextFile:
         except OSError as error:
             raise unreadable(self.path, self.name, error) from None
         with raw:
-            yield raw  # type: ignore[misc]
+            yield raw
 
     @contextmanager
     def _open(self) -> Iterator[tuple[BinaryIO, Callable[[], int]]]:
@@ -148,9 +148,8 @@ class TextFile:
         good = error.object[: error.start].decode(error.encoding, "ignore")
         wide = error.object[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
         return DataError(
-            f"not valid {self.encoding}",
+            f"not valid {self.encoding} (byte 0x{error.object[error.start]:02x})",
             where=f"{self.name}:{line + good.count(chr(10))}",
-            got=f"byte 0x{error.object[error.start]:02x}",
             remedy=f"name the encoding of the file, such as --encoding "
             f"{'utf-16' if wide else 'latin-1'}, or save it as UTF-8",
         )
@@ -161,7 +160,7 @@ def find_encoding(name: str) -> str:
     try:
         info = codecs.lookup(name)
         # Codecs such as "hex" turn bytes into bytes.
-        if info._is_text_encoding:  # type: ignore[attr-defined]
+        if info._is_text_encoding:
             return info.name
     except (LookupError, ValueError):
         pass

@@ -1,9 +1,9 @@
 """One data file (or folder, or standard input) as a `Source` of examples.
 
-    source = open_source("reviews.csv", data, task=None)
-    print(source.says)      # reviews.csv: CSV, text in column 'review', label in ... -> classify
-    for example in source:  # as often as needed, in constant memory
-        ...
+source = open_source("reviews.csv", data, task=None)
+print(source.says)      # reviews.csv: CSV, text in column 'review', label in ... -> classify
+for example in source:  # as often as needed, in constant memory
+    ...
 """
 
 from __future__ import annotations

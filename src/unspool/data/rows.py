@@ -97,15 +97,14 @@ def read_jsonl(file: TextFile, layout: Layout, report: Report | None) -> Iterato
                 got=json.dumps(value),
                 remedy="name the field of the text with --text",
             )
+        value = whole_characters(value, where)
         name = None
         if label is not None:
             name = json_label(json_field(fields, str(label), where), str(label), where)
         yield Example(value.strip(), name, line)
 
 
-def json_rows(
-    file: TextFile, report: Report | None = None
-) -> Iterator[tuple[int, dict[str, Any]]]:
+def json_rows(file: TextFile, report: Report | None = None) -> Iterator[tuple[int, dict[str, Any]]]:
     """(line, object) of every line that is not blank."""
     for line, content in enumerate(file.lines(report), start=1):
         if not content.strip():
@@ -142,10 +141,17 @@ def json_field(fields: dict[str, Any], name: str, where: str) -> Any:
     )
 
 
+def whole_characters(text: str, where: str) -> str:
+    """JSON can escape what no encoding can write: halves of surrogate pairs, and NUL."""
+    if "\0" in text:
+        raise DataError("holds a NUL character", where=where, remedy="remove \\u0000 from the text")
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
+
+
 def json_label(value: Any, name: str, where: str) -> str:
     """Labels may be written as strings, numbers or booleans."""
     if isinstance(value, str):
-        return value.strip()
+        return whole_characters(value, where).strip()
     if isinstance(value, (bool, int, float)):
         return json.dumps(value)
     raise DataError(

@@ -34,15 +34,13 @@ def stratified(
         if size.sum() == 0:
             raise _nothing_left(name, share, f"{len(labels)} rows", where)
         parts[name] = np.sort(
-            np.concatenate(
-                [order[a : a + n] for a, n in zip(starts[:-1] + taken, size)]
-            )
+            np.concatenate([order[a : a + n] for a, n in zip(starts[:-1] + taken, size)])
         )
         taken = taken + size
     held = np.zeros(len(labels), dtype=bool)
     for rows in parts.values():
         held[rows] = True
-    return {"train": np.flatnonzero(~held), **parts}
+    return {"train": np.flatnonzero(~held), **dict(reversed(parts.items()))}
 
 
 def quotas(counts: np.ndarray, share: float, spare: np.ndarray) -> np.ndarray:

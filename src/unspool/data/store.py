@@ -1,8 +1,8 @@
 """Token ids of a whole source on disk: flat arrays with offsets, written once, then memory-mapped.
 
-A store holds *pieces*: documents, or consecutive stretches of a stream. Its ids are raw: they number
-the distinct tokens (`types`) in the order of their first appearance, so that one pass over the text
-is enough and the vocabulary can be chosen afterwards.
+A store holds *pieces*: documents, or consecutive stretches of a stream. Its ids are raw: they
+number the distinct tokens (`types`) in the order of their first appearance, so that one pass over
+the text is enough and the vocabulary can be chosen afterwards.
 """
 
 from __future__ import annotations
@@ -52,7 +52,9 @@ class Store:
         labels = np.load(folder / "labels.npy") if meta["labelled"] else None
         return Store(
             np.empty(0, dtype) if empty else np.memmap(path, dtype, mode="r"),
-            *(np.load(folder / f"{name}.npy") for name in ("offsets", "characters", "lines")),
+            offsets=np.load(folder / "offsets.npy"),
+            characters=np.load(folder / "characters.npy"),
+            lines=np.load(folder / "lines.npy"),
             labels=labels,
             names=meta["names"],
             types=json.loads((folder / "types.json").read_text(encoding="utf-8")),

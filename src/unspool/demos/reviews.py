@@ -70,7 +70,7 @@ def run(say: Callable[[str], None]) -> None:
             hidden=32,
             embedding=32,
             epochs=6,
-            test=0.1,
+            test_share=0.1,
             lr=5e-3,
         )
     say("")

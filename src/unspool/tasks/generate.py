@@ -198,7 +198,7 @@ class Generate(Task):
                 nats.append(losses.double().sum(1).numpy())
                 tokens.append(np.full(len(losses), losses.shape[1]))
         return GenerateReport(
-            np.concatenate(nats), np.concatenate(tokens), characters=part.characters, lanes=lanes
+            np.concatenate(nats), np.concatenate(tokens), characters=part.characters, lanes=batches.lanes
         )
 
     def save(self, folder: Path) -> None:

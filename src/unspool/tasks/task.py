@@ -97,7 +97,12 @@ class Task(ABC):
 
     @abstractmethod
     def validate(self, model: nn.Module, part: Any) -> dict[str, float]:
-        """The figures of one validation while training; contains `metric`."""
+        """The figures of one validation while training; contains `metric` and `loss`."""
+
+    def rank(self, metrics: dict[str, float]) -> tuple[float, ...]:
+        """What decides between two validations, larger is better: the metric, then the loss."""
+        value = metrics[self.metric]
+        return (value if self.higher_is_better else -value, -metrics["loss"])
 
     @abstractmethod
     def evaluate(self, model: nn.Module, part: Any) -> Report:

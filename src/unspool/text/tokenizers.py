@@ -7,19 +7,23 @@ needs nothing else to read new text.
 from __future__ import annotations
 
 import json
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
+from itertools import chain
 from typing import Any, ClassVar
 
 import numpy as np
 from tokenizers import Tokenizer as RustTokenizer
 
 from unspool.errors import RunError
+from unspool.text.chunks import ChunkCache
 from unspool.text.normalize import FORMS, Normalizer
 from unspool.text.vocab import PAD_ID, SPECIALS, UNK, UNK_ID, Vocab
 from unspool.text.words import SPLITTERS, join, words
 
 UNKNOWN_CHAR = "\ufffd"
+NFC = Normalizer()
 
 
 class Tokenizer(ABC):
@@ -92,7 +96,7 @@ class CharTokenizer(Tokenizer):
 
     kind = "char"
 
-    def __init__(self, vocab: Vocab, *, normalizer: Normalizer = Normalizer()) -> None:
+    def __init__(self, vocab: Vocab, *, normalizer: Normalizer = NFC) -> None:
         self.vocab, self.normalizer = vocab, normalizer
         self._shown = ["", UNKNOWN_CHAR, *vocab.tokens[len(SPECIALS) :]]
 
@@ -120,7 +124,7 @@ class WordTokenizer(Tokenizer):
         self,
         vocab: Vocab,
         *,
-        normalizer: Normalizer = Normalizer(),
+        normalizer: Normalizer = NFC,
         split: str = "punctuation",
         newlines: bool = False,
     ) -> None:
@@ -144,6 +148,10 @@ class WordTokenizer(Tokenizer):
         return cls(vocab, normalizer=normalizer, split=split, newlines=newlines)
 
 
+# Byte pairs never reach from a word into the space after it, so a text may be cut there.
+_CHUNK = re.compile(r"\s*\S+|\s+")
+
+
 class BPETokenizer(Tokenizer):
     """Byte-level byte-pair encoding (Sennrich et al. 2016): no text is unknown, decoding is exact.
 
@@ -153,10 +161,11 @@ class BPETokenizer(Tokenizer):
 
     kind = "bpe"
 
-    def __init__(self, model: RustTokenizer, *, normalizer: Normalizer = Normalizer()) -> None:
+    def __init__(self, model: RustTokenizer, *, normalizer: Normalizer = NFC) -> None:
         self.model, self.normalizer = model, normalizer
         strings = [model.id_to_token(i) or "" for i in range(model.get_vocab_size())]
         self.vocab = Vocab([*SPECIALS, *strings])
+        self._chunks = ChunkCache(self._encode_chunk)
 
     def encode(self, text: str) -> np.ndarray:
         found = self.encode_normal([self.normalizer(text)])[0]
@@ -164,18 +173,20 @@ class BPETokenizer(Tokenizer):
 
     def encode_normal(self, texts: list[str]) -> list[np.ndarray]:
         """int64 ids of texts that are in normal form already; "" gives an empty array."""
-        shift = len(SPECIALS)
+        ids = self._chunks.__getitem__
         return [
-            np.array(found.ids, dtype=np.int64) + shift for found in self.model.encode_batch(texts)
+            np.fromiter(chain.from_iterable(map(ids, _CHUNK.findall(text))), dtype=np.int64)
+            for text in texts
         ]
+
+    def _encode_chunk(self, chunk: str) -> list[int]:
+        return [i + len(SPECIALS) for i in self.model.encode(chunk).ids]
 
     def pieces(self, text: str) -> list[str]:
         """The readable piece of text behind each id; the byte string where it is no whole text."""
         ids = self.encode(text)
         shown = [UNK if i == UNK_ID else self.decode([i]) for i in ids]
-        return [
-            self.vocab[i] if UNKNOWN_CHAR in piece else piece for i, piece in zip(ids, shown)
-        ]
+        return [self.vocab[i] if UNKNOWN_CHAR in piece else piece for i, piece in zip(ids, shown)]
 
     def tokens(self, text: str) -> list[str]:
         return self.pieces(text)

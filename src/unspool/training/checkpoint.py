@@ -29,7 +29,7 @@ class Counters:
     epoch: int = 0
     index: int = 0  # the next batch of this epoch
     tokens: int = 0
-    best: float | None = None  # best value of the task's metric on the validation part
+    best: list[float] | None = None  # the task's rank of the best validation so far
     best_step: int = 0
     stale: int = 0  # validations since then
     bad: int = 0  # non-finite losses in a row

@@ -54,6 +54,8 @@ class Trainer:
 
     def resume(self) -> None:
         """Go back to the newest whole checkpoint, and cut the log to what it had then."""
+        for half_written in self.folder.path.rglob(".*.part"):
+            half_written.unlink()
         found = restore_checkpoint(
             self.folder.checkpoints, self.model, self.optimizer, self.watcher.note
         )
@@ -72,8 +74,7 @@ class Trainer:
                 while not counters.finished:
                     started = time.monotonic()
                     epoch_over = self._step()
-                    every = self.train.eval_steps
-                    if epoch_over or (every and counters.step % every == 0):
+                    if epoch_over or self._validation_due():
                         self._validate()
                     counters.finished = self._reason_to_end()
                     counters.seconds += time.monotonic() - started
@@ -155,20 +156,21 @@ class Trainer:
         if self.valid_part is not None:
             self.model.eval()
             metrics = self.task.validate(self.model, self.valid_part)
-            value = metrics[self.task.metric]
-            better = counters.best is None or (
-                value > counters.best if self.task.higher_is_better else value < counters.best
-            )
-            if better:
-                counters.best, counters.best_step, counters.stale = value, counters.step, 0
-            else:
-                counters.stale += 1
+            rank = list(self.task.rank(metrics))
+            better = counters.best is None or rank > counters.best
+            counters.best = rank if better else counters.best
+            counters.stale = 0 if better else counters.stale + 1
         if better:
             counters.best_step = counters.step
             self._save_best()
         record = {"step": counters.step, "epoch": counters.epoch}
         self._log({**record, **{f"valid_{k}": v for k, v in metrics.items()}, "best": better})
         self.watcher.validated(counters, metrics, better)
+
+    def _validation_due(self) -> bool:
+        """Whether the settings ask for a validation in the middle of an epoch."""
+        step, every, most = self.counters.step, self.train.eval_steps, self.train.max_steps
+        return step == most or (every > 0 and step % every == 0)
 
     def _reason_to_end(self) -> str:
         counters, train = self.counters, self.train
@@ -182,7 +184,7 @@ class Trainer:
 
     def _save_best(self) -> None:
         counters = self.counters
-        meta = {"step": counters.step, "metric": self.task.metric, "value": counters.best}
+        meta = {"step": counters.step, "rank": counters.best}
         try:
             self.folder.save_weights(self.model, meta)
             self.unsaved = None
@@ -191,9 +193,7 @@ class Trainer:
             self.unsaved = {k: v.detach().clone() for k, v in self.model.state_dict().items()}
 
     def _checkpoint(self, *, last: bool) -> None:
-        """Save everything; a full disk costs the checkpoint, not the run."""
-        if last and self.valid_part is None and self.counters.best_step != self.counters.step:
-            self._save_best()  # nothing to choose by: the last weights are the model
+        """Save everything; a full disk costs a checkpoint, not the run."""
         self.log.flush()
         self.counters.log_bytes = self.log.tell()
         try:

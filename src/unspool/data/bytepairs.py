@@ -1,0 +1,99 @@
+"""Byte-pair stores: a store of characters in, a fitted tokenizer and a store of byte pairs out.
+
+The characters of a store are the normalised text, so byte pairs need no second look at the source.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+
+from unspool.config import TokenizerConfig
+from unspool.data.cache import cached
+from unspool.data.encode import END, Encoded, Progress, report_stage
+from unspool.data.store import Store, StoreWriter
+from unspool.text.bpe import fit_bpe
+from unspool.text.normalize import Normalizer
+from unspool.text.tokenizers import BPETokenizer, Tokenizer
+
+BATCH = 256
+
+
+def texts_of(store: Store, spans: np.ndarray) -> Iterator[str]:
+    """The normalised texts of stretches (N, 2) of a store of characters."""
+    codes = np.array([ord(char or END) for char in store.types], dtype=np.uint32)
+    for start, stop in spans:
+        yield codes[store.ids[start:stop]].tobytes().decode("utf-32-le")
+
+
+def fit_cached(
+    chars: Encoded, spans: np.ndarray, settings: TokenizerConfig, progress: Progress | None
+) -> BPETokenizer:
+    """A tokenizer fitted to the training stretches of a source, or the one fitted before."""
+    key = {
+        "fit": chars.key,
+        "spans": hashlib.sha256(spans.tobytes()).hexdigest(),
+        "vocab": settings.vocab,
+        "min_count": settings.min_count,
+    }
+    normalizer = Normalizer(settings.normalize, settings.lowercase)
+
+    def reported() -> Iterator[str]:
+        report = report_stage(progress, "fitting byte pairs")
+        for i, text in enumerate(texts_of(chars.store, spans)):
+            if report is not None and i % BATCH == 0:
+                report(i / len(spans))
+            yield text
+
+    def build(folder: Path) -> None:
+        tokenizer = fit_bpe(
+            reported(), size=settings.vocab, min_count=settings.min_count, normalizer=normalizer
+        )
+        content = json.dumps(tokenizer.to_json())
+        (folder / "tokenizer.json").write_text(content, encoding="utf-8")
+
+    def load(folder: Path) -> Tokenizer:
+        return Tokenizer.from_json(
+            json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))
+        )
+
+    tokenizer, _ = cached(key, build, load)
+    assert isinstance(tokenizer, BPETokenizer)
+    return tokenizer
+
+
+def encode_bytepairs(
+    chars: Encoded, spans: np.ndarray, tokenizer: BPETokenizer, progress: Progress | None
+) -> Store:
+    """The store of byte pairs, one piece a span; its ids are those of the tokenizer."""
+    identity = json.dumps(tokenizer.to_json())
+    key = {
+        "encode": chars.key,
+        "tokenizer": hashlib.sha256(identity.encode()).hexdigest(),
+        "spans": hashlib.sha256(spans.tobytes()).hexdigest(),
+    }
+
+    def build(folder: Path) -> None:
+        writer = StoreWriter(folder)
+        report = report_stage(progress, "byte-pair encoding")
+        texts = texts_of(chars.store, spans)
+        for start in range(0, len(spans), BATCH):
+            some = list(islice(texts, BATCH))
+            ids = tokenizer.encode_normal(some)
+            writer.add(
+                np.concatenate(ids),
+                np.array(list(map(len, ids)), dtype=np.int64),
+                characters=list(map(len, some)),
+                lines=[0] * len(some),
+                labels=[],
+            )
+            if report is not None:
+                report((start + len(some)) / len(spans))
+        writer.close([])
+
+    return cached(key, build, Store.load)[0]

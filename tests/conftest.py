@@ -1,0 +1,78 @@
+"""Small generated data and small trained runs, shared by the tests."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+import torch
+
+torch.set_num_threads(1)
+
+WORDS = "the a film plot cast music was is felt seemed quite rather very".split()
+GOOD = "good great fine lovely".split()
+BAD = "bad poor dull awful".split()
+
+
+def review(rng: random.Random, label: str) -> str:
+    words = rng.choices(WORDS, k=rng.randint(2, 8))
+    words.insert(rng.randrange(len(words)), rng.choice(GOOD if label == "pos" else BAD))
+    return " ".join(words)
+
+
+def write_reviews(path: Path, count: int, seed: int = 1) -> Path:
+    rng = random.Random(seed)
+    labels = [("pos", "neg")[i % 2] for i in range(count)]
+    rows = "".join(f"{review(rng, label)},{label}\n" for label in labels)
+    path.write_text("text,label\n" + rows)
+    return path
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path_factory, monkeypatch) -> None:
+    """No test reads or writes the user's cache or configuration."""
+    monkeypatch.setenv("UNSPOOL_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
+
+
+@pytest.fixture(scope="session")
+def reviews(tmp_path_factory) -> Path:
+    return write_reviews(tmp_path_factory.mktemp("reviews") / "reviews.csv", 240)
+
+
+@pytest.fixture(scope="session")
+def book(tmp_path_factory) -> Path:
+    rng = random.Random(2)
+    path = tmp_path_factory.mktemp("book") / "book.txt"
+    path.write_text("\n".join(review(rng, rng.choice(["pos", "neg"])) + "." for _ in range(200)))
+    return path
+
+
+def _settings(**more):
+    return {"hidden": 16, "embedding": 12, "threads": 1, "lr": 0.01, **more}
+
+
+@pytest.fixture(scope="session")
+def classifier(reviews, tmp_path_factory) -> Path:
+    """A run folder of `classify`; copy it before changing it."""
+    import os
+
+    from unspool.start import train
+
+    os.environ["UNSPOOL_CACHE"] = str(tmp_path_factory.getbasetemp() / "cache")
+    out = tmp_path_factory.mktemp("runs") / "classifier"
+    train(reviews, model="bilstm", out=out, **_settings(epochs=16, batch=16, test_share=0.1))
+    return out
+
+
+@pytest.fixture(scope="session")
+def writer(book, tmp_path_factory) -> Path:
+    """A run folder of `generate`; copy it before changing it."""
+    import os
+
+    from unspool.start import train
+
+    os.environ["UNSPOOL_CACHE"] = str(tmp_path_factory.getbasetemp() / "cache")
+    out = tmp_path_factory.mktemp("runs") / "writer"
+    train(book, task="generate", model="gru", out=out, **_settings(epochs=4, batch=8, bptt=32))
+    return out
