@@ -10,7 +10,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
-from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,7 +22,7 @@ from unspool.data.readers import Source
 from unspool.data.rows import Example
 from unspool.data.store import Store, StoreWriter
 from unspool.errors import DataError
-from unspool.text.chunks import ChunkCache, distinct
+from unspool.text.chunks import ChunkTable
 from unspool.text.normalize import Normalizer
 from unspool.text.tokenizers import Tokenizer, WordTokenizer
 from unspool.text.vocab import UNK
@@ -118,17 +117,13 @@ class OpenWords(OpenEncoder):
         super().__init__(rules)
         self.split, self.newlines = SPLITTERS[rules.split], rules.newlines
         self.index: dict[str, int] = {}
-        self.chunks = ChunkCache(self._ids)
+        self.chunks = ChunkTable(self._ids)
 
     def raw(self, joined: str) -> np.ndarray:
         joined = joined.replace(END, f" {END} ")
         if self.newlines:
             joined = joined.replace(NEWLINE, f" {LINE_END} ")
-        chunks, order = distinct(joined)
-        found = list(map(self.chunks.__getitem__, chunks))
-        flat = np.fromiter(chain.from_iterable(found), dtype=np.uint32)
-        sizes = np.fromiter(map(len, found), dtype=np.int64, count=len(found))
-        return _gather(flat, sizes, order)
+        return self.chunks(joined)
 
     def _ids(self, chunk: str) -> Iterable[int]:
         if chunk == END:
@@ -144,14 +139,6 @@ class OpenWords(OpenEncoder):
             self.index[word] = len(self.types)
             self.types.append(word)
         return self.index[word]
-
-
-def _gather(flat: np.ndarray, sizes: np.ndarray, order: np.ndarray) -> np.ndarray:
-    """The runs of `flat`, whose lengths are `sizes`, one after another in the given order."""
-    starts = (np.cumsum(sizes) - sizes)[order]
-    sizes = sizes[order]
-    begins = np.cumsum(sizes) - sizes  # where each run begins in the result
-    return flat[np.repeat(starts - begins, sizes) + np.arange(sizes.sum())]
 
 
 OPEN: dict[str, type[OpenEncoder]] = {"char": OpenChars, "word": OpenWords}

@@ -49,18 +49,24 @@ class Guess(NamedTuple):
     says: str
 
 
-def infer(files: Sequence[TextFile], name: str, data: DataConfig, task: str | None) -> Guess:
+def infer(
+    files: Sequence[TextFile], name: str, data: DataConfig, task: str | None, *, labelled: bool
+) -> Guess:
     """The layout and the task of a file, or of the files of a folder."""
+    if not labelled:
+        data = data.model_copy(update={"label": None})
     if Path(name).is_dir():
         return _folder(files, name, task)
     file = files[0]
-    format = data.format if data.format != "auto" else guess_format(file, data, task)
+    format = (
+        data.format if data.format != "auto" else guess_format(file, data, task, labelled=labelled)
+    )
     if format in ("csv", "tsv"):
-        return _table(file, format, data, task)
+        return _table(file, format, data, task, labelled=labelled)
     if format == "jsonl":
-        return _jsonl(file, data, task)
+        return _jsonl(file, data, task, labelled=labelled)
     _refuse_empty(file)
-    if data.text or data.label:
+    if labelled and (data.text or data.label):
         raise DataError(
             f"was read as {PLAIN_NAMES[format]}, which has no columns to choose from",
             where=name,
@@ -79,7 +85,7 @@ PLAIN_NAMES = {
 }
 
 
-def guess_format(file: TextFile, data: DataConfig, task: str | None) -> str:
+def guess_format(file: TextFile, data: DataConfig, task: str | None, *, labelled: bool) -> str:
     """The format by the file's suffix, otherwise by its first lines."""
     suffix = Path(file.path.name.removesuffix(".gz")).suffix.lower()
     if suffix in SUFFIXES:
@@ -90,8 +96,10 @@ def guess_format(file: TextFile, data: DataConfig, task: str | None) -> str:
     if _is_json_object(lines[0]):
         return "jsonl"
     for format, delimiter in (("tsv", "\t"), ("csv", ",")):
-        if _looks_like_table(lines, delimiter):
+        if _looks_like_table(lines, delimiter, asked=data.text):
             return format
+    if not labelled:
+        return "lines"
     if data.text or data.label:
         return "tsv" if "\t" in lines[0] else "csv"
     if task == "generate":
@@ -115,10 +123,11 @@ def _is_json_object(line: str) -> bool:
         return False
 
 
-def _looks_like_table(lines: Sequence[str], delimiter: str) -> bool:
-    """A first line of short names, a known one among them, and as many columns below it."""
+def _looks_like_table(lines: Sequence[str], delimiter: str, *, asked: str | None) -> bool:
+    """A first line of names, a known one among them, and as many columns below it."""
     names = lines[0].split(delimiter)
-    if len(names) < 2 or len(lines) < 2 or not {plain(name) for name in names} & KNOWN_NAMES:
+    known_names = KNOWN_NAMES | ({plain(asked)} if asked else set())
+    if len(names) < 2 or len(lines) < 2 or not {plain(name) for name in names} & known_names:
         return False
     return all(line.count(delimiter) >= len(names) - 1 for line in lines[1:10])
 
@@ -155,7 +164,10 @@ def _folder(files: Sequence[TextFile], name: str, task: str | None) -> Guess:
     return Guess(Layout("folder"), task, said)
 
 
-def _table(file: TextFile, format: str, data: DataConfig, task: str | None) -> Guess:
+def _table(
+    file: TextFile, format: str, data: DataConfig, task: str | None, *, labelled: bool
+) -> Guess:
+    labelled = labelled and task != "generate"
     delimiter, quoted = _dialect(file, format)
     rows = [
         row for _, row in islice(table_rows(file, delimiter=delimiter, quoted=quoted), SAMPLE + 1)
@@ -165,7 +177,7 @@ def _table(file: TextFile, format: str, data: DataConfig, task: str | None) -> G
         raise DataError("the table has no rows", where=file.name, remedy="name a file with rows")
     width = len(rows[0])
     rows = [row for row in rows if len(row) == width]  # the reader tells of the others
-    asked = (data.text, data.label if task != "generate" else None)
+    asked = (data.text, data.label if labelled else None)
     header = data.header if data.header is not None else has_header(rows, asked=asked)
     names = [cell.strip() for cell in rows[0]] if header else [str(i + 1) for i in range(width)]
     body = rows[1:] if header else rows
@@ -182,7 +194,7 @@ def _table(file: TextFile, format: str, data: DataConfig, task: str | None) -> G
     text = label = None
     if data.text is not None:
         text = find_column(data.text, names, option="--text", where=where)
-    if data.label is not None and task != "generate":
+    if data.label is not None and labelled:
         label = find_column(data.label, names, option="--label", where=where)
     if text is None:
         text = known({i: name for i, name in titles.items() if i != label}, TEXT_NAMES)
@@ -190,7 +202,7 @@ def _table(file: TextFile, format: str, data: DataConfig, task: str | None) -> G
         text = longest(columns, but=label)
     if text is None or text == label:
         raise _same_column(names[label or 0], where)
-    if label is None and task != "generate":
+    if label is None and labelled:
         label = known({i: name for i, name in titles.items() if i != text}, LABEL_NAMES)
         if label is None:
             label = _likely_label(file, delimiter, quoted, columns, text)
@@ -253,7 +265,8 @@ def _is_raw(field: str) -> bool:
     return '"' in field[1:-1].replace('""', "")
 
 
-def _jsonl(file: TextFile, data: DataConfig, task: str | None) -> Guess:
+def _jsonl(file: TextFile, data: DataConfig, task: str | None, *, labelled: bool) -> Guess:
+    labelled = labelled and task != "generate"
     rows = list(islice(json_rows(file), SAMPLE))
     if not rows:
         _refuse_empty(file)
@@ -263,7 +276,7 @@ def _jsonl(file: TextFile, data: DataConfig, task: str | None) -> Guess:
     columns = {name: [str(row.get(name, "")) for _, row in rows] for name in first}
     strings = {name: values for name, values in columns.items() if isinstance(first[name], str)}
 
-    text, label = data.text, data.label if task != "generate" else None
+    text, label = data.text, data.label if labelled else None
     for asked in (text, label):
         if asked is not None:
             json_field(first, asked, where)
@@ -278,7 +291,7 @@ def _jsonl(file: TextFile, data: DataConfig, task: str | None) -> Guess:
         )
     if text == label:
         raise _same_column(text, where)
-    if label is None and task != "generate":
+    if label is None and labelled:
         others = {name: name for name in names if name != text}
         label = known(others, LABEL_NAMES)
         if label is None:

@@ -48,14 +48,14 @@ class StreamPart:
 
     def __init__(self, store: Store, start: int, stop: int, *, remap: np.ndarray) -> None:
         self._ids, self._remap = store.ids, remap
-        self._start, self._stop = start, stop
+        self.start, self.stop = start, stop
         self.characters = store.characters_before(stop) - store.characters_before(start)
 
     def __len__(self) -> int:
-        return self._stop - self._start
+        return self.stop - self.start
 
     def slice(self, a: int, b: int) -> np.ndarray:
         """int64 ids of the tokens a to b, counted from the start of the part."""
         if not 0 <= a <= b <= len(self):
             raise IndexError(f"tokens {a} to {b} of {len(self)}")
-        return self._remap[self._ids[self._start + a : self._start + b]]
+        return self._remap[self._ids[self.start + a : self.start + b]]

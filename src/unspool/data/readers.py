@@ -76,11 +76,15 @@ def _rescaled(report: Report, start: float, share: float) -> Report:
     return lambda fraction: report(start + share * fraction)
 
 
-def open_source(path: str, data: DataConfig, *, task: str | None = None) -> Source:
+def open_source(
+    path: str, data: DataConfig, *, task: str | None = None, labelled: bool = True
+) -> Source:
     """Look at a file, a folder of NAME.txt files, or standard input (`-`).
 
     Format, header, columns and, where `task` is None, the task are inferred; `data` overrides.
+    With `labelled=False`, as for prediction, no label is looked for, and plain text is one document
+    a line.
     """
     files = find_files(path, encoding=data.encoding)
-    guess = infer(files, path, data, task)
+    guess = infer(files, path, data, task, labelled=labelled)
     return Source(path, guess.task, guess.says, guess.layout, files)

@@ -40,7 +40,7 @@ def stratified(
     held = np.zeros(len(labels), dtype=bool)
     for rows in parts.values():
         held[rows] = True
-    return {"train": np.flatnonzero(~held), **dict(reversed(parts.items()))}
+    return {"train": np.flatnonzero(~held), **parts}
 
 
 def quotas(counts: np.ndarray, share: float, spare: np.ndarray) -> np.ndarray:
@@ -83,7 +83,7 @@ def check_shares(valid: float, test: float) -> None:
     if valid + test >= 1:
         raise DataError(
             "the shares of validation and test leave nothing to train on",
-            got=f"valid={valid:g}, test={test:g}",
+            got=f"valid_share={valid:g}, test_share={test:g}",
             remedy="their sum must be below 1",
         )
 
@@ -92,6 +92,6 @@ def _nothing_left(name: str, share: float, size: str, where: str) -> DataError:
     return DataError(
         f"a share of {share:g} of {size} leaves nothing for {name}",
         where=where,
-        remedy="give more data, another share such as --set valid=0.3, or files with"
+        remedy="give more data, another share such as --set valid_share=0.3, or files with"
         " --valid and --test",
     )

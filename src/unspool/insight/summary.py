@@ -53,27 +53,26 @@ class Summary(NamedTuple):
 def summarise(model: nn.Module, inputs: tuple[Any, ...]) -> Summary:
     """Run `inputs` (one row of a few steps) through the model and note what leaves each layer.
 
-    A layer is a module that has parameters of its own and no child that is a layer with more of
-    them to tell: embeddings, recurrent stacks, pooling, linear maps.
+    A layer is a module with a method `describe`, which names it in the words of the literature.
     """
     layers: list[Layer] = []
     handles = []
     counted: set[int] = set()
 
-    def note(path: str, module: nn.Module) -> None:
+    def note(path: str, module: Any) -> None:
         def hook(_: nn.Module, __: Any, output: Any) -> None:
             if any(layer.path == path for layer in layers):
                 return
             fresh = [p for p in module.parameters() if id(p) not in counted]
             counted.update(id(p) for p in fresh)
             layers.append(
-                Layer(path, describe(module), shape_of(output), sum(p.numel() for p in fresh))
+                Layer(path, str(module.describe()), shape_of(output), sum(p.numel() for p in fresh))
             )
 
         handles.append(module.register_forward_hook(hook))
 
     for path, module in model.named_modules():
-        if path and is_layer(module):
+        if hasattr(module, "describe"):
             note(path, module)
     was_training = model.training
     try:
@@ -92,24 +91,10 @@ def summarise(model: nn.Module, inputs: tuple[Any, ...]) -> Summary:
     )
 
 
-def is_layer(module: nn.Module) -> bool:
-    """Whether the module gets a row: it says so itself with `describe`, or is a plain torch layer."""
-    return hasattr(module, "describe") or isinstance(module, nn.Linear)
-
-
-def describe(module: nn.Module) -> str:
-    """The module in the words of the literature."""
-    own = getattr(module, "describe", None)
-    if own is not None:
-        return str(own())
-    if isinstance(module, nn.Linear):
-        return f"linear {module.in_features} to {module.out_features}"
-    return type(module).__name__
-
-
 def shape_of(output: Any) -> str:
     """(B, T, features) of a module's first tensor."""
     while not isinstance(output, Tensor):
         output = output[0]
-    names = ["B", "T"][: output.ndim - 1]
+    vectors = output.is_floating_point()  # ids have no features
+    names = ["B", "T"][: output.ndim - vectors]
     return "(" + ", ".join([*names, *map(str, output.shape[len(names) :])]) + ")"

@@ -30,6 +30,9 @@ class TokenEmbedding(nn.Module):
     def forward(self, ids: Tensor) -> Tensor:
         return self.dropout(nn.functional.embedding(ids, self.weight))  # (B, T, E)
 
+    def describe(self) -> str:
+        return f"embedding {self.vocab} x {self.size}"
+
     def extra_repr(self) -> str:
         return f"{self.vocab}, {self.size}"
 
@@ -47,6 +50,9 @@ class OneHot(nn.Module):
 
     def forward(self, ids: Tensor) -> Tensor:
         return ids
+
+    def describe(self) -> str:
+        return f"one-hot {self.vocab}"
 
     def extra_repr(self) -> str:
         return f"{self.vocab}"

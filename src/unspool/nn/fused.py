@@ -7,7 +7,7 @@ state.
 The kernels know no lengths. Reading forwards, padding cannot reach the outputs before it, so a
 ragged batch runs over its padding and only the final state needs care: h is the output at the last
 real step, and an LSTM's c is carried unchanged through the padding by gates that are forced open
-and shut. torch's own way, a packed sequence, takes some four times as long to train on a CPU: the
+and shut. torch's own way, a packed sequence, trains in a time that grows with T² on a CPU: the
 gradient of each step there fills a tensor of the size of the whole batch.
 """
 

@@ -14,6 +14,27 @@ from unspool.nn import init
 from unspool.nn.embeddings import OneHot, TokenEmbedding
 
 
+class LabelOutput(nn.Module):
+    """Scores (B, C) for C classes from vectors (B, size).
+
+        y = V v + b            C > 2
+        y = (0, vᵀw + b)       C = 2: one logistic unit, p = σ(vᵀw + b), says all there is to say
+    """
+
+    def __init__(self, size: int, classes: int) -> None:
+        super().__init__()
+        self.linear = nn.Linear(size, 1 if classes == 2 else classes)
+        init.linear_(self.linear)
+
+    def forward(self, v: Tensor) -> Tensor:
+        y = self.linear(v)
+        return torch.cat([torch.zeros_like(y), y], -1) if y.shape[-1] == 1 else y
+
+    def describe(self) -> str:
+        units = self.linear.out_features
+        return "sigmoid unit" if units == 1 else f"softmax over {units} classes"
+
+
 class TokenOutput(nn.Module):
     """A score for each token of the vocabulary.
 
@@ -53,3 +74,7 @@ class TokenOutput(nn.Module):
             return F.linear(h, self.V, self.b)
         h = h if self.Q is None else F.linear(h, self.Q)
         return F.linear(h, embedding.weight, self.b)
+
+    def describe(self) -> str:
+        tied = "" if self.V is not None else ", tied to the embedding"
+        return f"softmax over {len(self.b)} tokens{tied}"

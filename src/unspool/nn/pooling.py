@@ -30,6 +30,9 @@ class Pooling(nn.Module, ABC):
             lengths = torch.full((batch,), steps, device=outputs.device)
         return self.pool(outputs, lengths, keep_mask(lengths, steps))
 
+    def describe(self) -> str:
+        return f"{type(self).__name__.removesuffix('Pooling').lower()} over time"
+
     @abstractmethod
     def pool(self, outputs: Tensor, lengths: Tensor, keep: Tensor) -> Tensor:
         """outputs (B, T, D·H), lengths (B,), keep (B, T) -> (B, D·H)"""

@@ -176,6 +176,11 @@ class Recurrent(nn.Module):
             raise ValueError(f"the state must have shapes {wanted}; got {shapes}")
         return state
 
+    def describe(self) -> str:
+        both = "bidirectional " if self.bidirectional else ""
+        stack = f"{len(self.layers)} layers of " if len(self.layers) > 1 else ""
+        return f"{stack}{both}{self.name}, {self.hidden} units"
+
     def extra_repr(self) -> str:
         return f"{self.name}, {self.inputs}, {self.hidden}, fast={self.fast}"
 

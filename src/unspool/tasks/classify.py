@@ -1,7 +1,6 @@
 """classify: a document in, one label out (many-to-one).
 
-tokens (B, T) -> encoder (B, T, D·H) -> pooling (B, D·H) -> linear -> probabilities (B, C).
-Two classes need only one logistic unit: p = σ(wᵀv + b), with logits (0, wᵀv + b).
+tokens (B, T) -> encoder (B, T, D·H) -> pooling (B, D·H) -> logits (B, C) -> probabilities.
 """
 
 from __future__ import annotations
@@ -21,6 +20,7 @@ from unspool.data.corpus import Corpus, DocumentPart
 from unspool.errors import ConfigError, RunError
 from unspool.files import AGAIN, read_json, write_json
 from unspool.nn.encoders import TextEncoder
+from unspool.nn.heads import LabelOutput
 from unspool.nn.pooling import POOLINGS
 from unspool.tasks.encoder import build_encoder
 from unspool.tasks.metrics import bootstrap_mean, class_scores, confusion_matrix, macro_f1
@@ -38,14 +38,11 @@ class Classifier(nn.Module):
         self.encoder = encoder
         self.pooling = POOLINGS[pooling](encoder.size, bidirectional=encoder.bidirectional)
         self.dropout = nn.Dropout(dropout)
-        self.output = nn.Linear(encoder.size, 1 if classes == 2 else classes)
+        self.output = LabelOutput(encoder.size, classes)
 
     def forward(self, ids: Tensor, lengths: Tensor) -> Tensor:
         states = self.encoder(ids, lengths).outputs  # (B, T, D·H)
-        logits = self.output(self.dropout(self.pooling(states, lengths)))  # (B, 1 or C)
-        if logits.shape[1] == 1:
-            return torch.cat([torch.zeros_like(logits), logits], 1)  # (B, 2)
-        return logits
+        return self.output(self.dropout(self.pooling(states, lengths)))  # (B, C)
 
 
 class ClassifyReport(Report):

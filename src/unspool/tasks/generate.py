@@ -22,6 +22,7 @@ from unspool.data.corpus import Corpus, StreamPart
 from unspool.errors import ConfigError
 from unspool.nn.encoders import TextEncoder
 from unspool.nn.heads import TokenOutput
+from unspool.nn.state import map_state
 from unspool.tasks.encoder import build_encoder
 from unspool.files import read_json, write_json
 from unspool.tasks.metrics import bits_per_character, bootstrap_mean, perplexity
@@ -56,7 +57,7 @@ class LanguageModel(nn.Module):
 
     def start(self, batch: int) -> Any:
         """The state before the first token."""
-        return None
+        return self.encoder.start(batch)
 
     def step(self, ids: Tensor, state: Any) -> tuple[Tensor, Any]:
         """One token a row, (B,) -> logits (B, V) for the next, and the new state."""
@@ -66,15 +67,6 @@ class LanguageModel(nn.Module):
     def select(self, state: Any, rows: Tensor) -> Any:
         """The state of some rows of the batch, for search."""
         return map_state(state, lambda tensor: tensor[rows])
-
-
-def map_state(state: Any, change: Any) -> Any:
-    """Apply `change` to every tensor of a nested state."""
-    if isinstance(state, Tensor):
-        return change(state)
-    if state is None:
-        return None
-    return tuple(map_state(inner, change) for inner in state)
 
 
 class GenerateReport(Report):

@@ -1,32 +1,35 @@
-"""Chunks: stretches of text without a space. Most come again and again, so each is worked on once.
+"""Chunks: stretches of text without a space. Most come again and again, so each is split once.
 
-`ChunkCache` remembers what a chunk became. `distinct` finds the different chunks of a long text
-without making a Python string of every one, which is what tokenising would otherwise spend its
-time on.
+`ChunkCache` is a dictionary that remembers the ids of a chunk. `ChunkTable` does the same for a
+long text at once, without making a Python string of every chunk: it finds and hashes them all with
+a few array operations, and only chunks never seen before become strings.
 """
 
 from __future__ import annotations
 
 import re
+from array import array
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 import numpy as np
 
 MOST_CHUNKS = 1 << 20
+MOST_ROWS = 1 << 22
 LONGEST = 256  # bytes of a chunk that are hashed eight at a time
 STEP = 8
-SPACE = np.zeros(256, dtype=bool)
-SPACE[[ord(char) for char in map(chr, range(128)) if char.isspace()]] = True
+SPACE = np.array([chr(code).isspace() and code < 128 for code in range(256)])
 WIDE_SPACE = re.compile(r"[^\S\x00-\x7f]")
 FIRST_BYTES = np.array([(1 << 8 * n) - 1 for n in range(STEP + 1)], dtype=np.uint64)
-GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+GOLDEN, SHIFT = np.uint64(0x9E3779B97F4A7C15), np.uint64(29)
+
+Encode = Callable[[str], Iterable[int]]
 
 
 class ChunkCache(dict[str, tuple[int, ...]]):
     """chunk -> ids, worked out when first asked for; beyond `most` chunks it starts afresh."""
 
-    def __init__(self, encode: Callable[[str], Iterable[int]], *, most: int = MOST_CHUNKS) -> None:
+    def __init__(self, encode: Encode, *, most: int = MOST_CHUNKS) -> None:
         super().__init__()
         self.encode, self.most = encode, most
 
@@ -37,32 +40,87 @@ class ChunkCache(dict[str, tuple[int, ...]]):
         return ids
 
 
-class Distinct(NamedTuple):
-    """`[chunks[i] for i in order]` is `text.split()`; chunks stand in order of appearance."""
+class ChunkTable:
+    """The ids of `text.split()`, one chunk after another.
 
-    chunks: list[str]
-    order: np.ndarray
+    Chunks are told apart by 64-bit hashes: four million of them meet by chance once in a million
+    corpora. New chunks reach `encode` in the order of their first appearance.
+    """
+
+    def __init__(self, encode: Encode, *, most: int = MOST_ROWS) -> None:
+        self.encode, self.most = encode, most
+        self._forget()
+
+    def _forget(self) -> None:
+        self.hashes = np.empty(0, dtype=np.uint64)  # sorted
+        self.rows = np.empty(0, dtype=np.int64)  # their rows in the three arrays below
+        self.ids, self.starts, self.sizes = array("I"), array("q"), array("q")
+
+    def __call__(self, text: str) -> np.ndarray:
+        """uint32 ids of the whole text."""
+        if len(self.rows) > self.most:
+            self._forget()
+        spans = find_chunks(text)
+        first, group = group_equal(spans.hashes)
+        rows = self._rows(spans, first)[group]
+        starts = np.frombuffer(self.starts, dtype=np.int64)[rows]
+        sizes = np.frombuffer(self.sizes, dtype=np.int64)[rows]
+        begins = np.cumsum(sizes) - sizes  # where the ids of each chunk begin in the result
+        places = np.repeat(starts - begins, sizes) + np.arange(sizes.sum())
+        return np.frombuffer(self.ids, dtype=np.uint32)[places]
+
+    def _rows(self, spans: Spans, chosen: np.ndarray) -> np.ndarray:
+        """The rows of some chunks of a text, the unknown ones having been added."""
+        hashes = spans.hashes[chosen]
+        known, places = self._look_up(hashes)
+        if not known.all():
+            self._add(spans, np.sort(chosen[~known]))
+            _, places = self._look_up(hashes)
+        return self.rows[places]
+
+    def _look_up(self, hashes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(whether each hash is known, its place in `self.hashes`)."""
+        places = np.searchsorted(self.hashes, hashes)
+        if not len(self.hashes):
+            return np.zeros(len(hashes), dtype=bool), places
+        return self.hashes[np.minimum(places, len(self.hashes) - 1)] == hashes, places
+
+    def _add(self, spans: Spans, chosen: np.ndarray) -> None:
+        old = len(self.starts)
+        stops = (spans.starts + spans.sizes)[chosen]
+        for start, stop in zip(spans.starts[chosen].tolist(), stops.tolist()):
+            self.starts.append(len(self.ids))
+            self.ids.extend(self.encode(spans.data[start:stop].decode("utf-8")))
+            self.sizes.append(len(self.ids) - self.starts[-1])
+        hashes = spans.hashes[chosen]
+        order = np.argsort(hashes)
+        places = np.searchsorted(self.hashes, hashes[order])
+        self.hashes = np.insert(self.hashes, places, hashes[order])
+        self.rows = np.insert(self.rows, places, old + order)
 
 
-def distinct(text: str) -> Distinct:
-    """The different chunks of a text, told apart by 64-bit hashes of their UTF-8 bytes."""
+class Spans(NamedTuple):
+    """The chunks of a text as stretches of its UTF-8 bytes, and a hash of each."""
+
+    data: bytes
+    starts: np.ndarray
+    sizes: np.ndarray
+    hashes: np.ndarray
+
+
+def find_chunks(text: str) -> Spans:
+    """Where `text.split()` would cut."""
     if not text.isascii():
         text = WIDE_SPACE.sub(" ", text)
     data = text.encode("utf-8")
     codes = np.frombuffer(b" " + data + b" " * STEP, dtype=np.uint8)
     gap = SPACE[codes]
-    edges = np.flatnonzero(gap[1:] != gap[:-1])  # positions in data, starts and stops in turn
-    starts, stops = edges[0::2], edges[1::2]
-    hashes = _hashes(codes[1:], starts, stops - starts)
-    for i in np.flatnonzero(stops - starts > LONGEST):
-        hashes[i] = hash(data[starts[i] : stops[i]]) & 0xFFFFFFFFFFFFFFFF
-    _, first, order = np.unique(hashes, return_index=True, return_inverse=True)
-    by_appearance = np.argsort(first)
-    rank = np.empty_like(by_appearance)
-    rank[by_appearance] = np.arange(len(rank))
-    first = first[by_appearance]
-    spans = zip(starts[first].tolist(), stops[first].tolist())
-    return Distinct([data[a:b].decode("utf-8") for a, b in spans], rank[order])
+    edges = np.flatnonzero(gap[1:] != gap[:-1])  # places in data: a start, a stop, a start, ...
+    starts, sizes = edges[0::2], edges[1::2] - edges[0::2]
+    hashes = _hashes(codes[1:], starts, sizes)
+    for i in np.flatnonzero(sizes > LONGEST):
+        hashes[i] = hash(data[starts[i] : starts[i] + sizes[i]]) & 0xFFFFFFFFFFFFFFFF
+    return Spans(data, starts, sizes, hashes)
 
 
 def _hashes(codes: np.ndarray, starts: np.ndarray, sizes: np.ndarray) -> np.ndarray:
@@ -75,5 +133,30 @@ def _hashes(codes: np.ndarray, starts: np.ndarray, sizes: np.ndarray) -> np.ndar
             break
         word = eights[starts[left] + done] & FIRST_BYTES[np.minimum(sizes[left] - done, STEP)]
         mixed = (hashes[left] ^ word) * GOLDEN
-        hashes[left] = mixed ^ (mixed >> np.uint64(29))
+        hashes[left] = mixed ^ (mixed >> SHIFT)
     return hashes
+
+
+class Groups(NamedTuple):
+    """`first[g]` is a place of group g, its first; `group[i]` is the group of place i."""
+
+    first: np.ndarray
+    group: np.ndarray
+
+
+def group_equal(hashes: np.ndarray) -> Groups:
+    """Equal hashes in one group.
+
+    Like np.unique with its indices, yet by one plain sort: the upper bits of the hash with the
+    place in the lower bits. Where the upper bits of two hashes meet, a group may fall into several.
+    """
+    low = np.uint64((1 << max(1, len(hashes)).bit_length()) - 1)
+    packed = (hashes & ~low) | np.arange(len(hashes), dtype=np.uint64)
+    packed.sort()
+    places = (packed & low).astype(np.int64)
+    ordered = hashes[places]
+    starts = np.ones(len(hashes), dtype=bool)
+    starts[1:] = ordered[1:] != ordered[:-1]
+    group = np.empty(len(hashes), dtype=np.int64)
+    group[places] = np.cumsum(starts) - 1
+    return Groups(places[starts], group)

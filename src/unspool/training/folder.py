@@ -14,14 +14,14 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 import unspool
 from unspool.config import Config, build
 from unspool.errors import ConfigError, RunError, choose
 from unspool.files import AGAIN, read_json, write_json
 from unspool.tasks import TASKS, Task
-from unspool.training.tensors import DamagedFile, load_tensors, save_tensors
+from unspool.training.tensors import DamagedFile, load_tensors
 
 FORMAT = 1  # of the run folder; a newer one is refused
 
@@ -119,12 +119,6 @@ class RunFolder:
         config = self.read_config()
         choose("task", config.task, TASKS, where=self.config_file)
         return TASKS[config.task].load(config, self.path)
-
-    def save_weights(self, model: nn.Module, meta: dict[str, Any]) -> None:
-        self.save_state(model.state_dict(), meta)
-
-    def save_state(self, state: dict[str, Tensor], meta: dict[str, Any]) -> None:
-        save_tensors(self.weights, state, meta)
 
     def load_weights(self, model: nn.Module) -> dict[str, Any]:
         """Put the trained weights into `model`; returns what was noted beside them."""

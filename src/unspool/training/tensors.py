@@ -32,7 +32,8 @@ def save_tensors(path: Path, tensors: dict[str, Tensor], meta: dict[str, Any]) -
     """Write atomically; tied tensors are stored once for each name."""
     own = {name: tensor.detach().contiguous().clone() for name, tensor in tensors.items()}
     note = json.dumps(meta, sort_keys=True)
-    write_atomic(path, save(own, {"meta": note, "sha256": _digest(own, note)}))
+    # One entry only: the library writes several in no fixed order, and equal runs would differ.
+    write_atomic(path, save(own, {"unspool": json.dumps([note, _digest(own, note)])}))
 
 
 def load_tensors(path: Path) -> TensorFile:
@@ -45,10 +46,11 @@ def load_tensors(path: Path) -> TensorFile:
             tensors = {name: file.get_tensor(name) for name in file.keys()}
     except (SafetensorError, OSError, ValueError) as error:
         raise DamagedFile(f"not a whole safetensors file ({error})") from None
-    note = header.get("meta")
-    if note is None or "sha256" not in header:
-        raise DamagedFile("written by another program: it has no checksum")
-    if _digest(tensors, note) != header["sha256"]:
+    try:
+        note, checksum = json.loads(header["unspool"])
+    except (KeyError, ValueError, TypeError):
+        raise DamagedFile("written by another program: it has no checksum") from None
+    if _digest(tensors, str(note)) != checksum:
         raise DamagedFile("its checksum does not match its content")
     return TensorFile(tensors, json.loads(note))
 

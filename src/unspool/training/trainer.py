@@ -25,6 +25,7 @@ from unspool.training.folder import RunFolder
 from unspool.training.optim import build_optimizer, learning_rate, set_learning_rate
 from unspool.training.progress import Watcher
 from unspool.training.signals import Interrupted, StopRequest
+from unspool.training.tensors import TensorFile, save_tensors
 
 CLOCK_FIELDS = ("seconds", "tokens_per_second")  # the only fields of the log that may differ
 
@@ -47,7 +48,7 @@ class Trainer:
         self.optimizer = build_optimizer(model, self.train)
         self.counters = Counters()
         self.carry: Any = None
-        self.unsaved: dict[str, torch.Tensor] | None = None  # best weights the disk did not take
+        self.unsaved: TensorFile | None = None  # best weights that the disk did not take
         planned = self.batches.steps(0) * self.train.epochs
         self.total = min(planned, self.train.max_steps or planned)
         self.board = _tensorboard(folder) if self.train.tensorboard else None
@@ -183,14 +184,16 @@ class Trainer:
         return ""
 
     def _save_best(self) -> None:
+        """Make the present weights the run's; where the disk refuses, keep them to try again."""
         counters = self.counters
-        meta = {"step": counters.step, "rank": counters.best}
+        state = self.model.state_dict()
+        best = TensorFile(state, {"step": counters.step, "rank": counters.best})
         try:
-            self.folder.save_weights(self.model, meta)
+            save_tensors(self.folder.weights, *best)
             self.unsaved = None
         except OSError as error:
             self.watcher.note(f"cannot save the best weights ({error.strerror}); will try again")
-            self.unsaved = {k: v.detach().clone() for k, v in self.model.state_dict().items()}
+            self.unsaved = best._replace(tensors={k: v.clone() for k, v in state.items()})
 
     def _checkpoint(self, *, last: bool) -> None:
         """Save everything; a full disk costs a checkpoint, not the run."""
@@ -198,7 +201,7 @@ class Trainer:
         self.counters.log_bytes = self.log.tell()
         try:
             if self.unsaved is not None:
-                self.folder.save_state(self.unsaved, {"step": self.counters.best_step})
+                save_tensors(self.folder.weights, *self.unsaved)
                 self.unsaved = None
             os.fsync(self.log.fileno())
             save_checkpoint(

@@ -1,0 +1,119 @@
+"""Settings that suit the data: measurements in, suggestions with their reasons out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+LONG = 400  # tokens beyond which a recurrent network is slow and forgets
+FEW_ROWS, MANY_ROWS = 1_000, 200_000
+SKEW = 10  # largest class over smallest
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """`setting` is ready for the command line; some advice has none."""
+
+    setting: str | None
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.setting}  ({self.reason})" if self.setting else self.reason
+
+
+def advise(
+    *,
+    task: str,
+    kind: str,
+    lowercase: bool,
+    max_length: int,
+    lengths: np.ndarray,
+    labels: dict[str, int],
+    unknown: float,
+    types: list[str],
+    counts: np.ndarray,
+    tokens: int,
+) -> list[Suggestion]:
+    """`lengths` of all documents; `labels`, `tokens` and their `counts` of the training part."""
+    found: list[Suggestion] = []
+    if task == "classify":
+        found += _about_lengths(lengths, max_length)
+        found += _about_labels(labels)
+        found += _about_size(sum(labels.values()))
+    else:
+        found += _about_stream(tokens)
+    if kind == "word":
+        found += _about_words(types, counts, lowercase, unknown)
+    return found
+
+
+def _about_lengths(lengths: np.ndarray, max_length: int) -> Iterator[Suggestion]:
+    cut = int(-(-np.percentile(lengths, 90) // 50) * 50)
+    if max_length == 0 and lengths.max() > LONG and cut < lengths.max():
+        saved = 1 - np.minimum(lengths, cut).sum() / lengths.sum()
+        touched = (lengths > cut).mean()
+        if saved > 0.05:
+            yield Suggestion(
+                f"--set max_length={cut}",
+                f"cuts {100 * touched:.0f} % of the documents and saves {100 * saved:.0f} % of"
+                " the tokens",
+            )
+    if max_length and (share := (lengths > max_length).mean()) > 0.2:
+        yield Suggestion(
+            f"--set max_length={cut}", f"max_length={max_length} cuts {100 * share:.0f} % of them"
+        )
+
+
+def _about_labels(labels: dict[str, int]) -> Iterator[Suggestion]:
+    total, largest = sum(labels.values()), max(labels, key=lambda name: labels[name])
+    smallest = min(labels, key=lambda name: labels[name])
+    if labels[largest] >= SKEW * max(1, labels[smallest]):
+        yield Suggestion(
+            None,
+            f"the labels are unbalanced: always answering {largest!r} scores"
+            f" {100 * labels[largest] / total:.1f} %, so judge by macro F1, and give more rows of"
+            f" {smallest!r} ({labels[smallest]:,} now)",
+        )
+
+
+def _about_size(rows: int) -> Iterator[Suggestion]:
+    if rows < FEW_ROWS:
+        yield Suggestion(
+            "--set batch=16 --set dropout=0.5",
+            f"only {rows:,} rows: more updates, less overfitting",
+        )
+    elif rows > MANY_ROWS:
+        yield Suggestion("--set batch=128", f"{rows:,} rows: larger batches pass over them faster")
+
+
+def _about_stream(tokens: int) -> Iterator[Suggestion]:
+    if tokens < 32 * 128 * 10:
+        yield Suggestion(
+            "--set batch=8 --set bptt=64", f"{tokens:,} tokens are few: more updates an epoch"
+        )
+
+
+def _about_words(
+    types: list[str], counts: np.ndarray, lowercase: bool, unknown: float
+) -> Iterator[Suggestion]:
+    seen = [types[raw] for raw in np.flatnonzero(counts)]
+    if not lowercase and seen:
+        folded = len({word.lower() for word in seen})
+        if folded < 0.9 * len(seen):
+            yield Suggestion(
+                "--set lowercase=true",
+                f"{len(seen) - folded:,} of {len(seen):,} words differ from another only in case",
+            )
+    once = int((counts == 1).sum())
+    if len(seen) > 1000 and once > 0.4 * len(seen):
+        yield Suggestion(
+            "--set min_count=2",
+            f"{once:,} of {len(seen):,} words occur once, too rarely to learn a vector for",
+        )
+    if unknown > 0.05:
+        yield Suggestion(
+            "--set kind=bpe",
+            f"{100 * unknown:.1f} % of the held-out words are unknown; pieces of words never are",
+        )
