@@ -138,7 +138,9 @@ def table(results: list[dict[str, object]], task: str) -> list[str]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
     parser.add_argument("--cells", default=",".join(CELLS))
     parser.add_argument("--tasks", default="adding,copy")
     parser.add_argument("--lags", default="50,100,200,400")

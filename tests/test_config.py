@@ -8,7 +8,10 @@ from unspool.errors import ConfigError
 
 def make(*layers: dict, options: tuple[str, ...] = ()) -> Config:
     return resolve(
-        task="classify", model="lstm", layers=[("--set", layer) for layer in layers], options=options
+        task="classify",
+        model="lstm",
+        layers=[("--set", layer) for layer in layers],
+        options=options,
     )
 
 
@@ -18,7 +21,9 @@ def test_later_layers_win_and_strings_are_converted() -> None:
 
 
 def test_options_of_the_cell_by_bare_name_and_by_path() -> None:
-    config = make({"reset": "before"}, {"model.options.update": "take"}, options=("reset", "update"))
+    config = make(
+        {"reset": "before"}, {"model.options.update": "take"}, options=("reset", "update")
+    )
     assert config.model.options == {"reset": "before", "update": "take"}
 
 

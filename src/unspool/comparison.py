@@ -43,12 +43,16 @@ class Comparison(list[Row]):
         cells = [self._header(), *(self._cells(row) for row in self)]
         widths = [max(len(line[i]) for line in cells) for i in range(len(cells[0]))]
         return [
-            "  ".join(c.ljust(w) if i == 0 else c.rjust(w) for i, (c, w) in enumerate(zip(line, widths)))
+            "  ".join(
+                c.ljust(w) if i == 0 else c.rjust(w) for i, (c, w) in enumerate(zip(line, widths))
+            )
             for line in cells
         ]
 
     def markdown(self) -> str:
-        lines = ["| " + " | ".join(line) + " |" for line in [self._header(), *map(self._cells, self)]]
+        lines = [
+            "| " + " | ".join(line) + " |" for line in [self._header(), *map(self._cells, self)]
+        ]
         lines.insert(1, "|" + "---|" * len(self._header()))
         return "\n".join(lines) + "\n"
 
@@ -64,8 +68,15 @@ class Comparison(list[Row]):
 
     def _header(self) -> list[str]:
         metric = self[0].metric if self else "metric"
-        return ["model", f"{self.part} {metric}", "95 % interval", "seeds", "parameters", "seconds",
-                "tokens/s"]
+        return [
+            "model",
+            f"{self.part} {metric}",
+            "95 % interval",
+            "seeds",
+            "parameters",
+            "seconds",
+            "tokens/s",
+        ]
 
     @staticmethod
     def _cells(row: Row) -> list[str]:

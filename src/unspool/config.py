@@ -37,7 +37,9 @@ class DataConfig(Section):
     header: bool | None = setting(None, "whether a table's first row names its columns")
     valid_share: float = setting(0.1, "share of the data held out for validation", ge=0, lt=1)
     test_share: float = setting(0.0, "share of the data held out for testing", ge=0, lt=1)
-    split_seed: int = setting(1, "seed of the hold-out, so that every run sees the same split", ge=0)
+    split_seed: int = setting(
+        1, "seed of the hold-out, so that every run sees the same split", ge=0
+    )
     max_length: int = setting(
         0, "cut documents to this many tokens, keeping the start (0: keep all)", ge=0
     )
@@ -70,8 +72,9 @@ class ModelConfig(Section):
     pooling: Literal["last", "mean", "max", "attention"] = setting(
         "max", "classify: how the states of a document become one vector"
     )
-    dropout: float = setting(0.3, "dropout on embeddings, between layers and on the output",
-                             ge=0, lt=1)
+    dropout: float = setting(
+        0.3, "dropout on embeddings, between layers and on the output", ge=0, lt=1
+    )
     word_dropout: float = setting(0.0, "share of tokens replaced by <unk> in training", ge=0, lt=1)
     options: dict[str, Any] = setting({}, "options of the cell itself, such as reset=before")
 
@@ -93,11 +96,11 @@ class TrainConfig(Section):
     schedule: Literal["constant", "linear", "cosine"] = setting(
         "cosine", "shape of the learning rate after the warm-up"
     )
-    warmup: float = setting(0.02, "share of all steps in which the rate rises from zero",
-                            ge=0, lt=1)
+    warmup: float = setting(
+        0.02, "share of all steps in which the rate rises from zero", ge=0, lt=1
+    )
     clip: float = setting(1.0, "largest global Euclidean norm of the gradient (0: off)", ge=0)
-    label_smoothing: float = setting(0.0, "share of the target spread over all classes",
-                                     ge=0, lt=1)
+    label_smoothing: float = setting(0.0, "share of the target spread over all classes", ge=0, lt=1)
     patience: int = setting(3, "stop after this many validations without gain (0: never)", ge=0)
     eval_steps: int = setting(0, "validate every so many steps (0: after each epoch)", ge=0)
     log_steps: int = setting(20, "write a line to metrics.jsonl every so many steps", ge=1)
@@ -159,7 +162,9 @@ def resolve(
                 chosen = tree[section].setdefault("options", {})
                 tree[section]["options"] = {**chosen, name.removeprefix("options."): value}
             else:
-                tree[section][name] = None if value == "none" and _may_be_none(section, name) else value
+                tree[section][name] = (
+                    None if value == "none" and _may_be_none(section, name) else value
+                )
     return build(Config, {"task": task, "model_name": model, **tree}, said_in)
 
 
@@ -206,7 +211,9 @@ def parse_assignments(pairs: Sequence[str]) -> dict[str, str]:
     for pair in pairs:
         key, equals, value = pair.partition("=")
         if not equals or not key.strip():
-            raise ConfigError("--set takes key=value", got=pair, remedy="for example --set epochs=5")
+            raise ConfigError(
+                "--set takes key=value", got=pair, remedy="for example --set epochs=5"
+            )
         values[key.strip()] = value.strip()
     return values
 
@@ -226,8 +233,7 @@ def full_name(key: str, *, options: Collection[str] = (), where: object = None) 
         "unknown setting",
         where=where,
         got=key,
-        remedy=(f"did you mean {near!r}? " if near else "")
-        + "`unspool settings` lists them all",
+        remedy=(f"did you mean {near!r}? " if near else "") + "`unspool settings` lists them all",
     )
 
 

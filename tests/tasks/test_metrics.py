@@ -18,8 +18,9 @@ from unspool.tasks.metrics import (
 )
 
 pairs = st.integers(2, 6).flatmap(
-    lambda c: st.lists(st.tuples(st.integers(0, c - 1), st.integers(0, c - 1)), min_size=1, max_size=60)
-    .map(lambda rows: (c, np.array(rows)))
+    lambda c: st.lists(
+        st.tuples(st.integers(0, c - 1), st.integers(0, c - 1)), min_size=1, max_size=60
+    ).map(lambda rows: (c, np.array(rows)))
 )
 
 
@@ -37,7 +38,7 @@ def test_confusion_and_f1_are_scikit_learns(case: tuple[int, np.ndarray]) -> Non
     np.testing.assert_allclose([s.precision for s in ours], precision)
     np.testing.assert_allclose([s.recall for s in ours], recall)
     np.testing.assert_allclose([s.f1 for s in ours], f1)
-    assert [s.count for s in ours] == count.tolist()
+    assert [s.support for s in ours] == count.tolist()
     assert macro_f1(confusion) == pytest.approx(
         sk.f1_score(truth, guess, average="macro", zero_division=0)
     )

@@ -39,7 +39,14 @@ def make_data(folder: Path, task: str) -> Path:
 
 
 def start(data: Path, out: Path, task: str, cell: str, *, resume: bool) -> None:
-    settings = {"hidden": 12, "embedding": 8, "epochs": 3, "bptt": 16, "log_steps": 3, "dropout": 0.3}
+    settings = {
+        "hidden": 12,
+        "embedding": 8,
+        "epochs": 3,
+        "bptt": 16,
+        "log_steps": 3,
+        "dropout": 0.3,
+    }
     if resume:
         train(out=out, resume=True)
     else:

@@ -1,6 +1,7 @@
 """The command line: results on stdout, everything else on stderr, errors in one line.
 
-Exit codes: 0 fine, 1 failed, 2 usage or bad input, 130 and 143 after Ctrl-C and SIGTERM.
+Exit codes: 0 fine, 1 failed, 2 usage or bad input; 130, 141 and 143 as after Ctrl-C, a reader that
+has gone, and SIGTERM.
 """
 
 from __future__ import annotations
@@ -15,31 +16,52 @@ def main() -> None:
 
 
 def run(arguments: list[str]) -> int:
-    """The exit code of `unspool ARGUMENTS`; nothing but the message of an error is printed."""
+    """The exit code of `unspool ARGUMENTS`; an error has been told in one line on stderr."""
     from unspool.cli.app import app
     from unspool.errors import UserError
 
     try:
         result = app(arguments, prog_name="unspool", standalone_mode=False)
+        sys.stdout.flush()
         return result if isinstance(result, int) else 0
     except UserError as error:
         return complain(str(error), error.exit_code)
     except KeyboardInterrupt:
         return complain("stopped", 130)
-    except BrokenPipeError:  # the reader of our output has gone, as `head` does
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+    except BrokenPipeError:
+        return reader_gone()
+    except SystemExit as error:
+        # The command-line library turns a broken pipe into an exit with its own code.
+        if isinstance(error.__context__, BrokenPipeError):
+            return reader_gone()
+        raise
     except OSError as error:
         return complain(f"{error.filename or 'system'}: {error.strerror or error}", 1)
+    except MemoryError:
+        return complain("out of memory. Set a smaller batch, hidden or max_length", 1)
     except Exception as error:
         # Usage errors and signals carry their own code; anything else is a bug and may show itself.
         code = getattr(error, "exit_code", None)
         if code is None:
             raise
-        message = getattr(error, "format_message", lambda: str(error))()
-        return complain(" ".join(message.split()), code) if message else code
+        return complain(usage(error), code)
+
+
+def usage(error: Exception) -> str:
+    """The message of an error that is no UserError; a wrong use of a command points to its help."""
+    message = getattr(error, "format_message", lambda: str(error))()
+    context = getattr(error, "ctx", None)
+    if context is not None:
+        message = f"{message.rstrip('. ')}. See `{context.command_path} --help`"
+    return message
+
+
+def reader_gone() -> int:
+    """Be quiet when nobody reads stdout any more, as after `| head`; also at the last flush."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    return 141
 
 
 def complain(message: str, code: int) -> int:
-    print(f"unspool: {message}", file=sys.stderr)
+    print(f"unspool: {' '.join(message.split())}", file=sys.stderr)
     return code

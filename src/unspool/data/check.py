@@ -6,113 +6,26 @@ differ only in what the tokenizer leaves out (white space between words, case if
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field
-from itertools import combinations
-from typing import Any
+from collections.abc import Iterator
+from itertools import combinations, pairwise
 
 import numpy as np
 
 from unspool.config import DataConfig, TokenizerConfig
-from unspool.data.advice import Suggestion, advise
+from unspool.data.advice import advise
 from unspool.data.corpus import UNITS, Corpus, DocumentPart, load_corpus
 from unspool.data.encode import Rules, encode_source
 from unspool.data.fit import count_types
 from unspool.data.readers import Source
+from unspool.data.report import CheckReport, Finding, PartReport
 from unspool.data.store import Store
 from unspool.text.tokenizers import BPETokenizer
-from unspool.text.vocab import UNK_ID
 from unspool.text.words import NEWLINE
+
+__all__ = ["CheckReport", "check"]
 
 PERCENTILES = (5, 25, 50, 75, 95, 99, 100)
 SHOWN = 5  # line numbers named in a finding
-
-
-@dataclass(frozen=True)
-class PartReport:
-    """One split. Lengths are percentiles; of a stream, those of its lines."""
-
-    name: str
-    rows: int
-    tokens: int
-    characters: int
-    labels: dict[str, int] = field(default_factory=dict)
-    token_lengths: dict[int, int] = field(default_factory=dict)
-    character_lengths: dict[int, int] = field(default_factory=dict)
-    unknown: float = 0.0  # share of tokens outside the training vocabulary
-
-
-@dataclass(frozen=True)
-class Finding:
-    """Doubtful rows: what they are, how many, and the lines of the first ones."""
-
-    what: str
-    count: int
-    lines: list[int] = field(default_factory=list)
-
-
-@dataclass(frozen=True)
-class CheckReport:
-    """What `check` found; `lines` is for people, `to_json` for programs."""
-
-    says: str
-    task: str
-    unit: str
-    vocabulary: int
-    parts: list[PartReport]
-    findings: list[Finding]
-    suggestions: list[Suggestion]
-    notes: list[str]
-
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
-
-    def lines(self) -> list[str]:
-        said = [self.says, f"vocabulary: {self.vocabulary:,} {self.unit}, special ones included"]
-        for part in self.parts:
-            said += _part_lines(part, self.unit)
-        said += [f"note: {note}" for note in self.notes]
-        said += [_finding_line(found) for found in self.findings] or ["no doubtful rows found"]
-        said += [f"suggestion: {suggestion}" for suggestion in self.suggestions]
-        return said
-
-    def __str__(self) -> str:
-        return "\n".join(self.lines())
-
-
-def _part_lines(part: PartReport, unit: str) -> list[str]:
-    said = [f"{part.name}: " + ", ".join(_sizes(part, unit))]
-    if part.name != "train":
-        said[0] += f"; {100 * part.unknown:.2f} % of the {unit} are unknown to train"
-    if part.labels:
-        shares = [
-            f"{name} {count:,} ({100 * count / part.rows:.1f} %)"
-            for name, count in sorted(part.labels.items(), key=lambda item: -item[1])
-        ]
-        more = f", and {len(shares) - 12} more" if len(shares) > 12 else ""
-        said.append("  labels: " + ", ".join(shares[:12]) + more)
-    of_what = "length" if part.labels else "lines"
-    for what, lengths in {"characters": part.character_lengths, unit: part.token_lengths}.items():
-        if lengths:
-            shown = ", ".join(f"{_percentile_name(p)} {n:,}" for p, n in lengths.items())
-            said.append(f"  {of_what} in {what}: {shown}")
-    return said
-
-
-def _sizes(part: PartReport, unit: str) -> list[str]:
-    sizes = {"rows" if part.labels else "lines": part.rows, unit: part.tokens}
-    sizes["characters"] = part.characters
-    return [f"{count:,} {what}" for what, count in sizes.items() if count]
-
-
-def _percentile_name(percentile: int) -> str:
-    return {50: "median", 100: "longest"}.get(percentile, f"{percentile} %")
-
-
-def _finding_line(found: Finding) -> str:
-    shown = ", ".join(map(str, found.lines))
-    more = ", ..." if found.count > len(found.lines) else ""
-    return f"{found.count:,} {found.what}" + (f" (line {shown}{more})" if shown else "")
 
 
 def check(
@@ -136,7 +49,8 @@ def check(
     rules = Rules.of_tokenizer(corpus.tokenizer)
     stores = {name: encode_source(s, rules).store for name, s in given.items() if s is not None}
     if source.task == "classify":
-        parts, findings = _documents(corpus, stores)
+        sources = {name: s for name, s in given.items() if s is not None}
+        parts, findings = _documents(corpus, sources, stores)
     else:
         parts, findings = _stream(corpus, stores), []
     unit = UNITS[corpus.tokenizer.kind]
@@ -191,8 +105,9 @@ def _unknown(corpus: Corpus, stores: dict[str, Store], name: str) -> float:
         return 0.0
     store = stores[_home(name, stores)]
     counts = count_types(store, _spans(corpus, stores, name))
-    ids = np.array([corpus.tokenizer.vocab.id(token) for token in store.types])
-    return float(counts[ids == UNK_ID].sum() / max(1, counts.sum()))
+    vocab = corpus.tokenizer.vocab
+    unknown = np.array([token not in vocab for token in store.types])
+    return float(counts[unknown].sum() / max(1, counts.sum()))
 
 
 def _percentiles(lengths: np.ndarray) -> dict[int, int]:
@@ -202,9 +117,12 @@ def _percentiles(lengths: np.ndarray) -> dict[int, int]:
     return {p: int(value) for p, value in zip(PERCENTILES, values)}
 
 
-def _documents(corpus: Corpus, stores: dict[str, Store]) -> tuple[list[PartReport], list[Finding]]:
+def _documents(
+    corpus: Corpus, sources: dict[str, Source], stores: dict[str, Store]
+) -> tuple[list[PartReport], list[Finding]]:
     prints = dict(zip(stores, fingerprints(list(stores.values()))))
     parts, own = [], {}
+    findings: list[Finding] = []
     assert corpus.labels is not None
     for name, part in corpus.parts.items():
         assert isinstance(part, DocumentPart)
@@ -225,50 +143,43 @@ def _documents(corpus: Corpus, stores: dict[str, Store]) -> tuple[list[PartRepor
                 unknown=_unknown(corpus, stores, name),
             )
         )
-    findings = []
-    for name, store in stores.items():
-        where = "" if name == "train" else f" of the {name} file"
-        findings += _doubtful_rows(store, prints[name], where)
+    for name in stores:
+        findings += _doubtful_rows(name, sources[name], stores[name], prints[name])
     for a, b in combinations(corpus.parts, 2):
-        again = np.isin(own[b], own[a])
-        findings.append(
-            Finding(
-                f"rows of {b} have a text that is also in {a}",
-                int(again.sum()),
-                _first(corpus.parts[b].lines[again]),  # type: ignore[union-attr]
-            )
-        )
+        part, home = corpus.parts[b], _home(b, stores)
+        assert isinstance(part, DocumentPart)
+        again = part.rows[np.isin(own[b], own[a])]
+        what = f"rows of {b} have a text that is also in {a}"
+        findings.append(_finding(what, sources[home], stores[home], again))
     return parts, findings
 
 
-def _doubtful_rows(store: Store, prints: np.ndarray, where: str) -> Iterable[Finding]:
+def _doubtful_rows(
+    name: str, source: Source, store: Store, prints: np.ndarray
+) -> Iterator[Finding]:
     """Rows of one file that are empty, that came before, or that contradict another."""
-    full = store.characters > 0
-    yield Finding(f"rows{where} have an empty text", int((~full).sum()), _first(store.lines[~full]))
-    lines, prints = store.lines[full], prints[full]
-    _, first, group, sizes = np.unique(
-        prints, return_index=True, return_inverse=True, return_counts=True
-    )
-    again = np.ones(len(prints), dtype=bool)
+    where = "" if name == "train" else f" of the {name} file"
+    empty = np.flatnonzero(store.characters == 0)
+    yield _finding(f"rows{where} have an empty text", source, store, empty)
+    full = np.flatnonzero(store.characters)
+    _, first, group = np.unique(prints[full], return_index=True, return_inverse=True)
+    again = np.ones(len(full), dtype=bool)
     again[first] = False
-    yield Finding(
-        f"rows{where} repeat the text of an earlier row", int(again.sum()), _first(lines[again])
-    )
-    if store.labels is None:
-        return
-    labels = store.labels[full]
-    differs = np.zeros(len(sizes), dtype=bool)
-    np.logical_or.at(differs, group, labels != labels[first][group])
-    rows = differs[group]
-    yield Finding(
-        f"rows{where} share their text with a row of another label ({int(differs.sum()):,} texts)",
-        int(rows.sum()),
-        _first(lines[rows]),
-    )
+    yield _finding(f"rows{where} repeat the text of an earlier row", source, store, full[again])
+    if store.labels is not None:
+        labels = store.labels[full]
+        differs = np.zeros(len(first), dtype=bool)
+        np.logical_or.at(differs, group, labels != labels[first][group])
+        what = f"rows{where} share their text with a row of another label"
+        yield _finding(what, source, store, full[differs[group]])
 
 
-def _first(lines: np.ndarray) -> list[int]:
-    return np.sort(lines)[:SHOWN].tolist()
+def _finding(what: str, source: Source, store: Store, rows: np.ndarray) -> Finding:
+    places = [str(line) for line in store.lines[rows[:SHOWN]]]
+    if source.format == "folder" and store.labels is not None:
+        files = [store.names[i] for i in store.labels[rows[:SHOWN]]]
+        places = [f"{name}:{line}" for name, line in zip(files, places)]
+    return Finding(what, len(rows), places)
 
 
 def fingerprints(stores: list[Store]) -> list[np.ndarray]:
@@ -282,7 +193,7 @@ def fingerprints(stores: list[Store]) -> list[np.ndarray]:
         ends = store.offsets.tolist()
         found.append(
             np.array(
-                [hash(common[store.ids[a:b]].tobytes()) for a, b in zip(ends, ends[1:])],
+                [hash(common[store.ids[a:b]].tobytes()) for a, b in pairwise(ends)],
                 dtype=np.int64,
             )
         )

@@ -14,7 +14,9 @@ class Demo(NamedTuple):
 
 
 DEMOS: dict[str, Demo] = {
-    "reviews": Demo("a BiLSTM learns who is praised and who is not, word order and all", reviews.run),
+    "reviews": Demo(
+        "a BiLSTM learns who is praised and who is not, word order and all", reviews.run
+    ),
     "hello": Demo("an Elman network with 40 parameters learns to write HELLO", hello.run),
 }
 DEFAULT = "reviews"

@@ -15,7 +15,18 @@ from pathlib import Path
 from unspool.start import train
 from unspool.training.progress import Printed
 
-THINGS = ["food", "soup", "service", "wine", "bread", "dessert", "coffee", "waiter", "view", "music"]
+THINGS = [
+    "food",
+    "soup",
+    "service",
+    "wine",
+    "bread",
+    "dessert",
+    "coffee",
+    "waiter",
+    "view",
+    "music",
+]
 GOOD = ["good", "great", "lovely", "excellent", "fresh", "charming", "delicious", "warm"]
 BAD = ["bad", "poor", "awful", "terrible", "stale", "rude", "bland", "cold"]
 OPENINGS = ["", "honestly , ", "last night ", "we came late , but ", "as always , ", "i must say "]
@@ -74,7 +85,7 @@ def run(say: Callable[[str], None]) -> None:
             lr=5e-3,
         )
     say("")
-    for line in (result.report.lines() if result.report else []):
+    for line in result.report.lines() if result.report else []:
         say(line)
     say("")
     questions = [
@@ -86,7 +97,7 @@ def run(say: Callable[[str], None]) -> None:
         say(f"{answer.label:<10} {answer.probabilities[answer.label]:6.1%}   {answer.text}")
     say("")
     say("Next:")
-    say(f"  unspool predict {result.path} \"the soup was not bland at all , it was great\"")
+    say(f'  unspool predict {result.path} "the soup was not bland at all , it was great"')
     say(f"  unspool summary {result.path}")
     say("  unspool demo hello                        the smallest language model there is")
     say("  unspool check FILE ; unspool train FILE   your own CSV, JSONL or text")

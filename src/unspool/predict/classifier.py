@@ -33,7 +33,6 @@ class TextPart:
     def __init__(self, documents: list[np.ndarray]) -> None:
         self.documents = documents
         self.lengths = np.array([len(ids) for ids in documents], dtype=np.int64)
-        self.lines = np.arange(1, len(documents) + 1)
 
     def __len__(self) -> int:
         return len(self.documents)

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from unspool.config import Config
-from unspool.data.batching import Batch, BucketBatches
+from unspool.data.batching import Batch, BucketBatches, Documents
 from unspool.data.corpus import Corpus, DocumentPart
 from unspool.errors import ConfigError, RunError
 from unspool.files import AGAIN, read_json, write_json
@@ -31,9 +31,7 @@ from unspool.text.tokenizers import Tokenizer
 class Classifier(nn.Module):
     """An encoder, a pooling over time and a linear layer."""
 
-    def __init__(
-        self, encoder: TextEncoder, *, pooling: str, classes: int, dropout: float
-    ) -> None:
+    def __init__(self, encoder: TextEncoder, *, pooling: str, classes: int, dropout: float) -> None:
         super().__init__()
         self.encoder = encoder
         self.pooling = POOLINGS[pooling](encoder.size, bidirectional=encoder.bidirectional)
@@ -69,9 +67,7 @@ class ClassifyReport(Report):
             "examples": self.count,
             **self.metrics,
             "accuracy_interval": list(self.interval),
-            "classes": {
-                name: score._asdict() for name, score in zip(self.labels, self.classes)
-            },
+            "classes": {name: score._asdict() for name, score in zip(self.labels, self.classes)},
             "confusion": {"labels": self.labels, "rows_true": self.confusion.tolist()},
         }
 
@@ -90,7 +86,7 @@ class ClassifyReport(Report):
         for name, score in zip(self.labels, self.classes):
             lines.append(
                 f"{name:<{width}}  {score.precision:9.4f}  {score.recall:6.4f}  {score.f1:6.4f}"
-                f"  {score.count:6d}"
+                f"  {score.support:6d}"
             )
         return [*lines, "", *self._confusion_lines(width)]
 
@@ -143,7 +139,7 @@ class Classify(Task):
             dropout=model.dropout,
         )
 
-    def batches(self, part: DocumentPart, *, training: bool) -> BucketBatches:
+    def batches(self, part: Documents, *, training: bool) -> BucketBatches:
         train = self.config.train
         return BucketBatches(
             part,
@@ -155,6 +151,7 @@ class Classify(Task):
 
     def loss(self, model: nn.Module, batch: Batch, carry: Any) -> Step:
         logits = model(batch.ids, batch.lengths)
+        assert batch.labels is not None
         loss = F.cross_entropy(
             logits.float(), batch.labels, label_smoothing=self.config.train.label_smoothing
         )
@@ -170,7 +167,7 @@ class Classify(Task):
         assert part.labels is not None
         return ClassifyReport(part.labels, self.probabilities(model, part), self.labels)
 
-    def probabilities(self, model: nn.Module, part: DocumentPart) -> np.ndarray:
+    def probabilities(self, model: nn.Module, part: Documents) -> np.ndarray:
         """(N, C) in the order of the part's rows."""
         result = np.zeros((len(part), len(self.labels)), dtype=np.float64)
         with torch.inference_mode():

@@ -29,7 +29,9 @@ from unspool.tasks.metrics import bits_per_character, bootstrap_mean, perplexity
 from unspool.tasks.task import Report, Step, Task, walk
 from unspool.text.tokenizers import Tokenizer
 
-EXACT_TOKENS = 500_000  # longer texts are evaluated in lanes, as reading them serially takes minutes
+EXACT_TOKENS = (
+    500_000  # longer texts are evaluated in lanes, as reading them serially takes minutes
+)
 WINDOW = 512  # steps read at once in evaluation; bounds memory, does not change the result
 
 
@@ -47,9 +49,7 @@ class LanguageModel(nn.Module):
         super().__init__()
         self.encoder = encoder
         self.dropout = nn.Dropout(dropout)
-        self.output = TokenOutput(
-            encoder.size, vocab, tied_to=encoder.embedding if tied else None
-        )
+        self.output = TokenOutput(encoder.size, vocab, tied_to=encoder.embedding if tied else None)
 
     def forward(self, ids: Tensor, state: Any = None) -> NextToken:
         outputs, state = self.encoder(ids, state=state)  # (B, T, H)
@@ -190,7 +190,10 @@ class Generate(Task):
                 nats.append(losses.double().sum(1).numpy())
                 tokens.append(np.full(len(losses), losses.shape[1]))
         return GenerateReport(
-            np.concatenate(nats), np.concatenate(tokens), characters=part.characters, lanes=batches.lanes
+            np.concatenate(nats),
+            np.concatenate(tokens),
+            characters=part.characters,
+            lanes=batches.lanes,
         )
 
     def save(self, folder: Path) -> None:

@@ -16,7 +16,7 @@ class ClassScore(NamedTuple):
     precision: float
     recall: float
     f1: float
-    count: int
+    support: int
 
 
 def confusion_matrix(truth: np.ndarray, guess: np.ndarray, classes: int) -> np.ndarray:
@@ -34,7 +34,10 @@ def class_scores(confusion: np.ndarray) -> list[ClassScore]:
     recall = np.divide(hits, true, out=np.zeros_like(hits), where=true > 0)
     total = precision + recall
     f1 = np.divide(2 * precision * recall, total, out=np.zeros_like(hits), where=total > 0)
-    return [ClassScore(*map(float, row[:3]), int(row[3])) for row in zip(precision, recall, f1, true)]
+    return [
+        ClassScore(float(p), float(r), float(f), int(n))
+        for p, r, f, n in zip(precision, recall, f1, true)
+    ]
 
 
 def macro_f1(confusion: np.ndarray) -> float:
@@ -58,7 +61,9 @@ def bootstrap_mean(
     """
     n = len(values)
     weights = np.ones(n) if weights is None else weights.astype(float)
-    pairs, counts = np.unique(np.stack([values.astype(float), weights], 1), axis=0, return_counts=True)
+    pairs, counts = np.unique(
+        np.stack([values.astype(float), weights], 1), axis=0, return_counts=True
+    )
     draws = np.random.default_rng(seed).multinomial(n, counts / n, size=resamples)  # (R, P)
     total = draws @ pairs[:, 1]
     means = (draws @ (pairs[:, 0] * pairs[:, 1])) / np.maximum(total, 1e-12)

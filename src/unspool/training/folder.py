@@ -146,7 +146,9 @@ class RunFolder:
         unknown = sorted(set(tensors) - set(expected))
         if unknown:
             raise RunError(
-                "holds a tensor that this model has not", where=self.weights, got=unknown[0],
+                "holds a tensor that this model has not",
+                where=self.weights,
+                got=unknown[0],
                 remedy=AGAIN,
             )
         model.load_state_dict(tensors)

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 
 class StopRequest:
@@ -34,13 +35,13 @@ def stop_on_signals() -> Iterator[StopRequest]:
     if threading.current_thread() is not threading.main_thread():
         yield request
         return
-    previous = {}
+    previous: dict[int, Any] = {}
 
     def ask(number: int, frame: FrameType | None) -> None:
         request.signal = number
         signal.signal(number, previous[number])
 
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in (int(signal.SIGINT), int(signal.SIGTERM)):
         previous[number] = signal.signal(number, ask)
     try:
         yield request

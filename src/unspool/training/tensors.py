@@ -60,5 +60,5 @@ def _digest(tensors: dict[str, Tensor], note: str) -> str:
     for name in sorted(tensors):
         tensor = tensors[name].contiguous()
         sha.update(f"{name} {tuple(tensor.shape)} {tensor.dtype}".encode())
-        sha.update(memoryview(tensor.reshape(-1).view(torch.uint8).numpy()))
+        sha.update(tensor.reshape(-1).view(torch.uint8).numpy().data)
     return sha.hexdigest()

@@ -1,0 +1,326 @@
+"""The figures of docs/results.md, row by row, on the development data beside the project.
+
+    python bench/results.py                list the rows
+    python bench/results.py mr             measure one; its figures go to bench/results/mr.json
+    python bench/results.py --table        print the tables from the stored figures
+
+Settings were settled on validation parts; a test part is touched once, by the command that stands in
+the table. Without ../shared/data (or $UNSPOOL_DATA) a row says so and ends.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+ROOT = Path(__file__).resolve().parents[1]
+DATA = Path(os.environ.get("UNSPOOL_DATA", ROOT.parent / "shared" / "data"))
+STORE = ROOT / "bench" / "results"
+CELLS = ["elman", "irnn", "lstm", "peephole", "coupled", "gru", "mingru", "minlstm"]
+JOBS = 2
+
+MR = {
+    "embedding": 100, "hidden": 64, "dropout": 0.7, "word_dropout": 0.3, "pooling": "max",
+    "lr": 2e-3, "weight_decay": 0.1, "schedule": "linear", "batch": 50, "epochs": 8, "clip": 1.0,
+    "split": "space", "encoding": "latin-1", "format": "labelled", "threads": 1, "patience": 0,
+}  # fmt: skip
+SST2 = {**MR, "encoding": "utf-8"}
+SHAKESPEARE = {
+    "layers": 2, "hidden": 512, "embedding": 128, "dropout": 0.4, "lr": 2e-3, "batch": 64,
+    "bptt": 128, "epochs": 12, "schedule": "cosine", "weight_decay": 0.01, "patience": 0,
+}  # fmt: skip
+SHAKESPEARE_CELLS = {
+    "layers": 1, "hidden": 256, "embedding": 64, "dropout": 0.1, "lr": 4e-3, "batch": 32,
+    "bptt": 100, "epochs": 3, "threads": 1, "patience": 0,
+}  # fmt: skip
+PTB = {
+    "kind": "word", "split": "space", "layers": 2, "hidden": 400, "embedding": 400, "tied": True,
+    "dropout": 0.5, "lr": 2e-3, "batch": 32, "bptt": 35, "epochs": 20, "patience": 0,
+    "schedule": "cosine", "weight_decay": 0.01,
+}  # fmt: skip
+NAMES = {
+    "embedding": 32, "hidden": 96, "dropout": 0.3, "lr": 3e-3, "batch": 64, "epochs": 20,
+    "pooling": "last", "test_share": 0.1, "threads": 1, "patience": 5,
+}  # fmt: skip
+SPLICE = {
+    "kind": "char", "embedding": 0, "hidden": 48, "dropout": 0.3, "lr": 5e-3, "batch": 32,
+    "epochs": 30, "threads": 1, "patience": 0,
+}  # fmt: skip
+
+
+def train(data: Path | str, scratch: str, name: str, **settings: Any) -> Any:
+    import unspool
+
+    return unspool.train(data, out=Path(scratch) / name, **settings)
+
+
+def size(run: Any) -> int:
+    return sum(p.numel() for p in run.model.parameters())
+
+
+def mr_folds() -> list[list[bytes]]:
+    """Ten stratified folds of MR, by a fixed permutation within each class."""
+    lines = (DATA / "sentiment/sent-conv/rt-polarity.all").read_bytes().split(b"\n")
+    lines = [line for line in lines if line.strip()]
+    folds: list[list[bytes]] = [[] for _ in range(10)]
+    for label in (b"0", b"1"):
+        rows = [line for line in lines if line.startswith(label)]
+        for place, row in enumerate(np.random.default_rng(0).permutation(len(rows))):
+            folds[place % 10].append(rows[row])
+    return folds
+
+
+def mr_files(fold: int, scratch: str) -> tuple[Path, Path]:
+    folds = mr_folds()
+    test, rest = Path(scratch) / f"test{fold}.txt", Path(scratch) / f"train{fold}.txt"
+    test.write_bytes(b"\n".join(folds[fold]) + b"\n")
+    others = [line for k, lines in enumerate(folds) if k != fold for line in lines]
+    rest.write_bytes(b"\n".join(others) + b"\n")
+    return rest, test
+
+
+def mr_fold(fold: int) -> dict[str, float]:
+    """One fold, with a fixed number of epochs: the fold itself decides nothing."""
+    with tempfile.TemporaryDirectory() as scratch:
+        rest, test = mr_files(fold, scratch)
+        started = time.perf_counter()
+        run = train(rest, scratch, "run", task="classify", model="bilstm", test=test, valid_share=0,
+                    **MR)
+        return {
+            "accuracy": run.report.metrics["accuracy"],
+            "seconds": time.perf_counter() - started,
+            "parameters": size(run),
+        }
+
+
+def mr() -> dict[str, Any]:
+    """MR sentences, BiLSTM, no outside vectors, mean accuracy of 10 folds."""
+    with pool() as workers:
+        folds = list(workers.map(mr_fold, range(10)))
+    scores = [fold["accuracy"] for fold in folds]
+    return {
+        "model": "bilstm",
+        "figure": f"accuracy {np.mean(scores):.4f} (10 folds, sd {np.std(scores, ddof=1):.4f})",
+        "parameters": int(folds[0]["parameters"]),
+        "folds": scores,
+        "seconds": sum(fold["seconds"] for fold in folds) / JOBS,
+    }
+
+
+def compare_one(job: tuple[str, str, dict[str, Any], int]) -> list[dict[str, Any]]:
+    import unspool
+
+    data, model, settings, seeds = job
+    with tempfile.TemporaryDirectory() as scratch:
+        table = unspool.compare(data, models=[model], seeds=seeds, out=scratch, **settings)
+        return [row._asdict() for row in table]
+
+
+def side_by_side(data: Path, models: list[str], seeds: int, **settings: Any) -> dict[str, Any]:
+    started = time.perf_counter()
+    jobs = [(str(data), model, settings, seeds) for model in models]
+    with pool() as workers:
+        rows = [row for found in workers.map(compare_one, jobs) for row in found]
+    return {"rows": rows, "seconds": time.perf_counter() - started}
+
+
+def mr_cells() -> dict[str, Any]:
+    """Every cell in both directions on one fold of MR, three seeds, the same budget."""
+    with tempfile.TemporaryDirectory() as scratch:
+        rest, test = mr_files(0, scratch)
+        return side_by_side(
+            rest, [f"bi{cell}" for cell in CELLS], 3, task="classify", test=str(test),
+            valid_share=0, **MR,
+        )  # fmt: skip
+
+
+def sst2() -> dict[str, Any]:
+    """SST-2, sentences only, BiLSTM; the epoch is chosen on dev, test is read once."""
+    folder = DATA / "sentiment/sent-conv"
+    started = time.perf_counter()
+    with tempfile.TemporaryDirectory() as scratch:
+        run = train(
+            folder / "stsa.binary.train", scratch, "run", task="classify", model="bilstm",
+            valid=folder / "stsa.binary.dev", test=folder / "stsa.binary.test", **SST2,
+        )  # fmt: skip
+        return {
+            "model": "bilstm",
+            "figure": with_interval("accuracy", run.report),
+            "parameters": size(run),
+            "seconds": time.perf_counter() - started,
+        }
+
+
+def shakespeare() -> dict[str, Any]:
+    """Tiny Shakespeare by characters; the last tenth is the validation part."""
+    started = time.perf_counter()
+    with tempfile.TemporaryDirectory() as scratch:
+        run = train(
+            DATA / "lm/tinyshakespeare/input.txt", scratch, "run", task="generate", model="lstm",
+            valid_share=0.1, **SHAKESPEARE,
+        )  # fmt: skip
+        return {
+            "model": "lstm",
+            "figure": with_interval("loss", run.report) + f", perplexity "
+            f"{run.report.metrics['perplexity']:.2f}",
+            "parameters": size(run),
+            "seconds": time.perf_counter() - started,
+            "sample": run.generate("ROMEO:\n", length=400, temperature=0.7, seed=1),
+        }
+
+
+def shakespeare_cells() -> dict[str, Any]:
+    """Every cell on tiny Shakespeare with the same size and budget, validation loss."""
+    return side_by_side(
+        DATA / "lm/tinyshakespeare/input.txt", CELLS, 1, task="generate", valid_share=0.1,
+        test_share=0.0, **SHAKESPEARE_CELLS,
+    )  # fmt: skip
+
+
+def ptb() -> dict[str, Any]:
+    """Penn Treebank by words, two-layer LSTM with tied embeddings; test read once."""
+    folder = DATA / "lm/ptb"
+    started = time.perf_counter()
+    with tempfile.TemporaryDirectory() as scratch:
+        run = train(
+            folder / "ptb.train.txt", scratch, "run", task="generate", model="lstm",
+            valid=folder / "ptb.valid.txt", test=folder / "ptb.test.txt", **PTB,
+        )  # fmt: skip
+        valid = run.evaluate(folder / "ptb.valid.txt").metrics["perplexity"]
+        return {
+            "model": "lstm",
+            "figure": f"test perplexity {run.report.metrics['perplexity']:.2f} (valid {valid:.2f})",
+            "parameters": size(run),
+            "seconds": time.perf_counter() - started,
+        }
+
+
+def names() -> dict[str, Any]:
+    """Surnames by language, 18 classes, characters; a stratified tenth for testing."""
+    started = time.perf_counter()
+    with tempfile.TemporaryDirectory() as scratch:
+        run = train(DATA / "names", scratch, "run", task="classify", model="bigru", **NAMES)
+        figures = run.report.metrics
+        return {
+            "model": "bigru",
+            "figure": with_interval("accuracy", run.report) + f", macro F1 {figures['macro_f1']:.4f}",
+            "parameters": size(run),
+            "seconds": time.perf_counter() - started,
+        }
+
+
+def splice() -> dict[str, Any]:
+    """Splice junctions in DNA, 60 bases, 3 classes; test as given and without copies of train."""
+    folder = DATA / "dna/splice_statlog"
+    started = time.perf_counter()
+    with tempfile.TemporaryDirectory() as scratch:
+        run = train(
+            folder / "train.tsv", scratch, "run", task="classify", model="bigru", valid_share=0,
+            test=folder / "test.tsv", **SPLICE,
+        )  # fmt: skip
+        known = set((folder / "train.tsv").read_text().splitlines())
+        fresh = [x for x in (folder / "test.tsv").read_text().splitlines() if x not in known]
+        path = Path(scratch) / "fresh.tsv"
+        path.write_text("\n".join(fresh) + "\n")
+        unseen = run.evaluate(path).metrics["accuracy"]
+        return {
+            "model": "bigru",
+            "figure": f"test error {1 - run.report.metrics['accuracy']:.4f} "
+            f"({1 - unseen:.4f} on the {len(fresh)} that are not also in train)",
+            "parameters": size(run),
+            "seconds": time.perf_counter() - started,
+        }
+
+
+ROWS: dict[str, Callable[[], dict[str, Any]]] = {
+    "mr": mr,
+    "mr-cells": mr_cells,
+    "sst2": sst2,
+    "shakespeare": shakespeare,
+    "shakespeare-cells": shakespeare_cells,
+    "ptb": ptb,
+    "names": names,
+    "splice": splice,
+}
+
+
+def with_interval(metric: str, report: Any) -> str:
+    low, high = report.interval
+    return f"{metric} {report.metrics[metric]:.4f} (95 % interval {low:.4f} to {high:.4f})"
+
+
+def pool() -> ProcessPoolExecutor:
+    return ProcessPoolExecutor(JOBS, mp_context=get_context("spawn"))
+
+
+def tables() -> list[str]:
+    """The stored figures as Markdown."""
+    stored = {row: json.loads(path.read_text()) for row in ROWS if (path := STORE / f"{row}.json").exists()}
+    lines = [
+        "| command | what | model | figure | parameters | minutes |",
+        "|---|---|---|---|---|---|",
+    ]
+    for row, found in stored.items():
+        if "figure" in found:
+            about = (ROWS[row].__doc__ or "").strip()
+            lines.append(
+                f"| `python bench/results.py {row}` | {about} | {found['model']} | {found['figure']}"
+                f" | {found['parameters']:,} | {found['seconds'] / 60:.1f} |"
+            )
+    for row, found in stored.items():
+        if "rows" not in found:
+            continue
+        about = (ROWS[row].__doc__ or "").strip()
+        minutes = found["seconds"] / 60
+        metric = found["rows"][0]["metric"]
+        lines += [
+            "",
+            f"**{about}** `python bench/results.py {row}` ({minutes:.0f} minutes)",
+            "",
+            f"| model | {metric} | 95 % interval | parameters | seconds a run | tokens/s |",
+            "|---|---|---|---|---|---|",
+        ]
+        best_first = sorted(found["rows"], key=lambda r: -r["value"] if metric == "accuracy" else r["value"])
+        for r in best_first:
+            lines.append(
+                f"| {r['model']} | {r['value']:.4f} | {r['low']:.4f} to {r['high']:.4f} "
+                f"| {r['parameters']:,} | {r['seconds']:.0f} | {r['tokens_per_second']:,.0f} |"
+            )
+    return lines
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("row", nargs="?", choices=ROWS)
+    parser.add_argument("--table", action="store_true")
+    options = parser.parse_args()
+    if options.table:
+        print("\n".join(tables()))
+        return 0
+    if options.row is None:
+        for row, measure in ROWS.items():
+            print(f"{row:<18} {(measure.__doc__ or '').strip()}")
+        return 0
+    if not DATA.exists():
+        print(f"skipped: no development data at {DATA}", file=sys.stderr)
+        return 0
+    result = ROWS[options.row]()
+    STORE.mkdir(exist_ok=True)
+    (STORE / f"{options.row}.json").write_text(json.dumps(result, indent=1) + "\n")
+    print(json.dumps(result, indent=1))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

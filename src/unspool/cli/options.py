@@ -1,0 +1,100 @@
+"""The arguments and options that several commands share, each with its help text."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+from typer import Argument, Option
+
+DATA_HELP = (
+    "CSV or TSV with named columns, JSON lines, `label text` lines, one document a line, or one"
+    " long text; any of them as .gz; a folder of LABEL.txt files; - for standard input."
+)
+
+Data = Annotated[str, Argument(metavar="DATA", help=DATA_HELP)]
+Run = Annotated[Path, Argument(metavar="RUN", help="The folder of a trained run.")]
+Task = Annotated[
+    str | None,
+    Option(
+        "--task",
+        "-t",
+        metavar="TASK",
+        help="classify (a label for each text) or generate (a language model);"
+        " what the data suggest if left out.",
+    ),
+]
+Model = Annotated[
+    str | None,
+    Option(
+        "--model",
+        "-m",
+        metavar="MODEL",
+        help="A cell: elman, irnn, lstm, peephole, coupled, gru, mingru or minlstm; with `bi`"
+        " before it for both directions: bilstm, bigru, ...  [default: bilstm for classify, lstm"
+        " for generate]",
+    ),
+]
+Set = Annotated[
+    list[str] | None,
+    Option(
+        "--set",
+        "-s",
+        metavar="KEY=VALUE",
+        help="A setting, such as epochs=5; may be given again. `unspool settings` lists them all.",
+    ),
+]
+ConfigFile = Annotated[
+    str | None,
+    Option(
+        "--config",
+        "-c",
+        metavar="F.toml",
+        help="Settings from a TOML file: lines such as epochs = 5. --set wins over it.",
+    ),
+]
+Valid = Annotated[
+    str | None,
+    Option(
+        "--valid",
+        metavar="FILE",
+        help="Validation data; if left out, the share valid_share (a tenth) is held out.",
+    ),
+]
+Test = Annotated[
+    str | None,
+    Option(
+        "--test",
+        metavar="FILE",
+        help="Test data, looked at once, at the end; if left out, the share test_share (none).",
+    ),
+]
+Format = Annotated[
+    str | None,
+    Option(
+        "--format",
+        metavar="FORMAT",
+        help="csv, tsv, jsonl, labelled, lines or text; by name and first lines if left out.",
+    ),
+]
+Encoding = Annotated[
+    str | None,
+    Option("--encoding", metavar="NAME", help="Character encoding, such as latin-1 (or utf-8)."),
+]
+Text = Annotated[
+    str | None,
+    Option("--text", metavar="COLUMN", help="Column of the text: a name, or a number from 1."),
+]
+Label = Annotated[
+    str | None,
+    Option("--label", metavar="COLUMN", help="Column of the label: a name, or a number from 1."),
+]
+AsJson = Annotated[bool, Option("--json", help="Print the result as JSON.")]
+
+
+def assignments(pairs: list[str] | None, **flags: str | None) -> dict[str, Any]:
+    """The settings of `--set` and of the flags that stand for a setting of the data section."""
+    from unspool.config import parse_assignments
+
+    given = {f"data.{name}": value for name, value in flags.items() if value is not None}
+    return {**given, **parse_assignments(pairs or [])}

@@ -1,0 +1,97 @@
+"""What `check` found, as data, as JSON and as lines for people."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from unspool.data.advice import Suggestion
+
+
+@dataclass(frozen=True)
+class PartReport:
+    """One split. Lengths are percentiles; of a stream, those of its lines."""
+
+    name: str
+    rows: int
+    tokens: int
+    characters: int
+    labels: dict[str, int] = field(default_factory=dict)
+    token_lengths: dict[int, int] = field(default_factory=dict)
+    character_lengths: dict[int, int] = field(default_factory=dict)
+    unknown: float = 0.0  # share of tokens outside the training vocabulary
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Doubtful rows: what they are, how many, and the lines of the first ones."""
+
+    what: str
+    count: int
+    places: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class CheckReport:
+    """What `check` found; `lines` is for people, `to_json` for programs."""
+
+    says: str
+    task: str
+    unit: str
+    vocabulary: int
+    parts: list[PartReport]
+    findings: list[Finding]
+    suggestions: list[Suggestion]
+    notes: list[str]
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    def lines(self) -> list[str]:
+        said = [self.says]
+        for part in self.parts:
+            said += _part_lines(part, self.unit)
+        said += [f"note: {note}" for note in self.notes]
+        said += [_finding_line(found) for found in self.findings]
+        if self.task == "classify" and not self.findings:
+            said.append("no doubtful rows found")
+        said += [f"suggestion: {suggestion}" for suggestion in self.suggestions]
+        return said
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines())
+
+
+def _part_lines(part: PartReport, unit: str) -> list[str]:
+    said = [f"{part.name}: " + ", ".join(_sizes(part, unit))]
+    if part.name != "train":
+        said[0] += f"; {100 * part.unknown:.2f} % of the {unit} are unknown to train"
+    if part.labels:
+        shares = [
+            f"{name} {count:,} ({100 * count / part.rows:.1f} %)"
+            for name, count in sorted(part.labels.items(), key=lambda item: -item[1])
+        ]
+        more = f", and {len(shares) - 12} more" if len(shares) > 12 else ""
+        said.append("  labels: " + ", ".join(shares[:12]) + more)
+    of_what = "length" if part.labels else "lines"
+    for what, lengths in {"characters": part.character_lengths, unit: part.token_lengths}.items():
+        if lengths:
+            shown = ", ".join(f"{_percentile_name(p)} {n:,}" for p, n in lengths.items())
+            said.append(f"  {of_what} in {what}: {shown}")
+    return said
+
+
+def _sizes(part: PartReport, unit: str) -> list[str]:
+    sizes = {"rows" if part.labels else "lines": part.rows, unit: part.tokens}
+    sizes["characters"] = part.characters
+    return [f"{count:,} {what}" for what, count in sizes.items() if count]
+
+
+def _percentile_name(percentile: int) -> str:
+    return {50: "median", 100: "longest"}.get(percentile, f"{percentile} %")
+
+
+def _finding_line(found: Finding) -> str:
+    shown = ", ".join(found.places)
+    more = ", ..." if found.count > len(found.places) else ""
+    return f"{found.count:,} {found.what}" + (f" (line {shown}{more})" if shown else "")
