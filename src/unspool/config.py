@@ -187,6 +187,17 @@ def build(
         ) from None
 
 
+def changed(config: Config, values: Mapping[str, Any]) -> Config:
+    """The config with other values for some settings of `section.name`, checked like any other."""
+    tree = config.model_dump()
+    said_in = {}
+    for key, value in values.items():
+        section, name = full_name(key).split(".", 1)
+        tree[section][name] = value
+        said_in[f"{section}.{name}"] = f"--{name}"
+    return build(Config, tree, said_in)
+
+
 def read_toml(path: str) -> dict[str, Any]:
     """The settings of a TOML file, flat: {`section.name`: value}."""
     try:

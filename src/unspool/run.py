@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from html import escape
 from itertools import islice
 from pathlib import Path
@@ -12,8 +12,9 @@ from typing import Any
 import torch
 from torch import nn
 
-from unspool.config import Config
+from unspool.config import Config, changed
 from unspool.data.corpus import encode_part
+from unspool.data.encode import Progress
 from unspool.data.readers import open_source
 from unspool.errors import ConfigError
 from unspool.insight.summary import Summary, summarise
@@ -48,14 +49,22 @@ class Run:
         with open(self.folder.metrics, encoding="utf-8") as file:
             return [json.loads(line) for line in file]
 
-    def evaluate(self, data: str | Path, **columns: Any) -> Report:
-        """Score the model on a file; `columns` override how it is read (text=, label=, ...)."""
-        config = self.config.data.model_copy(update=columns)
-        source = open_source(str(data), config, task=self.task.name)
+    def evaluate(
+        self,
+        data: str | Path,
+        *,
+        say: Callable[[str], None] | None = None,
+        progress: Progress | None = None,
+        **reading: Any,
+    ) -> Report:
+        """Score the model on a file; `reading` overrides how it is read (text=, label=, ...)."""
+        config = changed(self.config, {f"data.{name}": value for name, value in reading.items()})
+        source = open_source(str(data), config.data, task=self.task.name)
+        if say is not None:
+            say(source.says)
         labels = self.task.labels if isinstance(self.task, Classify) else None
-        return self.task.evaluate(
-            self.model, encode_part(source, self.task.tokenizer, labels, config)
-        )
+        part = encode_part(source, self.task.tokenizer, labels, config.data, progress)
+        return self.task.evaluate(self.model, part)
 
     def predict(self, texts: str | Iterable[str]) -> Predictions:
         """The label of each text, with the probability of every label."""
@@ -147,7 +156,10 @@ def load(path: str | Path) -> Run:
     """The model of a run folder. Nothing in the folder is executed."""
     folder = RunFolder(Path(path))
     task = folder.load_task()
-    model = task.build()
+    try:
+        model = task.build()
+    except ConfigError as error:  # such as a cell that this program does not have
+        raise ConfigError(str(error), where=folder.config_file) from None
     folder.load_weights(model)
     return Run(folder, task, model)
 

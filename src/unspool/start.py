@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
 
-from unspool.config import Config, read_toml, resolve
+from unspool.config import SECTIONS, Config, read_toml, resolve
 from unspool.data.corpus import Corpus, load_corpus
 from unspool.data.readers import Source, open_source
 from unspool.errors import ConfigError, RunError, choose
@@ -99,23 +100,27 @@ def train(
     if resume:
         if out is None:
             raise ConfigError("resume needs the run folder", remedy="give it as --out RUN")
-        return _resume(Path(out), watcher or Silent(), say, progress)
+        folder = RunFolder(Path(out))
+        _refuse_changes(folder, task, model, settings, config)
+        given = {"train": data, "valid": valid, "test": test}
+        return _resume(folder, given, watcher or Silent(), say, progress)
     if data is None:
         raise ConfigError("no data given", remedy="name a file: unspool train reviews.csv")
     draft = _draft(task or "classify", model, settings, config)
     source = open_source(str(data), draft.data, task=task)
     say(source.says)
     final = make_config(source.task, model, settings=settings, config_file=config)
+    sources = {"train": source}
+    for name, path in (("valid", valid), ("test", test)):
+        if path is not None:
+            sources[name] = open_source(str(path), final.data, task=final.task)
     folder = RunFolder(Path(out) if out else _free_folder(source, final))
-    folder.create()
+    made = [path for path in (folder.path, *folder.path.parents) if not path.exists()]
     try:
-        sources = {"train": source}
-        for name, path in (("valid", valid), ("test", test)):
-            if path is not None:
-                sources[name] = open_source(str(path), final.data, task=final.task)
+        folder.create()
         return _begin(folder, final, sources, watcher or Silent(), say, progress)
     except BaseException:
-        _remove_if_empty(folder.path)
+        _remove_empty(made)
         raise
 
 
@@ -164,17 +169,65 @@ def _begin(
     return _train(folder, config, corpus, threads, watcher, say, resume=False)
 
 
-def _resume(path: Path, watcher: Watcher, say: Say, progress: Progress | None) -> Run:
-    folder = RunFolder(path)
+def _refuse_changes(
+    folder: RunFolder,
+    task: str | None,
+    model: str | None,
+    settings: Mapping[str, Any],
+    config_file: str | None,
+) -> None:
+    """A resumed run keeps its settings: what is said again must be what it has."""
+    stored = folder.read_config()
+    from_file = read_toml(config_file) if config_file else {}
+    from_file.pop("model", None)
+    known = {
+        f"{section}.{name}": value
+        for section in SECTIONS
+        for name, value in stored.model_dump()[section].items()
+    }
+    asked = resolve(
+        task=task or stored.task,
+        model=model or stored.model_name,
+        layers=[("run", known), (config_file or "config file", from_file), ("--set", settings)],
+        options=list(cell_options(CELLS[stored.model.cell])) if stored.model.cell in CELLS else (),
+    )
+    if asked == stored:
+        return
+    names = ["task", "model_name", *known]
+    name = next(n for n in names if attrgetter(n)(asked) != attrgetter(n)(stored))
+    raise ConfigError(
+        f"the run has {name}={attrgetter(name)(stored)}, which --resume cannot change",
+        where=folder.path,
+        got=attrgetter(name)(asked),
+        remedy="leave the setting out, or train anew with another --out",
+    )
+
+
+def _resume(
+    folder: RunFolder,
+    given: Mapping[str, str | Path | None],
+    watcher: Watcher,
+    say: Say,
+    progress: Progress | None,
+) -> Run:
+    """Go on with a run; files that are `given` stand for the recorded ones, as after a move."""
     record = folder.read_record()
     config = folder.read_config()
     sources = {}
+    for name, path in given.items():
+        if path is not None and name not in record["data"]:
+            raise ConfigError(
+                f"the run has no {name} file",
+                where=folder.path,
+                got=path,
+                remedy=f"leave out --{name}",
+            )
     for name, file in record["data"].items():
-        source = open_source(file["path"], config.data, task=config.task)
+        source = open_source(str(given[name] or file["path"]), config.data, task=config.task)
         if source.sha256 != file["sha256"]:
             raise RunError(
                 f"the {name} data have changed since the run began",
-                where=file["path"],
+                where=source.path,
                 remedy="put the old file back, or train anew with another --out",
             )
         sources[name] = source
@@ -244,6 +297,8 @@ def _free_folder(source: Source, config: Config) -> Path:
     return path
 
 
-def _remove_if_empty(path: Path) -> None:
+def _remove_empty(folders: list[Path]) -> None:
+    """Remove folders, inner ones first, as far as they are empty."""
     with suppress(OSError):
-        path.rmdir()
+        for path in folders:
+            path.rmdir()

@@ -29,7 +29,9 @@ class SettingsList:
         for name, field in settings():
             about = field.description or ""
             allowed = choices(field.annotation)
-            rows.append((name, str(field.default), about + (f" [{'|'.join(allowed)}]" if allowed else "")))
+            rows.append(
+                (name, str(field.default), about + (f" [{'|'.join(allowed)}]" if allowed else ""))
+            )
         widths = [max(len(row[i]) for row in rows) for i in range(2)]
         lines = [f"{a:<{widths[0]}}  {b:<{widths[1]}}  {c}" for a, b, c in rows]
         lines += ["", "options of the cells (--set NAME=VALUE):"]

@@ -121,8 +121,7 @@ class LaneBatches:
         pairs = len(part) - 1
         if pairs < 1:
             raise DataError(
-                "the text is too short to predict a token from another",
-                got=f"{len(part)} tokens",
+                f"a text of {len(part)} tokens is too short to predict one from another",
                 remedy="give more text, or a larger share for this part",
             )
         self.part, self.bptt = part, bptt

@@ -79,21 +79,21 @@ def encode_bytepairs(
     }
 
     def build(folder: Path) -> None:
-        writer = StoreWriter(folder)
         report = report_stage(progress, "byte-pair encoding")
         texts = texts_of(chars.store, spans)
-        for start in range(0, len(spans), BATCH):
-            some = list(islice(texts, BATCH))
-            ids = tokenizer.encode_normal(some)
-            writer.add(
-                np.concatenate(ids),
-                np.array(list(map(len, ids)), dtype=np.int64),
-                characters=list(map(len, some)),
-                lines=[0] * len(some),
-                labels=[],
-            )
-            if report is not None:
-                report((start + len(some)) / len(spans))
-        writer.close([])
+        with StoreWriter(folder) as writer:
+            for start in range(0, len(spans), BATCH):
+                some = list(islice(texts, BATCH))
+                ids = tokenizer.encode_normal(some)
+                writer.add(
+                    np.concatenate(ids),
+                    np.array(list(map(len, ids)), dtype=np.int64),
+                    characters=list(map(len, some)),
+                    lines=[0] * len(some),
+                    labels=[],
+                )
+                if report is not None:
+                    report((start + len(some)) / len(spans))
+            writer.close([])
 
     return cached(key, build, Store.load)[0]

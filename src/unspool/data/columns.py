@@ -86,15 +86,13 @@ def find_column(asked: str, names: Sequence[str], *, option: str, where: str) ->
         if 1 <= int(asked) <= len(names):
             return int(asked) - 1
         raise DataError(
-            f"there is no column {asked}",
+            f"there is no column {asked}, only {len(names)}",
             where=where,
-            got=f"{len(names)} columns",
             remedy=f"columns are numbered from 1; choose another with {option}",
         )
     near = nearest(asked, names)
     raise DataError(
-        f"there is no column {asked!r}",
+        f"there is no column {asked!r} among {', '.join(names)}",
         where=where,
-        got="the columns " + ", ".join(names),
         remedy=f"did you mean {option} {near}?" if near else f"choose one of them with {option}",
     )

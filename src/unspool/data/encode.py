@@ -164,10 +164,12 @@ def encode_source(source: Source, rules: Rules, progress: Progress | None = None
     }
 
     def build(folder: Path) -> None:
-        encoder, writer = OPEN[rules.kind](rules), StoreWriter(folder)
-        for batch in _batches(source.read(report_stage(progress, f"tokenising {source.path}"))):
-            _add(batch, encoder, writer, source, stream)
-        writer.close(encoder.types)
+        encoder = OPEN[rules.kind](rules)
+        examples = source.read(report_stage(progress, f"tokenising {source.path}"))
+        with StoreWriter(folder) as writer:
+            for batch in _batches(examples):
+                _add(batch, encoder, writer, source, stream)
+            writer.close(encoder.types)
 
     store, hit = cached(key, build, Store.load)
     return Encoded(store, key, hit)

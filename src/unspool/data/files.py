@@ -136,9 +136,8 @@ class TextFile:
             return content.read(BLOCK)
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
             raise DataError(
-                "the gzip file is damaged or ends too early",
+                f"the gzip file is damaged or ends too early ({str(error).lower()})",
                 where=self.name,
-                got=str(error),
                 remedy="copy or download it again",
             ) from None
         except OSError as error:

@@ -124,12 +124,10 @@ def _is_json_object(line: str) -> bool:
 
 
 def _looks_like_table(lines: Sequence[str], delimiter: str, *, asked: str | None) -> bool:
-    """A first line of names, a known one among them, and as many columns below it."""
-    names = lines[0].split(delimiter)
+    """A first line of names, a known one among them, and columns in the line below it."""
+    names = {plain(name) for name in lines[0].split(delimiter)}
     known_names = KNOWN_NAMES | ({plain(asked)} if asked else set())
-    if len(names) < 2 or len(lines) < 2 or not {plain(name) for name in names} & known_names:
-        return False
-    return all(line.count(delimiter) >= len(names) - 1 for line in lines[1:10])
+    return len(lines) > 1 and len(names) > 1 and delimiter in lines[1] and bool(names & known_names)
 
 
 def _looks_labelled(lines: Sequence[str]) -> bool:
@@ -152,9 +150,8 @@ def _folder(files: Sequence[TextFile], name: str, task: str | None) -> Guess:
     stems = [stem(file.path) for file in files]
     if {plain(found) for found in stems} <= SPLIT_NAMES:
         raise DataError(
-            "the folder's files are named like splits, not like labels",
+            f"the folder's files are named like splits, not like labels ({', '.join(stems)})",
             where=name,
-            got=", ".join(stems),
             remedy="name the training file, and the others with --valid and --test",
         )
     task = task or "classify"
@@ -243,26 +240,23 @@ def _likely_label(
 def _dialect(file: TextFile, format: str) -> tuple[str, bool]:
     """(delimiter, whether fields may be quoted).
 
-    Comma-separated files quote. Tab-separated ones quote only if every field that opens with a
-    quote reads as a quoted field; otherwise a quotation mark is just a character of the text.
+    Comma-separated files quote. Tab-separated ones do if their quotes read well that way; otherwise
+    a quotation mark is just a character of the text.
     """
     if format == "csv":
         first = next((line for line in file.lines() if line.strip()), "")
         return next((mark for mark in ",;\t|" if mark in first), ","), True
-    fields = (field for line in islice(file.lines(), SAMPLE) for field in line.split("\t"))
-    opened = [field.strip() for field in fields if field.startswith('"')]
-    return "\t", bool(opened) and any(_is_quoted(field) for field in opened) and not any(
-        _is_raw(field) for field in opened
-    )
+    opened = any('\t"' in line or line.startswith('"') for line in islice(file.lines(), SAMPLE))
+    return "\t", opened and _reads_quoted(file)
 
 
-def _is_quoted(field: str) -> bool:
-    return len(field) > 1 and field.endswith('"') and '"' not in field[1:-1].replace('""', "")
-
-
-def _is_raw(field: str) -> bool:
-    """A lone quotation mark inside, which a quoted field would have doubled."""
-    return '"' in field[1:-1].replace('""', "")
+def _reads_quoted(file: TextFile) -> bool:
+    """Whether the first rows, read with quotes, have no stray quote and all the same width."""
+    try:
+        rows = islice(table_rows(file, delimiter="\t", quoted=True), SAMPLE)
+        return len({len(row) for _, row in rows}) == 1
+    except DataError:
+        return False
 
 
 def _jsonl(file: TextFile, data: DataConfig, task: str | None, *, labelled: bool) -> Guess:
@@ -284,9 +278,8 @@ def _jsonl(file: TextFile, data: DataConfig, task: str | None, *, labelled: bool
     text = text or longest(strings, but=label)
     if text is None:
         raise DataError(
-            "no field holds a text",
+            f"no field holds a text among {', '.join(names) or 'none'}",
             where=where,
-            got=", ".join(names) or "no fields",
             remedy="name the field of the text with --text",
         )
     if text == label:

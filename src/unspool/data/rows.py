@@ -59,9 +59,8 @@ def table_rows(
     except csv.Error as error:
         open_quote = "unexpected end" in str(error)
         raise DataError(
-            "a quote is opened and never closed" if open_quote else "a quoted field is malformed",
+            "a quote is opened and never closed" if open_quote else f"malformed quotes ({error})",
             where=f"{file.name}:{line}",
-            got=None if open_quote else str(error),
             remedy='close it, and write a quote inside a quoted field as ""',
         ) from None
 
@@ -94,7 +93,7 @@ def read_jsonl(file: TextFile, layout: Layout, report: Report | None) -> Iterato
             raise DataError(
                 f"field {text!r} is not a string",
                 where=where,
-                got=json.dumps(value),
+                got=value if value is not None else "null",
                 remedy="name the field of the text with --text",
             )
         value = whole_characters(value, where)
@@ -113,10 +112,10 @@ def json_rows(file: TextFile, report: Report | None = None) -> Iterator[tuple[in
         try:
             fields = json.loads(content)
         except (ValueError, RecursionError) as error:
+            reason = getattr(error, "msg", "too deeply nested")
             raise DataError(
-                "not valid JSON",
+                f"not valid JSON ({reason})",
                 where=where,
-                got=getattr(error, "msg", "too deeply nested"),
                 remedy="every line must be one JSON object",
             ) from None
         if not isinstance(fields, dict):
@@ -134,9 +133,8 @@ def json_field(fields: dict[str, Any], name: str, where: str) -> Any:
         return fields[name]
     near = nearest(name, fields)
     raise DataError(
-        f"has no field {name!r}",
+        f"has no field {name!r} among {', '.join(fields) or 'none'}",
         where=where,
-        got=", ".join(fields) or "no fields",
         remedy=f"did you mean {near!r}?" if near else "name the fields with --text and --label",
     )
 
@@ -157,7 +155,7 @@ def json_label(value: Any, name: str, where: str) -> str:
     raise DataError(
         f"field {name!r} is no label",
         where=where,
-        got=json.dumps(value),
+        got=value if value is not None else "null",
         remedy="a label is a string or a number; name its field with --label",
     )
 

@@ -82,8 +82,7 @@ def stream_cuts(
 def check_shares(valid: float, test: float) -> None:
     if valid + test >= 1:
         raise DataError(
-            "the shares of validation and test leave nothing to train on",
-            got=f"valid_share={valid:g}, test_share={test:g}",
+            f"valid_share={valid:g} and test_share={test:g} leave nothing to train on",
             remedy="their sum must be below 1",
         )
 

@@ -71,6 +71,12 @@ class StoreWriter:
         self.labels = array("i")
         self.names: dict[str, int] = {}
 
+    def __enter__(self) -> StoreWriter:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.ids.close()
+
     def add(
         self,
         ids: np.ndarray,

@@ -28,7 +28,7 @@ class Prediction(NamedTuple):
 class TextPart:
     """Documents in memory with the face of a part of a corpus."""
 
-    labels = None
+    labels: np.ndarray | None = None
 
     def __init__(self, documents: list[np.ndarray]) -> None:
         self.documents = documents

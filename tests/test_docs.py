@@ -1,0 +1,93 @@
+"""What README and docs tell people to type exists and works."""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+import torch
+import typer
+
+from unspool.cli.app import app
+from unspool.config import full_name
+from unspool.nn.cells import CELLS, cell_options
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+OPTIONS = {name for cell in CELLS.values() for name in cell_options(cell)}
+
+
+def commands() -> list[tuple[str, str]]:
+    """Every `unspool ...` of the pages: indented lines and inline code."""
+    found = []
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        lines = re.findall(r"^    (unspool .*)$", text, re.M) + re.findall(r"`(unspool [^`]+)`", text)
+        found += [(page.name, line.split(" #")[0].strip()) for line in lines]
+    return found
+
+
+@pytest.mark.parametrize(("page", "line"), commands(), ids=lambda x: str(x)[:60])
+def test_a_command_in_the_docs_exists(page: str, line: str) -> None:
+    known = typer.main.get_command(app).commands
+    words = shlex.split(line.replace("[", "").replace("]", "").replace("...", ""))[1:]
+    if words[0].startswith("-"):
+        return
+    assert words[0] in known, line
+    flags = {flag for p in known[words[0]].params for flag in (*p.opts, *p.secondary_opts)}
+    for place, word in enumerate(words):
+        if word.startswith("-") and word != "-":
+            assert word in flags, line
+        if word in ("--set", "-s") and "=" in words[place + 1]:
+            key = words[place + 1].split("=")[0]
+            assert key in ("key", "name") or full_name(key, options=OPTIONS), line
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf-8")):
+        if not target.startswith("http"):
+            assert (page.parent / target).exists(), target
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_scripts_and_settings_named_in_the_docs_exist(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    for script in re.findall(r"python ((?:bench|tests)/[\w/]+\.py)", text):
+        assert (ROOT / script).exists(), script
+
+
+def blocks(page: str) -> list[str]:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    return re.findall(r"```python\n(.*?)```", text, re.S)
+
+
+def test_python_of_the_readme(tmp_path, monkeypatch, reviews) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("reviews.csv", "test.csv"):
+        (tmp_path / name).write_text(reviews.read_text())
+    first, second = blocks("README.md")
+    exec(first, {})
+    values = {"x": torch.randn(3, 7, 32), "lengths": torch.tensor([7, 2, 5])}
+    exec(second, values)
+    assert values["outputs"].shape == (3, 7, 128)
+    assert values["trace"]["layers.0.forwards.forget_gate"].shape == (3, 7, 64)
+
+
+def test_python_of_the_architecture_page(tmp_path, monkeypatch, reviews) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "reviews.csv").write_text(reviews.read_text())
+    monkeypatch.setattr("unspool.nn.cells.CELLS", dict(CELLS))
+    (code,) = blocks("docs/architecture.md")
+    try:
+        exec(code, {})
+    finally:
+        CELLS.pop("leaky", None)
+    assert (tmp_path / "runs" / "reviews-bileaky" / "model.safetensors").exists()
+
+
+def test_the_package_speaks_of_itself_alone() -> None:
+    """No path of one machine and no note to a developer in what is shipped."""
+    for path in (ROOT / "src").rglob("*.py"):
+        text = path.read_text(encoding="utf-8")
+        assert not re.search(r"/(work|home|root)/|\bTODO\b|\bFIXME\b", text), path
