@@ -1,6 +1,6 @@
 """How fast, and in how much memory, does a large file become a corpus?
 
-    python bench/scale.py               1 GB of text and a CSV of two million rows (about 20 GB free)
+    python bench/scale.py               1 GB of text, a CSV of two million rows (10 GB of disk)
     python bench/scale.py --size 0.2    a fifth of both
 
 Generates text with Zipf's law in a temporary folder, then loads it in a fresh process: tokenising
@@ -28,6 +28,7 @@ WORDS = 300_000
 LABELS = ("business", "science", "sport", "world")
 LETTERS = np.array(list("etaoinshrdlcumwfgypbvkjxqz"))
 BLOCK = 2_000_000  # words made at once
+STREAM, TABLE = "stream.txt", "rows.csv"
 
 
 def make_words(rng: np.random.Generator) -> np.ndarray:
@@ -68,9 +69,7 @@ def write_table(path: Path, rows: int, rng: np.random.Generator, words: np.ndarr
             rows -= batch
 
 
-def _table_rows(
-    made: Iterator[str], lengths: list[int], rng: np.random.Generator
-) -> Iterator[str]:
+def _table_rows(made: Iterator[str], lengths: list[int], rng: np.random.Generator) -> Iterator[str]:
     labels = rng.integers(len(LABELS), size=len(lengths)).tolist()
     for label, length in zip(labels, lengths):
         yield f'{LABELS[label]},"{"".join(next(made) for _ in range(length)).rstrip()}"\n'
@@ -89,50 +88,58 @@ def measure(path: str, kind: str) -> dict[str, float]:
         source, data=data, tokenizer=TokenizerConfig(kind=kind), seed=1, progress=None
     )
     seconds = time.perf_counter() - began
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    children = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
-    return {
-        "seconds": seconds,
-        "peak_gb": (peak + children) * 1024 / GIGABYTE,
-        "parts": {name: len(part) for name, part in corpus.parts.items()},  # type: ignore[dict-item]
-    }
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / GIGABYTE
+    return {"seconds": seconds, "peak_gb": peak, "train": len(corpus.parts["train"])}
 
 
-def in_fresh_process(path: Path, kind: str, cache: Path) -> dict[str, float]:
-    command = [sys.executable, __file__, "--measure", str(path), kind]
-    environment = {**os.environ, "UNSPOOL_CACHE": str(cache)}
-    result = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-    return json.loads(result.stdout)
+def in_fresh_process(*arguments: str) -> str:
+    """Run this script again; a new process also has a peak of memory of its own."""
+    command = [sys.executable, __file__, *arguments]
+    return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
+
+
+def generate(folder: str, size: float) -> None:
+    rng = np.random.default_rng(1)
+    words = make_words(rng)
+    write_stream(Path(folder) / STREAM, round(GIGABYTE * size), rng, words)
+    write_table(Path(folder) / TABLE, round(ROWS * size), rng, words)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--size", type=float, default=1.0, help="1 = 1 GB and two million rows")
     parser.add_argument("--folder", help="where to put the temporary files")
-    parser.add_argument("--measure", nargs=2, metavar=("FILE", "KIND"), help=argparse.SUPPRESS)
+    parser.add_argument("--measure", nargs=2, help=argparse.SUPPRESS)
+    parser.add_argument("--generate", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.measure:
         print(json.dumps(measure(*options.measure)))
-        return
-    rng = np.random.default_rng(1)
-    with tempfile.TemporaryDirectory(dir=options.folder) as folder:
-        stream, table = Path(folder) / "stream.txt", Path(folder) / "rows.csv"
-        began = time.perf_counter()
-        words = make_words(rng)
-        write_stream(stream, round(GIGABYTE * options.size), rng, words)
-        write_table(table, round(ROWS * options.size), rng, words)
-        print(f"data made in {time.perf_counter() - began:.0f} s")
-        print(f"{'data':<11}{'tokens':<7}{'MB':>6}{'first s':>9}{'MB/s':>7}{'peak GB':>9}"
-              f"{'second s':>10}{'peak GB':>9}")  # fmt: skip
-        for path, kind in ((stream, "char"), (stream, "word"), (table, "word")):
-            cache = Path(folder) / "cache"
-            size = path.stat().st_size / 1e6
-            first, second = (in_fresh_process(path, kind, cache) for _ in range(2))
-            print(
-                f"{path.name:<11}{kind:<7}{size:>6.0f}{first['seconds']:>9.1f}"
-                f"{size / first['seconds']:>7.1f}{first['peak_gb']:>9.2f}"
-                f"{second['seconds']:>10.1f}{second['peak_gb']:>9.2f}"
-            )
+    elif options.generate:
+        generate(options.generate, options.size)
+    else:
+        with tempfile.TemporaryDirectory(dir=options.folder) as folder:
+            os.environ["UNSPOOL_CACHE"] = str(Path(folder) / "cache")
+            compare(Path(folder), options.size)
+
+
+def compare(folder: Path, size: float) -> None:
+    began = time.perf_counter()
+    in_fresh_process("--generate", str(folder), "--size", str(size))
+    print(f"data made in {time.perf_counter() - began:.0f} s")
+    titles = ("first s", "MB/s", "peak GB", "second s", "peak GB")
+    print(f"{'data':<12}{'tokens':<7}{'MB':>6}" + "".join(f"{title:>10}" for title in titles))
+    for name, kind in ((STREAM, "char"), (STREAM, "word"), (TABLE, "word")):
+        path = folder / name
+        megabytes = path.stat().st_size / 1e6
+        first, second = (
+            json.loads(in_fresh_process("--measure", str(path), kind)) for _ in range(2)
+        )
+        print(
+            f"{name:<12}{kind:<7}{megabytes:>6.0f}{first['seconds']:>10.1f}"
+            f"{megabytes / first['seconds']:>10.1f}{first['peak_gb']:>10.2f}"
+            f"{second['seconds']:>10.1f}{second['peak_gb']:>10.2f}",
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

@@ -14,9 +14,10 @@ import numpy as np
 from unspool.errors import ConfigError
 from unspool.files import write_atomic
 from unspool.run import Run
-from unspool.start import Progress, Say, train
+from unspool.start import Progress, Say, make_config, open_data, train
 from unspool.tasks.encoder import model_settings
 from unspool.tasks.metrics import bootstrap_mean
+from unspool.training.folder import RunFolder
 from unspool.training.progress import Watcher
 
 
@@ -121,10 +122,18 @@ def compare(
         raise ConfigError("no models to compare", remedy="name some: --models lstm,gru,elman")
     for model in models:
         model_settings(model)
+        if list(models).count(model) > 1:
+            raise ConfigError("a model is named twice", got=model, remedy="name each one once")
     if test is None and not ({"test_share", "data.test_share"} & settings.keys()):
         settings["data.test_share"] = 0.1
     say = say or (lambda text: None)
     folder = Path(out)
+    # Whatever would stop a later run is told before the first one starts.
+    source = open_data(data, task=task, settings=settings, config_file=config)
+    for model in models:
+        make_config(source.task, model, settings=settings, config_file=config)
+        for seed in range(1, seeds + 1):
+            RunFolder(folder / f"{model}-seed{seed}").refuse_taken()
     table = Comparison()
     for model in models:
         runs = []

@@ -68,6 +68,12 @@ class ModelConfig(Section):
     layers: int = setting(1, "stacked recurrent layers", ge=1)
     hidden: int = setting(128, "units of a layer, in each direction", ge=1)
     embedding: int = setting(128, "size of token vectors; 0 feeds one-hot vectors", ge=0)
+    embedding_std: float = setting(
+        0.0,
+        "spread of the initial token vectors (0: 1 in a language model with an output layer of its"
+        " own, else 0.1)",
+        ge=0,
+    )
     tied: bool = setting(False, "generate: share the embedding with the output layer")
     pooling: Literal["last", "mean", "max", "attention"] = setting(
         "max", "classify: how the states of a document become one vector"

@@ -74,6 +74,19 @@ def _draft(
     )
 
 
+def open_data(
+    data: str | Path,
+    *,
+    task: str | None = None,
+    model: str | None = None,
+    settings: Mapping[str, Any],
+    config_file: str | None = None,
+) -> Source:
+    """The training file, read as the settings say; it knows its task where `task` is None."""
+    draft = _draft(task or "classify", model, settings, config_file)
+    return open_source(str(data), draft.data, task=task)
+
+
 def train(
     data: str | Path | None = None,
     *,
@@ -106,8 +119,7 @@ def train(
         return _resume(folder, given, watcher or Silent(), say, progress)
     if data is None:
         raise ConfigError("no data given", remedy="name a file: unspool train reviews.csv")
-    draft = _draft(task or "classify", model, settings, config)
-    source = open_source(str(data), draft.data, task=task)
+    source = open_data(data, task=task, model=model, settings=settings, config_file=config)
     say(source.says)
     final = make_config(source.task, model, settings=settings, config_file=config)
     sources = {"train": source}
@@ -135,8 +147,7 @@ def check(
     """Look at the data before training: counts, lengths, labels, leaks, doubtful rows."""
     from unspool.data import check as data_check
 
-    draft = _draft(task or "classify", None, settings, None)
-    source = open_source(str(data), draft.data, task=task)
+    source = open_data(data, task=task, settings=settings)
     final = make_config(source.task, None, settings=settings)
     others = [
         open_source(str(path), final.data, task=source.task) if path is not None else None

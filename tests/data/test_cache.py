@@ -134,7 +134,9 @@ def test_default_place(monkeypatch) -> None:
     assert cache.cache_dir() == Path.home() / ".cache" / "unspool"
 
 
-@pytest.mark.parametrize(("largest", "dtype"), [(255, "uint8"), (256, "uint16"), (70_000, "uint32")])
+@pytest.mark.parametrize(
+    ("largest", "dtype"), [(255, "uint8"), (256, "uint16"), (70_000, "uint32")]
+)
 def test_ids_are_as_narrow_as_can_be(tmp_path, largest: int, dtype: str) -> None:
     file = IdsFile(tmp_path / "ids.bin")
     chunks = [np.array([1, 2]), np.array([], dtype=np.int64), np.array([largest, 0])]

@@ -54,7 +54,7 @@ def test_no_shares() -> None:
 
 
 def test_nothing_left() -> None:
-    with pytest.raises(DataError, match="f: a share of 0.1 of 4 rows leaves nothing for valid"):
+    with pytest.raises(DataError, match=r"f: a share of 0\.1 of 4 rows leaves nothing for valid"):
         stratified(np.array([0, 0, 1, 1]), valid=0.1, test=0, seed=1, where="f")
 
 

@@ -51,5 +51,11 @@ def test_long_chunks_and_forgetting() -> None:
 def test_cache_starts_afresh_when_full() -> None:
     calls = []
     cache = ChunkCache(lambda chunk: [calls.append(chunk) or len(chunk)], most=2)
-    assert [cache[chunk] for chunk in ("a", "bb", "a", "ccc", "a")] == [(1,), (2,), (1,), (3,), (1,)]
+    assert [cache[chunk] for chunk in ("a", "bb", "a", "ccc", "a")] == [
+        (1,),
+        (2,),
+        (1,),
+        (3,),
+        (1,),
+    ]
     assert calls == ["a", "bb", "ccc", "a"]

@@ -17,9 +17,7 @@ from unspool.text.vocab import PAD, UNK, Vocab
 
 CHAR = CharTokenizer(Vocab.of("abcdeé ñ\n"), normalizer=Normalizer("nfc", lowercase=True))
 WORD = WordTokenizer(Vocab.of(["the", "cat", ".", "sat"]), normalizer=Normalizer("nfc"))
-BPE = fit_bpe(
-    ["the cat sat on the mat"] * 20, size=280, min_count=1, normalizer=Normalizer("nfc")
-)
+BPE = fit_bpe(["the cat sat on the mat"] * 20, size=280, min_count=1, normalizer=Normalizer("nfc"))
 ALL = [CHAR, WORD, BPE]
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import atexit
 import codecs
+import functools
 import gzip
 import hashlib
 import io
@@ -225,8 +226,9 @@ def _siblings(path: Path) -> list[str]:
         return []
 
 
+@functools.cache
 def _spool(stream: BinaryIO) -> Path:
-    """Standard input in a temporary file, so that it can be read more than once."""
+    """Standard input in a temporary file, so that it can be opened and read more than once."""
     handle, name = tempfile.mkstemp(prefix="unspool-stdin-")
     atexit.register(Path(name).unlink, missing_ok=True)
     with os.fdopen(handle, "wb") as spool:

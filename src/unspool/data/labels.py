@@ -28,7 +28,8 @@ def class_names(source: Source, store: Store, found: np.ndarray) -> list[str]:
             "all rows have the same label, so there is nothing to tell apart",
             where=source.path,
             got=names[0],
-            remedy="add rows of another class, or name the label column with --label",
+            remedy="add rows of another class, name the label column with --label, or use"
+            " --task generate for a text without labels",
         )
     return names
 

@@ -20,6 +20,7 @@ class TextEncoder(nn.Module):
     """Embedding and recurrent layers.
 
     embedding     size of the token vectors; 0 feeds one-hot vectors
+    embedding_std standard deviation of the Gaussian that the token vectors start from
     dropout       on the token vectors and between layers, in training
     word_dropout  share of tokens that become <unk> (id 1) in training
     """
@@ -29,6 +30,7 @@ class TextEncoder(nn.Module):
         vocab: int,
         *,
         embedding: int,
+        embedding_std: float = 0.1,
         cell: str | type[Cell],
         hidden: int,
         layers: int = 1,
@@ -41,7 +43,9 @@ class TextEncoder(nn.Module):
         super().__init__()
         self.word_dropout = WordDropout(word_dropout)
         self.embedding: TokenEmbedding | OneHot = (
-            TokenEmbedding(vocab, embedding, dropout=dropout) if embedding else OneHot(vocab)
+            TokenEmbedding(vocab, embedding, dropout=dropout, std=embedding_std)
+            if embedding
+            else OneHot(vocab)
         )
         self.recurrent = Recurrent(
             cell,

@@ -184,11 +184,13 @@ class Classify(Task):
     def load(cls, config: Config, folder: Path) -> Classify:
         labels = read_json(folder / "labels.json")
         if not (
-            isinstance(labels, list) and len(labels) > 1 and all(isinstance(x, str) for x in labels)
+            isinstance(labels, list)
+            and all(isinstance(label, str) for label in labels)
+            and len(set(labels)) == len(labels) > 1
         ):
             raise RunError(
-                "not a list of at least two labels",
+                "not a list of at least two different labels",
                 where=folder / "labels.json",
                 remedy=AGAIN,
             )
-        return cls(config, Tokenizer.from_json(read_json(folder / "tokenizer.json")), labels)
+        return cls(config, read_tokenizer(folder), labels)

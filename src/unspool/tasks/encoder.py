@@ -25,11 +25,16 @@ def model_settings(name: str) -> dict[str, Any]:
     return models()[choose("model", name, models())]
 
 
-def build_encoder(model: ModelConfig, vocab: int) -> TextEncoder:
-    """The encoder that a config describes, for a vocabulary of `vocab` tokens."""
+def build_encoder(model: ModelConfig, vocab: int, *, embedding_std: float = 0.1) -> TextEncoder:
+    """The encoder that a config describes, for a vocabulary of `vocab` tokens.
+
+    `embedding_std` is used where the config leaves it open: small vectors keep a classifier or a
+    tied output layer calm, but starve a language model's gates, which then learn slowly.
+    """
     return TextEncoder(
         vocab,
         embedding=model.embedding,
+        embedding_std=model.embedding_std or embedding_std,
         cell=model.cell,
         hidden=model.hidden,
         layers=model.layers,

@@ -150,7 +150,10 @@ class Generate(Task):
     def build(self) -> LanguageModel:
         model, vocab = self.config.model, len(self.tokenizer.vocab)
         return LanguageModel(
-            build_encoder(model, vocab), vocab=vocab, tied=model.tied, dropout=model.dropout
+            build_encoder(model, vocab, embedding_std=0.1 if model.tied else 1.0),
+            vocab=vocab,
+            tied=model.tied,
+            dropout=model.dropout,
         )
 
     def batches(self, part: StreamPart, *, training: bool) -> LaneBatches:
@@ -201,4 +204,4 @@ class Generate(Task):
 
     @classmethod
     def load(cls, config: Config, folder: Path) -> Generate:
-        return cls(config, Tokenizer.from_json(read_json(folder / "tokenizer.json")))
+        return cls(config, read_tokenizer(folder))

@@ -68,7 +68,7 @@ class Tokenizer(ABC):
         }
 
     @staticmethod
-    def from_json(stored: Any) -> Tokenizer:
+    def from_json(stored: Any, *, where: object = None) -> Tokenizer:
         """The tokenizer that `to_json` described; anything else is a RunError."""
         try:
             kind = TOKENIZERS[stored["kind"]]
@@ -81,6 +81,7 @@ class Tokenizer(ABC):
         except (KeyError, TypeError, ValueError) as error:
             raise RunError(
                 "the stored tokenizer cannot be read",
+                where=where,
                 got=f"{type(error).__name__}: {error}",
                 remedy="the run folder is damaged or from another version; train again",
             ) from None

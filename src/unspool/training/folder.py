@@ -48,14 +48,17 @@ class RunFolder:
     def checkpoints(self) -> Path:
         return self.path / "checkpoints"
 
-    def create(self) -> None:
-        """Make the folder; refuse one that already holds a run or cannot be written."""
+    def refuse_taken(self) -> None:
         if self.config_file.exists():
             raise RunError(
                 "already holds a run",
                 where=self.path,
                 remedy="give another --out, continue it with --resume, or remove the folder",
             )
+
+    def create(self) -> None:
+        """Make the folder; refuse one that already holds a run or cannot be written."""
+        self.refuse_taken()
         try:
             self.path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -109,6 +112,13 @@ class RunFolder:
 
     def read_config(self) -> Config:
         record = self.read_record()
+        missing = sorted(Config.model_fields.keys() - record["config"].keys())
+        if missing:
+            raise RunError(
+                f"damaged: the settings of {missing[0]!r} are missing",
+                where=self.config_file,
+                remedy=AGAIN,
+            )
         try:
             return build(Config, record["config"])
         except ConfigError as error:
@@ -142,6 +152,12 @@ class RunFolder:
                     where=self.weights,
                     got=tuple(tensors[name].shape),
                     remedy="the weights belong to another config.json; " + AGAIN,
+                )
+            if not tensors[name].isfinite().all():
+                raise RunError(
+                    f"tensor {name!r} holds values that are not finite",
+                    where=self.weights,
+                    remedy=AGAIN,
                 )
         unknown = sorted(set(tensors) - set(expected))
         if unknown:

@@ -54,16 +54,23 @@ class Printed:
 
         self.bar = Progress(
             TextColumn("epoch {task.fields[epoch]}"),
-            BarColumn(),
+            BarColumn(bar_width=16),
             MofNCompleteColumn(),
-            TextColumn("loss {task.fields[loss]:.4f}  {task.fields[speed]:,.0f} tokens/s  "),
+            TextColumn("loss {task.fields[loss]:.4f} {task.fields[valid]}"),
+            TextColumn("{task.fields[speed]:,.0f} tokens/s"),
             TimeRemainingColumn(),
             console=self.console,
             transient=True,
         )
         self.bar.start()
         self.task = self.bar.add_task(
-            "", total=total, completed=counters.step, epoch=counters.epoch + 1, loss=0, speed=0
+            "",
+            total=total,
+            completed=counters.step,
+            epoch=counters.epoch + 1,
+            loss=0,
+            speed=0,
+            valid="",
         )
 
     def step(self, counters: Counters, loss: float, norm: float, speed: float) -> None:
@@ -89,6 +96,9 @@ class Printed:
 
     def validated(self, counters: Counters, metrics: dict[str, float], best: bool) -> None:
         figures = "  ".join(f"{name} {value:.4f}" for name, value in metrics.items())
+        if self.bar is not None and metrics:
+            name, value = next(iter(metrics.items()))
+            self.bar.update(self.task, valid=f"{name} {value:.4f} ")
         self._print(
             f"epoch {counters.epoch}  step {counters.step}  train loss {self.smooth_loss:.4f}"
             + (f"  valid {figures}" if figures else "")

@@ -1,0 +1,95 @@
+"""What `check` finds in small files made for it."""
+
+import json
+from pathlib import Path
+
+from unspool.config import DataConfig, TokenizerConfig
+from unspool.data.check import CheckReport, check
+from unspool.data.readers import open_source
+
+
+def look(path: Path, *, test: Path | None = None, task=None, data=None, **tokens) -> CheckReport:
+    config = DataConfig(**(data or {}))
+    source = open_source(str(path), config, task=task)
+    other = open_source(str(test), config, task=source.task) if test else None
+    report = check(source, test=other, data=config, tokenizer=TokenizerConfig(**tokens))
+    json.dumps(report.to_json())
+    assert all("\n" not in line for line in report.lines())
+    return report
+
+
+def findings(report: CheckReport) -> dict[str, tuple[int, list[str]]]:
+    return {found.what: (found.count, found.places) for found in report.findings}
+
+
+def table(path: Path, rows: list[tuple[str, str]]) -> Path:
+    path.write_text("text,label\n" + "".join(f"{text},{label}\n" for text, label in rows))
+    return path
+
+
+UNIQUE = [(f"text number {i}", "xy"[i % 2]) for i in range(40)]
+
+
+def test_clean_data(tmp_path) -> None:
+    report = look(table(tmp_path / "a.csv", UNIQUE))
+    assert report.findings == []
+    assert "no doubtful rows found" in report.lines()
+    train, valid = report.parts
+    assert (train.rows, valid.rows) == (36, 4)
+    assert train.labels == {"x": 18, "y": 18}
+    assert train.token_lengths[50] == 3
+    assert train.character_lengths[100] == 14
+    assert valid.unknown == 4 / 12  # the number of each row occurs nowhere else
+    assert "33.33 % of the words are unknown to train" in str(report)
+
+
+def test_doubtful_rows(tmp_path) -> None:
+    rows = [*UNIQUE, ("", "x"), ("same  text", "x"), ("same text", "x"), ("same text", "y")]
+    test = table(
+        tmp_path / "test.csv", [("text number 3", "y"), ("new", "x"), ("text number 5", "y")]
+    )
+    report = look(table(tmp_path / "a.csv", rows), test=test, data={"valid_share": 0.5})
+    found = findings(report)
+    assert found["rows have an empty text"] == (1, ["42"])
+    assert found["rows repeat the text of an earlier row"] == (2, ["44", "45"])
+    assert found["rows share their text with a row of another label"] == (3, ["43", "44", "45"])
+    overlap = [v[0] for k, v in found.items() if k.startswith("rows of test have a text")]
+    assert sum(overlap) == 2
+    assert any(k == "rows of valid have a text that is also in train" for k in found)
+
+
+def test_folder_places_name_the_file(tmp_path) -> None:
+    (tmp_path / "x.txt").write_text("".join(f"item{i}\n" for i in range(20)) + "both\n")
+    (tmp_path / "y.txt").write_text("".join(f"thing{i}\n" for i in range(20)) + "both\n")
+    found = findings(look(tmp_path))
+    assert found["rows share their text with a row of another label"] == (2, ["x:21", "y:21"])
+
+
+def settings(report: CheckReport) -> str:
+    return " ".join(map(str, report.suggestions))
+
+
+def test_suggestions(tmp_path) -> None:
+    long = [("word " * (2000 if i % 20 == 0 else 30) + str(i), "xy"[i % 2]) for i in range(100)]
+    assert "--set max_length=50" in settings(look(table(tmp_path / "long.csv", long)))
+    skewed = [(f"text {i}", "x" if i % 20 else "y") for i in range(200)]
+    assert "always answering 'x' scores 95.0 %" in settings(look(table(tmp_path / "s.csv", skewed)))
+    cased = [(f"{'The' if i % 2 else 'the'} {'Film' if i % 3 else 'film'}", "xy"[i % 2])
+             for i in range(60)]  # fmt: skip
+    path = table(tmp_path / "cased.csv", cased)
+    assert "--set lowercase=true" in settings(look(path))
+    assert "lowercase" not in settings(look(path, lowercase=True))
+    assert "--set kind=bpe" in settings(look(table(tmp_path / "u.csv", UNIQUE)))
+    assert "--set batch=16" in settings(look(path))
+
+
+def test_streams(tmp_path) -> None:
+    (tmp_path / "a.txt").write_text("".join(f"a line of words {i % 7}\n" for i in range(100)))
+    for kind in ("char", "word", "bpe"):
+        report = look(tmp_path / "a.txt", task="generate", kind=kind, vocab=300)
+        assert report.task == "generate"
+        assert sum(part.characters for part in report.parts) == 1800
+        assert "--set bptt=64" in settings(report)
+    report = look(tmp_path / "a.txt", task="generate", kind="word")
+    assert report.parts[0].rows == 90
+    assert report.parts[0].token_lengths[50] == 5

@@ -1,0 +1,285 @@
+"""From files to split ids: what training reads is what the tokenizer would say of the text."""
+
+import gzip
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from unspool.config import DataConfig, TokenizerConfig
+from unspool.data import encode
+from unspool.data.corpus import Corpus, DocumentPart, StreamPart, encode_part, load_corpus
+from unspool.data.readers import open_source
+from unspool.data.rows import READERS
+
+WORDS = ["alpha", "Beta", "gamma", "delta,", "epsilon.", "Zeta!", "é日本", "naïve", "it's"]
+
+
+def texts(count: int, seed: int = 1) -> list[str]:
+    rng = random.Random(seed)
+    return [" ".join(rng.choices(WORDS, k=rng.randint(1, 12))) for _ in range(count)]
+
+
+def write_rows(path: Path, count: int = 60, seed: int = 1) -> Path:
+    rows = "".join(f'{"xyz"[i % 3]},"{text}"\n' for i, text in enumerate(texts(count, seed)))
+    path.write_text("label,text\n" + rows)
+    return path
+
+
+def load(path: Path, *, task: str | None = None, seed: int = 1, data=None, progress=None, **tokens):
+    config = DataConfig(**(data or {}))
+    source = open_source(str(path), config, task=task)
+    tokenizer = TokenizerConfig(**tokens)
+    return load_corpus(source, data=config, tokenizer=tokenizer, seed=seed, progress=progress)
+
+
+def documents(corpus: Corpus, name: str = "train") -> list[list[int]]:
+    part = corpus.parts[name]
+    assert isinstance(part, DocumentPart)
+    return [part.ids(row).tolist() for row in range(len(part))]
+
+
+def stream(corpus: Corpus, name: str = "train") -> list[int]:
+    part = corpus.parts[name]
+    assert isinstance(part, StreamPart)
+    return part.slice(0, len(part)).tolist()
+
+
+KINDS = [
+    {"kind": "char"},
+    {"kind": "char", "lowercase": True},
+    {"kind": "word"},
+    {"kind": "word", "split": "space", "lowercase": True},
+    {"kind": "bpe", "vocab": 300},
+]
+
+
+@pytest.mark.parametrize("tokens", KINDS, ids=str)
+def test_documents_are_what_the_tokenizer_says(tmp_path, tokens: dict) -> None:
+    path = write_rows(tmp_path / "a.csv")
+    corpus = load(path, data={"test_share": 0.2}, **tokens)
+    rows = [example.text for example in open_source(str(path), DataConfig())]
+    assert list(corpus.parts) == ["train", "valid", "test"]
+    for part in corpus.parts.values():
+        for row in range(len(part)):
+            text = rows[part.lines[row] - 2]
+            assert part.ids(row).tolist() == corpus.tokenizer.encode(text).tolist()
+            assert part.lengths[row] == len(part.ids(row))
+            assert corpus.labels[part.labels[row]] == "xyz"[(part.lines[row] - 2) % 3]
+
+
+@pytest.mark.parametrize("tokens", KINDS, ids=str)
+def test_a_stream_is_what_the_tokenizer_says(tmp_path, tokens: dict) -> None:
+    text = "\n".join(texts(3000)) + "\n\nend"
+    (tmp_path / "a.txt").write_text(text)
+    corpus = load(tmp_path / "a.txt", task="generate", data={"test_share": 0.05}, **tokens)
+    ids = [i for name in ("train", "valid", "test") for i in stream(corpus, name)]
+    if tokens["kind"] == "bpe":
+        assert corpus.tokenizer.decode(ids) == text
+        assert corpus.tokenizer.decode(stream(corpus)) == text[: round(0.85 * len(text))]
+    else:
+        assert ids == corpus.tokenizer.encode(text).tolist()
+        assert len(corpus.parts["valid"]) == round(0.1 * len(ids))
+    sizes = {name: part.characters for name, part in corpus.parts.items()}
+    assert sum(sizes.values()) == len(text)
+    assert sizes["valid"] == pytest.approx(0.1 * len(text), rel=0.02)
+
+
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.text("ab'.<unk>\u0301é \n", max_size=30), min_size=1, max_size=8))
+def test_open_words_equal_the_tokenizer(found: list[str]) -> None:
+    from unspool.text.tokenizers import WordTokenizer
+    from unspool.text.vocab import Vocab
+
+    for newlines in (False, True):
+        rules = encode.Rules("word", "nfc", True, "punctuation", newlines)
+        encoder = encode.OpenWords(rules)
+        ids, lengths = encoder.encode(found)
+        tokenizer = WordTokenizer(Vocab.of([]), normalizer=rules.normalizer, newlines=newlines)
+        expected = [tokenizer.pieces(text) for text in found]
+        assert [encoder.types[i] for i in ids] == [word for text in expected for word in text]
+        assert lengths.tolist() == [len(text) for text in expected]
+
+
+def test_word_types_are_bounded(monkeypatch) -> None:
+    monkeypatch.setattr(encode, "MOST_TYPES", 4)
+    encoder = encode.OpenWords(encode.Rules("word", "nfc", False, "space", False))
+    ids, _ = encoder.encode(["a b c d e a"])
+    assert [encoder.types[i] for i in ids] == ["a", "b", "c", "<unk>", "<unk>", "a"]
+
+
+def test_vocabulary_is_from_train_only(tmp_path) -> None:
+    rows = "".join(f"{'xy'[i % 2]},only{i} shared\n" for i in range(100))
+    (tmp_path / "a.csv").write_text("label,text\n" + rows)
+    corpus = load(tmp_path / "a.csv", kind="word")
+    part = corpus.parts["valid"]
+    assert all(part.ids(row).tolist() == [1, 2] for row in range(len(part)))
+    assert corpus.tokenizer.vocab[2] == "shared"
+    assert len(corpus.tokenizer) == 2 + 1 + 90
+    text = "common " * 90 + "rare " * 10
+    (tmp_path / "b.txt").write_text(text)
+    corpus = load(tmp_path / "b.txt", task="generate", kind="word")
+    assert corpus.tokenizer.vocab.tokens[2:] == ["common"]
+    assert stream(corpus, "valid") == [1] * 10
+
+
+def test_vocabulary_limits_and_order(tmp_path) -> None:
+    (tmp_path / "a.txt").write_text("b b b a a a c c d <unk> <unk> <unk> <unk>")
+    options = {"task": "generate", "data": {"valid_share": 0}, "kind": "word"}
+    assert load(tmp_path / "a.txt", **options).tokenizer.vocab.tokens[2:] == ["b", "a", "c", "d"]
+    corpus = load(tmp_path / "a.txt", **options, vocab=4)
+    assert corpus.tokenizer.vocab.tokens[2:] == ["b", "a"]
+    assert stream(corpus) == [2, 2, 2, 3, 3, 3, 1, 1, 1, 1, 1, 1, 1]
+    corpus = load(tmp_path / "a.txt", **options, min_count=2)
+    assert corpus.tokenizer.vocab.tokens[2:] == ["b", "a", "c"]
+    assert list(corpus.parts) == ["train"]
+
+
+@pytest.mark.parametrize("tokens", [{"kind": "word"}, {"kind": "bpe", "vocab": 300}], ids=str)
+@pytest.mark.parametrize("task", ["classify", "generate"])
+def test_cache_hit_equals_fresh_and_reads_nothing(tmp_path, monkeypatch, task, tokens) -> None:
+    monkeypatch.setenv("UNSPOOL_CACHE", str(tmp_path / "cache"))
+    path = write_rows(tmp_path / "a.csv")
+    get = documents if task == "classify" else stream
+    fresh = load(path, task=task, **tokens)
+    source = open_source(str(path), DataConfig(), task=task)
+
+    def refuse(*args):
+        raise AssertionError("the texts are read again")
+
+    monkeypatch.setitem(READERS, "csv", refuse)
+    again = load_corpus(
+        source, data=DataConfig(), tokenizer=TokenizerConfig(**tokens), seed=1, progress=None
+    )
+    assert "cache" in again.notes[-1]
+    assert "cache" not in " ".join(fresh.notes)
+    for name in ("train", "valid"):
+        assert get(again, name) == get(fresh, name)
+    assert again.tokenizer.to_json() == fresh.tokenizer.to_json()
+    # Another split and vocabulary need no second look either.
+    load_corpus(
+        source, data=DataConfig(valid_share=0.5), tokenizer=TokenizerConfig(**tokens), seed=2
+    )
+
+
+def test_gzip_equals_plain(tmp_path) -> None:
+    text = "\n".join(texts(5000))
+    (tmp_path / "a.txt").write_text(text)
+    (tmp_path / "b.txt.gz").write_bytes(gzip.compress(text.encode()))
+    a, b = (load(tmp_path / name, task="generate", kind="word") for name in ("a.txt", "b.txt.gz"))
+    assert stream(a) == stream(b)
+    assert a.parts["valid"].characters == b.parts["valid"].characters
+
+
+def test_given_files_are_used_whole(tmp_path) -> None:
+    config, tokens = DataConfig(), TokenizerConfig(kind="word")
+    train, valid, test = (
+        open_source(str(write_rows(tmp_path / f"{seed}.csv", count, seed)), config)
+        for seed, count in ((1, 60), (2, 12), (3, 9))
+    )
+    corpus = load_corpus(train, valid=valid, test=test, data=config, tokenizer=tokens, seed=1)
+    assert [len(part) for part in corpus.parts.values()] == [60, 12, 9]
+    rows = [example.text for example in valid]
+    assert documents(corpus, "valid") == [corpus.tokenizer.encode(t).tolist() for t in rows]
+    assert corpus.notes[0] == "rows: train 60, valid 12, test 9"
+
+
+def test_given_stream_with_held_out_test(tmp_path) -> None:
+    (tmp_path / "a.txt").write_text("abcde" * 100)
+    (tmp_path / "b.txt").write_text("edcba!" * 5)
+    config = DataConfig(test_share=0.2)
+    train, valid = (
+        open_source(str(tmp_path / name), config, task="generate") for name in ("a.txt", "b.txt")
+    )
+    corpus = load_corpus(train, valid=valid, data=config, tokenizer=TokenizerConfig(), seed=1)
+    assert {name: len(part) for name, part in corpus.parts.items()} == {
+        "train": 400, "valid": 30, "test": 100,
+    }  # fmt: skip
+    assert corpus.tokenizer.decode(stream(corpus, "valid")) == "edcba\ufffd" * 5
+
+
+def test_empty_rows_are_dropped_in_training_only(tmp_path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("text,label\n" + "good,x\nbad,y\n" * 10 + ",x\n  ,y\n")
+    corpus = load(path)
+    assert sum(map(len, corpus.parts.values())) == 20
+    assert any("2 rows with an empty text dropped" in note for note in corpus.notes)
+    source = open_source(str(path), DataConfig())
+    part = encode_part(source, corpus.tokenizer, corpus.labels, DataConfig())
+    assert len(part) == 22
+    assert part.ids(21).tolist() == [1]
+    assert part.lengths[21] == 1
+
+
+def test_encode_part_equals_training(tmp_path) -> None:
+    path = write_rows(tmp_path / "a.csv")
+    for tokens in KINDS:
+        corpus = load(path, **tokens)
+        source = open_source(str(path), DataConfig())
+        part = encode_part(source, corpus.tokenizer, corpus.labels, DataConfig(max_length=3))
+        for row, line in enumerate(corpus.parts["valid"].lines):
+            expected = corpus.parts["valid"].ids(row)[:3].tolist()
+            assert part.ids(line - 2).tolist() == expected
+        assert part.labels.tolist() == [i % 3 for i in range(60)]
+        assert encode_part(source, corpus.tokenizer, None, DataConfig()).labels is None
+        whole = open_source(str(path), DataConfig(), task="generate")
+        assert len(encode_part(whole, corpus.tokenizer, None, DataConfig())) > 60
+
+
+def test_max_length_cuts_and_says_so(tmp_path) -> None:
+    path = write_rows(tmp_path / "a.csv")
+    whole, cut = load(path), load(path, data={"max_length": 4})
+    assert max(cut.parts["train"].lengths) == 4
+    assert documents(cut) == [ids[:4] for ids in documents(whole)]
+    assert any("cut to their first 4 tokens" in note for note in cut.notes)
+
+
+def test_rare_labels_stay_in_train(tmp_path) -> None:
+    (tmp_path / "a.csv").write_text("text,label\n" + "a b,x\nc d,y\n" * 10 + "e f,z\n")
+    corpus = load(tmp_path / "a.csv", data={"valid_share": 0.3})
+    assert corpus.labels == ["x", "y", "z"]
+    assert 2 in corpus.parts["train"].labels
+    assert any("one example, which stays in train: 'z'" in note for note in corpus.notes)
+
+
+def test_auto_kind(tmp_path) -> None:
+    cases = {
+        "dna.tsv": ("n\tACGTACGT\nei\tTTGACCA\n" * 20, None, "char"),
+        "names.csv": (
+            "text,label\nvan Dijk,nl\nMeier,de\nSchmidt,de\nBakker,nl\n" * 9,
+            None,
+            "char",
+        ),
+        "reviews.csv": ("text,label\na fine film,x\nsuch a dull plot,y\n" * 20, None, "word"),
+        "book.txt": ("it was a dark night\nand it rained\n" * 20, "generate", "char"),
+    }
+    for name, (content, task, kind) in cases.items():
+        (tmp_path / name).write_text(content)
+        assert load(tmp_path / name, task=task).tokenizer.kind == kind, name
+
+
+def test_seed_decides_the_split(tmp_path) -> None:
+    path = write_rows(tmp_path / "a.csv")
+    lines = [load(path, seed=seed).parts["valid"].lines.tolist() for seed in (1, 1, 2)]
+    assert lines[0] == lines[1] != lines[2]
+
+
+def test_progress_is_told(tmp_path, monkeypatch) -> None:
+    monkeypatch.setenv("UNSPOOL_CACHE", str(tmp_path / "cache"))
+    told: list[tuple[str, float]] = []
+    path = write_rows(tmp_path / "a.csv")
+    load(path, kind="bpe", vocab=300, progress=lambda stage, share: told.append((stage, share)))
+    stages = list(dict.fromkeys(stage.split()[0] for stage, _ in told))
+    assert stages == ["tokenising", "fitting", "byte-pair"]
+    assert all(0 <= share <= 1 for _, share in told)
+
+
+def test_slices_are_checked(tmp_path) -> None:
+    (tmp_path / "a.txt").write_text("abcdefghij" * 10)
+    part = load(tmp_path / "a.txt", task="generate").parts["valid"]
+    assert part.slice(2, 5).dtype == np.int64
+    with pytest.raises(IndexError):
+        part.slice(5, 11)

@@ -1,0 +1,70 @@
+"""Real files are inferred as a person would read them; skipped where they are not at hand."""
+
+from pathlib import Path
+
+import pytest
+
+from unspool.config import DataConfig, TokenizerConfig
+from unspool.data.corpus import load_corpus
+from unspool.data.readers import open_source
+from unspool.errors import DataError
+
+SHARED = Path(__file__).parents[2].parent / "shared" / "data"
+pytestmark = pytest.mark.skipif(not SHARED.is_dir(), reason="the shared data are not here")
+
+CASES = {
+    "sentiment/imdb/train.tsv.gz": (
+        {}, "TSV without a header, text in column 4, label in column 1 -> classify", 25_000,
+    ),
+    "dna/splice_statlog/train.tsv": (
+        {}, "TSV without a header, text in column 2, label in column 1 -> classify", 2_000,
+    ),
+    "sentiment/sent-conv/rt-polarity.all": (
+        {"encoding": "latin-1"}, "lines of `label text` -> classify", 10_662,
+    ),
+    "sentiment/sent-conv/stsa.fine.train": ({}, "lines of `label text` -> classify", 8_544),
+    "lm/tinyshakespeare/input.txt": ({}, "one long text -> generate", None),
+    "lm/ptb/ptb.train.txt": ({}, "one long text -> generate", None),
+    "names": ({}, "18 files, one item a line, label = file name -> classify", 20_050),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_inferred(name: str) -> None:
+    options, says, rows = CASES[name]
+    source = open_source(str(SHARED / name), DataConfig(**options))
+    assert source.says == f"{SHARED / name}: {says}"
+    if rows is not None:
+        assert sum(1 for _ in source) == rows
+
+
+def test_latin_1_is_told() -> None:
+    path = SHARED / "sentiment/sent-conv/rt-polarity.all"
+    with pytest.raises(
+        DataError, match=r"rt-polarity\.all:32: not valid utf-8 .*--encoding latin-1"
+    ):
+        open_source(str(path), DataConfig())
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "tokens", "kind", "vocab"),
+    [
+        ("lm/tinyshakespeare/input.txt", {}, {}, "char", 65),
+        ("dna/splice_statlog/train.tsv", {}, {}, "char", 4),
+        (
+            "lm/ptb/ptb.train.txt",
+            {"valid_share": 0},
+            {"kind": "word", "split": "space"},
+            "word",
+            9_999,
+        ),
+    ],
+)
+def test_vocabularies(name: str, options: dict, tokens: dict, kind: str, vocab: int) -> None:
+    config = DataConfig(**options)
+    source = open_source(str(SHARED / name), config)
+    corpus = load_corpus(source, data=config, tokenizer=TokenizerConfig(**tokens), seed=1)
+    assert corpus.tokenizer.kind == kind
+    assert len(corpus.tokenizer) == vocab + 2
+    if "ptb" in name:
+        assert len(corpus.parts["train"]) == 929_589
