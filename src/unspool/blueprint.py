@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from unspool.insight.summary import Summary
-from unspool.run import summary_of
+from unspool.run import build_model, summary_of
 from unspool.start import make_config
 from unspool.tasks import Classify, Generate, Task
 from unspool.text.tokenizers import CharTokenizer
@@ -25,4 +25,4 @@ def blueprint(
         if config.task == "classify"
         else Generate(config, tokenizer)
     )
-    return summary_of(kind, kind.build())
+    return summary_of(kind, build_model(kind))

@@ -18,7 +18,9 @@ from unspool.errors import ConfigError, nearest
 
 
 class Section(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=())
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", protected_namespaces=(), allow_inf_nan=False
+    )
 
 
 def setting(default: Any, help: str, **bounds: Any) -> Any:
@@ -115,9 +117,9 @@ class TrainConfig(Section):
     precision: Literal["auto", "fp32", "bf16"] = setting(
         "fp32", "arithmetic of matrix products; auto: bf16 where the CPU has it in hardware"
     )
-    threads: int = setting(0, "CPU threads (0: one per core)", ge=0)
+    threads: int = setting(0, "CPU threads (0: one per core)", ge=0, le=1024)
     tensorboard: bool = setting(False, "also write TensorBoard events into the run folder")
-    seed: int = setting(1, "seed of split, initial weights, batches and dropout", ge=0)
+    seed: int = setting(1, "seed of initial weights, batches and dropout", ge=0, lt=2**32)
 
 
 class Config(Section):
@@ -210,8 +212,14 @@ def read_toml(path: str) -> dict[str, Any]:
         tree = tomllib.loads(Path(path).read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise ConfigError("no such config file", where=path, remedy="check the path") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"cannot read the config file ({error})", where=path) from None
+    except UnicodeDecodeError:
+        raise ConfigError(
+            "cannot read the config file: not UTF-8", where=path, remedy="save it as UTF-8"
+        ) from None
+    except OSError as error:
+        raise ConfigError(
+            f"cannot read the config file ({error.strerror})", where=path, remedy="check the path"
+        ) from None
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(
             f"not a TOML file ({error})", where=path, remedy="write lines such as epochs = 5"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator
 from html import escape
 from itertools import islice
@@ -157,11 +158,24 @@ def load(path: str | Path) -> Run:
     folder = RunFolder(Path(path))
     task = folder.load_task()
     try:
-        model = task.build()
+        model = build_model(task)
     except ConfigError as error:  # such as a cell that this program does not have
         raise ConfigError(str(error), where=folder.config_file) from None
     folder.load_weights(model)
     return Run(folder, task, model)
+
+
+def build_model(task: Task) -> nn.Module:
+    """The task's model with fresh weights; one that is too large is a ConfigError."""
+    try:
+        return task.build()
+    except (MemoryError, RuntimeError) as error:
+        if isinstance(error, RuntimeError) and not re.search("memory|overflow", str(error)):
+            raise
+        raise ConfigError(
+            f"the model does not fit into memory with model.hidden={task.config.model.hidden}",
+            remedy="set a smaller hidden, embedding, layers or vocab",
+        ) from None
 
 
 def summary_of(task: Task, model: nn.Module) -> Summary:

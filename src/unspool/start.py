@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
+from torch import nn
 
 from unspool.config import SECTIONS, Config, read_toml, resolve
 from unspool.data.corpus import Corpus, load_corpus
@@ -16,9 +17,9 @@ from unspool.data.readers import Source, open_source
 from unspool.errors import ConfigError, RunError, choose
 from unspool.files import write_atomic, write_json
 from unspool.nn.cells import CELLS, cell_options
-from unspool.run import Run, summary_of
-from unspool.tasks import TASKS
-from unspool.tasks.encoder import checked_options, model_settings
+from unspool.run import Run, build_model, summary_of
+from unspool.tasks import TASKS, Task
+from unspool.tasks.encoder import model_settings, try_cell
 from unspool.training.card import model_card
 from unspool.training.folder import RunFolder
 from unspool.training.progress import Silent, Watcher
@@ -42,7 +43,7 @@ def make_config(
 ) -> Config:
     """All settings of a run: the task's own defaults, the model's, a file's, then the caller's."""
     config = _draft(task, model, settings or {}, config_file, where)
-    checked_options(config.model)
+    try_cell(config.model)
     TASKS[task].check_config(config)
     return config
 
@@ -58,9 +59,14 @@ def _draft(
     kind = TASKS[choose("task", task, TASKS)]
     from_file = read_toml(config_file) if config_file else {}
     name = model or str(from_file.pop("model", kind.default_model))
-    preset = model_settings(name)
+    preset = model_settings(name, where=None if model else config_file)
     said = {**preset, **from_file, **settings}
-    cell = choose("cell", str(said.get("cell", said["model.cell"])), CELLS, where=where)
+    cell = choose(
+        "cell",
+        str(said.get("cell", said["model.cell"])),
+        CELLS,
+        where=where if {"cell", "model.cell"} & settings.keys() else config_file,
+    )
     return resolve(
         task=task,
         model=name,
@@ -169,15 +175,15 @@ def _begin(
     corpus = _load(config, sources, progress)
     for note in corpus.notes:
         say(note)
-    task = TASKS[config.task].prepare(config, corpus)
     threads = config.train.threads or torch.get_num_threads()
+    task, model = _make(config, corpus, threads)
     files = {
         name: {"path": str(source.path), "sha256": source.sha256}
         for name, source in sources.items()
     }
     task.save(folder.path)
     folder.write_config(config, files, threads)
-    return _train(folder, config, corpus, threads, watcher, say, resume=False)
+    return _train(folder, task, model, corpus, watcher, say, resume=False)
 
 
 def _refuse_changes(
@@ -243,7 +249,8 @@ def _resume(
             )
         sources[name] = source
     corpus = _load(config, sources, progress)
-    return _train(folder, config, corpus, int(record["threads"]), watcher, say, resume=True)
+    task, model = _make(config, corpus, record["threads"])
+    return _train(folder, task, model, corpus, watcher, say, resume=True)
 
 
 def _load(config: Config, sources: dict[str, Source], progress: Progress | None) -> Corpus:
@@ -258,22 +265,26 @@ def _load(config: Config, sources: dict[str, Source], progress: Progress | None)
     )
 
 
+def _make(config: Config, corpus: Corpus, threads: int) -> tuple[Task, nn.Module]:
+    """The task, and its model with the initial weights of the run's seed."""
+    torch.set_num_threads(threads)
+    torch.manual_seed(config.train.seed)
+    task = TASKS[config.task].prepare(config, corpus)
+    return task, build_model(task)
+
+
 def _train(
     folder: RunFolder,
-    config: Config,
+    task: Task,
+    model: nn.Module,
     corpus: Corpus,
-    threads: int,
     watcher: Watcher,
     say: Say,
     *,
     resume: bool,
 ) -> Run:
-    torch.set_num_threads(threads)
-    torch.manual_seed(config.train.seed)
-    task = TASKS[config.task].prepare(config, corpus)
-    model = task.build()
     count = sum(p.numel() for p in model.parameters())
-    say(f"model: {config.model_name}, {count:,} parameters; run folder: {folder.path}")
+    say(f"model: {task.config.model_name}, {count:,} parameters; run folder: {folder.path}")
     trainer = Trainer(task, model, corpus.parts, folder, watcher)
     if resume:
         trainer.resume()

@@ -29,6 +29,7 @@ from unspool.data.split import check_shares, stratified, stream_cuts
 from unspool.data.store import Store
 from unspool.errors import DataError
 from unspool.text.tokenizers import BPETokenizer, Tokenizer
+from unspool.text.vocab import UNK_ID
 
 __all__ = ["Corpus", "DocumentPart", "StreamPart", "encode_part", "load_corpus"]
 
@@ -205,10 +206,11 @@ def _fit(material: Material, spans: np.ndarray, *, stream: bool) -> tuple[Tokeni
         return pairs, f"vocabulary: {len(pairs):,} {unit}"
     counts = count_types(encoded.store, spans)
     vocab = choose_vocab(encoded.store, counts, settings)
-    known = np.array([token in vocab for token in encoded.store.types])
+    types = encoded.store.types
+    known = np.fromiter(map(vocab.index.__contains__, types), dtype=bool, count=len(types))
     share = counts[known].sum() / max(1, counts.sum())
-    types, kept = int((counts > 0).sum()), int((known & (counts > 0)).sum())
-    told = f"vocabulary: {kept:,} of {types:,} {unit} in train, {100 * share:.1f} % of its text"
+    seen, kept = int((counts > 0).sum()), int((known & (counts > 0)).sum())
+    told = f"vocabulary: {kept:,} of {seen:,} {unit} in train, {100 * share:.1f} % of its text"
     return open_tokenizer(vocab, settings, stream=stream), told
 
 
@@ -225,8 +227,9 @@ def _tokens(
     if isinstance(tokenizer, BPETokenizer):
         store = encode_bytepairs(encoded, spans, tokenizer, progress)
         return Tokens(store, np.arange(len(tokenizer), dtype=np.int64))
-    ids = map(tokenizer.vocab.id, encoded.store.types)
-    return Tokens(encoded.store, np.fromiter(ids, dtype=np.int64, count=len(encoded.store.types)))
+    index, types = tokenizer.vocab.index, encoded.store.types
+    ids = (index.get(token, UNK_ID) for token in types)
+    return Tokens(encoded.store, np.fromiter(ids, dtype=np.int64, count=len(types)))
 
 
 def _document_part(

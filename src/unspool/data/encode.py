@@ -100,12 +100,11 @@ class OpenChars(OpenEncoder):
     def raw(self, joined: str) -> np.ndarray:
         codes = np.frombuffer(joined.encode("utf-32-le"), dtype=np.uint32)
         ids = self.table[codes]
-        unseen = codes[(ids == 0) & (codes != 0)]
-        if len(unseen):
-            found, first = np.unique(unseen, return_index=True)
-            for code in found[np.argsort(first)]:
-                self.table[code] = len(self.types)
-                self.types.append(chr(code))
+        if ((ids == 0) & (codes != 0)).any():
+            for char in dict.fromkeys(joined):
+                if char != END and self.table[ord(char)] == 0:
+                    self.table[ord(char)] = len(self.types)
+                    self.types.append(char)
             ids = self.table[codes]
         return ids
 
@@ -133,12 +132,14 @@ class OpenWords(OpenEncoder):
         return map(self._id, self.split(chunk))
 
     def _id(self, word: str) -> int:
-        if word not in self.index and len(self.types) >= MOST_TYPES:
-            word = UNK
-        if word not in self.index:
-            self.index[word] = len(self.types)
-            self.types.append(word)
-        return self.index[word]
+        found = self.index.get(word)
+        if found is None:
+            if len(self.types) >= MOST_TYPES:
+                word = UNK
+            found = self.index.setdefault(word, len(self.types))
+            if found == len(self.types):
+                self.types.append(word)
+        return found
 
 
 OPEN: dict[str, type[OpenEncoder]] = {"char": OpenChars, "word": OpenWords}

@@ -17,8 +17,8 @@ from unspool.nn.embeddings import OneHot, TokenEmbedding
 class LabelOutput(nn.Module):
     """Scores (B, C) for C classes from vectors (B, size).
 
-        y = V v + b            C > 2
-        y = (0, vᵀw + b)       C = 2: one logistic unit, p = σ(vᵀw + b), says all there is to say
+    y = V v + b            C > 2
+    y = (0, vᵀw + b)       C = 2: one logistic unit, p = σ(vᵀw + b), says all there is to say
     """
 
     def __init__(self, size: int, classes: int) -> None:

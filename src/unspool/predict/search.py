@@ -5,6 +5,7 @@ A decoder is anything with `start(batch) -> state` and `step(ids, state) -> (log
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -32,10 +33,12 @@ class Sampling:
     forbidden: tuple[int, ...] = ()  # tokens that never come: padding, unknown
 
     def __post_init__(self) -> None:
-        if self.temperature < 0:
+        if not 0 <= self.temperature < math.inf:
             raise ConfigError(
                 "temperature must be 0 (always the likeliest token) or more", got=self.temperature
             )
+        if not 0 <= self.seed < 2**63:
+            raise ConfigError("seed must be 0 or more, and below 2^63", got=self.seed)
         if self.top_k < 0:
             raise ConfigError("top-k must be 0 (off) or more", got=self.top_k)
         if not 0 < self.top_p <= 1:

@@ -24,7 +24,7 @@ from unspool.nn.heads import LabelOutput
 from unspool.nn.pooling import POOLINGS
 from unspool.tasks.encoder import build_encoder
 from unspool.tasks.metrics import bootstrap_mean, class_scores, confusion_matrix, macro_f1
-from unspool.tasks.task import Report, Step, Task, walk
+from unspool.tasks.task import Report, Step, Task, read_tokenizer, walk
 from unspool.text.tokenizers import Tokenizer
 
 

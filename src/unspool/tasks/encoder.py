@@ -20,9 +20,9 @@ def models() -> dict[str, dict[str, Any]]:
     return one | both
 
 
-def model_settings(name: str) -> dict[str, Any]:
+def model_settings(name: str, *, where: object = None) -> dict[str, Any]:
     """The settings behind a model name; a ConfigError with the nearest name for an unknown one."""
-    return models()[choose("model", name, models())]
+    return models()[choose("model", name, models(), where=where)]
 
 
 def build_encoder(model: ModelConfig, vocab: int, *, embedding_std: float = 0.1) -> TextEncoder:
@@ -54,6 +54,15 @@ def checked_options(model: ModelConfig) -> dict[str, Any]:
         choose(f"option of the cell {model.cell}", name, known, where="model.options")
         checked[name] = _as(type(known[name]), value, f"model.options.{name}")
     return checked
+
+
+def try_cell(model: ModelConfig) -> None:
+    """Refuse options of the cell, by making a small one: it alone knows which values it takes."""
+    options = checked_options(model)
+    try:
+        CELLS[model.cell](1, 1, **options)
+    except ConfigError as error:
+        raise ConfigError(str(error), where="model.options") from None
 
 
 def _as(kind: type, value: Any, where: str) -> Any:

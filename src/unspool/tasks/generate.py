@@ -24,9 +24,9 @@ from unspool.nn.encoders import TextEncoder
 from unspool.nn.heads import TokenOutput
 from unspool.nn.state import map_state
 from unspool.tasks.encoder import build_encoder
-from unspool.files import read_json, write_json
+from unspool.files import write_json
 from unspool.tasks.metrics import bits_per_character, bootstrap_mean, perplexity
-from unspool.tasks.task import Report, Step, Task, walk
+from unspool.tasks.task import Report, Step, Task, read_tokenizer, walk
 from unspool.text.tokenizers import Tokenizer
 
 EXACT_TOKENS = (

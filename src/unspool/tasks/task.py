@@ -16,6 +16,8 @@ from torch import Tensor, nn
 
 from unspool.config import Config
 from unspool.data.corpus import Corpus
+from unspool.errors import RunError
+from unspool.files import AGAIN, read_json
 from unspool.text.tokenizers import Tokenizer
 
 
@@ -115,6 +117,20 @@ class Task(ABC):
     @classmethod
     @abstractmethod
     def load(cls, config: Config, folder: Path) -> Task: ...
+
+
+def read_tokenizer(folder: Path) -> Tokenizer:
+    """The tokenizer of a run folder; a RunError where it is damaged."""
+    path = folder / "tokenizer.json"
+    stored = read_json(path)
+    tokenizer = Tokenizer.from_json(stored, where=path)
+    if tokenizer.to_json().keys() != stored.keys():
+        raise RunError(
+            f"holds other fields than a tokenizer of the kind {tokenizer.kind!r} has",
+            where=path,
+            remedy=AGAIN,
+        )
+    return tokenizer
 
 
 def walk(batches: Batches) -> Iterator[Any]:

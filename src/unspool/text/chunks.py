@@ -8,7 +8,6 @@ a few array operations, and only chunks never seen before become strings.
 from __future__ import annotations
 
 import re
-from array import array
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
@@ -53,8 +52,10 @@ class ChunkTable:
 
     def _forget(self) -> None:
         self.hashes = np.empty(0, dtype=np.uint64)  # sorted
-        self.rows = np.empty(0, dtype=np.int64)  # their rows in the three arrays below
-        self.ids, self.starts, self.sizes = array("I"), array("q"), array("q")
+        self.rows = np.empty(0, dtype=np.int64)  # their rows in `starts` and `sizes`
+        self.starts = np.empty(0, dtype=np.int64)  # where the ids of a row start in `ids`
+        self.sizes = np.empty(0, dtype=np.int64)
+        self.ids = np.empty(0, dtype=np.uint32)
 
     def __call__(self, text: str) -> np.ndarray:
         """uint32 ids of the whole text."""
@@ -63,11 +64,9 @@ class ChunkTable:
         spans = find_chunks(text)
         first, group = group_equal(spans.hashes)
         rows = self._rows(spans, first)[group]
-        starts = np.frombuffer(self.starts, dtype=np.int64)[rows]
-        sizes = np.frombuffer(self.sizes, dtype=np.int64)[rows]
+        sizes = self.sizes[rows]
         begins = np.cumsum(sizes) - sizes  # where the ids of each chunk begin in the result
-        places = np.repeat(starts - begins, sizes) + np.arange(sizes.sum())
-        return np.frombuffer(self.ids, dtype=np.uint32)[places]
+        return self.ids[np.repeat(self.starts[rows] - begins, sizes) + np.arange(sizes.sum())]
 
     def _rows(self, spans: Spans, chosen: np.ndarray) -> np.ndarray:
         """The rows of some chunks of a text, the unknown ones having been added."""
@@ -86,12 +85,17 @@ class ChunkTable:
         return self.hashes[np.minimum(places, len(self.hashes) - 1)] == hashes, places
 
     def _add(self, spans: Spans, chosen: np.ndarray) -> None:
-        old = len(self.starts)
+        ids: list[int] = []
+        ends = []
         stops = (spans.starts + spans.sizes)[chosen]
         for start, stop in zip(spans.starts[chosen].tolist(), stops.tolist()):
-            self.starts.append(len(self.ids))
-            self.ids.extend(self.encode(spans.data[start:stop].decode("utf-8")))
-            self.sizes.append(len(self.ids) - self.starts[-1])
+            ids += self.encode(spans.data[start:stop].decode("utf-8"))
+            ends.append(len(ids))
+        sizes = np.diff(ends, prepend=0)
+        old = len(self.sizes)
+        self.starts = np.append(self.starts, len(self.ids) + np.array(ends) - sizes)
+        self.sizes = np.append(self.sizes, sizes)
+        self.ids = np.append(self.ids, np.array(ids, dtype=np.uint32))
         hashes = spans.hashes[chosen]
         order = np.argsort(hashes)
         places = np.searchsorted(self.hashes, hashes[order])

@@ -22,6 +22,8 @@ def split_punctuation(chunk: str) -> list[str]:
     Combining marks belong to their word (as in Devanagari), yet `\\w` leaves them out; so the
     pattern looks at a shape of the chunk in which they are letters, and cuts the chunk itself.
     """
+    if chunk.isalnum():
+        return [chunk]
     if chunk.isascii():
         return _PUNCTUATION.findall(chunk)
     shape = "".join("a" if _is_mark(char) else char for char in chunk)

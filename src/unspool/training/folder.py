@@ -101,6 +101,12 @@ class RunFolder:
         record = read_json(self.config_file)
         if not isinstance(record, dict) or not isinstance(record.get("config"), dict):
             raise RunError("damaged: no settings in it", where=self.config_file, remedy=AGAIN)
+        if not _is_data(record.get("data")) or not isinstance(record.get("threads"), int):
+            raise RunError(
+                "damaged: the training data or threads are not in it",
+                where=self.config_file,
+                remedy=AGAIN,
+            )
         if record.get("format") != FORMAT:
             newer = isinstance(record.get("format"), int) and record["format"] > FORMAT
             raise RunError(
@@ -169,6 +175,15 @@ class RunFolder:
             )
         model.load_state_dict(tensors)
         return meta
+
+
+def _is_data(value: Any) -> bool:
+    """{"train": {"path": ..., "sha256": ...}, ...}"""
+    return (
+        isinstance(value, dict)
+        and "train" in value
+        and all(isinstance(f, dict) and {"path", "sha256"} <= f.keys() for f in value.values())
+    )
 
 
 def versions() -> dict[str, str]:
