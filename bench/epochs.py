@@ -80,7 +80,9 @@ def update(model: nn.Module, optimizer: Any, loss: Tensor) -> None:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
     parser.add_argument("--documents", type=int, default=5000)
     parser.add_argument("--epochs", type=int, default=3)
     options = parser.parse_args()
@@ -99,7 +101,9 @@ def main() -> int:
     ours = task.build()
     plain = Plain(len(corpus.tokenizer.vocab), 128, 128)
     batches = task.batches(train, training=True)
-    adam = {model: torch.optim.AdamW(model.parameters(), lr=1e-3, fused=True) for model in (ours, plain)}
+    adam = {
+        model: torch.optim.AdamW(model.parameters(), lr=1e-3, fused=True) for model in (ours, plain)
+    }
     seconds: dict[str, list[float]] = {"unspool": [], "plain torch": []}
     for epoch in range(options.epochs):
         for name in seconds:
@@ -115,8 +119,10 @@ def main() -> int:
     print(f"{len(train)} reviews, {tokens:,} tokens, {torch.get_num_threads()} threads")
     for name, time_ in middle.items():
         print(f"{name:<12} {time_:7.1f} s an epoch   {tokens / time_:9,.0f} tokens/s")
-    print(f"ratio {middle['plain torch'] / middle['unspool']:.2f}; our accuracy on 5,000 held-out "
-          f"reviews after {options.epochs} epochs {accuracy:.4f}")
+    print(
+        f"ratio {middle['plain torch'] / middle['unspool']:.2f}; our accuracy on 5,000 held-out "
+        f"reviews after {options.epochs} epochs {accuracy:.4f}"
+    )
     return 0
 
 

@@ -43,7 +43,7 @@ class DataConfig(Section):
         1, "seed of the hold-out, so that every run sees the same split", ge=0
     )
     max_length: int = setting(
-        0, "cut documents to this many tokens, keeping the start (0: keep all)", ge=0
+        0, "cut documents to this many tokens, keeping the start (0: keep all)", ge=0, le=2**31
     )
 
 
@@ -57,7 +57,7 @@ class TokenizerConfig(Section):
     split: Literal["punctuation", "space"] = setting(
         "punctuation", "where words end: at spaces and punctuation, or at spaces only"
     )
-    vocab: int = setting(30_000, "largest vocabulary, special tokens included", ge=4)
+    vocab: int = setting(30_000, "largest vocabulary, special tokens included", ge=4, le=10_000_000)
     min_count: int = setting(1, "rarer tokens become <unk>", ge=1)
     normalize: Literal["none", "nfc", "nfkc"] = setting("nfc", "Unicode normal form")
 
@@ -67,7 +67,7 @@ class ModelConfig(Section):
 
     cell: str = setting("lstm", "recurrent cell")
     bidirectional: bool = setting(False, "read the sequence in both directions")
-    layers: int = setting(1, "stacked recurrent layers", ge=1)
+    layers: int = setting(1, "stacked recurrent layers", ge=1, le=1000)
     hidden: int = setting(128, "units of a layer, in each direction", ge=1)
     embedding: int = setting(128, "size of token vectors; 0 feeds one-hot vectors", ge=0)
     embedding_std: float = setting(
@@ -191,7 +191,7 @@ def build(
             f"{key}: {first['msg'][0].lower()}{first['msg'][1:]}",
             where=(said_in or {}).get(key),
             got=first["input"],
-            remedy=f"{key} is the {field.description}" if (field := _field(key)) else None,
+            remedy=f"it means: {field.description}" if (field := _field(key)) else None,
         ) from None
 
 

@@ -17,7 +17,7 @@ from unspool.config import Config, changed
 from unspool.data.corpus import encode_part
 from unspool.data.encode import Progress
 from unspool.data.readers import open_source
-from unspool.errors import ConfigError
+from unspool.errors import ConfigError, DataError
 from unspool.insight.summary import Summary, summarise
 from unspool.predict.classifier import Prediction, classify
 from unspool.predict.search import Sampling, sample
@@ -65,7 +65,10 @@ class Run:
             say(source.says)
         labels = self.task.labels if isinstance(self.task, Classify) else None
         part = encode_part(source, self.task.tokenizer, labels, config.data, progress)
-        return self.task.evaluate(self.model, part)
+        try:
+            return self.task.evaluate(self.model, part)
+        except DataError as error:  # such as a text of one token
+            raise DataError(str(error), where=source.path) from None
 
     def predict(self, texts: str | Iterable[str]) -> Predictions:
         """The label of each text, with the probability of every label."""

@@ -22,6 +22,7 @@ from unspool.tasks import TASKS, Task
 from unspool.tasks.encoder import model_settings, try_cell
 from unspool.training.card import model_card
 from unspool.training.folder import RunFolder
+from unspool.training.machine import tune_process
 from unspool.training.progress import Silent, Watcher
 from unspool.training.signals import stop_on_signals
 from unspool.training.trainer import Trainer
@@ -58,6 +59,7 @@ def _draft(
     """The settings before the task has looked at them."""
     kind = TASKS[choose("task", task, TASKS)]
     from_file = read_toml(config_file) if config_file else {}
+    from_file.pop("task", None)
     name = model or str(from_file.pop("model", kind.default_model))
     preset = model_settings(name, where=None if model else config_file)
     said = {**preset, **from_file, **settings}
@@ -89,6 +91,8 @@ def open_data(
     config_file: str | None = None,
 ) -> Source:
     """The training file, read as the settings say; it knows its task where `task` is None."""
+    if task is None and config_file is not None and "task" in (said := read_toml(config_file)):
+        task = choose("task", str(said["task"]), TASKS, where=config_file)
     draft = _draft(task or "classify", model, settings, config_file)
     return open_source(str(data), draft.data, task=task)
 
@@ -123,7 +127,7 @@ def train(
         _refuse_changes(folder, task, model, settings, config)
         given = {"train": data, "valid": valid, "test": test}
         return _resume(folder, given, watcher or Silent(), say, progress)
-    if data is None:
+    if not data:
         raise ConfigError("no data given", remedy="name a file: unspool train reviews.csv")
     source = open_data(data, task=task, model=model, settings=settings, config_file=config)
     say(source.says)
@@ -196,7 +200,9 @@ def _refuse_changes(
     """A resumed run keeps its settings: what is said again must be what it has."""
     stored = folder.read_config()
     from_file = read_toml(config_file) if config_file else {}
-    from_file.pop("model", None)
+    task = task or from_file.pop("task", None)
+    model = model or from_file.pop("model", None)
+    from_file = {key: value for key, value in from_file.items() if key not in ("task", "model")}
     known = {
         f"{section}.{name}": value
         for section in SECTIONS
@@ -267,7 +273,7 @@ def _load(config: Config, sources: dict[str, Source], progress: Progress | None)
 
 def _make(config: Config, corpus: Corpus, threads: int) -> tuple[Task, nn.Module]:
     """The task, and its model with the initial weights of the run's seed."""
-    torch.set_num_threads(threads)
+    tune_process(threads)
     torch.manual_seed(config.train.seed)
     task = TASKS[config.task].prepare(config, corpus)
     return task, build_model(task)

@@ -186,7 +186,7 @@ def test_evaluate_on_a_file_without_labels(file, classifier, refused) -> None:
          "`unspool settings`"]),
         (["--set", "train.epoch=3"], ["Did you mean 'train.epochs'"]),
         (["--set", "epochs=many"], ["--set: train.epochs: input should be a valid integer",
-         "got 'many'", "Train.epochs is the passes over the training data"]),
+         "got 'many'", "It means: passes over the training data"]),
         (["--set", "dropout=1.5"], ["model.dropout: input should be less than 1; got '1.5'"]),
         (["--set", "lr=nan"], ["train.lr", "got 'nan'"]),
         (["--set", "lr=inf"], ["train.lr", "got 'inf'"]),
@@ -212,6 +212,12 @@ def test_evaluate_on_a_file_without_labels(file, classifier, refused) -> None:
         (["-s", "valid_share=0.6", "-s", "test_share=0.6"], ["valid_share", "test_share"]),
         (["-s", "hidden=100000000"], ["does not fit into memory with model.hidden=100000000",
          "Set a smaller hidden"]),
+        (["-s", "vocab=100000000000"], ["tokenizer.vocab: input should be less than or equal to"]),
+        (["-s", f"max_length={10**30}"], ["data.max_length: input should be less than or equal"]),
+        (["-m", "lstm", "-s", "forget_bias=inf"], ["model.options.forget_bias: must be a finite"]),
+        (["-m", "lstm", "-s", "forget_bias=much"], ["model.options.forget_bias: must be a finite"
+         " number; got 'much'", "`unspool settings`"]),
+        (["-s", "kind=bpe", "-s", "vocab=9"], ["tokenizer.vocab: byte-pair encoding needs", "258"]),
         (["-s", "seed=-1"], ["train.seed: input should be greater than or equal to 0"]),
         (["-s", "threads=100000"], ["train.threads: input should be less than or equal to 1024"]),
         (["--config", "gone.toml"], ["gone.toml: no such config file", "Check the path"]),
@@ -232,6 +238,7 @@ def test_settings_that_do_not_fit(arguments, says, file, refused) -> None:
         ("epochs = 'x'", ["s.toml: train.epochs: input should be a valid integer"]),
         ("model = 'lstmm'", ["s.toml: unknown model; got 'lstmm'", "Did you mean 'lstm'"]),
         ("cell = 'lstmm'", ["s.toml: unknown cell; got 'lstmm'", "Did you mean 'lstm'"]),
+        ("task = 'clasify'", ["s.toml: unknown task; got 'clasify'", "Did you mean 'classify'"]),
         ("epochs = [1, 2]", ["s.toml: train.epochs: input should be a valid integer"]),
         (b"\xff\xfe", ["s.toml: cannot read the config file: not UTF-8", "Save it"]),
     ],
@@ -245,6 +252,7 @@ def test_a_config_file_that_is_a_folder(here, file, refused) -> None:
 
 
 def test_no_data(refused) -> None:
+    refused("train", "", says=["no data given"])
     refused("train", says=["no data given", "Name a file: unspool train reviews.csv"])
 
 
@@ -365,7 +373,7 @@ DAMAGE: dict[str, tuple[Callable[[Path], object], list[str]]] = {
     ),
     "weights with NaN": (
         lambda run: tensors(run, lambda own: own["output.linear.bias"].fill_(torch.nan)),
-        ["run/model.safetensors: tensor 'output.linear.bias' holds values that are not finite", AGAIN],
+        ["run/model.safetensors: tensor 'output.linear.bias' holds values that are not", AGAIN],
     ),
     "weights are a folder": (
         lambda run: [(run / "model.safetensors").unlink(), (run / "model.safetensors").mkdir()],
@@ -462,6 +470,16 @@ def test_out_cannot_be_made(file, refused) -> None:
     refused("train", data, "--out", data, says=["data.csv: cannot make the run folder"])
 
 
+def test_out_is_a_folder_of_something_else(here, file, refused) -> None:
+    """`--out .` in a project must not overwrite its README.md."""
+    (here / "project").mkdir()
+    (here / "project" / "README.md").write_text("mine")
+    refused(
+        "train", file(), "--out", here / "project", kept=here / "project",
+        says=["project: holds other files", "got 'README.md'", "new folder as --out"],
+    )  # fmt: skip
+
+
 def test_out_without_rights(here, file, refused, monkeypatch) -> None:
     monkeypatch.setattr(os, "access", lambda path, mode: False)
     refused("train", file(), "--out", "a/b", says=["a/b: no right to write", "Give another --out"])
@@ -541,6 +559,16 @@ def test_a_file_that_turns_bad_leaves_no_output(file, classifier, refused) -> No
 def test_standard_input_that_cannot_be_read(classifier, refused, monkeypatch) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"good\ncaf\xe9\n")))
     refused("predict", classifier, "-", says=["standard input:2: not valid utf-8", "--encoding"])
+
+
+def test_an_argument_that_is_no_text(classifier, writer, refused) -> None:
+    broken = b"caf\xe9".decode("utf-8", "surrogateescape")
+    refused("predict", classifier, broken, says=["a text is not valid text", "--encoding"])
+    refused("generate", writer, "--prompt", broken, says=["--prompt is not valid text"])
+
+
+def test_a_text_too_short_to_evaluate(file, writer, refused) -> None:
+    refused("evaluate", writer, file("a", "a.txt"), says=["a.txt: a text of 1 tokens", "Give more"])
 
 
 def test_predict_needs_a_classifier(writer, refused) -> None:

@@ -3,7 +3,9 @@
 import gzip
 import io
 import json
+import os
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -68,6 +70,16 @@ def test_standard_input(monkeypatch, name: str) -> None:
     found = open_source("-", DataConfig(), task=None)
     assert pairs(found) == expected
     assert found.says.startswith("standard input: ")
+
+
+def test_named_pipe(tmp_path) -> None:
+    content, expected = FORMATS["spaces.txt"]
+    os.mkfifo(tmp_path / "pipe")
+    writer = threading.Thread(target=lambda: (tmp_path / "pipe").write_text(content))
+    writer.start()
+    found = source(tmp_path / "pipe")
+    writer.join()
+    assert pairs(found) == pairs(found) == expected
 
 
 def test_says(tmp_path) -> None:
@@ -210,3 +222,25 @@ def test_hash_follows_the_content(tmp_path) -> None:
         (tmp_path / name).write_text(text)
     a, b, c = (source(tmp_path / name).sha256 for name in ("a.txt", "b.txt", "c.txt"))
     assert a == b != c
+
+
+def test_labels_before_a_tab_may_hold_spaces(tmp_path) -> None:
+    rows = "World News\ta b\nSport\tc\n" * 12
+    (tmp_path / "a.txt").write_text(rows)
+    assert pairs(source(tmp_path / "a.txt"))[:2] == [("a b", "World News"), ("c", "Sport")]
+    (tmp_path / "b.txt").write_text(rows + "Sport d\n")
+    assert pairs(source(tmp_path / "b.txt"))[-1] == ("d", "Sport")
+
+
+def test_a_long_line_is_looked_at_in_part(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr("unspool.data.files.BLOCK", 64)
+    text = "word " * 1000
+    (tmp_path / "a.txt").write_text(text)
+    found = source(tmp_path / "a.txt")
+    assert found.task == "generate"
+    assert "".join(example.text for example in found) == text
+
+
+def test_many_blank_lines_come_first(tmp_path) -> None:
+    (tmp_path / "a.txt").write_text("\n" * 3000 + "text")
+    assert source(tmp_path / "a.txt").task == "generate"

@@ -6,12 +6,16 @@ has gone, and SIGTERM.
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 
 
 def main() -> None:
     """Run one command and leave with its exit code."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # What the terminal's encoding cannot write is escaped rather than an error.
+        sys.stdout.reconfigure(errors="backslashreplace")
     sys.exit(run(sys.argv[1:]))
 
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, get_args
 
 from unspool.config import settings
 from unspool.nn.cells import CELLS, cell_options
+from unspool.tasks import TASKS
 
 
 class SettingsList:
-    """The settings of config.py, then the options of each cell."""
+    """The settings of config.py, what a task changes of them, then the options of each cell."""
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -21,6 +23,7 @@ class SettingsList:
                 }
                 for name, field in settings()
             },
+            "tasks": {name: dict(task.defaults) for name, task in TASKS.items()},
             "cells": {name: cell_options(cell) for name, cell in CELLS.items()},
         }
 
@@ -29,17 +32,34 @@ class SettingsList:
         for name, field in settings():
             about = field.description or ""
             allowed = choices(field.annotation)
-            rows.append(
-                (name, str(field.default), about + (f" [{'|'.join(allowed)}]" if allowed else ""))
-            )
+            rows.append((name, typed(field.default), about + allowed_words(allowed)))
         widths = [max(len(row[i]) for row in rows) for i in range(2)]
         lines = [f"{a:<{widths[0]}}  {b:<{widths[1]}}  {c}" for a, b, c in rows]
-        lines += ["", "options of the cells (--set NAME=VALUE):"]
+        for name, task in TASKS.items():
+            if task.defaults:
+                lines += [
+                    "",
+                    f"defaults of the task {name} that differ: " + assigned(task.defaults),
+                ]
+        lines += ["", "options of the cells, with their defaults (--set NAME=VALUE):"]
         for name, cell in CELLS.items():
-            options = cell_options(cell)
-            if options:
-                lines.append(f"  {name:<10} " + ", ".join(f"{k}={v}" for k, v in options.items()))
+            lines.append(f"  {name:<10} {assigned(cell_options(cell)) or '-'}")
         return lines
+
+
+def typed(value: Any) -> str:
+    """A value as one would type it after --set."""
+    if value is None:
+        return "none"
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def assigned(values: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name}={typed(value)}" for name, value in values.items())
+
+
+def allowed_words(words: tuple[str, ...]) -> str:
+    return f" [{'|'.join(words)}]" if words else ""
 
 
 def choices(annotation: Any) -> tuple[str, ...]:

@@ -92,9 +92,29 @@ Label = Annotated[
 AsJson = Annotated[bool, Option("--json", help="Print the result as JSON.")]
 
 
+def readable(text: str, what: str) -> str:
+    """The text of an argument; a ConfigError where its bytes were none in the shell's encoding."""
+    from unspool.errors import ConfigError
+
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise ConfigError(
+            f"{what} is not valid text in the encoding of this shell",
+            got=text.encode("utf-8", "replace").decode(),
+            remedy="put it into a file and name the --encoding",
+        ) from None
+    return text
+
+
 def assignments(pairs: list[str] | None, **flags: str | None) -> dict[str, Any]:
     """The settings of `--set` and of the flags that stand for a setting of the data section."""
     from unspool.config import parse_assignments
 
     given = {f"data.{name}": value for name, value in flags.items() if value is not None}
     return {**given, **parse_assignments(pairs or [])}
+
+
+def given(**options: str | None) -> dict[str, str]:
+    """The options that were given."""
+    return {name: value for name, value in options.items() if value is not None}

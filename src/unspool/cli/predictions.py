@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TextIO
 
+from unspool.cli.options import readable
 from unspool.config import changed
 from unspool.data.readers import open_source
 from unspool.errors import ConfigError, DataError, choose
@@ -36,7 +37,7 @@ def inputs(
             "no text to label", remedy="give some, or --file FILE, or - for standard input"
         )
     if texts and texts != ["-"]:
-        return texts
+        return [readable(text, "a text") for text in texts]
     # What a person types is read as lines, whatever the training file was.
     usual = {"format": "auto"} if file is not None else {"format": "lines", "encoding": "utf-8"}
     config = changed(run.config, {f"data.{k}": v for k, v in {**usual, **reading}.items()})

@@ -1,8 +1,11 @@
-"""Files to batches: files -> rows -> source -> store -> corpus -> batching, in reading order.
+"""Files to batches. In reading order:
 
-files     bytes of a file to lines of text        split     which rows are held out
-rows      lines to examples, one format each      corpus    everything that training needs
-infer     format, columns and task, by looking    batching  padded batches, lanes of a stream
-readers   one data file as a `Source`             check     a look at the data before training
-encode    a source as a store of token ids        cache     stores kept from run to run
+files      bytes of a file to lines of text       split      which rows are held out
+rows       lines to examples, one format each     labels     names of classes to indices
+columns    which column is text, which label      fit        a tokenizer for the training rows
+infer      format, columns and task, by looking   bytepairs  byte pairs from stored characters
+readers    one data file as a `Source`            parts      one split, ids made on demand
+store      token ids on disk, memory-mapped       corpus     everything that training needs
+cache      stores kept from run to run            batching   padded batches, lanes of a stream
+encode     a source as a store                    check      a look at it (advice, report)
 """

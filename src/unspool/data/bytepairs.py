@@ -94,6 +94,6 @@ def encode_bytepairs(
                 )
                 if report is not None:
                     report((start + len(some)) / len(spans))
-            writer.close([])
+            writer.close(tokenizer.vocab.tokens)
 
     return cached(key, build, Store.load)[0]

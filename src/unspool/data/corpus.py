@@ -84,7 +84,7 @@ def load_corpus(
         corpus = _stream(material, valid_share, test_share)
     corpus.notes = [_split_note(corpus, sources, train.task), *corpus.notes]
     corpus.notes += [
-        f"{source.path}: tokenised before, read from the cache"
+        f"{source.name}: tokenised before, read from the cache"
         for name, source in sources.items()
         if material.encoded[name].hit
     ]
@@ -136,7 +136,7 @@ def _documents(
     rows = {name: np.flatnonzero(encoded[name].store.characters) for name in sources}
     found = require_labels(train, store)[rows["train"]]
     names = class_names(train, store, found)
-    split = stratified(found, valid=valid_share, test=test_share, seed=seed, where=train.path)
+    split = stratified(found, valid=valid_share, test=test_share, seed=seed, where=train.name)
     # Where each part comes from: the training source, unless a file of its own was given.
     homes = dict.fromkeys(split, "train") | {name: name for name in sources}
     chosen = {name: rows["train"][part] for name, part in split.items()}
@@ -151,17 +151,14 @@ def _documents(
         name: _document_part(
             sources[home], encoded[home].store, tokens[home], chosen[name], names, max_length
         )
-        for name, home in sorted(homes.items(), key=lambda item: PART_ORDER.index(item[0]))
+        for name, home in homes.items()
     }
     notes = [told, *_row_notes(material, rows)]
     if single := single_examples(store, found):
         notes.append(f"labels with one example, which stays in train: {listed(single)}")
     if cut := sum(part.cut for part in parts.values()):
         notes.append(f"{cut:,} documents cut to their first {max_length:,} tokens")
-    return Corpus(tokenizer, names, {**parts}, notes)
-
-
-PART_ORDER = ("train", "valid", "test")
+    return Corpus(tokenizer, names, {name: parts[name] for name in sorted(parts, key=_rank)}, notes)
 
 
 def _stream(material: Material, valid_share: float, test_share: float) -> Corpus:
@@ -170,7 +167,7 @@ def _stream(material: Material, valid_share: float, test_share: float) -> Corpus
         stores["train"].tokens,
         valid=valid_share,
         test=test_share,
-        where=material.sources["train"].path,
+        where=material.sources["train"].name,
     )
     spans = {name: _pieces(store) for name, store in stores.items()}
     spans["train"] = _pieces(
@@ -182,19 +179,15 @@ def _stream(material: Material, valid_share: float, test_share: float) -> Corpus
         name: _tokens(encoded, tokenizer, spans[name], material.progress)
         for name, encoded in material.encoded.items()
     }
-    parts: dict[str, DocumentPart | StreamPart] = {}
-    for name in PART_ORDER:
-        if name in cuts:
-            # A store of byte pairs counts otherwise than the store of characters that was cut.
-            edges = np.append(spans["train"][:, 0], stores["train"].tokens)
-            store, remap = tokens["train"]
-            first, last = np.searchsorted(edges, cuts[name])
-            ends = store.offsets[[first, last]] if store is not stores["train"] else cuts[name]
-            parts[name] = StreamPart(store, int(ends[0]), int(ends[1]), remap=remap)
-        elif name in tokens:
-            store, remap = tokens[name]
+    store, remap = tokens["train"]
+    if isinstance(tokenizer, BPETokenizer):  # places among characters to places among byte pairs
+        edges = np.append(spans["train"][:, 0], stores["train"].tokens)
+        cuts = {name: tuple(store.offsets[np.searchsorted(edges, cuts[name])]) for name in cuts}
+    parts = {name: StreamPart(store, *cuts[name], remap=remap) for name in cuts}
+    for name, (store, remap) in tokens.items():
+        if name != "train":
             parts[name] = StreamPart(store, 0, store.tokens, remap=remap)
-    return Corpus(tokenizer, None, parts, [told])
+    return Corpus(tokenizer, None, {name: parts[name] for name in sorted(parts, key=_rank)}, [told])
 
 
 def _fit(material: Material, spans: np.ndarray, *, stream: bool) -> tuple[Tokenizer, str]:
@@ -250,11 +243,15 @@ def _document_part(
     )
 
 
+def _rank(name: str) -> int:
+    return ("train", "valid", "test").index(name)
+
+
 def _same_task(train: Source, other: Source) -> None:
     if other.task != train.task:
         raise DataError(
             f"is read for {other.task}, the training data for {train.task}",
-            where=other.path,
+            where=other.name,
             remedy="give both in the same format, or name the task",
         )
 
@@ -263,7 +260,7 @@ def _refuse_no_text(source: Source, store: Store) -> None:
     if not store.characters.any() or not any(token.strip() for token in store.types):
         raise DataError(
             f"all {len(store):,} rows have an empty text",
-            where=source.path,
+            where=source.name,
             remedy="name the column that holds the text with --text",
         )
 
@@ -271,7 +268,7 @@ def _refuse_no_text(source: Source, store: Store) -> None:
 def _row_notes(material: Material, rows: dict[str, np.ndarray]) -> list[str]:
     empty = {name: len(material.encoded[name].store) - len(kept) for name, kept in rows.items()}
     return [
-        f"{material.sources[name].path}: {count:,} rows with an empty text dropped"
+        f"{material.sources[name].name}: {count:,} rows with an empty text dropped"
         for name, count in empty.items()
         if count
     ]

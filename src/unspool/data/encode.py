@@ -166,7 +166,7 @@ def encode_source(source: Source, rules: Rules, progress: Progress | None = None
 
     def build(folder: Path) -> None:
         encoder = OPEN[rules.kind](rules)
-        examples = source.read(report_stage(progress, f"tokenising {source.path}"))
+        examples = source.read(report_stage(progress, f"tokenising {source.name}"))
         with StoreWriter(folder) as writer:
             for batch in _batches(examples):
                 _add(batch, encoder, writer, source, stream)

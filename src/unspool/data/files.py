@@ -14,12 +14,14 @@ import hashlib
 import io
 import os
 import shutil
+import stat
 import sys
 import tempfile
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import BinaryIO
 
@@ -27,6 +29,7 @@ from unspool.errors import DataError, nearest
 
 STDIN = "-"
 BLOCK = 1 << 20  # bytes read at once
+HEAD_BLOCKS = 4
 PIECE = 1 << 14  # characters of a stream handed on at once
 GZIP_MAGIC = b"\x1f\x8b"
 
@@ -48,7 +51,7 @@ class TextFile:
         )
         line, first = 1, True
         with self._open() as (content, position):
-            size = max(1, self.path.stat().st_size)
+            size = max(1, self.size())
             while True:
                 data = self._read(content)
                 try:
@@ -84,6 +87,15 @@ class TextFile:
         if rest:
             yield rest
 
+    def head(self, count: int) -> list[str]:
+        """The first lines that are not blank, without their "\\n", from the first megabytes."""
+        blocks = list(islice(self.blocks(), HEAD_BLOCKS))
+        text = "".join(blocks)
+        if len(blocks) == HEAD_BLOCKS and "\n" in text:
+            text = text[: text.rindex("\n")]  # the last line may go on
+        lines = (line.rstrip("\n") for line in io.StringIO(text))
+        return list(islice((line for line in lines if line.strip()), count))
+
     def pieces(self, report: Report | None = None) -> Iterator[str]:
         """The whole text in pieces of whole lines; a longer line is cut at a space if it can be."""
         rest = ""
@@ -98,6 +110,13 @@ class TextFile:
             rest = rest[start:]
         if rest:
             yield rest
+
+    def size(self) -> int:
+        """Bytes on disk."""
+        try:
+            return self.path.stat().st_size
+        except OSError as error:
+            raise unreadable(self.path, self.name, error) from None
 
     def add_to(self, digest: hashlib._Hash) -> None:
         """Feed the bytes of the file, as they are on disk, to a hash."""
@@ -121,7 +140,7 @@ class TextFile:
             zipped = raw.read(2) == GZIP_MAGIC
             raw.seek(0)
             if not zipped:
-                if self.path.suffix == ".gz" and self.path.stat().st_size:
+                if self.path.suffix == ".gz" and self.size():
                     raise DataError(
                         "is called .gz but is not a gzip file",
                         where=self.name,
@@ -175,14 +194,16 @@ def find_encoding(name: str) -> str:
 
 
 def find_files(path: str, *, encoding: str) -> list[TextFile]:
-    """The file, standard input (`-`), or the NAME.txt files of a folder, in order."""
+    """The file, what comes through a pipe (`-`), or the NAME.txt files of a folder, in order."""
     find_encoding(encoding)
     if path == STDIN:
         return [TextFile(_spool(sys.stdin.buffer), "standard input", encoding)]
     place = Path(path)
     try:
         if not place.is_dir():
-            place.stat()
+            if not stat.S_ISREG(place.stat().st_mode):  # a pipe can be read only once
+                with open(place, "rb") as pipe:
+                    return [TextFile(_spool(pipe), path, encoding)]
             return [TextFile(place, path, encoding)]
         names = sorted(os.listdir(place))
     except OSError as error:
@@ -228,8 +249,8 @@ def _siblings(path: Path) -> list[str]:
 
 @functools.cache
 def _spool(stream: BinaryIO) -> Path:
-    """Standard input in a temporary file, so that it can be opened and read more than once."""
-    handle, name = tempfile.mkstemp(prefix="unspool-stdin-")
+    """What comes through a pipe, in a temporary file that can be read more than once."""
+    handle, name = tempfile.mkstemp(prefix="unspool-pipe-")
     atexit.register(Path(name).unlink, missing_ok=True)
     with os.fdopen(handle, "wb") as spool:
         shutil.copyfileobj(stream, spool, BLOCK)

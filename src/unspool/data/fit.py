@@ -26,24 +26,34 @@ def resolve_kind(settings: TokenizerConfig, source: Source) -> TokenizerConfig:
     kind = "char"
     if source.task == "classify":
         texts = [example.text for example in islice(source, SAMPLE)]
-        spaces = sum(map(str.isspace, "".join(texts)))
-        kind = "char" if spaces < FEW_SPACES * sum(map(len, texts)) else "word"
+        size, solid = sum(map(len, texts)), sum(len("".join(text.split())) for text in texts)
+        kind = "char" if size - solid < FEW_SPACES * size else "word"
     return settings.model_copy(update={"kind": kind})
 
 
 def count_types(store: Store, spans: np.ndarray) -> np.ndarray:
-    """How often each raw id occurs within `spans`: (N, 2) stretches, sorted, not overlapping."""
+    """How often each raw id occurs within `spans`: (N, 2) stretches, sorted, not overlapping.
+
+    The store knows the counts of the whole; where the spans are most of it, what lies between them
+    is counted instead, and taken away.
+    """
+    if 2 * int((spans[:, 1] - spans[:, 0]).sum()) > store.tokens:
+        edges = np.concatenate([[0], spans.reshape(-1), [store.tokens]])
+        return store.counts - _count(store, edges.reshape(-1, 2))
+    return _count(store, spans)
+
+
+def _count(store: Store, spans: np.ndarray) -> np.ndarray:
+    """Counts by windows, in constant memory."""
     counts = np.zeros(len(store.types), dtype=np.int64)
+    spans = spans[spans[:, 0] < spans[:, 1]]
     for start in range(0, store.tokens, WINDOW):
         stop = min(start + WINDOW, store.tokens)
-        first, last = (
-            np.searchsorted(spans[:, 1], start, "right"),
-            np.searchsorted(spans[:, 0], stop),
-        )
-        inside = np.clip(spans[first:last], start, stop) - start
-        inside = inside[inside[:, 0] < inside[:, 1]]
-        if not len(inside):
+        first = np.searchsorted(spans[:, 1], start, "right")
+        last = np.searchsorted(spans[:, 0], stop)
+        if first == last:
             continue
+        inside = np.clip(spans[first:last], start, stop) - start
         steps = np.zeros(stop - start + 1, dtype=np.int8)
         steps[inside[:, 0]] += 1
         steps[inside[:, 1]] -= 1

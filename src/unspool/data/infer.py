@@ -25,7 +25,7 @@ from unspool.data.columns import (
     plain,
 )
 from unspool.data.files import TextFile, stem
-from unspool.data.rows import Layout, json_field, json_rows, table_rows
+from unspool.data.rows import Layout, cut_label, json_field, json_rows, table_rows
 from unspool.errors import DataError
 
 SAMPLE = 1000  # rows looked at
@@ -73,9 +73,10 @@ def infer(
             remedy="leave out --text and --label, or name the format with --set format=csv",
         )
     task = task or ("classify" if format == "labelled" else "generate")
-    if format == "lines" and task == "generate":
+    if format in ("lines", "labelled") and task == "generate":
         format = "text"
-    return Guess(Layout(format), task, f"{file.name}: {PLAIN_NAMES[format]} -> {task}")
+    layout = Layout(format, delimiter=label_delimiter(file.head(SAMPLE)))
+    return Guess(layout, task, f"{file.name}: {PLAIN_NAMES[format]} -> {task}")
 
 
 PLAIN_NAMES = {
@@ -90,9 +91,10 @@ def guess_format(file: TextFile, data: DataConfig, task: str | None, *, labelled
     suffix = Path(file.path.name.removesuffix(".gz")).suffix.lower()
     if suffix in SUFFIXES:
         return SUFFIXES[suffix]
-    lines = [line.rstrip("\n") for line in islice(file.lines(), SAMPLE) if line.strip()]
+    lines = file.head(SAMPLE)
     if not lines:
         _refuse_empty(file)
+        return "text"
     if _is_json_object(lines[0]):
         return "jsonl"
     for format, delimiter in (("tsv", "\t"), ("csv", ",")):
@@ -132,13 +134,19 @@ def _looks_like_table(lines: Sequence[str], delimiter: str, *, asked: str | None
 
 def _looks_labelled(lines: Sequence[str]) -> bool:
     """Whether the first words are few and come again and again, each before some text."""
-    pairs = [line.split(None, 1) for line in lines]
-    if sum(len(pair) == 2 for pair in pairs) < 0.9 * len(pairs):
+    delimiter = label_delimiter(lines)
+    pairs = [cut_label(line, delimiter) for line in lines]
+    if sum(bool(text) for _, text in pairs) < 0.9 * len(pairs):
         return False
-    counts = Counter(pair[0] for pair in pairs)
+    counts = Counter(label for label, _ in pairs)
     if len(lines) < 20:
         return len(lines) > 1 and min(counts.values()) > 1
     return len(counts) <= max(2, len(lines) // 10)
+
+
+def label_delimiter(lines: Sequence[str]) -> str:
+    """A tab where every line has one, otherwise a space."""
+    return "\t" if lines and all("\t" in line.strip() for line in lines) else " "
 
 
 def _refuse_empty(file: TextFile) -> None:

@@ -14,7 +14,7 @@ def require_labels(source: Source, store: Store) -> np.ndarray:
     if store.labels is None:
         raise DataError(
             "holds no labels, which classify needs",
-            where=source.path,
+            where=source.name,
             remedy="name their column with --label, or use --task generate",
         )
     return store.labels
@@ -26,7 +26,7 @@ def class_names(source: Source, store: Store, found: np.ndarray) -> list[str]:
     if len(names) < 2:
         raise DataError(
             "all rows have the same label, so there is nothing to tell apart",
-            where=source.path,
+            where=source.name,
             got=names[0],
             remedy="add rows of another class, name the label column with --label, or use"
             " --task generate for a text without labels",

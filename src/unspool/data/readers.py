@@ -32,6 +32,11 @@ class Source:
     files: Sequence[TextFile]
 
     @property
+    def name(self) -> str:
+        """What messages call it."""
+        return self.files[0].name if len(self.files) == 1 else self.path
+
+    @property
     def format(self) -> str:
         return self.layout.format
 
@@ -55,7 +60,7 @@ class Source:
 
     def read(self, report: Report | None = None) -> Iterator[Example]:
         """The examples; `report` gets the share of the source's bytes that has been read."""
-        sizes = [max(1, file.path.stat().st_size) for file in self.files]
+        sizes = [max(1, file.size()) for file in self.files]
         for i, file in enumerate(self.files):
             before, own, total = sum(sizes[:i]), sizes[i], sum(sizes)
             part: Report | None = None
@@ -69,7 +74,7 @@ class Source:
             for file in self.files:
                 if stem(file.path) == label:
                     return f"{file.name}:{line}"
-        return f"{self.files[0].name if len(self.files) == 1 else self.path}:{line}"
+        return f"{self.name}:{line}"
 
 
 def _rescaled(report: Report, start: float, share: float) -> Report:

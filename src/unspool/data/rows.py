@@ -161,11 +161,17 @@ def json_label(value: Any, name: str, where: str) -> str:
 
 
 def read_labelled(file: TextFile, layout: Layout, report: Report | None) -> Iterator[Example]:
-    """`label<space or tab>text`, one a line."""
+    """`label<space or tab>text`, one a line; a label before a tab may hold spaces."""
     for line, content in enumerate(file.lines(report), start=1):
         if content.strip():
-            label, *text = content.strip().split(None, 1)
-            yield Example(text[0] if text else "", label, line)
+            label, text = cut_label(content, layout.delimiter)
+            yield Example(text, label, line)
+
+
+def cut_label(line: str, delimiter: str) -> tuple[str, str]:
+    """(label, text): cut at the first tab, or with a space as delimiter at any white space."""
+    label, *text = line.strip().split("\t" if delimiter == "\t" else None, 1)
+    return label.strip(), text[0].strip() if text else ""
 
 
 def read_lines(file: TextFile, layout: Layout, report: Report | None) -> Iterator[Example]:

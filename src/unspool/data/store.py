@@ -31,6 +31,7 @@ class Store:
     labels: np.ndarray | None  # (N,) indices into `names`
     names: list[str]  # labels, in order of appearance
     types: list[str]  # raw id -> token
+    counts: np.ndarray  # (types,) how often each occurs
 
     def __len__(self) -> int:
         return len(self.lines)
@@ -58,6 +59,7 @@ class Store:
             labels=labels,
             names=meta["names"],
             types=json.loads((folder / "types.json").read_text(encoding="utf-8")),
+            counts=np.load(folder / "counts.npy"),
         )
 
 
@@ -70,6 +72,7 @@ class StoreWriter:
         self.lengths, self.characters, self.lines = array("q"), array("q"), array("q")
         self.labels = array("i")
         self.names: dict[str, int] = {}
+        self.counts = np.zeros(0, dtype=np.int64)
 
     def __enter__(self) -> StoreWriter:
         return self
@@ -87,6 +90,9 @@ class StoreWriter:
         labels: Sequence[str | None],
     ) -> None:
         self.ids.append(ids)
+        counts = np.bincount(ids, minlength=len(self.counts))
+        counts[: len(self.counts)] += self.counts
+        self.counts = counts
         self.lengths.frombytes(lengths.astype(np.int64).tobytes())
         self.characters.extend(characters)
         self.lines.extend(lines)
@@ -100,6 +106,7 @@ class StoreWriter:
         self._save("offsets", np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64))
         self._save("characters", np.array(self.characters, dtype=np.int64))
         self._save("lines", np.array(self.lines, dtype=np.int64))
+        self._save("counts", np.append(self.counts, [0] * (len(types) - len(self.counts))))
         labelled = bool(self.labels)
         if labelled:
             self._save("labels", np.array(self.labels, dtype=np.int64))

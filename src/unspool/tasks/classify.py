@@ -77,7 +77,8 @@ class ClassifyReport(Report):
         width = max(len("class"), *(len(name) for name in self.labels))
         lines = [
             f"{self.count} examples",
-            f"accuracy  {figures['accuracy']:.4f}   95 % interval {low:.4f} to {high:.4f} (bootstrap)",
+            f"accuracy  {figures['accuracy']:.4f}   "
+            f"95 % interval {low:.4f} to {high:.4f} (bootstrap)",
             f"macro F1  {figures['macro_f1']:.4f}",
             f"loss      {figures['loss']:.4f}",
             "",

@@ -5,6 +5,7 @@ A model name is a cell's, with `bi` before it for both directions: lstm, bilstm,
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from unspool.config import ModelConfig
@@ -68,7 +69,16 @@ def try_cell(model: ModelConfig) -> None:
 def _as(kind: type, value: Any, where: str) -> Any:
     if kind is bool and isinstance(value, str) and value.lower() in ("true", "false"):
         return value.lower() == "true"
+    names = {int: "a whole number", float: "a finite number", str: "a word", bool: "true or false"}
     try:
-        return kind(value) if kind in (int, float, str) else value
-    except (TypeError, ValueError):
-        raise ConfigError(f"must be {kind.__name__}", where=where, got=value) from None
+        converted = kind(value) if kind in (int, float, str) else value
+        if kind is bool and not isinstance(value, bool):
+            raise ValueError
+        if kind is float and not math.isfinite(float(converted)):
+            raise ValueError
+    except (TypeError, ValueError, OverflowError):
+        what = names.get(kind, kind.__name__)
+        raise ConfigError(
+            f"must be {what}", where=where, got=value, remedy="`unspool settings` shows an example"
+        ) from None
+    return converted

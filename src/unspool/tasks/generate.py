@@ -20,11 +20,11 @@ from unspool.config import Config
 from unspool.data.batching import LaneBatch, LaneBatches
 from unspool.data.corpus import Corpus, StreamPart
 from unspool.errors import ConfigError
+from unspool.files import write_json
 from unspool.nn.encoders import TextEncoder
 from unspool.nn.heads import TokenOutput
 from unspool.nn.state import map_state
 from unspool.tasks.encoder import build_encoder
-from unspool.files import write_json
 from unspool.tasks.metrics import bits_per_character, bootstrap_mean, perplexity
 from unspool.tasks.task import Report, Step, Task, read_tokenizer, walk
 from unspool.text.tokenizers import Tokenizer
@@ -181,7 +181,7 @@ class Generate(Task):
         return self._report(model, part, lanes=lanes)
 
     def _report(self, model: nn.Module, part: StreamPart, *, lanes: int) -> GenerateReport:
-        """Read the part with the state carried all along; every token but the first is predicted."""
+        """Read the part, carrying the state all along; every token but the first is predicted."""
         batches = LaneBatches(part, lanes=lanes, bptt=WINDOW if lanes == 1 else 128)
         nats, tokens, state = [], [], None
         with torch.inference_mode():

@@ -67,6 +67,14 @@ class RunFolder:
                 where=self.path,
                 remedy="give another --out",
             ) from None
+        foreign = [name for name in sorted(os.listdir(self.path)) if not _is_left_over(name)]
+        if foreign:  # a README.md, say, would be overwritten
+            raise RunError(
+                "holds other files, so it cannot become a run folder",
+                where=self.path,
+                got=foreign[0],
+                remedy="give the name of a new folder as --out",
+            )
         if not os.access(self.path, os.W_OK):
             raise RunError(
                 "no right to write into this folder", where=self.path, remedy="give another --out"
@@ -175,6 +183,11 @@ class RunFolder:
             )
         model.load_state_dict(tensors)
         return meta
+
+
+def _is_left_over(name: str) -> bool:
+    """Whether a run that was killed before it began may have left a file of this name."""
+    return name in ("tokenizer.json", "labels.json") or name.endswith(".part")
 
 
 def _is_data(value: Any) -> bool:

@@ -11,7 +11,7 @@ from unspool.config import TrainConfig
 
 
 def build_optimizer(model: nn.Module, train: TrainConfig) -> torch.optim.Optimizer:
-    """AdamW or SGD; weight decay for matrices only, never for biases, gains and gates' diagonals."""
+    """AdamW or SGD; weight decay for matrices only, never for biases and gates' diagonals."""
     matrices = [p for p in model.parameters() if p.requires_grad and p.ndim >= 2]
     vectors = [p for p in model.parameters() if p.requires_grad and p.ndim < 2]
     groups = [
@@ -24,7 +24,7 @@ def build_optimizer(model: nn.Module, train: TrainConfig) -> torch.optim.Optimiz
 
 
 def learning_rate(train: TrainConfig, step: int, total: int) -> float:
-    """The rate of update `step` (from 0) of `total`: a linear warm-up, then the schedule's decay."""
+    """The rate of update `step` (from 0) of `total`: linear warm-up, then the schedule's decay."""
     warm = round(train.warmup * total)
     if step < warm:
         return train.lr * (step + 1) / warm

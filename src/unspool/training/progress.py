@@ -49,8 +49,13 @@ class Printed:
         self.line_at = time.monotonic()
         if not self.console.is_terminal:
             return
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-        from rich.progress import TimeRemainingColumn
+        from rich.progress import (
+            BarColumn,
+            MofNCompleteColumn,
+            Progress,
+            TextColumn,
+            TimeRemainingColumn,
+        )
 
         self.bar = Progress(
             TextColumn("epoch {task.fields[epoch]}"),

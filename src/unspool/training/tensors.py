@@ -43,7 +43,7 @@ def load_tensors(path: Path) -> TensorFile:
     try:
         with safe_open(path, framework="pt") as file:
             header = file.metadata() or {}
-            tensors = {name: file.get_tensor(name) for name in file.keys()}
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except (SafetensorError, OSError, ValueError) as error:
         raise DamagedFile(f"not a whole safetensors file ({error})") from None
     try:

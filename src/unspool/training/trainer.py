@@ -66,7 +66,7 @@ class Trainer:
             os.truncate(self.folder.metrics, self.counters.log_bytes)
 
     def run(self, stop: StopRequest) -> Counters:
-        """Train until the end, or until a signal asks to stop (then save, and raise Interrupted)."""
+        """Train to the end, or until a signal asks to stop (then save, and raise Interrupted)."""
         counters = self.counters
         saved_at = time.monotonic()
         self.watcher.start(self.total, counters)
@@ -131,7 +131,7 @@ class Trainer:
         return True
 
     def _skip(self, loss: float, batch: Any) -> None:
-        """Pass over a batch whose loss or gradient is not finite; give up after several in a row."""
+        """Pass over a batch whose loss or gradient is not finite; several in a row are too many."""
         counters = self.counters
         counters.bad += 1
         counters.skipped += 1

@@ -143,6 +143,16 @@ def test_missing_file_names_its_neighbour(tmp_path) -> None:
         load(tmp_path / "nowhere" / "x.csv")
 
 
+def test_file_that_goes_away(tmp_path) -> None:
+    path = write(tmp_path / "a.txt", "some text")
+    source = open_source(str(path), DataConfig())
+    path.unlink()
+    with pytest.raises(DataError, match=r"a\.txt: no such file"):
+        list(source)
+    with pytest.raises(DataError, match=r"a\.txt: no such file"):
+        _ = source.sha256
+
+
 def test_folder_with_nothing_usable(tmp_path) -> None:
     write(tmp_path / "a.png", b"\x89PNG")
     with pytest.raises(DataError, match=r"the folder holds no \.txt file"):

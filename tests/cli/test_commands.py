@@ -1,0 +1,414 @@
+"""Every command does its work: results on stdout, everything else on stderr, exit code 0."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+import typer.main
+
+import unspool as package
+from unspool.cli import show
+from unspool.cli.app import app
+
+SMALL = ["-s", "hidden=4", "-s", "embedding=4", "-s", "threads=1", "-s", "lr=0.01"]
+COMMANDS = [
+    "train", "check", "evaluate", "predict", "generate", "summary", "compare", "settings", "demo",
+]  # fmt: skip
+TEXTS = ["a great film", "the plot was awful"]
+
+
+def test_train_prints_the_report_alone_on_stdout(unspool, reviews, tmp_path) -> None:
+    out = tmp_path / "run"
+    ended = unspool("train", reviews, "-o", out, "-m", "bigru", "-s", "epochs=2", *SMALL)
+    assert ended.code == 0
+    assert ended.out.startswith("24 examples\naccuracy")
+    assert "confusion" in ended.out
+    said = ended.err.splitlines()
+    assert said[0].endswith("CSV, text in column 'text', label in 'label' -> classify")
+    assert any(line.startswith("rows: train 216, valid 24") for line in said)
+    assert any(f"run folder: {out}" in line for line in said)
+    assert any("valid accuracy" in line for line in said)
+    assert said[-2] == "on the valid part:"
+    assert said[-1] == f"next: unspool predict {out} · unspool evaluate {out} FILE"
+    again = unspool("train", "--resume", "-o", out, "--json")
+    assert again.code == 0
+    assert json.loads(again.out)["run"] == str(out)
+
+
+def test_train_as_json(unspool, reviews, tmp_path) -> None:
+    run = ["train", reviews, *SMALL, "-s", "max_steps=2", "--json", "--out"]
+    result = json.loads(unspool(*run, tmp_path / "a", "--test", reviews).out)
+    assert result["part"] == "test"
+    assert result["examples"] == 240
+    assert 0 <= result["accuracy"] <= 1
+    result = json.loads(unspool(*run, tmp_path / "b", "-s", "valid_share=0").out)
+    assert result == {"run": str(tmp_path / "b"), "part": None}
+
+
+def test_train_names_a_folder_by_itself(unspool, book, tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    config = tmp_path / "small.toml"
+    config.write_text(
+        'task = "generate"\nmodel = "gru"\nhidden = 4\n[train]\nmax_steps = 2\nthreads = 1\n'
+    )
+    for name in ("runs/book-gru", "runs/book-gru-2"):
+        ended = unspool("train", book, "-c", config)
+        assert ended.code == 0
+        assert f"next: unspool generate {name} ·" in ended.err
+        assert (tmp_path / name / "model.safetensors").exists()
+    assert "perplexity" in ended.out
+
+
+def test_train_from_standard_input(unspool, reviews, tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(reviews.read_bytes())))
+    ended = unspool("train", "-", "-o", tmp_path / "run", "-s", "max_steps=1", *SMALL)
+    assert ended.code == 0, ended.err
+    assert ended.err.startswith("standard input: CSV")
+
+
+def test_compare_reads_standard_input_once(unspool, reviews, tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(reviews.read_bytes())))
+    models = ["--models", "elman,irnn", "-s", "max_steps=1", *SMALL]
+    ended = unspool("compare", "-", "-o", tmp_path / "c", *models)
+    assert ended.code == 0, ended.err
+
+
+def test_evaluate(unspool, classifier, writer, reviews, book) -> None:
+    ended = unspool("evaluate", classifier, reviews)
+    assert ended.code == 0
+    assert ended.out.startswith("240 examples")
+    assert ended.err.splitlines() == [
+        f"{reviews}: CSV, text in column 'text', label in 'label' -> classify"
+    ]
+    result = json.loads(unspool("evaluate", classifier, reviews, "--json").out)
+    assert result["accuracy"] > 0.95
+    result = json.loads(unspool("evaluate", writer, book, "--json").out)
+    assert result["perplexity"] > 1
+
+
+def test_evaluate_reads_as_told(unspool, classifier, tmp_path) -> None:
+    data = tmp_path / "odd.txt"
+    data.write_bytes("opinion;notes;words\npos;x;great caf\xe9\nneg;y;awful\n".encode("latin-1"))
+    ended = unspool(
+        "evaluate", classifier, data, "--format", "csv", "--encoding", "latin-1",
+        "--text", "words", "--label", "opinion", "--json",
+    )  # fmt: skip
+    assert ended.code == 0, ended.err
+    assert json.loads(ended.out)["accuracy"] == 1
+
+
+def test_predict_texts(unspool, classifier) -> None:
+    ended = unspool("predict", classifier, *TEXTS)
+    assert (ended.code, ended.err) == (0, "")
+    rows = [line.split("\t") for line in ended.out.splitlines()]
+    assert [(label, text) for label, _, text in rows] == [("pos", TEXTS[0]), ("neg", TEXTS[1])]
+    assert all(0.5 <= float(chance) <= 1 for _, chance, _ in rows)
+    assert unspool("predict", classifier, TEXTS[0]).out == ended.out.splitlines(True)[0]
+
+
+def test_predict_as_json(unspool, classifier) -> None:
+    answers = [
+        json.loads(line)
+        for line in unspool("predict", classifier, *TEXTS, "--json").out.splitlines()
+    ]
+    assert [answer["label"] for answer in answers] == ["pos", "neg"]
+    assert list(answers[0]["probabilities"]) == ["neg", "pos"]
+
+
+def test_predict_from_standard_input(unspool, classifier, monkeypatch) -> None:
+    lines = f"{TEXTS[0]}\n\n{TEXTS[1]}, café".encode()
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(lines)))
+    ended = unspool("predict", classifier, "-")
+    assert ended.code == 0
+    texts = [line.split("\t")[2] for line in ended.out.splitlines()]
+    assert texts == [TEXTS[0], "", f"{TEXTS[1]}, café"]
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.csv", 'id,text\n1,a great film\n2,"the plot was awful"\n'),
+        ("a.tsv", "text\tid\na great film\t1\nthe plot was awful\t2\n"),
+        ("a.jsonl", '{"text": "a great film"}\n{"text": "the plot was awful"}\n'),
+        ("a.txt", "a great film\nthe plot was awful\n"),
+    ],
+)
+def test_predict_a_file_without_labels(name, content, unspool, classifier, tmp_path) -> None:
+    (tmp_path / name).write_text(content)
+    ended = unspool("predict", classifier, "--file", tmp_path / name)
+    assert ended.code == 0, ended.err
+    assert [line.split("\t")[::2] for line in ended.out.splitlines()] == [
+        ["pos", TEXTS[0]], ["neg", TEXTS[1]],
+    ]  # fmt: skip
+    assert ended.err.startswith(f"{tmp_path / name}: ")
+
+
+@pytest.mark.parametrize("name", ["p.csv", "p.tsv", "p.jsonl"])
+def test_predict_into_a_file(name, unspool, classifier, tmp_path) -> None:
+    out = tmp_path / name
+    ended = unspool("predict", classifier, 'a great, "odd"\tfilm', TEXTS[1], "--out", out)
+    assert (ended.code, ended.out) == (0, "")
+    assert ended.err == f"2 predictions in {out}\n"
+    if name == "p.jsonl":
+        rows = [json.loads(line) for line in out.read_text().splitlines()]
+    else:
+        with open(out, newline="") as file:
+            rows = list(csv.DictReader(file, delimiter="," if name == "p.csv" else "\t"))
+        assert list(rows[0]) == ["label", "probability", "p(neg)", "p(pos)", "text"]
+        assert float(rows[0]["p(neg)"]) + float(rows[0]["p(pos)"]) == pytest.approx(1, abs=2e-6)
+    assert [row["label"] for row in rows] == ["pos", "neg"]
+    assert rows[0]["text"] == 'a great, "odd"\tfilm'
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+def test_generate(unspool, writer) -> None:
+    write = ["generate", writer, "--prompt", "the film ", "--length", "30"]
+    first = unspool(*write, "--seed", "5")
+    assert (first.code, first.err) == (0, "")
+    assert first.out.startswith("the film ")
+    assert len(first.out) == len("the film ") + 30 + 1
+    assert unspool(*write, "--seed", "5").out == first.out
+    assert unspool(*write, "--seed", "6").out != first.out
+    result = json.loads(unspool(*write, "--seed", "5", "--json").out)
+    assert result == {"prompt": "the film ", "text": first.out[:-1], "seed": 5}
+    options = ["--temperature", "0.5", "--top-k", "3", "--top-p", "0.9"]
+    assert unspool(*write, *options).code == 0
+
+
+@pytest.mark.parametrize(("model", "count"), [("lstm", "82,129"), ("bilstm", "84,257")])
+def test_summary_of_the_course_figures(model, count, unspool) -> None:
+    options = ["-s", "vocab=5000", "-s", "embedding=16", "-s", "hidden=16"]
+    ended = unspool("summary", "--task", "classify", "--model", model, *options)
+    assert (ended.code, ended.err) == (0, "")
+    assert ended.out.splitlines()[-1] == f"{count} parameters, {count} trainable"
+    result = json.loads(unspool("summary", "-m", model, *options, "--json").out)
+    assert result["parameters"] == int(count.replace(",", ""))
+
+
+def test_summary_of_a_run(unspool, classifier, writer) -> None:
+    result = json.loads(unspool("summary", classifier, "--json").out)
+    weights = package.load(classifier).model.parameters()
+    assert result["parameters"] == sum(p.numel() for p in weights)
+    assert "gru" in unspool("summary", writer).out
+    assert unspool("summary", "-t", "generate", "-s", "tied=true").code == 0
+
+
+def test_compare(unspool, reviews, tmp_path) -> None:
+    out = tmp_path / "c"
+    ended = unspool(
+        "compare", reviews, "--models", "elman, gru", "-o", out, "-s", "max_steps=2", *SMALL
+    )
+    assert ended.code == 0
+    assert ended.out.splitlines()[0].split()[:3] == ["model", "test", "accuracy"]
+    assert {line.split()[0] for line in ended.out.splitlines()[1:]} == {"elman", "gru"}
+    assert ended.err.splitlines()[-1] == f"saved: {out}/compare.csv, {out}/compare.md"
+    assert {path.name for path in out.iterdir()} == {
+        "elman-seed1", "gru-seed1", "compare.csv", "compare.md",
+    }  # fmt: skip
+
+
+def test_check(unspool, reviews, book) -> None:
+    ended = unspool("check", reviews)
+    assert (ended.code, ended.err) == (0, "")
+    assert "classify" in ended.out
+    json.loads(unspool("check", reviews, "--json").out)
+    assert unspool("check", book, "-t", "generate").code == 0
+
+
+def test_settings(unspool) -> None:
+    ended = unspool("settings")
+    assert "train.epochs" in ended.out
+    assert "passes over the training data at most" in ended.out
+    assert "[last|mean|max|attention]" in ended.out
+    assert "reset=after" in ended.out
+    assert "defaults of the task generate that differ: model.hidden=256" in ended.out
+    result = json.loads(unspool("settings", "--json").out)
+    assert result["settings"]["train.epochs"]["default"] == 10
+    assert result["cells"]["gru"]["reset"] == "after"
+
+
+def test_demo_list(unspool) -> None:
+    ended = unspool("demo", "--list")
+    assert ended.code == 0
+    assert [line.split()[0] for line in ended.out.splitlines()] == ["reviews", "hello"]
+
+
+def test_demo_hello(unspool) -> None:
+    ended = unspool("demo", "hello")
+    assert (ended.code, ended.err) == (0, "")
+    assert "40 parameters" in ended.out
+
+
+def test_version(unspool) -> None:
+    ended = unspool("--version")
+    assert ended.code == 0
+    assert ended.out.startswith(f"unspool {package.__version__} (torch ")
+
+
+# Help
+
+
+def test_help_without_a_command(unspool) -> None:
+    ended = unspool()
+    assert ended.code == 0
+    assert ended == unspool("--help")
+    for command in COMMANDS:
+        assert f"\n  {command}" in ended.out
+    assert "..." not in ended.out.split("Commands:")[1]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_of_a_command(command, unspool) -> None:
+    ended = unspool(command, "--help")
+    assert (ended.code, ended.err) == (0, "")
+    assert ended.out.startswith(f"Usage: unspool {command}")
+    assert ended == unspool(command, "-h")
+
+
+def test_every_option_has_help_and_every_command_is_listed() -> None:
+    commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+    assert list(commands) == COMMANDS
+    for command in commands.values():
+        assert command.help
+        for option in command.params:
+            assert option.help, f"{command.name} {option.name}"
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_examples_of_the_help_parse(command, unspool) -> None:
+    """Every example line stands alone and names options that exist."""
+    group = typer.main.get_command(app)
+    found = 0
+    for line in unspool(command, "--help").out.splitlines():
+        _, mark, example = line.partition(f"unspool {command} ")
+        if not mark or not line.startswith("    "):
+            continue
+        found += 1
+        words = [word.strip('"') for word in example.split("   ")[0].split() if word != "|"]
+        known = {
+            name
+            for option in group.commands[command].params  # type: ignore[attr-defined]
+            for name in option.opts
+        }
+        assert {word for word in words if word.startswith("--")} <= known
+    assert found > 0 or command == "settings"
+
+
+COMMAND = f"{sys.executable} -m unspool"
+
+
+def shell(line: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        line, shell=True, executable="/bin/bash", capture_output=True, text=True, timeout=120,
+        env={**os.environ, "OMP_NUM_THREADS": "1", **environment},
+    )  # fmt: skip
+
+
+def test_help_answers_at_once() -> None:
+    """The aim is 0.3 s; a shared machine gets some leave."""
+    times = []
+    for _ in range(5):
+        started = time.monotonic()
+        ended = subprocess.run([sys.executable, "-m", "unspool", "--help"], capture_output=True)
+        times.append(time.monotonic() - started)
+        assert ended.returncode == 0
+    assert min(times) < 1
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["train", "--help"], ["--version"], ["trian"]])
+def test_help_does_not_import_torch(arguments) -> None:
+    code = (
+        f"import sys, unspool.cli; code = unspool.cli.run({arguments})\n"
+        "assert 'torch' not in sys.modules and 'numpy' not in sys.modules; sys.exit(code)"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert ended.returncode == (2 if arguments == ["trian"] else 0), ended.stderr
+
+
+# The shell
+
+
+def test_a_reader_that_goes_away_is_no_error() -> None:
+    ended = shell(f"{COMMAND} settings | head -1; echo ${{PIPESTATUS[0]}}")
+    first, code = ended.stdout.splitlines()
+    assert first.startswith("setting")
+    assert code in ("0", "141")  # 0 where all was written before head had gone
+    assert ended.stderr == ""
+    ended = shell(f"({COMMAND} --help; echo $? >&2) | true")
+    assert ended.stderr in ("0\n", "141\n")
+
+
+def test_a_broken_pipe_in_the_middle(monkeypatch, classifier) -> None:
+    line = f"yes 'a great film' | head -3000 | {COMMAND} predict {classifier} - | head -1"
+    ended = shell(f"{line}; echo ${{PIPESTATUS[2]}}")
+    assert ended.stderr == ""
+    assert ended.stdout.splitlines()[0].startswith("pos\t")
+    assert ended.stdout.splitlines()[1] == "141"
+
+
+def test_exit_codes_of_the_process(tmp_path) -> None:
+    assert shell(f"{COMMAND} --version").returncode == 0
+    ended = shell(f"{COMMAND} train {tmp_path}/gone.csv")
+    assert ended.returncode == 2
+    assert ended.stderr == f"unspool: {tmp_path}/gone.csv: no such file. Check the path\n"
+
+
+def test_ctrl_c_while_reading_is_exit_code_130(unspool, reviews, tmp_path, monkeypatch) -> None:
+    def interrupt(*_: object, **__: object) -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(1)
+
+    monkeypatch.setattr("unspool.start.load_corpus", interrupt)
+    ended = unspool("train", reviews, "--out", tmp_path / "run")
+    assert ended.code == 130
+    assert "Traceback" not in ended.err
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.skipif(shutil.which("script") is None, reason="needs `script` to play a terminal")
+def test_no_color_on_a_terminal(reviews, tmp_path) -> None:
+    run = f"{COMMAND} train {reviews} -o {tmp_path}/r -s max_steps=2 {' '.join(SMALL)}"
+    ended = shell(f"script -qec '{run}' /dev/null", TERM="xterm-256color", NO_COLOR="1")
+    assert ended.returncode == 0, ended.stdout
+    assert "\x1b[?25h" in ended.stdout  # there was a live bar, and the cursor is back
+    assert not re.search(r"\x1b\[(3|4|9|10)\d", ended.stdout)
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_an_error_while_a_bar_is_shown_gives_the_cursor_back(monkeypatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    with suppress(ValueError), show.reading() as progress:
+        progress("reading", 0.1)
+        raise ValueError
+    written = sys.stderr.getvalue()  # type: ignore[attr-defined]
+    assert "\x1b[?25l" in written
+    assert written.rfind("\x1b[?25h") > written.rfind("\x1b[?25l")
+
+
+def test_python_m_unspool() -> None:
+    ended = subprocess.run(
+        [sys.executable, "-m", "unspool", "--version"], capture_output=True, text=True
+    )
+    assert ended.stdout.startswith("unspool ")
+    script = Path(sys.executable).with_name("unspool")
+    if script.exists():
+        assert subprocess.run([script, "--version"], capture_output=True, text=True).stdout == (
+            ended.stdout
+        )

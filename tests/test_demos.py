@@ -1,0 +1,85 @@
+"""The embedded examples show what they claim to."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from unspool.demos import DEFAULT, DEMOS, hello, reviews
+
+
+def test_the_default_exists_and_all_say_what_they_do() -> None:
+    assert DEFAULT in DEMOS
+    assert all(demo.about for demo in DEMOS.values())
+
+
+@pytest.fixture(scope="module")
+def spelled() -> list[str]:
+    said: list[str] = []
+    hello.run(said.append)
+    return said
+
+
+def test_hello_has_40_parameters(spelled) -> None:
+    assert any(line.startswith("40 parameters") for line in spelled)
+    assert [int(line.split()[-1]) for line in spelled[2:] if re.search(r"\s(24|16)$", line)] == [
+        24, 16,
+    ]  # fmt: skip
+
+
+def test_hello_learns_to_spell(spelled) -> None:
+    steps = [re.fullmatch(r"epoch +(\d+) +loss ([\d.]+) +H -> (H\w{4})", line) for line in spelled]
+    found = [(int(m[1]), float(m[2]), m[3]) for m in steps if m]
+    losses = [loss for _, loss, _ in found]
+    assert found[0][2] != "HELLO"
+    assert found[-1][2] == "HELLO"
+    assert losses[0] > 1
+    assert losses[-1] < 0.1
+    assert sum(b < a for a, b in pairwise(losses)) > 0.9 * (len(losses) - 1)
+
+
+@pytest.fixture(scope="module")
+def corpus() -> list[tuple[str, str]]:
+    return reviews.reviews(3000, seed=1)
+
+
+def test_reviews_are_distinct_balanced_and_reproducible(corpus) -> None:
+    assert len(corpus) == 3000
+    assert len({text for text, _ in corpus}) == 3000
+    share = Counter(label for _, label in corpus)["praise"] / 3000
+    assert 0.45 < share < 0.55
+    assert corpus == reviews.reviews(3000, seed=1)
+    assert corpus != reviews.reviews(3000, seed=2)
+
+
+def test_a_bag_of_words_cannot_tell_the_reviews_apart(corpus) -> None:
+    """Counts of words are near chance; counts of pairs of neighbours, which know order, are not."""
+    from sklearn.feature_extraction.text import CountVectorizer
+    from sklearn.linear_model import LogisticRegression
+
+    texts, labels = zip(*corpus)
+    accuracy = {}
+    for length in (1, 2):
+        counts = CountVectorizer(ngram_range=(1, length), token_pattern=r"\S+")
+        x = counts.fit_transform(texts)
+        model = LogisticRegression(max_iter=1000).fit(x[:2400], labels[:2400])
+        accuracy[length] = float(np.mean(model.predict(x[2400:]) == labels[2400:]))
+    assert accuracy[1] < 0.65
+    assert accuracy[2] > 0.95
+
+
+def test_reviews_from_start_to_end(tmp_path, monkeypatch) -> None:
+    """With a tenth of the data, to see that it runs and says what to do next."""
+    monkeypatch.chdir(tmp_path)
+    whole = reviews.reviews
+    monkeypatch.setattr(reviews, "reviews", lambda count, seed: whole(count // 10, seed))
+    said: list[str] = []
+    reviews.run(said.append)
+    text = "\n".join(said)
+    assert re.search(r"^accuracy +0\.\d+", text, re.MULTILINE)
+    assert "unspool predict runs/demo-reviews " in text
+    assert (tmp_path / "runs" / "demo-reviews" / "model.safetensors").exists()
