@@ -1,4 +1,4 @@
-"""End to end: an epoch of a BiLSTM classifier on IMDB, ours against a plain torch loop with padding.
+"""End to end: an epoch of a BiLSTM classifier on IMDB, ours against a plain padded torch loop.
 
     python bench/epochs.py [--documents 5000] [--epochs 3]
 
@@ -26,7 +26,7 @@ from torch.nn import functional as F
 from unspool.data.corpus import load_corpus
 from unspool.data.readers import open_source
 from unspool.predict.classifier import TextPart
-from unspool.start import make_config
+from unspool.settings import make_config
 from unspool.tasks import Classify
 
 DATA = Path(os.environ.get("UNSPOOL_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))

@@ -3,16 +3,16 @@
     python bench/memory.py                       every cell, task and lag; a table at the end
     python bench/memory.py --cells lstm --lags 50 --tasks adding
 
-Adding problem (Hochreiter & Schmidhuber 1997): two numbers out of `lag` are marked, the first in the
-first tenth of the sequence, the second in the second half; predict their sum. Guessing the mean gives
-a squared error of 0.167; solved means below 0.01.
+Adding problem (Hochreiter & Schmidhuber 1997): two numbers out of `lag` are marked, the first in
+the first tenth of the sequence, the second in the second half; predict their sum. Guessing the mean
+gives a squared error of 0.167; solved means below 0.01.
 
 Copy memory: five symbols out of eight, then `lag` blanks, then a signal; write the five symbols.
 Solved means that 99 % of the symbols are right; chance is 12.5 %.
 
-Same size, optimiser, batch and number of updates for every cell; a run ends early once it has solved
-its task on fresh data. `lstm-chrono` is an LSTM whose forget bias starts at ln(lag), after Tallec &
-Ollivier (2018). Every result is one line of a JSONL file, so a stopped table goes on.
+Same size, optimiser, batch and number of updates for every cell; a run ends early once it has
+solved its task on fresh data. `lstm-chrono` is an LSTM whose forget bias starts at ln(lag), after
+Tallec & Ollivier (2018). Every result is one line of a JSONL file, so a stopped table goes on.
 """
 
 from __future__ import annotations
@@ -103,7 +103,9 @@ def run(case: Case) -> dict[str, object]:
     optimizer = torch.optim.Adam(model.parameters(), lr=RATE)
     started = time.perf_counter()
     recent: list[float] = []
-    for update in range(1, case.updates + 1):
+    update, mean = 0, math.inf
+    while update < case.updates:
+        update += 1
         loss, score = loss_and_score(case.task, model, case.lag)
         optimizer.zero_grad()
         loss.backward()

@@ -4,8 +4,8 @@
     python bench/results.py mr             measure one; its figures go to bench/results/mr.json
     python bench/results.py --table        print the tables from the stored figures
 
-Settings were settled on validation parts; a test part is touched once, by the command that stands in
-the table. Without ../shared/data (or $UNSPOOL_DATA) a row says so and ends.
+Settings were settled on validation parts; a test part is touched once, by the command that stands
+in the table. Without ../shared/data (or $UNSPOOL_DATA) a row says so and ends.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ SHAKESPEARE_CELLS = {
 }  # fmt: skip
 PTB = {
     "kind": "word", "split": "space", "layers": 2, "hidden": 256, "embedding": 256, "tied": True,
-    "dropout": 0.3, "lr": 2e-3, "batch": 32, "bptt": 35, "epochs": 12, "schedule": "cosine",
+    "dropout": 0.3, "lr": 2e-3, "batch": 20, "bptt": 35, "epochs": 10, "schedule": "cosine",
     "weight_decay": 0.01, "patience": 0, "threads": 1,
 }  # fmt: skip
 NAMES = {
@@ -60,8 +60,9 @@ SPLICE = {
 
 
 def train(data: Path | str, scratch: str, name: str, **settings: Any) -> Any:
-    import unspool
     from rich.console import Console
+
+    import unspool
     from unspool.training.progress import Printed
 
     watcher = Printed(Console(stderr=True))
@@ -284,8 +285,8 @@ def tables() -> list[str]:
         if "figure" in found:
             about = (ROWS[row].__doc__ or "").strip()
             lines.append(
-                f"| `python bench/results.py {row}` | {about} | {found['model']} | {found['figure']}"
-                f" | {found['parameters']:,} | {found['seconds'] / 60:.1f} |"
+                f"| `python bench/results.py {row}` | {about} | {found['model']} "
+                f"| {found['figure']} | {found['parameters']:,} | {found['seconds'] / 60:.1f} |"
             )
     for row, found in stored.items():
         if "rows" not in found:

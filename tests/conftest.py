@@ -10,9 +10,9 @@ import torch
 
 torch.set_num_threads(1)
 
-WORDS = "the a film plot cast music was is felt seemed quite rather very".split()
-GOOD = "good great fine lovely".split()
-BAD = "bad poor dull awful".split()
+WORDS = ["the", "a", "film", "plot", "cast", "music", "was", "is", "felt", "seemed", "very"]
+GOOD = ["good", "great", "fine", "lovely"]
+BAD = ["bad", "poor", "dull", "awful"]
 
 
 def review(rng: random.Random, label: str) -> str:

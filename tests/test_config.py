@@ -81,7 +81,7 @@ def test_toml(tmp_path) -> None:
         "model.options.reset": "before",
     }
     path.write_text("epochs = = 5")
-    with pytest.raises(ConfigError, match="not a TOML file .*line 1"):
+    with pytest.raises(ConfigError, match=r"not a TOML file .*line 1"):
         read_toml(str(path))
     with pytest.raises(ConfigError, match="no such config file"):
         read_toml(str(tmp_path / "missing.toml"))

@@ -142,7 +142,7 @@ def test_settings_of_a_language_model(settings, book, tmp_path) -> None:
 
 
 def test_a_language_model_may_not_read_backwards(book, tmp_path) -> None:
-    with pytest.raises(ConfigError, match="may not read in both directions.*Use --model lstm"):
+    with pytest.raises(ConfigError, match=r"may not read in both directions.*Use --model lstm"):
         unspool.train(book, task="generate", model="bilstm", out=tmp_path / "r")
     assert not (tmp_path / "r").exists()
 
@@ -203,7 +203,7 @@ def test_notebook_faces(classifier, writer, reviews) -> None:
 
 
 def test_the_wrong_verb_for_the_model(classifier, writer) -> None:
-    with pytest.raises(ConfigError, match="predict gives labels.*is a generate model"):
+    with pytest.raises(ConfigError, match=r"predict gives labels.*is a generate model"):
         unspool.load(writer).predict(["x"])
     with pytest.raises(ConfigError, match="generate needs a language model"):
         unspool.load(classifier).generate("x")

@@ -8,7 +8,7 @@ import pytest
 ROOT = Path(__file__).parents[1] / "src" / "unspool"
 ORDER = [
     "errors", "config", "files", "text", "data", "nn", "tasks", "training", "predict", "insight",
-    "run", "start", "blueprint", "comparison", "demos", "cli", "__main__",
+    "run", "settings", "start", "blueprint", "comparison", "demos", "cli", "__main__",
 ]  # fmt: skip
 NN_MAY = {"nn", "errors"}
 

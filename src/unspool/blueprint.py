@@ -7,7 +7,7 @@ from typing import Any
 
 from unspool.insight.summary import Summary
 from unspool.run import build_model, summary_of
-from unspool.start import make_config
+from unspool.settings import make_config
 from unspool.tasks import Classify, Generate, Task
 from unspool.text.tokenizers import CharTokenizer
 from unspool.text.vocab import SPECIALS, Vocab

@@ -14,7 +14,8 @@ import numpy as np
 from unspool.errors import ConfigError
 from unspool.files import write_atomic
 from unspool.run import Run
-from unspool.start import Progress, Say, make_config, open_data, train
+from unspool.settings import make_config
+from unspool.start import Progress, Say, open_data, train
 from unspool.tasks.encoder import model_settings
 from unspool.tasks.metrics import bootstrap_mean
 from unspool.training.folder import RunFolder

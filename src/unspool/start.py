@@ -4,22 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import nn
 
-from unspool.config import SECTIONS, Config, read_toml, resolve
+from unspool.config import Config, read_toml
 from unspool.data.corpus import Corpus, load_corpus
 from unspool.data.readers import Source, open_source
 from unspool.errors import ConfigError, RunError, choose
 from unspool.files import write_atomic, write_json
-from unspool.nn.cells import CELLS, cell_options
 from unspool.run import Run, build_model, summary_of
+from unspool.settings import draft_config, make_config, refuse_changes
 from unspool.tasks import TASKS, Task
-from unspool.tasks.encoder import model_settings, try_cell
 from unspool.training.card import model_card
 from unspool.training.folder import RunFolder
 from unspool.training.machine import tune_process
@@ -34,54 +32,6 @@ Say = Callable[[str], None]
 Progress = Callable[[str, float], None]
 
 
-def make_config(
-    task: str,
-    model: str | None = None,
-    *,
-    settings: Mapping[str, Any] | None = None,
-    config_file: str | None = None,
-    where: str = "--set",
-) -> Config:
-    """All settings of a run: the task's own defaults, the model's, a file's, then the caller's."""
-    config = _draft(task, model, settings or {}, config_file, where)
-    try_cell(config.model)
-    TASKS[task].check_config(config)
-    return config
-
-
-def _draft(
-    task: str,
-    model: str | None,
-    settings: Mapping[str, Any],
-    config_file: str | None,
-    where: str = "--set",
-) -> Config:
-    """The settings before the task has looked at them."""
-    kind = TASKS[choose("task", task, TASKS)]
-    from_file = read_toml(config_file) if config_file else {}
-    from_file.pop("task", None)
-    name = model or str(from_file.pop("model", kind.default_model))
-    preset = model_settings(name, where=None if model else config_file)
-    said = {**preset, **from_file, **settings}
-    cell = choose(
-        "cell",
-        str(said.get("cell", said["model.cell"])),
-        CELLS,
-        where=where if {"cell", "model.cell"} & settings.keys() else config_file,
-    )
-    return resolve(
-        task=task,
-        model=name,
-        layers=[
-            (f"task {task}", kind.defaults),
-            (f"model {name}", preset),
-            (config_file or "config file", from_file),
-            (where, settings),
-        ],
-        options=list(cell_options(CELLS[cell])),
-    )
-
-
 def open_data(
     data: str | Path,
     *,
@@ -93,7 +43,7 @@ def open_data(
     """The training file, read as the settings say; it knows its task where `task` is None."""
     if task is None and config_file is not None and "task" in (said := read_toml(config_file)):
         task = choose("task", str(said["task"]), TASKS, where=config_file)
-    draft = _draft(task or "classify", model, settings, config_file)
+    draft = draft_config(task or "classify", model, settings, config_file)
     return open_source(str(data), draft.data, task=task)
 
 
@@ -124,7 +74,7 @@ def train(
         if out is None:
             raise ConfigError("resume needs the run folder", remedy="give it as --out RUN")
         folder = RunFolder(Path(out))
-        _refuse_changes(folder, task, model, settings, config)
+        refuse_changes(folder, task, model, settings, config)
         given = {"train": data, "valid": valid, "test": test}
         return _resume(folder, given, watcher or Silent(), say, progress)
     if not data:
@@ -182,48 +132,12 @@ def _begin(
     threads = config.train.threads or torch.get_num_threads()
     task, model = _make(config, corpus, threads)
     files = {
-        name: {"path": str(source.path), "sha256": source.sha256}
+        name: {"path": _recorded(source.path), "sha256": source.sha256}
         for name, source in sources.items()
     }
     task.save(folder.path)
     folder.write_config(config, files, threads)
     return _train(folder, task, model, corpus, watcher, say, resume=False)
-
-
-def _refuse_changes(
-    folder: RunFolder,
-    task: str | None,
-    model: str | None,
-    settings: Mapping[str, Any],
-    config_file: str | None,
-) -> None:
-    """A resumed run keeps its settings: what is said again must be what it has."""
-    stored = folder.read_config()
-    from_file = read_toml(config_file) if config_file else {}
-    task = task or from_file.pop("task", None)
-    model = model or from_file.pop("model", None)
-    from_file = {key: value for key, value in from_file.items() if key not in ("task", "model")}
-    known = {
-        f"{section}.{name}": value
-        for section in SECTIONS
-        for name, value in stored.model_dump()[section].items()
-    }
-    asked = resolve(
-        task=task or stored.task,
-        model=model or stored.model_name,
-        layers=[("run", known), (config_file or "config file", from_file), ("--set", settings)],
-        options=list(cell_options(CELLS[stored.model.cell])) if stored.model.cell in CELLS else (),
-    )
-    if asked == stored:
-        return
-    names = ["task", "model_name", *known]
-    name = next(n for n in names if attrgetter(n)(asked) != attrgetter(n)(stored))
-    raise ConfigError(
-        f"the run has {name}={attrgetter(name)(stored)}, which --resume cannot change",
-        where=folder.path,
-        got=attrgetter(name)(asked),
-        remedy="leave the setting out, or train anew with another --out",
-    )
 
 
 def _resume(
@@ -246,7 +160,14 @@ def _resume(
                 remedy=f"leave out --{name}",
             )
     for name, file in record["data"].items():
-        source = open_source(str(given[name] or file["path"]), config.data, task=config.task)
+        path = given[name] or file["path"]
+        if path == "-":
+            raise RunError(
+                f"the {name} data came from standard input, which cannot be read again",
+                where=folder.path,
+                remedy="give them as a file",
+            )
+        source = open_source(str(path), config.data, task=config.task)
         if source.sha256 != file["sha256"]:
             raise RunError(
                 f"the {name} data have changed since the run began",
@@ -257,6 +178,11 @@ def _resume(
     corpus = _load(config, sources, progress)
     task, model = _make(config, corpus, record["threads"])
     return _train(folder, task, model, corpus, watcher, say, resume=True)
+
+
+def _recorded(path: str) -> str:
+    """The path for config.json: whole, so that a run can be resumed from any folder."""
+    return path if path == "-" else str(Path(path).resolve())
 
 
 def _load(config: Config, sources: dict[str, Source], progress: Progress | None) -> Corpus:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from unspool.tasks import Report, Task
@@ -42,7 +43,10 @@ def model_card(
         "",
         "| part | file | SHA-256 |",
         "|---|---|---|",
-        *(_row(name, file["path"], file["sha256"]) for name, file in record["data"].items()),
+        *(
+            _row(name, Path(file["path"]).name, file["sha256"])
+            for name, file in record["data"].items()
+        ),
         "",
         f"Vocabulary: {len(task.tokenizer.vocab):,} tokens, from the training part only.",
         "",
