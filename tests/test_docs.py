@@ -22,9 +22,8 @@ def commands() -> list[tuple[str, str]]:
     found = []
     for page in PAGES:
         text = page.read_text(encoding="utf-8")
-        lines = re.findall(r"^    (unspool .*)$", text, re.M) + re.findall(
-            r"`(unspool [^`]+)`", text
-        )
+        lines = re.findall(r"^    (unspool .*)$", text, re.M)
+        lines += re.findall(r"`(unspool [^`]+)`", text)
         found += [(page.name, line.split(" #")[0].strip()) for line in lines]
     return found
 

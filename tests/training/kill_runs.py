@@ -1,4 +1,4 @@
-"""Kill a training run with SIGKILL at many moments, resume it each time, compare with an unbroken one.
+"""Kill a run with SIGKILL at many moments, resume it each time, compare with an unbroken one.
 
     python tests/training/kill_runs.py FOLDER CELL TASK KILLS
 
@@ -15,6 +15,7 @@ import random
 import signal
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -146,7 +147,7 @@ def main() -> None:
     killed = inside = 0
     while killed < kills:
         resume = (out / "config.json").exists()
-        job = lambda resume=resume: start(data, out, task, cell, resume=resume)  # noqa: E731
+        job = partial(start, data, out, task, cell, resume=resume)
         in_write = rng.random() < 0.5
         if in_write:
             ended = in_child(job, kill_in_write=rng.randint(1, 40))

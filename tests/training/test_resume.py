@@ -30,7 +30,7 @@ SMALL = {"hidden": 8, "embedding": 6, "threads": 1, "batch": 8, "epochs": 2, "pa
     [("lstm", "generate"), ("lstm", "classify"), ("gru", "classify"), ("mingru", "generate")],
 )
 def test_killed_runs_resume_to_the_bit(cell: str, task: str, tmp_path) -> None:
-    """The full twenty kills for each cell are `python tests/training/kill_runs.py DIR CELL TASK 20`."""
+    """For twenty kills of a cell: `python tests/training/kill_runs.py DIR CELL TASK 20`."""
     script = Path(__file__).with_name("kill_runs.py")
     done = subprocess.run(
         [sys.executable, script, tmp_path, cell, task, "4"], capture_output=True, text=True
@@ -42,11 +42,9 @@ def test_killed_runs_resume_to_the_bit(cell: str, task: str, tmp_path) -> None:
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
 def test_a_signal_saves_and_says_how_to_go_on(number, code, book, tmp_path) -> None:
     out = tmp_path / "run"
-    command = [
-        sys.executable, "-m", "unspool", "train", book, "-t", "generate", "-o", out,
-        *(part for k, v in {**SMALL, "epochs": 5000, "hidden": 16}.items() for part in ("-s", f"{k}={v}")),
-    ]  # fmt: skip
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    settings = [f"--set={k}={v}" for k, v in {**SMALL, "epochs": 5000, "hidden": 16}.items()]
+    command = [sys.executable, "-m", "unspool", "train", book, "-t", "generate", "-o", out]
+    process = subprocess.Popen([*command, *settings], stderr=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 60
     while not (out / "metrics.jsonl").exists() or not (out / "metrics.jsonl").stat().st_size:
         assert time.monotonic() < deadline
@@ -185,8 +183,8 @@ def step(self):
     resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
     return real(self)
 trainer.Trainer._step = step
-unspool.train({str(reviews)!r}, out={str(tmp_path / "run")!r}, watcher=watcher, checkpoint_seconds=0,
-              log_steps=100000, **{SMALL!r})
+unspool.train({str(reviews)!r}, out={str(tmp_path / "run")!r}, watcher=watcher,
+              checkpoint_seconds=0, log_steps=100000, **{SMALL!r})
 print("\\n".join(watcher.notes))
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
@@ -207,7 +205,8 @@ def step(self):
     resource.setrlimit(resource.RLIMIT_FSIZE, (2000, resource.RLIM_INFINITY))
     return real(self)
 trainer.Trainer._step = step
-sys.exit(unspool.cli.run(["train", {str(reviews)!r}, "-o", {str(tmp_path / "run")!r}, "-s", "epochs=1"]))
+words = ["train", {str(reviews)!r}, "-o", {str(tmp_path / "run")!r}, "-s", "epochs=1"]
+sys.exit(unspool.cli.run(words))
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert done.returncode == 1
