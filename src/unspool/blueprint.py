@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from unspool.data.corpus import Corpus
 from unspool.insight.summary import Summary
 from unspool.run import build_model, summary_of
 from unspool.settings import make_config
-from unspool.tasks import Classify, Generate, Task
+from unspool.tasks import TASKS
 from unspool.text.tokenizers import CharTokenizer
 from unspool.text.vocab import SPECIALS, Vocab
 
@@ -20,9 +21,6 @@ def blueprint(
     config = make_config(task, model, settings=settings)
     size = config.tokenizer.vocab
     tokenizer = CharTokenizer(Vocab.of(f"token{i}" for i in range(size - len(SPECIALS))))
-    kind: Task = (
-        Classify(config, tokenizer, [f"class{i}" for i in range(classes)])
-        if config.task == "classify"
-        else Generate(config, tokenizer)
-    )
-    return summary_of(kind, build_model(kind))
+    corpus = Corpus(tokenizer, [f"class{i}" for i in range(classes)], parts={})
+    planned = TASKS[config.task].prepare(config, corpus)
+    return summary_of(planned, build_model(planned))

@@ -10,7 +10,6 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-import torch
 from torch import nn
 
 from unspool.config import Config, changed
@@ -63,8 +62,7 @@ class Run:
         source = open_source(str(data), config.data, task=self.task.name)
         if say is not None:
             say(source.says)
-        labels = self.task.labels if isinstance(self.task, Classify) else None
-        part = encode_part(source, self.task.tokenizer, labels, config.data, progress)
+        part = encode_part(source, self.task.tokenizer, self.task.labels, config.data, progress)
         try:
             return self.task.evaluate(self.model, part)
         except DataError as error:  # such as a text of one token
@@ -183,6 +181,4 @@ def build_model(task: Task) -> nn.Module:
 
 def summary_of(task: Task, model: nn.Module) -> Summary:
     """The layers of a task's model, by running one short row through it."""
-    ids = torch.ones(1, 3, dtype=torch.int64)
-    inputs = (ids, torch.tensor([3])) if isinstance(task, Classify) else (ids,)
-    return summarise(model, inputs)
+    return summarise(model, task.example_inputs())

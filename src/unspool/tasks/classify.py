@@ -112,6 +112,8 @@ class Classify(Task):
     higher_is_better = True
     defaults: ClassVar[Mapping[str, Any]] = {}
 
+    labels: list[str]
+
     def __init__(self, config: Config, tokenizer: Tokenizer, labels: list[str]) -> None:
         self.config = config
         self.tokenizer = tokenizer
@@ -139,6 +141,9 @@ class Classify(Task):
             classes=len(self.labels),
             dropout=model.dropout,
         )
+
+    def example_inputs(self) -> tuple[Tensor, ...]:
+        return torch.ones(1, 3, dtype=torch.int64), torch.tensor([3])
 
     def batches(self, part: Documents, *, training: bool) -> BucketBatches:
         train = self.config.train

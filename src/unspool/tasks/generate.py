@@ -156,6 +156,9 @@ class Generate(Task):
             dropout=model.dropout,
         )
 
+    def example_inputs(self) -> tuple[Tensor, ...]:
+        return (torch.ones(1, 3, dtype=torch.int64),)
+
     def batches(self, part: StreamPart, *, training: bool) -> LaneBatches:
         train = self.config.train
         return LaneBatches(part, lanes=train.batch, bptt=train.bptt)

@@ -72,6 +72,7 @@ class Task(ABC):
 
     config: Config
     tokenizer: Tokenizer
+    labels: list[str] | None = None  # of a task that has a fixed set of answers
 
     @classmethod
     @abstractmethod
@@ -86,6 +87,10 @@ class Task(ABC):
     @abstractmethod
     def build(self) -> nn.Module:
         """A fresh model with its initial weights."""
+
+    @abstractmethod
+    def example_inputs(self) -> tuple[Tensor, ...]:
+        """The smallest input that the model can read, for its summary."""
 
     @abstractmethod
     def batches(self, part: Any, *, training: bool) -> Batches: ...
