@@ -65,3 +65,10 @@ def test_stream_cuts_are_exact() -> None:
         "test": (950, 1000),
     }
     assert stream_cuts(5, valid=0, test=0, where="f") == {"train": (0, 5)}
+
+
+def test_of_a_very_long_stream_a_million_tokens_are_held_out() -> None:
+    assert stream_cuts(10**9, valid=0.1, test=0, where="f") == {
+        "train": (0, 999_000_000),
+        "valid": (999_000_000, 10**9),
+    }

@@ -60,11 +60,18 @@ def quotas(counts: np.ndarray, share: float, spare: np.ndarray) -> np.ndarray:
     return size
 
 
+MOST_HELD_OUT = 1_000_000  # tokens of a stream
+
+
 def stream_cuts(
     tokens: int, *, valid: float, test: float, where: str
 ) -> dict[str, tuple[int, int]]:
-    """(first, end) of each part: train, then valid, then test, in the order of the text."""
-    sizes = {name: round(tokens * share) for name, share in (("valid", valid), ("test", test))}
+    """(first, end) of each part: train, then valid, then test, in the order of the text.
+
+    No more is held out than tells two models apart: of a very long text the rest is for training.
+    """
+    shares = (("valid", valid), ("test", test))
+    sizes = {name: min(round(tokens * share), MOST_HELD_OUT) for name, share in shares}
     for name, share in (("valid", valid), ("test", test)):
         if share and sizes[name] < 2:
             raise _nothing_left(name, share, f"{tokens} tokens", where)
