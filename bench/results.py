@@ -55,8 +55,9 @@ NAMES = {
     "patience": 0,
 }  # fmt: skip
 SPLICE = {
-    "kind": "char", "embedding": 8, "embedding_std": 1.0, "hidden": 64, "dropout": 0.1, "pooling": "last", "lr": 5e-3,
-    "batch": 32, "epochs": 25, "schedule": "linear", "threads": 1, "patience": 0,
+    "kind": "char", "embedding": 8, "embedding_std": 1.0, "hidden": 64, "dropout": 0.1,
+    "pooling": "last", "lr": 5e-3, "batch": 32, "epochs": 25, "schedule": "linear", "threads": 1,
+    "patience": 0,
 }  # fmt: skip
 
 

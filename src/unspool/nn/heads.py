@@ -11,6 +11,7 @@ from torch.nn import functional as F
 
 from unspool.errors import ConfigError
 from unspool.nn import init
+from unspool.nn.cross_entropy import linear_cross_entropy, linear_nats
 from unspool.nn.embeddings import OneHot, TokenEmbedding
 
 
@@ -68,12 +69,29 @@ class TokenOutput(nn.Module):
                 init.input_matrix_(matrix, blocks=1)
 
     def forward(self, h: Tensor) -> Tensor:
+        """Scores (..., vocab): the reference for `loss` and `nats`, and what a search reads."""
+        h, V = self._inputs(h)
+        return F.linear(h, V, self.b)
+
+    def loss(self, h: Tensor, targets: Tensor, *, label_smoothing: float = 0.0) -> Tensor:
+        """Mean cross-entropy of h (..., size) against targets (...), in little memory."""
+        h, V = self._inputs(h)
+        return linear_cross_entropy(
+            h.flatten(0, -2), V, self.b, targets.flatten(), label_smoothing=label_smoothing
+        )
+
+    def nats(self, h: Tensor, targets: Tensor) -> Tensor:
+        """The loss of each target (...), without a gradient."""
+        h, V = self._inputs(h)
+        return linear_nats(h.flatten(0, -2), V, self.b, targets.flatten()).view_as(targets)
+
+    def _inputs(self, h: Tensor) -> tuple[Tensor, Tensor]:
+        """What is multiplied: h or Q h, and V or the embedding's matrix."""
         (embedding,) = self._tied_to
         if embedding is None:
             assert self.V is not None
-            return F.linear(h, self.V, self.b)
-        h = h if self.Q is None else F.linear(h, self.Q)
-        return F.linear(h, embedding.weight, self.b)
+            return h, self.V
+        return (h if self.Q is None else F.linear(h, self.Q)), embedding.weight
 
     def describe(self) -> str:
         tied = "" if self.V is not None else ", tied to the embedding"

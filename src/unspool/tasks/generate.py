@@ -14,7 +14,6 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from unspool.config import Config
 from unspool.data.batching import LaneBatch, LaneBatches
@@ -52,8 +51,13 @@ class LanguageModel(nn.Module):
         self.output = TokenOutput(encoder.size, vocab, tied_to=encoder.embedding if tied else None)
 
     def forward(self, ids: Tensor, state: Any = None) -> NextToken:
-        outputs, state = self.encoder(ids, state=state)  # (B, T, H)
-        return NextToken(self.output(self.dropout(outputs)), state)
+        outputs, state = self.read(ids, state)
+        return NextToken(self.output(outputs), state)
+
+    def read(self, ids: Tensor, state: Any) -> tuple[Tensor, Any]:
+        """What the output layer gets to see, (B, T, H), and the state after it."""
+        outputs, state = self.encoder(ids, state=state)
+        return self.dropout(outputs), state
 
     def start(self, batch: int) -> Any:
         """The state before the first token."""
@@ -164,12 +168,10 @@ class Generate(Task):
         return LaneBatches(part, lanes=train.batch, bptt=train.bptt)
 
     def loss(self, model: nn.Module, batch: LaneBatch, carry: Any) -> Step:
-        logits, state = model(batch.ids, None if batch.first else carry)
-        loss = F.cross_entropy(
-            logits.flatten(0, 1).float(),
-            batch.targets.flatten(),
-            label_smoothing=self.config.train.label_smoothing,
-        )
+        assert isinstance(model, LanguageModel)
+        outputs, state = model.read(batch.ids, None if batch.first else carry)
+        smoothing = self.config.train.label_smoothing
+        loss = model.output.loss(outputs, batch.targets, label_smoothing=smoothing)
         count = batch.targets.numel()
         return Step(loss, count, count, map_state(state, Tensor.detach))
 
@@ -185,14 +187,13 @@ class Generate(Task):
 
     def _report(self, model: nn.Module, part: StreamPart, *, lanes: int) -> GenerateReport:
         """Read the part, carrying the state all along; every token but the first is predicted."""
+        assert isinstance(model, LanguageModel)
         batches = LaneBatches(part, lanes=lanes, bptt=WINDOW if lanes == 1 else 128)
         nats, tokens, state = [], [], None
         with torch.inference_mode():
             for batch in walk(batches):
-                logits, state = model(batch.ids, None if batch.first else state)
-                losses = F.cross_entropy(
-                    logits.flatten(0, 1).float(), batch.targets.flatten(), reduction="none"
-                ).view_as(batch.targets)
+                outputs, state = model.read(batch.ids, None if batch.first else state)
+                losses = model.output.nats(outputs, batch.targets)
                 nats.append(losses.double().sum(1).numpy())
                 tokens.append(np.full(len(losses), losses.shape[1]))
         return GenerateReport(

@@ -1,0 +1,81 @@
+"""The loss of a softmax layer over a large vocabulary, without its logits in memory.
+
+In: vectors h (N, H), the layer's V (K, H) and b (K), targets (N,). Out: the mean cross-entropy.
+N·K logits, their softmax and their gradient would be the largest tensors of a language model by
+far. Here some rows at a time go through the layer, and since the loss is a plain sum over rows,
+their part of every gradient is computed at once, and the logits are never needed again.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+from torch.nn import functional as F
+
+CHUNK = 2**23  # logits at a time, 32 MB: fewer bound memory no better and take longer
+
+
+def linear_cross_entropy(
+    h: Tensor, V: Tensor, b: Tensor, targets: Tensor, *, label_smoothing: float = 0.0
+) -> Tensor:
+    """mean_n CE(V h_n + b, y_n), as `F.cross_entropy(F.linear(h, V, b), targets)` gives it.
+
+    With label smoothing ε the target is (1 − ε) onehot(y) + ε / K.
+    """
+    return _LinearCrossEntropy.apply(h, V, b, targets, label_smoothing)
+
+
+def linear_nats(h: Tensor, V: Tensor, b: Tensor, targets: Tensor) -> Tensor:
+    """(N,) the loss of each row, without a gradient."""
+    with torch.no_grad():
+        losses = [
+            F.cross_entropy(F.linear(rows, V, b).float(), y, reduction="none")
+            for rows, y in zip(h.split(_rows(V)), targets.split(_rows(V)))
+        ]
+    return torch.cat(losses)
+
+
+def _rows(V: Tensor) -> int:
+    return max(1, CHUNK // len(V))
+
+
+class _LinearCrossEntropy(torch.autograd.Function):
+    """Forward computes the loss and, as ∂CE/∂logits = softmax − target, all gradients too."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, h: Tensor, V: Tensor, b: Tensor, targets: Tensor, smoothing: float
+    ) -> Tensor:
+        count, classes = len(h), len(V)
+        wanted = any(ctx.needs_input_grad[:3])
+        total = h.new_zeros((), dtype=torch.promote_types(h.dtype, torch.float32))
+        dh, dV, db = torch.empty_like(h), torch.zeros_like(V), torch.zeros_like(b)
+        step = _rows(V)
+        for start in range(0, count, step):
+            rows, y = h[start : start + step], targets[start : start + step, None]
+            logits = F.linear(rows, V, b).to(total.dtype)  # (n, K)
+            log_z = logits.logsumexp(-1, keepdim=True)
+            total += (log_z - (1 - smoothing) * logits.gather(1, y)).sum()
+            if smoothing:
+                total -= smoothing * logits.mean(-1).sum()
+            if not wanted:
+                continue
+            g = logits.sub_(log_z).exp_()  # softmax
+            if smoothing:
+                g -= smoothing / classes
+            g.scatter_add_(1, y, torch.full_like(log_z, smoothing - 1))
+            g /= count
+            dh[start : start + step] = torch.mm(g, V)
+            dV += torch.mm(g.t(), rows)
+            db += g.sum(0)
+        ctx.save_for_backward(dh, dV, db)
+        return total / count
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, scale: Tensor) -> tuple[Tensor, Tensor, Tensor, None, None]:
+        dh, dV, db = ctx.saved_tensors
+        return dh * scale, dV * scale, db * scale, None, None
