@@ -108,12 +108,6 @@ class TrainConfig(Section):
         0.02, "share of all steps in which the rate rises from zero", ge=0, lt=1
     )
     clip: float = setting(1.0, "largest global Euclidean norm of the gradient (0: off)", ge=0)
-    average: float = setting(
-        0.0,
-        "keep a moving average of the weights with this much of the past in it (0: off)",
-        ge=0,
-        lt=1,
-    )
     label_smoothing: float = setting(0.0, "share of the target spread over all classes", ge=0, lt=1)
     patience: int = setting(3, "stop after this many validations without gain (0: never)", ge=0)
     eval_steps: int = setting(0, "validate every so many steps (0: after each epoch)", ge=0)

@@ -47,7 +47,6 @@ def start(data: Path, out: Path, task: str, cell: str, *, resume: bool) -> None:
         "bptt": 16,
         "log_steps": 3,
         "dropout": 0.3,
-        "average": 0.9,
     }
     if resume:
         train(out=out, resume=True)

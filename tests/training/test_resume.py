@@ -22,10 +22,7 @@ from unspool.training.progress import Silent
 sys.path.insert(0, str(Path(__file__).parent))
 from kill_runs import fingerprint
 
-SMALL = {
-    "hidden": 8, "embedding": 6, "threads": 1, "batch": 8, "epochs": 2, "patience": 0,
-    "average": 0.8,
-}  # fmt: skip
+SMALL = {"hidden": 8, "embedding": 6, "threads": 1, "batch": 8, "epochs": 2, "patience": 0}
 
 
 @pytest.mark.parametrize(

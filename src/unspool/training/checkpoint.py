@@ -15,7 +15,6 @@ import torch
 from torch import Tensor, nn
 
 from unspool.errors import RunError
-from unspool.training.average import WeightAverage
 from unspool.training.optim import optimizer_tensors, restore_optimizer
 from unspool.training.tensors import DamagedFile, load_tensors, save_tensors
 
@@ -42,19 +41,13 @@ class Counters:
 
 
 def save_checkpoint(
-    folder: Path,
-    model: nn.Module,
-    optimizer: torch.optim.Optimizer,
-    average: WeightAverage | None,
-    carry: Any,
-    counters: Counters,
+    folder: Path, model: nn.Module, optimizer: torch.optim.Optimizer, carry: Any, counters: Counters
 ) -> Path:
     """Write the checkpoint of this moment and drop all but the newest two."""
     folder.mkdir(exist_ok=True)
     flat = flatten_carry(carry)
     tensors = {f"model/{name}": tensor for name, tensor in model.state_dict().items()}
     tensors |= {f"optim/{k}": v for k, v in optimizer_tensors(model, optimizer).items()}
-    tensors |= {f"average/{k}": v for k, v in (average.weights if average else {}).items()}
     tensors |= {f"carry/{i}": tensor for i, tensor in enumerate(flat.tensors)}
     path = folder / f"step-{counters.step:09d}.safetensors"
     save_tensors(path, tensors, {"counters": asdict(counters), "carry": flat.shape})
@@ -67,7 +60,6 @@ def restore_checkpoint(
     folder: Path,
     model: nn.Module,
     optimizer: torch.optim.Optimizer,
-    average: WeightAverage | None,
     warn: Callable[[str], None],
 ) -> tuple[Counters, Any] | None:
     """Load the newest whole checkpoint; None where there is none at all."""
@@ -75,9 +67,7 @@ def restore_checkpoint(
     for path in found:
         try:
             tensors, meta = load_tensors(path)
-            parts: dict[str, dict[str, Tensor]] = {
-                "model": {}, "optim": {}, "average": {}, "carry": {}
-            }  # fmt: skip
+            parts: dict[str, dict[str, Tensor]] = {"model": {}, "optim": {}, "carry": {}}
             for key, tensor in tensors.items():
                 part, name = key.split("/", 1)
                 parts[part][name] = tensor
@@ -87,8 +77,6 @@ def restore_checkpoint(
             continue
         model.load_state_dict(parts["model"])
         restore_optimizer(model, optimizer, parts["optim"])
-        if average is not None:
-            average.restore(parts["average"])
         carry = [parts["carry"][str(i)] for i in range(len(parts["carry"]))]
         return counters, unflatten_carry(meta["carry"], iter(carry))
     if found:

@@ -11,7 +11,7 @@ import json
 import math
 import os
 import time
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from typing import Any
 
 import torch
@@ -20,7 +20,6 @@ from torch import nn
 from unspool.config import TrainConfig
 from unspool.errors import TrainingError
 from unspool.tasks import Task
-from unspool.training.average import WeightAverage
 from unspool.training.checkpoint import Counters, restore_checkpoint, save_checkpoint
 from unspool.training.folder import RunFolder
 from unspool.training.optim import build_optimizer, learning_rate, set_learning_rate
@@ -47,7 +46,6 @@ class Trainer:
         self.train_part, self.valid_part = parts["train"], parts.get("valid")
         self.batches = task.batches(self.train_part, training=True)
         self.optimizer = build_optimizer(model, self.train)
-        self.average = WeightAverage(model, self.train.average) if self.train.average else None
         self.counters = Counters()
         self.carry: Any = None
         self.unsaved: TensorFile | None = None  # best weights that the disk did not take
@@ -60,7 +58,7 @@ class Trainer:
         for half_written in self.folder.path.rglob(".*.part"):
             half_written.unlink()
         found = restore_checkpoint(
-            self.folder.checkpoints, self.model, self.optimizer, self.average, self.watcher.note
+            self.folder.checkpoints, self.model, self.optimizer, self.watcher.note
         )
         if found is not None:
             self.counters, self.carry = found
@@ -110,8 +108,6 @@ class Trainer:
         loss = float(result.loss.detach())
         if math.isfinite(loss) and math.isfinite(norm):
             self.optimizer.step()
-            if self.average is not None:
-                self.average.update(counters.step)
             self.carry = result.carry
             counters.bad = 0
             window = counters.window
@@ -155,10 +151,6 @@ class Trainer:
 
     def _validate(self) -> None:
         """Score the validation part; keep the weights if they are the best so far."""
-        with self.average.applied() if self.average is not None else nullcontext():
-            self._validate_weights()
-
-    def _validate_weights(self) -> None:
         counters = self.counters
         metrics: dict[str, float] = {}
         better = True
@@ -213,12 +205,7 @@ class Trainer:
                 self.unsaved = None
             os.fsync(self.log.fileno())
             save_checkpoint(
-                self.folder.checkpoints,
-                self.model,
-                self.optimizer,
-                self.average,
-                self.carry,
-                self.counters,
+                self.folder.checkpoints, self.model, self.optimizer, self.carry, self.counters
             )
         except OSError as error:
             if last:
