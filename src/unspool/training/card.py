@@ -10,6 +10,13 @@ from unspool.training.checkpoint import Counters
 from unspool.training.folder import RunFolder
 
 
+JUDGED = {
+    "test": "On the test part of the data, which had no part in training.",
+    "valid": "On the validation part of the data, which also chose these weights.",
+    None: "No part of the data was held out, so the model was not evaluated.",
+}
+
+
 def model_card(
     folder: RunFolder,
     task: Task,
@@ -35,7 +42,7 @@ def model_card(
         "",
         "## Result",
         "",
-        f"On the {part} part of the data." if report else "No part was held out: not evaluated.",
+        JUDGED[part],
         "",
         *(f"    {line}" for line in (report.lines() if report else [])),
         "",
