@@ -151,7 +151,7 @@ def main() -> None:
     parser.add_argument("--cells", default=",".join(ENTRANTS))
     parser.add_argument("--tasks", default="adding,copy")
     parser.add_argument("--lags", default="50,100,200,400")
-    parser.add_argument("--updates", type=int, default=1500)
+    parser.add_argument("--updates", type=int, default=1200)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--file", type=Path, default=Path("runs/memory.jsonl"))

@@ -31,18 +31,18 @@ CELLS = ["elman", "irnn", "lstm", "peephole", "coupled", "gru", "mingru", "minls
 JOBS = int(os.environ.get("JOBS", "2"))  # processes side by side, one thread each
 
 MR = {
-    "embedding": 100, "hidden": 64, "dropout": 0.6, "word_dropout": 0.3, "pooling": "mean",
-    "lr": 2e-3, "weight_decay": 0.1, "schedule": "linear", "batch": 50, "epochs": 8, "clip": 1.0,
+    "embedding": 100, "hidden": 64, "dropout": 0.75, "word_dropout": 0.4, "pooling": "max",
+    "lr": 2e-3, "weight_decay": 0.1, "schedule": "linear", "batch": 50, "epochs": 12, "clip": 1.0,
     "split": "space", "encoding": "latin-1", "format": "labelled", "threads": 1, "patience": 0,
 }  # fmt: skip
-SST2 = {**MR, "encoding": "utf-8", "dropout": 0.7, "pooling": "max"}
+SST2 = {**MR, "encoding": "utf-8", "dropout": 0.7, "word_dropout": 0.3, "epochs": 8}
 SHAKESPEARE = {
     "hidden": 400, "embedding": 64, "dropout": 0.2, "lr": 3e-3, "batch": 32, "bptt": 64,
     "epochs": 6, "schedule": "cosine", "weight_decay": 0.01, "patience": 0, "threads": 1,
 }  # fmt: skip
 SHAKESPEARE_CELLS = {
-    "hidden": 128, "embedding": 48, "dropout": 0.0, "lr": 4e-3, "batch": 32, "bptt": 64,
-    "epochs": 1, "threads": 1, "patience": 0,
+    "hidden": 256, "embedding": 64, "dropout": 0.1, "lr": 3e-3, "batch": 32, "bptt": 64,
+    "epochs": 2, "threads": 1, "patience": 0,
 }  # fmt: skip
 PTB = {
     "kind": "word", "split": "space", "layers": 2, "hidden": 256, "embedding": 256, "tied": True,
@@ -55,9 +55,9 @@ NAMES = {
     "patience": 0,
 }  # fmt: skip
 SPLICE = {
-    "kind": "char", "embedding": 8, "embedding_std": 1.0, "hidden": 64, "dropout": 0.1,
-    "pooling": "last", "lr": 5e-3, "batch": 32, "epochs": 25, "schedule": "linear", "threads": 1,
-    "patience": 0,
+    "kind": "char", "embedding": 8, "embedding_std": 1.0, "hidden": 96, "dropout": 0.25,
+    "pooling": "attention", "lr": 3e-3, "batch": 16, "epochs": 40, "schedule": "linear",
+    "threads": 1, "patience": 0,
 }  # fmt: skip
 
 
@@ -148,7 +148,7 @@ def mr_cells() -> dict[str, Any]:
         rest, test = mr_files(0, scratch)
         return side_by_side(
             rest, [f"bi{cell}" for cell in CELLS], 3, task="classify", test=str(test),
-            valid_share=0, **{**MR, "epochs": 5},
+            valid_share=0, **{**MR, "dropout": 0.6, "word_dropout": 0.3, "pooling": "mean", "epochs": 5},
         )  # fmt: skip
 
 

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import os
+import resource
 import re
 import shutil
 import signal
@@ -317,14 +318,15 @@ def shell(line: str, **environment: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_help_answers_at_once() -> None:
-    """The aim is 0.3 s; a shared machine gets some leave."""
+    """In 0.3 s of an idle machine; CPU time is what a busy one cannot stretch too far."""
     times = []
     for _ in range(5):
-        started = time.monotonic()
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
         ended = subprocess.run([sys.executable, "-m", "unspool", "--help"], capture_output=True)
-        times.append(time.monotonic() - started)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        times.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
         assert ended.returncode == 0
-    assert min(times) < 1
+    assert min(times) < 0.6
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["train", "--help"], ["--version"], ["trian"]])
@@ -370,8 +372,13 @@ def test_ctrl_c_while_reading_is_exit_code_130(unspool, reviews, tmp_path, monke
         os.kill(os.getpid(), signal.SIGINT)
         time.sleep(1)
 
+    # A job in the background is started with the signal ignored; a person's shell does not do that.
     monkeypatch.setattr("unspool.start.load_corpus", interrupt)
-    ended = unspool("train", reviews, "--out", tmp_path / "run")
+    previous = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        ended = unspool("train", reviews, "--out", tmp_path / "run")
+    finally:
+        signal.signal(signal.SIGINT, previous)
     assert ended.code == 130
     assert "Traceback" not in ended.err
     assert not (tmp_path / "run").exists()

@@ -2,7 +2,6 @@
 
 import json
 import os
-import resource
 import shutil
 import signal
 import subprocess
@@ -18,6 +17,7 @@ from unspool.errors import RunError, TrainingError
 from unspool.tasks import Classify
 from unspool.training.checkpoint import checkpoints, flatten_carry, unflatten_carry
 from unspool.training.progress import Silent
+from unspool.training.signals import stop_on_signals
 
 sys.path.insert(0, str(Path(__file__).parent))
 from kill_runs import fingerprint
@@ -175,6 +175,7 @@ def test_a_full_disk_costs_a_checkpoint_not_the_run(reviews, tmp_path) -> None:
 import resource, signal, sys, unspool
 from unspool.training import trainer
 from unspool.training.progress import Silent
+from unspool.training.signals import stop_on_signals
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 watcher, steps, real = Silent(), [], trainer.Trainer._step
 def step(self):
@@ -235,7 +236,9 @@ def test_tensorboard_events(reviews, tmp_path) -> None:
     assert list((tmp_path / "r" / "tensorboard").glob("events.*"))
 
 
-def test_the_process_is_left_as_it_was() -> None:
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    assert resource.getrlimit(resource.RLIMIT_FSIZE)[0] == resource.RLIM_INFINITY
-    assert os.environ.get("UNSPOOL_CACHE")
+def test_signal_handlers_are_put_back() -> None:
+    before = signal.getsignal(signal.SIGTERM)
+    with stop_on_signals() as stop:
+        os.kill(os.getpid(), signal.SIGTERM)
+        assert stop.signal == signal.SIGTERM
+    assert signal.getsignal(signal.SIGTERM) == before
