@@ -35,6 +35,7 @@ MR = {
     "lr": 2e-3, "weight_decay": 0.1, "schedule": "linear", "batch": 50, "epochs": 12, "clip": 1.0,
     "split": "space", "encoding": "latin-1", "format": "labelled", "threads": 1, "patience": 0,
 }  # fmt: skip
+MR_CELLS = {**MR, "dropout": 0.6, "word_dropout": 0.3, "pooling": "mean", "epochs": 5}
 SST2 = {**MR, "encoding": "utf-8", "dropout": 0.7, "word_dropout": 0.3, "epochs": 8}
 SHAKESPEARE = {
     "hidden": 400, "embedding": 64, "dropout": 0.2, "lr": 3e-3, "batch": 32, "bptt": 64,
@@ -148,7 +149,7 @@ def mr_cells() -> dict[str, Any]:
         rest, test = mr_files(0, scratch)
         return side_by_side(
             rest, [f"bi{cell}" for cell in CELLS], 3, task="classify", test=str(test),
-            valid_share=0, **{**MR, "dropout": 0.6, "word_dropout": 0.3, "pooling": "mean", "epochs": 5},
+            valid_share=0, **MR_CELLS,
         )  # fmt: skip
 
 

@@ -6,8 +6,8 @@ import csv
 import io
 import json
 import os
-import resource
 import re
+import resource
 import shutil
 import signal
 import subprocess

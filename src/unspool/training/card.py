@@ -9,7 +9,6 @@ from unspool.tasks import Report, Task
 from unspool.training.checkpoint import Counters
 from unspool.training.folder import RunFolder
 
-
 JUDGED = {
     "test": "On the test part of the data, which had no part in training.",
     "valid": "On the validation part of the data, which also chose these weights.",
