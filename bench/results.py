@@ -42,8 +42,8 @@ SHAKESPEARE = {
     "epochs": 6, "schedule": "cosine", "weight_decay": 0.01, "patience": 0, "threads": 1,
 }  # fmt: skip
 SHAKESPEARE_CELLS = {
-    "hidden": 256, "embedding": 64, "dropout": 0.1, "lr": 3e-3, "batch": 32, "bptt": 64,
-    "epochs": 2, "threads": 1, "patience": 0,
+    "hidden": 128, "embedding": 48, "dropout": 0.0, "lr": 4e-3, "batch": 32, "bptt": 64,
+    "epochs": 1, "threads": 1, "patience": 0,
 }  # fmt: skip
 PTB = {
     "kind": "word", "split": "space", "layers": 2, "hidden": 256, "embedding": 256, "tied": True,
