@@ -15,7 +15,7 @@ def tune_process(threads: int) -> None:
 
     * glibc hands every freed block of more than 32 MB back to the kernel, and a training step frees
       several of them (logits, their gradient): without this the next step pays for a page fault
-      every four kilobytes. A word model with 10,000 outputs trains about twice as fast with it.
+      every four kilobytes. A step of a word model with 10,000 outputs takes a quarter less with it.
     * Adam's memory of rare tokens decays to denormal numbers, which take a hundred times longer to
       multiply than others.
     """
