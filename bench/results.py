@@ -57,8 +57,8 @@ NAMES = {
 }  # fmt: skip
 SPLICE = {
     "kind": "char", "embedding": 8, "embedding_std": 1.0, "hidden": 96, "dropout": 0.25,
-    "pooling": "attention", "lr": 3e-3, "batch": 16, "epochs": 40, "schedule": "linear",
-    "threads": 1, "patience": 0,
+    "word_dropout": 0.1, "pooling": "attention", "lr": 3e-3, "batch": 16, "epochs": 40,
+    "schedule": "linear", "threads": 1, "patience": 0,
 }  # fmt: skip
 
 
