@@ -5,6 +5,7 @@ of H units; rounds interleave all contestants in one process, so that a change i
 speed meets them all. Printed: the median tokens/s, and that of torch.nn.LSTM divided into it.
 
     python bench/recurrent.py [--quick] [--json FILE] [--threads N] [--rounds N] [--only NAME,...]
+                              [--precision fp32,bf16]
 """
 
 from __future__ import annotations
@@ -121,6 +122,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--threads", type=int, default=0, help="0: torch's choice")
     parser.add_argument("--only", default="", help="names, separated by commas")
+    parser.add_argument("--precision", default="fp32,bf16")
     parser.add_argument("--json", type=Path, help="write all figures to this file")
     arguments = parser.parse_args()
     if arguments.threads:
@@ -130,7 +132,7 @@ def main() -> None:
     settings = [
         Setting(batch, steps, hidden, precision, ragged)
         for hidden in sizes
-        for precision in ("fp32", "bf16")
+        for precision in arguments.precision.split(",")
         for ragged in (False, True)
     ]
     only = {BASE, *filter(None, arguments.only.split(","))}
