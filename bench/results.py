@@ -4,8 +4,8 @@
     python bench/results.py mr             measure one; its figures go to bench/results/mr.json
     python bench/results.py --table        print the tables from the stored figures
 
-Settings were settled on validation parts; a test part is touched once, by the command that stands
-in the table. Without ../shared/data (or $UNSPOOL_DATA) a row says so and ends.
+Settings were settled on validation parts; docs/results.md says where a test part was read more
+than once. Without ../shared/data (or $UNSPOOL_DATA) a row says so and ends.
 """
 
 from __future__ import annotations
