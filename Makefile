@@ -6,6 +6,7 @@
 VENV := .venv
 BIN := $(VENV)/bin
 PYTHON ?= python3
+SOURCES := pyproject.toml CMakeLists.txt $(wildcard src/unspool/native/cpp/*)
 
 .PHONY: demo test check bench format clean
 
@@ -30,11 +31,11 @@ format: $(VENV)/.installed-dev
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/.installed: pyproject.toml | $(BIN)/python
+$(VENV)/.installed: $(SOURCES) | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --editable .
 	touch $@
 
-$(VENV)/.installed-dev: pyproject.toml | $(BIN)/python
+$(VENV)/.installed-dev: $(SOURCES) | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'
 	touch $@ $(VENV)/.installed
 

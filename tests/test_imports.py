@@ -7,10 +7,10 @@ import pytest
 
 ROOT = Path(__file__).parents[1] / "src" / "unspool"
 ORDER = [
-    "errors", "config", "files", "text", "data", "nn", "tasks", "training", "predict", "insight",
-    "run", "settings", "start", "blueprint", "comparison", "demos", "cli", "__main__",
+    "errors", "config", "files", "text", "data", "native", "nn", "tasks", "training", "predict",
+    "insight", "run", "settings", "start", "blueprint", "comparison", "demos", "cli", "__main__",
 ]  # fmt: skip
-NN_MAY = {"nn", "errors"}
+NN_MAY = {"nn", "native", "errors"}
 
 
 def unspool_imports(path: Path) -> set[str]:

@@ -4,6 +4,8 @@ but for its parameter count; options worth testing on their own are added to `VA
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,6 +16,7 @@ from torch import Tensor, nn
 from torch.func import functional_call
 from torch.nn import functional as F
 
+from unspool import native
 from unspool.nn import ACTIVATIONS, CELLS, Cell, Recurrent, RecurrentState, Tap, record, taps
 from unspool.nn.cells.base import State, affine, weights
 from unspool.nn.masks import keep_mask, zero_padding
@@ -77,15 +80,22 @@ class Variant(NamedTuple):
             nn.init.normal_(parameter, std=0.5)
         return model
 
-    def has_fast(self) -> bool:
-        cell = CELLS[self.cell](INPUTS, HIDDEN, **self.options)
-        return cell.why_not_fast(torch.zeros(1, 1, INPUTS)) is None
+    def cell_alone(self) -> Cell:
+        return CELLS[self.cell](INPUTS, HIDDEN, **self.options)
 
 
 ALL = [Variant(cell, options) for cell, options in VARIANTS]
-FAST = [variant for variant in ALL if variant.has_fast()]
+X = torch.zeros(1, 1, INPUTS)
+FAST = [variant for variant in ALL if variant.cell_alone().why_not_fast(X) is None]
 all_variants = pytest.mark.parametrize("variant", ALL, ids=str)
 fast_variants = pytest.mark.parametrize("variant", FAST, ids=str)
+
+
+@pytest.fixture(params=["auto", "torch", "loop"])
+def fast(request: pytest.FixtureRequest) -> Iterator[Any]:
+    """Every way to run a cell: the best there is, the best without native kernels, its step."""
+    with native.switched_off() if request.param == "torch" else nullcontext():
+        yield False if request.param == "loop" else "auto"
 
 
 def data(dtype: torch.dtype = torch.float) -> tuple[Tensor, Tensor]:
@@ -118,7 +128,6 @@ def gradients(model: nn.Module, *extra: Tensor) -> dict[str, Tensor]:
 
 
 @all_variants
-@pytest.mark.parametrize("fast", ["auto", False], ids=["auto", "loop"])
 def test_padding_does_not_change_an_answer(variant: Variant, fast: Any) -> None:
     model = variant.build(fast=fast)
     x, lengths = data()
@@ -192,7 +201,7 @@ def test_loop_equals_fast(variant: Variant, ragged: bool) -> None:
 @all_variants
 def test_fast_fails_loudly_where_there_is_none(variant: Variant) -> None:
     x, _ = data()
-    if variant.has_fast():
+    if variant in FAST or variant.cell_alone().why_not_native(X) is None:
         variant.build(fast=True)(x)
     else:
         with pytest.raises(ValueError, match=f"fast=True cannot run cell '{variant.cell}': .+"):
@@ -215,7 +224,6 @@ def test_steps_equal_the_whole_sequence(variant: Variant) -> None:
 
 
 @all_variants
-@pytest.mark.parametrize("fast", ["auto", False], ids=["auto", "loop"])
 def test_state_goes_in_and_comes_out(variant: Variant, fast: Any) -> None:
     model = variant.build(bidirectional=False, fast=fast)
     x, _ = data()
@@ -284,7 +292,6 @@ def test_taps_do_not_change_a_gradient(variant: Variant) -> None:
 
 
 @all_variants
-@pytest.mark.parametrize("fast", ["auto", False], ids=["auto", "loop"])
 def test_the_same_step_twice_gives_the_same_bits(variant: Variant, fast: Any) -> None:
     """What resuming a run to the bit stands on."""
     found = []
@@ -389,7 +396,6 @@ def test_no_steps_are_refused(variant: Variant) -> None:
 
 @all_variants
 @pytest.mark.parametrize("ragged", [False, True], ids=["full", "ragged"])
-@pytest.mark.parametrize("fast", ["auto", False], ids=["auto", "loop"])
 def test_autocast(variant: Variant, ragged: bool, fast: Any) -> None:
     model = variant.build(fast=fast)
     x, lengths = data()

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 import torch
 from torch import nn
 
+from unspool import native
 from unspool.nn import Recurrent
 
 FUSED = ["elman", "irnn", "lstm", "coupled", "gru"]
+
+
+@pytest.fixture(autouse=True)
+def without_native() -> Iterator[None]:
+    with native.switched_off():
+        yield
 
 
 @pytest.mark.parametrize("precision", ["float64", "float32", "bfloat16"])

@@ -26,7 +26,10 @@ def version(value: bool) -> None:
     if value:
         from importlib.metadata import version as installed
 
-        typer.echo(f"unspool {__version__} (torch {installed('torch')}, kernels: torch's own)")
+        from unspool.native import ABOUT, INSTRUCTIONS
+
+        kernels = f"native kernels: {ABOUT}" if INSTRUCTIONS else f"no native kernels: {ABOUT}"
+        typer.echo(f"unspool {__version__} (torch {installed('torch')}; {kernels})")
         raise typer.Exit
 
 

@@ -1,8 +1,9 @@
 """Any cell over whole batches of sequences: stacked, in one or both directions, ragged.
 
 In: x (B, T, I), or integers (B, T) as one-hot vectors, lengths (B,), a state. Out: the outputs
-(B, T, D·H), zero at padding, and the final state. `unroll` is the readable reference; a cell's
-`sequence` is a faster way to the same numbers.
+(B, T, D·H), zero at padding, and the final state. `unroll` is the readable reference. Two faster
+ways to the same numbers: the native kernels (`run_native`), and what else a cell offers as its
+`sequence` (`run_fast`).
 """
 
 from __future__ import annotations
@@ -14,8 +15,10 @@ import torch
 from torch import Tensor, nn
 
 from unspool.errors import ConfigError, choose, nearest
+from unspool.native import recurrence
 from unspool.nn.cells import CELLS, Cell, State, cell_options
 from unspool.nn.masks import keep_mask, reverse, zero_padding
+from unspool.nn.packing import Packing
 from unspool.nn.state import RecurrentState
 from unspool.nn.taps import over_time, recording
 
@@ -66,6 +69,20 @@ def run_fast(
     return outputs, tuple(f.to(s.dtype) for f, s in zip(final, state))
 
 
+def run_native(
+    cells: tuple[Cell, ...], x: Tensor, packing: Packing, states: tuple[State, ...]
+) -> tuple[Tensor, tuple[State, ...]]:
+    """What `unroll` gives for all directions of a layer, packed: x (N, I) -> (N, D·H)."""
+    directions = [
+        recurrence.Direction(form, tuple(map(packing.sort, state)), reverse=d == 1)
+        for d, (cell, state) in enumerate(zip(cells, states))
+        if (form := cell.native()) is not None
+    ]
+    runs = recurrence.run(x, directions, packing.offsets)
+    outputs = runs[0][0] if len(runs) == 1 else torch.cat([h for h, _ in runs], -1)
+    return outputs, tuple(tuple(map(packing.unsort, end)) for _, end in runs)
+
+
 class Layer(nn.Module):
     """The cells of one layer: one that reads forwards and perhaps one that reads backwards."""
 
@@ -78,14 +95,63 @@ class Layer(nn.Module):
         return (self.forwards,) if self.backwards is None else (self.forwards, self.backwards)
 
 
+class Batch:
+    """The outputs of the latest layer, padded or packed, and each made from the other on demand."""
+
+    def __init__(self, x: Tensor, lengths: Tensor | None) -> None:
+        self.lengths = lengths
+        self.size, self.steps = x.shape[:2]
+        self._x: Tensor | None = x
+        self._padded: Tensor | None = x if lengths is None else None
+        self._packed: Tensor | None = None
+        self._packing: Packing | None = None
+
+    @property
+    def packing(self) -> Packing:
+        if self._packing is None:
+            self._packing = Packing.of(self.size, self.steps, self.lengths)
+        return self._packing
+
+    def sample(self) -> Tensor:
+        """Any of the forms that are there: of the right type and on the right device."""
+        found = [t for t in (self._x, self._padded, self._packed) if t is not None]
+        return found[0]
+
+    def padded(self) -> Tensor:
+        """(B, T, ...), zeros at padding."""
+        if self._padded is None and self._x is not None:
+            assert self.lengths is not None
+            self._padded = zero_padding(self._x, keep_mask(self.lengths, self.steps))
+        elif self._padded is None:
+            assert self._packed is not None
+            self._padded = self.packing.unpack(self._packed)
+        return self._padded
+
+    def packed(self) -> Tensor:
+        """(N, ...)."""
+        if self._packed is None:
+            self._packed = self.packing.pack(self.sample())
+        return self._packed
+
+    def replace(self, *, padded: Tensor | None = None, packed: Tensor | None = None) -> None:
+        self._x, self._padded, self._packed = None, padded, packed
+
+    def apply(self, change: nn.Module) -> None:
+        if self._packed is not None:
+            self.replace(packed=change(self._packed))
+        else:
+            self.replace(padded=change(self.padded()))
+
+
 class Recurrent(nn.Module):
     """`layers` of a cell, each reading the outputs of the one below.
 
     cell          a name out of `CELLS`, or a class derived from `Cell`
     options       the cell's own options, such as {"reset": "before"}
     dropout       on the outputs between layers, in training
-    fast          "auto": a cell's whole-sequence path where it has one and no tap of the cell is
-                  recorded; True: that path or a ValueError that says why not; False: the loop
+    fast          "auto": the native kernels, or else the cell's `sequence`, where there is one and
+                  no tap of the cell is recorded; True: one of these or a ValueError that says why
+                  not; False: the loop
     """
 
     def __init__(
@@ -130,31 +196,49 @@ class Recurrent(nn.Module):
         self._check(x)
         lengths = check_lengths(lengths, x)
         state = self.start(x.shape[0]) if state is None else self._check_state(state, x.shape[0])
-        if lengths is not None:
-            x = zero_padding(x, keep_mask(lengths, x.shape[1]))
+        batch = Batch(x, lengths)
         final = []
-        for k, cells in enumerate(self.cells()):
+        for k, (cells, start) in enumerate(zip(self.cells(), state)):
             if k:
-                x = self.dropout(x)
-            runs = [
-                self._run(cell, x, lengths, state[k][d], backwards=d == 1)
-                for d, cell in enumerate(cells)
-            ]
-            # One type of output whatever path and autocast made it: that of the state.
-            x = torch.cat([outputs.to(end[0].dtype) for outputs, end in runs], -1)  # (B, T, D·H)
-            final.append(tuple(end for _, end in runs))
-        return RecurrentOutput(x, tuple(final))
+                batch.apply(self.dropout)
+            run = self._native if self._is_native(cells, batch) else self._padded
+            final.append(run(cells, batch, start))
+        return RecurrentOutput(batch.padded(), tuple(final))
 
-    def _run(
-        self, cell: Cell, x: Tensor, lengths: Tensor | None, state: State, *, backwards: bool
-    ) -> tuple[Tensor, State]:
-        reason: str | None = "fast=False"
-        if self.fast is not False:
-            reason = "a tap is recorded" if recording(cell) else cell.why_not_fast(x)
-            if self.fast is True and reason is not None:
-                raise ValueError(f"fast=True cannot run cell {self.name!r}: {reason}")
-        run = run_fast if reason is None else unroll
-        return run(cell, x, lengths, state, backwards=backwards)
+    def _is_native(self, cells: tuple[Cell, ...], batch: Batch) -> bool:
+        if self.fast is False or any(recording(cell) for cell in cells):
+            return False
+        return all(cell.why_not_native(batch.sample()) is None for cell in cells)
+
+    def _native(
+        self, cells: tuple[Cell, ...], batch: Batch, states: tuple[State, ...]
+    ) -> tuple[State, ...]:
+        packing = batch.packing
+        outputs, ends = run_native(cells, batch.packed(), packing, states)
+        batch.replace(packed=outputs)
+        return ends
+
+    def _padded(
+        self, cells: tuple[Cell, ...], batch: Batch, states: tuple[State, ...]
+    ) -> tuple[State, ...]:
+        x = batch.padded()
+        runs = []
+        for d, (cell, state) in enumerate(zip(cells, states)):
+            reason: str | None = "fast=False"
+            if self.fast is not False:
+                reason = "a tap is recorded" if recording(cell) else cell.why_not_fast(x)
+                if self.fast is True and reason is not None:
+                    also = cell.why_not_native(x)
+                    raise ValueError(
+                        f"fast=True cannot run cell {self.name!r}: {reason}"
+                        + (f"; {also}" if also else "")
+                    )
+            run = run_fast if reason is None else unroll
+            runs.append(run(cell, x, batch.lengths, state, backwards=d == 1))
+        # One type of output whatever path and autocast made it: that of the state.
+        outputs = [outputs.to(end[0].dtype) for outputs, end in runs]
+        batch.replace(padded=torch.cat(outputs, -1))  # (B, T, D·H)
+        return tuple(end for _, end in runs)
 
     def _check(self, x: Tensor) -> None:
         wanted = f"(batch, time, {self.inputs}), or integers (batch, time)"

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from unspool.native.recurrence import Form, why_not
 from unspool.nn.state import State
 
 
@@ -24,7 +25,8 @@ class Cell(nn.Module, ABC):
     W (G·H, I) for the input, U (G·H, H) for the state, b (G·H) the only bias.
 
     A subclass writes `step`, and `project` for the part of the equations that does not need the
-    state. It may also offer `sequence`, a faster way to the same numbers for a whole sequence.
+    state. It may also offer faster ways to the same numbers for whole sequences: `native`, where
+    there is a kernel for it, and `sequence`.
     """
 
     state_names: ClassVar[tuple[str, ...]] = ("h",)
@@ -49,6 +51,16 @@ class Cell(nn.Module, ABC):
         """A state of zeros, of the type and on the device of `like` (None: of the parameters)."""
         like = next(self.parameters()) if like is None else like
         return tuple(like.new_zeros(batch, self.hidden) for _ in self.state_names)
+
+    def native(self) -> Form | None:
+        """Its weights as a native kernel takes them, None where there is no kernel for it."""
+        return None
+
+    def why_not_native(self, x: Tensor) -> str | None:
+        """None where a native kernel can take `x`, otherwise the reason why not."""
+        if self.native() is None:
+            return "it has no native kernel"
+        return why_not(x, next(self.parameters()))
 
     def why_not_fast(self, x: Tensor) -> str | None:
         """None where `sequence` can take `x`, otherwise the reason why not."""

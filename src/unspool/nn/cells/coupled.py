@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from unspool.nn import init
-from unspool.nn.cells.base import Cell, State, affine, weights, why_not_fused
+from unspool.nn.cells.base import Cell, Form, State, affine, weights, why_not_fused
 from unspool.nn.fused import fused_sequence
 from unspool.nn.taps import Tap
 
@@ -49,6 +49,9 @@ class Coupled(Cell):
         c = self.cell_state(f * c + (1 - f) * g)
         h = self.hidden_state(o * torch.tanh(c))
         return h, (h, c)
+
+    def native(self) -> Form:
+        return Form("coupled", self.W, self.b, self.U)
 
     def why_not_fast(self, x: Tensor) -> str | None:
         return why_not_fused(x)

@@ -8,7 +8,7 @@ from torch.nn import functional as F
 from unspool.errors import choose
 from unspool.nn import init
 from unspool.nn.activations import ACTIVATIONS
-from unspool.nn.cells.base import Cell, State, affine, weights, why_not_fused
+from unspool.nn.cells.base import Cell, Form, State, affine, weights, why_not_fused
 from unspool.nn.fused import Kernel, fused_sequence
 from unspool.nn.taps import Tap
 
@@ -45,6 +45,9 @@ class Elman(Cell):
         (h,) = state
         h = self.hidden_state(self.φ(u + F.linear(h, self.U)))
         return h, (h,)
+
+    def native(self) -> Form:
+        return Form(f"elman_{self.activation}", self.W, self.b, self.U)
 
     def why_not_fast(self, x: Tensor) -> str | None:
         if self.activation not in FUSED:

@@ -8,7 +8,7 @@ from torch.nn import functional as F
 
 from unspool.errors import choose
 from unspool.nn import init
-from unspool.nn.cells.base import Cell, State, affine, weights, why_not_fused
+from unspool.nn.cells.base import Cell, Form, State, affine, weights, why_not_fused
 from unspool.nn.fused import fused_sequence
 from unspool.nn.taps import Tap
 
@@ -67,6 +67,10 @@ class GRU(Cell):
         h = z * h + (1 - z) * n if self.update == "keep" else (1 - z) * h + z * n
         h = self.hidden_state(h)
         return h, (h,)
+
+    def native(self) -> Form:
+        take = self.update == "take"
+        return Form(f"gru_{self.reset}", self.W, self.b, self.U, self.b_hn, take)
 
     def why_not_fast(self, x: Tensor) -> str | None:
         if self.reset == "before":

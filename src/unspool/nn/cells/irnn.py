@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from unspool.nn.cells.base import Cell, State, affine, weights, why_not_fused
+from unspool.nn.cells.base import Cell, Form, State, affine, weights, why_not_fused
 from unspool.nn.fused import fused_sequence
 from unspool.nn.taps import Tap
 
@@ -40,6 +40,9 @@ class IRNN(Cell):
         (h,) = state
         h = self.hidden_state(torch.relu(u + F.linear(h, self.U)))
         return h, (h,)
+
+    def native(self) -> Form:
+        return Form("elman_relu", self.W, self.b, self.U)
 
     def why_not_fast(self, x: Tensor) -> str | None:
         return why_not_fused(x)

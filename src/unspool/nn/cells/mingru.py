@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from unspool.nn import init
-from unspool.nn.cells.base import Cell, State, affine, weights
+from unspool.nn.cells.base import Cell, Form, State, affine, weights
 from unspool.nn.masks import keep_mask
 from unspool.nn.scan import linear_scan
 from unspool.nn.taps import Tap
@@ -43,6 +43,9 @@ class MinGRU(Cell):
         g = self.candidate(g)
         h = self.hidden_state((1 - z) * h + z * g)
         return h, (h,)
+
+    def native(self) -> Form:
+        return Form("mingru", self.W, self.b)
 
     def why_not_fast(self, x: Tensor) -> str | None:
         return None

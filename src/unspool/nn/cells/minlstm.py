@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from unspool.nn import init
-from unspool.nn.cells.base import Cell, State, affine, weights
+from unspool.nn.cells.base import Cell, Form, State, affine, weights
 from unspool.nn.masks import keep_mask
 from unspool.nn.scan import linear_scan
 from unspool.nn.taps import Tap
@@ -53,6 +53,9 @@ class MinLSTM(Cell):
         g = self.candidate(g)
         h = self.hidden_state(f * h + i * g)
         return h, (h,)
+
+    def native(self) -> Form:
+        return Form("minlstm", self.W, self.b)
 
     def why_not_fast(self, x: Tensor) -> str | None:
         return None

@@ -1,0 +1,48 @@
+"""The C++ kernels: whether there are any here, and which instructions they use.
+
+They are optional. Where they could not be built, or UNSPOOL_NATIVE=0 is set, everything runs on
+torch alone. UNSPOOL_NATIVE may also name an instruction set (avx512, avx2, baseline).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+try:
+    from unspool.native import _kernels
+except ImportError:  # installed without a compiler
+    _kernels = None  # type: ignore[assignment]
+
+
+def choose_instructions() -> tuple[str | None, str]:
+    """The instruction set in use, None without kernels; and why, in words."""
+    wanted = os.environ.get("UNSPOOL_NATIVE", "")
+    if wanted == "0":
+        return None, "switched off by UNSPOOL_NATIVE=0"
+    if _kernels is None:
+        return None, "not built; a C++ compiler at installation gives them"
+    found = _kernels.instruction_sets()
+    if wanted in ("", "1"):
+        wanted = found[0]
+    if wanted not in found:
+        return None, f"UNSPOOL_NATIVE={wanted} is not one of {', '.join(found)} that are here"
+    _kernels.use(wanted)
+    return wanted, wanted
+
+
+INSTRUCTIONS, ABOUT = choose_instructions()
+"""What the kernels use, or None; and one line about it for people."""
+
+
+@contextmanager
+def switched_off() -> Iterator[None]:
+    """Inside this block everything runs on torch alone."""
+    global INSTRUCTIONS, ABOUT
+    before = INSTRUCTIONS, ABOUT
+    INSTRUCTIONS, ABOUT = None, "switched off"
+    try:
+        yield
+    finally:
+        INSTRUCTIONS, ABOUT = before

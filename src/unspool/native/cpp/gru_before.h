@@ -1,0 +1,128 @@
+// The GRU whose reset gate stands before the product, cells/gru.py with reset="before":
+//
+//     r, z = σ(u_r + U_r h), σ(u_z + U_z h);   n = tanh(u_n + U_n (r ⊙ h))
+//
+// so there are two products a step and the threads wait twice. `gates` holds r, k and n.
+#pragma once
+
+#include "sequence.h"
+
+namespace unspool::ISA {
+
+inline void gru_before_forward(const Job& job, float* packed, Team& team, int rank) {
+    const int64_t H = job.H;
+    const Share share(H / LANES, rank, team.size);
+    const Gates<2> U_rz{job.U, H, packed};
+    const Gates<1> U_n{job.U + 2 * H * H, H, packed ? packed + 2 * H * H : nullptr};
+    if (packed) {
+        for_panels<2>(share, [&]<int Q>(Int<Q>, int64_t group) { U_rz.pack(group, Q); });
+        for_panels<3>(share, [&]<int Q>(Int<Q>, int64_t group) { U_n.pack(group, Q); });
+    }
+    for (int64_t s = 0; s < job.steps.count; ++s) {
+        const int64_t first = job.steps.first(s);
+        before_step(job, s, [&](const Before& before) {
+            for_panels<2>(share, [&]<int Q>(Int<Q>, int64_t group) {
+                for_tiles<tile_rows(2 * Q)>(before.from, before.to, [&]<int R>(Int<R>, int64_t row) {
+                    vec a[R][2 * Q] = {};
+                    U_rz.template multiply<R, Q>(before.h + row * H, group, a);
+                    for (int i = 0; i < R; ++i)
+                        for (int q = 0; q < Q; ++q) {
+                            const int64_t j = (group + q) * LANES, n = first + row + i;
+                            const vec* z = a[i] + 2 * q;
+                            const vec r = sigmoid(load(block<3>(job.gates, job, n, 0, j)) + z[0]);
+                            const vec k = sigmoid(load(block<3>(job.gates, job, n, 1, j)) + z[1]);
+                            store(block<3>(job.gates, job, n, 0, j), r);
+                            store(block<3>(job.gates, job, n, 1, j), kept(job, k));
+                            store(job.inner + n * H + j, r * load(before.h + (row + i) * H + j));
+                        }
+                });
+            });
+        });
+        team.wait();
+        before_step(job, s, [&](const Before& before) {
+            for_panels<3>(share, [&]<int Q>(Int<Q>, int64_t group) {
+                for_tiles<tile_rows(Q)>(before.from, before.to, [&]<int R>(Int<R>, int64_t row) {
+                    vec z[R][Q] = {};
+                    U_n.template multiply<R, Q>(job.inner + (first + row) * H, group, z);
+                    for (int i = 0; i < R; ++i)
+                        for (int q = 0; q < Q; ++q) {
+                            const int64_t j = (group + q) * LANES, n = first + row + i;
+                            const vec candidate =
+                                tanh(load(block<3>(job.gates, job, n, 2, j)) + z[i][q]);
+                            const vec k = load(block<3>(job.gates, job, n, 1, j));
+                            const vec h = load(before.h + (row + i) * H + j);
+                            store(block<3>(job.gates, job, n, 2, j), candidate);
+                            store(job.h + n * H + j, candidate + k * (h - candidate));
+                        }
+                });
+            });
+        });
+        team.wait();
+    }
+}
+
+inline void gru_before_backward(const Job& job, float* packed, Team& team, int rank) {
+    constexpr int WIDEST = 3;
+    const int64_t H = job.H;
+    const Share share(H / LANES, rank, team.size);
+    const Columns U_rz{job.U, H, 2 * H, packed};
+    const Columns U_n{job.U + 2 * H * H, H, H, packed + 2 * H * H};
+    for_panels<WIDEST>(share, [&]<int V>(Int<V>, int64_t group) {
+        U_rz.pack(group, V);
+        U_n.pack(group, V);
+    });
+    const auto send_back = [&](int64_t s) {
+        const int64_t to = std::min(job.steps.rows(s), job.to);
+        for_panels<WIDEST>(share, [&]<int V>(Int<V>, int64_t group) {
+            for_tiles<tile_rows(V)>(job.from, to, [&]<int R>(Int<R>, int64_t row) {
+                vec acc[R][V] = {};
+                multiply(job.du + (job.steps.first(s) + row) * 3 * H, 3 * H, U_rz.panel(group),
+                         2 * H, acc);
+                for (int i = 0; i < R; ++i)
+                    for (int v = 0; v < V; ++v)
+                        add_to(job.dh0 + (row + i) * H + (group + v) * LANES, acc[i][v]);
+            });
+        });
+    };
+    for (int64_t s = job.steps.count - 1; s >= 0; --s) {
+        if (s + 1 < job.steps.count) send_back(s + 1);
+        const int64_t first = job.steps.first(s);
+        before_step(job, s, [&](const Before& before) {
+            for (int64_t row = before.from; row < before.to; ++row)
+                for (int64_t group = share.from; group < share.to; ++group) {
+                    const int64_t j = group * LANES, at = row * H + j, n = first + row;
+                    const vec dh = load(job.dh0 + at) + load(job.dh + n * H + j);
+                    const vec k = load(block<3>(job.gates, job, n, 1, j));
+                    const vec candidate = load(block<3>(job.gates, job, n, 2, j));
+                    store(block<3>(job.du, job, n, 1, j),
+                          dh * (load(before.h + at) - candidate) * kept_slope(job, k));
+                    store(block<3>(job.du, job, n, 2, j),
+                          dh * (1.0f - k) * (1.0f - candidate * candidate));
+                    store(job.dh0 + at, dh * k);
+                }
+        });
+        team.wait();
+        before_step(job, s, [&](const Before& before) {
+            for_panels<WIDEST>(share, [&]<int V>(Int<V>, int64_t group) {
+                for_tiles<tile_rows(V)>(before.from, before.to, [&]<int R>(Int<R>, int64_t row) {
+                    vec dinner[R][V] = {};  // the gradient by r ⊙ h
+                    multiply(job.du + (first + row) * 3 * H + 2 * H, 3 * H, U_n.panel(group), H,
+                             dinner);
+                    for (int i = 0; i < R; ++i)
+                        for (int v = 0; v < V; ++v) {
+                            const int64_t j = (group + v) * LANES, n = first + row + i;
+                            const vec r = load(block<3>(job.gates, job, n, 0, j));
+                            const vec h = load(before.h + (row + i) * H + j);
+                            store(block<3>(job.du, job, n, 0, j),
+                                  dinner[i][v] * h * r * (1.0f - r));
+                            add_to(job.dh0 + (row + i) * H + j, dinner[i][v] * r);
+                        }
+                });
+            });
+        });
+        team.wait();
+    }
+    send_back(0);
+}
+
+}  // namespace unspool::ISA

@@ -1,0 +1,162 @@
+// The Python face: addresses of arrays in, nothing out but what is written to them. The caller,
+// native/recurrence.py, owns the arrays and has checked their types and shapes.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <omp.h>
+
+#include <map>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "kernels.h"
+#include "product.h"
+
+namespace nb = nanobind;
+
+namespace unspool {
+
+const std::map<std::string, Kind> KINDS = {
+    {"elman_sigmoid", Kind::elman_sigmoid},
+    {"elman_tanh", Kind::elman_tanh},
+    {"elman_relu", Kind::elman_relu},
+    {"elman_leaky_relu", Kind::elman_leaky_relu},
+    {"elman_elu", Kind::elman_elu},
+    {"elman_maxout", Kind::elman_maxout},
+    {"lstm", Kind::lstm},
+    {"peephole", Kind::peephole},
+    {"coupled", Kind::coupled},
+    {"gru_after", Kind::gru_after},
+    {"gru_before", Kind::gru_before},
+    {"mingru", Kind::mingru},
+    {"minlstm", Kind::minlstm},
+};
+
+Find find = baseline::find;
+
+// The instruction sets that this build and this processor have, best first.
+std::vector<std::string> instruction_sets() {
+    std::vector<std::string> found;
+#if defined(UNSPOOL_X86)
+    __builtin_cpu_init();
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq"))
+        found.push_back("avx512");
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) found.push_back("avx2");
+#endif
+    found.push_back("baseline");
+    return found;
+}
+
+void use(const std::string& name) {
+    for (const auto& known : instruction_sets())
+        if (known == name) {
+            find = baseline::find;
+#if defined(UNSPOOL_X86)
+            if (name == "avx512") find = avx512::find;
+            if (name == "avx2") find = avx2::find;
+#endif
+            return;
+        }
+    throw std::invalid_argument("this processor has no " + name);
+}
+
+using Addresses = std::vector<uintptr_t>;
+
+// The order of the addresses is that of `Job`; for the way forward they end before dh.
+Job make_job(const Addresses& a, const Steps& steps, int64_t H, bool take) {
+    const auto at = [&](size_t place) {
+        return place < a.size() ? reinterpret_cast<float*>(a[place]) : nullptr;
+    };
+    return {steps, 0,      steps.widest(), H,      take,   at(0),  at(1),  at(2), at(3),
+            at(4), at(5),  at(6),          at(7),  at(8),  at(9),  at(10), at(11), at(12),
+            at(13)};
+}
+
+// Below this many multiplications a step, waiting for another thread costs more than it brings.
+constexpr int64_t WORTH_WAITING = 100'000;
+// With this many rows in all, packing the weights takes longer than reading them as they are.
+constexpr int64_t WORTH_PACKING = 8;
+// Weights of this many bytes stay in a core's second cache.
+constexpr int64_t CACHE = 1 << 20;
+// A thread with fewer sequences than this reads weights more than it multiplies.
+constexpr int64_t FEW = 12;
+
+// How the threads divide the work: directions and sequences are independent; within a group of
+// sequences a team shares the units.
+struct Division {
+    int groups;   // of sequences, in each direction
+    int members;  // threads of a group's team
+
+    Division(int threads, int directions, int64_t H, int64_t work, int64_t weights, int64_t batch,
+             bool recurrent)
+        : groups(1), members(1) {
+        if (work < WORTH_WAITING / (recurrent ? 1 : 4)) return;
+        int each = std::max(1, threads / directions);
+        if (!recurrent || (weights <= CACHE && batch >= FEW * each)) {
+            groups = static_cast<int>(std::min<int64_t>(each, batch));
+        } else {
+            members = static_cast<int>(std::min<int64_t>(each, H / 16));
+        }
+    }
+};
+
+// Runs the kernel on the arrays of each direction.
+void run(const std::string& name, bool backward, int64_t H, bool take, uintptr_t offsets,
+         int64_t count, const std::vector<bool>& reverse, const std::vector<Addresses>& arrays,
+         int threads) {
+    const Pair pair = find(KINDS.at(name));
+    const Kernel kernel = backward ? pair.backward : pair.forward;
+    const auto directions = static_cast<int>(arrays.size());
+    const Steps steps{count, reinterpret_cast<const int64_t*>(offsets), false};
+    const int64_t rows = steps.offsets[count], weights = pair.recurrent ? pair.gates * H * H : 0;
+    const int64_t work = rows * (pair.recurrent ? weights : 16 * H) / count;
+    const bool pack = weights && (backward || rows > WORTH_PACKING);
+    const Division division(threads, directions, H, work, weights * 4, steps.widest(),
+                            pair.recurrent);
+
+    struct Group {
+        Job job;
+        float* packed;
+        Team team;
+    };
+    std::vector<std::unique_ptr<Group>> groups;
+    nb::gil_scoped_release release;
+    const int64_t packed_size = pack ? weights : 0;
+    auto packed = baseline::buffer(packed_size * directions * division.groups);
+    for (int d = 0; d < directions; ++d) {
+        int64_t from = 0;
+        for (int g = 0; g < division.groups; ++g) {
+            Job job = make_job(arrays[d], steps, H, take);
+            job.steps.reverse = reverse[d];
+            job.from = from;
+            job.to = from = steps.share_of_rows(g + 1, division.groups);
+            if (job.dextra) job.dextra += g * pair.extras * H;
+            float* to = pack ? packed.get() + packed_size * groups.size() : nullptr;
+            groups.emplace_back(new Group{job, to, Team(division.members)});
+        }
+    }
+    const int all = static_cast<int>(groups.size()) * division.members;
+    if (all > threads) {  // more directions than threads
+        for (auto& group : groups) kernel(group->job, group->packed, group->team, 0);
+        return;
+    }
+#pragma omp parallel num_threads(all) if (all > 1)
+    {
+        const int thread = all > 1 ? omp_get_thread_num() : 0;
+        Group& group = *groups[thread / division.members];
+        kernel(group.job, group.packed, group.team, thread % division.members);
+    }
+}
+
+}  // namespace unspool
+
+NB_MODULE(_kernels, module) {
+    module.def("instruction_sets", &unspool::instruction_sets);
+    module.def("use", &unspool::use);
+    module.def("run", &unspool::run, nb::arg("kind"), nb::arg("backward"), nb::arg("hidden"),
+               nb::arg("take"), nb::arg("offsets"), nb::arg("steps"), nb::arg("reverse"),
+               nb::arg("addresses"), nb::arg("threads"));
+}

@@ -1,0 +1,125 @@
+// A cell over whole packed sequences, forwards and back through time. The threads of a team share
+// the units: each needs all of h_{t-1}, so they wait for each other once a step.
+#pragma once
+
+#include "cells.h"
+#include "team.h"
+
+namespace unspool::ISA {
+
+// Rows [0, shared) of step s go on from the step before it; the others begin at the initial state.
+struct Before {
+    const float *h, *c;
+    int64_t from, to;
+};
+
+template <class Float>
+inline Float* at_or_null(Float* from, int64_t at) {
+    return from ? from + at : nullptr;
+}
+
+template <class Body>
+inline void before_step(const Job& job, int64_t s, const Body& body) {
+    const int64_t end = std::min(job.steps.rows(s), job.to);
+    const int64_t shared = std::max(std::min(end, job.steps.rows(s - 1)), job.from);
+    if (job.from < shared) {
+        const int64_t at = job.steps.first(s - 1) * job.H;
+        body(Before{job.h + at, at_or_null(job.c, at), job.from, shared});
+    }
+    if (shared < end) body(Before{job.h0, job.c0, shared, end});
+}
+
+// Calls body(Int<Q>, group) for panels of up to Q groups that cover a share.
+template <int Q, class Body>
+inline void for_panels(Share share, const Body& body) {
+    int64_t group = share.from;
+    for (; group + Q <= share.to; group += Q) body(Int<Q>{}, group);
+    if constexpr (Q > 1)
+        if (group < share.to) {
+            share.from = group;
+            for_panels<Q - 1>(share, body);
+        }
+}
+
+// Groups of units in a panel: about four vectors.
+constexpr int panel_groups(int gates) { return gates == 1 ? 3 : gates == 2 ? 2 : 1; }
+
+// What a tile will read and write once its product is done: it lies in pieces of one cache line,
+// too far apart for the processor to foresee.
+template <int G>
+inline void prefetch(const Job& job, int64_t n, int64_t j, int rows, int groups) {
+    for (int r = 0; r < rows; ++r)
+        for (int g = 0; g < G; ++g)
+            for (int q = 0; q < groups; ++q)
+                __builtin_prefetch(block<G>(job.gates, job, n + r, g, j + q * LANES), 1);
+}
+
+template <class Cell>
+void forward(const Job& job, float* packed, Team& team, int rank) {
+    constexpr int G = Cell::GATES, WIDEST = panel_groups(G);
+    const Share share(job.H / LANES, rank, team.size);
+    const Gates<G> weights{job.U, job.H, packed};
+    if (packed)
+        for_panels<WIDEST>(share, [&]<int Q>(Int<Q>, int64_t group) { weights.pack(group, Q); });
+    for (int64_t s = 0; s < job.steps.count; ++s) {
+        const int64_t first = job.steps.first(s);
+        before_step(job, s, [&](const Before& before) {
+            for_panels<WIDEST>(share, [&]<int Q>(Int<Q>, int64_t group) {
+                for_tiles<tile_rows(Q * G)>(before.from, before.to, [&]<int R>(Int<R>, int64_t row) {
+                    prefetch<G>(job, first + row, group * LANES, R, Q);
+                    vec z[R][Q * G] = {};
+                    weights.template multiply<R, Q>(before.h + row * job.H, group, z);
+                    for (int r = 0; r < R; ++r)
+                        for (int q = 0; q < Q; ++q) {
+                            const int64_t j = (group + q) * LANES, at = (row + r) * job.H + j;
+                            Cell::forward(job, first + row + r, j, z[r] + q * G, before.h + at,
+                                          at_or_null(before.c, at));
+                        }
+                });
+            });
+        });
+        team.wait();
+    }
+}
+
+template <class Cell>
+void backward(const Job& job, float* packed, Team& team, int rank) {
+    constexpr int WIDEST = 3;
+    const int64_t H = job.H;
+    const Share share(H / LANES, rank, team.size);
+    const Columns weights{job.U, H, Cell::GATES * H, packed};
+    for_panels<WIDEST>(share, [&]<int V>(Int<V>, int64_t group) { weights.pack(group, V); });
+
+    // dh0 += what the gradients of step s send back.
+    const auto send_back = [&](int64_t s) {
+        const int64_t to = std::min(job.steps.rows(s), job.to);
+        for_panels<WIDEST>(share, [&]<int V>(Int<V>, int64_t group) {
+            for_tiles<tile_rows(V)>(job.from, to, [&]<int R>(Int<R>, int64_t row) {
+                vec acc[R][V] = {};
+                Cell::back(job, job.steps.first(s) + row, weights.panel(group), acc);
+                for (int r = 0; r < R; ++r)
+                    for (int v = 0; v < V; ++v)
+                        add_to(job.dh0 + (row + r) * H + (group + v) * LANES, acc[r][v]);
+            });
+        });
+    };
+    for (int64_t s = job.steps.count - 1; s >= 0; --s) {
+        if (s + 1 < job.steps.count) send_back(s + 1);
+        const int64_t first = job.steps.first(s);
+        before_step(job, s, [&](const Before& before) {
+            for (int64_t row = before.from; row < before.to; ++row)
+                for (int64_t group = share.from; group < share.to; ++group) {
+                    const int64_t j = group * LANES, at = row * H + j, n = first + row;
+                    const vec dh = load(job.dh0 + at) + load(job.dh + n * H + j);
+                    const vec direct = Cell::backward(job, n, j, dh, before.h + at,
+                                                      at_or_null(before.c, at),
+                                                      at_or_null(job.dc0, at));
+                    store(job.dh0 + at, direct);
+                }
+        });
+        team.wait();
+    }
+    send_back(0);
+}
+
+}  // namespace unspool::ISA

@@ -1,0 +1,109 @@
+// Vectors of floats and the functions of the cells on them.
+//
+// The compiler's vector extension stands for every instruction set: this file and all that include
+// it are compiled once for each (see CMakeLists.txt), inside the namespace ISA.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+
+#if defined(__AVX512F__)
+#include <immintrin.h>
+#define ISA avx512
+#define LANES 16
+#define REGISTERS 32
+#elif defined(__AVX2__)
+#include <immintrin.h>
+#define ISA avx2
+#define LANES 8
+#define REGISTERS 16
+#else
+#define ISA baseline
+#define LANES 4
+#define REGISTERS 16
+#endif
+
+// A call would push every vector to memory and back.
+#define INLINE inline __attribute__((always_inline))
+
+namespace unspool::ISA {
+
+typedef float vec __attribute__((vector_size(4 * LANES)));
+typedef int32_t ivec __attribute__((vector_size(4 * LANES)));
+
+INLINE vec load(const float* from) {
+    vec v;
+    std::memcpy(&v, from, sizeof v);
+    return v;
+}
+
+INLINE void store(float* to, vec v) { std::memcpy(to, &v, sizeof v); }
+
+INLINE void add_to(float* to, vec v) { store(to, load(to) + v); }
+
+INLINE vec splat(float x) { return x - vec{}; }
+
+INLINE float sum(vec v) {
+    float total = 0;
+    for (int lane = 0; lane < LANES; ++lane) total += v[lane];
+    return total;
+}
+
+INLINE vec least(vec a, vec b) { return a < b ? a : b; }
+INLINE vec most(vec a, vec b) { return a > b ? a : b; }
+
+// 1 / d to about one unit in the last place; d must not exceed 2^126.
+INLINE vec reciprocal(vec d) {
+#if defined(__AVX512F__)
+    vec r = _mm512_rcp14_ps(d);
+    return r * (2.0f - d * r);
+#elif defined(__AVX2__)
+    vec r = _mm256_rcp_ps(d);
+    r = r * (2.0f - d * r);
+    return r * (2.0f - d * r);
+#else
+    return 1.0f / d;
+#endif
+}
+
+// e^x = 2^n e^r with n = round(x / ln 2) and |r| <= ln 2 / 2, where the Taylor polynomial of
+// degree 7 is exact to 1e-8. Beyond ±86 it stays at e^±86; NaN stays NaN.
+INLINE vec exp(vec x) {
+    x = x < -86.0f ? splat(-86.0f) : x;
+    x = x > 86.0f ? splat(86.0f) : x;
+    const float shift = 12582912.0f;  // 1.5 * 2^23: adding it leaves no place for a fraction
+    vec n = (x * 1.44269504f + shift) - shift;
+    vec r = x - n * 0.693359375f;  // ln 2 in two parts, the first exact in few bits
+    r = r + n * 2.12194440e-4f;
+    vec p = splat(1.0f / 5040);
+    p = p * r + 1.0f / 720;
+    p = p * r + 1.0f / 120;
+    p = p * r + 1.0f / 24;
+    p = p * r + 1.0f / 6;
+    p = p * r + 0.5f;
+    p = p * r + 1.0f;
+    p = p * r + 1.0f;
+    ivec power = (__builtin_convertvector(n, ivec) + 127) << 23;
+    vec scale;
+    std::memcpy(&scale, &power, sizeof scale);
+    return p * scale;
+}
+
+INLINE vec sigmoid(vec x) { return reciprocal(1.0f + exp(-x)); }
+
+// tanh x = (1 - e^-2x) / (1 + e^-2x); where that would cancel, x (1 + x² p(x²)).
+// The coefficients are a weighted least-squares fit on |x| < 0.6, exact to 3e-9.
+INLINE vec tanh(vec x) {
+    vec e = exp(-2.0f * x);
+    vec far = (1.0f - e) * reciprocal(1.0f + e);
+    vec s = x * x;
+    vec p = splat(-0.00590585f);
+    p = p * s + 0.02080537f;
+    p = p * s - 0.05378668f;
+    p = p * s + 0.13331958f;
+    p = p * s - 0.33333299f;
+    vec near = x + x * s * p;
+    return s < 0.36f ? near : far;
+}
+
+}  // namespace unspool::ISA

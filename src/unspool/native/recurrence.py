@@ -1,0 +1,352 @@
+"""One layer of a recurrent network by the native kernels: a torch operator with its own gradient.
+
+In: packed sequences x (N, I), or integers (N,) for one-hot vectors (see `nn/packing.py`), and for
+each direction the weights of its cell and its start state. Out: the states h (N, H) and the final
+state of each direction. The readable reference is the loop over `Cell.step`.
+
+    u = x W' + b                  one product for all steps
+    h_t = cell(u_t, U h_{t-1})    the kernel: one product and one pass over the gates a step
+    dW, dU                        one product each for all steps, after the kernel's way back
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from unspool import native
+
+WIDTH = 16  # the kernels want H to be a multiple of it
+LSTMS = ("lstm", "peephole", "coupled")  # have a cell state
+SCANS = ("mingru", "minlstm")  # have no U
+ELMANS = ("elman_sigmoid", "elman_tanh", "elman_relu", "elman_leaky_relu", "elman_elu")
+
+
+class Form(NamedTuple):
+    """What a cell gives to the kernel `kind`: weights, None where it has none.
+
+    extra     peephole: P_i, P_f, P_o (3·H); gru_after: b_hn (H)
+    take      GRUs: z multiplies the candidate, not the old state
+    """
+
+    kind: str
+    W: Tensor
+    b: Tensor
+    U: Tensor | None = None
+    extra: Tensor | None = None
+    take: bool = False
+
+
+class Direction(NamedTuple):
+    form: Form
+    state: tuple[Tensor, ...]  # h (B, H), and c of LSTMs
+    reverse: bool
+
+
+def why_not(x: Tensor, state: Tensor) -> str | None:
+    """None where the kernels can take an input and a state like these, otherwise the reason."""
+    if native.INSTRUCTIONS is None:
+        return f"no native kernels: {native.ABOUT}"
+    if x.device.type != "cpu":
+        return f"the native kernels run on the CPU, not on {x.device.type}"
+    if state.dtype != torch.float32 or (x.is_floating_point() and x.dtype != torch.float32):
+        return f"the native kernels compute in float32, not {state.dtype}"
+    if torch.is_autocast_enabled("cpu"):
+        return "the native kernels do not take part in autocast"
+    return None
+
+
+def run(
+    x: Tensor, directions: list[Direction], offsets: Tensor
+) -> list[tuple[Tensor, tuple[Tensor, ...]]]:
+    """For each direction the states h (N, H) and the final state.
+
+    offsets (T + 1), integers on the CPU: the rows of time t are offsets[t] .. offsets[t + 1].
+    """
+    hidden = directions[0].state[0].shape[-1]
+    pad = -hidden % WIDTH
+    lists: list[list[Tensor]] = [[], [], [], [], [], []]  # W, b, U, extra, h0, c0
+    for form, state, _ in directions:
+        rows, columns = (0, 0, 0, pad), (0, pad)
+        none = form.b.new_empty(0)
+        given = (
+            blocks(form.W, 0, hidden, rows),
+            blocks(form.b, 0, hidden, columns),
+            none if form.U is None else blocks(F.pad(form.U, columns), 0, hidden, rows),
+            none if form.extra is None else blocks(form.extra, 0, hidden, columns),
+            F.pad(state[0], columns),
+            F.pad(state[1], columns) if len(state) > 1 else none,
+        )
+        for values, value in zip(lists, given):
+            values.append(value.contiguous())
+    form = directions[0].form
+    reverse = [direction.reverse for direction in directions]
+    learning = torch.is_grad_enabled() and any(
+        t.requires_grad for values in [[x], *lists] for t in values
+    )
+    call = recurrence if learning or torch.compiler.is_compiling() else compute
+    flat = call(form.kind, form.take, reverse, learning, offsets, x.contiguous(), *lists)
+    results = []
+    for kept in per_direction(flat):
+        ends = (kept.h_end, kept.c_end) if form.kind in LSTMS else (kept.h_end,)
+        results.append((kept.h[:, :hidden], tuple(end[:, :hidden] for end in ends)))
+    return results
+
+
+def blocks(x: Tensor, dim: int, hidden: int, pad: tuple[int, ...]) -> Tensor:
+    """x with each of its blocks of `hidden` padded with zeros."""
+    return F.pad(x.unflatten(dim, (-1, hidden)), pad).flatten(dim, dim + 1) if any(pad) else x
+
+
+class Kept(NamedTuple):
+    """What the operator returns for a direction; the last three are for the gradient, and empty
+    where it does not need them."""
+
+    h: Tensor  # (N, H)
+    h_end: Tensor  # (B, H)
+    c_end: Tensor
+    gates: Tensor  # (N, G·H); u for the scans, which compute their gates again
+    c: Tensor  # (N, H)
+    inner: Tensor  # (N, H)
+
+
+def per_direction(flat: list[Tensor]) -> list[Kept]:
+    size = len(Kept._fields)
+    return [Kept(*flat[at : at + size]) for at in range(0, len(flat), size)]
+
+
+def make_kept(kind: str, learning: bool, u: Tensor, h0: Tensor) -> Kept:
+    """Filled but for `gates`, which is u: the kernels write the gates over it."""
+    rows, (batch, hidden) = u.shape[0], h0.shape
+    inner = kind == "gru_before" or (learning and kind == "gru_after")
+    lstm = kind in LSTMS
+    return Kept(
+        h=u.new_empty(rows, hidden),
+        h_end=u.new_empty(batch, hidden),
+        c_end=u.new_empty(batch if lstm else 0, hidden),
+        gates=u,
+        c=u.new_empty(rows if lstm else 0, hidden),
+        inner=u.new_empty(rows if inner else 0, hidden),
+    )
+
+
+def project(x: Tensor, W: Tensor, b: Tensor) -> Tensor:
+    """u (N, G·H)."""
+    return F.linear(x, W, b) if x.is_floating_point() else F.embedding(x, W.t()) + b
+
+
+def compute(
+    kind: str,
+    take: bool,
+    reverse: list[bool],
+    learning: bool,
+    offsets: Tensor,
+    x: Tensor,
+    W: list[Tensor],
+    b: list[Tensor],
+    U: list[Tensor],
+    extra: list[Tensor],
+    h0: list[Tensor],
+    c0: list[Tensor],
+) -> list[Tensor]:
+    """`Kept` of the first direction, then of the second."""
+    kept = [make_kept(kind, learning, project(x, *w), start) for *w, start in zip(W, b, h0)]
+    arrays = [
+        [U[d], extra[d], h0[d], c0[d], k.gates, k.h, k.c, k.inner] for d, k in enumerate(kept)
+    ]
+    call_kernel(kind, False, take, reverse, offsets, arrays, h0[0].shape[1])
+    steps = Steps(offsets)
+    for way, k in zip(reverse, kept):
+        last = steps.last(way)
+        torch.index_select(k.h, 0, last, out=k.h_end)
+        if len(k.c):
+            torch.index_select(k.c, 0, last, out=k.c_end)
+    return flatten(kind, learning, kept)
+
+
+def flatten(kind: str, learning: bool, kept: list[Kept]) -> list[Tensor]:
+    if kind in ELMANS or not learning:
+        kept = [k._replace(gates=k.gates.new_empty(0)) for k in kept]
+    return [tensor for k in kept for tensor in k]
+
+
+def compute_gradients(
+    kind: str,
+    take: bool,
+    reverse: list[bool],
+    input_too: bool,
+    offsets: Tensor,
+    x: Tensor,
+    W: list[Tensor],
+    U: list[Tensor],
+    extra: list[Tensor],
+    h0: list[Tensor],
+    c0: list[Tensor],
+    kept: list[Tensor],
+    dh: list[Tensor],
+    dh_end: list[Tensor],
+    dc_end: list[Tensor],
+) -> list[Tensor]:
+    """dx, then dW, db, dU, dextra, dh0, dc0 of each direction."""
+    ways = per_direction(kept)
+    du = [k.h.new_empty(len(k.h), len(w)) for k, w in zip(ways, W)]
+    dinner = [torch.empty_like(k.inner) for k in ways]
+    dextra = [e.new_zeros(torch.get_num_threads(), len(e)) for e in extra]
+    dh0, dc0 = [end.clone() for end in dh_end], [end.clone() for end in dc_end]
+    arrays = [
+        [
+            *(U[d], extra[d], h0[d], c0[d], k.gates, k.h, k.c, k.inner),
+            *(dh[d], du[d], dinner[d], dextra[d], dh0[d], dc0[d]),
+        ]
+        for d, k in enumerate(ways)
+    ]
+    call_kernel(kind, True, take, reverse, offsets, arrays, h0[0].shape[1])
+    steps = Steps(offsets)
+    flat = []
+    for d, k in enumerate(ways):
+        before = steps.before(k.h, h0[d], reverse[d]) if kind not in SCANS else k.h
+        flat += [
+            input_weights_gradient(x, du[d], W[d]),
+            (du[d].new_ones(1, len(du[d])) @ du[d])[0],  # faster than du.sum(0)
+            weights_gradient(kind, du[d], dinner[d], before, k.inner, U[d]),
+            *(dextra[d].sum(0), dh0[d], dc0[d]),
+        ]
+    dx = torch.empty(0)
+    if input_too:
+        dx = du[0] @ W[0]
+        for d in range(1, len(W)):
+            dx.addmm_(du[d], W[d])
+    return [dx, *flat]
+
+
+def input_weights_gradient(x: Tensor, du: Tensor, W: Tensor) -> Tensor:
+    """dW (G·H, I) = Σ_t du_t x_t'."""
+    if x.is_floating_point():
+        return du.t() @ x
+    return torch.zeros_like(W.t()).index_add_(0, x, du).t().contiguous()
+
+
+def weights_gradient(
+    kind: str, du: Tensor, dinner: Tensor, before: Tensor, inner: Tensor, U: Tensor
+) -> Tensor:
+    """dU (G·H, H) = Σ_t da_t h_{t-1}', where a is what U h was added to."""
+    if kind in SCANS:
+        return torch.empty_like(U)
+    rz = du[:, : -before.shape[1]]
+    if kind == "gru_after":
+        return torch.cat([rz.t() @ before, dinner.t() @ before])
+    if kind == "gru_before":
+        return torch.cat([rz.t() @ before, du[:, -before.shape[1] :].t() @ inner])
+    return du.t() @ before
+
+
+class Steps:
+    """Where packed sequences begin and end."""
+
+    def __init__(self, offsets: Tensor) -> None:
+        self.offsets = offsets
+        self.sizes = offsets.diff()  # (T): rows at each time
+        self.rows = torch.arange(int(self.sizes[0]))  # (B)
+        self.full = bool(self.sizes[0] == self.sizes[-1])
+
+    def last(self, reverse: bool) -> Tensor:
+        """(B,): the row at which each sequence has been read to its end."""
+        if reverse:
+            return self.rows
+        lengths = torch.searchsorted(-self.sizes, -self.rows)  # times with more than `row` rows
+        return self.offsets[lengths - 1] + self.rows
+
+    def before(self, h: Tensor, h0: Tensor, reverse: bool) -> Tensor:
+        """h_{t-1} (N, H) for every row; h_{t+1} where time is read backwards."""
+        if self.full:
+            return torch.cat([h[len(h0) :], h0] if reverse else [h0, h[: -len(h0)]])
+        times = torch.repeat_interleave(self.sizes)
+        rows = torch.arange(len(h)) - self.offsets[times]
+        neighbour = (times + (1 if reverse else -1)).clamp(0, len(self.sizes) - 1)
+        before = h.index_select(0, (self.offsets[neighbour] + rows).clamp(max=len(h) - 1))
+        return before.index_copy_(0, self.last(not reverse), h0)
+
+
+def call_kernel(
+    kind: str,
+    backward: bool,
+    take: bool,
+    reverse: list[bool],
+    offsets: Tensor,
+    arrays: list[list[Tensor]],
+    hidden: int,
+) -> None:
+    """The one place where addresses are handed over, in the order of `Job` in cpp/job.h."""
+    for array in arrays:
+        for tensor in array:
+            if tensor.dtype != torch.float32 or not tensor.is_contiguous():
+                raise TypeError(f"the kernels take contiguous float32, not {tensor.dtype}")
+    addresses = [[t.data_ptr() if t.numel() else 0 for t in array] for array in arrays]
+    native._kernels.run(
+        kind, backward, hidden, take, offsets.data_ptr(), len(offsets) - 1, reverse, addresses,
+        torch.get_num_threads(),
+    )  # fmt: skip
+
+
+recurrence = torch.library.custom_op("unspool::recurrence", compute, mutates_args=())
+recurrence_gradients = torch.library.custom_op(
+    "unspool::recurrence_gradients", compute_gradients, mutates_args=()
+)
+
+
+def keep(ctx: Any, inputs: tuple[Any, ...], output: list[Tensor]) -> None:
+    kind, take, reverse, _, offsets, x, W, _, U, extra, h0, c0 = inputs
+    ctx.options = kind, take, reverse, x.requires_grad
+    ctx.directions = len(W)
+    ctx.set_materialize_grads(False)
+    ctx.save_for_backward(offsets, x, *W, *U, *extra, *h0, *c0, *output)
+
+
+def gradients(ctx: Any, grads: list[Tensor | None]) -> tuple[Any, ...]:
+    offsets, x, *saved = ctx.saved_tensors
+    D = ctx.directions
+    lists = [saved[i * D : (i + 1) * D] for i in range(5)]  # W, U, extra, h0, c0
+    kept = saved[5 * D :]
+    by_output = zip(grads, kept)
+    given = per_direction(
+        [torch.zeros_like(k) if g is None else g.contiguous() for g, k in by_output]
+    )
+    dx, *flat = recurrence_gradients(
+        *ctx.options, offsets, x, *lists, kept,
+        [g.h for g in given], [g.h_end for g in given], [g.c_end for g in given],
+    )  # fmt: skip
+    dW, db, dU, dextra, dh0, dc0 = (flat[i::6] for i in range(6))
+    return (
+        None,
+        None,
+        None,
+        None,
+        None,
+        dx if ctx.options[-1] else None,
+        dW,
+        db,
+        dU,
+        dextra,
+        dh0,
+        dc0,
+    )
+
+
+recurrence.register_autograd(gradients, setup_context=keep)
+
+
+@recurrence.register_fake
+def _(kind, take, reverse, learning, offsets, x, W, b, U, extra, h0, c0):  # type: ignore[no-untyped-def]
+    us = [w.new_empty(x.shape[0], w.shape[0]) for w in W]
+    return flatten(kind, learning, [make_kept(kind, learning, *each) for each in zip(us, h0)])
+
+
+@recurrence_gradients.register_fake
+def _(kind, take, reverse, input_too, offsets, x, W, U, extra, h0, c0, *_):  # type: ignore[no-untyped-def]
+    flat = [torch.empty_like(x) if input_too else h0[0].new_empty(0)]
+    for d, w in enumerate(W):
+        flat += map(torch.empty_like, (w, w[:, 0], U[d], extra[d], h0[d], c0[d]))
+    return flat

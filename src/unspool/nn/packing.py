@@ -1,0 +1,85 @@
+"""Ragged batches without their padding.
+
+In: a padded batch (B, T, ...) and its lengths. Out: its real tokens as one array (N, ...): those of
+all sequences at time 0, then those at time 1, and so on, the longest sequence first, so that the
+sequences that are still running at a time are the first rows of every earlier time.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+
+class Packing(NamedTuple):
+    """Where everything is. `rows` and `order` are None where nothing is ragged."""
+
+    batch: int
+    steps: int
+    offsets: Tensor  # (T + 1): the rows of time t are offsets[t] .. offsets[t + 1]
+    rows: Tensor | None  # (N,): the place b·T + t of each packed row in the padded batch
+    order: Tensor | None  # (B,): the sequences by falling length
+
+    @classmethod
+    def of(cls, batch: int, steps: int, lengths: Tensor | None) -> Packing:
+        if lengths is None:
+            return cls(batch, steps, torch.arange(steps + 1) * batch, None, None)
+        sorted_lengths, order = lengths.sort(descending=True, stable=True)
+        steps_used = int(sorted_lengths[0])
+        running = torch.arange(steps_used)[:, None] < sorted_lengths  # (T, B)
+        offsets = torch.nn.functional.pad(running.sum(1).cumsum(0), (1, 0))
+        time, rank = running.nonzero(as_tuple=True)
+        return cls(batch, steps, offsets, order[rank] * steps + time, order)
+
+    def pack(self, x: Tensor) -> Tensor:
+        """(B, T, ...) -> (N, ...)."""
+        if self.rows is None:
+            return x.transpose(0, 1).flatten(0, 1)
+        return _Take.apply(x.flatten(0, 1), self.rows)
+
+    def unpack(self, x: Tensor) -> Tensor:
+        """(N, ...) -> (B, T, ...), zeros at padding."""
+        shape = (self.batch, self.steps)
+        if self.rows is None:
+            return x.unflatten(0, shape[::-1]).transpose(0, 1)
+        return _Put.apply(x, self.rows, self.batch * self.steps).unflatten(0, shape)
+
+    def sort(self, state: Tensor) -> Tensor:
+        """A state (B, H) in the order of the packed rows."""
+        return state if self.order is None else state.index_select(0, self.order)
+
+    def unsort(self, state: Tensor) -> Tensor:
+        if self.order is None:
+            return state
+        return state.index_select(0, self.order.argsort())
+
+
+class _Take(torch.autograd.Function):
+    """x[rows] for different rows: the gradient is put back, a copy rather than an addition."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, rows: Tensor) -> Tensor:
+        ctx.save_for_backward(rows)
+        ctx.count = len(x)
+        return x.index_select(0, rows)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
+        (rows,) = ctx.saved_tensors
+        return _Put.apply(grad, rows, ctx.count), None
+
+
+class _Put(torch.autograd.Function):
+    """Zeros (count, ...) with x at the rows: the gradient is taken out again."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, rows: Tensor, count: int) -> Tensor:
+        ctx.save_for_backward(rows)
+        return x.new_zeros(count, *x.shape[1:]).index_copy_(0, rows, x)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
+        (rows,) = ctx.saved_tensors
+        return _Take.apply(grad, rows), None, None

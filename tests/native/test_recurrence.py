@@ -1,0 +1,236 @@
+"""The native kernels against the loop over `Cell.step`, in values and in all gradients."""
+
+from __future__ import annotations
+
+import copy
+import os
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor, nn
+
+from unspool import native
+from unspool.native import recurrence
+from unspool.nn import ACTIVATIONS, Recurrent
+
+pytestmark = pytest.mark.skipif(native.INSTRUCTIONS is None, reason=native.ABOUT)
+
+KINDS: list[tuple[str, dict[str, Any]]] = [
+    *(("elman", {"activation": name}) for name in ACTIVATIONS),
+    ("irnn", {}),
+    ("lstm", {}),
+    ("peephole", {}),
+    ("peephole", {"peepholes": "fo"}),
+    ("coupled", {}),
+    *(("gru", {"reset": r, "update": u}) for r in ("before", "after") for u in ("keep", "take")),
+    ("mingru", {}),
+    ("minlstm", {}),
+]
+kinds = pytest.mark.parametrize(
+    ("cell", "options"), KINDS, ids=[f"{c}{''.join(o.values())}" for c, o in KINDS]
+)
+
+
+def model_of(cell: str, options: dict[str, Any], hidden: int, **more: Any) -> Recurrent:
+    """Weights small enough that no state grows and that rounding is not amplified over time."""
+    torch.manual_seed(hidden)
+    model = Recurrent(cell, 5, hidden, options=options, **more)
+    for name, parameter in model.named_parameters():
+        scale = 0.5 / hidden**0.5 if name.endswith("U") else 0.3
+        nn.init.normal_(parameter, std=scale)
+    return model
+
+
+def results(model: Recurrent, x: Tensor, lengths: Tensor | None) -> dict[str, Tensor]:
+    """Outputs, final states, and the gradients by everything that goes in."""
+    torch.manual_seed(3)
+    x = x.clone().requires_grad_(x.is_floating_point())
+    start = tuple(
+        tuple(tuple(torch.randn(s.shape).to(s).requires_grad_() for s in cell) for cell in layer)
+        for layer in model.start(x.shape[0])
+    )
+    outputs, state = model(x, lengths, start)
+    found = {"outputs": outputs}
+    loss = outputs.sin().sum()
+    for k, layer in enumerate(state):
+        for d, cell in enumerate(layer):
+            for i, s in enumerate(cell):
+                found[f"final state {k}.{d}.{i}"] = s
+                loss = loss + (s * (i + 2 + d)).cos().sum()
+    model.zero_grad()
+    loss.backward()
+    found |= {f"gradient of {name}": p.grad for name, p in model.named_parameters()}
+    starts = [s for layer in start for cell in layer for s in cell]
+    found |= {f"gradient of start {i}": s.grad for i, s in enumerate(starts)}
+    if x.is_floating_point():
+        found["gradient of x"] = x.grad
+    return found
+
+
+def errors(found: dict[str, Tensor], wanted: dict[str, Tensor]) -> dict[str, float]:
+    """The largest error of each result, relative to its largest value."""
+    assert found.keys() == wanted.keys()
+    return {
+        name: (found[name].double() - w).abs().max().item() / max(1e-3, w.abs().max().item())
+        for name, w in wanted.items()
+    }
+
+
+def agree(model: Recurrent, x: Tensor, lengths: Tensor | None, tolerance: float = 1e-5) -> None:
+    """The kernels in float32 against the loop in float64. Where terms cancel, the loop in float32
+    is off as well, and then its error is the measure."""
+    model.fast = True
+    ours = results(model, x, lengths)
+    model.fast = False
+    exact = copy.deepcopy(model).double()
+    wanted = results(exact, x.double() if x.is_floating_point() else x, lengths)
+    found = errors(ours, wanted)
+    if max(found.values()) < tolerance:
+        return
+    loop = errors(results(model, x, lengths), wanted)
+    for name, error in found.items():
+        assert error < max(tolerance, 8 * loop[name]), f"{name}: {error:.1e}, {loop[name]:.1e}"
+
+
+@kinds
+@settings(max_examples=12, deadline=None)
+@given(data=st.data())
+def test_kernels_equal_the_loop(cell: str, options: dict[str, Any], data: st.DataObject) -> None:
+    batch = data.draw(st.integers(1, 70), "B")
+    steps = data.draw(st.one_of(st.integers(1, 12), st.integers(1, 300)), "T")
+    hidden = data.draw(st.integers(1, 70), "H")
+    both = data.draw(st.booleans(), "both directions")
+    layers = data.draw(st.integers(1, 2), "layers")
+    torch.manual_seed(steps)
+    lengths = None
+    if data.draw(st.booleans(), "ragged"):
+        lengths = torch.randint(1, steps + 1, (batch,))
+    model = model_of(cell, options, hidden, layers=layers, bidirectional=both)
+    agree(model, torch.randn(batch, steps, 5), lengths)
+
+
+@kinds
+@pytest.mark.parametrize("hidden", [256, 272])
+def test_large_layers(cell: str, options: dict[str, Any], hidden: int) -> None:
+    """Sizes at which work is divided: many sequences (by sequence), few and wide (by unit)."""
+    for batch in (30, 7):
+        model = model_of(cell, options, hidden, bidirectional=hidden == 256)
+        agree(model, torch.randn(batch, 9, 5), torch.arange(batch) % 9 + 1)
+
+
+@kinds
+def test_one_hot_integers(cell: str, options: dict[str, Any]) -> None:
+    ids = torch.randint(0, 5, (4, 7))
+    agree(model_of(cell, options, 20, bidirectional=True), ids, torch.tensor([7, 1, 3, 6]))
+
+
+@kinds
+def test_a_single_step_is_the_same_as_in_a_sequence(cell: str, options: dict[str, Any]) -> None:
+    """Few rows read the weights unpacked; state in, state out."""
+    model = model_of(cell, options, 24)
+    x = torch.randn(2, 6, 5)
+    with torch.inference_mode():
+        whole = model(x)
+        state = None
+        for t in range(6):
+            step, state = model(x[:, t : t + 1], state=state)
+            torch.testing.assert_close(step[:, 0], whole.outputs[:, t], rtol=0, atol=1e-6)
+    for a, b in zip(state[0][0], whole.state[0][0]):
+        torch.testing.assert_close(a, b, rtol=0, atol=1e-6)
+
+
+@kinds
+def test_gradients_can_be_asked_for_twice(cell: str, options: dict[str, Any]) -> None:
+    model = model_of(cell, options, 16)
+    loss = model(torch.randn(3, 4, 5)).outputs.square().sum()
+    first = torch.autograd.grad(loss, list(model.parameters()), retain_graph=True)
+    second = torch.autograd.grad(loss, list(model.parameters()))
+    for a, b in zip(first, second):
+        torch.testing.assert_close(a, b, rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("cell", ["lstm", "gru", "mingru"])
+def test_operator_is_well_behaved(cell: str) -> None:
+    """torch's own check of a custom operator: schema, fake tensors, autograd registration."""
+    model = model_of(cell, {}, 16)
+    ((only,),) = model.cells()
+    form = only.native()
+    assert form is not None
+    empty = torch.empty(0)
+    extra = empty if form.extra is None else form.extra
+    U = empty if form.U is None else form.U
+    h0 = torch.randn(3, 16, requires_grad=True)
+    c0 = torch.randn(3, 16, requires_grad=True) if cell == "lstm" else empty
+    offsets = torch.tensor([0, 3, 5, 6])
+    arguments = (
+        *(form.kind, form.take, [False], True, offsets, torch.randn(6, 5, requires_grad=True)),
+        *([form.W], [form.b], [U], [extra], [h0], [c0]),
+    )
+    tests = ("test_schema", "test_faketensor", "test_autograd_registration")
+    torch.library.opcheck(recurrence.recurrence, arguments, test_utils=tests)
+
+
+def test_nan_is_not_hidden() -> None:
+    for cell, options in KINDS:
+        model = model_of(cell, options, 16)
+        x = torch.randn(2, 3, 5)
+        x[1, 1] = float("nan")
+        outputs = model(x).outputs
+        assert outputs[0].isfinite().all()
+        assert outputs[1, 1].isnan().all(), cell
+
+
+def test_many_threads_agree_with_one() -> None:
+    before = torch.get_num_threads()
+    try:
+        found = []
+        for threads in (1, 2, 5):
+            torch.set_num_threads(threads)
+            for hidden, batch in ((64, 80), (320, 5)):
+                model = model_of("peephole", {}, hidden, bidirectional=True)
+                found.append(results(model, torch.ones(batch, 20, 5), None))
+        for one, other in ((0, 2), (0, 4), (1, 3), (1, 5)):
+            assert max(errors(found[one], found[other]).values()) < 1e-5
+    finally:
+        torch.set_num_threads(before)
+
+
+def test_wrong_arrays_are_refused() -> None:
+    """What hands over addresses checks them first."""
+    good = torch.zeros(16, 16)
+    for bad in (good.double(), good[:, ::2]):
+        with pytest.raises(TypeError, match="contiguous float32"):
+            recurrence.call_kernel("lstm", False, False, [False], torch.tensor([0, 1]), [[bad]], 16)
+
+
+@pytest.mark.parametrize("wanted", ["avx512", "avx2", "baseline"])
+def test_every_instruction_set(wanted: str) -> None:
+    assert native._kernels is not None
+    if wanted not in native._kernels.instruction_sets():
+        pytest.skip(f"this processor has no {wanted}")
+    before = native.INSTRUCTIONS
+    native._kernels.use(wanted)
+    try:
+        for cell, options in KINDS:
+            model = model_of(cell, options, 40, bidirectional=True)
+            agree(model, torch.randn(13, 11, 5), torch.arange(13) % 11 + 1)
+    finally:
+        native._kernels.use(before)
+
+
+@pytest.mark.parametrize(
+    ("value", "answer"),
+    [("0", "switched off by UNSPOOL_NATIVE=0"), ("baseline", "baseline"), ("mmx", "is not one of")],
+)
+def test_environment_decides(value: str, answer: str) -> None:
+    code = "import unspool.native as n; print(n.INSTRUCTIONS, '|', n.ABOUT)"
+    environment = {**os.environ, "UNSPOOL_NATIVE": value}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
+    )
+    assert answer in done.stdout
