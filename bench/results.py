@@ -35,8 +35,9 @@ MR = {
     "lr": 2e-3, "weight_decay": 0.1, "schedule": "linear", "batch": 50, "epochs": 10, "clip": 1.0,
     "split": "space", "encoding": "latin-1", "format": "labelled", "threads": 1, "patience": 0,
 }  # fmt: skip
-MR_CELLS = {**MR, "embedding": 100, "dropout": 0.6, "word_dropout": 0.3, "pooling": "mean", "epochs": 5}
-SST2 = {**MR, "embedding": 100, "encoding": "utf-8", "dropout": 0.7, "word_dropout": 0.3, "epochs": 8}
+MR_SMALL = {**MR, "embedding": 100}
+MR_CELLS = {**MR_SMALL, "dropout": 0.6, "word_dropout": 0.3, "pooling": "mean", "epochs": 5}
+SST2 = {**MR_SMALL, "encoding": "utf-8", "dropout": 0.7, "word_dropout": 0.3, "epochs": 8}
 SHAKESPEARE = {
     "hidden": 400, "embedding": 64, "dropout": 0.2, "lr": 3e-3, "batch": 32, "bptt": 64,
     "epochs": 6, "schedule": "cosine", "weight_decay": 0.01, "patience": 0, "threads": 1,

@@ -9,11 +9,13 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
+from typing import Any
 
 try:
-    from unspool.native import _kernels
+    _kernels: Any = import_module("unspool.native._kernels")
 except ImportError:  # installed without a compiler
-    _kernels = None  # type: ignore[assignment]
+    _kernels = None
 
 
 def choose_instructions() -> tuple[str | None, str]:
