@@ -36,10 +36,12 @@ kinds = pytest.mark.parametrize(
 )
 
 
-def model_of(cell: str, options: dict[str, Any], hidden: int, **more: Any) -> Recurrent:
+def model_of(
+    cell: str, options: dict[str, Any], hidden: int, *, inputs: int = 5, **more: Any
+) -> Recurrent:
     """Weights small enough that no state grows and that rounding is not amplified over time."""
     torch.manual_seed(hidden)
-    model = Recurrent(cell, 5, hidden, options=options, **more)
+    model = Recurrent(cell, inputs, hidden, options=options, **more)
     for name, parameter in model.named_parameters():
         scale = 0.5 / hidden**0.5 if name.endswith("U") else 0.3
         nn.init.normal_(parameter, std=scale)
@@ -110,8 +112,9 @@ def test_kernels_equal_the_loop(cell: str, options: dict[str, Any], data: st.Dat
     lengths = None
     if data.draw(st.booleans(), "ragged"):
         lengths = torch.randint(1, steps + 1, (batch,))
-    model = model_of(cell, options, hidden, layers=layers, bidirectional=both)
-    agree(model, torch.randn(batch, steps, 5), lengths)
+    inputs = data.draw(st.sampled_from([1, 5, 16, 33, 64]), "I")
+    model = model_of(cell, options, hidden, inputs=inputs, layers=layers, bidirectional=both)
+    agree(model, torch.randn(batch, steps, inputs), lengths)
 
 
 @kinds
@@ -119,8 +122,8 @@ def test_kernels_equal_the_loop(cell: str, options: dict[str, Any], data: st.Dat
 def test_large_layers(cell: str, options: dict[str, Any], hidden: int) -> None:
     """Sizes at which work is divided: many sequences (by sequence), few and wide (by unit)."""
     for batch in (30, 7):
-        model = model_of(cell, options, hidden, bidirectional=hidden == 256)
-        agree(model, torch.randn(batch, 9, 5), torch.arange(batch) % 9 + 1)
+        model = model_of(cell, options, hidden, inputs=hidden, bidirectional=hidden == 256)
+        agree(model, torch.randn(batch, 9, hidden), torch.arange(batch) % 9 + 1)
 
 
 @kinds
@@ -205,7 +208,9 @@ def test_wrong_arrays_are_refused() -> None:
     good = torch.zeros(16, 16)
     for bad in (good.double(), good[:, ::2]):
         with pytest.raises(TypeError, match="contiguous float32"):
-            recurrence.call_kernel("lstm", False, False, [False], torch.tensor([0, 1]), [[bad]], 16)
+            recurrence.call_kernel(
+                "lstm", False, False, [False], torch.tensor([0, 1]), [[bad]], 0, 16
+            )
 
 
 @pytest.mark.parametrize("wanted", ["avx512", "avx2", "baseline"])

@@ -133,9 +133,11 @@ def make_kept(kind: str, learning: bool, u: Tensor, h0: Tensor) -> Kept:
     )
 
 
-def project(x: Tensor, W: Tensor, b: Tensor) -> Tensor:
-    """u (N, G·H)."""
-    return F.linear(x, W, b) if x.is_floating_point() else F.embedding(x, W.t()) + b
+def room_for_u(x: Tensor, W: Tensor, b: Tensor) -> Tensor:
+    """(N, G·H): unfilled, the kernel's product fills it; for integers x, columns of W."""
+    if x.is_floating_point():
+        return x.new_empty(x.shape[0], W.shape[0])
+    return F.embedding(x, W.t()).add_(b)
 
 
 def compute(
@@ -153,11 +155,14 @@ def compute(
     c0: list[Tensor],
 ) -> list[Tensor]:
     """`Kept` of the first direction, then of the second."""
-    kept = [make_kept(kind, learning, project(x, *w), start) for *w, start in zip(W, b, h0)]
+    kept = [make_kept(kind, learning, room_for_u(x, *w), start) for *w, start in zip(W, b, h0)]
+    given = x if x.is_floating_point() else W[0].new_empty(0)
     arrays = [
-        [U[d], extra[d], h0[d], c0[d], k.gates, k.h, k.c, k.inner] for d, k in enumerate(kept)
+        [given, W[d], b[d], U[d], extra[d], h0[d], c0[d], k.gates, k.h, k.c, k.inner]
+        for d, k in enumerate(kept)
     ]
-    call_kernel(kind, False, take, reverse, offsets, arrays, h0[0].shape[1])
+    inputs = W[0].shape[1] if x.is_floating_point() else 0
+    call_kernel(kind, False, take, reverse, offsets, arrays, inputs, h0[0].shape[1])
     steps = Steps(offsets)
     for way, k in zip(reverse, kept):
         last = steps.last(way)
@@ -193,33 +198,35 @@ def compute_gradients(
     """dx, then dW, db, dU, dextra, dh0, dc0 of each direction."""
     ways = per_direction(kept)
     du = [k.h.new_empty(len(k.h), len(w)) for k, w in zip(ways, W)]
+    none = W[0].new_empty(0)
+    by_kernel = input_too and x.shape[1] % WIDTH == 0
+    dx = [torch.empty_like(x) if by_kernel else none for _ in W]
     dinner = [torch.empty_like(k.inner) for k in ways]
     dextra = [e.new_zeros(torch.get_num_threads(), len(e)) for e in extra]
     dh0, dc0 = [end.clone() for end in dh_end], [end.clone() for end in dc_end]
     arrays = [
         [
-            *(U[d], extra[d], h0[d], c0[d], k.gates, k.h, k.c, k.inner),
-            *(dh[d], du[d], dinner[d], dextra[d], dh0[d], dc0[d]),
+            *(none, W[d], none, U[d], extra[d], h0[d], c0[d], k.gates, k.h, k.c, k.inner),
+            *(dh[d], dx[d], du[d], dinner[d], dextra[d], dh0[d], dc0[d]),
         ]
         for d, k in enumerate(ways)
     ]
-    call_kernel(kind, True, take, reverse, offsets, arrays, h0[0].shape[1])
+    inputs = x.shape[1] if by_kernel else 0
+    call_kernel(kind, True, take, reverse, offsets, arrays, inputs, h0[0].shape[1])
     steps = Steps(offsets)
     flat = []
     for d, k in enumerate(ways):
-        before = steps.before(k.h, h0[d], reverse[d]) if kind not in SCANS else k.h
         flat += [
             input_weights_gradient(x, du[d], W[d]),
             (du[d].new_ones(1, len(du[d])) @ du[d])[0],  # faster than du.sum(0)
-            weights_gradient(kind, du[d], dinner[d], before, k.inner, U[d]),
+            torch.empty_like(U[d])
+            if kind in SCANS
+            else weights_gradient(kind, steps, reverse[d], h0[d], du[d], dinner[d], k),
             *(dextra[d].sum(0), dh0[d], dc0[d]),
         ]
-    dx = torch.empty(0)
-    if input_too:
-        dx = du[0] @ W[0]
-        for d in range(1, len(W)):
-            dx.addmm_(du[d], W[d])
-    return [dx, *flat]
+    if input_too and not by_kernel:
+        dx = [d @ w for d, w in zip(du, W)]
+    return [dx[0] if len(dx) == 1 else dx[0].add_(dx[1]), *flat]
 
 
 def input_weights_gradient(x: Tensor, du: Tensor, W: Tensor) -> Tensor:
@@ -230,17 +237,15 @@ def input_weights_gradient(x: Tensor, du: Tensor, W: Tensor) -> Tensor:
 
 
 def weights_gradient(
-    kind: str, du: Tensor, dinner: Tensor, before: Tensor, inner: Tensor, U: Tensor
+    kind: str, steps: Steps, reverse: bool, h0: Tensor, du: Tensor, dinner: Tensor, k: Kept
 ) -> Tensor:
     """dU (G·H, H) = Σ_t da_t h_{t-1}', where a is what U h was added to."""
-    if kind in SCANS:
-        return torch.empty_like(U)
-    rz = du[:, : -before.shape[1]]
+    rz, n = du[:, : -k.h.shape[1]], du[:, -k.h.shape[1] :]
     if kind == "gru_after":
-        return torch.cat([rz.t() @ before, dinner.t() @ before])
+        return torch.cat([steps.outer(d, k.h, h0, reverse) for d in (rz, dinner)])
     if kind == "gru_before":
-        return torch.cat([rz.t() @ before, du[:, -before.shape[1] :].t() @ inner])
-    return du.t() @ before
+        return torch.cat([steps.outer(rz, k.h, h0, reverse), n.t() @ k.inner])
+    return steps.outer(du, k.h, h0, reverse)
 
 
 class Steps:
@@ -259,10 +264,17 @@ class Steps:
         lengths = torch.searchsorted(-self.sizes, -self.rows)  # times with more than `row` rows
         return self.offsets[lengths - 1] + self.rows
 
+    def outer(self, d: Tensor, h: Tensor, h0: Tensor, reverse: bool) -> Tensor:
+        """Σ_t d_t h_{t-1}' (K, H); h_{t+1} where time is read backwards."""
+        batch = len(h0)
+        if not self.full:
+            return d.t() @ self.before(h, h0, reverse)
+        if reverse:
+            return (d[:-batch].t() @ h[batch:]).addmm_(d[-batch:].t(), h0)
+        return (d[batch:].t() @ h[:-batch]).addmm_(d[:batch].t(), h0)
+
     def before(self, h: Tensor, h0: Tensor, reverse: bool) -> Tensor:
-        """h_{t-1} (N, H) for every row; h_{t+1} where time is read backwards."""
-        if self.full:
-            return torch.cat([h[len(h0) :], h0] if reverse else [h0, h[: -len(h0)]])
+        """h_{t-1} (N, H) for every row."""
         times = torch.repeat_interleave(self.sizes)
         rows = torch.arange(len(h)) - self.offsets[times]
         neighbour = (times + (1 if reverse else -1)).clamp(0, len(self.sizes) - 1)
@@ -277,6 +289,7 @@ def call_kernel(
     reverse: list[bool],
     offsets: Tensor,
     arrays: list[list[Tensor]],
+    inputs: int,
     hidden: int,
 ) -> None:
     """The one place where addresses are handed over, in the order of `Job` in cpp/job.h."""
@@ -286,9 +299,9 @@ def call_kernel(
                 raise TypeError(f"the kernels take contiguous float32, not {tensor.dtype}")
     addresses = [[t.data_ptr() if t.numel() else 0 for t in array] for array in arrays]
     native._kernels.run(
-        kind, backward, hidden, take, offsets.data_ptr(), len(offsets) - 1, reverse, addresses,
-        torch.get_num_threads(),
-    )  # fmt: skip
+        *(kind, backward, hidden, inputs, take),
+        *(offsets.data_ptr(), len(offsets) - 1, reverse, addresses, torch.get_num_threads()),
+    )
 
 
 recurrence = torch.library.custom_op("unspool::recurrence", compute, mutates_args=())
@@ -310,29 +323,19 @@ def gradients(ctx: Any, grads: list[Tensor | None]) -> tuple[Any, ...]:
     D = ctx.directions
     lists = [saved[i * D : (i + 1) * D] for i in range(5)]  # W, U, extra, h0, c0
     kept = saved[5 * D :]
-    by_output = zip(grads, kept)
-    given = per_direction(
-        [torch.zeros_like(k) if g is None else g.contiguous() for g, k in by_output]
-    )
+
+    def given(field: str) -> list[Tensor]:
+        """The gradients by one field of each direction, zeros where there is none."""
+        at = range(Kept._fields.index(field), len(kept), len(Kept._fields))
+        found = [(grads[i], kept[i]) for i in at]
+        return [torch.zeros_like(k) if g is None else g.contiguous() for g, k in found]
+
     dx, *flat = recurrence_gradients(
-        *ctx.options, offsets, x, *lists, kept,
-        [g.h for g in given], [g.h_end for g in given], [g.c_end for g in given],
-    )  # fmt: skip
-    dW, db, dU, dextra, dh0, dc0 = (flat[i::6] for i in range(6))
-    return (
-        None,
-        None,
-        None,
-        None,
-        None,
-        dx if ctx.options[-1] else None,
-        dW,
-        db,
-        dU,
-        dextra,
-        dh0,
-        dc0,
+        *ctx.options, offsets, x, *lists, kept, given("h"), given("h_end"), given("c_end")
     )
+    dW, db, dU, dextra, dh0, dc0 = (flat[i::6] for i in range(6))
+    options = (None,) * 5
+    return (*options, dx if ctx.options[-1] else None, dW, db, dU, dextra, dh0, dc0)
 
 
 recurrence.register_autograd(gradients, setup_context=keep)

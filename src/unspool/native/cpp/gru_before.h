@@ -12,13 +12,15 @@ namespace unspool::ISA {
 inline void gru_before_forward(const Job& job, float* packed, Team& team, int rank) {
     const int64_t H = job.H;
     const Share share(H / LANES, rank, team.size);
-    const Gates<2> U_rz{job.U, H, packed};
-    const Gates<1> U_n{job.U + 2 * H * H, H, packed ? packed + 2 * H * H : nullptr};
+    const Gates<2> U_rz{job.U, H, H, packed};
+    const Gates<1> U_n{job.U + 2 * H * H, H, H, packed ? packed + 2 * H * H : nullptr};
+    const Input<3> input(job, packed ? packed + 3 * H * H : nullptr, share);
     if (packed) {
         for_panels<2>(share, [&]<int Q>(Int<Q>, int64_t group) { U_rz.pack(group, Q); });
         for_panels<3>(share, [&]<int Q>(Int<Q>, int64_t group) { U_n.pack(group, Q); });
     }
     for (int64_t s = 0; s < job.steps.count; ++s) {
+        input.before_step(s);
         const int64_t first = job.steps.first(s);
         before_step(job, s, [&](const Before& before) {
             for_panels<2>(share, [&]<int Q>(Int<Q>, int64_t group) {
@@ -67,6 +69,7 @@ inline void gru_before_backward(const Job& job, float* packed, Team& team, int r
     const Share share(H / LANES, rank, team.size);
     const Columns U_rz{job.U, H, 2 * H, packed};
     const Columns U_n{job.U + 2 * H * H, H, H, packed + 2 * H * H};
+    const InputGradient<3> input(job, packed + 3 * H * H, team, rank);
     for_panels<WIDEST>(share, [&]<int V>(Int<V>, int64_t group) {
         U_rz.pack(group, V);
         U_n.pack(group, V);
@@ -121,6 +124,7 @@ inline void gru_before_backward(const Job& job, float* packed, Team& team, int r
             });
         });
         team.wait();
+        input.after_step(s);
     }
     send_back(0);
 }

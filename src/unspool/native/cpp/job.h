@@ -60,19 +60,23 @@ struct Steps {
 struct Job {
     Steps steps;
     int64_t from, to;  // the sequences: rows from .. to of each time
-    int64_t H;
+    int64_t H, I;
     bool take;  // the GRU's update gate multiplies the candidate instead of the old state
 
+    const float* x;      // (N, I)    null: `gates` holds u already
+    const float* W;      // (G·H, I)  input weights
+    const float* b;      // (G·H)
     const float* U;      // (G·H, H)  recurrent weights
     const float* extra;  // peephole: P_i, P_f, P_o (3·H); gru_after: b_hn (H)
     const float* h0;     // (B, H)
     const float* c0;     // (B, H)
-    float* gates;        // (N, G·H)  in: u, the part that needs the input alone; out: the gates
+    float* gates;        // (N, G·H)  first u = W x + b, then the gates
     float* h;            // (N, H)
     float* c;            // (N, H)    LSTMs: cell states
     float* inner;        // (N, H)    gru_after: U_n h + b_hn; gru_before: r ⊙ h
 
     const float* dh;     // (N, H)    gradient of the loss by h, through the outputs
+    float* dx;           // (N, I)    null: not wanted
     float* du;           // (N, G·H)
     float* dinner;       // (N, H)    gru_after: gradient by `inner`
     float* dextra;       // like extra, once for each thread; starts at 0

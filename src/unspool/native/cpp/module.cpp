@@ -66,21 +66,21 @@ void use(const std::string& name) {
 using Addresses = std::vector<uintptr_t>;
 
 // The order of the addresses is that of `Job`; for the way forward they end before dh.
-Job make_job(const Addresses& a, const Steps& steps, int64_t H, bool take) {
+Job make_job(const Addresses& a, const Steps& steps, int64_t H, int64_t I, bool take) {
     const auto at = [&](size_t place) {
         return place < a.size() ? reinterpret_cast<float*>(a[place]) : nullptr;
     };
-    return {steps, 0,      steps.widest(), H,      take,   at(0),  at(1),  at(2), at(3),
-            at(4), at(5),  at(6),          at(7),  at(8),  at(9),  at(10), at(11), at(12),
-            at(13)};
+    return {steps, 0,     steps.widest(), H,     I,     take,  at(0),  at(1),  at(2),  at(3), at(4),
+            at(5), at(6), at(7),          at(8), at(9), at(10), at(11), at(12), at(13), at(14),
+            at(15), at(16), at(17)};
 }
 
 // Below this many multiplications a step, waiting for another thread costs more than it brings.
 constexpr int64_t WORTH_WAITING = 100'000;
 // With this many rows in all, packing the weights takes longer than reading them as they are.
 constexpr int64_t WORTH_PACKING = 8;
-// Weights of this many bytes stay in a core's second cache.
-constexpr int64_t CACHE = 1 << 20;
+// Weights of this many bytes stay in a core's second cache beside what passes through it.
+constexpr int64_t CACHE = 800'000;
 // A thread with fewer sequences than this reads weights more than it multiplies.
 constexpr int64_t FEW = 12;
 
@@ -93,7 +93,7 @@ struct Division {
     Division(int threads, int directions, int64_t H, int64_t work, int64_t weights, int64_t batch,
              bool recurrent)
         : groups(1), members(1) {
-        if (work < WORTH_WAITING / (recurrent ? 1 : 4)) return;
+        if (work < WORTH_WAITING) return;
         int each = std::max(1, threads / directions);
         if (!recurrent || (weights <= CACHE && batch >= FEW * each)) {
             groups = static_cast<int>(std::min<int64_t>(each, batch));
@@ -104,16 +104,18 @@ struct Division {
 };
 
 // Runs the kernel on the arrays of each direction.
-void run(const std::string& name, bool backward, int64_t H, bool take, uintptr_t offsets,
+void run(const std::string& name, bool backward, int64_t H, int64_t I, bool take, uintptr_t offsets,
          int64_t count, const std::vector<bool>& reverse, const std::vector<Addresses>& arrays,
          int threads) {
     const Pair pair = find(KINDS.at(name));
     const Kernel kernel = backward ? pair.backward : pair.forward;
     const auto directions = static_cast<int>(arrays.size());
     const Steps steps{count, reinterpret_cast<const int64_t*>(offsets), false};
-    const int64_t rows = steps.offsets[count], weights = pair.recurrent ? pair.gates * H * H : 0;
-    const int64_t work = rows * (pair.recurrent ? weights : 16 * H) / count;
-    const bool pack = weights && (backward || rows > WORTH_PACKING);
+    const int64_t rows = steps.offsets[count];
+    const int64_t weights = pair.recurrent ? pair.gates * H * H : 0;
+    const int64_t all_weights = weights + pair.gates * H * I;
+    const int64_t work = rows * all_weights / count;
+    const bool pack = backward || rows > WORTH_PACKING;
     const Division division(threads, directions, H, work, weights * 4, steps.widest(),
                             pair.recurrent);
 
@@ -124,12 +126,12 @@ void run(const std::string& name, bool backward, int64_t H, bool take, uintptr_t
     };
     std::vector<std::unique_ptr<Group>> groups;
     nb::gil_scoped_release release;
-    const int64_t packed_size = pack ? weights : 0;
+    const int64_t packed_size = pack ? all_weights : 0;
     auto packed = baseline::buffer(packed_size * directions * division.groups);
     for (int d = 0; d < directions; ++d) {
         int64_t from = 0;
         for (int g = 0; g < division.groups; ++g) {
-            Job job = make_job(arrays[d], steps, H, take);
+            Job job = make_job(arrays[d], steps, H, I, take);
             job.steps.reverse = reverse[d];
             job.from = from;
             job.to = from = steps.share_of_rows(g + 1, division.groups);
@@ -157,6 +159,6 @@ NB_MODULE(_kernels, module) {
     module.def("instruction_sets", &unspool::instruction_sets);
     module.def("use", &unspool::use);
     module.def("run", &unspool::run, nb::arg("kind"), nb::arg("backward"), nb::arg("hidden"),
-               nb::arg("take"), nb::arg("offsets"), nb::arg("steps"), nb::arg("reverse"),
+               nb::arg("inputs"), nb::arg("take"), nb::arg("offsets"), nb::arg("steps"), nb::arg("reverse"),
                nb::arg("addresses"), nb::arg("threads"));
 }

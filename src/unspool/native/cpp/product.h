@@ -23,16 +23,20 @@ template <int R, int V>
 inline void multiply(const float* a, int64_t stride, const float* b, int64_t K, vec (&acc)[R][V]) {
     constexpr int SPLIT = R * V >= 8 ? 1 : R * V >= 4 ? 2 : 4;
     vec part[SPLIT][R][V] = {};
-    for (int64_t k = 0; k < K; k += SPLIT) {
-        for (int p = 0; p < SPLIT; ++p) {
-            vec weights[V];
-            for (int v = 0; v < V; ++v) weights[v] = load(b + ((k + p) * V + v) * LANES);
-            for (int r = 0; r < R; ++r) {
-                const vec x = splat(a[r * stride + k + p]);
-                for (int v = 0; v < V; ++v) part[p][r][v] += x * weights[v];
-            }
+    const auto add = [&](int p, int64_t k) INLINE_LAMBDA {
+        vec weights[V];
+        for (int v = 0; v < V; ++v) weights[v] = load(b + (k * V + v) * LANES);
+        if constexpr (V == 4)  // six rows a panel: too few to hide that it comes from the second cache
+            for (int v = 0; v < V; ++v) __builtin_prefetch(b + ((k + 16) * V + v) * LANES);
+        for (int r = 0; r < R; ++r) {
+            const vec x = splat(a[r * stride + k]);
+            for (int v = 0; v < V; ++v) part[p][r][v] += x * weights[v];
         }
-    }
+    };
+    int64_t k = 0;
+    for (; k + SPLIT <= K; k += SPLIT)
+        for (int p = 0; p < SPLIT; ++p) add(p, k + p);
+    for (; k < K; ++k) add(0, k);
     for (int p = 0; p < SPLIT; ++p)
         for (int r = 0; r < R; ++r)
             for (int v = 0; v < V; ++v) acc[r][v] += part[p][r][v];
@@ -55,56 +59,64 @@ inline Buffer buffer(int64_t size) {
     return Buffer(new (std::align_val_t{64}) float[static_cast<size_t>(size)]);
 }
 
-// The product h U' for all gates of a group of LANES units at a time: block g of U (G·H, H) holds
-// the weights of gate g. A panel of Q groups is packed as (H, Q, G, LANES), a transposition; where
-// there are too few rows to pay for it, `packed` is null and U is read as it is.
+// The product of rows with K values and weights W (G·H, K), for all gates of a group of LANES units
+// at a time: block g of W belongs to gate g. A panel of Q groups is packed as (K, Q, G, LANES), a
+// transposition; where there are too few rows to pay for it, `packed` is null and W is read as it is.
 template <int G>
 struct Gates {
-    const float* U;
-    int64_t H;
+    const float* W;
+    int64_t H, K;
     float* packed;
 
     void pack(int64_t group, int Q) const {
-        float* panel = packed + group * G * H * LANES;
         for (int q = 0; q < Q; ++q)
             for (int g = 0; g < G; ++g) {
-                const float* rows = U + (g * H + (group + q) * LANES) * H;
-                float* to = panel + (q * G + g) * LANES;
-                for (int64_t k = 0; k < H; ++k, to += Q * G * LANES)
-                    for (int lane = 0; lane < LANES; ++lane) to[lane] = rows[lane * H + k];
+                const float* rows = W + (g * H + (group + q) * LANES) * K;
+                float* to = panel(group) + (q * G + g) * LANES;
+                for (int64_t k = 0; k < K; ++k, to += Q * G * LANES)
+                    for (int lane = 0; lane < LANES; ++lane) to[lane] = rows[lane * K + k];
             }
     }
 
-    // acc[r][q·G + g] = gate g of group + q for the R rows from `h` on.
+    float* panel(int64_t group) const { return packed + group * G * K * LANES; }
+
+    // acc[r][q·G + g] = gate g of group + q for the R rows from `x` on.
     template <int R, int Q>
-    void multiply(const float* h, int64_t group, vec (&acc)[R][Q * G]) const {
+    void multiply(const float* x, int64_t group, vec (&acc)[R][Q * G]) const {
         if (packed) {
-            ISA::multiply(h, H, packed + group * G * H * LANES, H, acc);
+            ISA::multiply(x, K, panel(group), K, acc);
             return;
         }
         for (int r = 0; r < R; ++r)
             for (int q = 0; q < Q; ++q)
-                for (int lane = 0; lane < LANES; ++lane) {
-                    const float* row = U + ((group + q) * LANES + lane) * H;
-                    vec total[G] = {};
-                    for (int64_t k = 0; k < H; k += LANES) {
-                        const vec x = load(h + r * H + k);
-                        for (int g = 0; g < G; ++g) total[g] += x * load(row + g * H * H + k);
-                    }
-                    for (int g = 0; g < G; ++g) acc[r][q * G + g][lane] = sum(total[g]);
-                }
+                for (int lane = 0; lane < LANES; ++lane)
+                    for (int g = 0; g < G; ++g)
+                        acc[r][q * G + g][lane] =
+                            dot(x + r * K, W + (g * H + (group + q) * LANES + lane) * K);
+    }
+
+    float dot(const float* a, const float* b) const {
+        vec total[4] = {};
+        int64_t k = 0;
+        for (; k + 4 * LANES <= K; k += 4 * LANES)
+            for (int i = 0; i < 4; ++i) total[i] += load(a + k + i * LANES) * load(b + k + i * LANES);
+        for (; k + LANES <= K; k += LANES) total[0] += load(a + k) * load(b + k);
+        float rest = sum((total[0] + total[1]) + (total[2] + total[3]));
+        for (; k < K; ++k) rest += a[k] * b[k];
+        return rest;
     }
 };
 
-// The product d U for V groups of columns of U (K, H) at a time, packed as (K, V, LANES).
+// The product of gradients d (N, K) and V groups of columns of W (K, width), packed as
+// (K, V, LANES).
 struct Columns {
-    const float* U;
-    int64_t H, K;
+    const float* W;
+    int64_t width, K;
     float* packed;
 
     void pack(int64_t group, int V) const {
         for (int64_t k = 0; k < K; ++k)
-            std::memcpy(panel(group) + k * V * LANES, U + k * H + group * LANES,
+            std::memcpy(panel(group) + k * V * LANES, W + k * width + group * LANES,
                         sizeof(float) * V * LANES);
     }
 

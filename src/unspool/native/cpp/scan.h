@@ -47,11 +47,13 @@ struct MinLstm {
 };
 
 template <class Cell>
-void scan_forward(const Job& job, float*, Team& team, int rank) {
+void scan_forward(const Job& job, float* packed, Team& team, int rank) {
     constexpr int G = Cell::GATES;
     const int64_t H = job.H;
     const Share share(H / LANES, rank, team.size);
-    for (int64_t s = 0; s < job.steps.count; ++s)
+    const Input<G> input(job, packed, share);
+    for (int64_t s = 0; s < job.steps.count; ++s) {
+        input.before_step(s);
         before_step(job, s, [&](const Before& before) {
             for (int64_t row = before.from; row < before.to; ++row)
                 for (int64_t j = share.from * LANES; j < share.to * LANES; j += LANES) {
@@ -61,14 +63,16 @@ void scan_forward(const Job& job, float*, Team& team, int rank) {
                     store(job.h + n * H + j, gate.g + gate.a * (h - gate.g));
                 }
         });
+    }
 }
 
 template <class Cell>
-void scan_backward(const Job& job, float*, Team& team, int rank) {
+void scan_backward(const Job& job, float* packed, Team& team, int rank) {
     constexpr int G = Cell::GATES;
     const int64_t H = job.H;
     const Share share(H / LANES, rank, team.size);
-    for (int64_t s = job.steps.count - 1; s >= 0; --s)
+    const InputGradient<G> input(job, packed, team, rank);
+    for (int64_t s = job.steps.count - 1; s >= 0; --s) {
         before_step(job, s, [&](const Before& before) {
             for (int64_t row = before.from; row < before.to; ++row)
                 for (int64_t j = share.from * LANES; j < share.to * LANES; j += LANES) {
@@ -80,6 +84,9 @@ void scan_backward(const Job& job, float*, Team& team, int rank) {
                     store(job.dh0 + at, dh * gate.a);
                 }
         });
+        team.wait();
+        input.after_step(s);
+    }
 }
 
 }  // namespace unspool::ISA

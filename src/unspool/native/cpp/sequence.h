@@ -54,24 +54,119 @@ inline void prefetch(const Job& job, int64_t n, int64_t j, int rows, int groups)
                 __builtin_prefetch(block<G>(job.gates, job, n + r, g, j + q * LANES), 1);
 }
 
+// Steps whose input products are made together: enough rows for each panel of weights, and few
+// enough that what they give is still in the cache when the recurrence comes to it.
+constexpr int64_t CHUNK = 8;
+
+// u = W x + b, the part of the gates that needs the input alone.
+template <int G>
+class Input {
+  public:
+    Input(const Job& job, float* packed, Share share)
+        : job_(job), share_(share), weights_{job.W, job.H, job.I, packed} {
+        if (job.x && packed)
+            for_panels<WIDEST>(share, [&]<int Q>(Int<Q>, int64_t group) { weights_.pack(group, Q); });
+    }
+
+    // Called before step s: for its chunk where a chunk begins.
+    void before_step(int64_t s) const {
+        if (!job_.x || s % CHUNK) return;
+        for_panels<WIDEST>(share_, [&]<int Q>(Int<Q>, int64_t group) {
+            for (int64_t t = s; t < std::min(s + CHUNK, job_.steps.count); ++t)
+                panel<Q>(group, job_.steps.first(t), std::min(job_.steps.rows(t), job_.to));
+        });
+    }
+
+  private:
+    static constexpr int WIDEST = panel_groups(G);
+
+    template <int Q>
+    void panel(int64_t group, int64_t first, int64_t to) const {
+        for_tiles<tile_rows(Q * G)>(job_.from, to, [&]<int R>(Int<R>, int64_t row) {
+            vec u[R][Q * G];
+            for (int q = 0; q < Q; ++q)
+                for (int g = 0; g < G; ++g) {
+                    const vec b = load(job_.b + g * job_.H + (group + q) * LANES);
+                    for (int r = 0; r < R; ++r) u[r][q * G + g] = b;
+                }
+            vec z[R][Q * G] = {};
+            weights_.template multiply<R, Q>(job_.x + (first + row) * job_.I, group, z);
+            for (int r = 0; r < R; ++r)
+                for (int q = 0; q < Q; ++q)
+                    for (int g = 0; g < G; ++g)
+                        store(block<G>(job_.gates, job_, first + row + r, g, (group + q) * LANES),
+                              u[r][q * G + g] + z[r][q * G + g]);
+        });
+    }
+
+    const Job& job_;
+    Share share_;
+    Gates<G> weights_;
+};
+
+// dx = du W, for a chunk of steps at a time.
+template <int G>
+class InputGradient {
+  public:
+    InputGradient(const Job& job, float* packed, Team& team, int rank)
+        : job_(job),
+          share_(job.I / LANES, rank, team.size),
+          weights_{job.W, job.I, G * job.H, packed} {
+        if (job.dx)
+            for_panels<WIDEST>(share_,
+                               [&]<int V>(Int<V>, int64_t group) { weights_.pack(group, V); });
+    }
+
+    // Called once du of step s is complete: for its chunk where that has come to its first step.
+    void after_step(int64_t s) const {
+        if (!job_.dx || s % CHUNK) return;
+        const int64_t K = G * job_.H;
+        for_panels<WIDEST>(share_, [&]<int V>(Int<V>, int64_t group) {
+            for (int64_t t = s; t < std::min(s + CHUNK, job_.steps.count); ++t) {
+                const int64_t first = job_.steps.first(t);
+                for_tiles<tile_rows(V)>(
+                    job_.from, std::min(job_.steps.rows(t), job_.to),
+                    [&]<int R>(Int<R>, int64_t row) {
+                        vec dx[R][V] = {};
+                        multiply(job_.du + (first + row) * K, K, weights_.panel(group), K, dx);
+                        for (int r = 0; r < R; ++r)
+                            for (int v = 0; v < V; ++v)
+                                store(job_.dx + (first + row + r) * job_.I + (group + v) * LANES,
+                                      dx[r][v]);
+                    });
+            }
+        });
+    }
+
+  private:
+    static constexpr int WIDEST = 3;
+
+    const Job& job_;
+    Share share_;
+    Columns weights_;
+};
+
 template <class Cell>
 void forward(const Job& job, float* packed, Team& team, int rank) {
     constexpr int G = Cell::GATES, WIDEST = panel_groups(G);
-    const Share share(job.H / LANES, rank, team.size);
-    const Gates<G> weights{job.U, job.H, packed};
+    const int64_t H = job.H;
+    const Share share(H / LANES, rank, team.size);
+    const Gates<G> weights{job.U, H, H, packed};
+    const Input<G> input(job, packed ? packed + G * H * H : nullptr, share);
     if (packed)
         for_panels<WIDEST>(share, [&]<int Q>(Int<Q>, int64_t group) { weights.pack(group, Q); });
     for (int64_t s = 0; s < job.steps.count; ++s) {
+        input.before_step(s);
         const int64_t first = job.steps.first(s);
         before_step(job, s, [&](const Before& before) {
             for_panels<WIDEST>(share, [&]<int Q>(Int<Q>, int64_t group) {
                 for_tiles<tile_rows(Q * G)>(before.from, before.to, [&]<int R>(Int<R>, int64_t row) {
                     prefetch<G>(job, first + row, group * LANES, R, Q);
                     vec z[R][Q * G] = {};
-                    weights.template multiply<R, Q>(before.h + row * job.H, group, z);
+                    weights.template multiply<R, Q>(before.h + row * H, group, z);
                     for (int r = 0; r < R; ++r)
                         for (int q = 0; q < Q; ++q) {
-                            const int64_t j = (group + q) * LANES, at = (row + r) * job.H + j;
+                            const int64_t j = (group + q) * LANES, at = (row + r) * H + j;
                             Cell::forward(job, first + row + r, j, z[r] + q * G, before.h + at,
                                           at_or_null(before.c, at));
                         }
@@ -84,10 +179,11 @@ void forward(const Job& job, float* packed, Team& team, int rank) {
 
 template <class Cell>
 void backward(const Job& job, float* packed, Team& team, int rank) {
-    constexpr int WIDEST = 3;
+    constexpr int G = Cell::GATES, WIDEST = 3;
     const int64_t H = job.H;
     const Share share(H / LANES, rank, team.size);
-    const Columns weights{job.U, H, Cell::GATES * H, packed};
+    const Columns weights{job.U, H, G * H, packed};
+    const InputGradient<G> input(job, packed + G * H * H, team, rank);
     for_panels<WIDEST>(share, [&]<int V>(Int<V>, int64_t group) { weights.pack(group, V); });
 
     // dh0 += what the gradients of step s send back.
@@ -111,13 +207,14 @@ void backward(const Job& job, float* packed, Team& team, int rank) {
                 for (int64_t group = share.from; group < share.to; ++group) {
                     const int64_t j = group * LANES, at = row * H + j, n = first + row;
                     const vec dh = load(job.dh0 + at) + load(job.dh + n * H + j);
-                    const vec direct = Cell::backward(job, n, j, dh, before.h + at,
-                                                      at_or_null(before.c, at),
-                                                      at_or_null(job.dc0, at));
+                    const vec direct =
+                        Cell::backward(job, n, j, dh, before.h + at, at_or_null(before.c, at),
+                                       at_or_null(job.dc0, at));
                     store(job.dh0 + at, direct);
                 }
         });
         team.wait();
+        input.after_step(s);
     }
     send_back(0);
 }

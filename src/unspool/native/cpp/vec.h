@@ -25,6 +25,7 @@
 
 // A call would push every vector to memory and back.
 #define INLINE inline __attribute__((always_inline))
+#define INLINE_LAMBDA __attribute__((always_inline))
 
 namespace unspool::ISA {
 
@@ -52,15 +53,16 @@ INLINE float sum(vec v) {
 INLINE vec least(vec a, vec b) { return a < b ? a : b; }
 INLINE vec most(vec a, vec b) { return a > b ? a : b; }
 
-// 1 / d to about one unit in the last place; d must not exceed 2^126.
+// 1 / d by Newton's method, r + r (1 - d r): only the last addition rounds. A gate's error must not
+// lean to one side, for a gradient is multiplied with a gate at each step. d must not exceed 2^126.
 INLINE vec reciprocal(vec d) {
 #if defined(__AVX512F__)
     vec r = _mm512_rcp14_ps(d);
-    return r * (2.0f - d * r);
+    return r + r * (1.0f - d * r);
 #elif defined(__AVX2__)
     vec r = _mm256_rcp_ps(d);
-    r = r * (2.0f - d * r);
-    return r * (2.0f - d * r);
+    r = r + r * (1.0f - d * r);
+    return r + r * (1.0f - d * r);
 #else
     return 1.0f / d;
 #endif
