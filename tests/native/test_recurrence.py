@@ -43,7 +43,7 @@ def model_of(
     torch.manual_seed(hidden)
     model = Recurrent(cell, inputs, hidden, options=options, **more)
     for name, parameter in model.named_parameters():
-        scale = 0.5 / hidden**0.5 if name.endswith("U") else 0.3
+        scale = 0.5 / hidden**0.5 if name.endswith("U") else 0.1 if ".P_" in name else 0.3
         nn.init.normal_(parameter, std=scale)
     return model
 
@@ -96,7 +96,7 @@ def agree(model: Recurrent, x: Tensor, lengths: Tensor | None, tolerance: float 
         return
     loop = errors(results(model, x, lengths), wanted)
     for name, error in found.items():
-        assert error < max(tolerance, 8 * loop[name]), f"{name}: {error:.1e}, {loop[name]:.1e}"
+        assert error < max(tolerance, 10 * loop[name]), f"{name}: {error:.1e}, {loop[name]:.1e}"
 
 
 @kinds
@@ -176,6 +176,22 @@ def test_operator_is_well_behaved(cell: str) -> None:
     )
     tests = ("test_schema", "test_faketensor", "test_autograd_registration")
     torch.library.opcheck(recurrence.recurrence, arguments, test_utils=tests)
+
+
+@pytest.mark.parametrize("function", ["sigmoid", "tanh"])
+def test_functions_are_exact(function: str) -> None:
+    """To one unit in the last place or two, and without leaning to one side: a lean of 1e-8 in a
+    gate would be one of 1e-5 in a gradient after a thousand steps."""
+    model = Recurrent("elman", 1, 1, options={"activation": function})
+    for name, parameter in model.named_parameters():
+        nn.init.constant_(parameter, float(name.endswith("W")))
+    x = torch.linspace(-20, 20, 40_001)[torch.arange(40_001) != 20_000]
+    with torch.no_grad():
+        found = model(x[:, None, None]).outputs.flatten().double()
+    exact = getattr(torch, function)(x.double())
+    error = found / exact - 1
+    assert error.abs().max() < 2.5e-7
+    assert error.mean().abs() < 5e-9
 
 
 def test_nan_is_not_hidden() -> None:

@@ -75,10 +75,10 @@ def run(
         given = (
             blocks(form.W, 0, hidden, rows),
             blocks(form.b, 0, hidden, columns),
-            none if form.U is None else blocks(F.pad(form.U, columns), 0, hidden, rows),
+            none if form.U is None else blocks(padded(form.U, columns), 0, hidden, rows),
             none if form.extra is None else blocks(form.extra, 0, hidden, columns),
-            F.pad(state[0], columns),
-            F.pad(state[1], columns) if len(state) > 1 else none,
+            padded(state[0], columns),
+            padded(state[1], columns) if len(state) > 1 else none,
         )
         for values, value in zip(lists, given):
             values.append(value.contiguous())
@@ -96,9 +96,38 @@ def run(
     return results
 
 
+def padded(x: Tensor, pad: tuple[int, ...]) -> Tensor:
+    """x itself where there is nothing to pad: F.pad would copy."""
+    return F.pad(x, pad) if any(pad) else x
+
+
 def blocks(x: Tensor, dim: int, hidden: int, pad: tuple[int, ...]) -> Tensor:
     """x with each of its blocks of `hidden` padded with zeros."""
     return F.pad(x.unflatten(dim, (-1, hidden)), pad).flatten(dim, dim + 1) if any(pad) else x
+
+
+def step(form: Form, x: Tensor, state: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+    """One step of one direction without gradients: x (B, I), the state in, the new state out.
+
+    For serving and generation, where it is called for each token: `run` without all that a step
+    does not need. H must be a multiple of `WIDTH`.
+    """
+    batch, hidden = state[0].shape
+    empty = state[0].new_empty
+    u = room_for_u(x, form.W, form.b)
+    new = [empty(batch, hidden) for _ in state]
+    h, c = new[0], new[1] if len(new) > 1 else None
+    inner = empty(batch, hidden) if form.kind == "gru_before" else None
+    # One row a sequence: its states are its final states.
+    arrays = (
+        *(x if x.is_floating_point() else None, form.W, form.b, form.U, form.extra),
+        *(state[0], state[1] if c is not None else None, u, h, c, inner, h, c),
+    )
+    for tensor in arrays:
+        check_array(tensor)
+    addresses = [0 if t is None else t.data_ptr() for t in arrays]
+    native._kernels.step(form.kind, hidden, form.W.shape[1], form.take, batch, addresses)
+    return tuple(new)
 
 
 class Kept(NamedTuple):
@@ -158,17 +187,14 @@ def compute(
     kept = [make_kept(kind, learning, room_for_u(x, *w), start) for *w, start in zip(W, b, h0)]
     given = x if x.is_floating_point() else W[0].new_empty(0)
     arrays = [
-        [given, W[d], b[d], U[d], extra[d], h0[d], c0[d], k.gates, k.h, k.c, k.inner]
+        [
+            *(given, W[d], b[d], U[d], extra[d], h0[d], c0[d]),
+            *(k.gates, k.h, k.c, k.inner, k.h_end, k.c_end),
+        ]
         for d, k in enumerate(kept)
     ]
     inputs = W[0].shape[1] if x.is_floating_point() else 0
     call_kernel(kind, False, take, reverse, offsets, arrays, inputs, h0[0].shape[1])
-    steps = Steps(offsets)
-    for way, k in zip(reverse, kept):
-        last = steps.last(way)
-        torch.index_select(k.h, 0, last, out=k.h_end)
-        if len(k.c):
-            torch.index_select(k.c, 0, last, out=k.c_end)
     return flatten(kind, learning, kept)
 
 
@@ -206,8 +232,9 @@ def compute_gradients(
     dh0, dc0 = [end.clone() for end in dh_end], [end.clone() for end in dc_end]
     arrays = [
         [
-            *(none, W[d], none, U[d], extra[d], h0[d], c0[d], k.gates, k.h, k.c, k.inner),
-            *(dh[d], dx[d], du[d], dinner[d], dextra[d], dh0[d], dc0[d]),
+            *(none, W[d], none, U[d], extra[d], h0[d], c0[d]),
+            *(k.gates, k.h, k.c, k.inner, none, none, dh[d]),
+            *(dx[d], du[d], dinner[d], dextra[d], dh0[d], dc0[d]),
         ]
         for d, k in enumerate(ways)
     ]
@@ -295,13 +322,17 @@ def call_kernel(
     """The one place where addresses are handed over, in the order of `Job` in cpp/job.h."""
     for array in arrays:
         for tensor in array:
-            if tensor.dtype != torch.float32 or not tensor.is_contiguous():
-                raise TypeError(f"the kernels take contiguous float32, not {tensor.dtype}")
+            check_array(tensor)
     addresses = [[t.data_ptr() if t.numel() else 0 for t in array] for array in arrays]
     native._kernels.run(
         *(kind, backward, hidden, inputs, take),
         *(offsets.data_ptr(), len(offsets) - 1, reverse, addresses, torch.get_num_threads()),
     )
+
+
+def check_array(tensor: Tensor | None) -> None:
+    if tensor is not None and (tensor.dtype != torch.float32 or not tensor.is_contiguous()):
+        raise TypeError(f"the kernels take contiguous float32, not {tensor.dtype}")
 
 
 recurrence = torch.library.custom_op("unspool::recurrence", compute, mutates_args=())

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 
 from unspool.errors import ConfigError, choose, nearest
 from unspool.native import recurrence
+from unspool.native.recurrence import Form
 from unspool.nn.cells import CELLS, Cell, State, cell_options
 from unspool.nn.masks import keep_mask, reverse, zero_padding
 from unspool.nn.packing import Packing
@@ -23,6 +24,7 @@ from unspool.nn.state import RecurrentState
 from unspool.nn.taps import over_time, recording
 
 Fast = Literal["auto", True, False]
+FEW = 8  # sequences, up to which a step reads the weights as they are
 
 
 class RecurrentOutput(NamedTuple):
@@ -81,6 +83,17 @@ def run_native(
     runs = recurrence.run(x, directions, packing.offsets)
     outputs = runs[0][0] if len(runs) == 1 else torch.cat([h for h, _ in runs], -1)
     return outputs, tuple(tuple(map(packing.unsort, end)) for _, end in runs)
+
+
+def single_step(forms: list[list[Form]], x: Tensor, state: RecurrentState) -> RecurrentOutput:
+    """What `unroll` gives for T = 1, without all that a sequence needs around its kernel."""
+    x = x[:, 0].contiguous()
+    final = []
+    for layer, start in zip(forms, state):
+        ends = tuple(recurrence.step(form, x, s) for form, s in zip(layer, start))
+        x = ends[0][0] if len(ends) == 1 else torch.cat([end[0] for end in ends], -1)
+        final.append(ends)
+    return RecurrentOutput(x[:, None], tuple(final))
 
 
 class Layer(nn.Module):
@@ -196,6 +209,9 @@ class Recurrent(nn.Module):
         self._check(x)
         lengths = check_lengths(lengths, x)
         state = self.start(x.shape[0]) if state is None else self._check_state(state, x.shape[0])
+        forms = self._single_step_forms(x)
+        if forms is not None:
+            return single_step(forms, x, state)
         batch = Batch(x, lengths)
         final = []
         for k, (cells, start) in enumerate(zip(self.cells(), state)):
@@ -204,6 +220,19 @@ class Recurrent(nn.Module):
             run = self._native if self._is_native(cells, batch) else self._padded
             final.append(run(cells, batch, start))
         return RecurrentOutput(batch.padded(), tuple(final))
+
+    def _single_step_forms(self, x: Tensor) -> list[list[Form]] | None:
+        """The weights of all cells where this is one step of few sequences, as in generation."""
+        if x.shape[1] > 1 or x.shape[0] > FEW or torch.is_grad_enabled():
+            return None
+        if self.fast is False or self.hidden % recurrence.WIDTH:
+            return None
+        forms = []
+        for cells in self.cells():
+            if any(recording(cell) or cell.why_not_native(x) for cell in cells):
+                return None
+            forms.append([form for cell in cells if (form := cell.native()) is not None])
+        return forms
 
     def _is_native(self, cells: tuple[Cell, ...], batch: Batch) -> bool:
         if self.fast is False or any(recording(cell) for cell in cells):

@@ -70,9 +70,12 @@ def taps(model: nn.Module) -> dict[str, Tap]:
     return {path: module for path, module in model.named_modules() if isinstance(module, Tap)}
 
 
+_blocks = 0  # of `record` that are open: without one no module needs to be searched
+
+
 def recording(module: nn.Module) -> bool:
     """Whether any tap inside `module` is being recorded."""
-    return any(tap.passed is not None for tap in taps(module).values())
+    return _blocks > 0 and any(tap.passed is not None for tap in taps(module).values())
 
 
 @contextmanager
@@ -88,9 +91,12 @@ def record(model: nn.Module, *patterns: str) -> Iterator[Trace]:
         known = ", ".join(found) or "none at all"
         raise ValueError(f"no tap matches {', '.join(patterns) or '*'}; this model has: {known}")
     before = {path: tap.passed for path, tap in chosen.items()}
+    global _blocks
+    _blocks += 1
     try:
         yield Trace(chosen)
     finally:
+        _blocks -= 1
         for path, tap in chosen.items():
             tap.passed = before[path]
 
@@ -101,7 +107,8 @@ def over_time(module: nn.Module, *, reverse: bool = False) -> Iterator[None]:
 
     With `reverse` the steps came last to first and are put back in the order of time.
     """
-    recorded = [(tap, tap.passed) for tap in taps(module).values() if tap.passed is not None]
+    found = taps(module).values() if _blocks else ()
+    recorded = [(tap, tap.passed) for tap in found if tap.passed is not None]
     for tap, _ in recorded:
         tap.passed = []
     try:

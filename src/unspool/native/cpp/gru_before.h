@@ -59,6 +59,7 @@ inline void gru_before_forward(const Job& job, float* packed, Team& team, int ra
                 });
             });
         });
+        keep_ends(job, s, share);
         team.wait();
     }
 }

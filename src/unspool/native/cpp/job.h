@@ -74,6 +74,8 @@ struct Job {
     float* h;            // (N, H)
     float* c;            // (N, H)    LSTMs: cell states
     float* inner;        // (N, H)    gru_after: U_n h + b_hn; gru_before: r ⊙ h
+    float* h_end;        // (B, H)    the final states
+    float* c_end;        // (B, H)
 
     const float* dh;     // (N, H)    gradient of the loss by h, through the outputs
     float* dx;           // (N, I)    null: not wanted

@@ -70,13 +70,15 @@ Job make_job(const Addresses& a, const Steps& steps, int64_t H, int64_t I, bool 
     const auto at = [&](size_t place) {
         return place < a.size() ? reinterpret_cast<float*>(a[place]) : nullptr;
     };
-    return {steps, 0,     steps.widest(), H,     I,     take,  at(0),  at(1),  at(2),  at(3), at(4),
-            at(5), at(6), at(7),          at(8), at(9), at(10), at(11), at(12), at(13), at(14),
-            at(15), at(16), at(17)};
+    return {steps,  0,      steps.widest(), H,      I,      take,   at(0),  at(1),  at(2),  at(3),
+            at(4),  at(5),  at(6),          at(7),  at(8),  at(9),  at(10), at(11), at(12), at(13),
+            at(14), at(15), at(16),         at(17), at(18), at(19)};
 }
 
-// Below this many multiplications a step, waiting for another thread costs more than it brings.
-constexpr int64_t WORTH_WAITING = 100'000;
+// With fewer multiplications in all, one thread is done before another has woken up.
+constexpr int64_t WORTH_SHARING = 1'000'000;
+// With fewer multiplications a step, waiting for another thread costs more than it brings.
+constexpr int64_t WORTH_WAITING = 500'000;
 // With this many rows in all, packing the weights takes longer than reading them as they are.
 constexpr int64_t WORTH_PACKING = 8;
 // Weights of this many bytes stay in a core's second cache beside what passes through it.
@@ -84,22 +86,25 @@ constexpr int64_t CACHE = 800'000;
 // A thread with fewer sequences than this reads weights more than it multiplies.
 constexpr int64_t FEW = 12;
 
-// How the threads divide the work: directions and sequences are independent; within a group of
-// sequences a team shares the units.
+// How the threads divide the work. Directions and sequences are independent; within a group of
+// sequences a team shares the units and waits for each other at each step.
 struct Division {
-    int groups;   // of sequences, in each direction
-    int members;  // threads of a group's team
+    bool directions_apart = false;
+    int groups = 1;   // of sequences, in each direction
+    int members = 1;  // threads of a group's team
 
-    Division(int threads, int directions, int64_t H, int64_t work, int64_t weights, int64_t batch,
-             bool recurrent)
-        : groups(1), members(1) {
-        if (work < WORTH_WAITING) return;
-        int each = std::max(1, threads / directions);
-        if (!recurrent || (weights <= CACHE && batch >= FEW * each)) {
+    Division(int threads, int directions, const Pair& pair, int64_t H, int64_t I,
+             const Steps& steps) {
+        const int64_t recurrent = pair.recurrent ? pair.gates * H * H : 0;
+        const int64_t work = steps.offsets[steps.count] * (recurrent + pair.gates * H * I + 16 * H);
+        if (work < WORTH_SHARING) return;
+        directions_apart = threads >= directions;
+        const int each = directions_apart ? threads / directions : threads;
+        const int64_t batch = steps.widest();
+        if (!recurrent || (recurrent * 4 <= CACHE && batch >= FEW * each))
             groups = static_cast<int>(std::min<int64_t>(each, batch));
-        } else {
+        else if (work / steps.count >= WORTH_WAITING)
             members = static_cast<int>(std::min<int64_t>(each, H / 16));
-        }
     }
 };
 
@@ -111,22 +116,17 @@ void run(const std::string& name, bool backward, int64_t H, int64_t I, bool take
     const Kernel kernel = backward ? pair.backward : pair.forward;
     const auto directions = static_cast<int>(arrays.size());
     const Steps steps{count, reinterpret_cast<const int64_t*>(offsets), false};
-    const int64_t rows = steps.offsets[count];
-    const int64_t weights = pair.recurrent ? pair.gates * H * H : 0;
-    const int64_t all_weights = weights + pair.gates * H * I;
-    const int64_t work = rows * all_weights / count;
-    const bool pack = backward || rows > WORTH_PACKING;
-    const Division division(threads, directions, H, work, weights * 4, steps.widest(),
-                            pair.recurrent);
+    const bool pack = backward || steps.offsets[count] > WORTH_PACKING;
+    const int64_t packed_size = pack ? pair.gates * H * (pair.recurrent * H + I) : 0;
+    const Division division(threads, directions, pair, H, I, steps);
 
+    nb::gil_scoped_release release;
     struct Group {
         Job job;
         float* packed;
         Team team;
     };
     std::vector<std::unique_ptr<Group>> groups;
-    nb::gil_scoped_release release;
-    const int64_t packed_size = pack ? all_weights : 0;
     auto packed = baseline::buffer(packed_size * directions * division.groups);
     for (int d = 0; d < directions; ++d) {
         int64_t from = 0;
@@ -140,17 +140,30 @@ void run(const std::string& name, bool backward, int64_t H, int64_t I, bool take
             groups.emplace_back(new Group{job, to, Team(division.members)});
         }
     }
-    const int all = static_cast<int>(groups.size()) * division.members;
-    if (all > threads) {  // more directions than threads
-        for (auto& group : groups) kernel(group->job, group->packed, group->team, 0);
-        return;
+    // All groups at once, or those of one direction after those of the other.
+    const int together = division.groups * (division.directions_apart ? directions : 1);
+    for (size_t first = 0; first < groups.size(); first += together) {
+        const int all = together * division.members;
+        if (all == 1) {
+            kernel(groups[first]->job, groups[first]->packed, groups[first]->team, 0);
+            continue;
+        }
+#pragma omp parallel num_threads(all)
+        {
+            const int thread = omp_get_thread_num();
+            Group& group = *groups[first + thread / division.members];
+            kernel(group.job, group.packed, group.team, thread % division.members);
+        }
     }
-#pragma omp parallel num_threads(all) if (all > 1)
-    {
-        const int thread = all > 1 ? omp_get_thread_num() : 0;
-        Group& group = *groups[thread / division.members];
-        kernel(group.job, group.packed, group.team, thread % division.members);
-    }
+}
+
+// One step of `batch` sequences on this thread, without packing.
+void step(const std::string& name, int64_t H, int64_t I, bool take, int64_t batch,
+          const Addresses& arrays) {
+    const int64_t offsets[2] = {0, batch};
+    Team alone(1);
+    find(KINDS.at(name)).forward(make_job(arrays, {1, offsets, false}, H, I, take), nullptr, alone,
+                                 0);
 }
 
 }  // namespace unspool
@@ -158,6 +171,8 @@ void run(const std::string& name, bool backward, int64_t H, int64_t I, bool take
 NB_MODULE(_kernels, module) {
     module.def("instruction_sets", &unspool::instruction_sets);
     module.def("use", &unspool::use);
+    module.def("step", &unspool::step, nb::arg("kind"), nb::arg("hidden"), nb::arg("inputs"),
+               nb::arg("take"), nb::arg("batch"), nb::arg("addresses"));
     module.def("run", &unspool::run, nb::arg("kind"), nb::arg("backward"), nb::arg("hidden"),
                nb::arg("inputs"), nb::arg("take"), nb::arg("offsets"), nb::arg("steps"), nb::arg("reverse"),
                nb::arg("addresses"), nb::arg("threads"));

@@ -63,6 +63,7 @@ void scan_forward(const Job& job, float* packed, Team& team, int rank) {
                     store(job.h + n * H + j, gate.g + gate.a * (h - gate.g));
                 }
         });
+        keep_ends(job, s, share);
     }
 }
 

@@ -54,6 +54,18 @@ inline void prefetch(const Job& job, int64_t n, int64_t j, int rows, int groups)
                 __builtin_prefetch(block<G>(job.gates, job, n + r, g, j + q * LANES), 1);
 }
 
+// Called after step s: copies the states of the sequences that end with it.
+inline void keep_ends(const Job& job, int64_t s, Share share) {
+    const int64_t from = std::max(job.from, job.steps.rows(s + 1));
+    const int64_t to = std::min(job.to, job.steps.rows(s));
+    const int64_t j = share.from * LANES, size = (share.to - share.from) * LANES * sizeof(float);
+    for (int64_t row = from; row < to; ++row) {
+        const int64_t n = job.steps.first(s) + row;
+        std::memcpy(job.h_end + row * job.H + j, job.h + n * job.H + j, size);
+        if (job.c_end) std::memcpy(job.c_end + row * job.H + j, job.c + n * job.H + j, size);
+    }
+}
+
 // Steps whose input products are made together: enough rows for each panel of weights, and few
 // enough that what they give is still in the cache when the recurrence comes to it.
 constexpr int64_t CHUNK = 8;
@@ -173,6 +185,7 @@ void forward(const Job& job, float* packed, Team& team, int rank) {
                 });
             });
         });
+        keep_ends(job, s, share);
         team.wait();
     }
 }

@@ -58,9 +58,8 @@ class Cell(nn.Module, ABC):
 
     def why_not_native(self, x: Tensor) -> str | None:
         """None where a native kernel can take `x`, otherwise the reason why not."""
-        if self.native() is None:
-            return "it has no native kernel"
-        return why_not(x, next(self.parameters()))
+        form = self.native()
+        return "it has no native kernel" if form is None else why_not(x, form.W)
 
     def why_not_fast(self, x: Tensor) -> str | None:
         """None where `sequence` can take `x`, otherwise the reason why not."""
