@@ -169,7 +169,7 @@ def test_operator_is_well_behaved(cell: str) -> None:
     U = empty if form.U is None else form.U
     h0 = torch.randn(3, 16, requires_grad=True)
     c0 = torch.randn(3, 16, requires_grad=True) if cell == "lstm" else empty
-    offsets = torch.tensor([0, 3, 5, 6])
+    offsets = torch.tensor([0, 3, 5, 6])  # by time for lstm and gru, by sequence for mingru
     arguments = (
         *(form.kind, form.take, [False], True, offsets, torch.randn(6, 5, requires_grad=True)),
         *([form.W], [form.b], [U], [extra], [h0], [c0]),

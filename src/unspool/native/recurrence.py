@@ -40,6 +40,11 @@ class Form(NamedTuple):
     take: bool = False
 
 
+def is_scan(form: Form | None) -> bool:
+    """Whether sequences are packed one after the other rather than by time."""
+    return form is not None and form.kind in SCANS
+
+
 class Direction(NamedTuple):
     form: Form
     state: tuple[Tensor, ...]  # h (B, H), and c of LSTMs
@@ -64,7 +69,8 @@ def run(
 ) -> list[tuple[Tensor, tuple[Tensor, ...]]]:
     """For each direction the states h (N, H) and the final state.
 
-    offsets (T + 1), integers on the CPU: the rows of time t are offsets[t] .. offsets[t + 1].
+    offsets, integers on the CPU: where each time (T + 1) begins in x, or for scans each sequence
+    (B + 1).
     """
     hidden = directions[0].state[0].shape[-1]
     pad = -hidden % WIDTH
@@ -240,14 +246,14 @@ def compute_gradients(
     ]
     inputs = x.shape[1] if by_kernel else 0
     call_kernel(kind, True, take, reverse, offsets, arrays, inputs, h0[0].shape[1])
-    steps = Steps(offsets)
+    steps = None if kind in SCANS else Steps(offsets)
     flat = []
     for d, k in enumerate(ways):
         flat += [
             input_weights_gradient(x, du[d], W[d]),
             (du[d].new_ones(1, len(du[d])) @ du[d])[0],  # faster than du.sum(0)
             torch.empty_like(U[d])
-            if kind in SCANS
+            if steps is None
             else weights_gradient(kind, steps, reverse[d], h0[d], du[d], dinner[d], k),
             *(dextra[d].sum(0), dh0[d], dc0[d]),
         ]

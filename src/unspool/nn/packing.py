@@ -1,8 +1,10 @@
 """Ragged batches without their padding.
 
-In: a padded batch (B, T, ...) and its lengths. Out: its real tokens as one array (N, ...): those of
-all sequences at time 0, then those at time 1, and so on, the longest sequence first, so that the
-sequences that are still running at a time are the first rows of every earlier time.
+In: a padded batch (B, T, ...) and its lengths. Out: its real tokens as one array (N, ...).
+
+By time, for cells whose sequences keep step: the tokens of all sequences at time 0, then those at
+time 1, and so on, the longest sequence first, so that the sequences that are still running at a
+time are the first rows of every earlier time. By sequence, for scans: one after the other.
 """
 
 from __future__ import annotations
@@ -11,39 +13,47 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 
 
 class Packing(NamedTuple):
-    """Where everything is. `rows` and `order` are None where nothing is ragged."""
+    """Where everything is. `rows` and `order` are None where nothing has moved."""
 
     batch: int
     steps: int
-    offsets: Tensor  # (T + 1): the rows of time t are offsets[t] .. offsets[t + 1]
+    by_time: bool
+    offsets: Tensor  # where each time (T + 1), or each sequence (B + 1), begins
     rows: Tensor | None  # (N,): the place b·T + t of each packed row in the padded batch
     order: Tensor | None  # (B,): the sequences by falling length
 
     @classmethod
-    def of(cls, batch: int, steps: int, lengths: Tensor | None) -> Packing:
+    def of(cls, batch: int, steps: int, lengths: Tensor | None, *, by_time: bool) -> Packing:
         if lengths is None:
-            return cls(batch, steps, torch.arange(steps + 1) * batch, None, None)
+            groups, size = (steps, batch) if by_time else (batch, steps)
+            return cls(batch, steps, by_time, torch.arange(groups + 1) * size, None, None)
+        if not by_time:
+            real = torch.arange(steps) < lengths[:, None]  # (B, T)
+            rows = real.flatten().nonzero().flatten()
+            return cls(batch, steps, by_time, F.pad(lengths.cumsum(0), (1, 0)), rows, None)
         sorted_lengths, order = lengths.sort(descending=True, stable=True)
-        steps_used = int(sorted_lengths[0])
-        running = torch.arange(steps_used)[:, None] < sorted_lengths  # (T, B)
-        offsets = torch.nn.functional.pad(running.sum(1).cumsum(0), (1, 0))
+        running = torch.arange(int(sorted_lengths[0]))[:, None] < sorted_lengths  # (T, B)
         time, rank = running.nonzero(as_tuple=True)
-        return cls(batch, steps, offsets, order[rank] * steps + time, order)
+        offsets = F.pad(running.sum(1).cumsum(0), (1, 0))
+        return cls(batch, steps, by_time, offsets, order[rank] * steps + time, order)
 
     def pack(self, x: Tensor) -> Tensor:
         """(B, T, ...) -> (N, ...)."""
         if self.rows is None:
-            return x.transpose(0, 1).flatten(0, 1)
+            return (x.transpose(0, 1) if self.by_time else x).flatten(0, 1)
         return _Take.apply(x.flatten(0, 1), self.rows)
 
     def unpack(self, x: Tensor) -> Tensor:
         """(N, ...) -> (B, T, ...), zeros at padding."""
         shape = (self.batch, self.steps)
-        if self.rows is None:
+        if self.rows is None and self.by_time:
             return x.unflatten(0, shape[::-1]).transpose(0, 1)
+        if self.rows is None:
+            return x.unflatten(0, shape)
         return _Put.apply(x, self.rows, self.batch * self.steps).unflatten(0, shape)
 
     def sort(self, state: Tensor) -> Tensor:

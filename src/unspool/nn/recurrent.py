@@ -111,8 +111,9 @@ class Layer(nn.Module):
 class Batch:
     """The outputs of the latest layer, padded or packed, and each made from the other on demand."""
 
-    def __init__(self, x: Tensor, lengths: Tensor | None) -> None:
+    def __init__(self, x: Tensor, lengths: Tensor | None, *, by_time: bool) -> None:
         self.lengths = lengths
+        self.by_time = by_time  # how to pack
         self.size, self.steps = x.shape[:2]
         self._x: Tensor | None = x
         self._padded: Tensor | None = x if lengths is None else None
@@ -122,7 +123,7 @@ class Batch:
     @property
     def packing(self) -> Packing:
         if self._packing is None:
-            self._packing = Packing.of(self.size, self.steps, self.lengths)
+            self._packing = Packing.of(self.size, self.steps, self.lengths, by_time=self.by_time)
         return self._packing
 
     def sample(self) -> Tensor:
@@ -212,7 +213,7 @@ class Recurrent(nn.Module):
         forms = self._single_step_forms(x)
         if forms is not None:
             return single_step(forms, x, state)
-        batch = Batch(x, lengths)
+        batch = Batch(x, lengths, by_time=not recurrence.is_scan(self.cells()[0][0].native()))
         final = []
         for k, (cells, start) in enumerate(zip(self.cells(), state)):
             if k:

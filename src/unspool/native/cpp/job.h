@@ -2,9 +2,11 @@
 //
 // Sequences are packed: the rows of all sequences at time 0, then those at time 1, and so on, the
 // longest sequence first, so that the rows that are still running at time t are the first of each
-// earlier time. Row n of an array (N, K·H) holds K blocks of H values. H is a multiple of 16.
+// earlier time. (Scans take the sequences one after the other instead, see scan.h.) Row n of an array
+// (N, K·H) holds K blocks of H values. H is a multiple of 16.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 namespace unspool {
@@ -53,6 +55,11 @@ struct Steps {
             tokens += length;
         }
         return widest();
+    }
+    // The same where `offsets` says where each sequence begins.
+    int64_t share_of_sequences(int part, int parts) const {
+        const int64_t wanted = offsets[count] * part / parts;
+        return std::lower_bound(offsets, offsets + count, wanted) - offsets;
     }
 };
 

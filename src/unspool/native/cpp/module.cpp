@@ -8,6 +8,7 @@
 
 #include <map>
 #include <memory>
+#include <numeric>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -100,8 +101,13 @@ struct Division {
         if (work < WORTH_SHARING) return;
         directions_apart = threads >= directions;
         const int each = directions_apart ? threads / directions : threads;
+        if (!recurrent) {
+            groups = static_cast<int>(std::min<int64_t>(each, steps.count));
+            members = each / groups;
+            return;
+        }
         const int64_t batch = steps.widest();
-        if (!recurrent || (recurrent * 4 <= CACHE && batch >= FEW * each))
+        if (recurrent * 4 <= CACHE && batch >= FEW * each)
             groups = static_cast<int>(std::min<int64_t>(each, batch));
         else if (work / steps.count >= WORTH_WAITING)
             members = static_cast<int>(std::min<int64_t>(each, H / 16));
@@ -134,7 +140,9 @@ void run(const std::string& name, bool backward, int64_t H, int64_t I, bool take
             Job job = make_job(arrays[d], steps, H, I, take);
             job.steps.reverse = reverse[d];
             job.from = from;
-            job.to = from = steps.share_of_rows(g + 1, division.groups);
+            job.to = from = pair.recurrent
+                                ? steps.share_of_rows(g + 1, division.groups)
+                                : steps.share_of_sequences(g + 1, division.groups);
             if (job.dextra) job.dextra += g * pair.extras * H;
             float* to = pack ? packed.get() + packed_size * groups.size() : nullptr;
             groups.emplace_back(new Group{job, to, Team(division.members)});
@@ -160,10 +168,17 @@ void run(const std::string& name, bool backward, int64_t H, int64_t I, bool take
 // One step of `batch` sequences on this thread, without packing.
 void step(const std::string& name, int64_t H, int64_t I, bool take, int64_t batch,
           const Addresses& arrays) {
-    const int64_t offsets[2] = {0, batch};
+    const Pair pair = find(KINDS.at(name));
+    std::vector<int64_t> offsets{0, batch};
+    if (!pair.recurrent) {  // `batch` sequences of one row each
+        offsets.resize(batch + 1);
+        std::iota(offsets.begin(), offsets.end(), 0);
+    }
+    const Steps steps{static_cast<int64_t>(offsets.size()) - 1, offsets.data(), false};
+    Job job = make_job(arrays, steps, H, I, take);
+    job.to = batch;
     Team alone(1);
-    find(KINDS.at(name)).forward(make_job(arrays, {1, offsets, false}, H, I, take), nullptr, alone,
-                                 0);
+    pair.forward(job, nullptr, alone, 0);
 }
 
 }  // namespace unspool

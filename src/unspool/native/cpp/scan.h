@@ -46,24 +46,50 @@ struct MinLstm {
     }
 };
 
+// Rows of a sequence that are worked on together, while they are in the cache.
+constexpr int64_t BLOCK = 64;
+
+// Calls body(first, end, before) for the blocks of sequence i in the order in which it is read:
+// rows [first, end), and the state before them.
+template <class Body>
+inline void for_blocks(const Job& job, int64_t i, const Body& body) {
+    const int64_t start = job.steps.offsets[i], end = job.steps.offsets[i + 1];
+    for (int64_t done = 0; done < end - start; done += BLOCK) {
+        const int64_t size = std::min(BLOCK, end - start - done);
+        const int64_t first = job.steps.reverse ? end - done - size : start + done;
+        body(first, first + size);
+    }
+}
+
+// The state before row n of sequence i, at unit 0.
+inline const float* state_before(const Job& job, int64_t i, int64_t n) {
+    const bool first = n == (job.steps.reverse ? job.steps.offsets[i + 1] - 1 : job.steps.offsets[i]);
+    if (first) return job.h0 + i * job.H;
+    return job.h + (job.steps.reverse ? n + 1 : n - 1) * job.H;
+}
+
 template <class Cell>
 void scan_forward(const Job& job, float* packed, Team& team, int rank) {
     constexpr int G = Cell::GATES;
     const int64_t H = job.H;
     const Share share(H / LANES, rank, team.size);
     const Input<G> input(job, packed, share);
-    for (int64_t s = 0; s < job.steps.count; ++s) {
-        input.before_step(s);
-        before_step(job, s, [&](const Before& before) {
-            for (int64_t row = before.from; row < before.to; ++row)
+    for (int64_t i = job.from; i < job.to; ++i) {
+        for_blocks(job, i, [&](int64_t first, int64_t end) {
+            input.rows(first, end);
+            for (int64_t k = 0; k < end - first; ++k) {
+                const int64_t n = job.steps.reverse ? end - 1 - k : first + k;
+                const float* before = state_before(job, i, n);
                 for (int64_t j = share.from * LANES; j < share.to * LANES; j += LANES) {
-                    const int64_t n = job.steps.first(s) + row;
                     const auto gate = Cell::gate(job.gates + n * G * H + j, H);
-                    const vec h = load(before.h + row * H + j);
-                    store(job.h + n * H + j, gate.g + gate.a * (h - gate.g));
+                    store(job.h + n * H + j, gate.g + gate.a * (load(before + j) - gate.g));
                 }
+            }
         });
-        keep_ends(job, s, share);
+        const int64_t last = job.steps.reverse ? job.steps.offsets[i] : job.steps.offsets[i + 1] - 1;
+        const int64_t j = share.from * LANES;
+        std::memcpy(job.h_end + i * H + j, job.h + last * H + j,
+                    (share.to - share.from) * LANES * sizeof(float));
     }
 }
 
@@ -73,21 +99,24 @@ void scan_backward(const Job& job, float* packed, Team& team, int rank) {
     const int64_t H = job.H;
     const Share share(H / LANES, rank, team.size);
     const InputGradient<G> input(job, packed, team, rank);
-    for (int64_t s = job.steps.count - 1; s >= 0; --s) {
-        before_step(job, s, [&](const Before& before) {
-            for (int64_t row = before.from; row < before.to; ++row)
+    Job back = job;
+    back.steps.reverse = !job.steps.reverse;  // the order of the way back
+    for (int64_t i = job.from; i < job.to; ++i)
+        for_blocks(back, i, [&](int64_t first, int64_t end) {
+            for (int64_t k = 0; k < end - first; ++k) {
+                const int64_t n = back.steps.reverse ? end - 1 - k : first + k;
+                const float* before = state_before(job, i, n);
                 for (int64_t j = share.from * LANES; j < share.to * LANES; j += LANES) {
-                    const int64_t n = job.steps.first(s) + row, at = row * H + j;
                     const auto gate = Cell::gate(job.gates + n * G * H + j, H);
-                    const vec dh = load(job.dh0 + at) + load(job.dh + n * H + j);
-                    const vec da = dh * (load(before.h + at) - gate.g);
+                    const vec dh = load(job.dh0 + i * H + j) + load(job.dh + n * H + j);
+                    const vec da = dh * (load(before + j) - gate.g);
                     Cell::gradient(gate, da, dh * (1.0f - gate.a), job.du + n * G * H + j, H);
-                    store(job.dh0 + at, dh * gate.a);
+                    store(job.dh0 + i * H + j, dh * gate.a);
                 }
+            }
+            team.wait();
+            input.rows(first, end);
         });
-        team.wait();
-        input.after_step(s);
-    }
 }
 
 }  // namespace unspool::ISA

@@ -84,17 +84,26 @@ class Input {
     void before_step(int64_t s) const {
         if (!job_.x || s % CHUNK) return;
         for_panels<WIDEST>(share_, [&]<int Q>(Int<Q>, int64_t group) {
-            for (int64_t t = s; t < std::min(s + CHUNK, job_.steps.count); ++t)
-                panel<Q>(group, job_.steps.first(t), std::min(job_.steps.rows(t), job_.to));
+            for (int64_t t = s; t < std::min(s + CHUNK, job_.steps.count); ++t) {
+                const int64_t first = job_.steps.first(t);
+                panel<Q>(group, first + job_.from, first + std::min(job_.steps.rows(t), job_.to));
+            }
         });
+    }
+
+    // For the rows [from, to).
+    void rows(int64_t from, int64_t to) const {
+        if (job_.x)
+            for_panels<WIDEST>(
+                share_, [&]<int Q>(Int<Q>, int64_t group) { panel<Q>(group, from, to); });
     }
 
   private:
     static constexpr int WIDEST = panel_groups(G);
 
     template <int Q>
-    void panel(int64_t group, int64_t first, int64_t to) const {
-        for_tiles<tile_rows(Q * G)>(job_.from, to, [&]<int R>(Int<R>, int64_t row) {
+    void panel(int64_t group, int64_t from, int64_t to) const {
+        for_tiles<tile_rows(Q * G)>(from, to, [&]<int R>(Int<R>, int64_t n) {
             vec u[R][Q * G];
             for (int q = 0; q < Q; ++q)
                 for (int g = 0; g < G; ++g) {
@@ -102,11 +111,11 @@ class Input {
                     for (int r = 0; r < R; ++r) u[r][q * G + g] = b;
                 }
             vec z[R][Q * G] = {};
-            weights_.template multiply<R, Q>(job_.x + (first + row) * job_.I, group, z);
+            weights_.template multiply<R, Q>(job_.x + n * job_.I, group, z);
             for (int r = 0; r < R; ++r)
                 for (int q = 0; q < Q; ++q)
                     for (int g = 0; g < G; ++g)
-                        store(block<G>(job_.gates, job_, first + row + r, g, (group + q) * LANES),
+                        store(block<G>(job_.gates, job_, n + r, g, (group + q) * LANES),
                               u[r][q * G + g] + z[r][q * G + g]);
         });
     }
@@ -132,26 +141,35 @@ class InputGradient {
     // Called once du of step s is complete: for its chunk where that has come to its first step.
     void after_step(int64_t s) const {
         if (!job_.dx || s % CHUNK) return;
-        const int64_t K = G * job_.H;
         for_panels<WIDEST>(share_, [&]<int V>(Int<V>, int64_t group) {
             for (int64_t t = s; t < std::min(s + CHUNK, job_.steps.count); ++t) {
                 const int64_t first = job_.steps.first(t);
-                for_tiles<tile_rows(V)>(
-                    job_.from, std::min(job_.steps.rows(t), job_.to),
-                    [&]<int R>(Int<R>, int64_t row) {
-                        vec dx[R][V] = {};
-                        multiply(job_.du + (first + row) * K, K, weights_.panel(group), K, dx);
-                        for (int r = 0; r < R; ++r)
-                            for (int v = 0; v < V; ++v)
-                                store(job_.dx + (first + row + r) * job_.I + (group + v) * LANES,
-                                      dx[r][v]);
-                    });
+                panel<V>(group, first + job_.from, first + std::min(job_.steps.rows(t), job_.to));
             }
         });
     }
 
+    // For the rows [from, to).
+    void rows(int64_t from, int64_t to) const {
+        if (job_.dx)
+            for_panels<WIDEST>(
+                share_, [&]<int V>(Int<V>, int64_t group) { panel<V>(group, from, to); });
+    }
+
   private:
     static constexpr int WIDEST = 3;
+
+    template <int V>
+    void panel(int64_t group, int64_t from, int64_t to) const {
+        const int64_t K = G * job_.H;
+        for_tiles<tile_rows(V)>(from, to, [&]<int R>(Int<R>, int64_t n) {
+            vec dx[R][V] = {};
+            multiply(job_.du + n * K, K, weights_.panel(group), K, dx);
+            for (int r = 0; r < R; ++r)
+                for (int v = 0; v < V; ++v)
+                    store(job_.dx + (n + r) * job_.I + (group + v) * LANES, dx[r][v]);
+        });
+    }
 
     const Job& job_;
     Share share_;
