@@ -133,9 +133,12 @@ def test_one_hot_integers(cell: str, options: dict[str, Any]) -> None:
 
 
 @kinds
-def test_a_single_step_is_the_same_as_in_a_sequence(cell: str, options: dict[str, Any]) -> None:
+@pytest.mark.parametrize("hidden", [24, 32, 320])
+def test_a_single_step_is_the_same_as_in_a_sequence(
+    cell: str, options: dict[str, Any], hidden: int
+) -> None:
     """Few rows read the weights unpacked; state in, state out."""
-    model = model_of(cell, options, 24)
+    model = model_of(cell, options, hidden)
     x = torch.randn(2, 6, 5)
     with torch.inference_mode():
         whole = model(x)
@@ -143,6 +146,10 @@ def test_a_single_step_is_the_same_as_in_a_sequence(cell: str, options: dict[str
         for t in range(6):
             step, state = model(x[:, t : t + 1], state=state)
             torch.testing.assert_close(step[:, 0], whole.outputs[:, t], rtol=0, atol=1e-6)
+        ((only,),) = model.cells()
+        output, end = only(x[:, 0], only.start(2))
+        torch.testing.assert_close(output, whole.outputs[:, 0], rtol=0, atol=1e-6)
+        assert end[0].shape == (2, hidden)
     for a, b in zip(state[0][0], whole.state[0][0]):
         torch.testing.assert_close(a, b, rtol=0, atol=1e-6)
 

@@ -81,7 +81,7 @@ def test_states_that_do_not_fit() -> None:
     model = Recurrent("lstm", 3, 4)
     x = torch.zeros(2, 5, 3)
     for state in (model.start(3), Recurrent("gru", 3, 4).start(2), model.start(2) * 2):
-        with pytest.raises(ValueError, match="the state must have shapes"):
+        with pytest.raises(ValueError, match="the state must be"):
             model(x, None, state)
 
 

@@ -20,6 +20,7 @@ from torch.nn import functional as F
 from unspool import native
 
 WIDTH = 16  # the kernels want H to be a multiple of it
+FEW = 8  # sequences, up to which a single step reads the weights as they are
 LSTMS = ("lstm", "peephole", "coupled")  # have a cell state
 SCANS = ("mingru", "minlstm")  # have no U
 ELMANS = ("elman_sigmoid", "elman_tanh", "elman_relu", "elman_leaky_relu", "elman_elu")
@@ -132,7 +133,9 @@ def step(form: Form, x: Tensor, state: tuple[Tensor, ...]) -> tuple[Tensor, ...]
     for tensor in arrays:
         check_array(tensor)
     addresses = [0 if t is None else t.data_ptr() for t in arrays]
-    native._kernels.step(form.kind, hidden, form.W.shape[1], form.take, batch, addresses)
+    native._kernels.step(
+        *(form.kind, hidden, form.W.shape[1], form.take, batch, addresses), torch.get_num_threads()
+    )
     return tuple(new)
 
 

@@ -24,7 +24,6 @@ from unspool.nn.state import RecurrentState
 from unspool.nn.taps import over_time, recording
 
 Fast = Literal["auto", True, False]
-FEW = 8  # sequences, up to which a step reads the weights as they are
 
 
 class RecurrentOutput(NamedTuple):
@@ -85,12 +84,14 @@ def run_native(
     return outputs, tuple(tuple(map(packing.unsort, end)) for _, end in runs)
 
 
-def single_step(forms: list[list[Form]], x: Tensor, state: RecurrentState) -> RecurrentOutput:
+def single_step(
+    forms: list[list[Form | None]], x: Tensor, state: RecurrentState
+) -> RecurrentOutput:
     """What `unroll` gives for T = 1, without all that a sequence needs around its kernel."""
     x = x[:, 0].contiguous()
     final = []
     for layer, start in zip(forms, state):
-        ends = tuple(recurrence.step(form, x, s) for form, s in zip(layer, start))
+        ends = tuple(recurrence.step(form, x, s) for form, s in zip(layer, start) if form)
         x = ends[0][0] if len(ends) == 1 else torch.cat([end[0] for end in ends], -1)
         final.append(ends)
     return RecurrentOutput(x[:, None], tuple(final))
@@ -195,10 +196,12 @@ class Recurrent(nn.Module):
             below = self.size if k else inputs
             cells = [kind(below, hidden, **chosen) for _ in range(1 + bidirectional)]
             self.layers.append(Layer(cells[0], cells[1] if bidirectional else None))
+        # Kept, as walking through the modules takes longer than a step of a small cell.
+        self._cells = tuple(layer.directions() for layer in self.layers if isinstance(layer, Layer))
 
-    def cells(self) -> list[tuple[Cell, ...]]:
+    def cells(self) -> tuple[tuple[Cell, ...], ...]:
         """The cells as [layer][direction]."""
-        return [layer.directions() for layer in self.layers if isinstance(layer, Layer)]
+        return self._cells
 
     def start(self, batch: int, like: Tensor | None = None) -> RecurrentState:
         """The state that is used where none is given: zeros."""
@@ -210,9 +213,10 @@ class Recurrent(nn.Module):
         self._check(x)
         lengths = check_lengths(lengths, x)
         state = self.start(x.shape[0]) if state is None else self._check_state(state, x.shape[0])
-        forms = self._single_step_forms(x)
-        if forms is not None:
-            return single_step(forms, x, state)
+        if x.shape[1] == 1 and self.fast is not False and not torch.is_grad_enabled():
+            forms = [[cell.single_step(x) for cell in layer] for layer in self._cells]
+            if all(form is not None for layer in forms for form in layer):
+                return single_step(forms, x, state)
         batch = Batch(x, lengths, by_time=not recurrence.is_scan(self.cells()[0][0].native()))
         final = []
         for k, (cells, start) in enumerate(zip(self.cells(), state)):
@@ -221,19 +225,6 @@ class Recurrent(nn.Module):
             run = self._native if self._is_native(cells, batch) else self._padded
             final.append(run(cells, batch, start))
         return RecurrentOutput(batch.padded(), tuple(final))
-
-    def _single_step_forms(self, x: Tensor) -> list[list[Form]] | None:
-        """The weights of all cells where this is one step of few sequences, as in generation."""
-        if x.shape[1] > 1 or x.shape[0] > FEW or torch.is_grad_enabled():
-            return None
-        if self.fast is False or self.hidden % recurrence.WIDTH:
-            return None
-        forms = []
-        for cells in self.cells():
-            if any(recording(cell) or cell.why_not_native(x) for cell in cells):
-                return None
-            forms.append([form for cell in cells if (form := cell.native()) is not None])
-        return forms
 
     def _is_native(self, cells: tuple[Cell, ...], batch: Batch) -> bool:
         if self.fast is False or any(recording(cell) for cell in cells):
@@ -281,13 +272,15 @@ class Recurrent(nn.Module):
             raise ValueError("the input has no time steps")
 
     def _check_state(self, state: RecurrentState, batch: int) -> RecurrentState:
-        shapes = [[[tuple(s.shape) for s in cell] for cell in layer] for layer in state]
-        wanted = [
-            [[(batch, self.hidden)] * len(cell.state_names) for cell in layer]
-            for layer in self.cells()
-        ]
-        if shapes != wanted:
-            raise ValueError(f"the state must have shapes {wanted}; got {shapes}")
+        shape = (batch, self.hidden)
+        shapes = [[[s.shape for s in cell] for cell in layer] for layer in state]
+        if shapes != [[[shape] * len(c.state_names) for c in layer] for layer in self._cells]:
+            got = [[[tuple(s) for s in cell] for cell in layer] for layer in shapes]
+            names = self._cells[0][0].state_names
+            raise ValueError(
+                f"the state must be {len(self._cells)} layers of {len(self._cells[0])} cells with "
+                f"{len(names)} tensors {shape}; got {got}"
+            )
         return state
 
     def describe(self) -> str:

@@ -165,9 +165,9 @@ void run(const std::string& name, bool backward, int64_t H, int64_t I, bool take
     }
 }
 
-// One step of `batch` sequences on this thread, without packing.
+// One step of `batch` sequences, without packing.
 void step(const std::string& name, int64_t H, int64_t I, bool take, int64_t batch,
-          const Addresses& arrays) {
+          const Addresses& arrays, int threads) {
     const Pair pair = find(KINDS.at(name));
     std::vector<int64_t> offsets{0, batch};
     if (!pair.recurrent) {  // `batch` sequences of one row each
@@ -177,8 +177,12 @@ void step(const std::string& name, int64_t H, int64_t I, bool take, int64_t batc
     const Steps steps{static_cast<int64_t>(offsets.size()) - 1, offsets.data(), false};
     Job job = make_job(arrays, steps, H, I, take);
     job.to = batch;
-    Team alone(1);
-    pair.forward(job, nullptr, alone, 0);
+    const int64_t work = batch * pair.gates * H * (pair.recurrent * H + I);
+    const int members = work < WORTH_WAITING ? 1 : std::min<int64_t>(threads, H / 16);
+    Team team(members);
+    if (members == 1) return pair.forward(job, nullptr, team, 0);
+#pragma omp parallel num_threads(members)
+    pair.forward(job, nullptr, team, omp_get_thread_num());
 }
 
 }  // namespace unspool
@@ -187,7 +191,7 @@ NB_MODULE(_kernels, module) {
     module.def("instruction_sets", &unspool::instruction_sets);
     module.def("use", &unspool::use);
     module.def("step", &unspool::step, nb::arg("kind"), nb::arg("hidden"), nb::arg("inputs"),
-               nb::arg("take"), nb::arg("batch"), nb::arg("addresses"));
+               nb::arg("take"), nb::arg("batch"), nb::arg("addresses"), nb::arg("threads"));
     module.def("run", &unspool::run, nb::arg("kind"), nb::arg("backward"), nb::arg("hidden"),
                nb::arg("inputs"), nb::arg("take"), nb::arg("offsets"), nb::arg("steps"), nb::arg("reverse"),
                nb::arg("addresses"), nb::arg("threads"));

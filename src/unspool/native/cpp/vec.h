@@ -45,9 +45,13 @@ INLINE void add_to(float* to, vec v) { store(to, load(to) + v); }
 INLINE vec splat(float x) { return x - vec{}; }
 
 INLINE float sum(vec v) {
+#if defined(__AVX512F__)
+    return _mm512_reduce_add_ps(v);
+#else
     float total = 0;
     for (int lane = 0; lane < LANES; ++lane) total += v[lane];
     return total;
+#endif
 }
 
 INLINE vec least(vec a, vec b) { return a < b ? a : b; }

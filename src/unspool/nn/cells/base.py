@@ -14,8 +14,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from unspool.native.recurrence import Form, why_not
+from unspool.native import recurrence
+from unspool.native.recurrence import Form
 from unspool.nn.state import State
+from unspool.nn.taps import recording
 
 
 class Cell(nn.Module, ABC):
@@ -45,7 +47,20 @@ class Cell(nn.Module, ABC):
         """The equations of one time step: (u_t, state_{t-1}) -> (output_t, state_t)."""
 
     def forward(self, x: Tensor, state: State) -> tuple[Tensor, State]:
-        return self.step(self.project(x), state)
+        """One step of x (B, I): by the native kernel where no gradient and no tap is asked for."""
+        form = self.single_step(x)
+        if form is None:
+            return self.step(self.project(x), state)
+        new = recurrence.step(form, x.contiguous(), state)
+        return new[0], new
+
+    def single_step(self, x: Tensor) -> Form | None:
+        """What `recurrence.step` needs, None where it is not for steps like this one."""
+        if torch.is_grad_enabled() or self.hidden % recurrence.WIDTH or x.shape[0] > recurrence.FEW:
+            return None
+        form = self.native()
+        fits = form is not None and recurrence.why_not(x, form.W) is None and not recording(self)
+        return form if fits else None
 
     def start(self, batch: int, like: Tensor | None = None) -> State:
         """A state of zeros, of the type and on the device of `like` (None: of the parameters)."""
@@ -59,7 +74,7 @@ class Cell(nn.Module, ABC):
     def why_not_native(self, x: Tensor) -> str | None:
         """None where a native kernel can take `x`, otherwise the reason why not."""
         form = self.native()
-        return "it has no native kernel" if form is None else why_not(x, form.W)
+        return "it has no native kernel" if form is None else recurrence.why_not(x, form.W)
 
     def why_not_fast(self, x: Tensor) -> str | None:
         """None where `sequence` can take `x`, otherwise the reason why not."""
