@@ -18,9 +18,10 @@ using Int = std::integral_constant<int, N>;
 constexpr int tile_rows(int V) { return std::min((REGISTERS - 1 - V) / V, 12); }
 
 // acc[r][v] += Σ_k a[r][k] b[k][v], with rows of `a` at a distance of `stride` and `b` packed (K, V).
-// With few rows the sums over k are split, so that no addition waits for the one before.
+// With few rows the sums over k are split, so that no addition waits for the one before. Not inlined:
+// what is done with the sums would take registers away from them.
 template <int R, int V>
-inline void multiply(const float* a, int64_t stride, const float* b, int64_t K, vec (&acc)[R][V]) {
+__attribute__((noinline)) void multiply(const float* a, int64_t stride, const float* b, int64_t K, vec (&acc)[R][V]) {
     constexpr int SPLIT = R * V >= 8 ? 1 : R * V >= 4 ? 2 : 4;
     vec part[SPLIT][R][V] = {};
     const auto add = [&](int p, int64_t k) INLINE_LAMBDA {
