@@ -4,12 +4,16 @@ Shapes, the same letters everywhere:
 
     B  sequences in a batch     T  time steps, padding included     I  inputs of a layer
     H  hidden units             D  directions, 1 or 2               E  size of an embedding
+    S  places of a memory       A  attention heads                  d  elements of a head
 
 Reading order: `cells/base.py`, `cells/lstm.py` and its neighbours, `recurrent.py`, then `taps.py`,
-`masks.py`, `fused.py`, `scan.py`; `embeddings.py`, `encoders.py`, `pooling.py`, `heads.py`.
+`masks.py`, `fused.py`, `scan.py`; `embeddings.py`, `encoders.py`, `pooling.py`, `heads.py`. Then
+`attention.py`, `dot_product.py`, `linear_attention.py`, `cache.py`, `positions.py`, `multihead.py`,
+`transformer_blocks.py`, `transformer.py`.
 """
 
 from unspool.nn.activations import ACTIVATIONS
+from unspool.nn.attention import Additive, Attention, AttentionOutput, Memory, Multiplicative
 from unspool.nn.cells import (
     CELLS,
     GRU,
@@ -23,15 +27,26 @@ from unspool.nn.cells import (
     Peephole,
     cell_options,
 )
+from unspool.nn.dot_product import HeadAttention, ScaledDotProduct, SlidingWindow
 from unspool.nn.embeddings import OneHot, TokenEmbedding, WordDropout
 from unspool.nn.encoders import TextEncoder
 from unspool.nn.heads import TokenOutput
+from unspool.nn.linear_attention import LinearAttention
 from unspool.nn.masks import keep_mask, masked_softmax
+from unspool.nn.multihead import MultiHeadAttention
 from unspool.nn.pooling import POOLINGS, Pooling
+from unspool.nn.positions import Learned, Rotary, Sinusoidal
 from unspool.nn.recurrent import Recurrent, RecurrentOutput
 from unspool.nn.scan import linear_scan
 from unspool.nn.state import RecurrentState, State, map_state
 from unspool.nn.taps import Tap, Trace, record, taps
+from unspool.nn.transformer import DecoderState, TransformerDecoder, TransformerEncoder
+from unspool.nn.transformer_blocks import (
+    DecoderBlock,
+    EncoderBlock,
+    FeedForward,
+    TransformerOptions,
+)
 
 __all__ = [
     "ACTIVATIONS",
@@ -40,23 +55,43 @@ __all__ = [
     "IRNN",
     "LSTM",
     "POOLINGS",
+    "Additive",
+    "Attention",
+    "AttentionOutput",
     "Cell",
     "Coupled",
+    "DecoderBlock",
+    "DecoderState",
     "Elman",
+    "EncoderBlock",
+    "FeedForward",
+    "HeadAttention",
+    "Learned",
+    "LinearAttention",
+    "Memory",
     "MinGRU",
     "MinLSTM",
+    "MultiHeadAttention",
+    "Multiplicative",
     "OneHot",
     "Peephole",
     "Pooling",
     "Recurrent",
     "RecurrentOutput",
     "RecurrentState",
+    "Rotary",
+    "ScaledDotProduct",
+    "Sinusoidal",
+    "SlidingWindow",
     "State",
     "Tap",
     "TextEncoder",
     "TokenEmbedding",
     "TokenOutput",
     "Trace",
+    "TransformerDecoder",
+    "TransformerEncoder",
+    "TransformerOptions",
     "WordDropout",
     "cell_options",
     "keep_mask",

@@ -1,0 +1,145 @@
+"""Several attentions side by side.
+
+In: vectors x (B, T, E), and for cross-attention a memory (B, S, E); keep (B, S), True = keep.
+Out: (B, T, E). Step by step a `Cache` goes in and comes out.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from unspool.errors import choose
+from unspool.nn import init
+from unspool.nn.attention import Memory, check_keep
+from unspool.nn.cache import Cache
+from unspool.nn.dot_product import HeadAttention, ScaledDotProduct, SlidingWindow
+from unspool.nn.linear_attention import LinearAttention
+from unspool.nn.masks import zero_padding
+from unspool.nn.positions import Rotary
+
+AttentionKind = Literal["full", "window", "linear"]
+ATTENTION_KINDS: tuple[AttentionKind, ...] = ("full", "window", "linear")
+
+
+def head_attention(kind: AttentionKind, *, window: int | None, dropout: float) -> HeadAttention:
+    choose("kind of attention", kind, ATTENTION_KINDS)
+    if (kind == "window") != (window is not None):
+        raise ValueError(f"window is for kind 'window', which needs it; got {kind!r} and {window}")
+    if window is not None:
+        return SlidingWindow(window, dropout=dropout)
+    return ScaledDotProduct(dropout=dropout) if kind == "full" else LinearAttention()
+
+
+class MultiHeadAttention(nn.Module):
+    """Vaswani et al. (2017), section 3.2.2, with A = `heads` heads of d = E / A elements.
+
+        head_a = Attention(x W_aᵠ, m W_aᴷ, m W_aⱽ)         m = x, or a memory
+        output = [head_1, ..., head_A] Wᴼ
+
+    Blocks of W: Q, K, V, each with its heads one below the other; so W, b, W_o, b_o are the
+    in_proj_weight, in_proj_bias, out_proj.weight, out_proj.bias of torch.nn.MultiheadAttention.
+    Parameters: 4(E² + E).
+
+    dropout   on the attention weights, in training; linear attention has none to drop
+    kind      "full": scaled dot-product; "window": of neighbours at most `window` steps away;
+              "linear": without softmax
+    rotary    turns queries and keys by their positions; not when a memory is read
+
+    The tap `weights` passes (B, A, T, S). A query that sees nothing gives b_o.
+    """
+
+    def __init__(
+        self,
+        width: int,
+        heads: int,
+        *,
+        dropout: float = 0.0,
+        bias: bool = True,
+        kind: AttentionKind = "full",
+        window: int | None = None,
+        rotary: bool = False,
+    ) -> None:
+        super().__init__()
+        if width % heads:
+            raise ValueError(f"the width must be a multiple of the heads; got {width} and {heads}")
+        self.width = width
+        self.heads = heads
+        self.kind = kind
+        inner = head_attention(kind, window=window, dropout=dropout)
+        # One tap under two paths: the first one registered, the shorter, is its name.
+        self.weights = inner.weights
+        self.inner = inner
+        self.rotary = Rotary(width // heads) if rotary else None
+        self.W = nn.Parameter(torch.empty(3 * width, width))
+        self.b = nn.Parameter(torch.zeros(3 * width)) if bias else None
+        self.W_o = nn.Parameter(torch.empty(width, width))
+        self.b_o = nn.Parameter(torch.zeros(width)) if bias else None
+        init.input_matrix_(self.W, blocks=3)
+        init.input_matrix_(self.W_o, blocks=1)
+
+    def forward(
+        self,
+        x: Tensor,
+        memory: Tensor | None = None,
+        keep: Tensor | None = None,
+        *,
+        causal: bool = False,
+    ) -> Tensor:
+        """x attends to the memory, or where there is none to itself.
+
+        keep (B, S) says which places of what is attended to are real. For self-attention of kind
+        "full" it may also be (B, T, T): which steps each step sees.
+        """
+        if memory is not None:
+            if causal:
+                raise ValueError("causal is for self-attention: a memory has no order with x")
+            return self.read(x, self.prepare(memory, keep))
+        B, T, _ = x.shape
+        check_keep(keep, (B, T), (B, T, T))
+        if keep is not None:
+            x = zero_padding(x, keep if keep.dim() == 2 else keep.any(1) | keep.any(2))
+        q, k, v = self._split(x, 0, 3)
+        if self.rotary is not None:
+            q, k = self.rotary(q), self.rotary(k)
+        return self._join(self.inner.attend(q, k, v, keep, causal=causal))
+
+    def prepare(self, memory: Tensor, keep: Tensor | None = None) -> Memory:
+        """Keys and values of a memory (B, S, E), computed once for every `read`."""
+        if self.kind == "window":
+            raise ValueError("attention with a window reads no memory: the window is in x itself")
+        check_keep(keep, tuple(memory.shape[:2]))
+        if keep is not None:
+            memory = zero_padding(memory, keep)
+        k, v = self._split(memory, 1, 3)
+        return Memory(k, v, keep)
+
+    def read(self, x: Tensor, memory: Memory) -> Tensor:
+        """x (B, T, E) attends to a prepared memory."""
+        (q,) = self._split(x, 0, 1)
+        return self._join(self.inner.attend(q, memory.keys, memory.values, memory.keep))
+
+    def step(self, x: Tensor, cache: Cache | None = None) -> tuple[Tensor, Cache]:
+        """The next T steps of causal self-attention, x (B, T, E); None: the first ones."""
+        q, k, v = self._split(x, 0, 3)
+        if self.rotary is not None:
+            read = 0 if cache is None else cache.steps
+            q, k = self.rotary(q, read), self.rotary(k, read)
+        y, cache = self.inner.step(q, k, v, cache)
+        return self._join(y), cache
+
+    def _split(self, x: Tensor, first: int, end: int) -> tuple[Tensor, ...]:
+        """x times the blocks `first` to `end` of W, each as (B, A, T, d)."""
+        rows = slice(first * self.width, end * self.width)
+        y = F.linear(x, self.W[rows], None if self.b is None else self.b[rows])
+        y = y.unflatten(-1, (end - first, self.heads, -1))  # (B, T, blocks, A, d)
+        return y.permute(2, 0, 3, 1, 4).unbind()
+
+    def _join(self, y: Tensor) -> Tensor:
+        return F.linear(y.transpose(1, 2).flatten(2), self.W_o, self.b_o)  # (B, T, E)
+
+    def extra_repr(self) -> str:
+        return f"{self.width}, {self.heads}, kind={self.kind!r}"

@@ -1,0 +1,220 @@
+"""The parts of the Transformer (Vaswani et al. 2017), and what they are built from.
+
+In: vectors (B, T, E); keep (B, T), True = keep. Out: (B, T, E), of which the rows at padding mean
+nothing. A decoder's block also reads a memory (B, S, E).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from unspool.errors import choose
+from unspool.nn import init
+from unspool.nn.activations import Activation
+from unspool.nn.attention import Memory
+from unspool.nn.cache import Cache
+from unspool.nn.masks import zero_padding
+from unspool.nn.multihead import AttentionKind, MultiHeadAttention
+from unspool.nn.positions import Positions
+
+
+def swiglu(a: Tensor) -> Tensor:
+    """swish(a_1) ⊙ a_2, where a = [a_1, a_2] and swish(x) = x σ(x) (Shazeer 2020)"""
+    gate, linear = a.chunk(2, -1)
+    return F.silu(gate) * linear
+
+
+FEED_FORWARDS: dict[str, Activation] = {
+    "relu": Activation(torch.relu),
+    "gelu": Activation(F.gelu),
+    "swiglu": Activation(swiglu, pieces=2),
+}
+
+
+@dataclass(frozen=True)
+class TransformerOptions:
+    """What a Transformer is built from.
+
+    width              E, the size of the vectors
+    heads              of each attention; they divide the width
+    layers             blocks, one upon the other
+    hidden             units of the feed-forward layers; None: 4 E, as in the paper
+    dropout            on the input with its positions and on the output of each sublayer, the
+                       paper's two places (section 5.4), in training
+    attention_dropout  on the attention weights, in training
+    activation         "relu" (the paper's), "gelu" or "swiglu"
+    norm               "post": norm(x + f(x)), the paper's; "pre": x + f(norm(x)) and one more norm
+                       at the end (Xiong et al. 2020), which trains without a warm-up
+    positions          "sinusoidal" (the paper's), "learned", "rotary" or "none"
+    length             the longest sequence that learned positions are for
+    kind, window       of self-attention: see `MultiHeadAttention`
+    """
+
+    width: int
+    heads: int
+    _: KW_ONLY
+    layers: int = 1
+    hidden: int | None = None
+    dropout: float = 0.0
+    attention_dropout: float = 0.0
+    activation: str = "relu"
+    norm: Literal["pre", "post"] = "pre"
+    positions: Positions = "sinusoidal"
+    length: int | None = None
+    kind: AttentionKind = "full"
+    window: int | None = None
+
+    def self_attention(self) -> MultiHeadAttention:
+        return MultiHeadAttention(
+            self.width,
+            self.heads,
+            dropout=self.attention_dropout,
+            kind=self.kind,
+            window=self.window,
+            rotary=self.positions == "rotary",
+        )
+
+    def cross_attention(self) -> MultiHeadAttention:
+        return MultiHeadAttention(self.width, self.heads, dropout=self.attention_dropout)
+
+    def feed_forward(self) -> FeedForward:
+        hidden = 4 * self.width if self.hidden is None else self.hidden
+        return FeedForward(self.width, hidden, activation=self.activation)
+
+    def add_and_norm(self) -> AddAndNorm:
+        return AddAndNorm(self.width, norm=self.norm, dropout=self.dropout)
+
+    def describe(self, what: str) -> str:
+        blocks = f"{self.layers} {self.norm}-norm {what} block" + "s" * (self.layers != 1)
+        kind = "" if self.kind == "full" else f" {self.kind} attention"
+        return f"{blocks}, {self.heads}{kind} heads, {self.activation}"
+
+
+class FeedForward(nn.Module):
+    """Section 3.3: the same two layers at each step.
+
+        FFN(x) = W_2 f(W_1 x + b_1) + b_2
+
+    With "swiglu", W_1 has twice the rows. Parameters: 2 E · hidden + hidden + E; for swiglu
+    3 E · hidden + 2 hidden + E.
+    """
+
+    def __init__(self, width: int, hidden: int, *, activation: str = "relu") -> None:
+        super().__init__()
+        f = FEED_FORWARDS[choose("activation", activation, FEED_FORWARDS)]
+        self.f: Callable[[Tensor], Tensor] = f.function
+        self.W_1 = nn.Linear(width, f.pieces * hidden)
+        self.W_2 = nn.Linear(hidden, width)
+        init.input_matrix_(self.W_1.weight, f.pieces)
+        nn.init.zeros_(self.W_1.bias)
+        init.linear_(self.W_2)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.W_2(self.f(self.W_1(x)))
+
+
+class AddAndNorm(nn.Module):
+    """The residual connection around a sublayer f, with its layer normalisation and dropout.
+
+        post    norm(x + dropout(f(x)))
+        pre     x + dropout(f(norm(x)))
+
+    `enter` gives what f reads, `leave` joins what f has made of it with x.
+    """
+
+    def __init__(self, width: int, *, norm: str, dropout: float = 0.0) -> None:
+        super().__init__()
+        self.pre = choose("norm", norm, ("pre", "post")) == "pre"
+        self.norm = nn.LayerNorm(width)
+        self.dropout = nn.Dropout(dropout)
+
+    def enter(self, x: Tensor) -> Tensor:
+        return self.norm(x) if self.pre else x
+
+    def leave(self, x: Tensor, y: Tensor) -> Tensor:
+        x = x + self.dropout(y)
+        return x if self.pre else self.norm(x)
+
+
+def clean(x: Tensor, keep: Tensor | None) -> Tensor:
+    """x with zeros at padding.
+
+    Needed although nobody attends to padding: the gradient of a weight is a product with all rows
+    of x, and 0 · NaN = NaN.
+    """
+    return x if keep is None else zero_padding(x, keep)
+
+
+class EncoderBlock(nn.Module):
+    """Self-attention, then a feed-forward layer."""
+
+    def __init__(self, options: TransformerOptions) -> None:
+        super().__init__()
+        self.attention = options.self_attention()
+        self.feed_forward = options.feed_forward()
+        self.around_attention = options.add_and_norm()
+        self.around_feed_forward = options.add_and_norm()
+
+    def forward(self, x: Tensor, keep: Tensor | None = None) -> Tensor:
+        x = clean(x, keep)
+        y = self.attention(self.around_attention.enter(x), keep=keep)
+        x = self.around_attention.leave(x, y)
+        y = self.feed_forward(self.around_feed_forward.enter(x))
+        return self.around_feed_forward.leave(x, y)
+
+
+class DecoderBlock(nn.Module):
+    """Causal self-attention, with `cross` attention to a memory, then a feed-forward layer."""
+
+    def __init__(self, options: TransformerOptions, *, cross: bool = True) -> None:
+        super().__init__()
+        self.attention = options.self_attention()
+        self.cross_attention = options.cross_attention() if cross else None
+        self.feed_forward = options.feed_forward()
+        self.around_attention = options.add_and_norm()
+        self.around_cross_attention = options.add_and_norm() if cross else None
+        self.around_feed_forward = options.add_and_norm()
+
+    def forward(
+        self,
+        x: Tensor,
+        memory: Tensor | None = None,
+        keep: Tensor | None = None,
+        memory_keep: Tensor | None = None,
+    ) -> Tensor:
+        x = clean(x, keep)
+        y = self.attention(self.around_attention.enter(x), keep=keep, causal=True)
+        x = self.around_attention.leave(x, y)
+        return self._rest(x, self.prepare(memory, memory_keep))
+
+    def prepare(self, memory: Tensor | None, keep: Tensor | None = None) -> Memory | None:
+        """The keys and values of the memory, for `step`."""
+        if (memory is None) != (self.cross_attention is None):
+            raise ValueError(
+                "this decoder was built without attention to a memory (cross=False)"
+                if memory is not None
+                else "this decoder reads a memory: give one, or build it with cross=False"
+            )
+        if memory is None or self.cross_attention is None:
+            return None
+        return self.cross_attention.prepare(memory, keep)
+
+    def step(
+        self, x: Tensor, cache: Cache | None, memory: Memory | None
+    ) -> tuple[Tensor, Cache | None]:
+        y, cache = self.attention.step(self.around_attention.enter(x), cache)
+        return self._rest(self.around_attention.leave(x, y), memory), cache
+
+    def _rest(self, x: Tensor, memory: Memory | None) -> Tensor:
+        """What is the same for a whole sequence and for a step."""
+        if self.cross_attention and self.around_cross_attention and memory is not None:
+            y = self.cross_attention.read(self.around_cross_attention.enter(x), memory)
+            x = self.around_cross_attention.leave(x, y)
+        y = self.feed_forward(self.around_feed_forward.enter(x))
+        return self.around_feed_forward.leave(x, y)
