@@ -9,7 +9,8 @@ Shapes, the same letters everywhere:
 Reading order: `cells/base.py`, `cells/lstm.py` and its neighbours, `recurrent.py`, then `taps.py`,
 `masks.py`, `fused.py`, `scan.py`; `embeddings.py`, `encoders.py`, `pooling.py`, `heads.py`. Then
 `attention.py`, `dot_product.py`, `linear_attention.py`, `cache.py`, `positions.py`, `multihead.py`,
-`transformer_blocks.py`, `transformer.py`.
+`transformer_blocks.py`, `transformer.py`. Last, what makes sequences out of sequences: `source.py`,
+`decoders.py`, `recurrent_decoder.py`.
 """
 
 from unspool.nn.activations import ACTIVATIONS
@@ -27,6 +28,7 @@ from unspool.nn.cells import (
     Peephole,
     cell_options,
 )
+from unspool.nn.decoders import Decoder, TransformerSeqDecoder
 from unspool.nn.dot_product import HeadAttention, ScaledDotProduct, SlidingWindow
 from unspool.nn.embeddings import OneHot, TokenEmbedding, WordDropout
 from unspool.nn.encoders import TextEncoder
@@ -37,7 +39,13 @@ from unspool.nn.multihead import MultiHeadAttention
 from unspool.nn.pooling import POOLINGS, Pooling
 from unspool.nn.positions import Learned, Rotary, Sinusoidal
 from unspool.nn.recurrent import Recurrent, RecurrentOutput
+from unspool.nn.recurrent_decoder import (
+    DECODER_ATTENTIONS,
+    RecurrentDecoder,
+    RecurrentDecoderState,
+)
 from unspool.nn.scan import linear_scan
+from unspool.nn.source import Encoded, RecurrentEncoder, SourceEncoder, TransformerSeqEncoder
 from unspool.nn.state import RecurrentState, State, map_state
 from unspool.nn.taps import Tap, Trace, record, taps
 from unspool.nn.transformer import DecoderState, TransformerDecoder, TransformerEncoder
@@ -51,6 +59,7 @@ from unspool.nn.transformer_blocks import (
 __all__ = [
     "ACTIVATIONS",
     "CELLS",
+    "DECODER_ATTENTIONS",
     "GRU",
     "IRNN",
     "LSTM",
@@ -60,9 +69,11 @@ __all__ = [
     "AttentionOutput",
     "Cell",
     "Coupled",
+    "Decoder",
     "DecoderBlock",
     "DecoderState",
     "Elman",
+    "Encoded",
     "EncoderBlock",
     "FeedForward",
     "HeadAttention",
@@ -77,12 +88,16 @@ __all__ = [
     "Peephole",
     "Pooling",
     "Recurrent",
+    "RecurrentDecoder",
+    "RecurrentDecoderState",
+    "RecurrentEncoder",
     "RecurrentOutput",
     "RecurrentState",
     "Rotary",
     "ScaledDotProduct",
     "Sinusoidal",
     "SlidingWindow",
+    "SourceEncoder",
     "State",
     "Tap",
     "TextEncoder",
@@ -92,6 +107,8 @@ __all__ = [
     "TransformerDecoder",
     "TransformerEncoder",
     "TransformerOptions",
+    "TransformerSeqDecoder",
+    "TransformerSeqEncoder",
     "WordDropout",
     "cell_options",
     "keep_mask",

@@ -1,0 +1,238 @@
+"""Any recurrent cell as a decoder, with attention or without.
+
+In: a memory (B, S, D_m), keep (B, S) and the encoder's final state; the tokens (B, T) so far. Out:
+scores (B, T, V) for the next ones; and where it looked, the alignment (B, T, S).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from unspool.errors import choose
+from unspool.nn import init
+from unspool.nn.attention import Additive, Memory, Multiplicative, check_keep
+from unspool.nn.cells import Cell
+from unspool.nn.decoders import Decoder
+from unspool.nn.embeddings import TokenEmbedding
+from unspool.nn.heads import TokenOutput
+from unspool.nn.masks import zero_padding
+from unspool.nn.recurrent import Fast, Recurrent
+from unspool.nn.state import RecurrentState, map_state
+from unspool.nn.taps import Tap
+
+DecoderAttention = Literal["none", "additive", "dot", "scaled", "general", "concat"]
+DECODER_ATTENTIONS: tuple[DecoderAttention, ...] = (
+    "none", "additive", "dot", "scaled", "general", "concat",
+)  # fmt: skip
+
+
+class RecurrentDecoderState(NamedTuple):
+    """What a `RecurrentDecoder` knows after some steps.
+
+    cells      s_t of each layer
+    memory     what is attended to; None without attention
+    vector     (B, ·) c without attention; h~_t with input feeding; otherwise None
+    alignment  α_t (B, S) of the latest step; None before the first, and without attention
+    """
+
+    cells: RecurrentState
+    memory: Memory | None
+    vector: Tensor | None
+    alignment: Tensor | None
+
+
+class RecurrentDecoder(Decoder):
+    """Any cell as a decoder, with the attention of Bahdanau, of Luong, or none.
+
+        none        s_t = g([y_t; c], s_{t-1})                 c = h, what the encoder ended with
+        additive    c_t = attend(s_{t-1}), s_t = g([y_t; c_t], s_{t-1})
+        the others  s_t = g(y_t, s_{t-1}), c_t = attend(s_t)
+
+        h~_t   = tanh(W_c [c_t; s_t])
+        logits = V h~_t + b
+
+    where y_t is the embedding of the latest token. None is the course's s_t = g_U(y_t, s_{t-1}, c)
+    (Cho et al. 2014); additive is Bahdanau et al. (2015); "dot", "scaled", "general" and "concat"
+    are the scores of Luong et al. (2015), where `input_feeding` gives the cell [y_t; h~_{t-1}]
+    instead of y_t (section 3.3). The output layer is Luong's in all of them.
+
+    Every layer begins with s_0 = tanh(W_s h + b_s), each with its own W_s. h (B, D_m) is the final
+    state of the encoder's layer at the same distance from the top, both directions of it side by
+    side; without such a state the mean of the memory (Xu et al. 2015).
+
+    memory     D_m, the size of the encoder's vectors
+    units      of additive attention; None: `hidden`
+    tied       the output layer shares the matrix of the embedding
+    dropout    on the token vectors, between layers and on h~, in training
+
+    The tap `alignment` passes α (B, T, S), or (B, 1, S) in a step.
+    """
+
+    def __init__(
+        self,
+        vocab: int,
+        *,
+        memory: int,
+        embedding: int,
+        cell: str | type[Cell],
+        hidden: int,
+        layers: int = 1,
+        attention: DecoderAttention = "additive",
+        units: int | None = None,
+        input_feeding: bool = False,
+        tied: bool = False,
+        dropout: float = 0.0,
+        fast: Fast = "auto",
+        options: Mapping[str, Any] | None = None,
+    ) -> None:
+        super().__init__()
+        choose("attention", attention, DECODER_ATTENTIONS)
+        if input_feeding and attention in ("none", "additive"):
+            raise ValueError(
+                f"input_feeding is for multiplicative attention: with {attention!r} the cell reads "
+                "the context anyway"
+            )
+        self.memory = memory
+        self.kind = attention
+        self.input_feeding = input_feeding
+        self.size = hidden
+        self.embedding = TokenEmbedding(vocab, embedding, dropout=dropout)
+        self.attention: Additive | Multiplicative | None = None
+        if attention == "additive":
+            self.attention = Additive(hidden, memory, units=units or hidden)
+        elif attention != "none":
+            self.attention = Multiplicative(hidden, memory, score=attention)
+        self.alignment = Tap()
+        more = memory if attention in ("none", "additive") else hidden * input_feeding
+        self.recurrent = Recurrent(
+            cell,
+            embedding + more,
+            hidden,
+            layers=layers,
+            dropout=dropout,
+            fast=fast,
+            options=options,
+        )
+        parts = [len(cells[0].state_names) for cells in self.recurrent.cells()]
+        self.W_s = nn.ModuleList(nn.Linear(memory, n * hidden) for n in parts)
+        self.W_c = nn.Linear(memory + hidden, hidden, bias=False)
+        self.dropout = nn.Dropout(dropout)
+        self.output = TokenOutput(hidden, vocab, tied_to=self.embedding if tied else None)
+        for layer, blocks in zip(self.W_s, parts):
+            assert isinstance(layer, nn.Linear)
+            init.input_matrix_(layer.weight, blocks)
+            nn.init.zeros_(layer.bias)
+        init.linear_(self.W_c)
+
+    def start(
+        self,
+        memory: Tensor | None = None,
+        keep: Tensor | None = None,
+        encoder_state: RecurrentState | None = None,
+    ) -> RecurrentDecoderState:
+        if memory is None:
+            raise ValueError("a RecurrentDecoder reads a memory: give one")
+        check_keep(keep, tuple(memory.shape[:2]))
+        h = self._summaries(memory, keep, encoder_state)
+        # What is carried through time stays precise under autocast, and is what kernels take.
+        cells = tuple(
+            (tuple(s.contiguous() for s in torch.tanh(W(h_k)).to(h_k.dtype).split(self.size, -1)),)
+            for W, h_k in zip(self.W_s, h)
+        )
+        if self.attention is None:
+            return RecurrentDecoderState(cells, None, h[-1], None)
+        ready = self.attention.prepare(memory, keep)
+        vector = memory.new_zeros(len(memory), self.size) if self.input_feeding else None
+        return RecurrentDecoderState(cells, ready, vector, None)
+
+    def _summaries(
+        self, memory: Tensor, keep: Tensor | None, state: RecurrentState | None
+    ) -> list[Tensor]:
+        """h (B, D_m) for each layer of this decoder."""
+        layers = len(self.recurrent.cells())
+        if state is None:
+            if keep is None:
+                return [memory.mean(1)] * layers
+            total = zero_padding(memory, keep).sum(1)
+            return [total / keep.sum(1, keepdim=True).clamp(min=1)] * layers
+        if len(state) < layers:
+            raise ValueError(
+                f"the encoder has {len(state)} layers, too few for {layers} of the decoder"
+            )
+        return [torch.cat([cell[0] for cell in layer], -1) for layer in state[-layers:]]
+
+    def step(
+        self, ids: Tensor, state: RecurrentDecoderState
+    ) -> tuple[Tensor, RecurrentDecoderState]:
+        vector, state = self._advance(self.embedding(ids), state)
+        if state.alignment is not None:
+            self.alignment(state.alignment[:, None])
+        return self.output(vector), state
+
+    def vectors(
+        self,
+        ids: Tensor,
+        memory: Tensor | None = None,
+        keep: Tensor | None = None,
+        encoder_state: RecurrentState | None = None,
+    ) -> Tensor:
+        state = self.start(memory, keep, encoder_state)
+        y = self.embedding(ids)  # (B, T, E)
+        if self.kind == "additive" or self.input_feeding:
+            vectors, alignments = [], []
+            for y_t in y.unbind(1):
+                vector, state = self._advance(y_t, state)
+                vectors.append(vector)
+                assert state.alignment is not None
+                alignments.append(state.alignment)
+            self.alignment(torch.stack(alignments, 1))
+            return torch.stack(vectors, 1)
+        # The cell does not wait for what attention finds: all steps at once.
+        if state.vector is not None:
+            y = torch.cat([y, state.vector[:, None].expand(-1, y.shape[1], -1)], -1)
+        s = self.recurrent(y, state=state.cells).outputs  # (B, T, H)
+        if self.attention is None or state.memory is None:
+            assert state.vector is not None
+            return self._join(state.vector[:, None].expand(-1, s.shape[1], -1), s)
+        context, weights = self.attention.read(s, state.memory)
+        self.alignment(weights)
+        return self._join(context, s)
+
+    def _advance(
+        self, y: Tensor, state: RecurrentDecoderState
+    ) -> tuple[Tensor, RecurrentDecoderState]:
+        """One step: y_t (B, E) -> h~_t (B, H)"""
+        cells, memory, vector, alignment = state
+        context = vector
+        if self.kind == "additive" and self.attention is not None and memory is not None:
+            context, alignment = self.attention.read(cells[-1][0][0], memory)
+        x = y if context is None else torch.cat([y, context], -1)
+        outputs, cells = self.recurrent(x[:, None], state=cells)
+        s = outputs[:, 0]
+        if self.kind != "additive" and self.attention is not None and memory is not None:
+            context, alignment = self.attention.read(s, memory)
+        assert context is not None
+        h = self._join(context, s)
+        return h, RecurrentDecoderState(
+            cells, memory, h if self.input_feeding else vector, alignment
+        )
+
+    def _join(self, context: Tensor, s: Tensor) -> Tensor:
+        return self.dropout(torch.tanh(self.W_c(torch.cat([context, s], -1))))
+
+    def select(self, state: RecurrentDecoderState, rows: Tensor) -> RecurrentDecoderState:
+        return RecurrentDecoderState(
+            map_state(state.cells, lambda s: s[rows]),
+            None if state.memory is None else state.memory.select(rows),
+            None if state.vector is None else state.vector[rows],
+            None if state.alignment is None else state.alignment[rows],
+        )
+
+    def describe(self) -> str:
+        attention = "no attention" if self.attention is None else self.attention.describe()
+        feeding = ", input feeding" if self.input_feeding else ""
+        return f"{self.recurrent.describe()}, {attention}{feeding}"
