@@ -27,6 +27,7 @@ SITE = $(shell $(BIN)/python -c 'import site; print(site.getsitepackages()[0])')
 PRELOAD = $(shell g++ -print-file-name=libasan.so) $(shell g++ -print-file-name=libubsan.so)
 
 sanitize: $(VENV)/.installed-dev
+	mkdir -p build
 	g++ -std=c++20 -g -O1 -Wno-psabi -fsanitize=thread -I$(CPP) tests/native/race.cpp $(CPP)/kernels.cpp \
 	  -o build/race && build/race
 	CXXFLAGS='-g -fsanitize=address,undefined -fno-sanitize-recover=undefined' \

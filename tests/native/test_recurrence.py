@@ -96,7 +96,7 @@ def agree(model: Recurrent, x: Tensor, lengths: Tensor | None, tolerance: float 
         return
     loop = errors(results(model, x, lengths), wanted)
     for name, error in found.items():
-        assert error < max(tolerance, 10 * loop[name]), f"{name}: {error:.1e}, {loop[name]:.1e}"
+        assert error < max(tolerance, 8 * loop[name]), f"{name}: {error:.1e}, {loop[name]:.1e}"
 
 
 @kinds
@@ -224,6 +224,30 @@ def test_many_threads_agree_with_one() -> None:
             assert max(errors(found[one], found[other]).values()) < 1e-5
     finally:
         torch.set_num_threads(before)
+
+
+def test_fewer_threads_than_asked_for() -> None:
+    """Where OpenMP grants fewer threads, one does everything: none may wait for ever."""
+    code = """
+import torch
+from unspool.nn import Recurrent
+torch.manual_seed(1)
+model, x = Recurrent("lstm", 320, 320, bidirectional=True), torch.randn(5, 6, 320)
+for threads in (1, 8):
+    torch.set_num_threads(threads)
+    with torch.inference_mode():
+        print(model(x).outputs.sum().item(), model(x[:1, :1]).outputs.sum().item())
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "OMP_THREAD_LIMIT": "1"},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    one, many = ([float(word) for word in line.split()] for line in done.stdout.splitlines())
+    assert one == pytest.approx(many, abs=1e-3)
 
 
 def test_wrong_arrays_are_refused() -> None:

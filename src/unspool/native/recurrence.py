@@ -4,7 +4,7 @@ In: packed sequences x (N, I), or integers (N,) for one-hot vectors (see `nn/pac
 each direction the weights of its cell and its start state. Out: the states h (N, H) and the final
 state of each direction. The readable reference is the loop over `Cell.step`.
 
-    u = x W' + b                  one product for all steps
+    u = x W' + b                  for eight steps at a time
     h_t = cell(u_t, U h_{t-1})    the kernel: one product and one pass over the gates a step
     dW, dU                        one product each for all steps, after the kernel's way back
 """

@@ -114,6 +114,25 @@ struct Division {
     }
 };
 
+// Calls work(thread) on that many threads at once. False, and nothing done, where OpenMP grants fewer
+// (a limit in the environment, a call out of a parallel region): a team would wait for ever.
+template <class Work>
+bool on_threads(int wanted, const Work& work) {
+    if (wanted == 1) {
+        work(0);
+        return true;
+    }
+    bool granted = false;
+#pragma omp parallel num_threads(wanted)
+    {
+        if (omp_get_num_threads() == wanted) {
+            if (omp_get_thread_num() == 0) granted = true;
+            work(omp_get_thread_num());
+        }
+    }
+    return granted;
+}
+
 // Runs the kernel on the arrays of each direction.
 void run(const std::string& name, bool backward, int64_t H, int64_t I, bool take, uintptr_t offsets,
          int64_t count, const std::vector<bool>& reverse, const std::vector<Addresses>& arrays,
@@ -151,16 +170,14 @@ void run(const std::string& name, bool backward, int64_t H, int64_t I, bool take
     // All groups at once, or those of one direction after those of the other.
     const int together = division.groups * (division.directions_apart ? directions : 1);
     for (size_t first = 0; first < groups.size(); first += together) {
-        const int all = together * division.members;
-        if (all == 1) {
-            kernel(groups[first]->job, groups[first]->packed, groups[first]->team, 0);
-            continue;
-        }
-#pragma omp parallel num_threads(all)
-        {
-            const int thread = omp_get_thread_num();
+        const auto work = [&](int thread) {
             Group& group = *groups[first + thread / division.members];
             kernel(group.job, group.packed, group.team, thread % division.members);
+        };
+        if (on_threads(together * division.members, work)) continue;
+        for (int g = 0; g < together; ++g) {
+            Team alone(1);
+            kernel(groups[first + g]->job, groups[first + g]->packed, alone, 0);
         }
     }
 }
@@ -179,10 +196,9 @@ void step(const std::string& name, int64_t H, int64_t I, bool take, int64_t batc
     job.to = batch;
     const int64_t work = batch * pair.gates * H * (pair.recurrent * H + I);
     const int members = work < WORTH_WAITING ? 1 : std::min<int64_t>(threads, H / 16);
-    Team team(members);
-    if (members == 1) return pair.forward(job, nullptr, team, 0);
-#pragma omp parallel num_threads(members)
-    pair.forward(job, nullptr, team, omp_get_thread_num());
+    Team team(members), alone(1);
+    if (!on_threads(members, [&](int rank) { pair.forward(job, nullptr, team, rank); }))
+        pair.forward(job, nullptr, alone, 0);
 }
 
 }  // namespace unspool

@@ -1,0 +1,16 @@
+"""Where there is a compiler there are kernels, so that the other tests here cannot all skip unseen."""
+
+from __future__ import annotations
+
+import os
+import shutil
+
+import pytest
+
+from unspool import native
+
+
+def test_a_compiler_means_kernels() -> None:
+    if shutil.which("c++") is None or os.environ.get("UNSPOOL_NATIVE") == "0":
+        pytest.skip("no C++ compiler, or UNSPOOL_NATIVE=0")
+    assert native.INSTRUCTIONS is not None, native.ABOUT
