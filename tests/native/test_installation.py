@@ -1,4 +1,4 @@
-"""Where there is a compiler there are kernels, so that the other tests here cannot all skip unseen."""
+"""Where there is a compiler there are kernels: the other tests here cannot all skip unseen."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 
 from unspool import native
-from unspool.native import recurrence
+from unspool.native import operator
 from unspool.nn import ACTIVATIONS, Recurrent
 
 pytestmark = pytest.mark.skipif(native.INSTRUCTIONS is None, reason=native.ABOUT)
@@ -182,7 +182,7 @@ def test_operator_is_well_behaved(cell: str) -> None:
         *([form.W], [form.b], [U], [extra], [h0], [c0]),
     )
     tests = ("test_schema", "test_faketensor", "test_autograd_registration")
-    torch.library.opcheck(recurrence.recurrence, arguments, test_utils=tests)
+    torch.library.opcheck(operator.recurrence, arguments, test_utils=tests)
 
 
 @pytest.mark.parametrize("function", ["sigmoid", "tanh"])
@@ -255,7 +255,7 @@ def test_wrong_arrays_are_refused() -> None:
     good = torch.zeros(16, 16)
     for bad in (good.double(), good[:, ::2]):
         with pytest.raises(TypeError, match="contiguous float32"):
-            recurrence.call_kernel(
+            operator.call_kernel(
                 "lstm", False, False, [False], torch.tensor([0, 1]), [[bad]], 0, 16
             )
 

@@ -1,5 +1,5 @@
 // The Python face: addresses of arrays in, nothing out but what is written to them. The caller,
-// native/recurrence.py, owns the arrays and has checked their types and shapes.
+// native/operator.py, owns the arrays and has checked their types and shapes.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>

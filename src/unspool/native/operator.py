@@ -1,0 +1,306 @@
+"""The torch operator `unspool::recurrence` around the native kernels, with its own gradient.
+
+In: what `recurrence.run` has padded and lined up, for each direction. Out: `Kept`, its states and
+what its gradient needs.
+
+    u = x W' + b                  for eight steps at a time
+    h_t = cell(u_t, U h_{t-1})    the kernel: one product and one pass over the gates a step
+    dW, dU                        one product each for all steps, after the kernel's way back
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from unspool import native
+
+WIDTH = 16  # the kernels want H to be a multiple of it
+LSTMS = ("lstm", "peephole", "coupled")  # have a cell state
+SCANS = ("mingru", "minlstm")  # have no U
+ELMANS = ("elman_sigmoid", "elman_tanh", "elman_relu", "elman_leaky_relu", "elman_elu")
+
+
+class Kept(NamedTuple):
+    """What the operator returns for a direction; the last three are for the gradient, and empty
+    where it does not need them."""
+
+    h: Tensor  # (N, H)
+    h_end: Tensor  # (B, H)
+    c_end: Tensor
+    gates: Tensor  # (N, G·H); u for the scans, which compute their gates again
+    c: Tensor  # (N, H)
+    inner: Tensor  # (N, H)
+
+
+def per_direction(flat: list[Tensor]) -> list[Kept]:
+    size = len(Kept._fields)
+    return [Kept(*flat[at : at + size]) for at in range(0, len(flat), size)]
+
+
+def make_kept(kind: str, learning: bool, u: Tensor, h0: Tensor) -> Kept:
+    """Filled but for `gates`, which is u: the kernels write the gates over it."""
+    rows, (batch, hidden) = u.shape[0], h0.shape
+    inner = kind == "gru_before" or (learning and kind == "gru_after")
+    lstm = kind in LSTMS
+    return Kept(
+        h=u.new_empty(rows, hidden),
+        h_end=u.new_empty(batch, hidden),
+        c_end=u.new_empty(batch if lstm else 0, hidden),
+        gates=u,
+        c=u.new_empty(rows if lstm else 0, hidden),
+        inner=u.new_empty(rows if inner else 0, hidden),
+    )
+
+
+def room_for_u(x: Tensor, W: Tensor, b: Tensor) -> Tensor:
+    """(N, G·H): unfilled, the kernel's product fills it; for integers x, columns of W."""
+    if x.is_floating_point():
+        return x.new_empty(x.shape[0], W.shape[0])
+    return F.embedding(x, W.t()).add_(b)
+
+
+def compute(
+    kind: str,
+    take: bool,
+    reverse: list[bool],
+    learning: bool,
+    offsets: Tensor,
+    x: Tensor,
+    W: list[Tensor],
+    b: list[Tensor],
+    U: list[Tensor],
+    extra: list[Tensor],
+    h0: list[Tensor],
+    c0: list[Tensor],
+) -> list[Tensor]:
+    """`Kept` of the first direction, then of the second."""
+    kept = [make_kept(kind, learning, room_for_u(x, *w), start) for *w, start in zip(W, b, h0)]
+    given = x if x.is_floating_point() else W[0].new_empty(0)
+    arrays = [
+        [
+            *(given, W[d], b[d], U[d], extra[d], h0[d], c0[d]),
+            *(k.gates, k.h, k.c, k.inner, k.h_end, k.c_end),
+        ]
+        for d, k in enumerate(kept)
+    ]
+    inputs = W[0].shape[1] if x.is_floating_point() else 0
+    call_kernel(kind, False, take, reverse, offsets, arrays, inputs, h0[0].shape[1])
+    return flatten(kind, learning, kept)
+
+
+def flatten(kind: str, learning: bool, kept: list[Kept]) -> list[Tensor]:
+    if kind in ELMANS or not learning:
+        kept = [k._replace(gates=k.gates.new_empty(0)) for k in kept]
+    return [tensor for k in kept for tensor in k]
+
+
+def compute_gradients(
+    kind: str,
+    take: bool,
+    reverse: list[bool],
+    input_too: bool,
+    offsets: Tensor,
+    x: Tensor,
+    W: list[Tensor],
+    U: list[Tensor],
+    extra: list[Tensor],
+    h0: list[Tensor],
+    c0: list[Tensor],
+    kept: list[Tensor],
+    dh: list[Tensor],
+    dh_end: list[Tensor],
+    dc_end: list[Tensor],
+) -> list[Tensor]:
+    """dx, then dW, db, dU, dextra, dh0, dc0 of each direction."""
+    ways = per_direction(kept)
+    du = [k.h.new_empty(len(k.h), len(w)) for k, w in zip(ways, W)]
+    none = W[0].new_empty(0)
+    by_kernel = input_too and x.shape[1] % WIDTH == 0
+    dx = [torch.empty_like(x) if by_kernel else none for _ in W]
+    dinner = [torch.empty_like(k.inner) for k in ways]
+    dextra = [e.new_zeros(torch.get_num_threads(), len(e)) for e in extra]
+    dh0, dc0 = [end.clone() for end in dh_end], [end.clone() for end in dc_end]
+    arrays = [
+        [
+            *(none, W[d], none, U[d], extra[d], h0[d], c0[d]),
+            *(k.gates, k.h, k.c, k.inner, none, none, dh[d]),
+            *(dx[d], du[d], dinner[d], dextra[d], dh0[d], dc0[d]),
+        ]
+        for d, k in enumerate(ways)
+    ]
+    inputs = x.shape[1] if by_kernel else 0
+    call_kernel(kind, True, take, reverse, offsets, arrays, inputs, h0[0].shape[1])
+    steps = None if kind in SCANS else Steps(offsets)
+    flat = []
+    for d, k in enumerate(ways):
+        flat += [
+            input_weights_gradient(x, du[d], W[d]),
+            (du[d].new_ones(1, len(du[d])) @ du[d])[0],  # faster than du.sum(0)
+            torch.empty_like(U[d])
+            if steps is None
+            else weights_gradient(kind, steps, reverse[d], h0[d], du[d], dinner[d], k),
+            *(dextra[d].sum(0), dh0[d], dc0[d]),
+        ]
+    if input_too and not by_kernel:
+        dx = [d @ w for d, w in zip(du, W)]
+    return [dx[0] if len(dx) == 1 else dx[0].add_(dx[1]), *flat]
+
+
+def input_weights_gradient(x: Tensor, du: Tensor, W: Tensor) -> Tensor:
+    """dW (G·H, I) = Σ_t du_t x_t'."""
+    if x.is_floating_point():
+        return du.t() @ x
+    return torch.zeros_like(W.t()).index_add_(0, x, du).t().contiguous()
+
+
+def weights_gradient(
+    kind: str, steps: Steps, reverse: bool, h0: Tensor, du: Tensor, dinner: Tensor, k: Kept
+) -> Tensor:
+    """dU (G·H, H) = Σ_t da_t h_{t-1}', where a is what U h was added to."""
+    rz, n = du[:, : -k.h.shape[1]], du[:, -k.h.shape[1] :]
+    if kind == "gru_after":
+        return torch.cat([steps.outer(d, k.h, h0, reverse) for d in (rz, dinner)])
+    if kind == "gru_before":
+        return torch.cat([steps.outer(rz, k.h, h0, reverse), n.t() @ k.inner])
+    return steps.outer(du, k.h, h0, reverse)
+
+
+class Steps:
+    """Where packed sequences begin and end."""
+
+    def __init__(self, offsets: Tensor) -> None:
+        self.offsets = offsets
+        self.sizes = offsets.diff()  # (T): rows at each time
+        self.rows = torch.arange(int(self.sizes[0]))  # (B)
+        self.full = bool(self.sizes[0] == self.sizes[-1])
+
+    def last(self, reverse: bool) -> Tensor:
+        """(B,): the row at which each sequence has been read to its end."""
+        if reverse:
+            return self.rows
+        lengths = torch.searchsorted(-self.sizes, -self.rows)  # times with more than `row` rows
+        return self.offsets[lengths - 1] + self.rows
+
+    def outer(self, d: Tensor, h: Tensor, h0: Tensor, reverse: bool) -> Tensor:
+        """Σ_t d_t h_{t-1}' (K, H); h_{t+1} where time is read backwards."""
+        batch = len(h0)
+        if not self.full:
+            return d.t() @ self.before(h, h0, reverse)
+        if reverse:
+            return (d[:-batch].t() @ h[batch:]).addmm_(d[-batch:].t(), h0)
+        return (d[batch:].t() @ h[:-batch]).addmm_(d[:batch].t(), h0)
+
+    def before(self, h: Tensor, h0: Tensor, reverse: bool) -> Tensor:
+        """h_{t-1} (N, H) for every row."""
+        times = torch.repeat_interleave(self.sizes)
+        rows = torch.arange(len(h)) - self.offsets[times]
+        neighbour = (times + (1 if reverse else -1)).clamp(0, len(self.sizes) - 1)
+        before = h.index_select(0, (self.offsets[neighbour] + rows).clamp(max=len(h) - 1))
+        return before.index_copy_(0, self.last(not reverse), h0)
+
+
+def call_kernel(
+    kind: str,
+    backward: bool,
+    take: bool,
+    reverse: list[bool],
+    offsets: Tensor,
+    arrays: list[list[Tensor]],
+    inputs: int,
+    hidden: int,
+) -> None:
+    """The one place where addresses are handed over, in the order of `Job` in cpp/job.h."""
+    for array in arrays:
+        for tensor in array:
+            check_array(tensor)
+    addresses = [[t.data_ptr() if t.numel() else 0 for t in array] for array in arrays]
+    native._kernels.run(
+        *(kind, backward, hidden, inputs, take),
+        *(offsets.data_ptr(), len(offsets) - 1, reverse, addresses, torch.get_num_threads()),
+    )
+
+
+def check_array(tensor: Tensor | None) -> None:
+    if tensor is not None and (tensor.dtype != torch.float32 or not tensor.is_contiguous()):
+        raise TypeError(f"the kernels take contiguous float32, not {tensor.dtype}")
+
+
+recurrence = torch.library.custom_op("unspool::recurrence", compute, mutates_args=())
+recurrence_gradients = torch.library.custom_op(
+    "unspool::recurrence_gradients", compute_gradients, mutates_args=()
+)
+
+
+def keep(ctx: Any, inputs: tuple[Any, ...], output: list[Tensor]) -> None:
+    kind, take, reverse, _, offsets, x, W, _, U, extra, h0, c0 = inputs
+    ctx.options = kind, take, reverse, x.requires_grad
+    ctx.directions = len(W)
+    ctx.set_materialize_grads(False)
+    ctx.save_for_backward(offsets, x, *W, *U, *extra, *h0, *c0, *output)
+
+
+def gradients(ctx: Any, grads: list[Tensor | None]) -> tuple[Any, ...]:
+    offsets, x, *saved = ctx.saved_tensors
+    D = ctx.directions
+    lists = [saved[i * D : (i + 1) * D] for i in range(5)]  # W, U, extra, h0, c0
+    kept = saved[5 * D :]
+
+    def given(field: str) -> list[Tensor]:
+        """The gradients by one field of each direction, zeros where there is none."""
+        at = range(Kept._fields.index(field), len(kept), len(Kept._fields))
+        found = [(grads[i], kept[i]) for i in at]
+        return [torch.zeros_like(k) if g is None else g.contiguous() for g, k in found]
+
+    dx, *flat = recurrence_gradients(
+        *ctx.options, offsets, x, *lists, kept, given("h"), given("h_end"), given("c_end")
+    )
+    dW, db, dU, dextra, dh0, dc0 = (flat[i::6] for i in range(6))
+    options = (None,) * 5
+    return (*options, dx if ctx.options[-1] else None, dW, db, dU, dextra, dh0, dc0)
+
+
+recurrence.register_autograd(gradients, setup_context=keep)
+
+
+@recurrence.register_fake
+def recurrence_shapes(
+    kind: str,
+    take: bool,
+    reverse: list[bool],
+    learning: bool,
+    offsets: Tensor,
+    x: Tensor,
+    W: list[Tensor],
+    b: list[Tensor],
+    U: list[Tensor],
+    extra: list[Tensor],
+    h0: list[Tensor],
+    c0: list[Tensor],
+) -> list[Tensor]:
+    us = [w.new_empty(x.shape[0], w.shape[0]) for w in W]
+    return flatten(kind, learning, [make_kept(kind, learning, *each) for each in zip(us, h0)])
+
+
+@recurrence_gradients.register_fake
+def gradients_shapes(
+    kind: str,
+    take: bool,
+    reverse: list[bool],
+    input_too: bool,
+    offsets: Tensor,
+    x: Tensor,
+    W: list[Tensor],
+    U: list[Tensor],
+    extra: list[Tensor],
+    h0: list[Tensor],
+    c0: list[Tensor],
+    *_: list[Tensor],
+) -> list[Tensor]:
+    flat = [torch.empty_like(x) if input_too else h0[0].new_empty(0)]
+    for d, w in enumerate(W):
+        flat += map(torch.empty_like, (w, w[:, 0], U[d], extra[d], h0[d], c0[d]))
+    return flat
