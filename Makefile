@@ -28,7 +28,7 @@ PRELOAD = $(shell g++ -print-file-name=libasan.so) $(shell g++ -print-file-name=
 
 sanitize: $(VENV)/.installed-dev
 	mkdir -p build
-	g++ -std=c++20 -g -O1 -Wno-psabi -fsanitize=thread -I$(CPP) tests/native/race.cpp $(CPP)/kernels.cpp \
+	g++ -std=c++20 -g -O1 -Wno-psabi -fsanitize=thread -DNUMBER=float -I$(CPP) tests/native/race.cpp $(CPP)/kernels.cpp \
 	  -o build/race && build/race
 	CXXFLAGS='-g -fsanitize=address,undefined -fno-sanitize-recover=undefined' \
 	  $(BIN)/python -m pip install --quiet --no-deps --upgrade --target build/sanitized \

@@ -41,16 +41,16 @@ Arrays make(int gates, int64_t N) {
             empty(G * H * (H + I))};
 }
 
-Job job_of(Arrays& a, const Steps& steps) {
-    return {steps,          0,           B,           H,              I,
-            false,          a.x.data(),  a.W.data(),  a.b.data(),     a.U.data(),
-            a.extra.data(), a.h0.data(), a.c0.data(), a.gates.data(), a.h.data(),
-            a.c.data(),     a.inner.data(), a.h_end.data(), a.c_end.data(), a.dh.data(),
-            a.dx.data(),    a.du.data(), a.dinner.data(), a.dextra.data(), a.dh0.data(),
-            a.dc0.data()};
+Job<float> job_of(Arrays& a, const Steps& steps) {
+    return {steps,          0,              B,              H,              I,
+            false,          a.x.data(),     a.W.data(),     a.b.data(),     a.U.data(),
+            a.extra.data(), a.h0.data(),    a.c0.data(),    a.gates.data(), a.h.data(),
+            a.c.data(),     a.inner.data(), a.h_end.data(), a.c_end.data(), a.h0.data(),
+            a.h.data(),     a.dh.data(),    a.dx.data(),    a.du.data(),    a.dinner.data(),
+            a.dextra.data(), a.dh0.data(),  a.dc0.data()};
 }
 
-void run(Kernel kernel, const Job& job, Arrays& a, int size) {
+void run(Kernel<float> kernel, const Job<float>& job, Arrays& a, int size) {
     Team team(size);
     std::vector<std::thread> threads;
     for (int rank = 0; rank < size; ++rank)
@@ -80,7 +80,7 @@ int main() {
     bool failed = false;
     for (int kind = 0; kind <= static_cast<int>(Kind::minlstm); ++kind)
         for (bool reverse : {false, true}) {
-            const Pair pair = baseline::find(static_cast<Kind>(kind));
+            const Pair<float> pair = baseline::find<float>(static_cast<Kind>(kind));
             const Steps steps = pair.recurrent ? Steps{T, by_time.data(), reverse}
                                                : Steps{B, by_sequence.data(), reverse};
             Arrays alone = make(pair.gates, N), team = make(pair.gates, N);

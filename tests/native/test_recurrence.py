@@ -7,12 +7,14 @@ import os
 import subprocess
 import sys
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from unspool import native
 from unspool.native import operator
@@ -34,6 +36,10 @@ KINDS: list[tuple[str, dict[str, Any]]] = [
 kinds = pytest.mark.parametrize(
     ("cell", "options"), KINDS, ids=[f"{c}{''.join(o.values())}" for c, o in KINDS]
 )
+
+
+def has_kink(cell: str, options: dict[str, Any]) -> bool:
+    return cell == "irnn" or options.get("activation") in ("relu", "leaky_relu", "maxout")
 
 
 def model_of(
@@ -83,26 +89,69 @@ def errors(found: dict[str, Tensor], wanted: dict[str, Tensor]) -> dict[str, flo
     }
 
 
-def agree(model: Recurrent, x: Tensor, lengths: Tensor | None, tolerance: float = 1e-5) -> None:
-    """The kernels in float32 against the loop in float64. Where terms cancel, the loop in float32
-    is off as well, and then its error is the measure."""
+class RoundedLinear(torch.autograd.Function):
+    """F.linear as the kernels compute it with `half`: factors, on the way back too, in bfloat16."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, W: Tensor) -> Tensor:
+        x, W = x.bfloat16().double(), W.bfloat16().double()
+        ctx.save_for_backward(x, W)
+        return x @ W.t()
+
+    @staticmethod
+    def backward(ctx: Any, d: Tensor) -> tuple[Tensor, Tensor]:
+        x, W = ctx.saved_tensors
+        d = d.bfloat16().double()
+        return d @ W, d.flatten(0, -2).t() @ x.flatten(0, -2)
+
+
+def rounded_linear(x: Tensor, W: Tensor, b: Tensor | None = None) -> Tensor:
+    product = RoundedLinear.apply(x, W)
+    return product if b is None else product + b
+
+
+def agree(model: Recurrent, x: Tensor, lengths: Tensor | None, *, half: bool = False) -> None:
+    """The kernels in float32, or with products of bfloat16, against the loop in float64. Where
+    terms cancel, the loop of the same precision is off as well, and then its error is the measure.
+    """
+    tolerance = 2e-2 if half else 1e-5
     model.fast = True
-    ours = results(model, x, lengths)
+    with torch.autocast("cpu", torch.bfloat16, enabled=half):
+        ours = results(model, x, lengths)
     model.fast = False
     exact = copy.deepcopy(model).double()
     wanted = results(exact, x.double() if x.is_floating_point() else x, lengths)
     found = errors(ours, wanted)
     if max(found.values()) < tolerance:
         return
-    loop = errors(results(model, x, lengths), wanted)
+    with torch.autocast("cpu", torch.bfloat16, enabled=half):
+        loop = errors(results(model, x, lengths), wanted)
     for name, error in found.items():
         assert error < max(tolerance, 8 * loop[name]), f"{name}: {error:.1e}, {loop[name]:.1e}"
 
 
+def agree_in_bfloat16(model: Recurrent, x: Tensor, lengths: Tensor | None) -> None:
+    """The kernels with products of bfloat16 against the loop with the same rounding, on the whole:
+    where a unit is close to a kink, its gradient may jump."""
+    model.fast = True
+    with torch.autocast("cpu", torch.bfloat16):
+        ours = results(model, x, lengths)
+    model.fast = False
+    exact = copy.deepcopy(model).double()
+    with patch.object(F, "linear", rounded_linear):
+        wanted = results(exact, x.double() if x.is_floating_point() else x, lengths)
+    for name, w in wanted.items():
+        error = (ours[name].double() - w).norm() / w.norm().clamp(min=1e-3)
+        assert error < 2e-2, f"{name}: {error:.1e}"
+
+
 @kinds
+@pytest.mark.parametrize("half", [False, True], ids=["fp32", "bf16"])
 @settings(max_examples=12, deadline=None)
 @given(data=st.data())
-def test_kernels_equal_the_loop(cell: str, options: dict[str, Any], data: st.DataObject) -> None:
+def test_kernels_equal_the_loop(
+    half: bool, cell: str, options: dict[str, Any], data: st.DataObject
+) -> None:
     batch = data.draw(st.integers(1, 70), "B")
     steps = data.draw(st.one_of(st.integers(1, 12), st.integers(1, 300)), "T")
     hidden = data.draw(st.integers(1, 70), "H")
@@ -114,22 +163,52 @@ def test_kernels_equal_the_loop(cell: str, options: dict[str, Any], data: st.Dat
         lengths = torch.randint(1, steps + 1, (batch,))
     inputs = data.draw(st.sampled_from([1, 5, 16, 33, 64]), "I")
     model = model_of(cell, options, hidden, inputs=inputs, layers=layers, bidirectional=both)
-    agree(model, torch.randn(batch, steps, inputs), lengths)
+    x = torch.randn(batch, steps, inputs)
+    if half:
+        agree_in_bfloat16(model, x, lengths)
+    if not half or not has_kink(cell, options):
+        agree(model, x, lengths, half=half)
 
 
 @kinds
+@pytest.mark.parametrize("half", [False, True], ids=["fp32", "bf16"])
 @pytest.mark.parametrize("hidden", [256, 272])
-def test_large_layers(cell: str, options: dict[str, Any], hidden: int) -> None:
+def test_large_layers(hidden: int, half: bool, cell: str, options: dict[str, Any]) -> None:
     """Sizes at which work is divided: many sequences (by sequence), few and wide (by unit)."""
     for batch in (30, 7):
         model = model_of(cell, options, hidden, inputs=hidden, bidirectional=hidden == 256)
-        agree(model, torch.randn(batch, 9, hidden), torch.arange(batch) % 9 + 1)
+        agree(model, torch.randn(batch, 9, hidden), torch.arange(batch) % 9 + 1, half=half)
 
 
 @kinds
-def test_one_hot_integers(cell: str, options: dict[str, Any]) -> None:
-    ids = torch.randint(0, 5, (4, 7))
-    agree(model_of(cell, options, 20, bidirectional=True), ids, torch.tensor([7, 1, 3, 6]))
+@pytest.mark.parametrize("half", [False, True], ids=["fp32", "bf16"])
+def test_one_hot_integers(half: bool, cell: str, options: dict[str, Any]) -> None:
+    ids, lengths = torch.randint(0, 5, (4, 7)), torch.tensor([7, 1, 3, 6])
+    agree(model_of(cell, options, 20, bidirectional=True), ids, lengths, half=half)
+
+
+@kinds
+def test_rounding_is_all_that_bfloat16_changes(cell: str, options: dict[str, Any]) -> None:
+    """With weights and inputs that bfloat16 holds exactly, one step from zero is exact."""
+    model = model_of(cell, options, 24)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.copy_(parameter.bfloat16().float())
+    x = torch.randn(7, 1, 5).bfloat16().float()
+    exact = model(x).outputs
+    with torch.autocast("cpu", torch.bfloat16):
+        torch.testing.assert_close(model(x).outputs, exact, rtol=0, atol=1e-6)
+
+
+def test_other_precisions_are_refused() -> None:
+    model = model_of("lstm", {}, 16, fast=True)
+    ((cell,),) = model.cells()
+    with torch.autocast("cpu", torch.float16):
+        assert "no autocast to torch.float16" in (cell.why_not_native(torch.zeros(1, 5)) or "")
+    assert "not torch.float64" in (cell.why_not_native(torch.zeros(1, 5).double()) or "")
+    assert "not torch.bfloat16" in (cell.why_not_native(torch.zeros(1, 5).bfloat16()) or "")
+    with torch.autocast("cpu", torch.bfloat16):
+        assert cell.why_not_native(torch.zeros(1, 5).bfloat16()) is None
 
 
 @kinds
@@ -164,21 +243,23 @@ def test_gradients_can_be_asked_for_twice(cell: str, options: dict[str, Any]) ->
         torch.testing.assert_close(a, b, rtol=0, atol=0)
 
 
+@pytest.mark.parametrize("half", [False, True], ids=["fp32", "bf16"])
 @pytest.mark.parametrize("cell", ["lstm", "gru", "mingru"])
-def test_operator_is_well_behaved(cell: str) -> None:
+def test_operator_is_well_behaved(cell: str, half: bool) -> None:
     """torch's own check of a custom operator: schema, fake tensors, autograd registration."""
-    model = model_of(cell, {}, 16)
+    model = model_of(cell, {}, 32, inputs=32)
     ((only,),) = model.cells()
     form = only.native()
     assert form is not None
     empty = torch.empty(0)
     extra = empty if form.extra is None else form.extra
     U = empty if form.U is None else form.U
-    h0 = torch.randn(3, 16, requires_grad=True)
-    c0 = torch.randn(3, 16, requires_grad=True) if cell == "lstm" else empty
+    h0 = torch.randn(3, 32, requires_grad=True)
+    c0 = torch.randn(3, 32, requires_grad=True) if cell == "lstm" else empty
     offsets = torch.tensor([0, 3, 5, 6])  # by time for lstm and gru, by sequence for mingru
     arguments = (
-        *(form.kind, form.take, [False], True, offsets, torch.randn(6, 5, requires_grad=True)),
+        *(form.kind, half, form.take, [False], True, offsets),
+        torch.randn(6, 32, requires_grad=True),
         *([form.W], [form.b], [U], [extra], [h0], [c0]),
     )
     tests = ("test_schema", "test_faketensor", "test_autograd_registration")
@@ -253,14 +334,14 @@ for threads in (1, 8):
 def test_wrong_arrays_are_refused() -> None:
     """What hands over addresses checks them first."""
     good = torch.zeros(16, 16)
-    for bad in (good.double(), good[:, ::2]):
-        with pytest.raises(TypeError, match="contiguous float32"):
+    for bad, half in ((good.double(), False), (good[:, ::2], False), (good, True)):
+        with pytest.raises(TypeError, match="take x as contiguous"):
             operator.call_kernel(
-                "lstm", False, False, [False], torch.tensor([0, 1]), [[bad]], 0, 16
+                "lstm", half, False, False, [False], torch.tensor([0, 1]), [[bad]], 0, 16
             )
 
 
-@pytest.mark.parametrize("wanted", ["avx512", "avx2", "baseline"])
+@pytest.mark.parametrize("wanted", ["amx", "avx512_bf16", "avx512", "avx2", "baseline"])
 def test_every_instruction_set(wanted: str) -> None:
     assert native._kernels is not None
     if wanted not in native._kernels.instruction_sets():
@@ -270,7 +351,8 @@ def test_every_instruction_set(wanted: str) -> None:
     try:
         for cell, options in KINDS:
             model = model_of(cell, options, 40, bidirectional=True)
-            agree(model, torch.randn(13, 11, 5), torch.arange(13) % 11 + 1)
+            for half in (False, True):
+                agree(model, torch.randn(13, 11, 5), torch.arange(13) % 11 + 1, half=half)
     finally:
         native._kernels.use(before)
 

@@ -1,7 +1,8 @@
 """The C++ kernels: whether there are any here, and which instructions they use.
 
 They are optional. Where they could not be built, or UNSPOOL_NATIVE=0 is set, everything runs on
-torch alone. UNSPOOL_NATIVE may also name an instruction set (avx512, avx2, baseline).
+torch alone. UNSPOOL_NATIVE may also name an instruction set (amx, avx512_bf16, avx512, avx2,
+baseline).
 """
 
 from __future__ import annotations
@@ -48,3 +49,10 @@ def switched_off() -> Iterator[None]:
         yield
     finally:
         INSTRUCTIONS, ABOUT = before
+
+
+def multiplies_bf16() -> bool:
+    """Whether the processor has instructions for products of bfloat16."""
+    import torch
+
+    return torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported()

@@ -6,6 +6,8 @@ what its gradient needs.
     u = x W' + b                  for eight steps at a time
     h_t = cell(u_t, U h_{t-1})    the kernel: one product and one pass over the gates a step
     dW, dU                        one product each for all steps, after the kernel's way back
+
+With `half` the products are of bfloat16 with sums in float32; all else stays float32.
 """
 
 from __future__ import annotations
@@ -18,14 +20,22 @@ from torch.nn import functional as F
 
 from unspool import native
 
-WIDTH = 16  # the kernels want H to be a multiple of it
+WIDTH = {False: 16, True: 32}  # by `half`: H, and there I as well, must be a multiple of it
 LSTMS = ("lstm", "peephole", "coupled")  # have a cell state
 SCANS = ("mingru", "minlstm")  # have no U
 ELMANS = ("elman_sigmoid", "elman_tanh", "elman_relu", "elman_leaky_relu", "elman_elu")
 
 
+# What the kernels are given, in the order of `Job` in cpp/job.h, and which of it may be bfloat16.
+ARRAYS = (
+    *("x", "W", "b", "U", "extra", "h0", "c0", "gates", "h", "c", "inner", "h_end", "c_end"),
+    *("h0_read", "h_read", "dh", "dx", "du", "dinner", "dextra", "dh0", "dc0"),
+)
+HALF = ("x", "inner", "h0_read", "h_read", "du", "dinner")
+
+
 class Kept(NamedTuple):
-    """What the operator returns for a direction; the last three are for the gradient, and empty
+    """What the operator returns for a direction; the last four are for the gradient, and empty
     where it does not need them."""
 
     h: Tensor  # (N, H)
@@ -34,6 +44,7 @@ class Kept(NamedTuple):
     gates: Tensor  # (N, G·H); u for the scans, which compute their gates again
     c: Tensor  # (N, H)
     inner: Tensor  # (N, H)
+    h_read: Tensor  # (N, H), with `half`: h as bfloat16
 
 
 def per_direction(flat: list[Tensor]) -> list[Kept]:
@@ -41,9 +52,10 @@ def per_direction(flat: list[Tensor]) -> list[Kept]:
     return [Kept(*flat[at : at + size]) for at in range(0, len(flat), size)]
 
 
-def make_kept(kind: str, learning: bool, u: Tensor, h0: Tensor) -> Kept:
-    """Filled but for `gates`, which is u: the kernels write the gates over it."""
+def make_kept(kind: str, half: bool, learning: bool, u: Tensor, h0: Tensor) -> Kept:
+    """Unfilled but for `gates`, which is u: the kernels write the gates over it."""
     rows, (batch, hidden) = u.shape[0], h0.shape
+    number = torch.bfloat16 if half else torch.float32
     inner = kind == "gru_before" or (learning and kind == "gru_after")
     lstm = kind in LSTMS
     return Kept(
@@ -52,7 +64,8 @@ def make_kept(kind: str, learning: bool, u: Tensor, h0: Tensor) -> Kept:
         c_end=u.new_empty(batch if lstm else 0, hidden),
         gates=u,
         c=u.new_empty(rows if lstm else 0, hidden),
-        inner=u.new_empty(rows if inner else 0, hidden),
+        inner=u.new_empty(rows if inner else 0, hidden, dtype=number),
+        h_read=u.new_empty(rows if half else 0, hidden, dtype=number),
     )
 
 
@@ -65,6 +78,7 @@ def room_for_u(x: Tensor, W: Tensor, b: Tensor) -> Tensor:
 
 def compute(
     kind: str,
+    half: bool,
     take: bool,
     reverse: list[bool],
     learning: bool,
@@ -78,18 +92,25 @@ def compute(
     c0: list[Tensor],
 ) -> list[Tensor]:
     """`Kept` of the first direction, then of the second."""
-    kept = [make_kept(kind, learning, room_for_u(x, *w), start) for *w, start in zip(W, b, h0)]
-    given = x if x.is_floating_point() else W[0].new_empty(0)
+    us = [room_for_u(x, *w) for w in zip(W, b)]
+    kept = [make_kept(kind, half, learning, *each) for each in zip(us, h0)]
+    inputs = W[0].shape[1] if x.is_floating_point() else 0
+    given = read(x, half) if inputs else W[0].new_empty(0)
     arrays = [
         [
             *(given, W[d], b[d], U[d], extra[d], h0[d], c0[d]),
             *(k.gates, k.h, k.c, k.inner, k.h_end, k.c_end),
+            *(read(h0[d], half), k.h_read if half else k.h),
         ]
         for d, k in enumerate(kept)
     ]
-    inputs = W[0].shape[1] if x.is_floating_point() else 0
-    call_kernel(kind, False, take, reverse, offsets, arrays, inputs, h0[0].shape[1])
+    call_kernel(kind, half, False, take, reverse, offsets, arrays, inputs, h0[0].shape[1])
     return flatten(kind, learning, kept)
+
+
+def read(x: Tensor, half: bool) -> Tensor:
+    """x as the products read it."""
+    return x.bfloat16() if half else x
 
 
 def flatten(kind: str, learning: bool, kept: list[Kept]) -> list[Tensor]:
@@ -100,6 +121,7 @@ def flatten(kind: str, learning: bool, kept: list[Kept]) -> list[Tensor]:
 
 def compute_gradients(
     kind: str,
+    half: bool,
     take: bool,
     reverse: list[bool],
     input_too: bool,
@@ -117,9 +139,9 @@ def compute_gradients(
 ) -> list[Tensor]:
     """dx, then dW, db, dU, dextra, dh0, dc0 of each direction."""
     ways = per_direction(kept)
-    du = [k.h.new_empty(len(k.h), len(w)) for k, w in zip(ways, W)]
+    du = [read(k.h.new_empty(0), half).new_empty(len(k.h), len(w)) for k, w in zip(ways, W)]
     none = W[0].new_empty(0)
-    by_kernel = input_too and x.shape[1] % WIDTH == 0
+    by_kernel = input_too and x.shape[1] % WIDTH[half] == 0
     dx = [torch.empty_like(x) if by_kernel else none for _ in W]
     dinner = [torch.empty_like(k.inner) for k in ways]
     dextra = [e.new_zeros(torch.get_num_threads(), len(e)) for e in extra]
@@ -127,34 +149,46 @@ def compute_gradients(
     arrays = [
         [
             *(none, W[d], none, U[d], extra[d], h0[d], c0[d]),
-            *(k.gates, k.h, k.c, k.inner, none, none, dh[d]),
+            *(k.gates, k.h, k.c, k.inner, none, none, none, none, dh[d]),
             *(dx[d], du[d], dinner[d], dextra[d], dh0[d], dc0[d]),
         ]
         for d, k in enumerate(ways)
     ]
     inputs = x.shape[1] if by_kernel else 0
-    call_kernel(kind, True, take, reverse, offsets, arrays, inputs, h0[0].shape[1])
+    call_kernel(kind, half, True, take, reverse, offsets, arrays, inputs, h0[0].shape[1])
     steps = None if kind in SCANS else Steps(offsets)
-    flat = []
-    for d, k in enumerate(ways):
-        flat += [
-            input_weights_gradient(x, du[d], W[d]),
-            (du[d].new_ones(1, len(du[d])) @ du[d])[0],  # faster than du.sum(0)
-            torch.empty_like(U[d])
-            if steps is None
-            else weights_gradient(kind, steps, reverse[d], h0[d], du[d], dinner[d], k),
-            *(dextra[d].sum(0), dh0[d], dc0[d]),
-        ]
-    if input_too and not by_kernel:
-        dx = [d @ w for d, w in zip(du, W)]
+    with torch.autocast("cpu", enabled=False):
+        x = factor(x, half) if x.is_floating_point() else x
+        flat = []
+        for d, k in enumerate(ways):
+            du[d], dinner[d] = factor(du[d], half), factor(dinner[d], half)
+            k = k._replace(h=factor(k.h_read if half else k.h, half), inner=factor(k.inner, half))
+            flat += [
+                input_weights_gradient(x, du[d], W[d]),
+                (du[d].new_ones(1, len(du[d])) @ du[d])[0].float(),  # faster than du.sum(0)
+                torch.empty_like(U[d])
+                if steps is None
+                else weights_gradient(
+                    kind, steps, reverse[d], factor(h0[d], half), du[d], dinner[d], k
+                ).float(),
+                *(dextra[d].sum(0), dh0[d], dc0[d]),
+            ]
+        if input_too and not by_kernel:
+            dx = [d @ w for d, w in zip(du, W)]
     return [dx[0] if len(dx) == 1 else dx[0].add_(dx[1]), *flat]
+
+
+def factor(x: Tensor, half: bool) -> Tensor:
+    """x as torch's products take it: where the processor cannot multiply bfloat16, torch is several
+    times as fast with float32."""
+    return x.to(torch.bfloat16 if half and native.multiplies_bf16() else torch.float32)
 
 
 def input_weights_gradient(x: Tensor, du: Tensor, W: Tensor) -> Tensor:
     """dW (G·H, I) = Σ_t du_t x_t'."""
     if x.is_floating_point():
-        return du.t() @ x
-    return torch.zeros_like(W.t()).index_add_(0, x, du).t().contiguous()
+        return (du.t() @ x).float()
+    return torch.zeros_like(W.t()).index_add_(0, x, du.float()).t().contiguous()
 
 
 def weights_gradient(
@@ -205,6 +239,7 @@ class Steps:
 
 def call_kernel(
     kind: str,
+    half: bool,
     backward: bool,
     take: bool,
     reverse: list[bool],
@@ -213,20 +248,23 @@ def call_kernel(
     inputs: int,
     hidden: int,
 ) -> None:
-    """The one place where addresses are handed over, in the order of `Job` in cpp/job.h."""
+    """The one place where addresses are handed over."""
     for array in arrays:
-        for tensor in array:
-            check_array(tensor)
+        for name, tensor in zip(ARRAYS, array):
+            if tensor.numel():
+                check_array(name, tensor, half)
     addresses = [[t.data_ptr() if t.numel() else 0 for t in array] for array in arrays]
-    native._kernels.run(
+    call = native._kernels.run_bf16 if half else native._kernels.run
+    call(
         *(kind, backward, hidden, inputs, take),
         *(offsets.data_ptr(), len(offsets) - 1, reverse, addresses, torch.get_num_threads()),
     )
 
 
-def check_array(tensor: Tensor | None) -> None:
-    if tensor is not None and (tensor.dtype != torch.float32 or not tensor.is_contiguous()):
-        raise TypeError(f"the kernels take contiguous float32, not {tensor.dtype}")
+def check_array(name: str, tensor: Tensor, half: bool = False) -> None:
+    wanted = torch.bfloat16 if half and name in HALF else torch.float32
+    if tensor.dtype != wanted or not tensor.is_contiguous():
+        raise TypeError(f"the kernels take {name} as contiguous {wanted}, not {tensor.dtype}")
 
 
 recurrence = torch.library.custom_op("unspool::recurrence", compute, mutates_args=())
@@ -236,8 +274,8 @@ recurrence_gradients = torch.library.custom_op(
 
 
 def keep(ctx: Any, inputs: tuple[Any, ...], output: list[Tensor]) -> None:
-    kind, take, reverse, _, offsets, x, W, _, U, extra, h0, c0 = inputs
-    ctx.options = kind, take, reverse, x.requires_grad
+    kind, half, take, reverse, _, offsets, x, W, _, U, extra, h0, c0 = inputs
+    ctx.options = kind, half, take, reverse, x.requires_grad
     ctx.directions = len(W)
     ctx.set_materialize_grads(False)
     ctx.save_for_backward(offsets, x, *W, *U, *extra, *h0, *c0, *output)
@@ -259,7 +297,7 @@ def gradients(ctx: Any, grads: list[Tensor | None]) -> tuple[Any, ...]:
         *ctx.options, offsets, x, *lists, kept, given("h"), given("h_end"), given("c_end")
     )
     dW, db, dU, dextra, dh0, dc0 = (flat[i::6] for i in range(6))
-    options = (None,) * 5
+    options = (None,) * 6
     return (*options, dx if ctx.options[-1] else None, dW, db, dU, dextra, dh0, dc0)
 
 
@@ -269,6 +307,7 @@ recurrence.register_autograd(gradients, setup_context=keep)
 @recurrence.register_fake
 def recurrence_shapes(
     kind: str,
+    half: bool,
     take: bool,
     reverse: list[bool],
     learning: bool,
@@ -282,12 +321,14 @@ def recurrence_shapes(
     c0: list[Tensor],
 ) -> list[Tensor]:
     us = [w.new_empty(x.shape[0], w.shape[0]) for w in W]
-    return flatten(kind, learning, [make_kept(kind, learning, *each) for each in zip(us, h0)])
+    kept = [make_kept(kind, half, learning, *each) for each in zip(us, h0)]
+    return flatten(kind, learning, kept)
 
 
 @recurrence_gradients.register_fake
 def gradients_shapes(
     kind: str,
+    half: bool,
     take: bool,
     reverse: list[bool],
     input_too: bool,

@@ -15,6 +15,7 @@ from torch.nn import functional as F
 
 from unspool import native
 from unspool.native.operator import (
+    ARRAYS,
     LSTMS,
     SCANS,
     WIDTH,
@@ -60,11 +61,18 @@ def why_not(x: Tensor, state: Tensor) -> str | None:
         return f"no native kernels: {native.ABOUT}"
     if x.device.type != "cpu":
         return f"the native kernels run on the CPU, not on {x.device.type}"
-    if state.dtype != torch.float32 or (x.is_floating_point() and x.dtype != torch.float32):
-        return f"the native kernels compute in float32, not {state.dtype}"
-    if torch.is_autocast_enabled("cpu"):
-        return "the native kernels do not take part in autocast"
+    half = is_half()
+    if torch.is_autocast_enabled("cpu") and not half:
+        return f"the native kernels know no autocast to {torch.get_autocast_dtype('cpu')}"
+    known = (torch.float32, torch.bfloat16) if half else (torch.float32,)
+    if state.dtype != torch.float32 or (x.is_floating_point() and x.dtype not in known):
+        return f"the native kernels compute in float32 or under bfloat16 autocast, not {x.dtype}"
     return None
+
+
+def is_half() -> bool:
+    """Whether products are to be of bfloat16."""
+    return torch.is_autocast_enabled("cpu") and torch.get_autocast_dtype("cpu") == torch.bfloat16
 
 
 def run(
@@ -76,13 +84,18 @@ def run(
     (B + 1).
     """
     hidden = directions[0].state[0].shape[-1]
-    pad = -hidden % WIDTH
+    half = is_half()
+    pad = -hidden % WIDTH[half]
+    fill = 0  # of x
+    if x.is_floating_point():
+        fill = -x.shape[1] % WIDTH[half] if half else 0
+        x = padded(x.float(), (0, fill))
     lists: list[list[Tensor]] = [[], [], [], [], [], []]  # W, b, U, extra, h0, c0
     for form, state, _ in directions:
         rows, columns = (0, 0, 0, pad), (0, pad)
         none = form.b.new_empty(0)
         given = (
-            blocks(form.W, 0, hidden, rows),
+            blocks(padded(form.W, (0, fill)), 0, hidden, rows),
             blocks(form.b, 0, hidden, columns),
             none if form.U is None else blocks(padded(form.U, columns), 0, hidden, rows),
             none if form.extra is None else blocks(form.extra, 0, hidden, columns),
@@ -97,7 +110,7 @@ def run(
         t.requires_grad for values in [[x], *lists] for t in values
     )
     call = recurrence if learning or torch.compiler.is_compiling() else compute
-    flat = call(form.kind, form.take, reverse, learning, offsets, x.contiguous(), *lists)
+    flat = call(form.kind, half, form.take, reverse, learning, offsets, x.contiguous(), *lists)
     results = []
     for kept in per_direction(flat):
         ends = (kept.h_end, kept.c_end) if form.kind in LSTMS else (kept.h_end,)
@@ -119,7 +132,7 @@ def step(form: Form, x: Tensor, state: tuple[Tensor, ...]) -> tuple[Tensor, ...]
     """One step of one direction without gradients: x (B, I), the state in, the new state out.
 
     For serving and generation, where it is called for each token: `run` without all that a step
-    does not need. H must be a multiple of `WIDTH`.
+    does not need. H must be a multiple of 16.
     """
     batch, hidden = state[0].shape
     empty = state[0].new_empty
@@ -130,10 +143,11 @@ def step(form: Form, x: Tensor, state: tuple[Tensor, ...]) -> tuple[Tensor, ...]
     # One row a sequence: its states are its final states.
     arrays = (
         *(x if x.is_floating_point() else None, form.W, form.b, form.U, form.extra),
-        *(state[0], state[1] if c is not None else None, u, h, c, inner, h, c),
+        *(state[0], state[1] if c is not None else None, u, h, c, inner, h, c, state[0], h),
     )
-    for tensor in arrays:
-        check_array(tensor)
+    for name, tensor in zip(ARRAYS, arrays):
+        if tensor is not None:
+            check_array(name, tensor)
     addresses = [0 if t is None else t.data_ptr() for t in arrays]
     native._kernels.step(
         *(form.kind, hidden, form.W.shape[1], form.take, batch, addresses), torch.get_num_threads()

@@ -4,16 +4,21 @@ In: a padded batch (B, T, ...) and its lengths. Out: its real tokens as one arra
 
 By time, for cells whose sequences keep step: the tokens of all sequences at time 0, then those at
 time 1, and so on, the longest sequence first, so that the sequences that are still running at a
-time are the first rows of every earlier time. By sequence, for scans: one after the other.
+time are the first rows of every earlier time. By sequence, for scans and attention: one after the
+other.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import groupby
 from typing import Any, NamedTuple
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional as F
+
+from unspool.nn.masks import keep_mask, zero_padding
 
 
 class Packing(NamedTuple):
@@ -56,6 +61,13 @@ class Packing(NamedTuple):
             return x.unflatten(0, shape)
         return _Put.apply(x, self.rows, self.batch * self.steps).unflatten(0, shape)
 
+    def runs(self) -> Iterator[tuple[int, int]]:
+        """By sequence: (how many, how long) for neighbours of the same length; empty ones have no
+        rows and are left out."""
+        for length, same in groupby(self.offsets.diff().tolist()):
+            if length:
+                yield len(list(same)), length
+
     def sort(self, state: Tensor) -> Tensor:
         """A state (B, H) in the order of the packed rows."""
         return state if self.order is None else state.index_select(0, self.order)
@@ -93,3 +105,52 @@ class _Put(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
         (rows,) = ctx.saved_tensors
         return _Take.apply(grad, rows), None, None
+
+
+class Batch:
+    """The outputs of the latest layer, padded or packed, and each made from the other on demand."""
+
+    def __init__(self, x: Tensor, lengths: Tensor | None, *, by_time: bool) -> None:
+        self.lengths = lengths
+        self.by_time = by_time  # how to pack
+        self.size, self.steps = x.shape[:2]
+        self._x: Tensor | None = x
+        self._padded: Tensor | None = x if lengths is None else None
+        self._packed: Tensor | None = None
+        self._packing: Packing | None = None
+
+    @property
+    def packing(self) -> Packing:
+        if self._packing is None:
+            self._packing = Packing.of(self.size, self.steps, self.lengths, by_time=self.by_time)
+        return self._packing
+
+    def sample(self) -> Tensor:
+        """Any of the forms that are there: of the right type and on the right device."""
+        found = [t for t in (self._x, self._padded, self._packed) if t is not None]
+        return found[0]
+
+    def padded(self) -> Tensor:
+        """(B, T, ...), zeros at padding."""
+        if self._padded is None and self._x is not None:
+            assert self.lengths is not None
+            self._padded = zero_padding(self._x, keep_mask(self.lengths, self.steps))
+        elif self._padded is None:
+            assert self._packed is not None
+            self._padded = self.packing.unpack(self._packed)
+        return self._padded
+
+    def packed(self) -> Tensor:
+        """(N, ...)."""
+        if self._packed is None:
+            self._packed = self.packing.pack(self.sample())
+        return self._packed
+
+    def replace(self, *, padded: Tensor | None = None, packed: Tensor | None = None) -> None:
+        self._x, self._padded, self._packed = None, padded, packed
+
+    def apply(self, change: nn.Module) -> None:
+        if self._packed is not None:
+            self.replace(packed=change(self._packed))
+        else:
+            self.replace(padded=change(self.padded()))

@@ -18,8 +18,9 @@ from unspool.errors import ConfigError, choose, nearest
 from unspool.native import recurrence
 from unspool.native.recurrence import Form
 from unspool.nn.cells import CELLS, Cell, State, cell_options
+from unspool.nn.compiled import compiled_step
 from unspool.nn.masks import keep_mask, reverse, zero_padding
-from unspool.nn.packing import Packing
+from unspool.nn.packing import Batch, Packing
 from unspool.nn.state import RecurrentState
 from unspool.nn.taps import over_time, recording
 
@@ -46,10 +47,11 @@ def unroll(
     shortest = steps if lengths is None else int(lengths.min())
     keep = [] if lengths is None else keep_mask(lengths, steps)[..., None].unbind(1)  # T x (B, 1)
     u = cell.project(x).unbind(1)
+    step = compiled_step(cell, x)
     outputs = [u[0]] * steps
     with over_time(cell, reverse=backwards):
         for t in reversed(range(steps)) if backwards else range(steps):
-            output, new = cell.step(u[t], state)
+            output, new = step(u[t], state)
             if t >= shortest:
                 output = torch.where(keep[t], output, 0)
                 new = tuple(torch.where(keep[t], n, s) for n, s in zip(new, state))
@@ -107,55 +109,6 @@ class Layer(nn.Module):
 
     def directions(self) -> tuple[Cell, ...]:
         return (self.forwards,) if self.backwards is None else (self.forwards, self.backwards)
-
-
-class Batch:
-    """The outputs of the latest layer, padded or packed, and each made from the other on demand."""
-
-    def __init__(self, x: Tensor, lengths: Tensor | None, *, by_time: bool) -> None:
-        self.lengths = lengths
-        self.by_time = by_time  # how to pack
-        self.size, self.steps = x.shape[:2]
-        self._x: Tensor | None = x
-        self._padded: Tensor | None = x if lengths is None else None
-        self._packed: Tensor | None = None
-        self._packing: Packing | None = None
-
-    @property
-    def packing(self) -> Packing:
-        if self._packing is None:
-            self._packing = Packing.of(self.size, self.steps, self.lengths, by_time=self.by_time)
-        return self._packing
-
-    def sample(self) -> Tensor:
-        """Any of the forms that are there: of the right type and on the right device."""
-        found = [t for t in (self._x, self._padded, self._packed) if t is not None]
-        return found[0]
-
-    def padded(self) -> Tensor:
-        """(B, T, ...), zeros at padding."""
-        if self._padded is None and self._x is not None:
-            assert self.lengths is not None
-            self._padded = zero_padding(self._x, keep_mask(self.lengths, self.steps))
-        elif self._padded is None:
-            assert self._packed is not None
-            self._padded = self.packing.unpack(self._packed)
-        return self._padded
-
-    def packed(self) -> Tensor:
-        """(N, ...)."""
-        if self._packed is None:
-            self._packed = self.packing.pack(self.sample())
-        return self._packed
-
-    def replace(self, *, padded: Tensor | None = None, packed: Tensor | None = None) -> None:
-        self._x, self._padded, self._packed = None, padded, packed
-
-    def apply(self, change: nn.Module) -> None:
-        if self._packed is not None:
-            self.replace(packed=change(self._packed))
-        else:
-            self.replace(padded=change(self.padded()))
 
 
 class Recurrent(nn.Module):

@@ -17,6 +17,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from unspool import native
 from unspool.config import TrainConfig
 from unspool.errors import TrainingError
 from unspool.tasks import Task
@@ -26,6 +27,7 @@ from unspool.training.optim import build_optimizer, learning_rate, set_learning_
 from unspool.training.progress import Watcher
 from unspool.training.signals import Interrupted, StopRequest
 from unspool.training.tensors import TensorFile, save_tensors
+from unspool.training.thaw import thaw
 
 CLOCK_FIELDS = ("seconds", "tokens_per_second")  # the only fields of the log that may differ
 
@@ -101,6 +103,7 @@ class Trainer:
         set_learning_rate(self.optimizer, rate)
 
         self.model.train()
+        thaw(self.model, train, counters.epoch)
         with autocast(train.precision):
             result = self.task.loss(self.model, batch, self.carry)
         result.loss.backward()
@@ -250,8 +253,7 @@ def resolve_precision(precision: str) -> str:
     """`auto` becomes bf16 only where the processor multiplies it in hardware."""
     if precision != "auto":
         return precision
-    capable = torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported()
-    return "bf16" if capable else "fp32"
+    return "bf16" if native.multiplies_bf16() else "fp32"
 
 
 def _tensorboard(folder: RunFolder) -> Any:

@@ -12,13 +12,15 @@
 namespace unspool::ISA {
 
 // Pointers to the G blocks of row n in an array (N, G·H), at unit j.
-template <int G>
-INLINE float* block(float* rows, const Job& job, int64_t n, int g, int64_t j) {
+template <int G, class Number>
+INLINE Number* block(Number* rows, const auto& job, int64_t n, int g, int64_t j) {
     return rows + (n * G + g) * job.H + j;
 }
-template <int G>
-INLINE const float* block(const float* rows, const Job& job, int64_t n, int g, int64_t j) {
-    return rows + (n * G + g) * job.H + j;
+
+template <class T>
+INLINE void store_state(const Job<T>& job, int64_t n, int64_t j, vec h) {
+    store(job.h + n * job.H + j, h);
+    if constexpr (std::is_same_v<T, bf16>) store(job.h_read + n * job.H + j, h);
 }
 
 // By default the gradients of all gates go back through U.
@@ -26,20 +28,20 @@ template <int G>
 struct Cell {
     static constexpr int GATES = G, EXTRAS = 0;
 
-    template <int R, int V>
-    static INLINE void back(const Job& job, int64_t n, const float* panel, vec (&acc)[R][V]) {
-        multiply(job.du + n * G * job.H, G * job.H, panel, G * job.H, acc);
+    template <int V, class T>
+    static void back(const Job<T>& job, int64_t n, int rows, const T* panel, vec (*sums)[V]) {
+        multiply(rows, job.du + n * G * job.H, G * job.H, panel, G * job.H, sums);
     }
 };
 
 // h = φ(u + U h). `slope` is φ' as a function of φ's value.
 template <class φ>
 struct Elman : Cell<1> {
-    static INLINE void forward(const Job& job, int64_t n, int64_t j, const vec* z, const float*,
+    static INLINE void forward(const auto& job, int64_t n, int64_t j, const vec* z, const float*,
                         const float*) {
-        store(job.h + n * job.H + j, φ::value(load(job.gates + n * job.H + j) + z[0]));
+        store_state(job, n, j, φ::value(load(job.gates + n * job.H + j) + z[0]));
     }
-    static INLINE vec backward(const Job& job, int64_t n, int64_t j, vec dh, const float*, const float*,
+    static INLINE vec backward(const auto& job, int64_t n, int64_t j, vec dh, const float*, const float*,
                         float*) {
         store(job.du + n * job.H + j, dh * φ::slope(load(job.h + n * job.H + j)));
         return vec{};
@@ -74,16 +76,16 @@ struct Elu {
 
 // h = max(u_1 + U_1 h, u_2 + U_2 h). `gates` says which: 1 for the first, ½ where they are equal.
 struct Maxout : Cell<2> {
-    static INLINE void forward(const Job& job, int64_t n, int64_t j, const vec* z, const float*,
+    static INLINE void forward(const auto& job, int64_t n, int64_t j, const vec* z, const float*,
                         const float*) {
         const vec a = load(block<2>(job.gates, job, n, 0, j)) + z[0];
         const vec b = load(block<2>(job.gates, job, n, 1, j)) + z[1];
         const vec first = a > b ? splat(1.0f) : a < b ? vec{} : splat(0.5f);
-        store(job.h + n * job.H + j, a > b || a != a ? a : b);
+        store_state(job, n, j, a > b || a != a ? a : b);
         store(block<2>(job.gates, job, n, 0, j), first);
         store(block<2>(job.gates, job, n, 1, j), 1.0f - first);
     }
-    static INLINE vec backward(const Job& job, int64_t n, int64_t j, vec dh, const float*, const float*,
+    static INLINE vec backward(const auto& job, int64_t n, int64_t j, vec dh, const float*, const float*,
                         float*) {
         for (int g = 0; g < 2; ++g)
             store(block<2>(job.du, job, n, g, j), dh * load(block<2>(job.gates, job, n, g, j)));
@@ -96,10 +98,10 @@ template <bool PEEPHOLES>
 struct Lstm : Cell<4> {
     static constexpr int EXTRAS = PEEPHOLES ? 3 : 0;
 
-    static INLINE vec peephole(const Job& job, int gate, int64_t j) {
+    static INLINE vec peephole(const auto& job, int gate, int64_t j) {
         return load(job.extra + gate * job.H + j);
     }
-    static INLINE void forward(const Job& job, int64_t n, int64_t j, const vec* z, const float*,
+    static INLINE void forward(const auto& job, int64_t n, int64_t j, const vec* z, const float*,
                         const float* c_before) {
         vec a[4];
         for (int g = 0; g < 4; ++g) a[g] = load(block<4>(job.gates, job, n, g, j)) + z[g];
@@ -113,13 +115,13 @@ struct Lstm : Cell<4> {
         if constexpr (PEEPHOLES) a[3] += peephole(job, 2, j) * c;
         const vec o = sigmoid(a[3]);
         store(job.c + n * job.H + j, c);
-        store(job.h + n * job.H + j, o * tanh(c));
+        store_state(job, n, j, o * tanh(c));
         store(block<4>(job.gates, job, n, 0, j), i);
         store(block<4>(job.gates, job, n, 1, j), f);
         store(block<4>(job.gates, job, n, 2, j), g);
         store(block<4>(job.gates, job, n, 3, j), o);
     }
-    static INLINE vec backward(const Job& job, int64_t n, int64_t j, vec dh, const float*,
+    static INLINE vec backward(const auto& job, int64_t n, int64_t j, vec dh, const float*,
                         const float* c_before, float* dc_at) {
         const vec i = load(block<4>(job.gates, job, n, 0, j));
         const vec f = load(block<4>(job.gates, job, n, 1, j));
@@ -151,19 +153,19 @@ struct Lstm : Cell<4> {
 
 // f, g, o as in cells/coupled.py.
 struct Coupled : Cell<3> {
-    static INLINE void forward(const Job& job, int64_t n, int64_t j, const vec* z, const float*,
+    static INLINE void forward(const auto& job, int64_t n, int64_t j, const vec* z, const float*,
                         const float* c_before) {
         const vec f = sigmoid(load(block<3>(job.gates, job, n, 0, j)) + z[0]);
         const vec g = tanh(load(block<3>(job.gates, job, n, 1, j)) + z[1]);
         const vec o = sigmoid(load(block<3>(job.gates, job, n, 2, j)) + z[2]);
         const vec c = f * load(c_before) + (1.0f - f) * g;
         store(job.c + n * job.H + j, c);
-        store(job.h + n * job.H + j, o * tanh(c));
+        store_state(job, n, j, o * tanh(c));
         store(block<3>(job.gates, job, n, 0, j), f);
         store(block<3>(job.gates, job, n, 1, j), g);
         store(block<3>(job.gates, job, n, 2, j), o);
     }
-    static INLINE vec backward(const Job& job, int64_t n, int64_t j, vec dh, const float*,
+    static INLINE vec backward(const auto& job, int64_t n, int64_t j, vec dh, const float*,
                         const float* c_before, float* dc_at) {
         const vec f = load(block<3>(job.gates, job, n, 0, j));
         const vec g = load(block<3>(job.gates, job, n, 1, j));
@@ -179,8 +181,8 @@ struct Coupled : Cell<3> {
 };
 
 // What both GRUs do with the update gate: k is the share of the old state that is kept.
-INLINE vec kept(const Job& job, vec z) { return job.take ? 1.0f - z : z; }
-INLINE vec kept_slope(const Job& job, vec k) {
+INLINE vec kept(const auto& job, vec z) { return job.take ? 1.0f - z : z; }
+INLINE vec kept_slope(const auto& job, vec k) {
     const vec slope = k * (1.0f - k);
     return job.take ? -slope : slope;
 }
@@ -189,19 +191,19 @@ INLINE vec kept_slope(const Job& job, vec k) {
 struct GruAfter : Cell<3> {
     static constexpr int EXTRAS = 1;
 
-    static INLINE void forward(const Job& job, int64_t n, int64_t j, const vec* z, const float* h_before,
+    static INLINE void forward(const auto& job, int64_t n, int64_t j, const vec* z, const float* h_before,
                         const float*) {
         const vec r = sigmoid(load(block<3>(job.gates, job, n, 0, j)) + z[0]);
         const vec k = kept(job, sigmoid(load(block<3>(job.gates, job, n, 1, j)) + z[1]));
         const vec inner = z[2] + load(job.extra + j);
         const vec candidate = tanh(load(block<3>(job.gates, job, n, 2, j)) + r * inner);
-        store(job.h + n * job.H + j, candidate + k * (load(h_before) - candidate));
+        store_state(job, n, j, candidate + k * (load(h_before) - candidate));
         store(block<3>(job.gates, job, n, 0, j), r);
         store(block<3>(job.gates, job, n, 1, j), k);
         store(block<3>(job.gates, job, n, 2, j), candidate);
         if (job.inner) store(job.inner + n * job.H + j, inner);
     }
-    static INLINE vec backward(const Job& job, int64_t n, int64_t j, vec dh, const float* h_before,
+    static INLINE vec backward(const auto& job, int64_t n, int64_t j, vec dh, const float* h_before,
                         const float*, float*) {
         const vec r = load(block<3>(job.gates, job, n, 0, j));
         const vec k = load(block<3>(job.gates, job, n, 1, j));
@@ -218,11 +220,11 @@ struct GruAfter : Cell<3> {
         return dh * k;
     }
     // The candidate's way back passes through `inner`, which r has scaled.
-    template <int R, int V>
-    static INLINE void back(const Job& job, int64_t n, const float* panel, vec (&acc)[R][V]) {
+    template <int V, class T>
+    static void back(const Job<T>& job, int64_t n, int rows, const T* panel, vec (*sums)[V]) {
         const int64_t H = job.H;
-        multiply(job.du + n * 3 * H, 3 * H, panel, 2 * H, acc);
-        multiply(job.dinner + n * H, H, panel + 2 * H * V * LANES, H, acc);
+        multiply(rows, job.du + n * 3 * H, 3 * H, panel, 2 * H, sums);
+        multiply(rows, job.dinner + n * H, H, panel + 2 * H * V * LANES, H, sums);
     }
 };
 

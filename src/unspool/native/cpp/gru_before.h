@@ -9,12 +9,13 @@
 
 namespace unspool::ISA {
 
-inline void gru_before_forward(const Job& job, float* packed, Team& team, int rank) {
+template <class T>
+void gru_before_forward(const Job<T>& job, T* packed, Team& team, int rank) {
     const int64_t H = job.H;
     const Share share(H / LANES, rank, team.size);
-    const Gates<2> U_rz{job.U, H, H, packed};
-    const Gates<1> U_n{job.U + 2 * H * H, H, H, packed ? packed + 2 * H * H : nullptr};
-    const Input<3> input(job, packed ? packed + 3 * H * H : nullptr, share);
+    const Gates<2, T> U_rz{job.U, H, H, packed};
+    const Gates<1, T> U_n{job.U + 2 * H * H, H, H, packed ? packed + 2 * H * H : nullptr};
+    const Input<3, T> input(job, packed ? packed + 3 * H * H : nullptr, share);
     if (packed) {
         for_panels<2>(share, [&]<int Q>(Int<Q>, int64_t group) { U_rz.pack(group, Q); });
         for_panels<3>(share, [&]<int Q>(Int<Q>, int64_t group) { U_n.pack(group, Q); });
@@ -22,12 +23,12 @@ inline void gru_before_forward(const Job& job, float* packed, Team& team, int ra
     for (int64_t s = 0; s < job.steps.count; ++s) {
         input.before_step(s);
         const int64_t first = job.steps.first(s);
-        before_step(job, s, [&](const Before& before) {
+        before_step(job, s, [&](const Before<T>& before) {
             for_panels<2>(share, [&]<int Q>(Int<Q>, int64_t group) {
-                for_tiles<tile_rows(2 * Q)>(before.from, before.to, [&]<int R>(Int<R>, int64_t row) {
-                    vec a[R][2 * Q] = {};
-                    U_rz.template multiply<R, Q>(before.h + row * H, group, a);
-                    for (int i = 0; i < R; ++i)
+                for_rows(before.from, before.to, [&](int64_t row, int rows) {
+                    vec a[ROWS][2 * Q];
+                    U_rz.template multiply<Q>(rows, before.h_read + row * H, group, a);
+                    for (int i = 0; i < rows; ++i)
                         for (int q = 0; q < Q; ++q) {
                             const int64_t j = (group + q) * LANES, n = first + row + i;
                             const vec* z = a[i] + 2 * q;
@@ -41,12 +42,12 @@ inline void gru_before_forward(const Job& job, float* packed, Team& team, int ra
             });
         });
         team.wait();
-        before_step(job, s, [&](const Before& before) {
+        before_step(job, s, [&](const Before<T>& before) {
             for_panels<3>(share, [&]<int Q>(Int<Q>, int64_t group) {
-                for_tiles<tile_rows(Q)>(before.from, before.to, [&]<int R>(Int<R>, int64_t row) {
-                    vec z[R][Q] = {};
-                    U_n.template multiply<R, Q>(job.inner + (first + row) * H, group, z);
-                    for (int i = 0; i < R; ++i)
+                for_rows(before.from, before.to, [&](int64_t row, int rows) {
+                    vec z[ROWS][Q];
+                    U_n.template multiply<Q>(rows, job.inner + (first + row) * H, group, z);
+                    for (int i = 0; i < rows; ++i)
                         for (int q = 0; q < Q; ++q) {
                             const int64_t j = (group + q) * LANES, n = first + row + i;
                             const vec candidate =
@@ -54,7 +55,7 @@ inline void gru_before_forward(const Job& job, float* packed, Team& team, int ra
                             const vec k = load(block<3>(job.gates, job, n, 1, j));
                             const vec h = load(before.h + (row + i) * H + j);
                             store(block<3>(job.gates, job, n, 2, j), candidate);
-                            store(job.h + n * H + j, candidate + k * (h - candidate));
+                            store_state(job, n, j, candidate + k * (h - candidate));
                         }
                 });
             });
@@ -64,34 +65,24 @@ inline void gru_before_forward(const Job& job, float* packed, Team& team, int ra
     }
 }
 
-inline void gru_before_backward(const Job& job, float* packed, Team& team, int rank) {
-    constexpr int WIDEST = 3;
+template <class T>
+void gru_before_backward(const Job<T>& job, T* packed, Team& team, int rank) {
     const int64_t H = job.H;
     const Share share(H / LANES, rank, team.size);
-    const Columns U_rz{job.U, H, 2 * H, packed};
-    const Columns U_n{job.U + 2 * H * H, H, H, packed + 2 * H * H};
-    const InputGradient<3> input(job, packed + 3 * H * H, team, rank);
-    for_panels<WIDEST>(share, [&]<int V>(Int<V>, int64_t group) {
+    const Columns<T> U_rz{job.U, H, 2 * H, packed};
+    const Columns<T> U_n{job.U + 2 * H * H, H, H, packed + 2 * H * H};
+    const InputGradient<3, T> input(job, packed + 3 * H * H, team, rank);
+    for_panels<BACK_GROUPS>(share, [&]<int V>(Int<V>, int64_t group) {
         U_rz.pack(group, V);
         U_n.pack(group, V);
     });
-    const auto send_back = [&](int64_t s) {
-        const int64_t to = std::min(job.steps.rows(s), job.to);
-        for_panels<WIDEST>(share, [&]<int V>(Int<V>, int64_t group) {
-            for_tiles<tile_rows(V)>(job.from, to, [&]<int R>(Int<R>, int64_t row) {
-                vec acc[R][V] = {};
-                multiply(job.du + (job.steps.first(s) + row) * 3 * H, 3 * H, U_rz.panel(group),
-                         2 * H, acc);
-                for (int i = 0; i < R; ++i)
-                    for (int v = 0; v < V; ++v)
-                        add_to(job.dh0 + (row + i) * H + (group + v) * LANES, acc[i][v]);
-            });
-        });
+    const auto back = [&]<int V>(int64_t n, int rows, const T* panel, vec (*sums)[V]) {
+        multiply(rows, job.du + n * 3 * H, 3 * H, panel, 2 * H, sums);
     };
     for (int64_t s = job.steps.count - 1; s >= 0; --s) {
-        if (s + 1 < job.steps.count) send_back(s + 1);
+        if (s + 1 < job.steps.count) send_back(job, s + 1, U_rz, share, back);
         const int64_t first = job.steps.first(s);
-        before_step(job, s, [&](const Before& before) {
+        before_step(job, s, [&](const Before<T>& before) {
             for (int64_t row = before.from; row < before.to; ++row)
                 for (int64_t group = share.from; group < share.to; ++group) {
                     const int64_t j = group * LANES, at = row * H + j, n = first + row;
@@ -106,13 +97,13 @@ inline void gru_before_backward(const Job& job, float* packed, Team& team, int r
                 }
         });
         team.wait();
-        before_step(job, s, [&](const Before& before) {
-            for_panels<WIDEST>(share, [&]<int V>(Int<V>, int64_t group) {
-                for_tiles<tile_rows(V)>(before.from, before.to, [&]<int R>(Int<R>, int64_t row) {
-                    vec dinner[R][V] = {};  // the gradient by r ⊙ h
-                    multiply(job.du + (first + row) * 3 * H + 2 * H, 3 * H, U_n.panel(group), H,
-                             dinner);
-                    for (int i = 0; i < R; ++i)
+        before_step(job, s, [&](const Before<T>& before) {
+            for_panels<BACK_GROUPS>(share, [&]<int V>(Int<V>, int64_t group) {
+                for_rows(before.from, before.to, [&](int64_t row, int rows) {
+                    vec dinner[ROWS][V] = {};  // the gradient by r ⊙ h
+                    multiply(rows, job.du + (first + row) * 3 * H + 2 * H, 3 * H, U_n.panel(group),
+                             H, dinner);
+                    for (int i = 0; i < rows; ++i)
                         for (int v = 0; v < V; ++v) {
                             const int64_t j = (group + v) * LANES, n = first + row + i;
                             const vec r = load(block<3>(job.gates, job, n, 0, j));
@@ -127,7 +118,7 @@ inline void gru_before_backward(const Job& job, float* packed, Team& team, int r
         team.wait();
         input.after_step(s);
     }
-    send_back(0);
+    send_back(job, 0, U_rz, share, back);
 }
 
 }  // namespace unspool::ISA

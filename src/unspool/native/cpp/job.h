@@ -11,6 +11,11 @@
 
 namespace unspool {
 
+// The upper half of a float.
+struct bf16 {
+    uint16_t bits;
+};
+
 enum class Kind {
     elman_sigmoid,
     elman_tanh,
@@ -63,14 +68,16 @@ struct Steps {
     }
 };
 
-// Some sequences of one direction of one layer. What a kind does not need is null.
+// Some sequences of one direction of one layer, whose products are of numbers T with sums in float.
+// What a kind does not need is null.
+template <class T>
 struct Job {
     Steps steps;
     int64_t from, to;  // the sequences: rows from .. to of each time
     int64_t H, I;
     bool take;  // the GRU's update gate multiplies the candidate instead of the old state
 
-    const float* x;      // (N, I)    null: `gates` holds u already
+    const T* x;          // (N, I)    null: `gates` holds u already
     const float* W;      // (G·H, I)  input weights
     const float* b;      // (G·H)
     const float* U;      // (G·H, H)  recurrent weights
@@ -80,14 +87,16 @@ struct Job {
     float* gates;        // (N, G·H)  first u = W x + b, then the gates
     float* h;            // (N, H)
     float* c;            // (N, H)    LSTMs: cell states
-    float* inner;        // (N, H)    gru_after: U_n h + b_hn; gru_before: r ⊙ h
+    T* inner;            // (N, H)    gru_after: U_n h + b_hn; gru_before: r ⊙ h
     float* h_end;        // (B, H)    the final states
     float* c_end;        // (B, H)
+    const T* h0_read;    // (B, H)    h0 and h as the products read them: in float the same arrays
+    T* h_read;           // (N, H)
 
     const float* dh;     // (N, H)    gradient of the loss by h, through the outputs
     float* dx;           // (N, I)    null: not wanted
-    float* du;           // (N, G·H)
-    float* dinner;       // (N, H)    gru_after: gradient by `inner`
+    T* du;               // (N, G·H)
+    T* dinner;           // (N, H)    gru_after: gradient by `inner`
     float* dextra;       // like extra, once for each thread; starts at 0
     float* dh0;          // (B, H)    in: gradient by the final states; out: by the initial ones
     float* dc0;          // (B, H)

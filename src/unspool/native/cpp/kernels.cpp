@@ -1,4 +1,4 @@
-// Compiled once for each instruction set.
+// Compiled once for each instruction set and each kind of NUMBER.
 #include "kernels.h"
 
 #include "gru_before.h"
@@ -6,33 +6,45 @@
 
 namespace unspool::ISA {
 
-template <class Cell>
-Pair recurrent() {
-    return {forward<Cell>, backward<Cell>, Cell::GATES, Cell::EXTRAS, true};
+template <class T, Kernel<T> kernel>
+void run(const Job<T>& job, T* packed, Team& team, int rank) {
+    kernel(job, packed, team, rank);
+#if defined(__AMX_BF16__)
+    Amx::release();
+#endif
 }
 
-template <class Cell>
-Pair scan() {
-    return {scan_forward<Cell>, scan_backward<Cell>, Cell::GATES, 0, false};
+template <class Cell, class T>
+Pair<T> recurrent() {
+    return {run<T, forward<Cell, T>>, run<T, backward<Cell, T>>, Cell::GATES, Cell::EXTRAS, true};
 }
 
-Pair find(Kind kind) {
+template <class Cell, class T>
+Pair<T> scan() {
+    return {run<T, scan_forward<Cell, T>>, run<T, scan_backward<Cell, T>>, Cell::GATES, 0, false};
+}
+
+template <class T>
+Pair<T> find(Kind kind) {
     switch (kind) {
-        case Kind::elman_sigmoid: return recurrent<Elman<Sigmoid>>();
-        case Kind::elman_tanh: return recurrent<Elman<Tanh>>();
-        case Kind::elman_relu: return recurrent<Elman<Relu>>();
-        case Kind::elman_leaky_relu: return recurrent<Elman<LeakyRelu>>();
-        case Kind::elman_elu: return recurrent<Elman<Elu>>();
-        case Kind::elman_maxout: return recurrent<Maxout>();
-        case Kind::lstm: return recurrent<Lstm<false>>();
-        case Kind::peephole: return recurrent<Lstm<true>>();
-        case Kind::coupled: return recurrent<Coupled>();
-        case Kind::gru_after: return recurrent<GruAfter>();
-        case Kind::gru_before: return {gru_before_forward, gru_before_backward, 3, 0, true};
-        case Kind::mingru: return scan<MinGru>();
-        case Kind::minlstm: return scan<MinLstm>();
+        case Kind::elman_sigmoid: return recurrent<Elman<Sigmoid>, T>();
+        case Kind::elman_tanh: return recurrent<Elman<Tanh>, T>();
+        case Kind::elman_relu: return recurrent<Elman<Relu>, T>();
+        case Kind::elman_leaky_relu: return recurrent<Elman<LeakyRelu>, T>();
+        case Kind::elman_elu: return recurrent<Elman<Elu>, T>();
+        case Kind::elman_maxout: return recurrent<Maxout, T>();
+        case Kind::lstm: return recurrent<Lstm<false>, T>();
+        case Kind::peephole: return recurrent<Lstm<true>, T>();
+        case Kind::coupled: return recurrent<Coupled, T>();
+        case Kind::gru_after: return recurrent<GruAfter, T>();
+        case Kind::gru_before:
+            return {run<T, gru_before_forward<T>>, run<T, gru_before_backward<T>>, 3, 0, true};
+        case Kind::mingru: return scan<MinGru, T>();
+        case Kind::minlstm: return scan<MinLstm, T>();
     }
     return {};
 }
+
+template Pair<NUMBER> find(Kind);
 
 }  // namespace unspool::ISA

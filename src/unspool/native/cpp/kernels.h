@@ -6,19 +6,25 @@
 
 namespace unspool {
 
-using Kernel = void (*)(const Job&, float* packed, Team&, int rank);
+template <class T>
+using Kernel = void (*)(const Job<T>&, T* packed, Team&, int rank);
 
+template <class T>
 struct Pair {
-    Kernel forward, backward;
+    Kernel<T> forward, backward;
     int gates;       // blocks of u
     int extras;      // blocks of extra
     bool recurrent;  // has products with U, which want `packed` (G·H·H)
 };
 
-using Find = Pair (*)(Kind);
+template <class T>
+using Find = Pair<T> (*)(Kind);
 
-namespace avx512 { Pair find(Kind); }
-namespace avx2 { Pair find(Kind); }
-namespace baseline { Pair find(Kind); }
+// Defined by kernels.cpp, once for each instruction set and each kind of number.
+namespace baseline { template <class T> Pair<T> find(Kind); }
+namespace avx2 { template <class T> Pair<T> find(Kind); }
+namespace avx512 { template <class T> Pair<T> find(Kind); }
+namespace avx512_bf16 { template <class T> Pair<T> find(Kind); }
+namespace amx { template <class T> Pair<T> find(Kind); }
 
 }  // namespace unspool

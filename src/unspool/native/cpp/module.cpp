@@ -5,6 +5,10 @@
 #include <nanobind/stl/vector.h>
 
 #include <omp.h>
+#if defined(UNSPOOL_BF16)
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
 
 #include <map>
 #include <memory>
@@ -36,44 +40,89 @@ const std::map<std::string, Kind> KINDS = {
     {"minlstm", Kind::minlstm},
 };
 
-Find find = baseline::find;
+// The kernels of an instruction set, for float and for bf16.
+struct Kernels {
+    Find<float> single;
+    Find<bf16> half;
+
+    template <class T>
+    Pair<T> find(const std::string& kind) const {
+        if constexpr (std::is_same_v<T, bf16>) return half(KINDS.at(kind));
+        else return single(KINDS.at(kind));
+    }
+};
+
+Kernels kernels{baseline::find<float>, baseline::find<bf16>};
+
+#if defined(UNSPOOL_BF16)
+// Linux lets a process use the tiles of AMX only after it has asked.
+bool may_use_tiles() {
+    constexpr int REQUEST = 0x1023, TILE_DATA = 18;  // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
+    return syscall(SYS_arch_prctl, REQUEST, TILE_DATA) == 0;
+}
+#endif
 
 // The instruction sets that this build and this processor have, best first.
-std::vector<std::string> instruction_sets() {
-    std::vector<std::string> found;
+std::vector<std::pair<std::string, Kernels>> sets() {
+    std::vector<std::pair<std::string, Kernels>> found;
 #if defined(UNSPOOL_X86)
     __builtin_cpu_init();
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq"))
-        found.push_back("avx512");
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) found.push_back("avx2");
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+        __builtin_cpu_supports("avx512vl")) {
+#if defined(UNSPOOL_BF16)
+        if (__builtin_cpu_supports("avx512bf16")) {
+            if (__builtin_cpu_supports("amx-bf16") && may_use_tiles())
+                found.push_back({"amx", {avx512::find<float>, amx::find<bf16>}});
+            found.push_back({"avx512_bf16", {avx512::find<float>, avx512_bf16::find<bf16>}});
+        }
 #endif
-    found.push_back("baseline");
+        found.push_back({"avx512", {avx512::find<float>, avx512::find<bf16>}});
+    }
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+        found.push_back({"avx2", {avx2::find<float>, avx2::find<bf16>}});
+#endif
+    found.push_back({"baseline", {baseline::find<float>, baseline::find<bf16>}});
     return found;
 }
 
-void use(const std::string& name) {
-    for (const auto& known : instruction_sets())
-        if (known == name) {
-            find = baseline::find;
-#if defined(UNSPOOL_X86)
-            if (name == "avx512") find = avx512::find;
-            if (name == "avx2") find = avx2::find;
-#endif
+std::vector<std::string> instruction_sets() {
+    std::vector<std::string> names;
+    for (const auto& [name, _] : sets()) names.push_back(name);
+    return names;
+}
+
+void use(const std::string& wanted) {
+    for (const auto& [name, its_kernels] : sets())
+        if (name == wanted) {
+            kernels = its_kernels;
             return;
         }
-    throw std::invalid_argument("this processor has no " + name);
+    throw std::invalid_argument("this processor has no " + wanted);
 }
 
 using Addresses = std::vector<uintptr_t>;
 
 // The order of the addresses is that of `Job`; for the way forward they end before dh.
-Job make_job(const Addresses& a, const Steps& steps, int64_t H, int64_t I, bool take) {
-    const auto at = [&](size_t place) {
-        return place < a.size() ? reinterpret_cast<float*>(a[place]) : nullptr;
+template <class T>
+Job<T> make_job(const Addresses& addresses, const Steps& steps, int64_t H, int64_t I, bool take) {
+    Job<T> job{};
+    job.steps = steps;
+    job.from = 0;
+    job.to = steps.widest();
+    job.H = H;
+    job.I = I;
+    job.take = take;
+    auto next = addresses.begin();
+    const auto fill = [&](auto*&... fields) {
+        ((fields = next == addresses.end()
+                       ? nullptr
+                       : reinterpret_cast<std::remove_reference_t<decltype(fields)>>(*next++)),
+         ...);
     };
-    return {steps,  0,      steps.widest(), H,      I,      take,   at(0),  at(1),  at(2),  at(3),
-            at(4),  at(5),  at(6),          at(7),  at(8),  at(9),  at(10), at(11), at(12), at(13),
-            at(14), at(15), at(16),         at(17), at(18), at(19)};
+    fill(job.x, job.W, job.b, job.U, job.extra, job.h0, job.c0, job.gates, job.h, job.c, job.inner,
+         job.h_end, job.c_end, job.h0_read, job.h_read, job.dh, job.dx, job.du, job.dinner,
+         job.dextra, job.dh0, job.dc0);
+    return job;
 }
 
 // With fewer multiplications in all, one thread is done before another has woken up.
@@ -94,7 +143,8 @@ struct Division {
     int groups = 1;   // of sequences, in each direction
     int members = 1;  // threads of a group's team
 
-    Division(int threads, int directions, const Pair& pair, int64_t H, int64_t I,
+    template <class T>
+    Division(int threads, int directions, const Pair<T>& pair, int64_t H, int64_t I,
              const Steps& steps) {
         const int64_t recurrent = pair.recurrent ? pair.gates * H * H : 0;
         const int64_t work = steps.offsets[steps.count] * (recurrent + pair.gates * H * I + 16 * H);
@@ -107,7 +157,7 @@ struct Division {
             return;
         }
         const int64_t batch = steps.widest();
-        if (recurrent * 4 <= CACHE && batch >= FEW * each)
+        if (recurrent * static_cast<int64_t>(sizeof(T)) <= CACHE && batch >= FEW * each)
             groups = static_cast<int>(std::min<int64_t>(each, batch));
         else if (work / steps.count >= WORTH_WAITING)
             members = static_cast<int>(std::min<int64_t>(each, H / 16));
@@ -134,36 +184,37 @@ bool on_threads(int wanted, const Work& work) {
 }
 
 // Runs the kernel on the arrays of each direction.
-void run(const std::string& name, bool backward, int64_t H, int64_t I, bool take, uintptr_t offsets,
+template <class T>
+void run(const std::string& kind, bool backward, int64_t H, int64_t I, bool take, uintptr_t offsets,
          int64_t count, const std::vector<bool>& reverse, const std::vector<Addresses>& arrays,
          int threads) {
-    const Pair pair = find(KINDS.at(name));
-    const Kernel kernel = backward ? pair.backward : pair.forward;
+    const Pair<T> pair = kernels.find<T>(kind);
+    const Kernel<T> kernel = backward ? pair.backward : pair.forward;
     const auto directions = static_cast<int>(arrays.size());
     const Steps steps{count, reinterpret_cast<const int64_t*>(offsets), false};
-    const bool pack = backward || steps.offsets[count] > WORTH_PACKING;
+    const bool pack = backward || std::is_same_v<T, bf16> || steps.offsets[count] > WORTH_PACKING;
     const int64_t packed_size = pack ? pair.gates * H * (pair.recurrent * H + I) : 0;
     const Division division(threads, directions, pair, H, I, steps);
 
     nb::gil_scoped_release release;
     struct Group {
-        Job job;
-        float* packed;
+        Job<T> job;
+        T* packed;
         Team team;
     };
     std::vector<std::unique_ptr<Group>> groups;
-    auto packed = baseline::buffer(packed_size * directions * division.groups);
+    auto packed = baseline::buffer<T>(packed_size * directions * division.groups);
     for (int d = 0; d < directions; ++d) {
         int64_t from = 0;
         for (int g = 0; g < division.groups; ++g) {
-            Job job = make_job(arrays[d], steps, H, I, take);
+            Job<T> job = make_job<T>(arrays[d], steps, H, I, take);
             job.steps.reverse = reverse[d];
             job.from = from;
             job.to = from = pair.recurrent
                                 ? steps.share_of_rows(g + 1, division.groups)
                                 : steps.share_of_sequences(g + 1, division.groups);
             if (job.dextra) job.dextra += g * pair.extras * H;
-            float* to = pack ? packed.get() + packed_size * groups.size() : nullptr;
+            T* to = pack ? packed.get() + packed_size * groups.size() : nullptr;
             groups.emplace_back(new Group{job, to, Team(division.members)});
         }
     }
@@ -183,16 +234,16 @@ void run(const std::string& name, bool backward, int64_t H, int64_t I, bool take
 }
 
 // One step of `batch` sequences, without packing.
-void step(const std::string& name, int64_t H, int64_t I, bool take, int64_t batch,
+void step(const std::string& kind, int64_t H, int64_t I, bool take, int64_t batch,
           const Addresses& arrays, int threads) {
-    const Pair pair = find(KINDS.at(name));
+    const Pair<float> pair = kernels.find<float>(kind);
     std::vector<int64_t> offsets{0, batch};
     if (!pair.recurrent) {  // `batch` sequences of one row each
         offsets.resize(batch + 1);
         std::iota(offsets.begin(), offsets.end(), 0);
     }
     const Steps steps{static_cast<int64_t>(offsets.size()) - 1, offsets.data(), false};
-    Job job = make_job(arrays, steps, H, I, take);
+    Job<float> job = make_job<float>(arrays, steps, H, I, take);
     job.to = batch;
     const int64_t work = batch * pair.gates * H * (pair.recurrent * H + I);
     const int members = work < WORTH_WAITING ? 1 : std::min<int64_t>(threads, H / 16);
@@ -208,7 +259,11 @@ NB_MODULE(_kernels, module) {
     module.def("use", &unspool::use);
     module.def("step", &unspool::step, nb::arg("kind"), nb::arg("hidden"), nb::arg("inputs"),
                nb::arg("take"), nb::arg("batch"), nb::arg("addresses"), nb::arg("threads"));
-    module.def("run", &unspool::run, nb::arg("kind"), nb::arg("backward"), nb::arg("hidden"),
-               nb::arg("inputs"), nb::arg("take"), nb::arg("offsets"), nb::arg("steps"), nb::arg("reverse"),
-               nb::arg("addresses"), nb::arg("threads"));
+    const auto define = [&](const char* name, auto function) {
+        module.def(name, function, nb::arg("kind"), nb::arg("backward"), nb::arg("hidden"),
+                   nb::arg("inputs"), nb::arg("take"), nb::arg("offsets"), nb::arg("steps"),
+                   nb::arg("reverse"), nb::arg("addresses"), nb::arg("threads"));
+    };
+    define("run", &unspool::run<float>);
+    define("run_bf16", &unspool::run<unspool::bf16>);
 }

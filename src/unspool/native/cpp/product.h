@@ -1,4 +1,4 @@
-// Products of a few rows with a panel of packed weights, held in registers.
+// Products of rows with a panel of packed weights.
 #pragma once
 
 #include <algorithm>
@@ -6,6 +6,7 @@
 #include <new>
 #include <type_traits>
 
+#include "tiles.h"
 #include "vec.h"
 
 namespace unspool::ISA {
@@ -14,86 +15,183 @@ namespace unspool::ISA {
 template <int N>
 using Int = std::integral_constant<int, N>;
 
-// Rows that fit in registers beside a panel of V vectors.
-constexpr int tile_rows(int V) { return std::min((REGISTERS - 1 - V) / V, 12); }
+// What lies in a register on either side of a product: for each lane DEPTH values of k.
+template <class T>
+struct Factor;
 
-// acc[r][v] += Σ_k a[r][k] b[k][v], with rows of `a` at a distance of `stride` and `b` packed (K, V).
-// With few rows the sums over k are split, so that no addition waits for the one before. Not inlined:
-// what is done with the sums would take registers away from them.
-template <int R, int V>
-__attribute__((noinline)) void multiply(const float* a, int64_t stride, const float* b, int64_t K, vec (&acc)[R][V]) {
-    constexpr int SPLIT = R * V >= 8 ? 1 : R * V >= 4 ? 2 : 4;
+template <>
+struct Factor<float> {
+    static constexpr int DEPTH = 1;
+    vec value;
+
+    static INLINE Factor of_row(const float* a) { return {splat(*a)}; }
+    static INLINE Factor of_panel(const float* b) { return {load(b)}; }
+    INLINE void add_product(const Factor& b, vec& sum) const { sum += value * b.value; }
+};
+
+template <>
+struct Factor<bf16> {
+    static constexpr int DEPTH = 2;
+
+    static INLINE Factor of_row(const bf16* a) {
+        uint32_t pair;
+        std::memcpy(&pair, a, sizeof pair);
+        return of_pairs(pair + uvec{});
+    }
+    static INLINE Factor of_panel(const bf16* b) {
+        uvec pairs;
+        std::memcpy(&pairs, b, sizeof pairs);
+        return of_pairs(pairs);
+    }
+#if defined(__AVX512BF16__)
+    __m512bh pairs;
+
+    static INLINE Factor of_pairs(uvec pairs) { return {reinterpret_cast<__m512bh>(pairs)}; }
+    INLINE void add_product(const Factor& b, vec& sum) const {
+        sum = _mm512_dpbf16_ps(sum, pairs, b.pairs);
+    }
+#else
+    vec even, odd;
+
+    static INLINE Factor of_pairs(uvec pairs) {
+        return {as_floats(pairs << 16), as_floats(pairs & 0xffff0000)};
+    }
+    INLINE void add_product(const Factor& b, vec& sum) const {
+        sum += even * b.even;
+        sum += odd * b.odd;
+    }
+#endif
+};
+
+// Rows whose sums fit in registers beside a panel of V vectors.
+constexpr int register_rows(int V) { return std::min((REGISTERS - 1 - V) / V, 12); }
+
+// sums[r][v] += Σ_k a[r][k] b[k][v] for R rows of `a` at a distance of `stride` and a panel `b` packed as
+// (K / DEPTH, V, LANES, DEPTH). With few rows the sums over k are split, so that no addition waits for
+// the one before. Not inlined: what is done with the sums would take registers away from them.
+template <int R, int V, class T>
+__attribute__((noinline)) void multiply_rows(const T* a, int64_t stride, const T* b, int64_t K,
+                                             vec (*sums)[V]) {
+    constexpr int SPLIT = R * V >= 8 ? 1 : R * V >= 4 ? 2 : 4, DEPTH = Factor<T>::DEPTH;
     vec part[SPLIT][R][V] = {};
     const auto add = [&](int p, int64_t k) INLINE_LAMBDA {
-        vec weights[V];
-        for (int v = 0; v < V; ++v) weights[v] = load(b + (k * V + v) * LANES);
+        Factor<T> weights[V];
+        for (int v = 0; v < V; ++v) weights[v] = Factor<T>::of_panel(b + (k * V + v * DEPTH) * LANES);
         if constexpr (V == 4)  // six rows a panel: too few to hide that it comes from the second cache
-            for (int v = 0; v < V; ++v) __builtin_prefetch(b + ((k + 16) * V + v) * LANES);
+            for (int v = 0; v < V; ++v)
+                __builtin_prefetch(b + ((k + 16 * DEPTH) * V + v * DEPTH) * LANES);
         for (int r = 0; r < R; ++r) {
-            const vec x = splat(a[r * stride + k]);
-            for (int v = 0; v < V; ++v) part[p][r][v] += x * weights[v];
+            const auto x = Factor<T>::of_row(a + r * stride + k);
+            for (int v = 0; v < V; ++v) x.add_product(weights[v], part[p][r][v]);
         }
     };
     int64_t k = 0;
-    for (; k + SPLIT <= K; k += SPLIT)
-        for (int p = 0; p < SPLIT; ++p) add(p, k + p);
-    for (; k < K; ++k) add(0, k);
+    for (; k + SPLIT * DEPTH <= K; k += SPLIT * DEPTH)
+        for (int p = 0; p < SPLIT; ++p) add(p, k + p * DEPTH);
+    for (; k < K; k += DEPTH) add(0, k);
     for (int p = 0; p < SPLIT; ++p)
         for (int r = 0; r < R; ++r)
-            for (int v = 0; v < V; ++v) acc[r][v] += part[p][r][v];
+            for (int v = 0; v < V; ++v) sums[r][v] += part[p][r][v];
 }
 
-// Calls body(Int<R>, row) for tiles of rows that cover [from, to).
-template <int R, class Body>
-inline void for_tiles(int64_t from, int64_t to, const Body& body) {
-    for (; from + R <= to; from += R) body(Int<R>{}, from);
+template <int R, int V, class T>
+inline void multiply_in_registers(int rows, const T* a, int64_t stride, const T* b, int64_t K,
+                                  vec (*sums)[V]) {
+    for (; rows >= R; rows -= R, a += R * stride, sums += R)
+        multiply_rows<R, V>(a, stride, b, K, sums);
     if constexpr (R > 1)
-        if (from < to) for_tiles<R - 1>(from, to, body);
+        if (rows) multiply_in_registers<R - 1, V>(rows, a, stride, b, K, sums);
 }
 
-struct Deleter {
-    void operator()(float* p) const { ::operator delete[](p, std::align_val_t{64}); }
-};
-using Buffer = std::unique_ptr<float[], Deleter>;
+// The same for any number of rows. Of bf16, K is a multiple of 32.
+template <int V, class T>
+inline void multiply(int rows, const T* a, int64_t stride, const T* b, int64_t K, vec (*sums)[V]) {
+#if defined(__AMX_BF16__)
+    if constexpr (std::is_same_v<T, bf16>) {
+        multiply_in_tiles<Amx, V>(rows, a, stride, b, K, reinterpret_cast<float*>(sums));
+        return;
+    }
+#endif
+    multiply_in_registers<register_rows(V), V>(rows, a, stride, b, K, sums);
+}
 
-inline Buffer buffer(int64_t size) {
-    return Buffer(new (std::align_val_t{64}) float[static_cast<size_t>(size)]);
+// Rows whose sums are made before anything is done with them: a multiple of what registers hold.
+#if defined(__AMX_BF16__)
+constexpr int64_t ROWS = 32;
+#else
+constexpr int64_t ROWS = 36;
+#endif
+
+// Calls body(row, rows) for blocks of at most ROWS rows that cover [from, to).
+template <class Body>
+inline void for_rows(int64_t from, int64_t to, const Body& body) {
+    for (; from < to; from += ROWS) body(from, static_cast<int>(std::min(ROWS, to - from)));
+}
+
+template <class T>
+struct Deleter {
+    void operator()(T* p) const { ::operator delete[](p, std::align_val_t{64}); }
+};
+template <class T>
+using Buffer = std::unique_ptr<T[], Deleter<T>>;
+
+template <class T>
+inline Buffer<T> buffer(int64_t size) {
+    return Buffer<T>(new (std::align_val_t{64}) T[static_cast<size_t>(size)]);
+}
+
+// Writes weights[k][v][lane] = weight(k, v, lane) as a panel.
+template <class T, class Weight>
+inline void pack_panel(T* panel, int64_t K, int V, const Weight& weight) {
+    constexpr int DEPTH = Factor<T>::DEPTH;
+    for (int v = 0; v < V; ++v)
+        for (int64_t k = 0; k < K; k += DEPTH) {
+            float values[DEPTH][LANES];
+            for (int d = 0; d < DEPTH; ++d)
+                for (int lane = 0; lane < LANES; ++lane) values[d][lane] = weight(k + d, v, lane);
+            T* to = panel + (k * V + v * DEPTH) * LANES;
+            if constexpr (DEPTH == 1) {
+                store(to, load(values[0]));
+            } else {
+                T rounded[DEPTH][LANES];
+                for (int d = 0; d < DEPTH; ++d) store(rounded[d], load(values[d]));
+                for (int lane = 0; lane < LANES; ++lane)
+                    for (int d = 0; d < DEPTH; ++d) to[lane * DEPTH + d] = rounded[d][lane];
+            }
+        }
 }
 
 // The product of rows with K values and weights W (G·H, K), for all gates of a group of LANES units
-// at a time: block g of W belongs to gate g. A panel of Q groups is packed as (K, Q, G, LANES), a
-// transposition; where there are too few rows to pay for it, `packed` is null and W is read as it is.
-template <int G>
+// at a time: block g of W belongs to gate g. A panel has Q groups with G gates each; where there are too
+// few rows to pay for packing, `packed` is null and W (of floats only) is read as it is.
+template <int G, class T>
 struct Gates {
     const float* W;
     int64_t H, K;
-    float* packed;
+    T* packed;
 
     void pack(int64_t group, int Q) const {
-        for (int q = 0; q < Q; ++q)
-            for (int g = 0; g < G; ++g) {
-                const float* rows = W + (g * H + (group + q) * LANES) * K;
-                float* to = panel(group) + (q * G + g) * LANES;
-                for (int64_t k = 0; k < K; ++k, to += Q * G * LANES)
-                    for (int lane = 0; lane < LANES; ++lane) to[lane] = rows[lane * K + k];
-            }
+        pack_panel(panel(group), K, Q * G, [&](int64_t k, int v, int lane) {
+            return W[(v % G * H + (group + v / G) * LANES + lane) * K + k];
+        });
     }
 
-    float* panel(int64_t group) const { return packed + group * G * K * LANES; }
+    T* panel(int64_t group) const { return packed + group * G * K * LANES; }
 
-    // acc[r][q·G + g] = gate g of group + q for the R rows from `x` on.
-    template <int R, int Q>
-    void multiply(const float* x, int64_t group, vec (&acc)[R][Q * G]) const {
+    // sums[r][q·G + g] = gate g of group + q for each row from `x` on.
+    template <int Q>
+    void multiply(int rows, const T* x, int64_t group, vec (*sums)[Q * G]) const {
         if (packed) {
-            ISA::multiply(x, K, panel(group), K, acc);
-            return;
+            std::fill_n(&sums[0][0], rows * Q * G, vec{});
+            ISA::multiply(rows, x, K, panel(group), K, sums);
+        } else if constexpr (std::is_same_v<T, float>) {
+            for (int r = 0; r < rows; ++r)
+                for (int q = 0; q < Q; ++q)
+                    for (int lane = 0; lane < LANES; ++lane)
+                        for (int g = 0; g < G; ++g)
+                            sums[r][q * G + g][lane] =
+                                dot(x + r * K, W + (g * H + (group + q) * LANES + lane) * K);
         }
-        for (int r = 0; r < R; ++r)
-            for (int q = 0; q < Q; ++q)
-                for (int lane = 0; lane < LANES; ++lane)
-                    for (int g = 0; g < G; ++g)
-                        acc[r][q * G + g][lane] =
-                            dot(x + r * K, W + (g * H + (group + q) * LANES + lane) * K);
     }
 
     float dot(const float* a, const float* b) const {
@@ -108,20 +206,20 @@ struct Gates {
     }
 };
 
-// The product of gradients d (N, K) and V groups of columns of W (K, width), packed as
-// (K, V, LANES).
+// The product of gradients d (N, K) and V groups of columns of W (K, width).
+template <class T>
 struct Columns {
     const float* W;
     int64_t width, K;
-    float* packed;
+    T* packed;
 
     void pack(int64_t group, int V) const {
-        for (int64_t k = 0; k < K; ++k)
-            std::memcpy(panel(group) + k * V * LANES, W + k * width + group * LANES,
-                        sizeof(float) * V * LANES);
+        pack_panel(panel(group), K, V, [&](int64_t k, int v, int lane) {
+            return W[k * width + (group + v) * LANES + lane];
+        });
     }
 
-    float* panel(int64_t group) const { return packed + group * K * LANES; }
+    T* panel(int64_t group) const { return packed + group * K * LANES; }
 };
 
 }  // namespace unspool::ISA

@@ -18,7 +18,7 @@ struct MinGru {
         return {1.0f - z, load(u + H), z};
     }
     // da: the gradient by a.
-    static void gradient(const Gate& gate, vec da, vec dg, float* du, int64_t H) {
+    static void gradient(const Gate& gate, vec da, vec dg, auto* du, int64_t H) {
         store(du, -da * gate.z * gate.a);
         store(du + H, dg);
     }
@@ -38,7 +38,7 @@ struct MinLstm {
         const vec over_f = one + f_part, over_i = one + i_part;
         return {over_i / (over_f + over_i), load(u + 2 * H), f_part / over_f, i_part / over_i};
     }
-    static void gradient(const Gate& gate, vec da, vec dg, float* du, int64_t H) {
+    static void gradient(const Gate& gate, vec da, vec dg, auto* du, int64_t H) {
         const vec slope = da * gate.a * (1.0f - gate.a);
         store(du, slope * gate.not_f);
         store(du + H, -slope * gate.not_i);
@@ -52,7 +52,7 @@ constexpr int64_t BLOCK = 64;
 // Calls body(first, end, before) for the blocks of sequence i in the order in which it is read:
 // rows [first, end), and the state before them.
 template <class Body>
-inline void for_blocks(const Job& job, int64_t i, const Body& body) {
+inline void for_blocks(const auto& job, int64_t i, const Body& body) {
     const int64_t start = job.steps.offsets[i], end = job.steps.offsets[i + 1];
     for (int64_t done = 0; done < end - start; done += BLOCK) {
         const int64_t size = std::min(BLOCK, end - start - done);
@@ -62,18 +62,18 @@ inline void for_blocks(const Job& job, int64_t i, const Body& body) {
 }
 
 // The state before row n of sequence i, at unit 0.
-inline const float* state_before(const Job& job, int64_t i, int64_t n) {
+inline const float* state_before(const auto& job, int64_t i, int64_t n) {
     const bool first = n == (job.steps.reverse ? job.steps.offsets[i + 1] - 1 : job.steps.offsets[i]);
     if (first) return job.h0 + i * job.H;
     return job.h + (job.steps.reverse ? n + 1 : n - 1) * job.H;
 }
 
-template <class Cell>
-void scan_forward(const Job& job, float* packed, Team& team, int rank) {
+template <class Cell, class T>
+void scan_forward(const Job<T>& job, T* packed, Team& team, int rank) {
     constexpr int G = Cell::GATES;
     const int64_t H = job.H;
     const Share share(H / LANES, rank, team.size);
-    const Input<G> input(job, packed, share);
+    const Input<G, T> input(job, packed, share);
     for (int64_t i = job.from; i < job.to; ++i) {
         for_blocks(job, i, [&](int64_t first, int64_t end) {
             input.rows(first, end);
@@ -93,13 +93,13 @@ void scan_forward(const Job& job, float* packed, Team& team, int rank) {
     }
 }
 
-template <class Cell>
-void scan_backward(const Job& job, float* packed, Team& team, int rank) {
+template <class Cell, class T>
+void scan_backward(const Job<T>& job, T* packed, Team& team, int rank) {
     constexpr int G = Cell::GATES;
     const int64_t H = job.H;
     const Share share(H / LANES, rank, team.size);
-    const InputGradient<G> input(job, packed, team, rank);
-    Job back = job;
+    const InputGradient<G, T> input(job, packed, team, rank);
+    Job<T> back = job;
     back.steps.reverse = !job.steps.reverse;  // the order of the way back
     for (int64_t i = job.from; i < job.to; ++i)
         for_blocks(back, i, [&](int64_t first, int64_t end) {

@@ -8,8 +8,10 @@
 namespace unspool::ISA {
 
 // Rows [0, shared) of step s go on from the step before it; the others begin at the initial state.
+template <class T>
 struct Before {
     const float *h, *c;
+    const T* h_read;
     int64_t from, to;
 };
 
@@ -18,15 +20,15 @@ inline Float* at_or_null(Float* from, int64_t at) {
     return from ? from + at : nullptr;
 }
 
-template <class Body>
-inline void before_step(const Job& job, int64_t s, const Body& body) {
+template <class T, class Body>
+inline void before_step(const Job<T>& job, int64_t s, const Body& body) {
     const int64_t end = std::min(job.steps.rows(s), job.to);
     const int64_t shared = std::max(std::min(end, job.steps.rows(s - 1)), job.from);
     if (job.from < shared) {
         const int64_t at = job.steps.first(s - 1) * job.H;
-        body(Before{job.h + at, at_or_null(job.c, at), job.from, shared});
+        body(Before<T>{job.h + at, at_or_null(job.c, at), job.h_read + at, job.from, shared});
     }
-    if (shared < end) body(Before{job.h0, job.c0, shared, end});
+    if (shared < end) body(Before<T>{job.h0, job.c0, job.h0_read, shared, end});
 }
 
 // Calls body(Int<Q>, group) for panels of up to Q groups that cover a share.
@@ -43,11 +45,12 @@ inline void for_panels(Share share, const Body& body) {
 
 // Groups of units in a panel: about four vectors.
 constexpr int panel_groups(int gates) { return gates == 1 ? 3 : gates == 2 ? 2 : 1; }
+constexpr int BACK_GROUPS = 3;  // on the way back
 
-// What a tile will read and write once its product is done: it lies in pieces of one cache line,
+// What a block of rows will read and write once its product is done: it lies in pieces of one cache line,
 // too far apart for the processor to foresee.
 template <int G>
-inline void prefetch(const Job& job, int64_t n, int64_t j, int rows, int groups) {
+inline void prefetch(const auto& job, int64_t n, int64_t j, int rows, int groups) {
     for (int r = 0; r < rows; ++r)
         for (int g = 0; g < G; ++g)
             for (int q = 0; q < groups; ++q)
@@ -55,7 +58,7 @@ inline void prefetch(const Job& job, int64_t n, int64_t j, int rows, int groups)
 }
 
 // Called after step s: copies the states of the sequences that end with it.
-inline void keep_ends(const Job& job, int64_t s, Share share) {
+inline void keep_ends(const auto& job, int64_t s, Share share) {
     const int64_t from = std::max(job.from, job.steps.rows(s + 1));
     const int64_t to = std::min(job.to, job.steps.rows(s));
     const int64_t j = share.from * LANES, size = (share.to - share.from) * LANES * sizeof(float);
@@ -71,10 +74,10 @@ inline void keep_ends(const Job& job, int64_t s, Share share) {
 constexpr int64_t CHUNK = 8;
 
 // u = W x + b, the part of the gates that needs the input alone.
-template <int G>
+template <int G, class T>
 class Input {
   public:
-    Input(const Job& job, float* packed, Share share)
+    Input(const Job<T>& job, T* packed, Share share)
         : job_(job), share_(share), weights_{job.W, job.H, job.I, packed} {
         if (job.x && packed)
             for_panels<WIDEST>(share, [&]<int Q>(Int<Q>, int64_t group) { weights_.pack(group, Q); });
@@ -103,33 +106,29 @@ class Input {
 
     template <int Q>
     void panel(int64_t group, int64_t from, int64_t to) const {
-        for_tiles<tile_rows(Q * G)>(from, to, [&]<int R>(Int<R>, int64_t n) {
-            vec u[R][Q * G];
-            for (int q = 0; q < Q; ++q)
-                for (int g = 0; g < G; ++g) {
-                    const vec b = load(job_.b + g * job_.H + (group + q) * LANES);
-                    for (int r = 0; r < R; ++r) u[r][q * G + g] = b;
-                }
-            vec z[R][Q * G] = {};
-            weights_.template multiply<R, Q>(job_.x + n * job_.I, group, z);
-            for (int r = 0; r < R; ++r)
+        for_rows(from, to, [&](int64_t n, int rows) {
+            vec z[ROWS][Q * G];
+            weights_.template multiply<Q>(rows, job_.x + n * job_.I, group, z);
+            for (int r = 0; r < rows; ++r)
                 for (int q = 0; q < Q; ++q)
-                    for (int g = 0; g < G; ++g)
-                        store(block<G>(job_.gates, job_, n + r, g, (group + q) * LANES),
-                              u[r][q * G + g] + z[r][q * G + g]);
+                    for (int g = 0; g < G; ++g) {
+                        const int64_t j = (group + q) * LANES;
+                        store(block<G>(job_.gates, job_, n + r, g, j),
+                              z[r][q * G + g] + load(job_.b + g * job_.H + j));
+                    }
         });
     }
 
-    const Job& job_;
+    const Job<T>& job_;
     Share share_;
-    Gates<G> weights_;
+    Gates<G, T> weights_;
 };
 
 // dx = du W, for a chunk of steps at a time.
-template <int G>
+template <int G, class T>
 class InputGradient {
   public:
-    InputGradient(const Job& job, float* packed, Team& team, int rank)
+    InputGradient(const Job<T>& job, T* packed, Team& team, int rank)
         : job_(job),
           share_(job.I / LANES, rank, team.size),
           weights_{job.W, job.I, G * job.H, packed} {
@@ -157,44 +156,61 @@ class InputGradient {
     }
 
   private:
-    static constexpr int WIDEST = 3;
+    static constexpr int WIDEST = BACK_GROUPS;
 
     template <int V>
     void panel(int64_t group, int64_t from, int64_t to) const {
         const int64_t K = G * job_.H;
-        for_tiles<tile_rows(V)>(from, to, [&]<int R>(Int<R>, int64_t n) {
-            vec dx[R][V] = {};
-            multiply(job_.du + n * K, K, weights_.panel(group), K, dx);
-            for (int r = 0; r < R; ++r)
+        for_rows(from, to, [&](int64_t n, int rows) {
+            vec dx[ROWS][V] = {};
+            multiply(rows, job_.du + n * K, K, weights_.panel(group), K, dx);
+            for (int r = 0; r < rows; ++r)
                 for (int v = 0; v < V; ++v)
                     store(job_.dx + (n + r) * job_.I + (group + v) * LANES, dx[r][v]);
         });
     }
 
-    const Job& job_;
+    const Job<T>& job_;
     Share share_;
-    Columns weights_;
+    Columns<T> weights_;
 };
 
-template <class Cell>
-void forward(const Job& job, float* packed, Team& team, int rank) {
+// dh0 += what the gradients of step s send back: back(n, rows, panel, sums) makes the product for some
+// rows from n on.
+template <class T, class Back>
+inline void send_back(const Job<T>& job, int64_t s, const Columns<T>& weights, Share share,
+                      const Back& back) {
+    const int64_t to = std::min(job.steps.rows(s), job.to);
+    for_panels<BACK_GROUPS>(share, [&]<int V>(Int<V>, int64_t group) {
+        for_rows(job.from, to, [&](int64_t row, int rows) {
+            vec sums[ROWS][V] = {};
+            back(job.steps.first(s) + row, rows, weights.panel(group), sums);
+            for (int r = 0; r < rows; ++r)
+                for (int v = 0; v < V; ++v)
+                    add_to(job.dh0 + (row + r) * job.H + (group + v) * LANES, sums[r][v]);
+        });
+    });
+}
+
+template <class Cell, class T>
+void forward(const Job<T>& job, T* packed, Team& team, int rank) {
     constexpr int G = Cell::GATES, WIDEST = panel_groups(G);
     const int64_t H = job.H;
     const Share share(H / LANES, rank, team.size);
-    const Gates<G> weights{job.U, H, H, packed};
-    const Input<G> input(job, packed ? packed + G * H * H : nullptr, share);
+    const Gates<G, T> weights{job.U, H, H, packed};
+    const Input<G, T> input(job, packed ? packed + G * H * H : nullptr, share);
     if (packed)
         for_panels<WIDEST>(share, [&]<int Q>(Int<Q>, int64_t group) { weights.pack(group, Q); });
     for (int64_t s = 0; s < job.steps.count; ++s) {
         input.before_step(s);
         const int64_t first = job.steps.first(s);
-        before_step(job, s, [&](const Before& before) {
+        before_step(job, s, [&](const Before<T>& before) {
             for_panels<WIDEST>(share, [&]<int Q>(Int<Q>, int64_t group) {
-                for_tiles<tile_rows(Q * G)>(before.from, before.to, [&]<int R>(Int<R>, int64_t row) {
-                    prefetch<G>(job, first + row, group * LANES, R, Q);
-                    vec z[R][Q * G] = {};
-                    weights.template multiply<R, Q>(before.h + row * H, group, z);
-                    for (int r = 0; r < R; ++r)
+                for_rows(before.from, before.to, [&](int64_t row, int rows) {
+                    prefetch<G>(job, first + row, group * LANES, rows, Q);
+                    vec z[ROWS][Q * G];
+                    weights.template multiply<Q>(rows, before.h_read + row * H, group, z);
+                    for (int r = 0; r < rows; ++r)
                         for (int q = 0; q < Q; ++q) {
                             const int64_t j = (group + q) * LANES, at = (row + r) * H + j;
                             Cell::forward(job, first + row + r, j, z[r] + q * G, before.h + at,
@@ -208,32 +224,21 @@ void forward(const Job& job, float* packed, Team& team, int rank) {
     }
 }
 
-template <class Cell>
-void backward(const Job& job, float* packed, Team& team, int rank) {
-    constexpr int G = Cell::GATES, WIDEST = 3;
+template <class Cell, class T>
+void backward(const Job<T>& job, T* packed, Team& team, int rank) {
+    constexpr int G = Cell::GATES;
     const int64_t H = job.H;
     const Share share(H / LANES, rank, team.size);
-    const Columns weights{job.U, H, G * H, packed};
-    const InputGradient<G> input(job, packed + G * H * H, team, rank);
-    for_panels<WIDEST>(share, [&]<int V>(Int<V>, int64_t group) { weights.pack(group, V); });
-
-    // dh0 += what the gradients of step s send back.
-    const auto send_back = [&](int64_t s) {
-        const int64_t to = std::min(job.steps.rows(s), job.to);
-        for_panels<WIDEST>(share, [&]<int V>(Int<V>, int64_t group) {
-            for_tiles<tile_rows(V)>(job.from, to, [&]<int R>(Int<R>, int64_t row) {
-                vec acc[R][V] = {};
-                Cell::back(job, job.steps.first(s) + row, weights.panel(group), acc);
-                for (int r = 0; r < R; ++r)
-                    for (int v = 0; v < V; ++v)
-                        add_to(job.dh0 + (row + r) * H + (group + v) * LANES, acc[r][v]);
-            });
-        });
+    const Columns<T> weights{job.U, H, G * H, packed};
+    const InputGradient<G, T> input(job, packed + G * H * H, team, rank);
+    for_panels<BACK_GROUPS>(share, [&]<int V>(Int<V>, int64_t group) { weights.pack(group, V); });
+    const auto back = [&]<int V>(int64_t n, int rows, const T* panel, vec (*sums)[V]) {
+        Cell::back(job, n, rows, panel, sums);
     };
     for (int64_t s = job.steps.count - 1; s >= 0; --s) {
-        if (s + 1 < job.steps.count) send_back(s + 1);
+        if (s + 1 < job.steps.count) send_back(job, s + 1, weights, share, back);
         const int64_t first = job.steps.first(s);
-        before_step(job, s, [&](const Before& before) {
+        before_step(job, s, [&](const Before<T>& before) {
             for (int64_t row = before.from; row < before.to; ++row)
                 for (int64_t group = share.from; group < share.to; ++group) {
                     const int64_t j = group * LANES, at = row * H + j, n = first + row;
@@ -247,7 +252,7 @@ void backward(const Job& job, float* packed, Team& team, int rank) {
         team.wait();
         input.after_step(s);
     }
-    send_back(0);
+    send_back(job, 0, weights, share, back);
 }
 
 }  // namespace unspool::ISA

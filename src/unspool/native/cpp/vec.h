@@ -7,9 +7,17 @@
 #include <cstdint>
 #include <cstring>
 
+#include "job.h"
+
 #if defined(__AVX512F__)
 #include <immintrin.h>
+#if defined(__AMX_BF16__)
+#define ISA amx
+#elif defined(__AVX512BF16__)
+#define ISA avx512_bf16
+#else
 #define ISA avx512
+#endif
 #define LANES 16
 #define REGISTERS 32
 #elif defined(__AVX2__)
@@ -31,6 +39,8 @@ namespace unspool::ISA {
 
 typedef float vec __attribute__((vector_size(4 * LANES)));
 typedef int32_t ivec __attribute__((vector_size(4 * LANES)));
+typedef uint32_t uvec __attribute__((vector_size(4 * LANES)));
+typedef uint16_t half_vec __attribute__((vector_size(2 * LANES)));
 
 INLINE vec load(const float* from) {
     vec v;
@@ -39,6 +49,32 @@ INLINE vec load(const float* from) {
 }
 
 INLINE void store(float* to, vec v) { std::memcpy(to, &v, sizeof v); }
+
+INLINE vec as_floats(uvec bits) {
+    vec v;
+    std::memcpy(&v, &bits, sizeof v);
+    return v;
+}
+
+INLINE vec load(const bf16* from) {
+    half_vec upper;
+    std::memcpy(&upper, from, sizeof upper);
+    return as_floats(__builtin_convertvector(upper, uvec) << 16);
+}
+
+// Rounds to the nearest, ties to even; NaN stays NaN.
+INLINE void store(bf16* to, vec v) {
+#if defined(__AVX512BF16__)
+    const __m256bh upper = _mm512_cvtneps_pbh(v);
+#else
+    uvec bits;
+    std::memcpy(&bits, &v, sizeof bits);
+    bits += 0x7fff + ((bits >> 16) & 1);
+    bits = v == v ? bits : uvec{} + 0x7fc00000;
+    const half_vec upper = __builtin_convertvector(bits >> 16, half_vec);
+#endif
+    std::memcpy(to, &upper, sizeof upper);
+}
 
 INLINE void add_to(float* to, vec v) { store(to, load(to) + v); }
 

@@ -56,7 +56,9 @@ class Cell(nn.Module, ABC):
 
     def single_step(self, x: Tensor) -> Form | None:
         """What `recurrence.step` needs, None where it is not for steps like this one."""
-        if torch.is_grad_enabled() or self.hidden % recurrence.WIDTH or x.shape[0] > recurrence.FEW:
+        if torch.is_grad_enabled() or torch.is_autocast_enabled("cpu"):
+            return None
+        if self.hidden % recurrence.WIDTH[False] or x.shape[0] > recurrence.FEW:
             return None
         form = self.native()
         fits = form is not None and recurrence.why_not(x, form.W) is None and not recording(self)
