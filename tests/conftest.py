@@ -76,3 +76,44 @@ def writer(book, tmp_path_factory) -> Path:
     out = tmp_path_factory.mktemp("runs") / "writer"
     train(book, task="generate", model="gru", out=out, **_settings(epochs=4, batch=8, bptt=32))
     return out
+
+
+DICTIONARY = {
+    "red": "rot", "green": "grün", "blue": "blau", "house": "Haus", "tree": "Baum", "dog": "Hund",
+    "cat": "Katze", "sees": "sieht", "hears": "hört", "and": "und",
+}  # fmt: skip
+
+
+def write_pairs(folder: Path, count: int, seed: int = 3, name: str = "train") -> tuple[Path, Path]:
+    """Parallel files of a language that is translated word by word; names stay as they are."""
+    rng = random.Random(seed)
+    pairs = []
+    for _ in range(count):
+        words = rng.choices(list(DICTIONARY), k=rng.randint(1, 4))
+        someone = "".join(rng.choices("AEIOU", k=6))
+        place = rng.randint(0, len(words))
+        written = [DICTIONARY[word] for word in words]
+        pairs.append([[*side[:place], someone, *side[place:]] for side in (words, written)])
+    paths = folder / f"{name}.en", folder / f"{name}.de"
+    for path, side in zip(paths, zip(*pairs)):
+        path.write_text("".join(" ".join(words) + "\n" for words in side), encoding="utf-8")
+    return paths
+
+
+@pytest.fixture(scope="session")
+def pairs(tmp_path_factory) -> str:
+    return ",".join(map(str, write_pairs(tmp_path_factory.mktemp("pairs"), 900)))
+
+
+@pytest.fixture(scope="session")
+def translator(pairs, tmp_path_factory) -> Path:
+    """A run folder of `translate`, of words; copy it before changing it."""
+    import os
+
+    from unspool.start import train
+
+    os.environ["UNSPOOL_CACHE"] = str(tmp_path_factory.getbasetemp() / "cache")
+    out = tmp_path_factory.mktemp("runs") / "translator"
+    settings = _settings(hidden=24, embedding=24, epochs=8, batch=16, test_share=0.1, dropout=0.0)
+    train(pairs, model="bahdanau", out=out, kind="word", min_count=3, **settings)
+    return out

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from datetime import date
 from itertools import pairwise
 
 import numpy as np
 import pytest
 
-from unspool.demos import DEFAULT, DEMOS, hello, reviews
+from unspool.demos import DEFAULT, DEMOS, dates, hello, reviews
 
 
 def test_the_default_exists_and_all_say_what_they_do() -> None:
@@ -83,3 +84,47 @@ def test_reviews_from_start_to_end(tmp_path, monkeypatch) -> None:
     assert re.search(r"^accuracy +0\.\d+", text, re.MULTILINE)
     assert "unspool predict runs/demo-reviews " in text
     assert (tmp_path / "runs" / "demo-reviews" / "model.safetensors").exists()
+
+
+def test_dates_are_distinct_right_and_of_other_days_than_the_test() -> None:
+    train, test = dates.dates(3000, 1, held_out=False), dates.dates(500, 2, held_out=True)
+    assert len({text for text, _ in train}) == 3000
+    days = [{date.fromisoformat(day) for _, day in pairs} for pairs in (train, test)]
+    assert not days[0] & days[1]
+    assert dates.dates(3000, 1, held_out=False) == train
+
+
+@pytest.mark.parametrize(
+    ("language", "form", "says"),
+    [
+        ("English", "{weekday} the {nth} of {month} {y}", "Friday the 5th of March 2021"),
+        ("English", "US {mm}/{dd}/{yy}", "US 03/05/21"),
+        ("German", "{weekday}, den {nth} {month} {y}", "Freitag, den 5. März 2021"),
+        ("French", "le {nth} {month} {y}", "le 5 mars 2021"),
+        ("Spanish", "el {d} de {month} de {y}", "el 5 de marzo de 2021"),
+        ("Italian", "{d} {mon} {y}", "5 mar 2021"),
+    ],
+)
+def test_a_date_in_every_language(language: str, form: str, says: str) -> None:
+    found = dates.LANGUAGES[language]
+    assert form in found.forms
+    assert dates.written(date(2021, 3, 5), found, form) == says
+    assert (len(found.months), len(found.short), len(found.weekdays)) == (12, 12, 7)
+
+
+def test_ordinals() -> None:
+    days = [1, 2, 3, 4, 11, 12, 13, 21, 22, 23, 31]
+    assert " ".join(map(dates.english_ordinal, days)) == (
+        "1st 2nd 3rd 4th 11th 12th 13th 21st 22nd 23rd 31st"
+    )
+    assert [dates.LANGUAGES["French"].nth(day) for day in (1, 2)] == ["1er", "2"]
+
+
+def test_the_dates_demo_runs_small(tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    said: list[str] = []
+    dates.run(said.append, pairs=200, epochs=1)
+    assert any(line.startswith("exact match") for line in said)
+    assert any("unspool predict runs/demo-dates" in line for line in said)
+    assert any(line.strip() == "Friday␣the␣5th␣of␣March␣2021·" for line in said)
+    assert (tmp_path / "runs" / "demo-dates" / "model.safetensors").exists()

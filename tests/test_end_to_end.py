@@ -113,6 +113,29 @@ def test_every_cell_trains_in_every_task(cell, task, reviews, book, tmp_path) ->
     assert unspool.load(tmp_path / "run").task.name == task
 
 
+@pytest.mark.parametrize("task", ["classify", "generate", "pretrain"])
+def test_a_transformer_trains_in_every_task(task, reviews, book, tmp_path) -> None:
+    data = reviews if task == "classify" else book
+    small = {**SMALL, "hidden": 8, "heads": 2, "max_steps": 4, "bptt": 16}
+    unspool.train(data, task=task, model="transformer", out=tmp_path / "run", **small)
+    run = unspool.load(tmp_path / "run")
+    assert run.config.model.network == "transformer"
+    assert run.config.train.warmup > 0.02
+    assert math.isfinite(run.evaluate(data).metrics["loss"])
+
+
+def test_a_transformer_learns_to_classify(reviews, tmp_path) -> None:
+    small = {**SMALL, "hidden": 16, "heads": 2, "layers": 1, "epochs": 12, "lr": 0.01}
+    run = unspool.train(reviews, model="transformer", out=tmp_path / "run", **small)
+    assert run.report.metrics["accuracy"] > 0.9
+    texts = ["the film was awful", "lovely", "a great cast is very very very fine music"]
+    together = run.predict(texts)
+    for text, answer in zip(texts, together):
+        (alone,) = run.predict([text])
+        assert alone.label == answer.label
+        assert alone.probabilities["pos"] == pytest.approx(answer.probabilities["pos"], abs=1e-5)
+
+
 @pytest.mark.parametrize("pooling", ["last", "mean", "max", "attention"])
 def test_every_pooling(pooling, reviews, tmp_path) -> None:
     run = unspool.train(reviews, out=tmp_path / "r", pooling=pooling, epochs=1, **SMALL)
@@ -177,9 +200,9 @@ def test_a_cell_from_outside_trains_by_name(reviews, tmp_path, monkeypatch) -> N
 
 def test_compare_gives_a_table_with_intervals(reviews, tmp_path) -> None:
     table = unspool.compare(
-        reviews, models=["elman", "bigru"], seeds=2, out=tmp_path / "c", epochs=2, **SMALL
+        reviews, models=["elman", "transformer"], seeds=2, out=tmp_path / "c", epochs=2, **SMALL
     )
-    assert {row.model for row in table} == {"elman", "bigru"}
+    assert {row.model for row in table} == {"elman", "transformer"}
     assert table.part == "test"
     for row in table:
         assert row.low <= row.value <= row.high

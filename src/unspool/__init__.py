@@ -19,10 +19,12 @@ if TYPE_CHECKING:
     from unspool.comparison import compare
     from unspool.run import Run, load
     from unspool.start import check, train
+    from unspool.tasks.decoding import Decoding
 
 __version__ = "0.1.0"
 
 _HOME = {
+    "Decoding": "unspool.tasks.decoding",
     "Run": "unspool.run",
     "check": "unspool.start",
     "compare": "unspool.comparison",
@@ -30,7 +32,7 @@ _HOME = {
     "train": "unspool.start",
 }
 
-__all__ = ["Run", "__version__", "check", "compare", "load", "train"]
+__all__ = ["Decoding", "Run", "__version__", "check", "compare", "load", "train"]
 
 
 def __getattr__(name: str) -> Any:

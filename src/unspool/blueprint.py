@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from unspool.data.corpus import Corpus
+from unspool.data.paired import is_joint
 from unspool.insight.summary import Summary
 from unspool.run import build_model, summary_of
 from unspool.settings import make_config
@@ -20,7 +21,14 @@ def blueprint(
     """The summary of the model that `settings` describe, with a full vocabulary."""
     config = make_config(task, model, settings=settings)
     size = config.tokenizer.vocab
-    tokenizer = CharTokenizer(Vocab.of(f"token{i}" for i in range(size - len(SPECIALS))))
-    corpus = Corpus(tokenizer, [f"class{i}" for i in range(classes)], parts={})
+    both = [
+        CharTokenizer(Vocab.of(f"token{i}" for i in range(size - len(SPECIALS)))) for _ in range(2)
+    ]
+    corpus = Corpus(
+        both[0],
+        [f"class{i}" for i in range(classes)],
+        parts={},
+        target_tokenizer=both[0] if is_joint(config.tokenizer) else both[1],
+    )
     planned = TASKS[config.task].prepare(config, corpus)
     return summary_of(planned, build_model(planned))

@@ -16,8 +16,6 @@ from unspool.files import write_atomic
 from unspool.run import Run
 from unspool.settings import make_config
 from unspool.start import Progress, Say, open_data, train
-from unspool.tasks.encoder import model_settings
-from unspool.tasks.metrics import bootstrap_mean
 from unspool.training.folder import RunFolder
 from unspool.training.progress import Watcher
 
@@ -122,7 +120,6 @@ def compare(
     if not models:
         raise ConfigError("no models to compare", remedy="name some: --models lstm,gru,elman")
     for model in models:
-        model_settings(model)
         if list(models).count(model) > 1:
             raise ConfigError("a model is named twice", got=model, remedy="name each one once")
     if test is None and not ({"test_share", "data.test_share"} & settings.keys()):
@@ -168,8 +165,7 @@ def _row(model: str, runs: list[Run]) -> Row:
     reports = [run.report for run in runs if run.report is not None]
     if not reports:
         raise ConfigError("nothing is held out to compare on", remedy="set test_share=0.1")
-    scores = np.mean([report.scores for report in reports], axis=0)  # each example over the seeds
-    low, high = bootstrap_mean(scores, reports[0].weights)
+    low, high = reports[0].interval_over(reports)
     ends = [run.counters for run in runs if run.counters is not None]
     return Row(
         model,

@@ -36,6 +36,12 @@ class DataConfig(Section):
     encoding: str = setting("utf-8", "character encoding of the data files")
     text: str | None = setting(None, "column (name, or number from 1) that holds the text")
     label: str | None = setting(None, "column (name, or number from 1) that holds the label")
+    source: str | None = setting(
+        None, "translate: column (name, or number from 1) that holds what is read"
+    )
+    target: str | None = setting(
+        None, "translate: column (name, or number from 1) that holds what is to be written"
+    )
     header: bool | None = setting(None, "whether a table's first row names its columns")
     valid_share: float = setting(0.1, "share of the data held out for validation", ge=0, lt=1)
     test_share: float = setting(0.0, "share of the data held out for testing", ge=0, lt=1)
@@ -43,15 +49,21 @@ class DataConfig(Section):
         1, "seed of the hold-out, so that every run sees the same split", ge=0
     )
     max_length: int = setting(
-        0, "cut documents to this many tokens, keeping the start (0: keep all)", ge=0, le=2**31
+        0,
+        "cut documents to this many tokens, keeping the start (0: keep all); translate: pairs with"
+        " a longer side are left out of training",
+        ge=0,
+        le=2**31,
     )
 
 
 class TokenizerConfig(Section):
     """How text becomes tokens."""
 
-    kind: Literal["auto", "char", "word", "bpe"] = setting(
-        "auto", "unit of text; auto: words for classify, characters for generate"
+    kind: Literal["auto", "char", "word", "bpe", "pretrained"] = setting(
+        "auto",
+        "unit of text; auto: words for classify, characters for generate, byte pairs for translate;"
+        " pretrained: comes with --from",
     )
     lowercase: bool = setting(False, "fold case before splitting")
     split: Literal["punctuation", "space"] = setting(
@@ -60,31 +72,85 @@ class TokenizerConfig(Section):
     vocab: int = setting(30_000, "largest vocabulary, special tokens included", ge=4, le=10_000_000)
     min_count: int = setting(1, "rarer tokens become <unk>", ge=1)
     normalize: Literal["none", "nfc", "nfkc"] = setting("nfc", "Unicode normal form")
+    joint: bool | None = setting(
+        None, "translate: one vocabulary for both sides (none: yes for byte pairs, otherwise no)"
+    )
 
 
 class ModelConfig(Section):
     """The network."""
 
+    network: Literal["recurrent", "transformer"] = setting(
+        "recurrent", "kind of network; follows from --model"
+    )
     cell: str = setting("lstm", "recurrent cell")
     bidirectional: bool = setting(False, "read the sequence in both directions")
-    layers: int = setting(1, "stacked recurrent layers", ge=1, le=1000)
-    hidden: int = setting(128, "units of a layer, in each direction", ge=1)
-    embedding: int = setting(128, "size of token vectors; 0 feeds one-hot vectors", ge=0)
+    layers: int = setting(1, "stacked layers", ge=1, le=1000)
+    hidden: int = setting(
+        128, "units of a layer, in each direction; transformer: size of all vectors", ge=1
+    )
+    embedding: int = setting(
+        128, "size of token vectors; 0 feeds one-hot vectors (transformer: always hidden)", ge=0
+    )
     embedding_std: float = setting(
         0.0,
-        "spread of the initial token vectors (0: 1 in a language model with an output layer of its"
-        " own, else 0.1)",
+        "spread of the initial token vectors (0: 1 in a recurrent language model with an output"
+        " layer of its own, else 0.1; transformer: 0.02, with sinusoidal positions 1)",
         ge=0,
     )
-    tied: bool = setting(False, "generate: share the embedding with the output layer")
-    pooling: Literal["last", "mean", "max", "attention"] = setting(
-        "max", "classify: how the states of a document become one vector"
+    tied: bool = setting(
+        False,
+        "generate, translate: share the embedding with the output layer; with a joint vocabulary"
+        " both sides share it",
+    )
+    attention: Literal["none", "additive", "dot", "scaled", "general", "concat"] = setting(
+        "additive", "translate: score of a recurrent decoder's attention; follows from --model"
+    )
+    input_feeding: bool = setting(
+        False, "translate: give the decoder's cell what attention last found (Luong et al. 2015)"
+    )
+    reverse_source: bool = setting(
+        False, "translate: read the source last token first (Sutskever et al. 2014)"
+    )
+    pooling: Literal["last", "mean", "max", "attention", "cls"] = setting(
+        "max",
+        "classify: how the states of a document become one vector; cls (transformer): by a learned"
+        " one before its text",
     )
     dropout: float = setting(
         0.3, "dropout on embeddings, between layers and on the output", ge=0, lt=1
     )
     word_dropout: float = setting(0.0, "share of tokens replaced by <unk> in training", ge=0, lt=1)
     options: dict[str, Any] = setting({}, "options of the cell itself, such as reset=before")
+    heads: int = setting(4, "transformer: attention heads; they divide hidden", ge=1)
+    feed_forward: int = setting(
+        0, "transformer: units of the feed-forward layers (0: 4 x hidden)", ge=0
+    )
+    activation: Literal["relu", "gelu", "gelu_tanh", "swiglu"] = setting(
+        "gelu", "transformer: of the feed-forward layers"
+    )
+    norm: Literal["pre", "post"] = setting(
+        "pre", "transformer: layer normalisation before each sublayer, or after it"
+    )
+    epsilon: float = setting(
+        1e-5, "transformer: what layer normalisation adds to the variance", gt=0
+    )
+    embedding_norm: bool = setting(False, "transformer: normalise the token vectors, as BERT does")
+    positions: Literal["sinusoidal", "learned", "rotary", "none"] = setting(
+        "sinusoidal", "transformer: how it knows the order of tokens"
+    )
+    context: int = setting(
+        0,
+        "transformer: places that learned positions are for (0: what max_length or bptt says)",
+        ge=0,
+    )
+    self_attention: Literal["full", "window", "linear"] = setting(
+        "full", "transformer: to all tokens, to near ones, or without softmax, for long texts"
+    )
+    window: int = setting(128, "tokens that self_attention=window sees to each side", ge=1)
+    attention_dropout: float = setting(
+        0.0, "transformer: dropout on the attention weights", ge=0, lt=1
+    )
 
 
 class TrainConfig(Section):
@@ -92,14 +158,23 @@ class TrainConfig(Section):
 
     epochs: int = setting(10, "passes over the training data at most", ge=1)
     max_steps: int = setting(0, "stop after this many updates (0: no limit)", ge=0)
-    batch: int = setting(32, "documents in a batch at most; generate: parallel lanes", ge=1)
-    batch_tokens: int = setting(
-        16_384, "tokens in a batch at most, padding included (classify)", ge=1
+    batch: int = setting(
+        32, "documents in a batch at most; generate: parallel lanes, or windows", ge=1
     )
-    bptt: int = setting(128, "generate: steps of truncated backpropagation through time", ge=1)
+    batch_tokens: int = setting(
+        16_384,
+        "tokens in a batch at most, padding included (classify; translate: of both sides)",
+        ge=1,
+    )
+    bptt: int = setting(
+        128,
+        "generate: steps of truncated backpropagation through time; transformer: its context",
+        ge=1,
+    )
     optimizer: Literal["adamw", "sgd"] = setting("adamw", "optimiser")
     lr: float = setting(1e-3, "peak learning rate", gt=0)
     momentum: float = setting(0.0, "momentum of sgd", ge=0, lt=1)
+    beta2: float = setting(0.999, "memory of adamw for squared gradients", gt=0, lt=1)
     weight_decay: float = setting(0.01, "decoupled weight decay, matrices only", ge=0)
     schedule: Literal["constant", "linear", "cosine"] = setting(
         "cosine", "shape of the learning rate after the warm-up"
@@ -108,6 +183,15 @@ class TrainConfig(Section):
         0.02, "share of all steps in which the rate rises from zero", ge=0, lt=1
     )
     clip: float = setting(1.0, "largest global Euclidean norm of the gradient (0: off)", ge=0)
+    freeze: Literal["none", "encoder", "gradual"] = setting(
+        "none", "with --from: hold the encoder fixed, or let it learn a block more each epoch"
+    )
+    layer_decay: float = setting(
+        1.0,
+        "each block of the encoder learns at this share of the rate of the one above it",
+        gt=0,
+        le=1,
+    )
     label_smoothing: float = setting(0.0, "share of the target spread over all classes", ge=0, lt=1)
     patience: int = setting(3, "stop after this many validations without gain (0: never)", ge=0)
     eval_steps: int = setting(0, "validate every so many steps (0: after each epoch)", ge=0)
@@ -244,15 +328,15 @@ def parse_assignments(pairs: Sequence[str]) -> dict[str, str]:
 
 
 def full_name(key: str, *, options: Collection[str] = (), where: object = None) -> str:
-    """`section.name` for a key that may lack its section."""
+    """`section.name` for a key that may lack its section; a cell's own `options` come first."""
     names = [name for name, _ in settings()]
     if key in names or key.startswith("model.options."):
         return key
+    if key in options:
+        return f"model.options.{key}"
     bare = [name for name in names if name.split(".")[1] == key]
     if len(bare) == 1:
         return bare[0]
-    if key in options:
-        return f"model.options.{key}"
     near = nearest(key, [*names, *(name.split(".")[1] for name in names), *options])
     raise ConfigError(
         "unknown setting",

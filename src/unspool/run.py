@@ -13,15 +13,18 @@ from typing import Any
 from torch import nn
 
 from unspool.config import Config, changed
-from unspool.data.corpus import encode_part
 from unspool.data.encode import Progress
 from unspool.data.readers import open_source
 from unspool.errors import ConfigError, DataError
 from unspool.insight.summary import Summary, summarise
 from unspool.predict.classifier import Prediction, classify
+from unspool.predict.filler import Filled, fill
 from unspool.predict.search import Sampling, sample
-from unspool.tasks import Classify, Generate, Report, Task
-from unspool.text.vocab import PAD_ID, UNK_ID
+from unspool.predict.translator import translate
+from unspool.tasks import Classify, Generate, Pretrain, Report, Task, Translate
+from unspool.tasks.decoding import Decoding
+from unspool.tasks.pretrain import MaskedModel
+from unspool.tasks.translation import Translation
 from unspool.training.checkpoint import Counters
 from unspool.training.folder import RunFolder
 
@@ -62,14 +65,27 @@ class Run:
         source = open_source(str(data), config.data, task=self.task.name)
         if say is not None:
             say(source.says)
-        part = encode_part(source, self.task.tokenizer, self.task.labels, config.data, progress)
+        part, notes = self.task.encode(source, config.data, progress)
+        if say is not None:
+            for note in notes:
+                say(note)
         try:
             return self.task.evaluate(self.model, part)
         except DataError as error:  # such as a text of one token
             raise DataError(str(error), where=source.path) from None
 
-    def predict(self, texts: str | Iterable[str]) -> Predictions:
-        """The label of each text, with the probability of every label."""
+    def predict(
+        self, texts: str | Iterable[str], decoding: Decoding | None = None
+    ) -> Predictions | Translations | list[Filled]:
+        """The label of each text, with the probability of every label; or its translation; or what
+        may stand at its <mask>s.
+
+        decoding   how translations are searched for: `Decoding(beam=8, nbest=3)`
+        """
+        if isinstance(self.task, Translate):
+            return Translations(self.translations(texts, decoding))
+        if isinstance(self.task, Pretrain):
+            return list(self.fill(texts))
         return Predictions(self.stream(texts))
 
     def stream(self, texts: str | Iterable[str]) -> Iterator[Prediction]:
@@ -80,6 +96,27 @@ class Run:
                 remedy="use generate",
             )
         return classify(self.task, self.model, [texts] if isinstance(texts, str) else texts)
+
+    def fill(self, texts: str | Iterable[str], *, top: int = 5) -> Iterator[Filled]:
+        """The likeliest tokens for each <mask> of a text, of a model that was pretrained."""
+        if not isinstance(self.task, Pretrain) or not isinstance(self.model, MaskedModel):
+            raise ConfigError(
+                f"{self.path} is a {self.task.name} model, which fills in no <mask>",
+                remedy="train one with --task pretrain",
+            )
+        return fill(self.task, self.model, [texts] if isinstance(texts, str) else texts, top=top)
+
+    def translations(
+        self, texts: str | Iterable[str], decoding: Decoding | None = None
+    ) -> Iterator[Translation]:
+        """The translation of each text, one at a time, for input of any length."""
+        if not isinstance(self.task, Translate):
+            raise ConfigError(
+                f"{self.path} is a {self.task.name} model, which does not translate",
+                remedy="train one with --task translate",
+            )
+        stream = [texts] if isinstance(texts, str) else texts
+        return translate(self.task, self.model, stream, decoding or Decoding())
 
     def generate(
         self,
@@ -118,7 +155,7 @@ class Run:
             top_k=top_k,
             top_p=top_p,
             seed=seed,
-            forbidden=(PAD_ID, UNK_ID),
+            forbidden=tuple(self.task.tokenizer.special_ids()),
         )
         ids = [int(i) for i in self.task.tokenizer.encode(prompt or "\n")]
         shown = self.task.tokenizer.decode(ids) if prompt else ""
@@ -152,6 +189,18 @@ class Predictions(list[Prediction]):
             for p in self
         )
         return f"<table><tr><th>label</th><th>probability</th><th>text</th></tr>{rows}</table>"
+
+
+class Translations(list[Translation]):
+    """A list of translations that shows itself as a table in a notebook."""
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><td>{escape(t.text)}</td><td>{escape(t.translation)}</td>"
+            f"<td>{t.score:.3f}</td></tr>"
+            for t in self
+        )
+        return f"<table><tr><th>text</th><th>translation</th><th>score</th></tr>{rows}</table>"
 
 
 def load(path: str | Path) -> Run:

@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from operator import attrgetter
 from typing import Any
 
-from unspool.config import SECTIONS, Config, read_toml, resolve
+from unspool.config import SECTIONS, Config, ModelConfig, read_toml, resolve
 from unspool.errors import ConfigError, choose
 from unspool.nn.cells import CELLS, cell_options
+from unspool.starting import Start, refuse_other_settings
 from unspool.tasks import TASKS
-from unspool.tasks.encoder import model_settings, try_cell
+from unspool.tasks.encoder import check_model
 from unspool.training.folder import RunFolder
 
 
@@ -21,10 +22,25 @@ def make_config(
     settings: Mapping[str, Any] | None = None,
     config_file: str | None = None,
     where: str = "--set",
+    start: Start | None = None,
 ) -> Config:
-    """All settings of a run: the task's own defaults, the model's, a file's, then the caller's."""
-    config = draft_config(task, model, settings or {}, config_file, where)
-    try_cell(config.model)
+    """All settings of a run: the task's own defaults, the model's, those of the model that it
+    starts from, a file's, then the caller's."""
+    config = draft_config(task, model, settings or {}, config_file, where, start)
+    if start is not None:
+        refuse_other_settings(config, start)
+    elif config.tokenizer.kind == "pretrained":
+        raise ConfigError(
+            "tokenizer.kind=pretrained is that of a model that was trained before",
+            remedy="name its folder with --from, or choose char, word or bpe",
+        )
+    elif config.train.freeze != "none":
+        raise ConfigError(
+            "train.freeze holds what an encoder has learnt before, and this one starts anew",
+            got=config.train.freeze,
+            remedy="name a run to start from with --from, or leave it out",
+        )
+    check_model(config.model)
     TASKS[task].check_config(config)
     return config
 
@@ -35,17 +51,29 @@ def draft_config(
     settings: Mapping[str, Any],
     config_file: str | None,
     where: str = "--set",
+    start: Start | None = None,
 ) -> Config:
     """The settings before the task has looked at them."""
     kind = TASKS[choose("task", task, TASKS)]
     from_file = read_toml(config_file) if config_file else {}
     from_file.pop("task", None)
-    name = model or str(from_file.pop("model", kind.default_model))
-    preset = model_settings(name, where=None if model else config_file)
-    said = {**preset, **from_file, **settings}
+    models = kind.models()
+    usual = start.model if start is not None and start.model in models else kind.default_model
+    name = model or str(from_file.pop("model", usual))
+    if start is not None and name != start.model and name in models and start.model in models:
+        raise ConfigError(
+            f"the model to start from is a {start.model}",
+            where=start.path,
+            got=name,
+            remedy="leave out --model, or train anew without --from",
+        )
+    preset = models[choose("model", name, models, where=None if model else config_file)]
+    taken = {} if start is None else {**start.fixed, **start.defaults}
+    said = {**preset, **taken, **from_file, **settings}
+    recurrent = said.get("model.network", "recurrent") == "recurrent"
     cell = choose(
         "cell",
-        str(said.get("cell", said["model.cell"])),
+        str(said.get("cell", said.get("model.cell", ModelConfig().cell))),
         CELLS,
         where=where if {"cell", "model.cell"} & settings.keys() else config_file,
     )
@@ -55,10 +83,11 @@ def draft_config(
         layers=[
             (f"task {task}", kind.defaults),
             (f"model {name}", preset),
+            ("--from", taken),
             (config_file or "config file", from_file),
             (where, settings),
         ],
-        options=list(cell_options(CELLS[cell])),
+        options=list(cell_options(CELLS[cell])) if recurrent else (),
     )
 
 
@@ -80,11 +109,12 @@ def refuse_changes(
         for section in SECTIONS
         for name, value in stored.model_dump()[section].items()
     }
+    has_cell = stored.model.network == "recurrent" and stored.model.cell in CELLS
     asked = resolve(
         task=task or stored.task,
         model=model or stored.model_name,
         layers=[("run", known), (config_file or "config file", from_file), ("--set", settings)],
-        options=list(cell_options(CELLS[stored.model.cell])) if stored.model.cell in CELLS else (),
+        options=list(cell_options(CELLS[stored.model.cell])) if has_cell else (),
     )
     if asked == stored:
         return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -12,15 +13,21 @@ from torch import nn
 
 from unspool.config import Config, read_toml
 from unspool.data.corpus import Corpus, load_corpus
+from unspool.data.files import sides
 from unspool.data.readers import Source, open_source
 from unspool.errors import ConfigError, RunError, choose
 from unspool.files import write_atomic, write_json
 from unspool.run import Run, build_model, summary_of
 from unspool.settings import draft_config, make_config, refuse_changes
+from unspool.starting import Start, open_start, take_over
 from unspool.tasks import TASKS, Task
+from unspool.tasks.task import read_tokenizer
+from unspool.text.tokenizers import Tokenizer
 from unspool.training.card import model_card
+from unspool.training.checkpoint import Counters, save_checkpoint
 from unspool.training.folder import RunFolder
 from unspool.training.machine import tune_process
+from unspool.training.optim import build_optimizer
 from unspool.training.progress import Silent, Watcher
 from unspool.training.signals import stop_on_signals
 from unspool.training.trainer import Trainer
@@ -41,9 +48,13 @@ def open_data(
     config_file: str | None = None,
 ) -> Source:
     """The training file, read as the settings say; it knows its task where `task` is None."""
-    if task is None and config_file is not None and "task" in (said := read_toml(config_file)):
+    said = read_toml(config_file) if config_file is not None else {}
+    if task is None and "task" in said:
         task = choose("task", str(said["task"]), TASKS, where=config_file)
-    draft = draft_config(task or "classify", model, settings, config_file)
+    name = model or said.get("model")
+    # Until the data have said their task, the first that knows the model reads the settings.
+    able = (task for task, kind in TASKS.items() if name is None or name in kind.models())
+    draft = draft_config(task or next(able, "classify"), model, settings, config_file)
     return open_source(str(data), draft.data, task=task)
 
 
@@ -57,6 +68,7 @@ def train(
     out: str | Path | None = None,
     config: str | None = None,
     resume: bool = False,
+    start: str | Path | None = None,
     watcher: Watcher | None = None,
     say: Say | None = None,
     progress: Progress | None = None,
@@ -65,8 +77,10 @@ def train(
     """Train a model on a file and return it; everything about it lies in the folder `out`.
 
     data      CSV, TSV, JSONL, `label text` lines, documents or one long text; also .gz, or "-"
-    task      classify or generate; by default what the data suggest
-    model     a cell's name, with `bi` before it for both directions: lstm, bigru, ...
+    task      classify, generate, translate or pretrain; by default what the data suggest
+    model     a cell's name, with `bi` before it for both directions: lstm, bigru, ...; or
+              transformer; for translate also seq2seq, bahdanau or luong
+    start     a folder of a model whose encoder, tokenizer and settings the new one takes over
     settings  any setting by its name: hidden=128, epochs=5, lr=1e-3 (see `unspool settings`)
     """
     say = say or (lambda text: None)
@@ -75,13 +89,20 @@ def train(
             raise ConfigError("resume needs the run folder", remedy="give it as --out RUN")
         folder = RunFolder(Path(out))
         refuse_changes(folder, task, model, settings, config)
+        if start is not None:
+            raise ConfigError(
+                "a run that is resumed has its start behind it",
+                got=start,
+                remedy="leave out --from",
+            )
         given = {"train": data, "valid": valid, "test": test}
         return _resume(folder, given, watcher or Silent(), say, progress)
     if not data:
         raise ConfigError("no data given", remedy="name a file: unspool train reviews.csv")
     source = open_data(data, task=task, model=model, settings=settings, config_file=config)
     say(source.says)
-    final = make_config(source.task, model, settings=settings, config_file=config)
+    begun = None if start is None else open_start(start)
+    final = make_config(source.task, model, settings=settings, config_file=config, start=begun)
     sources = {"train": source}
     for name, path in (("valid", valid), ("test", test)):
         if path is not None:
@@ -90,7 +111,7 @@ def train(
     made = [path for path in (folder.path, *folder.path.parents) if not path.exists()]
     try:
         folder.create()
-        return _begin(folder, final, sources, watcher or Silent(), say, progress)
+        return _begin(folder, final, sources, begun, watcher or Silent(), say, progress)
     except BaseException:
         _remove_empty(made)
         raise
@@ -122,21 +143,29 @@ def _begin(
     folder: RunFolder,
     config: Config,
     sources: dict[str, Source],
+    start: Start | None,
     watcher: Watcher,
     say: Say,
     progress: Progress | None,
 ) -> Run:
-    corpus = _load(config, sources, progress)
+    corpus = _load(config, sources, None if start is None else start.tokenizer, progress)
     for note in corpus.notes:
         say(note)
     threads = config.train.threads or torch.get_num_threads()
     task, model = _make(config, corpus, threads)
     files = {
-        name: {"path": _recorded(source.path), "sha256": source.sha256}
+        name: {"path": _recorded(source.path), "sha256": source.content}
         for name, source in sources.items()
     }
+    if start is not None:
+        say(take_over(task, model, start))
     task.save(folder.path)
-    folder.write_config(config, files, threads)
+    shutil.rmtree(folder.checkpoints, ignore_errors=True)  # of a run that never began
+    if start is not None:
+        # The first checkpoint holds what was taken, so that nothing else is needed to resume.
+        optimizer = build_optimizer(model, config.train)
+        save_checkpoint(folder.checkpoints, model, optimizer, None, Counters())
+    folder.write_config(config, files, threads, None if start is None else start.record())
     return _train(folder, task, model, corpus, watcher, say, resume=False)
 
 
@@ -168,24 +197,30 @@ def _resume(
                 remedy="give them as a file",
             )
         source = open_source(str(path), config.data, task=config.task)
-        if source.sha256 != file["sha256"]:
+        if source.content != file["sha256"]:
             raise RunError(
                 f"the {name} data have changed since the run began",
                 where=source.path,
                 remedy="put the old file back, or train anew with another --out",
             )
         sources[name] = source
-    corpus = _load(config, sources, progress)
+    fitted = read_tokenizer(folder.path) if "start" in record else None
+    corpus = _load(config, sources, fitted, progress)
     task, model = _make(config, corpus, record["threads"])
     return _train(folder, task, model, corpus, watcher, say, resume=True)
 
 
 def _recorded(path: str) -> str:
     """The path for config.json: whole, so that a run can be resumed from any folder."""
-    return path if path == "-" else str(Path(path).resolve())
+    return path if path == "-" else ",".join(str(Path(side).resolve()) for side in sides(path))
 
 
-def _load(config: Config, sources: dict[str, Source], progress: Progress | None) -> Corpus:
+def _load(
+    config: Config,
+    sources: dict[str, Source],
+    fitted: Tokenizer | None,
+    progress: Progress | None,
+) -> Corpus:
     return load_corpus(
         sources["train"],
         valid=sources.get("valid"),
@@ -193,6 +228,7 @@ def _load(config: Config, sources: dict[str, Source], progress: Progress | None)
         data=config.data,
         tokenizer=config.tokenizer,
         seed=config.data.split_seed,
+        fitted=fitted,
         progress=progress,
     )
 

@@ -209,6 +209,20 @@ def test_evaluate_on_a_file_without_labels(file, classifier, refused) -> None:
          "Use --model lstm"]),
         (["-t", "generate", "-s", "tied=true", "-s", "embedding=0"], ["model.tied needs an"
          " embedding", "model.embedding=0"]),
+        (["-m", "transformer", "-s", "hidden=30"], ["model.hidden must be a multiple of"
+         " model.heads=4; got 30", "Set hidden=32"]),
+        (["-m", "transformer", "-s", "hidden=12", "-s", "positions=rotary"], ["rotary positions",
+         "must be even; got '12 / 4'"]),
+        (["-m", "transformer", "-s", "model.options.reset=after"], ["a transformer has no cell",
+         "got 'reset'"]),
+        (["-m", "transformer", "-s", "positions=learned"], ["learned needs a longest text; got"
+         " 'data.max_length=0'", "Set max_length=512"]),
+        (["-m", "gru", "-s", "pooling=cls"], ["pooling=cls reads a place before the text",
+         "got 'gru'", "Use --model transformer"]),
+        (["-m", "transformr"], ["unknown model; got 'transformr'", "Did you mean 'transformer'?"]),
+        (["-s", "freeze=encoder"], ["train.freeze holds what an encoder has learnt before",
+         "--from"]),
+        (["--from", "nowhere"], ["nowhere: no such run folder", "Check the path"]),
         (["-s", "valid_share=0.6", "-s", "test_share=0.6"], ["valid_share", "test_share"]),
         (["-s", "hidden=100000000"], ["does not fit into memory with model.hidden=100000000",
          "Set a smaller hidden"]),
@@ -539,7 +553,7 @@ def test_resume_of_a_damaged_run(begun, refused) -> None:
 
 def test_predict(file, classifier, here, refused) -> None:
     predict = ["predict", classifier]
-    refused(*predict, says=["no text to label", "--file FILE, or - for standard input"])
+    refused(*predict, says=["no text given", "--file FILE, or - for standard input"])
     refused(*predict, "x", "--file", file(), says=["give texts or --file, not both"])
     refused(*predict, "x", "--out", "a.xls", says=["a.xls: unknown ending of the output file",
             "hoose from .csv, .tsv, .jsonl"])  # fmt: skip

@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unspool.data.batching import BucketBatches, LaneBatches
+from unspool.data.batching import BucketBatches
+from unspool.data.streams import LaneBatches
 from unspool.errors import DataError
 
 

@@ -273,7 +273,7 @@ def test_progress_is_told(tmp_path, monkeypatch) -> None:
     path = write_rows(tmp_path / "a.csv")
     load(path, kind="bpe", vocab=300, progress=lambda stage, share: told.append((stage, share)))
     stages = list(dict.fromkeys(stage.split()[0] for stage, _ in told))
-    assert stages == ["tokenising", "fitting", "byte-pair"]
+    assert stages == ["tokenising", "fitting", "encoding"]
     assert all(0 <= share <= 1 for _, share in told)
 
 

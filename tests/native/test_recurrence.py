@@ -282,6 +282,19 @@ def test_functions_are_exact(function: str) -> None:
     assert error.mean().abs() < 5e-9
 
 
+def test_extreme_gates_of_minlstm() -> None:
+    """f' = σ(f) / (σ(f) + σ(i)), where both are as good as nothing as well."""
+    model = Recurrent("minlstm", 2, 1).requires_grad_(False)
+    ((cell,),) = model.cells()
+    cell.W.copy_(torch.tensor([[1.0, 0], [0, 1], [0, 0]]))  # f and i are the inputs, the rest is 1
+    cell.b.copy_(torch.tensor([0.0, 0, 1]))
+    values = [-300.0, -100, -90, -85, -80, -79, -10, 0, 10, 90, 300]
+    x = torch.tensor([[f, i] for f in values for i in values])[:, None]
+    found = model(x).outputs.double()
+    model.fast = False
+    torch.testing.assert_close(found, model.double()(x.double()).outputs, rtol=1e-5, atol=1e-7)
+
+
 def test_nan_is_not_hidden() -> None:
     for cell, options in KINDS:
         model = model_of(cell, options, 16)

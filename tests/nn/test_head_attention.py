@@ -11,6 +11,7 @@ from onnx.reference import ReferenceEvaluator
 from torch import Tensor
 from torch.nn import functional as F
 
+from unspool.nn import dot_product
 from unspool.nn.dot_product import HeadAttention, ScaledDotProduct, SlidingWindow
 from unspool.nn.linear_attention import LinearAttention
 from unspool.nn.masks import causal_mask, keep_mask
@@ -262,3 +263,25 @@ def test_attention_against_onnx(causal: bool, past: int, window: int | None) -> 
     module = ScaledDotProduct() if window is None else SlidingWindow(window)
     y = module(q[:, :, past:], k, v, None if past else keep, causal=causal)
     close(y, torch.from_numpy(Y))
+
+
+@pytest.mark.parametrize("most", [0, 256], ids=["in-float32", "explicit"])
+@pytest.mark.parametrize("mask", ["none", "causal", "padding", "both"])
+def test_ways_to_learn_in_bfloat16(mask: str, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whichever way is taken, as near to the float32 result as bfloat16 can be."""
+    monkeypatch.setattr(dot_product, "EXPLICIT_BF16", most)
+    head = ScaledDotProduct()
+    qkv = heads(T, torch.float)
+    keep = keep_mask(torch.tensor([T, 0, 2]), T) if mask in ("padding", "both") else None
+    causal = mask in ("causal", "both")
+    expected = head(*qkv, keep, causal=causal)
+    weight = torch.randn_like(expected)
+    wanted = gradients(expected, weight, *qkv)
+    with torch.autocast("cpu", torch.bfloat16):
+        y = head(*(x.bfloat16() for x in qkv), keep, causal=causal)
+    assert y.dtype == torch.bfloat16
+    close(y.detach().float(), expected.detach(), 0.05)
+    for a, b in zip(gradients(y, weight, *qkv), wanted):
+        close(a, b, 0.1)
+    if keep is not None:
+        assert not y[1].any()

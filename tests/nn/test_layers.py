@@ -20,7 +20,10 @@ from unspool.nn import (
     TextEncoder,
     TokenEmbedding,
     TokenOutput,
+    TransformerOptions,
+    TransformerTextEncoder,
     WordDropout,
+    keep_mask,
     record,
 )
 from unspool.nn.cells import GRU, IRNN, LSTM, Coupled, Elman, MinLSTM, Peephole
@@ -250,6 +253,33 @@ def test_encoder_is_its_parts() -> None:
     assert encoder.size == 3
     assert encoder.recurrent.cells()[1][0].reset == "before"
     assert not torch.equal(encoder.train()(ids, lengths).outputs, outputs)
+
+
+def test_a_transformer_encoder_is_its_parts() -> None:
+    options = TransformerOptions(4, 2, positions="none")
+    encoder = TransformerTextEncoder(9, options, cls=True).eval()
+    ids, lengths = torch.randint(9, (2, 5)), torch.tensor([5, 2])
+    outputs, state = encoder(ids, lengths)
+    cls = encoder.cls.vector.expand(2, 1, 4)
+    x = torch.cat([cls, encoder.embedding.weight[ids]], 1)
+    torch.testing.assert_close(outputs, encoder.transformer(x, keep_mask(lengths + 1, 6)))
+    assert state is None
+    assert outputs.shape == (2, 6, 4)
+    pooled = POOLINGS["cls"](4)(outputs, lengths)
+    torch.testing.assert_close(pooled, outputs[:, 0])
+
+
+@pytest.mark.parametrize(
+    ("positions", "std", "spread"),
+    [("sinusoidal", None, 1), ("rotary", None, 0.02), ("learned", 0.5, 0.5), ("sinusoidal", 3, 3)],
+)
+def test_the_spread_of_a_transformers_token_vectors(positions, std, spread) -> None:
+    options = TransformerOptions(64, 2, positions=positions, length=9, embedding_std=std)
+    embedding = options.embedding(2000)
+    vectors = embedding(torch.arange(2000)[None])
+    assert vectors.std().item() == pytest.approx(spread, rel=0.02)
+    scaled = positions == "sinusoidal"
+    assert embedding.weight.std().item() == pytest.approx(spread / (8 if scaled else 1), rel=0.02)
 
 
 def test_word_dropout_reaches_the_encoder() -> None:

@@ -135,7 +135,12 @@ def test_bfloat16_is_near(case: Case) -> None:
 
 @pytest.mark.parametrize(
     ("stack", "form"),
-    [("encoder", "window"), ("encoder", "linear"), ("language-model", "pre")],
+    [
+        ("encoder", "window"),
+        ("encoder", "linear"),
+        ("language-model", "pre"),
+        ("language-model", "linear"),
+    ],
 )
 def test_exported_is_the_same_at_other_sizes(stack: str, form: str) -> None:
     """`torch.export`, which ONNX's exporter uses, fixes neither the batch nor the length."""

@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from unspool.errors import ConfigError
-from unspool.predict.logits import keep_top_k, keep_top_p
 from unspool.predict.search import Sampling, sample
+from unspool.search.logits import keep_top_k, keep_top_p
 
 
 def test_top_k_keeps_the_k_largest() -> None:

@@ -13,7 +13,7 @@ from unspool.errors import ConfigError, RunError
 from unspool.text.bpe import fit_bpe
 from unspool.text.normalize import Normalizer
 from unspool.text.tokenizers import CharTokenizer, Tokenizer, WordTokenizer
-from unspool.text.vocab import PAD, UNK, Vocab
+from unspool.text.vocab import PAD, SENTENCE_SPECIALS, UNK, Vocab
 
 CHAR = CharTokenizer(Vocab.of("abcdeé ñ\n"), normalizer=Normalizer("nfc", lowercase=True))
 WORD = WordTokenizer(Vocab.of(["the", "cat", ".", "sat"]), normalizer=Normalizer("nfc"))
@@ -110,3 +110,33 @@ def damage(stored: dict, key: str, value: object) -> dict:
 def test_damaged_json_is_a_run_error(stored: object) -> None:
     with pytest.raises(RunError, match="the stored tokenizer cannot be read"):
         Tokenizer.from_json(stored)
+
+
+@pytest.mark.parametrize("kind", ["char", "word", "bpe"])
+def test_sentence_specials_keep_their_ids_and_are_never_text(kind: str) -> None:
+    text = "<s> the cat </s>"
+    if kind == "bpe":
+        tokenizer = fit_bpe(
+            ["the cat"], size=300, min_count=1, normalizer=Normalizer(), specials=SENTENCE_SPECIALS
+        )
+    else:
+        types = list("the cas/<>") if kind == "char" else ["the", "cat", "<", "s", ">", "/"]
+        vocab = Vocab.of(types, specials=SENTENCE_SPECIALS)
+        tokenizer = CharTokenizer(vocab) if kind == "char" else WordTokenizer(vocab)
+    assert tokenizer.vocab.tokens[:4] == ["<pad>", "<unk>", "<s>", "</s>"]
+    ids = tokenizer.encode(text)
+    assert min(ids) >= 4
+    framed = tokenizer.decode([2, *ids, 3])
+    assert framed == tokenizer.decode(ids)
+    assert kind == "word" or framed == text
+    again = Tokenizer.from_json(json.loads(json.dumps(tokenizer.to_json())))
+    assert again.to_json() == tokenizer.to_json()
+    assert again.encode(text).tolist() == ids.tolist()
+
+
+def test_an_old_vocabulary_may_hold_the_words_of_later_specials() -> None:
+    stored = WordTokenizer(Vocab.of(["<s>", "a", "</s>"]), split="space").to_json()
+    assert "specials" not in stored
+    tokenizer = Tokenizer.from_json(stored)
+    assert tokenizer.encode("<s> a </s>").tolist() == [2, 3, 4]
+    assert tokenizer.decode([2, 3, 4]) == "<s> a </s>"

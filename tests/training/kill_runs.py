@@ -42,6 +42,7 @@ def make_data(folder: Path, task: str) -> Path:
 def start(data: Path, out: Path, task: str, cell: str, *, resume: bool) -> None:
     settings = {
         "hidden": 12,
+        "heads": 2,
         "embedding": 8,
         "epochs": 3,
         "bptt": 16,

@@ -27,7 +27,15 @@ SMALL = {"hidden": 8, "embedding": 6, "threads": 1, "batch": 8, "epochs": 2, "pa
 
 @pytest.mark.parametrize(
     ("cell", "task"),
-    [("lstm", "generate"), ("lstm", "classify"), ("gru", "classify"), ("mingru", "generate")],
+    [
+        ("lstm", "generate"),
+        ("lstm", "classify"),
+        ("gru", "classify"),
+        ("mingru", "generate"),
+        ("transformer", "generate"),
+        ("transformer", "classify"),
+        ("transformer", "pretrain"),
+    ],
 )
 def test_killed_runs_resume_to_the_bit(cell: str, task: str, tmp_path) -> None:
     """For twenty kills of a cell: `python tests/training/kill_runs.py DIR CELL TASK 20`."""

@@ -7,7 +7,8 @@ from typing import Any, get_args
 
 from unspool.config import settings
 from unspool.nn.cells import CELLS, cell_options
-from unspool.tasks import TASKS
+from unspool.tasks import TASKS, Task
+from unspool.tasks.encoder import recurrent_models
 
 
 class SettingsList:
@@ -24,6 +25,7 @@ class SettingsList:
                 for name, field in settings()
             },
             "tasks": {name: dict(task.defaults) for name, task in TASKS.items()},
+            "models": {name: presets(task) for name, task in TASKS.items()},
             "cells": {name: cell_options(cell) for name, cell in CELLS.items()},
         }
 
@@ -41,10 +43,18 @@ class SettingsList:
                     "",
                     f"defaults of the task {name} that differ: " + assigned(task.defaults),
                 ]
+            for model, preset in presets(task).items():
+                lines += ["", f"defaults of --model {model} in {name}: " + assigned(preset)]
         lines += ["", "options of the cells, with their defaults (--set NAME=VALUE):"]
         for name, cell in CELLS.items():
             lines.append(f"  {name:<10} {assigned(cell_options(cell)) or '-'}")
         return lines
+
+
+def presets(task: type[Task]) -> dict[str, dict[str, Any]]:
+    """What the models of a task stand for, but those that only name a cell."""
+    cells = recurrent_models()
+    return {name: preset for name, preset in task.models().items() if name not in cells}
 
 
 def typed(value: Any) -> str:

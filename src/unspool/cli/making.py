@@ -18,6 +18,8 @@ from unspool.cli.options import (
     Label,
     Model,
     Set,
+    Source,
+    Target,
     Task,
     Test,
     Text,
@@ -48,10 +50,21 @@ def train(
     resume: Annotated[
         bool, Option("--resume", help="Go on with the run in --out, with the settings it has.")
     ] = False,
+    start: Annotated[
+        Path | None,
+        Option(
+            "--from",
+            metavar="FOLDER",
+            help="Start from the encoder and the vocabulary of another run, such as one of --task"
+            " pretrain, or from a BERT, RoBERTa, DistilBERT, MiniLM or GPT-2 folder.",
+        ),
+    ] = None,
     format: Format = None,
     encoding: Encoding = None,
     text: Text = None,
     label: Label = None,
+    source: Source = None,
+    target: Target = None,
     as_json: AsJson = False,
 ) -> None:
     """Train a model on a file; it becomes a run folder.
@@ -68,13 +81,17 @@ def train(
       unspool train reviews.csv --model bigru --set hidden=64 --set epochs=5
       unspool train rt-polarity.all --encoding latin-1
       unspool train book.txt --task generate --model lstm --out runs/book
+      unspool train train.en,train.de --valid val.en,val.de --model transformer
       unspool train --resume --out runs/book
+      unspool train corpus.txt --task pretrain --out runs/corpus
+      unspool train reviews.csv --from runs/corpus --set freeze=gradual
+      unspool train reviews.csv --from models/minilm
     """
-    from unspool.start import train as start
+    from unspool.start import train as run_training
     from unspool.training.progress import Printed
 
     with show.reading() as progress:
-        run = start(
+        run = run_training(
             data,
             task=task,
             model=model,
@@ -83,10 +100,19 @@ def train(
             out=out,
             config=config,
             resume=resume,
+            start=start,
             say=show.say,
             watcher=Printed(show.console()),
             progress=progress,
-            **assignments(set_, format=format, encoding=encoding, text=text, label=label),
+            **assignments(
+                set_,
+                format=format,
+                encoding=encoding,
+                text=text,
+                label=label,
+                source=source,
+                target=target,
+            ),
         )
     if run.report is not None:
         show.say(f"on the {run.report_part} part:")
@@ -105,6 +131,8 @@ def check(
     encoding: Encoding = None,
     text: Text = None,
     label: Label = None,
+    source: Source = None,
+    target: Target = None,
     as_json: AsJson = False,
 ) -> None:
     """Look at data before training: counts, labels, doubtful rows.
@@ -127,7 +155,15 @@ def check(
         task=task,
         valid=valid,
         test=test,
-        **assignments(set_, format=format, encoding=encoding, text=text, label=label),
+        **assignments(
+            set_,
+            format=format,
+            encoding=encoding,
+            text=text,
+            label=label,
+            source=source,
+            target=target,
+        ),
     )
     show.result(report, as_json=as_json)
 
@@ -152,6 +188,8 @@ def compare(
     encoding: Encoding = None,
     text: Text = None,
     label: Label = None,
+    source: Source = None,
+    target: Target = None,
     as_json: AsJson = False,
 ) -> None:
     """Train several models alike and compare them in a table.
@@ -182,7 +220,15 @@ def compare(
             say=show.say,
             watcher=Printed(show.console()),
             progress=progress,
-            **assignments(set_, format=format, encoding=encoding, text=text, label=label),
+            **assignments(
+                set_,
+                format=format,
+                encoding=encoding,
+                text=text,
+                label=label,
+                source=source,
+                target=target,
+            ),
         )
     show.result(table, as_json=as_json)
     show.say(f"saved: {out / 'compare.csv'}, {out / 'compare.md'}")

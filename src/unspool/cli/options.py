@@ -9,7 +9,8 @@ from typer import Argument, Option
 
 DATA_HELP = (
     "CSV or TSV with named columns, JSON lines, `label text` lines, one document a line, or one"
-    " long text; any of them as .gz; a folder of LABEL.txt files; - for standard input."
+    " long text; any of them as .gz; two files of pairs as train.en,train.de; a folder of LABEL.txt"
+    " files; - for standard input."
 )
 
 Data = Annotated[str, Argument(metavar="DATA", help=DATA_HELP)]
@@ -20,8 +21,8 @@ Task = Annotated[
         "--task",
         "-t",
         metavar="TASK",
-        help="classify (a label for each text) or generate (a language model);"
-        " what the data suggest if left out.",
+        help="classify (a label for each text), generate (a language model), translate (a text for"
+        " each text) or pretrain (hidden tokens, no labels); what the data suggest if left out.",
     ),
 ]
 Model = Annotated[
@@ -31,8 +32,8 @@ Model = Annotated[
         "-m",
         metavar="MODEL",
         help="A cell: elman, irnn, lstm, peephole, coupled, gru, mingru or minlstm; with `bi`"
-        " before it for both directions: bilstm, bigru, ...  [default: bilstm for classify, lstm"
-        " for generate]",
+        " before it for both directions: bilstm, bigru, ... Or transformer; for translate also"
+        " seq2seq, bahdanau or luong.  [default: bilstm for classify, lstm for generate]",
     ),
 ]
 Set = Annotated[
@@ -89,6 +90,20 @@ Label = Annotated[
     str | None,
     Option("--label", metavar="COLUMN", help="Column of the label: a name, or a number from 1."),
 ]
+Source = Annotated[
+    str | None,
+    Option(
+        "--source", metavar="COLUMN", help="translate: column of what is read: a name or a number."
+    ),
+]
+Target = Annotated[
+    str | None,
+    Option(
+        "--target",
+        metavar="COLUMN",
+        help="translate: column of what is to be written: a name or a number.",
+    ),
+]
 AsJson = Annotated[bool, Option("--json", help="Print the result as JSON.")]
 
 
@@ -115,6 +130,6 @@ def assignments(pairs: list[str] | None, **flags: str | None) -> dict[str, Any]:
     return {**given, **parse_assignments(pairs or [])}
 
 
-def given(**options: str | None) -> dict[str, str]:
+def given(**options: Any) -> dict[str, Any]:
     """The options that were given."""
     return {name: value for name, value in options.items() if value is not None}

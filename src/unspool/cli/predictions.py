@@ -11,11 +11,14 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from unspool.cli.options import readable
+from unspool.cli.show import say
 from unspool.config import changed
 from unspool.data.readers import open_source
 from unspool.errors import ConfigError, DataError, choose
 from unspool.predict.classifier import Prediction
+from unspool.predict.filler import Filled
 from unspool.run import Run
+from unspool.tasks.translation import Translation
 
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
 
@@ -27,21 +30,22 @@ def inputs(
     reading: dict[str, Any],
     say: Callable[[str], None],
 ) -> Iterable[str]:
-    """The texts to label, in order; `reading` overrides how a file is read."""
+    """The texts to label or translate, in order; `reading` overrides how a file is read."""
     if file is not None and texts:
         raise ConfigError(
             "give texts or --file, not both", got=texts[0], remedy="leave out one of them"
         )
     if not texts and file is None:
         raise ConfigError(
-            "no text to label", remedy="give some, or --file FILE, or - for standard input"
+            "no text given", remedy="give some, or --file FILE, or - for standard input"
         )
     if texts and texts != ["-"]:
         return [readable(text, "a text") for text in texts]
     # What a person types is read as lines, whatever the training file was.
     usual = {"format": "auto"} if file is not None else {"format": "lines", "encoding": "utf-8"}
     config = changed(run.config, {f"data.{k}": v for k, v in {**usual, **reading}.items()})
-    source = open_source(file or "-", config.data, task="classify", labelled=False)
+    task = "translate" if run.task.name == "translate" else "classify"
+    source = open_source(file or "-", config.data, task=task, labelled=False)
     if file is not None:
         say(source.says)
     return (example.text for example in source)
@@ -67,6 +71,57 @@ def write(answers: Iterable[Prediction], out: Path | None, *, as_json: bool) -> 
             else:
                 file.write(f"{answer.label}\t{best:.4f}\t{' '.join(answer.text.split())}\n")
     return count
+
+
+def write_translations(answers: Iterable[Translation], out: Path | None, *, as_json: bool) -> None:
+    """Write a line a translation as it comes, or of several best ones number, score and text."""
+    ending = out.suffix.lower() if out is not None else (".jsonl" if as_json else ".txt")
+    choose("ending of the output file", ending, [".txt", ".csv", ".tsv", ".jsonl"], where=out)
+    count = cut = 0
+    with destination(out) as file:
+        table = csv.writer(file, delimiter=DELIMITERS.get(ending, "\t"), lineterminator="\n")
+        for count, answer in enumerate(answers, start=1):
+            cut += answer.cut
+            if ending == ".jsonl":
+                file.write(json.dumps(answer.to_json(), ensure_ascii=False) + "\n")
+                continue
+            if ending in DELIMITERS and count == 1:
+                table.writerow(["number", "score", "translation", "text"])
+            for candidate in answer.nbest:
+                shown = " ".join(candidate.translation.split())
+                row = [count, f"{candidate.score:.4f}", shown]
+                if ending in DELIMITERS:
+                    table.writerow([*row, answer.text])
+                elif len(answer.nbest) > 1:
+                    table.writerow(row)
+                else:
+                    file.write(shown + "\n")
+    if cut:
+        say(f"{cut} texts were longer than the model reads, and cut")
+    if out is not None:
+        say(f"{count} translations in {out}")
+
+
+def write_filled(answers: Iterable[Filled], out: Path | None, *, as_json: bool) -> None:
+    """Write a line a <mask> with its candidates and the text; in a table, a row a candidate."""
+    ending = out.suffix.lower() if out is not None else (".jsonl" if as_json else ".txt")
+    choose("ending of the output file", ending, [".txt", ".csv", ".tsv", ".jsonl"], where=out)
+    with destination(out) as file:
+        table = csv.writer(file, delimiter=DELIMITERS.get(ending, "\t"), lineterminator="\n")
+        if ending in DELIMITERS:
+            table.writerow(["number", "mask", "token", "probability", "text"])
+        for count, answer in enumerate(answers, start=1):
+            if ending == ".jsonl":
+                file.write(json.dumps(answer.to_json(), ensure_ascii=False) + "\n")
+                continue
+            for number, mask in enumerate(answer.masks, start=1):
+                if ending in DELIMITERS:
+                    table.writerows(
+                        [count, number, token, f"{p:.6f}", answer.text] for token, p in mask
+                    )
+                else:
+                    chances = "  ".join(f"{token} {p:.4f}" for token, p in mask)
+                    file.write(f"{chances}\t{' '.join(answer.text.split())}\n")
 
 
 @contextmanager

@@ -37,7 +37,8 @@ def demo(
     """Run an embedded example; no data needed.
 
     \b
-      unspool demo              trains a classifier and says what to try next
+      unspool demo              a model with attention reads dates; a minute
+      unspool demo reviews      trains a classifier and says what to try next
       unspool demo hello        the smallest language model there is
       unspool demo --list       all of them
     """

@@ -17,6 +17,8 @@ from unspool.cli.options import (
     Model,
     Run,
     Set,
+    Source,
+    Target,
     Task,
     Text,
     assignments,
@@ -32,6 +34,8 @@ def evaluate(
     encoding: Encoding = None,
     text: Text = None,
     label: Label = None,
+    source: Source = None,
+    target: Target = None,
     as_json: AsJson = False,
 ) -> None:
     """Score a trained model on a file.
@@ -45,6 +49,7 @@ def evaluate(
     \b
       unspool evaluate runs/reviews-bilstm test.csv
       unspool evaluate runs/reviews-bilstm other.tsv --text comment --label stars --json
+      unspool evaluate runs/train-transformer test.en,test.de
     """
     from unspool.run import load
 
@@ -54,7 +59,14 @@ def evaluate(
             data,
             say=show.say,
             progress=progress,
-            **given(format=format, encoding=encoding, text=text, label=label),
+            **given(
+                format=format,
+                encoding=encoding,
+                text=text,
+                label=label,
+                source=source,
+                target=target,
+            ),
         )
     show.result(report, as_json=as_json)
 
@@ -81,13 +93,56 @@ def predict(
     format: Format = None,
     encoding: Encoding = None,
     text: Text = None,
+    beam: Annotated[
+        int | None, Option(metavar="N", help="translate: width of the beam (5); 1 is greedy.")
+    ] = None,
+    nbest: Annotated[
+        int | None, Option(metavar="N", help="translate: give the N best of each text.")
+    ] = None,
+    length_penalty: Annotated[
+        float | None,
+        Option(metavar="A", help="translate: more prefers longer translations (1); 0: none."),
+    ] = None,
+    max_length: Annotated[
+        int | None,
+        Option(metavar="N", help="translate: most tokens (twice the source and 10 more)."),
+    ] = None,
+    min_length: Annotated[
+        int | None, Option(metavar="N", help="translate: fewest tokens (0).")
+    ] = None,
+    no_repeat_ngram: Annotated[
+        int | None, Option(metavar="N", help="translate: no N tokens in a row come twice.")
+    ] = None,
+    temperature: Annotated[
+        float | None, Option(metavar="T", help="translate: draw at random, as for generate.")
+    ] = None,
+    top_k: Annotated[
+        int | None, Option(metavar="K", help="translate: draw from the K likeliest tokens.")
+    ] = None,
+    top_p: Annotated[
+        float | None,
+        Option(metavar="P", help="translate: draw from the fewest tokens that reach P."),
+    ] = None,
+    seed: Annotated[int | None, Option(metavar="N", help="translate: of the draws (1).")] = None,
+    keep_unknown: Annotated[
+        bool,
+        Option(
+            "--keep-unknown",
+            help="translate: leave <unk>, instead of the word of the source it is aligned with.",
+        ),
+    ] = False,
     as_json: Annotated[
-        bool, Option("--json", help="Print one JSON object a text, with all probabilities.")
+        bool, Option("--json", help="Print one JSON object a text, with all there is to know.")
     ] = False,
 ) -> None:
-    """Label texts with a trained classifier.
+    """Label or translate texts with a trained model.
 
-    One line a text, in order: the likeliest label, its probability and the text, between tabs.
+    One line a text, in order: the likeliest label, its probability and the text, between tabs. Of a
+    pretrained model: one line for each <mask> of a text, with the likeliest tokens.
+
+    Of a translator: one translation a line, by beam search, unless --temperature, --top-k or
+    --top-p ask for sampling; with --nbest number, score and translation; with --json also the
+    tokens and where each of them looked, the alignment.
 
     Examples:
 
@@ -95,14 +150,46 @@ def predict(
       unspool predict runs/reviews-bilstm "a fine film" "what a bore"
       cut -f2 mails.tsv | unspool predict runs/mails-bigru -
       unspool predict runs/reviews-bilstm --file new.csv --text review --out labelled.csv
+      unspool predict runs/corpus-transformer "the film was <mask> ."
+      unspool predict runs/train-transformer "Two dogs play." --beam 8 --nbest 3
+      unspool predict runs/train-transformer --file test.en --out test.hyp.txt
     """
-    from unspool.cli.predictions import inputs, write
+    from unspool.cli.predictions import inputs, write, write_filled, write_translations
+    from unspool.errors import ConfigError
     from unspool.run import load
+    from unspool.tasks.decoding import Decoding
 
     loaded = load(run)
     source = inputs(
         loaded, texts or [], file, given(format=format, encoding=encoding, text=text), show.say
     )
+    chosen = given(
+        beam=beam,
+        nbest=nbest,
+        length_penalty=length_penalty,
+        max_length=max_length,
+        min_length=min_length,
+        no_repeat_ngram=no_repeat_ngram,
+        temperature=temperature,
+        top_k=top_k,
+        top_p=top_p,
+        seed=seed,
+        keep_unknown=keep_unknown or None,
+    )
+    if loaded.task.name == "translate":
+        decoding = Decoding(**chosen, alignment=as_json)
+        write_translations(loaded.translations(source, decoding), out, as_json=as_json)
+        return
+    if chosen:
+        raise ConfigError(
+            f"--{next(iter(chosen)).replace('_', '-')} is for translations",
+            where=run,
+            got=f"a {loaded.task.name} model",
+            remedy="leave it out",
+        )
+    if loaded.task.name == "pretrain":
+        write_filled(loaded.fill(source), out, as_json=as_json)
+        return
     count = write(loaded.stream(source), out, as_json=as_json)
     if out is not None:
         show.say(f"{count} predictions in {out}")

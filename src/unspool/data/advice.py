@@ -49,6 +49,21 @@ def advise(
     return found
 
 
+def about_pairs(lengths: np.ndarray, max_length: int, pairs: int) -> Iterator[Suggestion]:
+    """`lengths` of the longer side of all pairs; `pairs` to train on."""
+    if max_length and (left := (lengths > max_length).mean()) > 0.01:
+        longest = int(-(-np.percentile(lengths, 99) // 50) * 50)
+        yield Suggestion(
+            f"--set max_length={longest}",
+            f"max_length={max_length} leaves out {100 * left:.0f} % of the pairs",
+        )
+    if pairs < 10 * FEW_ROWS:
+        yield Suggestion(
+            "--set vocab=2000 --set hidden=128",
+            f"{pairs:,} pairs are few: a smaller vocabulary and model learn more from them",
+        )
+
+
 def _about_lengths(lengths: np.ndarray, max_length: int) -> Iterator[Suggestion]:
     cut = int(-(-np.percentile(lengths, 90) // 50) * 50)
     if max_length == 0 and lengths.max() > LONG and cut < lengths.max():

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
-from itertools import islice
+from collections.abc import Iterator, Sequence
+from itertools import chain, islice
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,9 +20,16 @@ from unspool.data.encode import END, Encoded, Progress, report_stage
 from unspool.data.store import Store, StoreWriter
 from unspool.text.bpe import fit_bpe
 from unspool.text.normalize import Normalizer
-from unspool.text.tokenizers import BPETokenizer, Tokenizer
+from unspool.text.tokenizers import BPETokenizer, SubwordTokenizer, Tokenizer
 
 BATCH = 256
+
+
+class Stretches(NamedTuple):
+    """What of a source a tokenizer is fitted to: its store, and (N, 2) stretches of it."""
+
+    encoded: Encoded
+    spans: np.ndarray
 
 
 def texts_of(store: Store, spans: np.ndarray) -> Iterator[str]:
@@ -32,27 +40,39 @@ def texts_of(store: Store, spans: np.ndarray) -> Iterator[str]:
 
 
 def fit_cached(
-    chars: Encoded, spans: np.ndarray, settings: TokenizerConfig, progress: Progress | None
+    stretches: Sequence[Stretches],
+    settings: TokenizerConfig,
+    progress: Progress | None,
+    *,
+    specials: Sequence[str],
 ) -> BPETokenizer:
-    """A tokenizer fitted to the training stretches of a source, or the one fitted before."""
+    """A tokenizer fitted to stretches of characters, or the one fitted before."""
     key = {
-        "fit": chars.key,
-        "spans": hashlib.sha256(spans.tobytes()).hexdigest(),
+        "fit": [
+            [chars.key, hashlib.sha256(spans.tobytes()).hexdigest()] for chars, spans in stretches
+        ],
         "vocab": settings.vocab,
         "min_count": settings.min_count,
+        "specials": list(specials),
     }
+    total = sum(len(spans) for _, spans in stretches)
     normalizer = Normalizer(settings.normalize, settings.lowercase)
 
     def reported() -> Iterator[str]:
         report = report_stage(progress, "fitting byte pairs")
-        for i, text in enumerate(texts_of(chars.store, spans)):
+        texts = chain.from_iterable(texts_of(chars.store, spans) for chars, spans in stretches)
+        for i, text in enumerate(texts):
             if report is not None and i % BATCH == 0:
-                report(i / len(spans))
+                report(i / total)
             yield text
 
     def build(folder: Path) -> None:
         tokenizer = fit_bpe(
-            reported(), size=settings.vocab, min_count=settings.min_count, normalizer=normalizer
+            reported(),
+            size=settings.vocab,
+            min_count=settings.min_count,
+            normalizer=normalizer,
+            specials=specials,
         )
         content = json.dumps(tokenizer.to_json())
         (folder / "tokenizer.json").write_text(content, encoding="utf-8")
@@ -67,10 +87,10 @@ def fit_cached(
     return tokenizer
 
 
-def encode_bytepairs(
-    chars: Encoded, spans: np.ndarray, tokenizer: BPETokenizer, progress: Progress | None
+def encode_subwords(
+    chars: Encoded, spans: np.ndarray, tokenizer: SubwordTokenizer, progress: Progress | None
 ) -> Store:
-    """The store of byte pairs, one piece a span; its ids are those of the tokenizer."""
+    """The store of pieces of words, one entry a span; its ids are those of the tokenizer."""
     identity = json.dumps(tokenizer.to_json())
     key = {
         "encode": chars.key,
@@ -79,7 +99,7 @@ def encode_bytepairs(
     }
 
     def build(folder: Path) -> None:
-        report = report_stage(progress, "byte-pair encoding")
+        report = report_stage(progress, "encoding pieces of words")
         texts = texts_of(chars.store, spans)
         with StoreWriter(folder) as writer:
             for start in range(0, len(spans), BATCH):

@@ -12,19 +12,19 @@ from itertools import combinations, pairwise
 import numpy as np
 
 from unspool.config import DataConfig, TokenizerConfig
-from unspool.data.advice import advise
-from unspool.data.corpus import UNITS, Corpus, DocumentPart, load_corpus
+from unspool.data.advice import about_pairs, advise
+from unspool.data.check_pairs import check_pairs
+from unspool.data.corpus import Corpus, DocumentPart, PairPart, StreamPart, load_corpus
 from unspool.data.encode import Rules, encode_source
-from unspool.data.fit import count_types
+from unspool.data.fit import UNITS, count_types
 from unspool.data.readers import Source
-from unspool.data.report import CheckReport, Finding, PartReport
+from unspool.data.report import CheckReport, Finding, PartReport, percentiles
 from unspool.data.store import Store
-from unspool.text.tokenizers import BPETokenizer
+from unspool.text.tokenizers import SubwordTokenizer
 from unspool.text.words import NEWLINE
 
 __all__ = ["CheckReport", "check"]
 
-PERCENTILES = (5, 25, 50, 75, 95, 99, 100)
 SHOWN = 5  # line numbers named in a finding
 
 
@@ -45,15 +45,29 @@ def check(
         tokenizer=tokenizer,
         seed=data.split_seed,
     )
+    unit = UNITS[corpus.tokenizer.kind]
+    if corpus.target_tokenizer is not None:
+        pairs = {name: p for name, p in corpus.parts.items() if isinstance(p, PairPart)}
+        parts, findings = check_pairs(pairs, (corpus.tokenizer, corpus.target_tokenizer))
+        lengths = np.concatenate([part.lengths.max(1) for part in pairs.values()])
+        return CheckReport(
+            source.says,
+            source.task,
+            unit,
+            len(corpus.tokenizer),
+            parts,
+            [found for found in findings if found.count],
+            list(about_pairs(lengths, data.max_length, len(pairs["train"]))),
+            corpus.notes,
+        )
     given = {"train": source, "valid": valid, "test": test}
     rules = Rules.of_tokenizer(corpus.tokenizer)
     stores = {name: encode_source(s, rules).store for name, s in given.items() if s is not None}
-    if source.task == "classify":
+    if source.task in ("classify", "pretrain"):
         sources = {name: s for name, s in given.items() if s is not None}
         parts, findings = _documents(corpus, sources, stores)
     else:
         parts, findings = _stream(corpus, stores), []
-    unit = UNITS[corpus.tokenizer.kind]
     suggestions = advise(
         task=source.task,
         kind=corpus.tokenizer.kind,
@@ -90,8 +104,9 @@ def _spans(corpus: Corpus, stores: dict[str, Store], name: str) -> np.ndarray:
     part, store = corpus.parts[name], stores[_home(name, stores)]
     if isinstance(part, DocumentPart):
         return np.stack([store.offsets[part.rows], store.offsets[part.rows + 1]], axis=1)
-    if isinstance(corpus.tokenizer, BPETokenizer):
+    if isinstance(corpus.tokenizer, SubwordTokenizer):
         return np.empty((0, 2), dtype=np.int64)
+    assert isinstance(part, StreamPart)
     return np.array([[part.start, part.stop]])
 
 
@@ -101,7 +116,7 @@ def _all_lengths(corpus: Corpus) -> np.ndarray:
 
 
 def _unknown(corpus: Corpus, stores: dict[str, Store], name: str) -> float:
-    if isinstance(corpus.tokenizer, BPETokenizer):
+    if isinstance(corpus.tokenizer, SubwordTokenizer):
         return 0.0
     store = stores[_home(name, stores)]
     counts = count_types(store, _spans(corpus, stores, name))
@@ -110,26 +125,19 @@ def _unknown(corpus: Corpus, stores: dict[str, Store], name: str) -> float:
     return float(counts[unknown].sum() / max(1, counts.sum()))
 
 
-def _percentiles(lengths: np.ndarray) -> dict[int, int]:
-    if not len(lengths):
-        return {}
-    values = np.percentile(lengths, PERCENTILES, method="nearest")
-    return {p: int(value) for p, value in zip(PERCENTILES, values)}
-
-
 def _documents(
     corpus: Corpus, sources: dict[str, Source], stores: dict[str, Store]
 ) -> tuple[list[PartReport], list[Finding]]:
     prints = dict(zip(stores, fingerprints(list(stores.values()))))
     parts, own = [], {}
     findings: list[Finding] = []
-    assert corpus.labels is not None
+    labels = corpus.labels or []
     for name, part in corpus.parts.items():
         assert isinstance(part, DocumentPart)
-        assert part.labels is not None
         home = _home(name, stores)
         own[name] = prints[home][part.rows]
-        counts = np.bincount(part.labels, minlength=len(corpus.labels))
+        own_labels = np.empty(0, dtype=np.int64) if part.labels is None else part.labels
+        counts = np.bincount(own_labels, minlength=len(labels))
         characters = stores[home].characters[part.rows]
         parts.append(
             PartReport(
@@ -137,9 +145,9 @@ def _documents(
                 rows=len(part),
                 tokens=int(part.lengths.sum()),
                 characters=int(characters.sum()),
-                labels=dict(zip(corpus.labels, counts.tolist())),
-                token_lengths=_percentiles(part.lengths),
-                character_lengths=_percentiles(characters),
+                labels=dict(zip(labels, counts.tolist())),
+                token_lengths=percentiles(part.lengths),
+                character_lengths=percentiles(characters),
                 unknown=_unknown(corpus, stores, name),
             )
         )
@@ -203,7 +211,7 @@ def fingerprints(stores: list[Store]) -> list[np.ndarray]:
 def _stream(corpus: Corpus, stores: dict[str, Store]) -> list[PartReport]:
     parts = []
     for name, part in corpus.parts.items():
-        assert not isinstance(part, DocumentPart)
+        assert isinstance(part, StreamPart)
         lengths = np.empty(0, dtype=np.int64)
         for start, stop in _spans(corpus, stores, name):
             lengths = np.diff(_line_ends(stores[_home(name, stores)], start, stop), prepend=-1) - 1
@@ -213,7 +221,7 @@ def _stream(corpus: Corpus, stores: dict[str, Store]) -> list[PartReport]:
                 rows=len(lengths),
                 tokens=len(part),
                 characters=part.characters,
-                token_lengths=_percentiles(lengths),
+                token_lengths=percentiles(lengths),
                 unknown=_unknown(corpus, stores, name),
             )
         )

@@ -21,6 +21,15 @@ LABEL_NAMES = (
     "emotion", "language", "genre", "tag", "stars", "rating", "y",
 )  # fmt: skip
 KNOWN_NAMES = frozenset(TEXT_NAMES + LABEL_NAMES)
+SOURCE_NAMES = ("source", "src")
+TARGET_NAMES = ("target", "tgt", "trg", "translation")
+LANGUAGES = frozenset({
+    "ar", "cs", "da", "de", "el", "en", "es", "fi", "fr", "he", "hi", "hu", "it", "ja", "ko", "nl",
+    "no", "pl", "pt", "ro", "ru", "sv", "tr", "uk", "vi", "zh", "arabic", "chinese", "czech",
+    "danish", "dutch", "english", "finnish", "french", "german", "greek", "hindi", "hungarian",
+    "italian", "japanese", "korean", "norwegian", "polish", "portuguese", "romanian", "russian",
+    "spanish", "swedish", "turkish", "ukrainian", "vietnamese",
+})  # fmt: skip
 LONGEST_LABEL = 40  # characters, on average
 
 Key = TypeVar("Key", int, str)

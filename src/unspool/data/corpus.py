@@ -13,9 +13,9 @@ from typing import NamedTuple
 import numpy as np
 
 from unspool.config import DataConfig, TokenizerConfig
-from unspool.data.bytepairs import encode_bytepairs, fit_cached
+from unspool.data.bytepairs import Stretches
 from unspool.data.encode import Encoded, Progress, Rules, encode_source
-from unspool.data.fit import choose_vocab, count_types, open_tokenizer, resolve_kind
+from unspool.data.fit import UNITS, fit_tokenizer, resolve_kind
 from unspool.data.labels import (
     class_indices,
     class_names,
@@ -23,17 +23,17 @@ from unspool.data.labels import (
     require_labels,
     single_examples,
 )
-from unspool.data.parts import DocumentPart, StreamPart
+from unspool.data.paired import split_pairs
+from unspool.data.parts import DocumentPart, PairPart, StreamPart
 from unspool.data.readers import Source
-from unspool.data.split import check_shares, stratified, stream_cuts
+from unspool.data.split import check_shares, choose_rows, stratified, stream_cuts
 from unspool.data.store import Store
+from unspool.data.tokens import Tokens, spans_of, tokens_of
 from unspool.errors import DataError
-from unspool.text.tokenizers import BPETokenizer, Tokenizer
-from unspool.text.vocab import UNK_ID
+from unspool.text.tokenizers import Frame, SubwordTokenizer, Tokenizer
+from unspool.text.vocab import MASK_SPECIALS, SPECIALS
 
-__all__ = ["Corpus", "DocumentPart", "StreamPart", "encode_part", "load_corpus"]
-
-UNITS = {"char": "characters", "word": "words", "bpe": "byte pairs"}
+__all__ = ["Corpus", "DocumentPart", "PairPart", "StreamPart", "encode_part", "load_corpus"]
 
 
 @dataclass
@@ -42,8 +42,9 @@ class Corpus:
 
     tokenizer: Tokenizer
     labels: list[str] | None
-    parts: dict[str, DocumentPart | StreamPart]
+    parts: dict[str, DocumentPart | StreamPart | PairPart]
     notes: list[str] = field(default_factory=list)
+    target_tokenizer: Tokenizer | None = None  # of pairs; the same one for a joint vocabulary
 
 
 def load_corpus(
@@ -54,12 +55,15 @@ def load_corpus(
     data: DataConfig,
     tokenizer: TokenizerConfig,
     seed: int,
+    fitted: Tokenizer | None = None,
     progress: Progress | None = None,
 ) -> Corpus:
     """Read, split and number the data; a second time it comes from the cache.
 
-    classify: documents, the hold-out seeded and stratified. generate: one stream, whose last share
-    is held out. The vocabulary is made from the training part alone.
+    classify: documents, the hold-out seeded and stratified. pretrain: documents, and translate:
+    pairs, the hold-out seeded. generate: one stream, whose last share is held out. The vocabulary
+    is made from the training part alone, unless a `fitted` tokenizer is given, as for a model that
+    is trained further.
     """
     valid_share = 0.0 if valid else data.valid_share
     test_share = 0.0 if test else data.test_share
@@ -69,17 +73,33 @@ def load_corpus(
     for source in sources.values():
         _same_task(train, source)
     settings = resolve_kind(tokenizer, train)
+    if train.task == "translate":
+        both, pairs, notes = split_pairs(
+            sources,
+            data=data,
+            settings=settings,
+            valid_share=valid_share,
+            test_share=test_share,
+            seed=seed,
+            progress=progress,
+        )
+        corpus = Corpus(both[0], None, dict(pairs), notes, target_tokenizer=both[1])
+        corpus.notes = [_split_note(corpus, sources, train.task), *notes]
+        return corpus
     rules = Rules.of(settings, stream=train.task == "generate")
+    if fitted is not None:
+        rules = Rules.of_tokenizer(fitted)
     material = Material(
         sources,
         {name: encode_source(source, rules, progress) for name, source in sources.items()},
         settings,
+        fitted,
         progress,
     )
     for name, source in sources.items():
         _refuse_no_text(source, material.encoded[name].store)
-    if train.task == "classify":
-        corpus = _documents(material, valid_share, test_share, seed, data.max_length)
+    if train.task in ("classify", "pretrain"):
+        corpus = _documents(material, valid_share, test_share, seed, _limit(train, data))
     else:
         corpus = _stream(material, valid_share, test_share)
     corpus.notes = [_split_note(corpus, sources, train.task), *corpus.notes]
@@ -105,11 +125,18 @@ def encode_part(
     """
     encoded = encode_source(source, Rules.of_tokenizer(tokenizer), progress)
     _refuse_no_text(source, encoded.store)
-    tokens = _tokens(encoded, tokenizer, _pieces(encoded.store), progress)
+    tokens = tokens_of(encoded, tokenizer, spans_of(encoded.store), progress)
     if source.task == "generate":
         return StreamPart(tokens.store, 0, tokens.store.tokens, remap=tokens.remap)
     rows = np.arange(len(encoded.store))
-    return _document_part(source, encoded.store, tokens, rows, labels, data.max_length)
+    return _document_part(
+        source, encoded.store, tokens, rows, labels, _limit(source, data), tokenizer.frame
+    )
+
+
+def _limit(source: Source, data: DataConfig) -> int:
+    """Where documents are cut. Pretraining reads all of them, in pieces that its task makes."""
+    return 0 if source.task == "pretrain" else data.max_length
 
 
 class Material(NamedTuple):
@@ -118,14 +145,18 @@ class Material(NamedTuple):
     sources: dict[str, Source]
     encoded: dict[str, Encoded]
     settings: TokenizerConfig
+    fitted: Tokenizer | None
     progress: Progress | None
 
-
-class Tokens(NamedTuple):
-    """A store, and its raw ids -> ids of the vocabulary."""
-
-    store: Store
-    remap: np.ndarray
+    def tokenizer(self, spans: np.ndarray, *, stream: bool = False) -> tuple[Tokenizer, str]:
+        """The tokenizer, fitted to stretches of the training source, and a line about it."""
+        if self.fitted is not None:
+            return self.fitted, f"vocabulary: {len(self.fitted):,} {UNITS[self.fitted.kind]}, given"
+        stretches = [Stretches(self.encoded["train"], spans)]
+        specials = MASK_SPECIALS if self.sources["train"].task == "pretrain" else SPECIALS
+        return fit_tokenizer(
+            stretches, self.settings, self.progress, stream=stream, specials=specials
+        )
 
 
 def _documents(
@@ -134,31 +165,35 @@ def _documents(
     sources, encoded = material.sources, material.encoded
     train, store = sources["train"], encoded["train"].store
     rows = {name: np.flatnonzero(encoded[name].store.characters) for name in sources}
-    found = require_labels(train, store)[rows["train"]]
-    names = class_names(train, store, found)
+    found, names = np.zeros(len(rows["train"]), dtype=np.int64), None
+    if train.task == "classify":
+        found = require_labels(train, store)[rows["train"]]
+        names = class_names(train, store, found)
     split = stratified(found, valid=valid_share, test=test_share, seed=seed, where=train.name)
-    # Where each part comes from: the training source, unless a file of its own was given.
-    homes = dict.fromkeys(split, "train") | {name: name for name in sources}
-    chosen = {name: rows["train"][part] for name, part in split.items()}
-    chosen |= {name: rows[name] for name in sources if name != "train"}
-
-    tokenizer, told = _fit(material, _pieces(store)[chosen["train"]], stream=False)
+    chosen = choose_rows(split, rows)
+    tokenizer, told = material.tokenizer(spans_of(store)[chosen["train"].rows])
     tokens = {
-        name: _tokens(encoded[name], tokenizer, _pieces(encoded[name].store), material.progress)
+        name: tokens_of(encoded[name], tokenizer, spans_of(encoded[name].store), material.progress)
         for name in sources
     }
     parts = {
         name: _document_part(
-            sources[home], encoded[home].store, tokens[home], chosen[name], names, max_length
+            sources[home],
+            encoded[home].store,
+            tokens[home],
+            own,
+            names,
+            max_length,
+            tokenizer.frame,
         )
-        for name, home in homes.items()
+        for name, (home, own) in chosen.items()
     }
     notes = [told, *_row_notes(material, rows)]
-    if single := single_examples(store, found):
+    if names is not None and (single := single_examples(store, found)):
         notes.append(f"labels with one example, which stays in train: {listed(single)}")
     if cut := sum(part.cut for part in parts.values()):
         notes.append(f"{cut:,} documents cut to their first {max_length:,} tokens")
-    return Corpus(tokenizer, names, {name: parts[name] for name in sorted(parts, key=_rank)}, notes)
+    return Corpus(tokenizer, names, dict(parts), notes)
 
 
 def _stream(material: Material, valid_share: float, test_share: float) -> Corpus:
@@ -169,18 +204,18 @@ def _stream(material: Material, valid_share: float, test_share: float) -> Corpus
         test=test_share,
         where=material.sources["train"].name,
     )
-    spans = {name: _pieces(store) for name, store in stores.items()}
-    spans["train"] = _pieces(
+    spans = {name: spans_of(store) for name, store in stores.items()}
+    spans["train"] = spans_of(
         stores["train"], cuts=sorted({c for pair in cuts.values() for c in pair})
     )
     in_train = spans["train"][:, 1] <= cuts["train"][1]
-    tokenizer, told = _fit(material, spans["train"][in_train], stream=True)
+    tokenizer, told = material.tokenizer(spans["train"][in_train], stream=True)
     tokens = {
-        name: _tokens(encoded, tokenizer, spans[name], material.progress)
+        name: tokens_of(encoded, tokenizer, spans[name], material.progress)
         for name, encoded in material.encoded.items()
     }
     store, remap = tokens["train"]
-    if isinstance(tokenizer, BPETokenizer):  # places among characters to places among byte pairs
+    if isinstance(tokenizer, SubwordTokenizer):  # places among characters to those among pieces
         edges = np.append(spans["train"][:, 0], stores["train"].tokens)
         cuts = {name: tuple(store.offsets[np.searchsorted(edges, cuts[name])]) for name in cuts}
     parts = {name: StreamPart(store, *cuts[name], remap=remap) for name in cuts}
@@ -190,41 +225,6 @@ def _stream(material: Material, valid_share: float, test_share: float) -> Corpus
     return Corpus(tokenizer, None, {name: parts[name] for name in sorted(parts, key=_rank)}, [told])
 
 
-def _fit(material: Material, spans: np.ndarray, *, stream: bool) -> tuple[Tokenizer, str]:
-    """The tokenizer of the training stretches, and a line about its vocabulary."""
-    encoded, settings = material.encoded["train"], material.settings
-    unit = UNITS[settings.kind]
-    if settings.kind == "bpe":
-        pairs = fit_cached(encoded, spans, settings, material.progress)
-        return pairs, f"vocabulary: {len(pairs):,} {unit}"
-    counts = count_types(encoded.store, spans)
-    vocab = choose_vocab(encoded.store, counts, settings)
-    types = encoded.store.types
-    known = np.fromiter(map(vocab.index.__contains__, types), dtype=bool, count=len(types))
-    share = counts[known].sum() / max(1, counts.sum())
-    seen, kept = int((counts > 0).sum()), int((known & (counts > 0)).sum())
-    told = f"vocabulary: {kept:,} of {seen:,} {unit} in train, {100 * share:.1f} % of its text"
-    return open_tokenizer(vocab, settings, stream=stream), told
-
-
-def _pieces(store: Store, *, cuts: list[int] | None = None) -> np.ndarray:
-    """(N, 2) stretches of the pieces of a store, cut at further places as well."""
-    edges = store.offsets if cuts is None else np.union1d(store.offsets, cuts)
-    return np.stack([edges[:-1], edges[1:]], axis=1)
-
-
-def _tokens(
-    encoded: Encoded, tokenizer: Tokenizer, spans: np.ndarray, progress: Progress | None
-) -> Tokens:
-    """The store that parts read from; byte pairs have one of their own, with the final ids."""
-    if isinstance(tokenizer, BPETokenizer):
-        store = encode_bytepairs(encoded, spans, tokenizer, progress)
-        return Tokens(store, np.arange(len(tokenizer), dtype=np.int64))
-    index, types = tokenizer.vocab.index, encoded.store.types
-    ids = (index.get(token, UNK_ID) for token in types)
-    return Tokens(encoded.store, np.fromiter(ids, dtype=np.int64, count=len(types)))
-
-
 def _document_part(
     source: Source,
     read: Store,
@@ -232,6 +232,7 @@ def _document_part(
     rows: np.ndarray,
     names: list[str] | None,
     max_length: int,
+    frame: Frame,
 ) -> DocumentPart:
     return DocumentPart(
         tokens.store,
@@ -240,6 +241,7 @@ def _document_part(
         lines=read.lines[rows],
         labels=None if names is None else class_indices(source, read, rows, names),
         max_length=max_length,
+        frame=frame,
     )
 
 
@@ -275,8 +277,12 @@ def _row_notes(material: Material, rows: dict[str, np.ndarray]) -> list[str]:
 
 
 def _split_note(corpus: Corpus, sources: dict[str, Source], task: str) -> str:
-    unit = "rows" if task == "classify" else "tokens"
-    how = "seeded hold-out, stratified by label" if task == "classify" else "the end of the text"
+    unit = {"classify": "rows", "pretrain": "rows", "translate": "pairs"}.get(task, "tokens")
+    how = {
+        "classify": "seeded hold-out, stratified by label",
+        "pretrain": "seeded hold-out",
+        "translate": "seeded hold-out",
+    }.get(task, "the end of the text")
     said = [
         f"{name} {len(part):,}" + ("" if name in sources else f" ({how})")
         for name, part in corpus.parts.items()

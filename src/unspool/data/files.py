@@ -193,6 +193,18 @@ def find_encoding(name: str) -> str:
     )
 
 
+def sides(path: str) -> list[str]:
+    """`train.en,train.de` as two paths; a file with a comma in its name is one."""
+    left, comma, right = path.partition(",")
+    if not comma or Path(path).exists():
+        return [path]
+    places = [i for i, char in enumerate(path) if char == ","]
+    for i in places:  # a comma may also belong to the name of one of the two
+        if Path(path[:i]).exists() and Path(path[i + 1 :]).exists():
+            return [path[:i], path[i + 1 :]]
+    return [left, right] if left and right else [path]
+
+
 def find_files(path: str, *, encoding: str) -> list[TextFile]:
     """The file, what comes through a pipe (`-`), or the NAME.txt files of a folder, in order."""
     find_encoding(encoding)

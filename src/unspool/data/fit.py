@@ -2,29 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import islice
 
 import numpy as np
 
 from unspool.config import TokenizerConfig
+from unspool.data.bytepairs import Stretches, fit_cached
+from unspool.data.encode import Progress
 from unspool.data.readers import Source
 from unspool.data.store import Store
 from unspool.text.normalize import Normalizer
 from unspool.text.tokenizers import CharTokenizer, Tokenizer, WordTokenizer
 from unspool.text.vocab import SPECIALS, Vocab
 
+UNITS = {"char": "characters", "word": "words", "bpe": "byte pairs", "pretrained": "word pieces"}
 SAMPLE = 1000
 FEW_SPACES = 0.04  # share of white space below which a text is not made of words (English: 0.17)
 WINDOW = 1 << 22
 
 
 def resolve_kind(settings: TokenizerConfig, source: Source) -> TokenizerConfig:
-    """Settings without `auto`: characters for generate and for texts with hardly a space in them
-    (DNA, names, Chinese); words otherwise."""
+    """Settings without `auto`: byte pairs for translate; characters for generate and for texts with
+    hardly a space in them (DNA, names, Chinese); words otherwise."""
     if settings.kind != "auto":
         return settings
-    kind = "char"
-    if source.task == "classify":
+    kind = "bpe" if source.task == "translate" else "char"
+    if source.task in ("classify", "pretrain"):
         texts = [example.text for example in islice(source, SAMPLE)]
         size, solid = sum(map(len, texts)), sum(len("".join(text.split())) for text in texts)
         kind = "char" if size - solid < FEW_SPACES * size else "word"
@@ -62,13 +66,58 @@ def _count(store: Store, spans: np.ndarray) -> np.ndarray:
     return counts
 
 
-def choose_vocab(store: Store, counts: np.ndarray, settings: TokenizerConfig) -> Vocab:
+def fit_tokenizer(
+    stretches: Sequence[Stretches],
+    settings: TokenizerConfig,
+    progress: Progress | None,
+    *,
+    stream: bool = False,
+    specials: Sequence[str] = SPECIALS,
+) -> tuple[Tokenizer, str]:
+    """The tokenizer of the training stretches, and a line about its vocabulary."""
+    unit = UNITS[settings.kind]
+    if settings.kind == "bpe":
+        pairs = fit_cached(stretches, settings, progress, specials=specials)
+        return pairs, f"vocabulary: {len(pairs):,} {unit}"
+    types, counts = _count_together(stretches)
+    vocab = choose_vocab(types, counts, settings, specials=specials)
+    known = np.fromiter(map(vocab.index.__contains__, types), dtype=bool, count=len(types))
+    share = counts[known].sum() / max(1, counts.sum())
+    seen, kept = int((counts > 0).sum()), int((known & (counts > 0)).sum())
+    told = f"vocabulary: {kept:,} of {seen:,} {unit} in train, {100 * share:.1f} % of its text"
+    return open_tokenizer(vocab, settings, stream=stream), told
+
+
+def _count_together(stretches: Sequence[Stretches]) -> tuple[list[str], np.ndarray]:
+    """The types of all stores, and how often each occurs within the stretches."""
+    counted = [
+        (encoded.store.types, count_types(encoded.store, spans)) for encoded, spans in stretches
+    ]
+    if len(counted) == 1:
+        return counted[0]
+    index: dict[str, int] = {}
+    places = [[index.setdefault(token, len(index)) for token in types] for types, _ in counted]
+    total = np.zeros(len(index), dtype=np.int64)
+    for at, (_, counts) in zip(places, counted):
+        total[at] += counts.astype(np.int64)
+    return list(index), total
+
+
+def choose_vocab(
+    types: list[str],
+    counts: np.ndarray,
+    settings: TokenizerConfig,
+    *,
+    specials: Sequence[str] = SPECIALS,
+) -> Vocab:
     """The most frequent tokens, first come first among equals, within the limits of `settings`."""
     order = np.argsort(-counts, kind="stable")
     enough = int((counts >= max(1, settings.min_count)).sum())
-    special = {raw for raw, token in enumerate(store.types) if token in SPECIALS}
+    special = {raw for raw, token in enumerate(types) if token in specials}
     best = [raw for raw in order[:enough].tolist() if raw not in special]
-    return Vocab.of(store.types[raw] for raw in best[: settings.vocab - len(SPECIALS)])
+    return Vocab.of(
+        (types[raw] for raw in best[: settings.vocab - len(specials)]), specials=specials
+    )
 
 
 def open_tokenizer(vocab: Vocab, settings: TokenizerConfig, *, stream: bool) -> Tokenizer:

@@ -16,6 +16,7 @@ from unspool.config import DataConfig
 from unspool.data.columns import (
     KNOWN_NAMES,
     LABEL_NAMES,
+    SOURCE_NAMES,
     TEXT_NAMES,
     find_column,
     has_header,
@@ -53,8 +54,9 @@ def infer(
     files: Sequence[TextFile], name: str, data: DataConfig, task: str | None, *, labelled: bool
 ) -> Guess:
     """The layout and the task of a file, or of the files of a folder."""
+    labelled = labelled and task != "pretrain"
     if not labelled:
-        data = data.model_copy(update={"label": None})
+        data = data.model_copy(update={"label": None, "text": data.text or data.source})
     if Path(name).is_dir():
         return _folder(files, name, task)
     file = files[0]
@@ -165,6 +167,9 @@ def _folder(files: Sequence[TextFile], name: str, task: str | None) -> Guess:
     task = task or "classify"
     if task == "generate":
         return Guess(Layout("text"), task, f"{name}: {len(files)} files of text -> {task}")
+    if task == "pretrain":
+        said = f"{name}: {len(files)} files, one item a line -> {task}"
+        return Guess(Layout("lines"), task, said)
     said = f"{name}: {len(files)} files, one item a line, label = file name -> {task}"
     return Guess(Layout("folder"), task, said)
 
@@ -173,25 +178,14 @@ def _table(
     file: TextFile, format: str, data: DataConfig, task: str | None, *, labelled: bool
 ) -> Guess:
     labelled = labelled and task != "generate"
-    delimiter, quoted = _dialect(file, format)
-    rows = [
-        row for _, row in islice(table_rows(file, delimiter=delimiter, quoted=quoted), SAMPLE + 1)
-    ]
-    if not rows:
-        _refuse_empty(file)
-        raise DataError("the table has no rows", where=file.name, remedy="name a file with rows")
+    delimiter, quoted, rows = sample_table(file, format)
     width = len(rows[0])
-    rows = [row for row in rows if len(row) == width]  # the reader tells of the others
     asked = (data.text, data.label if labelled else None)
     header = data.header if data.header is not None else has_header(rows, asked=asked)
     names = [cell.strip() for cell in rows[0]] if header else [str(i + 1) for i in range(width)]
     body = rows[1:] if header else rows
     if not body:
-        raise DataError(
-            "the table has a header and no rows",
-            where=file.name,
-            remedy="add rows, or set header=false if the first row is data",
-        )
+        raise only_a_header(file)
     columns = {i: [row[i].strip() for row in body] for i in range(width)}
     titles = dict(enumerate(names)) if header else {}
     where = f"{file.name}:1"
@@ -202,9 +196,9 @@ def _table(
     if data.label is not None and labelled:
         label = find_column(data.label, names, option="--label", where=where)
     if text is None:
-        text = known({i: name for i, name in titles.items() if i != label}, TEXT_NAMES)
+        text = known({i: name for i, name in titles.items() if i != label}, text_names(task))
     if text is None:
-        text = longest(columns, but=label)
+        text = 0 if task == "translate" else longest(columns, but=label)
     if text is None or text == label:
         raise _same_column(names[label or 0], where)
     if label is None and labelled:
@@ -219,6 +213,38 @@ def _table(
     if label is not None:
         said += f", label in {shown[label]}" if header else f", label in column {shown[label]}"
     return Guess(layout, task, f"{said} -> {task}")
+
+
+class TableSample(NamedTuple):
+    """The first rows of a table, all as wide as its first; how its fields are told apart."""
+
+    delimiter: str
+    quoted: bool
+    rows: list[list[str]]
+
+
+def sample_table(file: TextFile, format: str) -> TableSample:
+    delimiter, quoted = _dialect(file, format)
+    read = table_rows(file, delimiter=delimiter, quoted=quoted)
+    rows = [row for _, row in islice(read, SAMPLE + 1)]
+    if not rows:
+        _refuse_empty(file)
+        raise DataError("the table has no rows", where=file.name, remedy="name a file with rows")
+    # The reader tells of rows of another width.
+    return TableSample(delimiter, quoted, [row for row in rows if len(row) == len(rows[0])])
+
+
+def only_a_header(file: TextFile) -> DataError:
+    return DataError(
+        "the table has a header and no rows",
+        where=file.name,
+        remedy="add rows, or set header=false if the first row is data",
+    )
+
+
+def text_names(task: str | None) -> tuple[str, ...]:
+    """What the column of the texts may be called."""
+    return SOURCE_NAMES + TEXT_NAMES if task == "translate" else TEXT_NAMES
 
 
 def _likely_label(
@@ -282,7 +308,7 @@ def _jsonl(file: TextFile, data: DataConfig, task: str | None, *, labelled: bool
     for asked in (text, label):
         if asked is not None:
             json_field(first, asked, where)
-    text = text or known({n: n for n in strings if n != label}, TEXT_NAMES)
+    text = text or known({n: n for n in strings if n != label}, text_names(task))
     text = text or longest(strings, but=label)
     if text is None:
         raise DataError(

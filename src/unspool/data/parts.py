@@ -1,17 +1,22 @@
-"""One split of a corpus: documents with labels, or a stretch of a stream; ids made on demand."""
+"""One split of a corpus: documents, pairs, or a stretch of a stream; ids made on demand."""
 
 from __future__ import annotations
 
+from itertools import islice
+
 import numpy as np
 
+from unspool.data.readers import Source
 from unspool.data.store import Store
+from unspool.text.tokenizers import Frame
 from unspool.text.vocab import UNK_ID
 
 
 class DocumentPart:
     """Some rows of a store of documents.
 
-    lengths (N,) tokens after cutting, at least 1; labels (N,) or None; lines (N,) in the file.
+    lengths (N,) tokens after cutting, at least 1, with the tokenizer's `frame` around them;
+    labels (N,) or None; lines (N,) in the file.
     """
 
     def __init__(
@@ -23,12 +28,14 @@ class DocumentPart:
         lines: np.ndarray,
         labels: np.ndarray | None,
         max_length: int = 0,
+        frame: Frame = Frame(),  # noqa: B008
     ) -> None:
-        self._ids, self._remap = store.ids, remap
+        self._ids, self._remap, self._frame = store.ids, remap, frame
         self._starts = store.offsets[rows]
         full = store.offsets[rows + 1] - self._starts
-        self._stored = np.minimum(full, max_length) if max_length else full
-        self.lengths = np.maximum(self._stored, 1)
+        room = max(0, max_length - frame.size)
+        self._stored = np.minimum(full, room) if max_length else full
+        self.lengths = np.maximum(self._stored + frame.size, 1)
         self.rows, self.lines, self.labels = rows, lines, labels
         self.cut = int((full > self._stored).sum())
 
@@ -36,11 +43,56 @@ class DocumentPart:
         return len(self.lengths)
 
     def ids(self, row: int) -> np.ndarray:
-        """int64 ids (T,) of one document; an empty one is a single <unk>."""
+        """int64 ids (T,) of one document; an empty one is a single <unk>, or the frame alone."""
         start, length = self._starts[row], self._stored[row]
-        if length == 0:
+        if length == 0 and not self._frame.size:
             return np.array([UNK_ID], dtype=np.int64)
-        return self._remap[self._ids[start : start + length]]
+        ids = self._remap[self._ids[start : start + length]]
+        return self._frame.around(ids) if self._frame.size else ids
+
+
+class TextPart:
+    """Documents in memory with the face of a part of a corpus."""
+
+    labels: np.ndarray | None = None
+
+    def __init__(self, documents: list[np.ndarray]) -> None:
+        self.documents = documents
+        self.lengths = np.array([len(ids) for ids in documents], dtype=np.int64)
+
+    def __len__(self) -> int:
+        return len(self.documents)
+
+    def ids(self, row: int) -> np.ndarray:
+        return self.documents[row]
+
+
+class PairPart:
+    """Two parts side by side, row by row: what is read, and what is to be written.
+
+    lengths (N, 2) tokens of both; `texts` are read again from the file they came from, as no
+    tokenizer keeps everything.
+    """
+
+    def __init__(self, source: DocumentPart, target: DocumentPart, read: Source) -> None:
+        self.source, self.target, self.read = source, target, read
+        self.lengths = np.stack([source.lengths, target.lengths], axis=1)
+        self.rows, self.lines = source.rows, source.lines
+        self._texts: dict[int, tuple[str, str]] = {}
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def texts(self, rows: np.ndarray) -> list[tuple[str, str]]:
+        """The texts (source, target) of some rows, as they stand in the file."""
+        places = self.rows[rows].tolist()
+        missing = set(places) - self._texts.keys()
+        if missing:
+            examples = islice(zip(*self.read.sides), max(missing) + 1)
+            for i, (source, target) in enumerate(examples):
+                if i in missing:
+                    self._texts[i] = (source.text, target.text)
+        return [self._texts[place] for place in places]
 
 
 class StreamPart:

@@ -14,22 +14,28 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from unspool.config import DataConfig
-from unspool.data.files import Report, TextFile, find_files, stem
+from unspool.data.files import STDIN, Report, TextFile, find_files, sides, stem
 from unspool.data.infer import infer
+from unspool.data.pairs import infer_pairs
 from unspool.data.rows import READERS, Example, Layout
+from unspool.errors import DataError
 
 __all__ = ["Example", "Source", "open_source"]
 
 
 @dataclass
 class Source:
-    """Where examples come from. Iterate over it as often as needed."""
+    """Where examples come from. Iterate over it as often as needed.
+
+    Pairs are two sources, row by row: this one is read, `target` is what is to be written.
+    """
 
     path: str
     task: str
     says: str
     layout: Layout
     files: Sequence[TextFile]
+    target: Source | None = None
 
     @property
     def name(self) -> str:
@@ -54,6 +60,19 @@ class Source:
                 digest.update(f"\0{stem(file.path)}\0".encode())
             file.add_to(digest)
         return digest.hexdigest()
+
+    @property
+    def sides(self) -> tuple[Source, ...]:
+        """This source, and of pairs the other one."""
+        return (self,) if self.target is None else (self, self.target)
+
+    @property
+    def content(self) -> str:
+        """The hash of all that is read, both sides of pairs."""
+        hashes = dict.fromkeys(side.sha256 for side in self.sides)
+        if len(hashes) == 1:
+            return self.sha256
+        return hashlib.sha256(" ".join(hashes).encode()).hexdigest()
 
     def __iter__(self) -> Iterator[Example]:
         return self.read()
@@ -84,12 +103,40 @@ def _rescaled(report: Report, start: float, share: float) -> Report:
 def open_source(
     path: str, data: DataConfig, *, task: str | None = None, labelled: bool = True
 ) -> Source:
-    """Look at a file, a folder of NAME.txt files, or standard input (`-`).
+    """Look at a file, two files `a,b` of pairs, a folder of NAME.txt files, or stdin (`-`).
 
     Format, header, columns and, where `task` is None, the task are inferred; `data` overrides.
     With `labelled=False`, as for prediction, no label is looked for, and plain text is one document
     a line.
     """
+    both = sides(path)
+    if len(both) > 1:
+        return _parallel(path, both, data, task)
     files = find_files(path, encoding=data.encoding)
+    pairs = infer_pairs(files, path, data, task) if labelled else None
+    if pairs is not None:
+        target = Source(path, "translate", pairs.says, pairs.target, files)
+        return Source(path, "translate", pairs.says, pairs.source, files, target)
     guess = infer(files, path, data, task, labelled=labelled)
     return Source(path, guess.task, guess.says, guess.layout, files)
+
+
+def _parallel(path: str, paths: Sequence[str], data: DataConfig, task: str | None) -> Source:
+    """Two files of plain lines: line n of one belongs to line n of the other."""
+    if task not in (None, "translate") or data.format not in ("auto", "lines"):
+        raise DataError(
+            f"two files are pairs for translate, not data for {task}"
+            if task not in (None, "translate")
+            else f"two files of pairs are read as lines, not as {data.format}",
+            where=path,
+            remedy="name one file, or use --task translate and leave out --format",
+        )
+    read, written = (find_files(name, encoding=data.encoding) for name in paths)
+    for name, files in zip(paths, (read, written)):
+        if len(files) > 1 or name == STDIN:
+            raise DataError(
+                "a side of pairs must be a file", where=name, remedy="name two files: a.en,a.de"
+            )
+    says = f"{paths[0]}, {paths[1]}: pairs of lines -> translate"
+    target = Source(paths[1], "translate", says, Layout("lines"), written)
+    return Source(path, "translate", says, Layout("lines"), read, target)

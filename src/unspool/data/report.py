@@ -5,7 +5,18 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+import numpy as np
+
 from unspool.data.advice import Suggestion
+
+PERCENTILES = (5, 25, 50, 75, 95, 99, 100)
+
+
+def percentiles(lengths: np.ndarray) -> dict[int, int]:
+    if not len(lengths):
+        return {}
+    values = np.percentile(lengths, PERCENTILES, method="nearest")
+    return {p: int(value) for p, value in zip(PERCENTILES, values)}
 
 
 @dataclass(frozen=True)
@@ -53,7 +64,7 @@ class CheckReport:
             said += _part_lines(part, self.unit)
         said += [f"note: {note}" for note in self.notes]
         said += [_finding_line(found) for found in self.findings]
-        if self.task == "classify" and not self.findings:
+        if self.task in ("classify", "translate") and not self.findings:
             said.append("no doubtful rows found")
         said += [f"suggestion: {suggestion}" for suggestion in self.suggestions]
         return said
@@ -64,7 +75,7 @@ class CheckReport:
 
 def _part_lines(part: PartReport, unit: str) -> list[str]:
     said = [f"{part.name}: " + ", ".join(_sizes(part, unit))]
-    if part.name != "train":
+    if not part.name.startswith("train"):
         said[0] += f"; {100 * part.unknown:.2f} % of the {unit} are unknown to train"
     if part.labels:
         shares = [

@@ -94,7 +94,8 @@ def read_jsonl(file: TextFile, layout: Layout, report: Report | None) -> Iterato
                 f"field {text!r} is not a string",
                 where=where,
                 got=value if value is not None else "null",
-                remedy="name the field of the text with --text",
+                remedy="name the field of the text with --text, or of pairs with --source and"
+                " --target",
             )
         value = whole_characters(value, where)
         name = None
@@ -135,7 +136,9 @@ def json_field(fields: dict[str, Any], name: str, where: str) -> Any:
     raise DataError(
         f"has no field {name!r} among {', '.join(fields) or 'none'}",
         where=where,
-        remedy=f"did you mean {near!r}?" if near else "name the fields with --text and --label",
+        remedy=f"did you mean {near!r}?"
+        if near
+        else "name the fields with --text and --label, or --source and --target",
     )
 
 

@@ -5,6 +5,8 @@ Both ways depend on the data and the seed alone.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from unspool.errors import DataError
@@ -43,6 +45,25 @@ def stratified(
     return {"train": np.flatnonzero(~held), **parts}
 
 
+class Chosen(NamedTuple):
+    """Which rows a part has, and of which source: the training one, unless it has its own."""
+
+    home: str
+    rows: np.ndarray
+
+
+def choose_rows(split: dict[str, np.ndarray], usable: dict[str, np.ndarray]) -> dict[str, Chosen]:
+    """The rows of each part.
+
+    split    parts of `usable["train"]`, which are numbered from 0
+    usable   of each source that was given, the rows that can be used
+    """
+    parts = {name: Chosen("train", usable["train"][rows]) for name, rows in split.items()}
+    given = {name: Chosen(name, rows) for name, rows in usable.items() if name != "train"}
+    order = ("train", "valid", "test")
+    return dict(sorted((parts | given).items(), key=lambda item: order.index(item[0])))
+
+
 def quotas(counts: np.ndarray, share: float, spare: np.ndarray) -> np.ndarray:
     """How many rows each class gives: share * count, rounded so that the total is right too.
 
@@ -50,7 +71,7 @@ def quotas(counts: np.ndarray, share: float, spare: np.ndarray) -> np.ndarray:
     """
     exact = counts * share
     size = np.minimum(np.floor(exact).astype(np.int64), spare)
-    missing = round(float(exact.sum())) - int(size.sum())
+    missing = round(share * int(counts.sum())) - int(size.sum())
     for i in np.argsort(size - exact, kind="stable"):
         if missing <= 0:
             break

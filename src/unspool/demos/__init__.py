@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from unspool.demos import hello, reviews
+from unspool.demos import dates, hello, reviews
 
 
 class Demo(NamedTuple):
@@ -14,9 +14,10 @@ class Demo(NamedTuple):
 
 
 DEMOS: dict[str, Demo] = {
+    "dates": Demo("dates in five languages become ISO 8601, by a model with attention", dates.run),
     "reviews": Demo(
         "a BiLSTM learns who is praised and who is not, word order and all", reviews.run
     ),
     "hello": Demo("an Elman network with 40 parameters learns to write HELLO", hello.run),
 }
-DEFAULT = "reviews"
+DEFAULT = "dates"

@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
+from unspool.demos.folder import free_folder
 from unspool.start import train
 from unspool.training.progress import Printed
 
@@ -75,7 +76,7 @@ def run(say: Callable[[str], None]) -> None:
         result = train(
             data,
             model="bilstm",
-            out=_free(Path("runs") / "demo-reviews"),
+            out=free_folder("demo-reviews"),
             say=say,
             watcher=Printed(Console(stderr=True)),
             hidden=32,
@@ -93,7 +94,7 @@ def run(say: Callable[[str], None]) -> None:
         "the food was bad , not good at all",
         "i hoped the wine would be lovely but it was cold",
     ]
-    for answer in result.predict(questions):
+    for answer in result.stream(questions):
         say(f"{answer.label:<10} {answer.probabilities[answer.label]:6.1%}   {answer.text}")
     say("")
     say("Next:")
@@ -101,11 +102,3 @@ def run(say: Callable[[str], None]) -> None:
     say(f"  unspool summary {result.path}")
     say("  unspool demo hello                        the smallest language model there is")
     say("  unspool check FILE ; unspool train FILE   your own CSV, JSONL or text")
-
-
-def _free(base: Path) -> Path:
-    path, number = base, 1
-    while path.exists():
-        number += 1
-        path = base.with_name(f"{base.name}-{number}")
-    return path

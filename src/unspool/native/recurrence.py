@@ -134,22 +134,18 @@ def step(form: Form, x: Tensor, state: tuple[Tensor, ...]) -> tuple[Tensor, ...]
     For serving and generation, where it is called for each token: `run` without all that a step
     does not need. H must be a multiple of 16.
     """
-    batch, hidden = state[0].shape
-    empty = state[0].new_empty
-    u = room_for_u(x, form.W, form.b)
-    new = [empty(batch, hidden) for _ in state]
-    h, c = new[0], new[1] if len(new) > 1 else None
-    inner = empty(batch, hidden) if form.kind == "gru_before" else None
-    # One row a sequence: its states are its final states.
-    arrays = (
-        *(x if x.is_floating_point() else None, form.W, form.b, form.U, form.extra),
-        *(state[0], state[1] if c is not None else None, u, h, c, inner, h, c, state[0], h),
-    )
-    for name, tensor in zip(ARRAYS, arrays):
+    kind, W, b, U, extra, take = form
+    one_hot = not x.is_floating_point()
+    u = room_for_u(x, W, b) if one_hot else None
+    given = (None if one_hot else x, W, b, U, extra, state[0], state[1] if len(state) > 1 else None)
+    for name, tensor in zip(ARRAYS, given):
         if tensor is not None:
             check_array(name, tensor)
-    addresses = [0 if t is None else t.data_ptr() for t in arrays]
+    new = tuple(map(torch.empty_like, state))
+    ends = (new[0], new[1] if len(new) > 1 else None)
     native._kernels.step(
-        *(form.kind, hidden, form.W.shape[1], form.take, batch, addresses), torch.get_num_threads()
+        *(kind, state[0].shape[1], W.shape[1], take, len(state[0])),
+        *(0 if tensor is None else tensor.data_ptr() for tensor in (*given, u, *ends)),
+        torch.get_num_threads(),
     )
-    return tuple(new)
+    return new

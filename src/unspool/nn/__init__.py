@@ -10,7 +10,7 @@ Reading order: `cells/base.py`, `cells/lstm.py` and its neighbours, `recurrent.p
 `masks.py`, `fused.py`, `scan.py`; `embeddings.py`, `encoders.py`, `pooling.py`, `heads.py`. Then
 `attention.py`, `dot_product.py`, `linear_attention.py`, `cache.py`, `positions.py`, `multihead.py`,
 `transformer_blocks.py`, `transformer.py`. Last, what makes sequences out of sequences: `source.py`,
-`decoders.py`, `recurrent_decoder.py`.
+`decoders.py`, `recurrent_decoder.py`, `seq2seq.py`; and `pretrained/`, models that others trained.
 """
 
 from unspool.nn.activations import ACTIVATIONS
@@ -30,14 +30,15 @@ from unspool.nn.cells import (
 )
 from unspool.nn.decoders import Decoder, TransformerSeqDecoder
 from unspool.nn.dot_product import HeadAttention, ScaledDotProduct, SlidingWindow
-from unspool.nn.embeddings import OneHot, TokenEmbedding, WordDropout
-from unspool.nn.encoders import TextEncoder
+from unspool.nn.embeddings import ClassToken, OneHot, TokenEmbedding, WordDropout
+from unspool.nn.encoders import TextEncoder, TransformerTextEncoder
 from unspool.nn.heads import TokenOutput
 from unspool.nn.linear_attention import LinearAttention
 from unspool.nn.masks import keep_mask, masked_softmax
 from unspool.nn.multihead import MultiHeadAttention
 from unspool.nn.pooling import POOLINGS, Pooling
 from unspool.nn.positions import Learned, Rotary, Sinusoidal
+from unspool.nn.pretrained import Pretrained, read_pretrained
 from unspool.nn.recurrent import Recurrent, RecurrentOutput
 from unspool.nn.recurrent_decoder import (
     DECODER_ATTENTIONS,
@@ -45,6 +46,7 @@ from unspool.nn.recurrent_decoder import (
     RecurrentDecoderState,
 )
 from unspool.nn.scan import linear_scan
+from unspool.nn.seq2seq import Seq2Seq
 from unspool.nn.source import Encoded, RecurrentEncoder, SourceEncoder, TransformerSeqEncoder
 from unspool.nn.state import RecurrentState, State, map_state
 from unspool.nn.taps import Tap, Trace, record, taps
@@ -68,6 +70,7 @@ __all__ = [
     "Attention",
     "AttentionOutput",
     "Cell",
+    "ClassToken",
     "Coupled",
     "Decoder",
     "DecoderBlock",
@@ -87,6 +90,7 @@ __all__ = [
     "OneHot",
     "Peephole",
     "Pooling",
+    "Pretrained",
     "Recurrent",
     "RecurrentDecoder",
     "RecurrentDecoderState",
@@ -95,6 +99,7 @@ __all__ = [
     "RecurrentState",
     "Rotary",
     "ScaledDotProduct",
+    "Seq2Seq",
     "Sinusoidal",
     "SlidingWindow",
     "SourceEncoder",
@@ -109,12 +114,14 @@ __all__ = [
     "TransformerOptions",
     "TransformerSeqDecoder",
     "TransformerSeqEncoder",
+    "TransformerTextEncoder",
     "WordDropout",
     "cell_options",
     "keep_mask",
     "linear_scan",
     "map_state",
     "masked_softmax",
+    "read_pretrained",
     "record",
     "taps",
 ]

@@ -12,14 +12,13 @@ a search goes step by step, with the same result:
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any
+from typing import Any, NamedTuple
 
 from torch import Tensor, nn
 
-from unspool.nn.embeddings import TokenEmbedding
 from unspool.nn.heads import TokenOutput
-from unspool.nn.source import scaled
 from unspool.nn.state import RecurrentState
+from unspool.nn.taps import record
 from unspool.nn.transformer import DecoderState, TransformerDecoder
 from unspool.nn.transformer_blocks import TransformerOptions
 
@@ -59,8 +58,14 @@ class Decoder(nn.Module, ABC):
         memory: Tensor | None = None,
         keep: Tensor | None = None,
         encoder_state: RecurrentState | None = None,
+        *,
+        aligned: bool = False,
     ) -> Any:
-        """The state before the first token."""
+        """The state before the first token.
+
+        aligned   the states after a step have an `alignment` (B, S), where the step looked. Not all
+                  decoders have one, and some have one anyway.
+        """
 
     @abstractmethod
     def step(self, ids: Tensor, state: Any) -> tuple[Tensor, Any]:
@@ -71,37 +76,56 @@ class Decoder(nn.Module, ABC):
         """The state of some rows of the batch, which may repeat."""
 
 
+class SeqDecoderState(NamedTuple):
+    """That of a `TransformerSeqDecoder`'s blocks; and with `aligned` where the latest step looked,
+    (B, S)."""
+
+    inner: DecoderState
+    aligned: bool = False
+    alignment: Tensor | None = None
+
+
 class TransformerSeqDecoder(Decoder):
     """An embedding, a `TransformerDecoder` and an output layer.
 
     cross   attends to a memory (B, S, E); otherwise it is a language model, without any memory
     tied    the output layer shares the matrix of the embedding, as in the paper
 
-    There is no alignment in the state: each head of each layer has its own, at the taps
-    `transformer.layers.*.cross_attention.weights`.
+    Each head of each layer has an alignment of its own, at the taps
+    `transformer.layers.*.cross_attention.weights`. The `alignment` of an aligned state is the mean
+    of the heads of the last layer but one, which says best what was translated (Garg et al. 2019).
     """
 
     def __init__(
         self, vocab: int, options: TransformerOptions, *, cross: bool = True, tied: bool = True
     ) -> None:
         super().__init__()
-        self.embedding = TokenEmbedding(vocab, options.width, std=options.width**-0.5)
+        self.embedding = options.embedding(vocab)
         self.transformer = TransformerDecoder(options, cross=cross)
         self.size = options.width
         self.output = TokenOutput(self.size, vocab, tied_to=self.embedding if tied else None)
+        self.aligning = f"layers.{max(0, options.layers - 2)}.cross_attention.weights"
 
     def start(
         self,
         memory: Tensor | None = None,
         keep: Tensor | None = None,
         encoder_state: RecurrentState | None = None,
-    ) -> DecoderState:
+        *,
+        aligned: bool = False,
+    ) -> SeqDecoderState:
         """A recurrent encoder's state is of no use here: the memory says it all."""
-        return self.transformer.start(memory, keep)
+        return SeqDecoderState(self.transformer.start(memory, keep), aligned)
 
-    def step(self, ids: Tensor, state: DecoderState) -> tuple[Tensor, DecoderState]:
-        y, state = self.transformer.step(scaled(self.embedding, ids), state)
-        return self.output(y), state
+    def step(self, ids: Tensor, state: SeqDecoderState) -> tuple[Tensor, SeqDecoderState]:
+        x, inner, alignment = self.embedding(ids), state.inner, None
+        if state.aligned:
+            with record(self.transformer, self.aligning) as trace:
+                y, inner = self.transformer.step(x, inner)
+            alignment = trace[self.aligning].mean(1)[:, -1]  # (B, S)
+        else:
+            y, inner = self.transformer.step(x, inner)
+        return self.output(y), SeqDecoderState(inner, state.aligned, alignment)
 
     def vectors(
         self,
@@ -110,10 +134,11 @@ class TransformerSeqDecoder(Decoder):
         keep: Tensor | None = None,
         encoder_state: RecurrentState | None = None,
     ) -> Tensor:
-        return self.transformer(scaled(self.embedding, ids), memory, memory_keep=keep)
+        return self.transformer(self.embedding(ids), memory, memory_keep=keep)
 
-    def select(self, state: DecoderState, rows: Tensor) -> DecoderState:
-        return self.transformer.select(state, rows)
+    def select(self, state: SeqDecoderState, rows: Tensor) -> SeqDecoderState:
+        alignment = None if state.alignment is None else state.alignment[rows]
+        return SeqDecoderState(self.transformer.select(state.inner, rows), state.aligned, alignment)
 
     def describe(self) -> str:
         return self.transformer.describe()

@@ -19,25 +19,10 @@ from torch.nn import functional as F
 
 from unspool.nn.attention import check_keep
 from unspool.nn.cache import Cache, Growing, KeyValueCache, WindowCache
-from unspool.nn.masks import masked_softmax
+from unspool.nn.masks import causal_mask, masked_softmax, visible
 from unspool.nn.taps import Tap, recording
 
-
-def visible(
-    q: Tensor, k: Tensor, keep: Tensor | None, *, causal: bool, window: int | None = None
-) -> Tensor | None:
-    """Which keys each query sees, (B or 1, 1, T or 1, S); None: all of them."""
-    T, S = q.shape[2], k.shape[2]
-    mask = keep
-    if keep is not None:
-        mask = keep[:, None, None] if keep.dim() == 2 else keep[:, None]  # (B, 1, 1 or T, S)
-    if window is None and (not causal or T == 1):
-        return mask
-    age = torch.arange(S - T, S, device=q.device)[:, None] - torch.arange(S, device=q.device)
-    near = age >= 0 if causal else torch.ones_like(age, dtype=torch.bool)  # (T, S)
-    if window is not None:
-        near = near & (age.abs() <= window)
-    return near[None, None] if mask is None else mask & near
+EXPLICIT_BF16 = 256  # time steps up to which a bfloat16 matrix of weights is faster to go through
 
 
 def dot_product_weights(q: Tensor, k: Tensor, mask: Tensor | None) -> Tensor:
@@ -46,15 +31,43 @@ def dot_product_weights(q: Tensor, k: Tensor, mask: Tensor | None) -> Tensor:
     return torch.softmax(scores, -1) if mask is None else masked_softmax(scores, mask)
 
 
-def fused(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, *, dropout: float) -> Tensor:
-    """`dot_product_weights` times v by torch's kernel, which makes no T x S matrix."""
+def fused(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    mask: Tensor | None = None,
+    *,
+    causal: bool = False,
+    dropout: float = 0.0,
+) -> Tensor:
+    """`dot_product_weights` times v by torch's kernel, which makes no T x S matrix.
+
+    `causal` stands for a mask, where there is none and T = S.
+    """
     if mask is None:
-        return F.scaled_dot_product_attention(q, k, v, dropout_p=dropout)
+        return _kernel(q, k, v, None, causal=causal, dropout=dropout)
     # What a kernel gives for a query that sees nothing differs (NaN, a mean, zeros): such a query
     # is shown everything, and what it finds is cleared.
     seen = mask.any(-1, keepdim=True)
-    y = F.scaled_dot_product_attention(q, k, v, attn_mask=mask | ~seen, dropout_p=dropout)
-    return y.masked_fill(~seen, 0)
+    return _kernel(q, k, v, mask | ~seen, causal=False, dropout=dropout).masked_fill(~seen, 0)
+
+
+def _kernel(
+    q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, *, causal: bool, dropout: float
+) -> Tensor:
+    """torch's kernel; to learn in bfloat16 on a CPU, where going back through it is slow, by two
+    products and a softmax if the sequences are short, and otherwise in float32."""
+    slow = q.dtype == torch.bfloat16 and q.device.type == "cpu" and q.requires_grad
+    if slow and q.shape[2] * k.shape[2] <= EXPLICIT_BF16**2:
+        if causal:
+            mask = causal_mask(q.shape[2], device=q.device)
+        weights = dot_product_weights(q, k, mask).to(v.dtype)
+        return F.dropout(weights, dropout) @ v
+    if not slow:
+        return F.scaled_dot_product_attention(q, k, v, mask, dropout, causal)
+    with torch.autocast("cpu", enabled=False):
+        y = F.scaled_dot_product_attention(q.float(), k.float(), v.float(), mask, dropout, causal)
+    return y.to(q.dtype)
 
 
 class HeadAttention(nn.Module, ABC):
@@ -116,7 +129,7 @@ class ScaledDotProduct(HeadAttention):
 
     def fast(self, q: Tensor, k: Tensor, v: Tensor, keep: Tensor | None, *, causal: bool) -> Tensor:
         if causal and keep is None and q.shape[2] == k.shape[2]:
-            return F.scaled_dot_product_attention(q, k, v, is_causal=True, dropout_p=self.drop())
+            return fused(q, k, v, causal=True, dropout=self.drop())
         return fused(q, k, v, visible(q, k, keep, causal=causal), dropout=self.drop())
 
     def step(self, q: Tensor, k: Tensor, v: Tensor, cache: Cache | None) -> tuple[Tensor, Cache]:

@@ -11,8 +11,10 @@ from torch.nn import functional as F
 
 from unspool.errors import ConfigError
 from unspool.nn import init
+from unspool.nn.activations import ACTIVATIONS
 from unspool.nn.cross_entropy import linear_cross_entropy, linear_nats
-from unspool.nn.embeddings import OneHot, TokenEmbedding
+from unspool.nn.embeddings import OneHot, SharedEmbedding, TokenEmbedding
+from unspool.nn.transformer_blocks import FEED_FORWARDS
 
 
 class LabelOutput(nn.Module):
@@ -47,7 +49,11 @@ class TokenOutput(nn.Module):
     """
 
     def __init__(
-        self, size: int, vocab: int, *, tied_to: TokenEmbedding | OneHot | None = None
+        self,
+        size: int,
+        vocab: int,
+        *,
+        tied_to: TokenEmbedding | SharedEmbedding | OneHot | None = None,
     ) -> None:
         super().__init__()
         if isinstance(tied_to, OneHot):
@@ -87,12 +93,57 @@ class TokenOutput(nn.Module):
 
     def _inputs(self, h: Tensor) -> tuple[Tensor, Tensor]:
         """What is multiplied: h or Q h, and V or the embedding's matrix."""
+        return (h if self.Q is None else F.linear(h, self.Q)), self.matrix()
+
+    def matrix(self) -> Tensor:
+        """V or the embedding's, (vocab, size)."""
         (embedding,) = self._tied_to
-        if embedding is None:
-            assert self.V is not None
-            return h, self.V
-        return (h if self.Q is None else F.linear(h, self.Q)), embedding.weight
+        if embedding is not None:
+            return embedding.weight
+        assert self.V is not None
+        return self.V
 
     def describe(self) -> str:
         tied = "" if self.V is not None else ", tied to the embedding"
         return f"softmax over {len(self.b)} tokens{tied}"
+
+
+class MaskedOutput(nn.Module):
+    """A score for each token at each place, where some places are masked (Devlin et al. 2018).
+
+    y = E norm(f(W h + b)) + c,      E the matrix of the embedding, f the Transformer's activation
+    """
+
+    def __init__(
+        self, embedding: TokenEmbedding, *, activation: str = "gelu", epsilon: float = 1e-5
+    ) -> None:
+        super().__init__()
+        self.f = FEED_FORWARDS[activation].function
+        self.dense = nn.Linear(embedding.size, embedding.size)
+        self.norm = nn.LayerNorm(embedding.size, eps=epsilon)
+        self.output = TokenOutput(embedding.size, embedding.vocab, tied_to=embedding)
+        init.linear_(self.dense)
+
+    def forward(self, h: Tensor) -> Tensor:
+        """(..., E) -> (..., V)"""
+        return self.output(self.vectors(h))
+
+    def vectors(self, h: Tensor) -> Tensor:
+        """What `output` gets to see: its `loss` needs no (..., V)."""
+        return self.norm(self.f(self.dense(h)))
+
+    def describe(self) -> str:
+        return "dense layer and norm before the softmax"
+
+
+class FirstVector(nn.Module):
+    """BERT's pooler: f(W h_0 + b) of the vector of the first token, (B, T, E) -> (B, E)."""
+
+    def __init__(self, size: int, *, activation: str = "tanh") -> None:
+        super().__init__()
+        self.f = ACTIVATIONS[activation].function
+        self.dense = nn.Linear(size, size)
+        init.linear_(self.dense)
+
+    def forward(self, h: Tensor) -> Tensor:
+        return self.f(self.dense(h[:, 0]))

@@ -11,7 +11,8 @@ from torch.nn import functional as F
 
 from unspool.nn.attention import check_keep
 from unspool.nn.cache import Cache, LinearCache
-from unspool.nn.dot_product import HeadAttention, visible
+from unspool.nn.dot_product import HeadAttention
+from unspool.nn.masks import visible
 
 CHUNK = 32
 
@@ -94,11 +95,11 @@ def _prefix_sums(q: Tensor, k: Tensor, v: Tensor, start: Tensor | None) -> tuple
     T = q.shape[2]
     C = CHUNK if T > 1 else 1
     N = -(-T // C)
+    if torch.compiler.is_compiling():
+        N += 1  # one chunk of nothing: an exported model then has no case N = 1, and takes any T
     q, k, v = (F.pad(x, (0, 0, 0, N * C - T)).unflatten(2, (N, C)) for x in (q, k, v))
     each = k.mT @ v  # (B, A, N, d, d + 1)
-    if start is not None:
-        each = torch.cat([start[:, :, None], each], 2)
-    sums = each.cumsum(2)
-    before = sums[:, :, :-1] if start is not None else F.pad(sums[:, :, :-1], (0, 0, 0, 0, 1, 0))
-    y = (q @ k.mT).tril() @ v + q @ before  # (B, A, N, C, d + 1)
+    first = torch.zeros_like(each[:, :, 0]) if start is None else start
+    sums = torch.cat([first[:, :, None], each], 2).cumsum(2)
+    y = (q @ k.mT).tril() @ v + q @ sums[:, :, :-1]  # (B, A, N, C, d + 1)
     return F.pad(y.flatten(2, 3), (0, 0, 0, T - N * C)), sums[:, :, -1]

@@ -22,6 +22,23 @@ def causal_mask(steps: int, *, device: torch.device | None = None) -> Tensor:
     return torch.ones(steps, steps, dtype=torch.bool, device=device).tril()
 
 
+def visible(
+    q: Tensor, k: Tensor, keep: Tensor | None, *, causal: bool, window: int | None = None
+) -> Tensor | None:
+    """Which keys each query sees, (B or 1, 1, T or 1, S); None: all of them."""
+    T, S = q.shape[2], k.shape[2]
+    mask = keep
+    if keep is not None:
+        mask = keep[:, None, None] if keep.dim() == 2 else keep[:, None]  # (B, 1, 1 or T, S)
+    if window is None and (not causal or T == 1):
+        return mask
+    age = torch.arange(S - T, S, device=q.device)[:, None] - torch.arange(S, device=q.device)
+    near = age >= 0 if causal else torch.ones_like(age, dtype=torch.bool)  # (T, S)
+    if window is not None:
+        near = near & (age.abs() <= window)
+    return near[None, None] if mask is None else mask & near
+
+
 def zero_padding(x: Tensor, keep: Tensor) -> Tensor:
     """x (B, T, ...) with zeros where `keep` (B, T) is False, whatever stood there (NaN too)."""
     return x.masked_fill(~keep.view(*keep.shape, *[1] * (x.dim() - 2)), 0)

@@ -18,11 +18,14 @@ from unspool.nn.attention import Memory, check_keep
 from unspool.nn.cache import Cache
 from unspool.nn.dot_product import HeadAttention, ScaledDotProduct, SlidingWindow
 from unspool.nn.linear_attention import LinearAttention
-from unspool.nn.masks import zero_padding
+from unspool.nn.masks import keep_mask, zero_padding
+from unspool.nn.packing import Packing
 from unspool.nn.positions import Rotary
 
 AttentionKind = Literal["full", "window", "linear"]
 ATTENTION_KINDS: tuple[AttentionKind, ...] = ("full", "window", "linear")
+
+SHORT = 64  # time steps up to which padding costs attention less than a call for each length
 
 
 def head_attention(kind: AttentionKind, *, window: int | None, dropout: float) -> HeadAttention:
@@ -102,10 +105,29 @@ class MultiHeadAttention(nn.Module):
         check_keep(keep, (B, T), (B, T, T))
         if keep is not None:
             x = zero_padding(x, keep if keep.dim() == 2 else keep.any(1) | keep.any(2))
-        q, k, v = self._split(x, 0, 3)
-        if self.rotary is not None:
-            q, k = self.rotary(q), self.rotary(k)
-        return self._join(self.inner.attend(q, k, v, keep, causal=causal))
+        y = self._attend(F.linear(x, self.W, self.b), keep, causal=causal)
+        return F.linear(y, self.W_o, self.b_o)
+
+    def packed(self, x: Tensor, packing: Packing, *, causal: bool = False) -> Tensor:
+        """Self-attention within each sequence of a batch without padding: x (N, E) -> (N, E).
+
+        Sequences of one length are attended to together, each by itself where no two are alike: a
+        call costs less than padding, unless all of them are short.
+        """
+        rows = F.linear(x, self.W, self.b)  # (N, 3 E)
+        if packing.steps <= SHORT:
+            keep = keep_mask(packing.offsets.diff(), packing.steps)
+            y = packing.pack(self._attend(packing.unpack(rows), keep, causal=causal))
+        else:
+            runs = list(packing.runs())
+            parts = rows.split([count * length for count, length in runs])
+            y = torch.cat(
+                [
+                    self._attend(part.unflatten(0, run), None, causal=causal).flatten(0, 1)
+                    for run, part in zip(runs, parts)
+                ]
+            )
+        return F.linear(y, self.W_o, self.b_o)
 
     def prepare(self, memory: Tensor, keep: Tensor | None = None) -> Memory:
         """Keys and values of a memory (B, S, E), computed once for every `read`."""
@@ -134,9 +156,22 @@ class MultiHeadAttention(nn.Module):
     def _split(self, x: Tensor, first: int, end: int) -> tuple[Tensor, ...]:
         """x times the blocks `first` to `end` of W, each as (B, A, T, d)."""
         rows = slice(first * self.width, end * self.width)
-        y = F.linear(x, self.W[rows], None if self.b is None else self.b[rows])
-        y = y.unflatten(-1, (end - first, self.heads, -1))  # (B, T, blocks, A, d)
-        return y.permute(2, 0, 3, 1, 4).unbind()
+        return self._heads(F.linear(x, self.W[rows], None if self.b is None else self.b[rows]))
+
+    def _heads(self, y: Tensor) -> tuple[Tensor, ...]:
+        """(B, T, blocks · E) -> of each block (B, A, T, d).
+
+        Cut into blocks first: the gradients of the blocks are then put together in one copy.
+        """
+        blocks = y.chunk(y.shape[-1] // self.width, -1)
+        return tuple(block.unflatten(-1, (self.heads, -1)).transpose(1, 2) for block in blocks)
+
+    def _attend(self, rows: Tensor, keep: Tensor | None, *, causal: bool) -> Tensor:
+        """Self-attention of x W + b (B, T, 3 E), before the output matrix: (B, T, E)"""
+        q, k, v = self._heads(rows)
+        if self.rotary is not None:
+            q, k = self.rotary(q), self.rotary(k)
+        return self.inner.attend(q, k, v, keep, causal=causal).transpose(1, 2).flatten(2)
 
     def _join(self, y: Tensor) -> Tensor:
         return F.linear(y.transpose(1, 2).flatten(2), self.W_o, self.b_o)  # (B, T, E)

@@ -91,9 +91,17 @@ class AttentionPooling(Pooling):
         return (weights[..., None] * outputs).sum(1)
 
 
+class ClsPooling(Pooling):
+    """The output at the place before the text: of an encoder with `cls`."""
+
+    def pool(self, outputs: Tensor, lengths: Tensor, keep: Tensor) -> Tensor:
+        return outputs[:, 0].masked_fill(lengths[:, None] == 0, 0)
+
+
 POOLINGS: dict[str, type[Pooling]] = {
     "last": LastPooling,
     "mean": MeanPooling,
     "max": MaxPooling,
     "attention": AttentionPooling,
+    "cls": ClsPooling,
 }

@@ -133,7 +133,10 @@ class RecurrentDecoder(Decoder):
         memory: Tensor | None = None,
         keep: Tensor | None = None,
         encoder_state: RecurrentState | None = None,
+        *,
+        aligned: bool = False,
     ) -> RecurrentDecoderState:
+        """With attention every state after a step has its alignment, asked for or not."""
         if memory is None:
             raise ValueError("a RecurrentDecoder reads a memory: give one")
         check_keep(keep, tuple(memory.shape[:2]))

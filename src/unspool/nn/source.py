@@ -7,25 +7,18 @@ In: ids (B, S) and their lengths (B,). Out: an `Encoded` source, which any decod
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from typing import NamedTuple
 
 from torch import Tensor, nn
 
-from unspool.nn.embeddings import TokenEmbedding
+from unspool.nn.embeddings import SharedEmbedding, TokenEmbedding
 from unspool.nn.encoders import TextEncoder
 from unspool.nn.masks import keep_mask, reverse
 from unspool.nn.recurrent import check_lengths
 from unspool.nn.state import RecurrentState, map_state
 from unspool.nn.transformer import TransformerEncoder
 from unspool.nn.transformer_blocks import TransformerOptions
-
-
-def scaled(embedding: TokenEmbedding, ids: Tensor) -> Tensor:
-    """√E times the vectors of ids (Vaswani et al. 2017, section 3.4): with a matrix as small as an
-    output layer needs it, vectors as large as the positions that are added to them."""
-    return embedding(ids) * math.sqrt(embedding.size)
 
 
 class Encoded(NamedTuple):
@@ -54,6 +47,10 @@ class SourceEncoder(nn.Module, ABC):
         return self.encode(ids, lengths)
 
     @abstractmethod
+    def share(self, embedding: TokenEmbedding) -> None:
+        """Read with the vectors of a decoder's embedding instead of vectors of its own."""
+
+    @abstractmethod
     def encode(self, ids: Tensor, lengths: Tensor | None = None) -> Encoded:
         """ids (B, S), lengths (B,), None: all are S. The memory is zero at padding."""
 
@@ -72,6 +69,9 @@ class RecurrentEncoder(SourceEncoder):
         self.size = text.size
         self.reverse_source = reverse_source
 
+    def share(self, embedding: TokenEmbedding) -> None:
+        self.text.embedding = SharedEmbedding(embedding)
+
     def encode(self, ids: Tensor, lengths: Tensor | None = None) -> Encoded:
         lengths = check_lengths(lengths, ids)
         keep = None if lengths is None else keep_mask(lengths, ids.shape[1])
@@ -88,14 +88,17 @@ class TransformerSeqEncoder(SourceEncoder):
 
     def __init__(self, vocab: int, options: TransformerOptions) -> None:
         super().__init__()
-        self.embedding = TokenEmbedding(vocab, options.width, std=options.width**-0.5)
+        self.embedding: TokenEmbedding | SharedEmbedding = options.embedding(vocab)
         self.transformer = TransformerEncoder(options)
         self.size = options.width
+
+    def share(self, embedding: TokenEmbedding) -> None:
+        self.embedding = SharedEmbedding(embedding)
 
     def encode(self, ids: Tensor, lengths: Tensor | None = None) -> Encoded:
         lengths = check_lengths(lengths, ids)
         keep = None if lengths is None else keep_mask(lengths, ids.shape[1])
-        return Encoded(self.transformer(scaled(self.embedding, ids), keep), keep)
+        return Encoded(self.transformer(self.embedding(ids), keep), keep)
 
     def describe(self) -> str:
         return self.transformer.describe()

@@ -6,31 +6,94 @@ padding. A decoder also reads a memory (B, S, E), and can go step by step with a
 
 from __future__ import annotations
 
+from abc import ABC
 from typing import NamedTuple
 
+import torch
 from torch import Tensor, nn
 
 from unspool.nn.attention import Memory, check_keep
 from unspool.nn.cache import Cache
+from unspool.nn.dropout import Dropout
+from unspool.nn.masks import keep_mask
+from unspool.nn.packing import Packing
 from unspool.nn.positions import added_positions
+from unspool.nn.taps import recording
 from unspool.nn.transformer_blocks import DecoderBlock, EncoderBlock, TransformerOptions, clean
 
 
-class TransformerEncoder(nn.Module):
-    """Positions, dropout, `layers` blocks, and with norm="pre" a last normalisation."""
+class Stack(nn.Module, ABC):
+    """What encoder and decoder have in common: what stands before the blocks, and after them."""
 
-    def __init__(self, options: TransformerOptions) -> None:
+    def __init__(self, options: TransformerOptions, layers: nn.ModuleList) -> None:
         super().__init__()
         self.options = options
         self.size = options.width
         self.positions = added_positions(options.positions, options.width, length=options.length)
-        self.dropout = nn.Dropout(options.dropout)
-        self.layers = nn.ModuleList(EncoderBlock(options) for _ in range(options.layers))
-        self.norm = nn.LayerNorm(options.width) if options.norm == "pre" else nn.Identity()
+        self.embedding_norm = options.layer_norm() if options.embedding_norm else None
+        self.dropout = Dropout(options.dropout)
+        self.layers = layers
+        self.norm = options.layer_norm() if options.norm == "pre" else nn.Identity()
+
+    def enter(
+        self,
+        x: Tensor,
+        keep: Tensor | None = None,
+        packing: Packing | None = None,
+        *,
+        offset: int = 0,
+    ) -> Tensor:
+        """x (B, T, E) of the time steps from `offset` on, as the first block reads it."""
+        if x.dim() != 3 or x.shape[-1] != self.size:
+            raise ValueError(
+                f"the input must have shape (batch, time, {self.size}); got {tuple(x.shape)}"
+            )
+        check_keep(keep, tuple(x.shape[:2]))
+        if self.positions is not None:
+            x = self.positions(x, offset)
+        if packing is not None:
+            x, keep = packing.pack(x), None
+        if self.embedding_norm is not None:
+            x = self.embedding_norm(clean(x, keep))
+        return self.dropout(x)
+
+
+class TransformerEncoder(Stack):
+    """Positions, dropout, `layers` blocks, and with norm="pre" a last normalisation.
+
+    fast   without padding: all that is done to each token by itself is done to real ones only, and
+           sequences attend to themselves (`MultiHeadAttention.packed`). False: the padded batch
+           goes through it all, which is the reference, and the way while a tap is recorded, where
+           the model is exported or compiled, on a GPU, and where padding is not at the end.
+    """
+
+    def __init__(self, options: TransformerOptions, *, fast: bool = True) -> None:
+        blocks = (EncoderBlock(options) for _ in range(options.layers))
+        super().__init__(options, nn.ModuleList(blocks))
+        self.fast = fast
 
     def forward(self, x: Tensor, keep: Tensor | None = None) -> Tensor:
-        _check(x, keep, self.size)
-        x = self.dropout(x if self.positions is None else self.positions(x))
+        if keep is None or not self._may_pack(x):
+            return self._padded(x, keep)
+        B, T, _ = x.shape
+        check_keep(keep, (B, T))
+        lengths = keep.sum(1)
+        if not torch.equal(keep, keep_mask(lengths, T)):
+            return self._padded(x, keep)
+        if bool(keep.all()):
+            return self._padded(x, None)
+        packing = Packing.of(B, T, lengths, by_time=False)
+        x = self.enter(x, keep, packing)
+        for block in self.layers:
+            x = block(x, packing=packing)
+        return packing.unpack(self.norm(x))
+
+    def _may_pack(self, x: Tensor) -> bool:
+        away = torch.compiler.is_compiling() or x.device.type != "cpu"
+        return self.fast and not away and not recording(self)
+
+    def _padded(self, x: Tensor, keep: Tensor | None) -> Tensor:
+        x = self.enter(x, keep)
         for block in self.layers:
             x = block(x, keep)
         return clean(self.norm(x), keep)
@@ -48,7 +111,7 @@ class DecoderState(NamedTuple):
     steps: int
 
 
-class TransformerDecoder(nn.Module):
+class TransformerDecoder(Stack):
     """The same with causal blocks; with `cross` they also read a memory, and otherwise they make a
     language model.
 
@@ -59,14 +122,8 @@ class TransformerDecoder(nn.Module):
     """
 
     def __init__(self, options: TransformerOptions, *, cross: bool = True) -> None:
-        super().__init__()
-        self.options = options
-        self.size = options.width
-        self.positions = added_positions(options.positions, options.width, length=options.length)
-        self.dropout = nn.Dropout(options.dropout)
         blocks = (DecoderBlock(options, cross=cross) for _ in range(options.layers))
-        self.layers = nn.ModuleList(blocks)
-        self.norm = nn.LayerNorm(options.width) if options.norm == "pre" else nn.Identity()
+        super().__init__(options, nn.ModuleList(blocks))
 
     def forward(
         self,
@@ -75,8 +132,7 @@ class TransformerDecoder(nn.Module):
         keep: Tensor | None = None,
         memory_keep: Tensor | None = None,
     ) -> Tensor:
-        _check(x, keep, self.size)
-        x = self.dropout(x if self.positions is None else self.positions(x))
+        x = self.enter(x, keep)
         for block in self.layers:
             x = block(x, memory, keep, memory_keep)
         return clean(self.norm(x), keep)
@@ -91,8 +147,7 @@ class TransformerDecoder(nn.Module):
         if x.dim() == 2:
             y, state = self.step(x[:, None], state)
             return y[:, 0], state
-        _check(x, None, self.size)
-        x = self.dropout(x if self.positions is None else self.positions(x, state.steps))
+        x = self.enter(x, offset=state.steps)
         caches = []
         for block, before, memory in zip(self._blocks(), state.caches, state.memories):
             x, cache = block.step(x, before, memory)
@@ -111,9 +166,3 @@ class TransformerDecoder(nn.Module):
 
     def describe(self) -> str:
         return self.options.describe("decoder")
-
-
-def _check(x: Tensor, keep: Tensor | None, width: int) -> None:
-    if x.dim() != 3 or x.shape[-1] != width:
-        raise ValueError(f"the input must have shape (batch, time, {width}); got {tuple(x.shape)}")
-    check_keep(keep, tuple(x.shape[:2]))

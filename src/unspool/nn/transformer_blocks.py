@@ -6,6 +6,7 @@ nothing. A decoder's block also reads a memory (B, S, E).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from typing import Literal
@@ -19,8 +20,11 @@ from unspool.nn import init
 from unspool.nn.activations import Activation
 from unspool.nn.attention import Memory
 from unspool.nn.cache import Cache
+from unspool.nn.dropout import Dropout
+from unspool.nn.embeddings import TokenEmbedding
 from unspool.nn.masks import zero_padding
 from unspool.nn.multihead import AttentionKind, MultiHeadAttention
+from unspool.nn.packing import Packing
 from unspool.nn.positions import Positions
 
 
@@ -30,9 +34,15 @@ def swiglu(a: Tensor) -> Tensor:
     return F.silu(gate) * linear
 
 
+def gelu_tanh(a: Tensor) -> Tensor:
+    """GPT-2's approximation: a/2 · (1 + tanh(√(2/π) (a + 0.044715 a³)))"""
+    return F.gelu(a, approximate="tanh")
+
+
 FEED_FORWARDS: dict[str, Activation] = {
     "relu": Activation(torch.relu),
     "gelu": Activation(F.gelu),
+    "gelu_tanh": Activation(gelu_tanh),
     "swiglu": Activation(swiglu, pieces=2),
 }
 
@@ -48,12 +58,16 @@ class TransformerOptions:
     dropout            on the input with its positions and on the output of each sublayer, the
                        paper's two places (section 5.4), in training
     attention_dropout  on the attention weights, in training
-    activation         "relu" (the paper's), "gelu" or "swiglu"
+    activation         "relu" (the paper's), "gelu", "gelu_tanh" or "swiglu"
     norm               "post": norm(x + f(x)), the paper's; "pre": x + f(norm(x)) and one more norm
                        at the end (Xiong et al. 2020), which trains without a warm-up
+    epsilon            what layer normalisation adds to the variance
+    embedding_norm     normalise the input too, after its positions were added (BERT)
     positions          "sinusoidal" (the paper's), "learned", "rotary" or "none"
     length             the longest sequence that learned positions are for
     kind, window       of self-attention: see `MultiHeadAttention`
+    embedding_std      spread of the initial token vectors; None: 1 where sinusoids are added to
+                       them, which are that large, otherwise 0.02
     """
 
     width: int
@@ -65,10 +79,19 @@ class TransformerOptions:
     attention_dropout: float = 0.0
     activation: str = "relu"
     norm: Literal["pre", "post"] = "pre"
+    epsilon: float = 1e-5
+    embedding_norm: bool = False
     positions: Positions = "sinusoidal"
     length: int | None = None
     kind: AttentionKind = "full"
     window: int | None = None
+    embedding_std: float | None = None
+
+    def embedding(self, vocab: int) -> TokenEmbedding:
+        sinusoidal = self.positions == "sinusoidal"
+        scale = math.sqrt(self.width) if sinusoidal else 1.0
+        std = self.embedding_std or (1.0 if sinusoidal else 0.02)
+        return TokenEmbedding(vocab, self.width, std=std / scale, scale=scale)
 
     def self_attention(self) -> MultiHeadAttention:
         return MultiHeadAttention(
@@ -88,7 +111,10 @@ class TransformerOptions:
         return FeedForward(self.width, hidden, activation=self.activation)
 
     def add_and_norm(self) -> AddAndNorm:
-        return AddAndNorm(self.width, norm=self.norm, dropout=self.dropout)
+        return AddAndNorm(self.layer_norm(), norm=self.norm, dropout=self.dropout)
+
+    def layer_norm(self) -> nn.LayerNorm:
+        return nn.LayerNorm(self.width, eps=self.epsilon)
 
     def describe(self, what: str) -> str:
         blocks = f"{self.layers} {self.norm}-norm {what} block" + "s" * (self.layers != 1)
@@ -128,11 +154,11 @@ class AddAndNorm(nn.Module):
     `enter` gives what f reads, `leave` joins what f has made of it with x.
     """
 
-    def __init__(self, width: int, *, norm: str, dropout: float = 0.0) -> None:
+    def __init__(self, layer_norm: nn.LayerNorm, *, norm: str, dropout: float = 0.0) -> None:
         super().__init__()
         self.pre = choose("norm", norm, ("pre", "post")) == "pre"
-        self.norm = nn.LayerNorm(width)
-        self.dropout = nn.Dropout(dropout)
+        self.norm = layer_norm
+        self.dropout = Dropout(dropout)
 
     def enter(self, x: Tensor) -> Tensor:
         return self.norm(x) if self.pre else x
@@ -152,7 +178,10 @@ def clean(x: Tensor, keep: Tensor | None) -> Tensor:
 
 
 class EncoderBlock(nn.Module):
-    """Self-attention, then a feed-forward layer."""
+    """Self-attention, then a feed-forward layer.
+
+    x is (B, T, E) with padding where `keep` is False, or with a `packing` (N, E) without any.
+    """
 
     def __init__(self, options: TransformerOptions) -> None:
         super().__init__()
@@ -161,9 +190,12 @@ class EncoderBlock(nn.Module):
         self.around_attention = options.add_and_norm()
         self.around_feed_forward = options.add_and_norm()
 
-    def forward(self, x: Tensor, keep: Tensor | None = None) -> Tensor:
+    def forward(
+        self, x: Tensor, keep: Tensor | None = None, packing: Packing | None = None
+    ) -> Tensor:
         x = clean(x, keep)
-        y = self.attention(self.around_attention.enter(x), keep=keep)
+        z = self.around_attention.enter(x)
+        y = self.attention(z, keep=keep) if packing is None else self.attention.packed(z, packing)
         x = self.around_attention.leave(x, y)
         y = self.feed_forward(self.around_feed_forward.enter(x))
         return self.around_feed_forward.leave(x, y)

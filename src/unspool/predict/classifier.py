@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any, NamedTuple
 
-import numpy as np
 from torch import nn
 
+from unspool.data.parts import TextPart
 from unspool.tasks.classify import Classify
 
 CHUNK = 4096  # documents held at once, so that a file of any length streams through
@@ -25,28 +25,12 @@ class Prediction(NamedTuple):
         return {"label": self.label, "probabilities": self.probabilities, "text": self.text}
 
 
-class TextPart:
-    """Documents in memory with the face of a part of a corpus."""
-
-    labels: np.ndarray | None = None
-
-    def __init__(self, documents: list[np.ndarray]) -> None:
-        self.documents = documents
-        self.lengths = np.array([len(ids) for ids in documents], dtype=np.int64)
-
-    def __len__(self) -> int:
-        return len(self.documents)
-
-    def ids(self, row: int) -> np.ndarray:
-        return self.documents[row]
-
-
 def classify(task: Classify, model: nn.Module, texts: Iterable[str]) -> Iterator[Prediction]:
     """Predict in chunks; batching never changes an answer, so order and chunk are free."""
-    limit = task.config.data.max_length or None
+    limit = task.config.data.max_length
     stream = iter(texts)
     while chunk := list(islice(stream, CHUNK)):
-        part = TextPart([task.tokenizer.encode(text)[:limit] for text in chunk])
+        part = TextPart([task.tokenizer.document(text, limit=limit) for text in chunk])
         for text, row in zip(chunk, task.probabilities(model, part)):
             chances = {name: float(p) for name, p in zip(task.labels, row)}
             yield Prediction(text, task.labels[int(row.argmax())], chances)

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from unspool.errors import ConfigError
-from unspool.predict.logits import keep_top_k, keep_top_p
+from unspool.search.logits import keep_top_k, keep_top_p
 
 
 class Decoder(Protocol):

@@ -1,90 +1,76 @@
 """generate: a language model, which predicts every next token of a text (many-to-many, causal).
 
-tokens (B, T) -> encoder (B, T, H) -> linear -> next-token logits (B, T, V).
-Training walks B contiguous lanes of the text in windows of `bptt` steps; the state at the end of a
-window starts the next one, without its gradient (truncated backpropagation through time).
+tokens (B, T) -> recurrent layers or Transformer (B, T, H) -> linear -> next-token logits (B, T, V).
+A recurrent model walks B contiguous lanes of the text in windows of `bptt` steps; the state at the
+end of a window starts the next one, without its gradient (truncated backpropagation through time).
+A Transformer reads B windows of `bptt` tokens, its context, from anywhere in the text.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from unspool.config import Config
-from unspool.data.batching import LaneBatch, LaneBatches
 from unspool.data.corpus import Corpus, StreamPart
+from unspool.data.streams import LaneBatches, StreamBatch, StridedBatches, WindowBatches
 from unspool.errors import ConfigError
 from unspool.files import write_json
-from unspool.nn.encoders import TextEncoder
-from unspool.nn.heads import TokenOutput
 from unspool.nn.state import map_state
-from unspool.tasks.encoder import build_encoder
+from unspool.tasks.encoder import (
+    build_encoder,
+    check_context,
+    recurrent_models,
+    transformer_options,
+)
+from unspool.tasks.language_model import LanguageModel, NextTokenModel, TransformerLanguageModel
 from unspool.tasks.metrics import bits_per_character, bootstrap_mean, perplexity
-from unspool.tasks.task import Report, Step, Task, read_tokenizer, walk
+from unspool.tasks.task import Batches, Report, Step, Task, read_tokenizer, walk
 from unspool.text.tokenizers import Tokenizer
 
 EXACT_TOKENS = (
     500_000  # longer texts are evaluated in lanes, as reading them serially takes minutes
 )
+EVALUATED = 2048  # tokens that a Transformer reads at once in evaluation
 WINDOW = 512  # steps read at once in evaluation; bounds memory, does not change the result
 
 
-class NextToken(NamedTuple):
-    """What a language model says after each token, and the state it is then in."""
-
-    logits: Tensor  # (B, T, V)
-    state: Any
-
-
-class LanguageModel(nn.Module):
-    """A causal encoder with a distribution over the next token at every step."""
-
-    def __init__(self, encoder: TextEncoder, *, vocab: int, tied: bool, dropout: float) -> None:
-        super().__init__()
-        self.encoder = encoder
-        self.dropout = nn.Dropout(dropout)
-        self.output = TokenOutput(encoder.size, vocab, tied_to=encoder.embedding if tied else None)
-
-    def forward(self, ids: Tensor, state: Any = None) -> NextToken:
-        outputs, state = self.read(ids, state)
-        return NextToken(self.output(outputs), state)
-
-    def read(self, ids: Tensor, state: Any) -> tuple[Tensor, Any]:
-        """What the output layer gets to see, (B, T, H), and the state after it."""
-        outputs, state = self.encoder(ids, state=state)
-        return self.dropout(outputs), state
-
-    def start(self, batch: int) -> Any:
-        """The state before the first token."""
-        return self.encoder.start(batch)
-
-    def step(self, ids: Tensor, state: Any) -> tuple[Tensor, Any]:
-        """One token a row, (B,) -> logits (B, V) for the next, and the new state."""
-        logits, state = self(ids[:, None], state)
-        return logits[:, 0], state
-
-    def select(self, state: Any, rows: Tensor) -> Any:
-        """The state of some rows of the batch, for search."""
-        return map_state(state, lambda tensor: tensor[rows])
+# GPT-2's choices (Radford et al. 2019), with the steps that a small model on a CPU needs.
+TRANSFORMER: dict[str, Any] = {
+    "model.network": "transformer",
+    "model.layers": 4,
+    "model.hidden": 128,
+    "model.heads": 4,
+    "model.dropout": 0.1,
+    "model.positions": "learned",
+    "model.tied": True,
+    "train.lr": 1e-3,
+    "train.warmup": 0.05,
+    "train.weight_decay": 0.1,
+    "train.beta2": 0.99,
+}
 
 
 class GenerateReport(Report):
     """Mean negative log likelihood with its interval, perplexity, bits per character."""
 
     def __init__(
-        self, nats: np.ndarray, tokens: np.ndarray, *, characters: int, lanes: int
+        self, nats: np.ndarray, tokens: np.ndarray, *, characters: int, read: dict[str, int]
     ) -> None:
-        """`nats` and `tokens`: the total loss and the number of predictions of each window."""
+        """`nats` and `tokens`: the total loss and the number of predictions of each window.
+
+        `read` says how: in so many `lanes`, or from a `context` of so many tokens.
+        """
         total, count = float(nats.sum()), int(tokens.sum())
         self.scores = nats / tokens
         self.weights = tokens
         self.interval = bootstrap_mean(self.scores, tokens)
-        self.tokens, self.characters, self.lanes = count, characters, lanes
+        self.tokens, self.characters, self.read = count, characters, read
         self.metrics = {
             "loss": total / count,
             "perplexity": perplexity(total / count),
@@ -96,7 +82,7 @@ class GenerateReport(Report):
             "task": "generate",
             "tokens": self.tokens,
             "characters": self.characters,
-            "lanes": self.lanes,
+            **self.read,
             **self.metrics,
             "loss_interval": list(self.interval),
             "perplexity_interval": [perplexity(bound) for bound in self.interval],
@@ -105,7 +91,12 @@ class GenerateReport(Report):
     def lines(self) -> list[str]:
         low, high = self.interval
         figures = self.metrics
-        read = "read in one go" if self.lanes == 1 else f"read in {self.lanes} lanes"
+        if "context" in self.read:
+            least, most = self.read["least_context"], self.read["context"]
+            read = f"each from a context of {least} to {most} tokens"
+        else:
+            lanes = self.read["lanes"]
+            read = "read in one go" if lanes == 1 else f"read in {lanes} lanes"
         return [
             f"{self.tokens} predictions over {self.characters} characters, {read}",
             f"loss                {figures['loss']:.4f} nats a token   "
@@ -140,6 +131,9 @@ class Generate(Task):
                 got=config.model_name,
                 remedy=f"use --model {config.model.cell}",
             )
+        if config.model.network == "transformer":
+            check_context(config, "train.bptt", config.train.bptt)
+            return
         if config.model.tied and config.model.embedding == 0:
             raise ConfigError(
                 "model.tied needs an embedding to share, and one-hot vectors have none",
@@ -148,11 +142,18 @@ class Generate(Task):
             )
 
     @classmethod
+    def models(cls) -> dict[str, dict[str, Any]]:
+        return {**recurrent_models(), "transformer": TRANSFORMER}
+
+    @classmethod
     def prepare(cls, config: Config, corpus: Corpus) -> Generate:
         return cls(config, corpus.tokenizer)
 
-    def build(self) -> LanguageModel:
+    def build(self) -> NextTokenModel:
         model, vocab = self.config.model, len(self.tokenizer.vocab)
+        if model.network == "transformer":
+            options = transformer_options(model, length=self.config.train.bptt)
+            return TransformerLanguageModel(vocab, options, tied=model.tied)
         return LanguageModel(
             build_encoder(model, vocab, embedding_std=0.1 if model.tied else 1.0),
             vocab=vocab,
@@ -163,45 +164,60 @@ class Generate(Task):
     def example_inputs(self) -> tuple[Tensor, ...]:
         return (torch.ones(1, 3, dtype=torch.int64),)
 
-    def batches(self, part: StreamPart, *, training: bool) -> LaneBatches:
+    def batches(self, part: StreamPart, *, training: bool) -> Batches:
         train = self.config.train
+        if self.config.model.network == "transformer":
+            return WindowBatches(part, size=train.batch, length=train.bptt, seed=train.seed)
         return LaneBatches(part, lanes=train.batch, bptt=train.bptt)
 
-    def loss(self, model: nn.Module, batch: LaneBatch, carry: Any) -> Step:
-        assert isinstance(model, LanguageModel)
+    def loss(self, model: nn.Module, batch: StreamBatch, carry: Any) -> Step:
+        assert isinstance(model, NextTokenModel)
         outputs, state = model.read(batch.ids, None if batch.first else carry)
         smoothing = self.config.train.label_smoothing
         loss = model.output.loss(outputs, batch.targets, label_smoothing=smoothing)
         count = batch.targets.numel()
-        return Step(loss, count, count, map_state(state, Tensor.detach))
+        return Step(loss, count, count, state and map_state(state, Tensor.detach))
 
-    def where(self, part: StreamPart, batch: LaneBatch) -> str:
-        return f"{batch.ids.shape[0]} lanes of {batch.ids.shape[1]} tokens"
+    def where(self, part: StreamPart, batch: StreamBatch) -> str:
+        return f"{batch.ids.shape[0]} stretches of {batch.ids.shape[1]} tokens"
 
     def validate(self, model: nn.Module, part: StreamPart) -> dict[str, float]:
-        return self._report(model, part, lanes=self.config.train.batch).metrics
+        return self._report(model, part, exact=False).metrics
 
     def evaluate(self, model: nn.Module, part: StreamPart) -> GenerateReport:
-        lanes = 1 if len(part) <= EXACT_TOKENS else self.config.train.batch
-        return self._report(model, part, lanes=lanes)
+        return self._report(model, part, exact=True)
 
-    def _report(self, model: nn.Module, part: StreamPart, *, lanes: int) -> GenerateReport:
-        """Read the part, carrying the state all along; every token but the first is predicted."""
-        assert isinstance(model, LanguageModel)
-        batches = LaneBatches(part, lanes=lanes, bptt=WINDOW if lanes == 1 else 128)
+    def _report(self, model: nn.Module, part: StreamPart, *, exact: bool) -> GenerateReport:
+        """Every token but the first is predicted, from as much context as the model can use; unless
+        `exact`, sooner, from somewhat less."""
+        assert isinstance(model, NextTokenModel)
+        batches, read = self._reading(part, exact=exact)
         nats, tokens, state = [], [], None
         with torch.inference_mode():
             for batch in walk(batches):
                 outputs, state = model.read(batch.ids, None if batch.first else state)
-                losses = model.output.nats(outputs, batch.targets)
+                losses = model.output.nats(outputs[:, batch.skip :], batch.targets[:, batch.skip :])
                 nats.append(losses.double().sum(1).numpy())
                 tokens.append(np.full(len(losses), losses.shape[1]))
         return GenerateReport(
-            np.concatenate(nats),
-            np.concatenate(tokens),
-            characters=part.characters,
-            lanes=batches.lanes,
+            np.concatenate(nats), np.concatenate(tokens), characters=part.characters, read=read
         )
+
+    def _reading(self, part: StreamPart, *, exact: bool) -> tuple[Batches, dict[str, int]]:
+        """How a part is read in evaluation, and in which figures a report says so.
+
+        A recurrent model reads in lanes, the state carried all along: in one lane if `exact`. A
+        Transformer reads windows, which overlap by half if `exact`.
+        """
+        train = self.config.train
+        if self.config.model.network == "transformer":
+            length, size = train.bptt, max(1, EVALUATED // train.bptt)
+            context = length // 2 if exact else 0
+            windows = StridedBatches(part, size=size, length=length, context=context)
+            return windows, {"context": length, "least_context": context}
+        lanes = 1 if exact and len(part) <= EXACT_TOKENS else train.batch
+        stream = LaneBatches(part, lanes=lanes, bptt=WINDOW if lanes == 1 else 128)
+        return stream, {"lanes": stream.lanes}
 
     def save(self, folder: Path) -> None:
         write_json(folder / "tokenizer.json", self.tokenizer.to_json())

@@ -7,17 +7,21 @@ subclass, and one line in `TASKS`.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 from torch import Tensor, nn
 
-from unspool.config import Config
-from unspool.data.corpus import Corpus
+from unspool.config import Config, DataConfig
+from unspool.data.corpus import Corpus, encode_part
+from unspool.data.encode import Progress
+from unspool.data.readers import Source
 from unspool.errors import RunError
 from unspool.files import AGAIN, read_json
+from unspool.tasks.encoder import recurrent_models
+from unspool.tasks.metrics import bootstrap_mean
 from unspool.text.tokenizers import Tokenizer
 
 
@@ -44,6 +48,11 @@ class Report(ABC):
     interval: tuple[float, float]  # bootstrap 95 % interval of the task's main metric
     scores: np.ndarray  # what the main metric is the mean of, one value an example
     weights: np.ndarray | None = None  # of the scores in that mean
+
+    def interval_over(self, reports: Sequence[Report]) -> tuple[float, float]:
+        """The interval of the main metric's mean over several reports on the same examples."""
+        scores = np.mean([report.scores for report in reports], axis=0)
+        return bootstrap_mean(scores, self.weights)
 
     @abstractmethod
     def to_json(self) -> dict[str, Any]: ...
@@ -75,6 +84,11 @@ class Task(ABC):
     labels: list[str] | None = None  # of a task that has a fixed set of answers
 
     @classmethod
+    def models(cls) -> dict[str, dict[str, Any]]:
+        """Every model that this task knows, by name, with the settings that it stands for."""
+        return recurrent_models()
+
+    @classmethod
     @abstractmethod
     def check_config(cls, config: Config) -> None:
         """Refuse, with a reason, settings that this task cannot work with."""
@@ -91,6 +105,12 @@ class Task(ABC):
     @abstractmethod
     def example_inputs(self) -> tuple[Tensor, ...]:
         """The smallest input that the model can read, for its summary."""
+
+    def encode(
+        self, source: Source, data: DataConfig, progress: Progress | None
+    ) -> tuple[Any, list[str]]:
+        """A whole source as a part to evaluate on, and what is to be said about it."""
+        return encode_part(source, self.tokenizer, self.labels, data, progress), []
 
     @abstractmethod
     def batches(self, part: Any, *, training: bool) -> Batches: ...
@@ -124,9 +144,9 @@ class Task(ABC):
     def load(cls, config: Config, folder: Path) -> Task: ...
 
 
-def read_tokenizer(folder: Path) -> Tokenizer:
+def read_tokenizer(folder: Path, name: str = "tokenizer.json") -> Tokenizer:
     """The tokenizer of a run folder; a RunError where it is damaged."""
-    path = folder / "tokenizer.json"
+    path = folder / name
     stored = read_json(path)
     tokenizer = Tokenizer.from_json(stored, where=path)
     if tokenizer.to_json().keys() != stored.keys():

@@ -1,4 +1,4 @@
-"""Fitted tokenizers: a text in, ids out, and back; characters, words, or byte-pair encoding.
+"""Fitted tokenizers: a text in, ids out, and back; characters, words, or pieces of words.
 
 Every tokenizer knows how to write itself as JSON and to come back from it, so that a run folder
 needs nothing else to read new text.
@@ -9,9 +9,9 @@ from __future__ import annotations
 import json
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import chain
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from tokenizers import Tokenizer as RustTokenizer
@@ -19,11 +19,25 @@ from tokenizers import Tokenizer as RustTokenizer
 from unspool.errors import RunError
 from unspool.text.chunks import ChunkCache
 from unspool.text.normalize import FORMS, Normalizer
-from unspool.text.vocab import PAD_ID, SPECIALS, UNK, UNK_ID, Vocab
+from unspool.text.vocab import SPECIALS, UNK_ID, ForeignVocab, Vocab
 from unspool.text.words import SPLITTERS, join, words
 
 UNKNOWN_CHAR = "\ufffd"
 NFC = Normalizer()
+
+
+class Frame(NamedTuple):
+    """The ids that stand before and after every document, such as BERT's [CLS] and [SEP]."""
+
+    before: tuple[int, ...] = ()
+    after: tuple[int, ...] = ()
+
+    @property
+    def size(self) -> int:
+        return len(self.before) + len(self.after)
+
+    def around(self, ids: np.ndarray) -> np.ndarray:
+        return np.concatenate([self.before, ids, self.after]).astype(np.int64)
 
 
 class Tokenizer(ABC):
@@ -32,6 +46,7 @@ class Tokenizer(ABC):
     kind: ClassVar[str]
     vocab: Vocab
     normalizer: Normalizer
+    frame: Frame = Frame()
 
     def __len__(self) -> int:
         return len(self.vocab)
@@ -54,16 +69,31 @@ class Tokenizer(ABC):
         ids = [index.get(piece, UNK_ID) for piece in self.pieces(text)]
         return np.array(ids or [UNK_ID], dtype=np.int64)
 
+    def document(self, text: str, *, limit: int = 0) -> np.ndarray:
+        """The ids of a text within their frame, at most `limit` of them (0: all)."""
+        room = max(0, limit - self.frame.size) if limit else None
+        return self.frame.around(self.encode(text)[:room])
+
+    def special_ids(self) -> list[int]:
+        """The ids that stand for no piece of text: none of them is to be written."""
+        return list(range(len(self.vocab.specials)))
+
     def tokens(self, text: str) -> list[str]:
         """What the model sees, one string an id of `encode`: unknown pieces are <unk>."""
-        return [self.vocab[i] for i in self.encode(text)]
+        return self.shown(self.encode(text))
+
+    def shown(self, ids: Iterable[int]) -> list[str]:
+        """One readable string an id."""
+        return [self.vocab[i] for i in ids]
 
     def to_json(self) -> dict[str, Any]:
+        specials = self.vocab.specials
         return {
             "kind": self.kind,
             "normalize": self.normalizer.form,
             "lowercase": self.normalizer.lowercase,
             **self.options(),
+            **({"specials": list(specials)} if specials != SPECIALS else {}),
             "vocab": self.vocab.tokens,
         }
 
@@ -71,14 +101,8 @@ class Tokenizer(ABC):
     def from_json(stored: Any, *, where: object = None) -> Tokenizer:
         """The tokenizer that `to_json` described; anything else is a RunError."""
         try:
-            kind = TOKENIZERS[stored["kind"]]
-            form, lowercase, tokens = stored["normalize"], stored["lowercase"], stored["vocab"]
-            if form not in FORMS or not isinstance(lowercase, bool):
-                raise ValueError("the normal form is not one this version knows")
-            if not isinstance(tokens, list) or not all(isinstance(t, str) for t in tokens):
-                raise ValueError("the vocabulary is not a list of strings")
-            return kind.restore(Vocab(tokens), Normalizer(form, lowercase), stored)
-        except (KeyError, TypeError, ValueError) as error:
+            return TOKENIZERS[stored["kind"]].restore(stored)
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise RunError(
                 "the stored tokenizer cannot be read",
                 where=where,
@@ -88,8 +112,19 @@ class Tokenizer(ABC):
 
     @classmethod
     @abstractmethod
-    def restore(cls, vocab: Vocab, normalizer: Normalizer, stored: dict[str, Any]) -> Tokenizer:
-        """The tokenizer from its parts and the other entries of its JSON."""
+    def restore(cls, stored: dict[str, Any]) -> Tokenizer:
+        """The tokenizer from its JSON; a KeyError, TypeError or ValueError where that is wrong."""
+
+
+def stored_parts(stored: dict[str, Any]) -> tuple[Vocab, Normalizer]:
+    """The vocabulary and the normal form of a tokenizer's JSON."""
+    form, lowercase, tokens = stored["normalize"], stored["lowercase"], stored["vocab"]
+    if form not in FORMS or not isinstance(lowercase, bool):
+        raise ValueError("the normal form is not one this version knows")
+    if not isinstance(tokens, list) or not all(isinstance(t, str) for t in tokens):
+        raise ValueError("the vocabulary is not a list of strings")
+    vocab = Vocab(tokens, specials=stored.get("specials", SPECIALS))
+    return vocab, Normalizer(form, lowercase)
 
 
 class CharTokenizer(Tokenizer):
@@ -99,20 +134,22 @@ class CharTokenizer(Tokenizer):
 
     def __init__(self, vocab: Vocab, *, normalizer: Normalizer = NFC) -> None:
         self.vocab, self.normalizer = vocab, normalizer
-        self._shown = ["", UNKNOWN_CHAR, *vocab.tokens[len(SPECIALS) :]]
+        first = len(vocab.specials)
+        self._shown = ["", UNKNOWN_CHAR, *[""] * (first - 2), *vocab.tokens[first:]]
 
     def pieces(self, text: str) -> list[str]:
         return list(self.normalizer(text))
 
     def decode(self, ids: Iterable[int]) -> str:
-        """Exact on known characters; <pad> vanishes, <unk> is shown as one odd character."""
+        """Exact on known characters; <unk> is shown as one odd character, other specials vanish."""
         return "".join(self._shown[i] for i in ids)
 
     def options(self) -> dict[str, Any]:
         return {}
 
     @classmethod
-    def restore(cls, vocab: Vocab, normalizer: Normalizer, stored: dict[str, Any]) -> CharTokenizer:
+    def restore(cls, stored: dict[str, Any]) -> CharTokenizer:
+        vocab, normalizer = stored_parts(stored)
         return cls(vocab, normalizer=normalizer)
 
 
@@ -136,13 +173,15 @@ class WordTokenizer(Tokenizer):
         return words(self.normalizer(text), split=self.split, newlines=self.newlines)
 
     def decode(self, ids: Iterable[int]) -> str:
-        return join((self.vocab[i] for i in ids if i != PAD_ID), split=self.split)
+        first = len(self.vocab.specials)
+        return join((self.vocab[i] for i in ids if i >= first or i == UNK_ID), split=self.split)
 
     def options(self) -> dict[str, Any]:
         return {"split": self.split, "newlines": self.newlines}
 
     @classmethod
-    def restore(cls, vocab: Vocab, normalizer: Normalizer, stored: dict[str, Any]) -> WordTokenizer:
+    def restore(cls, stored: dict[str, Any]) -> WordTokenizer:
+        vocab, normalizer = stored_parts(stored)
         split, newlines = stored["split"], stored["newlines"]
         if split not in SPLITTERS or not isinstance(newlines, bool):
             raise ValueError("the rules for splitting words are not ones this version knows")
@@ -153,7 +192,25 @@ class WordTokenizer(Tokenizer):
 _CHUNK = re.compile(r"\s*\S+|\s+")
 
 
-class BPETokenizer(Tokenizer):
+class SubwordTokenizer(Tokenizer):
+    """A tokenizer of pieces of words, by a model of the Rust library."""
+
+    model: RustTokenizer
+
+    @abstractmethod
+    def encode_normal(self, texts: list[str]) -> list[np.ndarray]:
+        """int64 ids of texts that are in normal form already; "" gives an empty array."""
+
+
+def read_model(stored: dict[str, Any]) -> RustTokenizer:
+    """The Rust model of a tokenizer's JSON."""
+    try:
+        return RustTokenizer.from_str(json.dumps(stored["model"]))
+    except Exception as error:  # the Rust side raises plain Exception
+        raise ValueError(str(error)) from None
+
+
+class BPETokenizer(SubwordTokenizer):
     """Byte-level byte-pair encoding (Sennrich et al. 2016): no text is unknown, decoding is exact.
 
     The Rust model counts from 0 and knows no special tokens; ids here are shifted by theirs, so
@@ -162,10 +219,16 @@ class BPETokenizer(Tokenizer):
 
     kind = "bpe"
 
-    def __init__(self, model: RustTokenizer, *, normalizer: Normalizer = NFC) -> None:
+    def __init__(
+        self,
+        model: RustTokenizer,
+        *,
+        normalizer: Normalizer = NFC,
+        specials: Sequence[str] = SPECIALS,
+    ) -> None:
         self.model, self.normalizer = model, normalizer
         strings = [model.id_to_token(i) or "" for i in range(model.get_vocab_size())]
-        self.vocab = Vocab([*SPECIALS, *strings])
+        self.vocab = Vocab([*specials, *strings], specials=specials)
         self._chunks = ChunkCache(self._encode_chunk)
 
     def encode(self, text: str) -> np.ndarray:
@@ -173,7 +236,6 @@ class BPETokenizer(Tokenizer):
         return found if len(found) else np.array([UNK_ID], dtype=np.int64)
 
     def encode_normal(self, texts: list[str]) -> list[np.ndarray]:
-        """int64 ids of texts that are in normal form already; "" gives an empty array."""
         ids = self._chunks.__getitem__
         return [
             np.fromiter(chain.from_iterable(map(ids, _CHUNK.findall(text))), dtype=np.int64)
@@ -181,24 +243,28 @@ class BPETokenizer(Tokenizer):
         ]
 
     def _encode_chunk(self, chunk: str) -> list[int]:
-        return [i + len(SPECIALS) for i in self.model.encode(chunk).ids]
+        first = len(self.vocab.specials)
+        return [i + first for i in self.model.encode(chunk).ids]
 
     def pieces(self, text: str) -> list[str]:
-        """The readable piece of text behind each id; the byte string where it is no whole text."""
-        ids = self.encode(text)
-        shown = [UNK if i == UNK_ID else self.decode([i]) for i in ids]
-        return [self.vocab[i] if UNKNOWN_CHAR in piece else piece for i, piece in zip(ids, shown)]
+        return self.shown(self.encode(text))
 
-    def tokens(self, text: str) -> list[str]:
-        return self.pieces(text)
+    def shown(self, ids: Iterable[int]) -> list[str]:
+        """The piece of text behind each id; its byte string where it is no whole text."""
+        first, found = len(self.vocab.specials), []
+        for i in ids:
+            piece = self.decode([i]) if i >= first else self.vocab[i]
+            found.append(self.vocab[i] if UNKNOWN_CHAR in piece else piece)
+        return found
 
     def decode(self, ids: Iterable[int]) -> str:
-        """Exact where no id is special; <pad> vanishes, <unk> is shown as one odd character."""
+        """Exact; <unk> is shown as one odd character, other specials vanish."""
+        first = len(self.vocab.specials)
         parts: list[str] = []
         run: list[int] = []
         for i in ids:
-            if i > UNK_ID:
-                run.append(int(i) - len(SPECIALS))
+            if i >= first:
+                run.append(int(i) - first)
             elif i == UNK_ID:
                 parts += [self.model.decode(run), UNKNOWN_CHAR]
                 run = []
@@ -208,19 +274,73 @@ class BPETokenizer(Tokenizer):
         return {"model": json.loads(self.model.to_str())}
 
     @classmethod
-    def restore(cls, vocab: Vocab, normalizer: Normalizer, stored: dict[str, Any]) -> BPETokenizer:
-        try:
-            model = RustTokenizer.from_str(json.dumps(stored["model"]))
-        except Exception as error:  # the Rust side raises plain Exception
-            raise ValueError(str(error)) from None
-        tokenizer = cls(model, normalizer=normalizer)
+    def restore(cls, stored: dict[str, Any]) -> BPETokenizer:
+        vocab, normalizer = stored_parts(stored)
+        tokenizer = cls(read_model(stored), normalizer=normalizer, specials=vocab.specials)
         if tokenizer.vocab.tokens != vocab.tokens:
             raise ValueError("the model and the vocabulary do not belong together")
         return tokenizer
+
+
+class PretrainedTokenizer(SubwordTokenizer):
+    """The tokenizer of a pretrained model (`pretrained.py` reads it), with its ids as they are.
+
+    Special tokens may have any id; a text that spells one out means it, as where it was trained.
+    The vocabulary has `size` tokens, as many as the model has vectors for.
+    """
+
+    kind = "pretrained"
+
+    def __init__(self, model: RustTokenizer, size: int) -> None:
+        model.no_truncation()
+        model.no_padding()
+        self.model, self.normalizer = model, Normalizer("none")
+        known = model.get_vocab(with_added_tokens=True)
+        if max(known.values(), default=0) >= size:
+            raise ValueError(f"{max(known.values()) + 1} tokens, of which the model knows {size}")
+        added = model.get_added_tokens_decoder()
+        self.vocab = ForeignVocab(
+            [model.id_to_token(i) or "" for i in range(size)],
+            specials=[token.content for token in added.values() if token.special],
+        )
+        encoded = model.encode("a")
+        inside = [i for i, special in enumerate(encoded.special_tokens_mask) if not special]
+        first, last = (inside[0], inside[-1]) if inside else (len(encoded.ids), len(encoded.ids))
+        self.frame = Frame(tuple(encoded.ids[:first]), tuple(encoded.ids[last + 1 :]))
+
+    def encode(self, text: str) -> np.ndarray:
+        """Without the frame; empty only where there is one."""
+        found = self.encode_normal([text])[0]
+        return found if len(found) or self.frame.size else np.array(self.special_ids()[:1])
+
+    def encode_normal(self, texts: list[str]) -> list[np.ndarray]:
+        found = self.model.encode_batch(texts, add_special_tokens=False)
+        return [np.array(encoding.ids, dtype=np.int64) for encoding in found]
+
+    def special_ids(self) -> list[int]:
+        return [self.vocab.index[token] for token in self.vocab.specials]
+
+    def pieces(self, text: str) -> list[str]:
+        return self.model.encode(text, add_special_tokens=False).tokens
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """Special tokens vanish."""
+        return self.model.decode([int(i) for i in ids])
+
+    def options(self) -> dict[str, Any]:
+        return {"model": json.loads(self.model.to_str()), "size": len(self.vocab)}
+
+    def to_json(self) -> dict[str, Any]:
+        return {"kind": self.kind, **self.options()}
+
+    @classmethod
+    def restore(cls, stored: dict[str, Any]) -> PretrainedTokenizer:
+        return cls(read_model(stored), int(stored["size"]))
 
 
 TOKENIZERS: dict[str, type[Tokenizer]] = {
     "char": CharTokenizer,
     "word": WordTokenizer,
     "bpe": BPETokenizer,
+    "pretrained": PretrainedTokenizer,
 }

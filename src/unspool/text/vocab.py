@@ -1,31 +1,42 @@
-"""A vocabulary: token strings and their ids, <pad> = 0 and <unk> = 1 always among them."""
+"""A vocabulary: token strings and their ids, <pad> = 0 and <unk> = 1 always among them.
+
+The vocabulary of sentences that are to be written also has a beginning and an end; that of texts in
+which tokens are hidden has a <mask>.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-PAD, UNK = "<pad>", "<unk>"
-PAD_ID, UNK_ID = 0, 1
+PAD, UNK, BEGIN, END = "<pad>", "<unk>", "<s>", "</s>"
+PAD_ID, UNK_ID, BEGIN_ID, END_ID = 0, 1, 2, 3
 SPECIALS = (PAD, UNK)
+SENTENCE_SPECIALS = (PAD, UNK, BEGIN, END)
+MASK, MASK_ID = "<mask>", 2
+MASK_SPECIALS = (PAD, UNK, MASK)
 
 
 class Vocab:
-    """`vocab[id]` is the token, `vocab.id(token)` its id, or that of <unk>."""
+    """`vocab[id]` is the token, `vocab.id(token)` its id, or that of <unk>.
 
-    def __init__(self, tokens: Sequence[str]) -> None:
-        self.tokens = list(tokens)
+    specials   the first tokens, which stand for something else than a piece of text
+    """
+
+    def __init__(self, tokens: Sequence[str], *, specials: Sequence[str] = SPECIALS) -> None:
+        self.tokens, self.specials = list(tokens), tuple(specials)
         self.index = {token: i for i, token in enumerate(self.tokens)}
-        if tuple(self.tokens[:2]) != SPECIALS:
-            raise ValueError(f"a vocabulary starts with {PAD} and {UNK}")
+        if self.specials[:2] != SPECIALS or tuple(self.tokens[: len(specials)]) != self.specials:
+            raise ValueError(f"a vocabulary starts with {PAD}, {UNK} and its other specials")
         if len(self.index) != len(self.tokens):
             raise ValueError("a vocabulary holds a token twice")
         # A text that spells out "<pad>" must not become padding.
-        self.index[PAD] = UNK_ID
+        self.index |= dict.fromkeys(self.specials, UNK_ID)
 
     @classmethod
-    def of(cls, types: Iterable[str]) -> Vocab:
+    def of(cls, types: Iterable[str], *, specials: Sequence[str] = SPECIALS) -> Vocab:
         """The special tokens, then `types` in their order (most frequent first, as a rule)."""
-        return cls([*SPECIALS, *(token for token in types if token not in SPECIALS)])
+        others = (token for token in types if token not in specials)
+        return cls([*specials, *others], specials=specials)
 
     def id(self, token: str) -> int:
         return self.index.get(token, UNK_ID)
@@ -38,3 +49,11 @@ class Vocab:
 
     def __len__(self) -> int:
         return len(self.tokens)
+
+
+class ForeignVocab(Vocab):
+    """The vocabulary of a pretrained model: `specials` stand anywhere in it; "" are unused ids."""
+
+    def __init__(self, tokens: Sequence[str], *, specials: Sequence[str]) -> None:
+        self.tokens, self.specials = list(tokens), tuple(specials)
+        self.index = {token: i for i, token in enumerate(self.tokens)}

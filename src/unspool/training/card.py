@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from unspool.data.files import sides
 from unspool.tasks import Report, Task
 from unspool.training.checkpoint import Counters
 from unspool.training.folder import RunFolder
@@ -31,6 +32,9 @@ def model_card(
     use = f'unspool predict {folder.path} "some text"'
     if task.name == "generate":
         use = f'unspool generate {folder.path} --prompt "Once"'
+    if task.name == "pretrain":
+        use = f'unspool predict {folder.path} "some <mask> text"'
+    begun = record.get("start")
     lines = [
         f"# {name}",
         "",
@@ -50,17 +54,19 @@ def model_card(
         "| part | file | SHA-256 |",
         "|---|---|---|",
         *(
-            _row(name, Path(file["path"]).name, file["sha256"])
+            _row(name, ", ".join(Path(side).name for side in sides(file["path"])), file["sha256"])
             for name, file in record["data"].items()
         ),
         "",
-        f"Vocabulary: {len(task.tokenizer.vocab):,} tokens, from the training part only.",
+        f"Vocabulary: {len(task.tokenizer.vocab):,} tokens, from "
+        + ("the model it started from." if "start" in record else "the training part only."),
         "",
         "## Training",
         "",
         f"{counters.step:,} steps, {counters.tokens:,} tokens, {counters.seconds:.0f} s on "
         f"{record['threads']} threads; ended because: {counters.finished}. "
         f"The weights are those of step {counters.best_step:,}.",
+        *([f"Started from `{begun['path']}`, SHA-256 `{begun['sha256']}`."] if begun else []),
         "",
         "## Network",
         "",

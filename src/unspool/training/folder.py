@@ -1,7 +1,7 @@
 """The run folder: the model as files that load anywhere, offline, without running any code.
 
-config.json · model.safetensors · tokenizer.json (+ labels.json) · metrics.jsonl · README.md ·
-checkpoints/
+config.json · model.safetensors · tokenizer.json (+ labels.json, target_tokenizer.json) ·
+metrics.jsonl · README.md · checkpoints/
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from unspool.config import Config, build
 from unspool.errors import ConfigError, RunError, choose
 from unspool.files import AGAIN, read_json, write_json
 from unspool.tasks import TASKS, Task
-from unspool.training.tensors import DamagedFile, load_tensors
+from unspool.training.tensors import DamagedFile, TensorFile, load_tensors
 
 FORMAT = 1  # of the run folder; a newer one is refused
 
@@ -80,13 +80,21 @@ class RunFolder:
                 "no right to write into this folder", where=self.path, remedy="give another --out"
             )
 
-    def write_config(self, config: Config, data: dict[str, Any], threads: int) -> None:
+    def write_config(
+        self,
+        config: Config,
+        data: dict[str, Any],
+        threads: int,
+        start: dict[str, str] | None = None,
+    ) -> None:
+        """`start` says where the weights came from that were not made at random."""
         write_json(
             self.config_file,
             {
                 "format": FORMAT,
                 "config": config.model_dump(mode="json"),
                 "data": data,
+                **({} if start is None else {"start": start}),
                 "threads": threads,
                 "versions": versions(),
             },
@@ -144,10 +152,10 @@ class RunFolder:
         choose("task", config.task, TASKS, where=self.config_file)
         return TASKS[config.task].load(config, self.path)
 
-    def load_weights(self, model: nn.Module) -> dict[str, Any]:
-        """Put the trained weights into `model`; returns what was noted beside them."""
+    def read_weights(self) -> TensorFile:
+        """The trained weights by name, and what was noted beside them."""
         try:
-            tensors, meta = load_tensors(self.weights)
+            return load_tensors(self.weights)
         except FileNotFoundError:
             raise RunError(
                 "missing: the run has no trained weights yet",
@@ -156,6 +164,10 @@ class RunFolder:
             ) from None
         except DamagedFile as error:
             raise RunError(f"damaged: {error}", where=self.weights, remedy=AGAIN) from None
+
+    def load_weights(self, model: nn.Module) -> dict[str, Any]:
+        """Put the trained weights into `model`; returns what was noted beside them."""
+        tensors, meta = self.read_weights()
         expected = model.state_dict()
         for name, tensor in expected.items():
             if name not in tensors:
@@ -187,7 +199,8 @@ class RunFolder:
 
 def _is_left_over(name: str) -> bool:
     """Whether a run that was killed before it began may have left a file of this name."""
-    return name in ("tokenizer.json", "labels.json") or name.endswith(".part")
+    early = ("tokenizer.json", "target_tokenizer.json", "labels.json", "checkpoints")
+    return name in early or name.endswith(".part")
 
 
 def _is_data(value: Any) -> bool:

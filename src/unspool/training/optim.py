@@ -8,19 +8,32 @@ import torch
 from torch import Tensor, nn
 
 from unspool.config import TrainConfig
+from unspool.training.thaw import depths
 
 
 def build_optimizer(model: nn.Module, train: TrainConfig) -> torch.optim.Optimizer:
-    """AdamW or SGD; weight decay for matrices only, never for biases and gates' diagonals."""
-    matrices = [p for p in model.parameters() if p.requires_grad and p.ndim >= 2]
-    vectors = [p for p in model.parameters() if p.requires_grad and p.ndim < 2]
+    """AdamW or SGD; weight decay for matrices only, never for biases and gates' diagonals.
+
+    With `layer_decay` ξ, what is k blocks below the output learns at ξᵏ of the rate (Howard & Ruder
+    2018, section 3.2).
+    """
+    below = depths(model) if train.layer_decay < 1 else {}
+    parameters: dict[tuple[int, bool], list[nn.Parameter]] = {(0, True): [], (0, False): []}
+    for name, parameter in model.named_parameters():
+        if parameter.requires_grad:
+            place = (below.get(name, 0), parameter.ndim >= 2)
+            parameters.setdefault(place, []).append(parameter)
     groups = [
-        {"params": matrices, "weight_decay": train.weight_decay},
-        {"params": vectors, "weight_decay": 0.0},
+        {
+            "params": some,
+            "weight_decay": train.weight_decay if matrices else 0.0,
+            "scale": train.layer_decay**depth,
+        }
+        for (depth, matrices), some in parameters.items()
     ]
     if train.optimizer == "sgd":
         return torch.optim.SGD(groups, lr=train.lr, momentum=train.momentum, foreach=True)
-    return torch.optim.AdamW(groups, lr=train.lr, betas=(0.9, 0.999), fused=True)
+    return torch.optim.AdamW(groups, lr=train.lr, betas=(0.9, train.beta2), fused=True)
 
 
 def learning_rate(train: TrainConfig, step: int, total: int) -> float:
@@ -38,7 +51,7 @@ def learning_rate(train: TrainConfig, step: int, total: int) -> float:
 
 def set_learning_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
     for group in optimizer.param_groups:
-        group["lr"] = rate
+        group["lr"] = rate * group["scale"]
 
 
 def optimizer_tensors(model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:

@@ -4,7 +4,6 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include <omp.h>
 #if defined(UNSPOOL_BF16)
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -17,8 +16,10 @@
 #include <string>
 #include <vector>
 
+#include "decoding.h"
 #include "kernels.h"
 #include "product.h"
+#include "threads.h"
 
 namespace nb = nanobind;
 
@@ -164,25 +165,6 @@ struct Division {
     }
 };
 
-// Calls work(thread) on that many threads at once. False, and nothing done, where OpenMP grants fewer
-// (a limit in the environment, a call out of a parallel region): a team would wait for ever.
-template <class Work>
-bool on_threads(int wanted, const Work& work) {
-    if (wanted == 1) {
-        work(0);
-        return true;
-    }
-    bool granted = false;
-#pragma omp parallel num_threads(wanted)
-    {
-        if (omp_get_num_threads() == wanted) {
-            if (omp_get_thread_num() == 0) granted = true;
-            work(omp_get_thread_num());
-        }
-    }
-    return granted;
-}
-
 // Runs the kernel on the arrays of each direction.
 template <class T>
 void run(const std::string& kind, bool backward, int64_t H, int64_t I, bool take, uintptr_t offsets,
@@ -233,9 +215,11 @@ void run(const std::string& kind, bool backward, int64_t H, int64_t I, bool take
     }
 }
 
-// One step of `batch` sequences, without packing.
-void step(const std::string& kind, int64_t H, int64_t I, bool take, int64_t batch,
-          const Addresses& arrays, int threads) {
+// One step of `batch` sequences, without packing and without gradients: h and c become the new state.
+// `u` is null where x is given.
+void step(const std::string& kind, int64_t H, int64_t I, bool take, int64_t batch, uintptr_t x,
+          uintptr_t W, uintptr_t b, uintptr_t U, uintptr_t extra, uintptr_t h0, uintptr_t c0,
+          uintptr_t u, uintptr_t h, uintptr_t c, int threads) {
     const Pair<float> pair = kernels.find<float>(kind);
     std::vector<int64_t> offsets{0, batch};
     if (!pair.recurrent) {  // `batch` sequences of one row each
@@ -243,7 +227,13 @@ void step(const std::string& kind, int64_t H, int64_t I, bool take, int64_t batc
         std::iota(offsets.begin(), offsets.end(), 0);
     }
     const Steps steps{static_cast<int64_t>(offsets.size()) - 1, offsets.data(), false};
-    Job<float> job = make_job<float>(arrays, steps, H, I, take);
+    const auto scratch = baseline::buffer<float>(batch * H * (pair.gates + 1));
+    const auto address = [](const float* p) { return reinterpret_cast<uintptr_t>(p); };
+    const uintptr_t gates = x ? address(scratch.get() + batch * H) : u;
+    // One row a sequence: its states are its final states.
+    Job<float> job = make_job<float>(
+        {x, W, b, U, extra, h0, c0, gates, h, c, address(scratch.get()), h, c, h0, h}, steps, H, I,
+        take);
     job.to = batch;
     const int64_t work = batch * pair.gates * H * (pair.recurrent * H + I);
     const int members = work < WORTH_WAITING ? 1 : std::min<int64_t>(threads, H / 16);
@@ -258,7 +248,9 @@ NB_MODULE(_kernels, module) {
     module.def("instruction_sets", &unspool::instruction_sets);
     module.def("use", &unspool::use);
     module.def("step", &unspool::step, nb::arg("kind"), nb::arg("hidden"), nb::arg("inputs"),
-               nb::arg("take"), nb::arg("batch"), nb::arg("addresses"), nb::arg("threads"));
+               nb::arg("take"), nb::arg("batch"), nb::arg("x"), nb::arg("W"), nb::arg("b"),
+               nb::arg("U"), nb::arg("extra"), nb::arg("h0"), nb::arg("c0"), nb::arg("u"),
+               nb::arg("h"), nb::arg("c"), nb::arg("threads"));
     const auto define = [&](const char* name, auto function) {
         module.def(name, function, nb::arg("kind"), nb::arg("backward"), nb::arg("hidden"),
                    nb::arg("inputs"), nb::arg("take"), nb::arg("offsets"), nb::arg("steps"),
@@ -266,4 +258,5 @@ NB_MODULE(_kernels, module) {
     };
     define("run", &unspool::run<float>);
     define("run_bf16", &unspool::run<unspool::bf16>);
+    unspool::define_decoder(module);
 }

@@ -15,12 +15,19 @@ namespace unspool::ISA {
 template <int N>
 using Int = std::integral_constant<int, N>;
 
-// What lies in a register on either side of a product: for each lane DEPTH values of k.
+// What lies in a register on either side of a product: for each lane DEPTH values of k. A panel may
+// be of other numbers than the rows T, and the sums of others again.
 template <class T>
 struct Factor;
+template <class T>
+using Sum = typename Factor<T>::Sum;
+template <class T>
+using Panel = typename Factor<T>::Panel;
 
 template <>
 struct Factor<float> {
+    using Panel = float;
+    using Sum = vec;
     static constexpr int DEPTH = 1;
     vec value;
 
@@ -31,6 +38,8 @@ struct Factor<float> {
 
 template <>
 struct Factor<bf16> {
+    using Panel = bf16;
+    using Sum = vec;
     static constexpr int DEPTH = 2;
 
     static INLINE Factor of_row(const bf16* a) {
@@ -63,6 +72,34 @@ struct Factor<bf16> {
 #endif
 };
 
+// Rows of bytes, panels of signed bytes, sums of integers.
+template <>
+struct Factor<uint8_t> {
+    using Panel = int8_t;
+    using Sum = ivec;
+    static constexpr int DEPTH = 4;
+    ivec fours;
+
+    static INLINE Factor of_row(const uint8_t* a) {
+        int32_t four;
+        std::memcpy(&four, a, sizeof four);
+        return {four + ivec{}};
+    }
+    static INLINE Factor of_panel(const int8_t* b) {
+        Factor found;
+        std::memcpy(&found.fours, b, sizeof found.fours);
+        return found;
+    }
+    INLINE void add_product(const Factor& b, ivec& sum) const {
+#if defined(__AVX512VNNI__)
+        sum = (ivec)_mm512_dpbusd_epi32((__m512i)sum, (__m512i)fours, (__m512i)b.fours);
+#else
+        for (int d = 0; d < 4; ++d)
+            sum += (fours >> (8 * d) & 255) * (b.fours << (24 - 8 * d) >> 24);
+#endif
+    }
+};
+
 // Rows whose sums fit in registers beside a panel of V vectors.
 constexpr int register_rows(int V) { return std::min((REGISTERS - 1 - V) / V, 12); }
 
@@ -70,10 +107,10 @@ constexpr int register_rows(int V) { return std::min((REGISTERS - 1 - V) / V, 12
 // (K / DEPTH, V, LANES, DEPTH). With few rows the sums over k are split, so that no addition waits for
 // the one before. Not inlined: what is done with the sums would take registers away from them.
 template <int R, int V, class T>
-__attribute__((noinline)) void multiply_rows(const T* a, int64_t stride, const T* b, int64_t K,
-                                             vec (*sums)[V]) {
+__attribute__((noinline)) void multiply_rows(const T* a, int64_t stride, const Panel<T>* b,
+                                             int64_t K, Sum<T> (*sums)[V]) {
     constexpr int SPLIT = R * V >= 8 ? 1 : R * V >= 4 ? 2 : 4, DEPTH = Factor<T>::DEPTH;
-    vec part[SPLIT][R][V] = {};
+    Sum<T> part[SPLIT][R][V] = {};
     const auto add = [&](int p, int64_t k) INLINE_LAMBDA {
         Factor<T> weights[V];
         for (int v = 0; v < V; ++v) weights[v] = Factor<T>::of_panel(b + (k * V + v * DEPTH) * LANES);
@@ -95,17 +132,18 @@ __attribute__((noinline)) void multiply_rows(const T* a, int64_t stride, const T
 }
 
 template <int R, int V, class T>
-inline void multiply_in_registers(int rows, const T* a, int64_t stride, const T* b, int64_t K,
-                                  vec (*sums)[V]) {
+inline void multiply_in_registers(int rows, const T* a, int64_t stride, const Panel<T>* b,
+                                  int64_t K, Sum<T> (*sums)[V]) {
     for (; rows >= R; rows -= R, a += R * stride, sums += R)
         multiply_rows<R, V>(a, stride, b, K, sums);
     if constexpr (R > 1)
         if (rows) multiply_in_registers<R - 1, V>(rows, a, stride, b, K, sums);
 }
 
-// The same for any number of rows. Of bf16, K is a multiple of 32.
+// The same for any number of rows. Of bf16, K is a multiple of 32, of bytes one of 4.
 template <int V, class T>
-inline void multiply(int rows, const T* a, int64_t stride, const T* b, int64_t K, vec (*sums)[V]) {
+inline void multiply(int rows, const T* a, int64_t stride, const Panel<T>* b, int64_t K,
+                     Sum<T> (*sums)[V]) {
 #if defined(__AMX_BF16__)
     if constexpr (std::is_same_v<T, bf16>) {
         multiply_in_tiles<Amx, V>(rows, a, stride, b, K, reinterpret_cast<float*>(sums));

@@ -30,13 +30,18 @@ struct MinLstm {
     struct Gate {
         vec a, g, not_f, not_i;  // not_f = 1 - σ(f)
     };
-    // 1/σ(f) and 1/σ(i), both scaled by e^low so that neither overflows.
+    // From 1/σ(f) = 1 + e^-f and 1/σ(i), both scaled by e^shift where they would overflow.
     static Gate gate(const float* u, int64_t H) {
-        const vec f = load(u), i = load(u + H);
-        const vec low = least(least(f, i), vec{});
-        const vec one = exp(low), f_part = exp(low - f), i_part = exp(low - i);
+        const vec f = load(u), i = load(u + H), low = least(f, i);
+        vec shift{}, one = splat(1.0f);
+        if (any(low < -80.0f)) {
+            shift = least(low, vec{});
+            one = exp(shift);
+        }
+        const vec f_part = exp(shift - f), i_part = exp(shift - i);
         const vec over_f = one + f_part, over_i = one + i_part;
-        return {over_i / (over_f + over_i), load(u + 2 * H), f_part / over_f, i_part / over_i};
+        return {over_i * reciprocal(over_f + over_i), load(u + 2 * H),
+                f_part * reciprocal(over_f), i_part * reciprocal(over_i)};
     }
     static void gradient(const Gate& gate, vec da, vec dg, auto* du, int64_t H) {
         const vec slope = da * gate.a * (1.0f - gate.a);

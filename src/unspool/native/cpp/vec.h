@@ -15,6 +15,8 @@
 #define ISA amx
 #elif defined(__AVX512BF16__)
 #define ISA avx512_bf16
+#elif defined(__AVX512VNNI__)
+#define ISA avx512_vnni
 #else
 #define ISA avx512
 #endif
@@ -87,6 +89,18 @@ INLINE float sum(vec v) {
     float total = 0;
     for (int lane = 0; lane < LANES; ++lane) total += v[lane];
     return total;
+#endif
+}
+
+INLINE bool any(ivec truths) {
+#if defined(__AVX512F__)
+    return _mm512_test_epi32_mask((__m512i)truths, (__m512i)truths) != 0;
+#elif defined(__AVX2__)
+    return _mm256_movemask_ps((__m256)truths) != 0;
+#else
+    int32_t found = 0;
+    for (int lane = 0; lane < LANES; ++lane) found |= truths[lane];
+    return found != 0;
 #endif
 }
 

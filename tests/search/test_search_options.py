@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 
-from unspool.predict.decoding import Rules, beam, greedy, length_penalty, repeats, sample
+from unspool.search import Rules, beam, greedy, length_penalty, repeats, sample
 
 END = 3
 NOTHING: Any = None  # the options are looked at before the decoder is

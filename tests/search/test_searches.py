@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from unspool.predict.decoding import Hypothesis, Rules, beam, greedy, length_penalty, sample
+from unspool.search import Hypothesis, Rules, beam, greedy, length_penalty, sample
 
 V, END, START = 4, 3, 0
 RULES = Rules(end=END, max_length=4)
@@ -288,3 +288,24 @@ def test_scores_that_are_no_numbers_are_refused(broken: float) -> None:
     for search in (greedy, sample, partial(beam, width=2)):
         with pytest.raises(ValueError, match="scores that are not numbers"):
             search(toy, toy.start([0, 1]), first(2), RULES)
+
+
+@pytest.mark.parametrize("way", ["greedy", "beam"])
+def test_each_sentence_has_its_own_limit(way: str) -> None:
+    toy, places, limits = Toy(3, seed=7), [0, 1, 2], (1, 4, 2)
+
+    def read(places: list[int], limit: int | tuple[int, ...]) -> list[Hypothesis]:
+        rules = Rules(end=END, max_length=limit, min_length=1)
+        state = toy.start(places)
+        if way == "greedy":
+            return greedy(toy, state, first(len(places)), rules)
+        return [
+            best for best, *_ in beam(toy, state, first(len(places)), rules, width=3, alpha=1.0)
+        ]
+
+    together = read(places, limits)
+    for place, limit, found in zip(places, limits, together):
+        (alone,) = read([place], limit)
+        assert alone.tokens == found.tokens
+        assert len(found.tokens) <= limit
+        assert alone.score == pytest.approx(found.score)

@@ -15,7 +15,7 @@ from unspool.nn.recurrent_decoder import RecurrentDecoder
 from unspool.nn.source import RecurrentEncoder
 from unspool.nn.taps import record
 from unspool.nn.transformer_blocks import TransformerOptions
-from unspool.predict.decoding import Hypothesis, Rules, beam, greedy, sample
+from unspool.search import Hypothesis, Rules, beam, greedy, sample
 from unspool.tasks.generate import LanguageModel
 
 V, START, END, B, S, M = 5, 1, 2, 4, 6, 8

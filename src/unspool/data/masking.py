@@ -1,0 +1,104 @@
+"""Batches for masked-token pretraining (Devlin et al. 2019, section 3.1): documents in, the same
+with some tokens hidden out, and what stood there.
+
+Which tokens are hidden depends on the seed, the epoch and the row alone: not on the batch it is in.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from unspool.data.batching import BucketBatches, Documents
+from unspool.text.vocab import MASK_ID, UNK_ID
+
+CHOSEN = 0.15  # share of the tokens that are to be predicted; of these
+MASKED = 0.8  # become <mask>,
+REPLACED = 0.1  # become any token, and the rest stays as it is
+
+
+class MaskedBatch(NamedTuple):
+    """B documents padded to the longest, T tokens; N of them are to be predicted."""
+
+    ids: Tensor  # (B, T) int64, some tokens hidden
+    lengths: Tensor  # (B,) int64
+    chosen: Tensor  # (B, T) bool: the places to predict
+    targets: Tensor  # (N,) int64: what stood there
+    rows: np.ndarray  # (B,) rows of the part
+
+
+class MaskedBatches:
+    """The batches of a `BucketBatches`, masked.
+
+    vocab      how many tokens there are, of which the first `specials` never replace one
+    anew       choose other tokens in each epoch; otherwise always the same
+    """
+
+    def __init__(
+        self, inner: BucketBatches, *, vocab: int, specials: int, seed: int, anew: bool
+    ) -> None:
+        self.inner, self.vocab, self.specials = inner, vocab, specials
+        self.seed, self.anew = seed, anew
+
+    def steps(self, epoch: int) -> int:
+        return self.inner.steps(epoch)
+
+    def batch(self, epoch: int, step: int) -> MaskedBatch:
+        plain = self.inner.batch(epoch, step)
+        hidden, chosen = plain.ids.numpy().copy(), np.zeros(plain.ids.shape, dtype=bool)
+        for i, (row, length) in enumerate(zip(plain.rows.tolist(), plain.lengths.tolist())):
+            rng = np.random.default_rng([self.seed, epoch if self.anew else 0, row])
+            ids, picked = hidden[i, :length], chosen[i, :length]  # padding has no part in it
+            picked[:] = choose(ids, rng)
+            ids[:] = hide(ids, picked, rng, first=self.specials, vocab=self.vocab)
+        places = torch.from_numpy(chosen)
+        return MaskedBatch(
+            torch.from_numpy(hidden), plain.lengths, places, plain.ids[places], plain.rows
+        )
+
+
+def choose(ids: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """(T,) bool: about `CHOSEN` of the tokens, at least one; <unk> only where there is no other."""
+    known = ids != UNK_ID
+    if not known.any():
+        known[:] = True
+    chosen = known & (rng.random(len(ids)) < CHOSEN)
+    if not chosen.any():
+        chosen[rng.choice(np.flatnonzero(known))] = True
+    return chosen
+
+
+def hide(
+    ids: np.ndarray, chosen: np.ndarray, rng: np.random.Generator, *, first: int, vocab: int
+) -> np.ndarray:
+    """ids (T,) with the chosen ones masked, replaced by a token from `first` on, or left."""
+    fate = rng.random(len(ids))
+    others = rng.integers(first, max(vocab, first + 1), size=len(ids))
+    ids = np.where(chosen & (fate < MASKED), MASK_ID, ids)
+    return np.where(chosen & (fate >= MASKED) & (fate < MASKED + REPLACED), others, ids)
+
+
+class PiecesPart:
+    """Documents cut into pieces of at most `length` tokens (0: not cut), each a row of its own."""
+
+    labels: np.ndarray | None = None
+
+    def __init__(self, part: Documents, length: int) -> None:
+        self.part = part
+        whole = part.lengths.astype(np.int64)
+        self.size = length or int(whole.max(initial=1))
+        counts = -(-whole // self.size)
+        self.documents = np.repeat(np.arange(len(part)), counts)
+        firsts = np.repeat(np.cumsum(counts) - counts, counts)
+        self.starts = (np.arange(len(self.documents)) - firsts) * self.size
+        self.lengths = np.minimum(self.size, whole[self.documents] - self.starts)
+
+    def __len__(self) -> int:
+        return len(self.documents)
+
+    def ids(self, row: int) -> np.ndarray:
+        start = self.starts[row]
+        return self.part.ids(int(self.documents[row]))[start : start + self.lengths[row]]

@@ -1,0 +1,299 @@
+// A Transformer's decoder, step by step; nn/transformer.py is its reference. Compiled once for each
+// instruction set.
+#include "linear.h"
+#include "transformer.h"
+
+namespace unspool::ISA {
+
+// x σ(x), and σ's integral cousins.
+INLINE vec silu(vec x) { return x * sigmoid(x); }
+INLINE vec gelu_tanh(vec x) {
+    return 0.5f * x * (1.0f + tanh(0.79788456f * (x + 0.044715f * x * x * x)));
+}
+// x Φ(x), with the error function of Abramowitz & Stegun (7.1.26), exact to 1.5e-7.
+INLINE vec gelu(vec x) {
+    const vec a = x < 0.0f ? -x : x;
+    const vec t = 1.0f / (1.0f + 0.3275911f * 0.70710678f * a);
+    vec p = splat(1.061405429f);
+    p = p * t - 1.453152027f;
+    p = p * t + 1.421413741f;
+    p = p * t - 0.284496736f;
+    p = p * t + 0.254829592f;
+    const vec beyond = 0.5f * p * t * exp(-0.5f * x * x);  // Φ(-|x|)
+    return x * (x < 0.0f ? beyond : 1.0f - beyond);
+}
+
+struct Norm {
+    std::vector<float> w, b;
+    float epsilon;
+
+    void apply(const float* x, float* y) const {
+        const int64_t E = w.size();
+        vec total{}, squares{};
+        for (int64_t j = 0; j < E; j += LANES) total += load(x + j);
+        const float mean = sum(total) / E;
+        for (int64_t j = 0; j < E; j += LANES) {
+            const vec d = load(x + j) - mean;
+            squares += d * d;
+        }
+        const float scale = 1 / std::sqrt(sum(squares) / E + epsilon);
+        for (int64_t j = 0; j < E; j += LANES)
+            store(y + j, (load(x + j) - mean) * scale * load(&w[j]) + load(&b[j]));
+    }
+};
+
+INLINE float dot(const float* a, const float* b, int64_t size) {
+    vec total{};
+    int64_t i = 0;
+    for (; i + LANES <= size; i += LANES) total += load(a + i) * load(b + i);
+    float rest = sum(total);
+    for (; i < size; ++i) rest += a[i] * b[i];
+    return rest;
+}
+
+INLINE void add_scaled(float* to, const float* from, float scale, int64_t size) {
+    int64_t i = 0;
+    for (; i + LANES <= size; i += LANES) add_to(to + i, load(from + i) * scale);
+    for (; i < size; ++i) to[i] += from[i] * scale;
+}
+
+// softmax(q k' / √d) v for all heads of one query; at(t) gives the keys of place t, E floats with the
+// values behind them, or null where the query may not look. Where it sees nothing, y is 0.
+class Attention {
+  public:
+    Attention(int64_t heads, int64_t width) : heads_(heads), width_(width), size_(width / heads) {}
+
+    template <class At>
+    void operator()(const float* q, int64_t places, const At& at, float* y) {
+        stride_ = (places + LANES - 1) / LANES * LANES;
+        weights_.assign(heads_ * stride_, -INFINITY);
+        const float scale = 1 / std::sqrt(static_cast<float>(size_));
+        for (int64_t t = 0; t < places; ++t) {
+            const float* k = at(t);
+            for (int64_t a = 0; a < heads_; ++a)
+                if (k) weights_[a * stride_ + t] = dot(q + a * size_, k + a * size_, size_) * scale;
+        }
+        for (int64_t a = 0; a < heads_; ++a) softmax(&weights_[a * stride_]);
+        std::fill_n(y, width_, 0.0f);
+        for (int64_t t = 0; t < places; ++t)
+            if (const float* k = at(t))
+                for (int64_t a = 0; a < heads_; ++a)
+                    add_scaled(y + a * size_, k + width_ + a * size_, weights_[a * stride_ + t], size_);
+    }
+
+    // The mean of the heads' weights at each place, of the latest query.
+    void mean_weights(int64_t places, float* to) const {
+        for (int64_t t = 0; t < places; ++t) {
+            to[t] = 0;
+            for (int64_t a = 0; a < heads_; ++a) to[t] += weights_[a * stride_ + t] / heads_;
+        }
+    }
+
+  private:
+    // The weight of what may not be seen is 1e-38 rather than 0, and 0 where nothing may.
+    void softmax(float* w) const {
+        vec largest = splat(-INFINITY), total{};
+        for (int64_t t = 0; t < stride_; t += LANES) largest = most(largest, load(w + t));
+        float top = -INFINITY;
+        for (int lane = 0; lane < LANES; ++lane) top = std::max(top, largest[lane]);
+        if (top == -INFINITY) {
+            std::fill_n(w, stride_, 0.0f);
+            return;
+        }
+        for (int64_t t = 0; t < stride_; t += LANES) {
+            const vec e = exp(load(w + t) - top);
+            store(w + t, e);
+            total += e;
+        }
+        const float scale = 1 / sum(total);
+        for (int64_t t = 0; t < stride_; t += LANES) store(w + t, load(w + t) * scale);
+    }
+
+    int64_t heads_, width_, size_, stride_ = 0;
+    std::vector<float> weights_;
+};
+
+template <class T>
+class Decoder final : public Transformer {
+  public:
+    Decoder(const Shape& shape, const std::vector<const float*>& weights) : shape_(shape) {
+        const int64_t E = shape.width, F = shape.hidden;
+        const int64_t pieces = shape.activation == Activation::swiglu ? 2 : 1;
+        auto next = weights.begin();
+        const auto norm = [&] {
+            const float *w = *next++, *b = *next++;
+            return Norm{{w, w + E}, {b, b + E}, shape.epsilon};
+        };
+        const auto linear = [&](int64_t N, int64_t K) {
+            const float *W = *next++, *b = *next++;
+            return Linear<T>(W, b, N, K);
+        };
+        for (int64_t l = 0; l < shape.layers; ++l) {
+            Layer& layer = layers_.emplace_back();
+            layer.norm = norm();
+            layer.qkv = linear(3 * E, E);
+            layer.join = linear(E, E);
+            if (shape.cross) {
+                layer.cross_norm = norm();
+                layer.cross_q = linear(E, E);
+                layer.cross_join = linear(E, E);
+            }
+            layer.feed_norm = norm();
+            layer.up = linear(pieces * F, E);
+            layer.down = linear(E, F);
+        }
+        if (shape.pre_norm) norm_ = norm();
+        output_ = linear(shape.vocab, E);
+    }
+
+    void step(const DecoderStep& s, Scratch& scratch, Team& team, int rank) const override {
+        Worker(*this, s, scratch, team, rank).run();
+    }
+
+  private:
+    struct Layer {
+        Norm norm, cross_norm, feed_norm;
+        Linear<T> qkv, join, cross_q, cross_join, up, down;
+    };
+
+    // One thread's part of a step. Layers share the outputs of each product; what a thread reads, it
+    // normalises and rounds for itself, which costs less than to wait for others to do it.
+    struct Worker {
+        const Decoder& model;
+        const DecoderStep& s;
+        Scratch& scratch;
+        Team& team;
+        int rank;
+        Share mine;  // rows, of what is done row by row
+        Attention attention;
+        Reader<T> reader;
+        std::vector<float> z;
+        const int64_t E = model.shape_.width;
+
+        Worker(const Decoder& model, const DecoderStep& s, Scratch& scratch, Team& team, int rank)
+            : model(model), s(s), scratch(scratch), team(team), rank(rank),
+              mine(s.rows, rank, team.size), attention(model.shape_.heads, model.shape_.width),
+              z(s.rows * model.shape_.width) {}
+
+        void run() {
+            for (int64_t l = 0; l < model.shape_.layers; ++l) {
+                const Layer& layer = model.layers_[l];
+                attend_to_past(layer, l);
+                if (model.shape_.cross) attend_to_memory(layer, l);
+                feed_forward(layer);
+            }
+            const Rows<T> x = model.shape_.pre_norm ? normalized(model.norm_) : read(s.x, E);
+            const int64_t V = model.shape_.vocab;
+            apply(model.output_, x, [&](int64_t r, int64_t n, vec y) { store(s.logits + r * V + n, y); });
+        }
+
+        void attend_to_past(const Layer& layer, int64_t l) {
+            float* present = s.past.back() + l * s.rows * 2 * E;
+            apply(layer.qkv, enter(layer.norm), [&](int64_t r, int64_t n, vec y) {
+                store(n < E ? &scratch.q[r * E + n] : present + r * 2 * E + n - E, y);
+            });
+            for (int64_t r = mine.from; r < mine.to; ++r)
+                attention(&scratch.q[r * E], s.steps, [&](int64_t t) -> const float* {
+                    return s.past[t] + (l * s.past_rows[t] + s.ancestors[r * s.steps + t]) * 2 * E;
+                }, &scratch.attended[r * E]);
+            team.wait();
+            leave(layer.join, layer.norm);
+        }
+
+        void attend_to_memory(const Layer& layer, int64_t l) {
+            apply(layer.cross_q, enter(layer.cross_norm),
+                  [&](int64_t r, int64_t n, vec y) { store(&scratch.q[r * E + n], y); });
+            for (int64_t r = mine.from; r < mine.to; ++r) {
+                const int64_t source = s.sources[r] * s.places;
+                attention(&scratch.q[r * E], s.places, [&](int64_t t) -> const float* {
+                    return s.keep[source + t] ? s.memory[l] + (source + t) * 2 * E : nullptr;
+                }, &scratch.attended[r * E]);
+                if (s.looked && l == s.aligning)
+                    attention.mean_weights(s.places, s.looked + r * s.places);
+            }
+            team.wait();
+            leave(layer.cross_join, layer.cross_norm);
+        }
+
+        void feed_forward(const Layer& layer) {
+            const int64_t F = model.shape_.hidden, swiglu = model.shape_.activation == Activation::swiglu;
+            const int64_t wide = swiglu ? 2 * F : F;
+            apply(layer.up, enter(layer.feed_norm), [&](int64_t r, int64_t n, vec y) {
+                store(&scratch.hidden[r * wide + n], swiglu ? y : activated(y));
+            });
+            if (swiglu) {
+                for (int64_t r = mine.from; r < mine.to; ++r)
+                    for (int64_t j = 0; j < F; j += LANES) {
+                        float* a = &scratch.hidden[r * wide + j];
+                        store(a, silu(load(a)) * load(a + F));
+                    }
+                team.wait();
+            }
+            join(layer.down, swiglu ? gathered(F) : read(scratch.hidden.data(), F), layer.feed_norm);
+        }
+
+        vec activated(vec y) const {
+            switch (model.shape_.activation) {
+                case Activation::relu: return most(y, vec{});
+                case Activation::gelu: return gelu(y);
+                case Activation::gelu_tanh: return gelu_tanh(y);
+                case Activation::swiglu: break;
+            }
+            return y;
+        }
+
+        // The first F of the 2·F values of each hidden row.
+        Rows<T> gathered(int64_t F) {
+            z.resize(s.rows * F);
+            for (int64_t r = 0; r < s.rows; ++r)
+                std::copy_n(&scratch.hidden[r * 2 * F], F, &z[r * F]);
+            return read(z.data(), F);
+        }
+
+        Rows<T> read(const float* x, int64_t K) { return reader.read(x, s.rows, K); }
+
+        Rows<T> normalized(const Norm& norm) {
+            z.resize(s.rows * E);
+            for (int64_t r = 0; r < s.rows; ++r) norm.apply(s.x + r * E, &z[r * E]);
+            return read(z.data(), E);
+        }
+
+        // What a sublayer reads of x.
+        Rows<T> enter(const Norm& norm) {
+            return model.shape_.pre_norm ? normalized(norm) : read(s.x, E);
+        }
+
+        void leave(const Linear<T>& linear, const Norm& norm) {
+            join(linear, read(scratch.attended.data(), E), norm);
+        }
+
+        // x + y, in post-norm normalised.
+        void join(const Linear<T>& linear, const Rows<T>& rows, const Norm& norm) {
+            apply(linear, rows, [&](int64_t r, int64_t n, vec y) { add_to(s.x + r * E + n, y); });
+            if (model.shape_.pre_norm) return;
+            for (int64_t r = mine.from; r < mine.to; ++r) norm.apply(s.x + r * E, s.x + r * E);
+            team.wait();
+        }
+
+        template <class Emit>
+        void apply(const Linear<T>& linear, const Rows<T>& rows, const Emit& emit) {
+            linear.apply(rows, s.rows, team, rank, emit);
+            team.wait();
+        }
+    };
+
+    Shape shape_;
+    std::vector<Layer> layers_;
+    Norm norm_;
+    Linear<T> output_;
+};
+
+template <class T>
+std::unique_ptr<Transformer> make(const Shape& shape, const std::vector<const float*>& weights) {
+    return std::make_unique<Decoder<T>>(shape, weights);
+}
+
+template std::unique_ptr<Transformer> make<float>(const Shape&, const std::vector<const float*>&);
+template std::unique_ptr<Transformer> make<uint8_t>(const Shape&, const std::vector<const float*>&);
+
+}  // namespace unspool::ISA

@@ -1,0 +1,96 @@
+// The Python face of a Transformer's decoder: addresses of arrays in, nothing out but what is written to
+// them. The caller, native/decoder.py, owns the arrays and has checked their types and shapes.
+#include "decoding.h"
+
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <map>
+#include <string>
+
+#include "threads.h"
+#include "transformer.h"
+
+namespace nb = nanobind;
+
+namespace unspool {
+
+const std::map<std::string, Activation> ACTIVATIONS = {
+    {"relu", Activation::relu},
+    {"gelu", Activation::gelu},
+    {"gelu_tanh", Activation::gelu_tanh},
+    {"swiglu", Activation::swiglu},
+};
+
+using Addresses = std::vector<uintptr_t>;
+
+template <class T>
+std::vector<T*> pointers(const Addresses& addresses) {
+    std::vector<T*> found;
+    for (uintptr_t address : addresses) found.push_back(reinterpret_cast<T*>(address));
+    return found;
+}
+
+template <class T>
+MakeTransformer maker() {
+#if defined(UNSPOOL_X86)
+    __builtin_cpu_init();
+    if (__builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512dq") &&
+        __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl"))
+        return avx512_vnni::make<T>;
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return avx2::make<T>;
+#endif
+    return baseline::make<T>;
+}
+
+class PackedDecoder {
+  public:
+    PackedDecoder(int64_t layers, int64_t width, int64_t heads, int64_t hidden, int64_t vocab, bool cross,
+                  bool pre_norm, const std::string& activation, float epsilon, bool bytes,
+                  const Addresses& weights)
+        : shape_{layers, width,    heads, hidden, vocab, cross, pre_norm, ACTIVATIONS.at(activation),
+                 epsilon},
+          model_((bytes ? maker<uint8_t>() : maker<float>())(shape_, pointers<const float>(weights))) {}
+
+    void step(int64_t rows, uintptr_t x, const Addresses& past, const std::vector<int64_t>& past_rows,
+              uintptr_t ancestors, int64_t places, const Addresses& memory, uintptr_t keep,
+              uintptr_t sources, uintptr_t logits, uintptr_t looked, int64_t aligning, int threads) const {
+        const DecoderStep step{rows,
+                               static_cast<int64_t>(past.size()),
+                               reinterpret_cast<float*>(x),
+                               pointers<float>(past),
+                               past_rows,
+                               reinterpret_cast<const int32_t*>(ancestors),
+                               places,
+                               pointers<const float>(memory),
+                               reinterpret_cast<const uint8_t*>(keep),
+                               reinterpret_cast<const int32_t*>(sources),
+                               reinterpret_cast<float*>(logits),
+                               reinterpret_cast<float*>(looked),
+                               aligning};
+        nb::gil_scoped_release release;
+        Scratch scratch(shape_, rows);
+        Team team(threads), alone(1);
+        if (!on_threads(threads, [&](int rank) { model_->step(step, scratch, team, rank); }))
+            model_->step(step, scratch, alone, 0);
+    }
+
+  private:
+    Shape shape_;
+    std::unique_ptr<Transformer> model_;
+};
+
+void define_decoder(nb::module_& module) {
+    nb::class_<PackedDecoder>(module, "PackedDecoder")
+        .def(nb::init<int64_t, int64_t, int64_t, int64_t, int64_t, bool, bool, const std::string&, float,
+                      bool, const Addresses&>(),
+             nb::arg("layers"), nb::arg("width"), nb::arg("heads"), nb::arg("hidden"), nb::arg("vocab"),
+             nb::arg("cross"), nb::arg("pre_norm"), nb::arg("activation"), nb::arg("epsilon"),
+             nb::arg("bytes"), nb::arg("weights"))
+        .def("step", &PackedDecoder::step, nb::arg("rows"), nb::arg("x"), nb::arg("past"),
+             nb::arg("past_rows"), nb::arg("ancestors"), nb::arg("places"), nb::arg("memory"),
+             nb::arg("keep"), nb::arg("sources"), nb::arg("logits"), nb::arg("looked"),
+             nb::arg("aligning"), nb::arg("threads"));
+}
+
+}  // namespace unspool

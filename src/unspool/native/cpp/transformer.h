@@ -1,0 +1,63 @@
+// One step of a Transformer's decoder for a few sequences at once: the face, and what it is given.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "team.h"
+
+namespace unspool {
+
+enum class Activation { relu, gelu, gelu_tanh, swiglu };
+
+// Widths are multiples of 16.
+struct Shape {
+    int64_t layers, width, heads, hidden, vocab;
+    bool cross;     // reads a memory
+    bool pre_norm;  // otherwise post
+    Activation activation;
+    float epsilon;
+};
+
+// Of R sequences. What was read of earlier steps is never moved: `past` has for each step an array
+// (layers, rows of that step, 2·E) of keys and values, and `ancestors` says in which of its rows a
+// sequence finds its own. The last step is the present one, whose array is filled here.
+struct DecoderStep {
+    int64_t rows, steps;
+    float* x;                        // (R, E) in: the tokens with their positions; out: undefined
+    std::vector<float*> past;        // (steps)
+    std::vector<int64_t> past_rows;  // (steps)
+    const int32_t* ancestors;        // (R, steps)
+
+    int64_t places;                    // S
+    std::vector<const float*> memory;  // (layers): keys and values (B, S, 2·E)
+    const uint8_t* keep;               // (B, S)
+    const int32_t* sources;            // (R): which of the B memories
+
+    float* logits;    // (R, V)
+    float* looked;    // (R, S) the mean of the heads' weights in layer `aligning`, or null
+    int64_t aligning;
+};
+
+// What the threads share while they work on a step.
+struct Scratch {
+    std::vector<float> q, attended, hidden;
+    Scratch(const Shape& shape, int64_t rows)
+        : q(rows * shape.width), attended(rows * shape.width), hidden(rows * 2 * shape.hidden) {}
+};
+
+class Transformer {
+  public:
+    virtual ~Transformer() = default;
+    virtual void step(const DecoderStep& step, Scratch& scratch, Team& team, int rank) const = 0;
+};
+
+// Weights in the order in which a step needs them; those of a layer normalisation are w and b.
+using MakeTransformer = std::unique_ptr<Transformer> (*)(const Shape&, const std::vector<const float*>&);
+
+// Defined by decoder.cpp, once for each instruction set; T is float, or uint8_t for products of bytes.
+namespace baseline { template <class T> std::unique_ptr<Transformer> make(const Shape&, const std::vector<const float*>&); }
+namespace avx2 { template <class T> std::unique_ptr<Transformer> make(const Shape&, const std::vector<const float*>&); }
+namespace avx512_vnni { template <class T> std::unique_ptr<Transformer> make(const Shape&, const std::vector<const float*>&); }
+
+}  // namespace unspool

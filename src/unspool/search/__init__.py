@@ -1,0 +1,16 @@
+"""Reading sentences out of any decoder: greedily, at random, or by beam search; many at once."""
+
+from unspool.search.beam import beam, length_penalty
+from unspool.search.rules import Decoder, Hypothesis, Rules, repeats
+from unspool.search.walk import greedy, sample
+
+__all__ = [
+    "Decoder",
+    "Hypothesis",
+    "Rules",
+    "beam",
+    "greedy",
+    "length_penalty",
+    "repeats",
+    "sample",
+]

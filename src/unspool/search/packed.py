@@ -1,0 +1,141 @@
+"""A Transformer's decoder made fast for search: the same face, by native kernels.
+
+In: a `TransformerSeqDecoder`. Out: something with its `start`, `step` and `select` that gives the
+same scores, or nearly the same where products are of bytes.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from unspool import native
+from unspool.native.decoder import WIDTH, Memory, PackedDecoder, Past, Shape
+from unspool.nn.decoders import TransformerSeqDecoder
+from unspool.nn.multihead import MultiHeadAttention
+from unspool.nn.state import RecurrentState
+from unspool.nn.transformer_blocks import DecoderBlock
+
+
+def why_not_packed(decoder: nn.Module) -> str | None:
+    """None where `PackedSearch` can take a decoder, otherwise the reason."""
+    if not isinstance(decoder, TransformerSeqDecoder):
+        return "it is no Transformer"
+    if native.INSTRUCTIONS is None:
+        return f"no native kernels: {native.ABOUT}"
+    options = decoder.transformer.options
+    if options.kind != "full" or options.positions == "rotary":
+        return "native decoding knows full attention, and positions that are added"
+    first, parameter = decoder.transformer.layers[0], decoder.output.b
+    assert isinstance(first, DecoderBlock)
+    if options.width % WIDTH or first.feed_forward.W_2.in_features % WIDTH:
+        return f"its layers are not multiples of {WIDTH} wide"
+    if parameter.dtype != torch.float32 or parameter.device.type != "cpu":
+        return "native decoding computes in float32 on the CPU"
+    return None
+
+
+class PackedState(NamedTuple):
+    past: Past
+    memory: Memory | None
+    aligned: bool
+    alignment: Tensor | None = None  # (R, S)
+
+
+class PackedSearch:
+    """The face of a decoder, see `nn/decoders.py`; its weights are copied when it is made."""
+
+    def __init__(self, decoder: TransformerSeqDecoder, *, as_bytes: bool = False) -> None:
+        reason = why_not_packed(decoder)
+        if reason is not None:
+            raise ValueError(f"cannot pack this decoder: {reason}")
+        self.decoder = decoder
+        self.blocks = [b for b in decoder.transformer.layers if isinstance(b, DecoderBlock)]
+        self.vocab = len(decoder.output.b)
+        self.packed = PackedDecoder(self._shape(), self._weights(), as_bytes=as_bytes)
+
+    def start(
+        self,
+        memory: Tensor | None = None,
+        keep: Tensor | None = None,
+        encoder_state: RecurrentState | None = None,
+        *,
+        aligned: bool = False,
+        batch: int = 1,
+    ) -> PackedState:
+        """`batch` is that of a language model, which has no memory."""
+        if memory is None:
+            return PackedState(self.packed.start(batch), None, aligned)
+        if keep is None:
+            keep = torch.ones(memory.shape[:2], dtype=torch.bool)
+        width = self.packed.shape.width
+        keys_values = []
+        for block in self.blocks:
+            attention = block.cross_attention
+            assert attention is not None
+            bias = None if attention.b is None else attention.b[width:]
+            keys_values.append(F.linear(memory, attention.W[width:], bias).contiguous())
+        past = self.packed.start(len(memory))
+        return PackedState(past, Memory(tuple(keys_values), keep.contiguous()), aligned)
+
+    def step(self, ids: Tensor, state: PackedState) -> tuple[Tensor, PackedState]:
+        transformer = self.decoder.transformer
+        steps = len(state.past.blocks)
+        x = transformer.enter(self.decoder.embedding(ids)[:, None], offset=steps)[:, 0]
+        aligning = max(0, len(self.blocks) - 2) if state.aligned else None
+        logits, past, looked = self.packed.step(x, state.past, state.memory, aligning=aligning)
+        return logits[:, : self.vocab], state._replace(past=past, alignment=looked)
+
+    def select(self, state: PackedState, rows: Tensor) -> PackedState:
+        alignment = None if state.alignment is None else state.alignment[rows]
+        return state._replace(past=state.past.select(rows), alignment=alignment)
+
+    def _shape(self) -> Shape:
+        options, first = self.decoder.transformer.options, self.blocks[0]
+        return Shape(
+            layers=options.layers,
+            width=options.width,
+            heads=options.heads,
+            hidden=first.feed_forward.W_2.in_features,
+            vocab=self.vocab + -self.vocab % WIDTH,
+            cross=first.cross_attention is not None,
+            pre_norm=options.norm == "pre",
+            activation=options.activation,
+            epsilon=options.epsilon,
+        )
+
+    def _weights(self) -> list[Tensor]:
+        width = self.decoder.transformer.options.width
+        found: list[Tensor] = []
+        for block in self.blocks:
+            attention, cross = block.attention, block.cross_attention
+            found += _norm(block.around_attention.norm)
+            found += [*_input(attention, 0, 3 * width), *_output(attention)]
+            if cross is not None and block.around_cross_attention is not None:
+                found += _norm(block.around_cross_attention.norm)
+                found += [*_input(cross, 0, width), *_output(cross)]
+            found += _norm(block.around_feed_forward.norm)
+            for linear in (block.feed_forward.W_1, block.feed_forward.W_2):
+                found += [linear.weight, linear.bias]
+        last = self.decoder.transformer.norm
+        found += _norm(last) if isinstance(last, nn.LayerNorm) else []
+        pad = -self.vocab % WIDTH
+        matrix = self.decoder.output.matrix()
+        return [*found, F.pad(matrix, (0, 0, 0, pad)), F.pad(self.decoder.output.b, (0, pad))]
+
+
+def _norm(norm: nn.LayerNorm) -> list[Tensor]:
+    return [norm.weight, norm.bias]
+
+
+def _input(attention: MultiHeadAttention, first: int, end: int) -> list[Tensor]:
+    W = attention.W[first:end]
+    return [W, W.new_zeros(len(W)) if attention.b is None else attention.b[first:end]]
+
+
+def _output(attention: MultiHeadAttention) -> list[Tensor]:
+    W = attention.W_o
+    return [W, W.new_zeros(len(W)) if attention.b_o is None else attention.b_o]

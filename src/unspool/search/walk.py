@@ -1,0 +1,88 @@
+"""One way through a decoder: the likeliest token at each step, or one drawn at random.
+
+In: a decoder, its state for B sentences, and the token (B,) that each begins with. Out: of each
+sentence a `Hypothesis`. Ended sentences leave the batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from unspool.search.logits import keep_top_k, keep_top_p
+from unspool.search.rules import (
+    Decoder,
+    Hypothesis,
+    Rules,
+    Sentence,
+    check_first,
+    seen,
+    select,
+    step,
+)
+
+
+def greedy(decoder: Decoder, state: Any, first: Tensor, rules: Rules) -> list[Hypothesis]:
+    """The likeliest token at each step."""
+    return _walk(decoder, state, first, rules, lambda allowed: allowed.argmax(-1))
+
+
+def sample(
+    decoder: Decoder,
+    state: Any,
+    first: Tensor,
+    rules: Rules,
+    *,
+    temperature: float = 1.0,
+    top_k: int = 0,
+    top_p: float = 1.0,
+    generator: torch.Generator | None = None,
+) -> list[Hypothesis]:
+    """Tokens drawn from p^(1 / temperature), of which the top_k (0: all) likeliest, and of these
+    the fewest whose probability reaches top_p.
+
+    A draw depends on the ones before it: other neighbours in the batch, another sentence.
+    """
+    if not 0 < temperature < float("inf"):
+        raise ValueError(f"temperature must be above 0 and finite; got {temperature}")
+    if top_k < 0:
+        raise ValueError(f"top_k must be 0 (off) or more; got {top_k}")
+    if not 0 < top_p <= 1:
+        raise ValueError(f"top_p must be above 0 and at most 1; got {top_p}")
+
+    def draw(allowed: Tensor) -> Tensor:
+        # The largest becomes 0, which no temperature turns into an infinity.
+        logits = (allowed - allowed.amax(-1, keepdim=True)).double() / temperature
+        p = keep_top_p(keep_top_k(logits, top_k), top_p).softmax(-1)
+        return torch.multinomial(p, 1, generator=generator)[:, 0]
+
+    return _walk(decoder, state, first, rules, draw)
+
+
+@torch.inference_mode()
+def _walk(
+    decoder: Decoder, state: Any, first: Tensor, rules: Rules, pick: Callable[[Tensor], Tensor]
+) -> list[Hypothesis]:
+    """One way through: pick (R, V) -> (R,) chooses among what the rules allow."""
+    check_first(first)
+    live = [Sentence(place) for place in range(len(first))]
+    found: list[Hypothesis | None] = [None] * len(live)
+    ids = first
+    while live:
+        allowed, state = step(decoder, ids, state, rules, live)
+        chosen = pick(allowed)
+        log_ps = allowed.gather(-1, chosen[:, None])[:, 0].tolist()
+        longer, rows = [], []
+        for row, (sentence, token) in enumerate(zip(live, chosen.tolist())):
+            total = sentence.log_probability + log_ps[row]
+            if token == rules.end:
+                found[sentence.place] = sentence.end(total)
+            else:
+                longer.append(sentence.longer(token, total, seen(state, row)))
+                rows.append(row)
+        live, ids = longer, chosen[rows]
+        state = select(decoder, state, rows, len(chosen))
+    return [hypothesis for hypothesis in found if hypothesis is not None]

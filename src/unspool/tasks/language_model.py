@@ -1,0 +1,124 @@
+"""Models of the next token, behind one face.
+
+In: ids (B, T), perhaps the state after the tokens before them. Out: scores (B, T, V) for the token
+after each, and the new state. `read` stops before the output layer, whose `loss` needs no scores;
+`start`, `step` and `select` are for a search.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from unspool.nn.encoders import TextEncoder
+from unspool.nn.heads import TokenOutput
+from unspool.nn.state import map_state
+from unspool.nn.transformer import DecoderState, TransformerDecoder
+from unspool.nn.transformer_blocks import TransformerOptions
+
+
+class NextToken(NamedTuple):
+    """What a language model says after each token, and the state it is then in."""
+
+    logits: Tensor  # (B, T, V)
+    state: Any
+
+
+class NextTokenModel(nn.Module, ABC):
+    """The one face. A subclass has an `output` layer and says how what it reads is made."""
+
+    output: TokenOutput
+
+    def forward(self, ids: Tensor, state: Any = None) -> NextToken:
+        outputs, state = self.read(ids, state)
+        return NextToken(self.output(outputs), state)
+
+    @abstractmethod
+    def read(self, ids: Tensor, state: Any) -> tuple[Tensor, Any]:
+        """What the output layer gets to see, (B, T, H), and the state after it; None: no token
+        came before."""
+
+    @abstractmethod
+    def start(self, batch: int) -> Any:
+        """The state before the first token."""
+
+    def step(self, ids: Tensor, state: Any) -> tuple[Tensor, Any]:
+        """One token a row, (B,) -> logits (B, V) for the next, and the new state."""
+        logits, state = self(ids[:, None], state)
+        return logits[:, 0], state
+
+    @abstractmethod
+    def select(self, state: Any, rows: Tensor) -> Any:
+        """The state of some rows of the batch, for search."""
+
+
+class LanguageModel(NextTokenModel):
+    """A recurrent encoder with a distribution over the next token at every step."""
+
+    def __init__(self, encoder: TextEncoder, *, vocab: int, tied: bool, dropout: float) -> None:
+        super().__init__()
+        self.encoder = encoder
+        self.dropout = nn.Dropout(dropout)
+        self.output = TokenOutput(encoder.size, vocab, tied_to=encoder.embedding if tied else None)
+
+    def read(self, ids: Tensor, state: Any) -> tuple[Tensor, Any]:
+        outputs, state = self.encoder(ids, state=state)
+        return self.dropout(outputs), state
+
+    def start(self, batch: int) -> Any:
+        return self.encoder.start(batch)
+
+    def select(self, state: Any, rows: Tensor) -> Any:
+        return map_state(state, lambda tensor: tensor[rows])
+
+
+class Context(NamedTuple):
+    """What a Transformer has read: the tokens (B, ≤ length), and the keys and values of them."""
+
+    ids: Tensor
+    decoder: DecoderState
+
+
+class TransformerLanguageModel(NextTokenModel):
+    """A Transformer whose tokens see those before them, `options.length` at most.
+
+    A context that is full begins anew with its last half, which is read again. So step by step
+    every token is predicted from at least half a context, just as `StridedBatches` lays it out.
+    """
+
+    def __init__(self, vocab: int, options: TransformerOptions, *, tied: bool) -> None:
+        super().__init__()
+        assert options.length is not None
+        self.length = options.length
+        self.embedding = options.embedding(vocab)
+        self.transformer = TransformerDecoder(options, cross=False)
+        self.output = TokenOutput(options.width, vocab, tied_to=self.embedding if tied else None)
+
+    def read(self, ids: Tensor, state: Context | None) -> tuple[Tensor, Context | None]:
+        """Without a state, as in training, a window is read at once and leaves none."""
+        if state is None:
+            return self.transformer(self.embedding(ids)), None
+        read = []
+        while ids.shape[1]:
+            if state.ids.shape[1] == self.length:
+                half = state.ids[:, self.length - self.length // 2 :]
+                _, state = self._append(half, self.start(len(ids)))
+            room = self.length - state.ids.shape[1]
+            outputs, state = self._append(ids[:, :room], state)
+            read.append(outputs)
+            ids = ids[:, room:]
+        return torch.cat(read, 1), state
+
+    def _append(self, ids: Tensor, state: Context) -> tuple[Tensor, Context]:
+        """Read ids (B, T) for which there is room."""
+        outputs, decoder = self.transformer.step(self.embedding(ids), state.decoder)
+        return outputs, Context(torch.cat([state.ids, ids], 1), decoder)
+
+    def start(self, batch: int) -> Context:
+        return Context(torch.empty(batch, 0, dtype=torch.int64), self.transformer.start())
+
+    def select(self, state: Context, rows: Tensor) -> Context:
+        return Context(state.ids[rows], self.transformer.select(state.decoder, rows))

@@ -1,0 +1,103 @@
+"""The tokenizer of a pretrained folder: tokenizer.json, or the older vocabulary files, in; a
+`PretrainedTokenizer` out.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from tokenizers import AddedToken, decoders, models, normalizers, pre_tokenizers, processors
+from tokenizers import Tokenizer as RustTokenizer
+
+from unspool.errors import RunError
+from unspool.text.tokenizers import PretrainedTokenizer
+
+
+def read_pretrained_tokenizer(folder: Path, *, kind: str, size: int) -> PretrainedTokenizer:
+    """`kind` is the model's, as in its config.json; `size` the number of its token vectors."""
+    path = folder / "tokenizer.json"
+    try:
+        if path.exists():
+            model = RustTokenizer.from_str(path.read_text(encoding="utf-8"))
+        elif any((folder / name).exists() for name in OLD[kind][0]):
+            path = folder / OLD[kind][0][0]
+            model = OLD[kind][1](folder)
+        else:
+            raise RunError(
+                "has no tokenizer.json",
+                where=folder,
+                remedy="save the tokenizer there too: a model without it cannot read text",
+            )
+        return PretrainedTokenizer(model, size)
+    except RunError:
+        raise
+    except Exception as error:  # the Rust side raises plain Exception
+        raise RunError(
+            "the tokenizer cannot be read",
+            where=path,
+            got=f"{type(error).__name__}: {error}",
+            remedy="copy the folder again",
+        ) from None
+
+
+def _word_pieces(folder: Path) -> RustTokenizer:
+    """BERT's: words and punctuation, cut into the longest pieces that vocab.txt holds."""
+    settings = _settings(folder)
+    lines = (folder / "vocab.txt").read_text(encoding="utf-8").splitlines()
+    vocab = {token: i for i, token in enumerate(lines)}
+    model = RustTokenizer(models.WordPiece(vocab, unk_token="[UNK]"))
+    model.normalizer = normalizers.BertNormalizer(
+        lowercase=settings.get("do_lower_case", True),
+        strip_accents=settings.get("strip_accents"),
+        handle_chinese_chars=settings.get("tokenize_chinese_chars", True),
+    )
+    model.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    model.decoder = decoders.WordPiece()
+    special = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+    model.add_special_tokens([token for token in special if token in vocab])
+    model.post_processor = processors.BertProcessing(
+        ("[SEP]", vocab["[SEP]"]), ("[CLS]", vocab["[CLS]"])
+    )
+    return model
+
+
+def _gpt2_bytes(folder: Path) -> RustTokenizer:
+    return _bytes(folder, ["<|endoftext|>"])
+
+
+def _roberta_bytes(folder: Path) -> RustTokenizer:
+    mask = AddedToken("<mask>", lstrip=True)
+    model = _bytes(folder, ["<s>", "<pad>", "</s>", "<unk>", mask])
+    ids = model.get_vocab()
+    model.post_processor = processors.RobertaProcessing(("</s>", ids["</s>"]), ("<s>", ids["<s>"]))
+    return model
+
+
+def _bytes(folder: Path, special: Sequence[str | AddedToken]) -> RustTokenizer:
+    """Byte-level byte pairs from vocab.json and merges.txt."""
+    model = RustTokenizer(
+        models.BPE.from_file(str(folder / "vocab.json"), str(folder / "merges.txt"))
+    )
+    model.pre_tokenizer = pre_tokenizers.ByteLevel(
+        add_prefix_space=_settings(folder).get("add_prefix_space", False)
+    )
+    model.decoder = decoders.ByteLevel()
+    model.add_special_tokens(list(special))
+    return model
+
+
+def _settings(folder: Path) -> dict[str, Any]:
+    path = folder / "tokenizer_config.json"
+    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+
+
+Builder = Callable[[Path], RustTokenizer]
+OLD: dict[str, tuple[tuple[str, ...], Builder]] = {
+    "bert": (("vocab.txt",), _word_pieces),
+    "distilbert": (("vocab.txt",), _word_pieces),
+    "roberta": (("vocab.json", "merges.txt"), _roberta_bytes),
+    "gpt2": (("vocab.json", "merges.txt"), _gpt2_bytes),
+}

@@ -1,0 +1,123 @@
+"""translate through the command line: what it prints, and what it refuses in one line."""
+
+from __future__ import annotations
+
+import csv
+import json
+
+import pytest
+
+SMALL = ["-s", "hidden=8", "-s", "embedding=8", "-s", "threads=1", "-s", "max_steps=2"]
+
+
+def test_train_check_and_evaluate_on_two_files(unspool, pairs, tmp_path) -> None:
+    checked = unspool("check", pairs)
+    assert checked.code == 0
+    assert "train source: 810 lines" in checked.out
+    out = tmp_path / "run"
+    ended = unspool("train", pairs, "-m", "luong", "-o", out, "-s", "vocab=300", *SMALL)
+    assert ended.code == 0, ended.err
+    assert ended.out.startswith("90 pairs, ")
+    assert "BLEU" in ended.out
+    assert f"next: unspool predict {out}" in ended.err
+    scored = unspool("evaluate", out, pairs, "--json")
+    assert json.loads(scored.out)["pairs"] == 900
+    resumed = unspool("train", "--resume", "-o", out)
+    assert resumed.code == 0, resumed.err
+
+
+def test_columns_by_name(unspool, tmp_path) -> None:
+    path = tmp_path / "d.csv"
+    path.write_text("id,de,en\n" + "".join(f"{i},ein Haus,a house\n" for i in range(30)))
+    out = tmp_path / "run"
+    columns = ["--source", "en", "--target", "de"]
+    ended = unspool("train", path, *columns, "-o", out, "-m", "bahdanau", "-s", "vocab=270", *SMALL)
+    assert ended.code == 0, ended.err
+    assert "pairs of columns 'en' and 'de' -> translate" in ended.err
+    assert unspool("evaluate", out, path).code == 0
+    ended = unspool("predict", out, "--file", path)
+    assert "text in column 'en'" in ended.err
+    assert len(ended.out.splitlines()) == 30
+
+
+def test_predict_prints_a_line_a_text(unspool, translator, tmp_path) -> None:
+    texts = ["red OOOOOA dog", "blue AAAAAA cat"]
+    wanted = ["rot OOOOOA Hund", "blau AAAAAA Katze"]
+    ended = unspool("predict", translator, *texts)
+    assert (ended.code, ended.out.splitlines(), ended.err) == (0, wanted, "")
+    (tmp_path / "t.en").write_text("\n".join([texts[0], "", texts[1]]) + "\n")
+    ended = unspool("predict", translator, "-f", tmp_path / "t.en", "-o", tmp_path / "t.txt")
+    assert (tmp_path / "t.txt").read_text().splitlines() == [wanted[0], "", wanted[1]]
+    assert "3 translations in" in ended.err
+    ended = unspool("predict", translator, texts[0], "--nbest", 2, "--beam", 3)
+    rows = list(csv.reader(ended.out.splitlines(), delimiter="\t"))
+    assert [row[0] for row in rows] == ["1", "1"]
+    assert float(rows[0][1]) > float(rows[1][1])
+    assert rows[0][2] == wanted[0]
+    unspool("predict", translator, *texts, "-o", tmp_path / "t.csv")
+    assert (tmp_path / "t.csv").read_text().startswith("number,score,translation,text\n1,")
+    ended = unspool("predict", translator, texts[0], "--keep-unknown", "--beam", 1)
+    assert ended.out == "rot <unk> Hund\n"
+
+
+def test_predict_with_json_has_all_of_it(unspool, translator) -> None:
+    ended = unspool("predict", translator, "red OOOOOA dog", "--json", "--nbest", 2)
+    found = json.loads(ended.out)
+    assert found["translation"] == "rot OOOOOA Hund"
+    assert len(found["nbest"]) == 2
+    assert len(found["alignment"]) == len(found["tokens"]) == 3
+    assert len(found["alignment"][0]) == len(found["source_tokens"]) == 4
+    drawn = ["predict", translator, "red OOOOOA dog", "--temperature", 2, "--seed", 3]
+    assert unspool(*drawn).out == unspool(*drawn).out
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["--beam", "0"], "beam must be 1 or more; got 0"),
+        (["--nbest", "7"], "a beam of 5 cannot give 7 sentences"),
+        (["--temperature", "0"], "temperature must be above 0"),
+        (["--out", "x.doc"], "unknown ending of the output file; got '.doc'"),
+        (["--max-length", "2", "--min-length", "3"], "min length 3 is above max length 2"),
+    ],
+)
+def test_options_that_make_no_sense(unspool, translator, tmp_path, monkeypatch, options, says):
+    monkeypatch.chdir(tmp_path)
+    ended = unspool("predict", translator, "red", *options)
+    assert (ended.code, ended.out) == (2, "")
+    assert len(ended.err.splitlines()) == 1
+    assert says in ended.err
+
+
+def test_a_classifier_has_no_beam(unspool, classifier) -> None:
+    ended = unspool("predict", classifier, "a film", "--length-penalty", 1)
+    assert ended.code == 2
+    assert "--length-penalty is for translations; got 'a classify model'" in ended.err
+
+
+def test_data_that_are_no_pairs(unspool, tmp_path, translator) -> None:
+    (tmp_path / "a.en").write_text("a\nb\nc\n")
+    (tmp_path / "a.de").write_text("x\ny\n")
+    path = f"{tmp_path}/a.en,{tmp_path}/a.de"
+    cases = {
+        ("train", path, "-o", tmp_path / "run"): "a.en:3: this line has no partner",
+        ("evaluate", translator, path): "a.en:3: this line has no partner",
+        ("train", path, "-t", "classify"): "two files are pairs for translate",
+        ("evaluate", translator, tmp_path / "a.en"): "holds no pairs",
+        ("train", path, "-m", "lstm", "-t", "translate"): "unknown model; got 'lstm'",
+    }
+    for arguments, says in cases.items():
+        ended = unspool(*arguments)
+        assert (ended.code, ended.out) == (2, "")
+        assert says in ended.err.splitlines()[-1]
+    assert not (tmp_path / "run").exists()
+
+
+def test_damaged_tokenizers_of_a_run(unspool, translator, tmp_path) -> None:
+    import shutil
+
+    shutil.copytree(translator, tmp_path / "run")
+    (tmp_path / "run" / "target_tokenizer.json").write_text("{}")
+    ended = unspool("predict", tmp_path / "run", "red")
+    assert ended.code == 2
+    assert "target_tokenizer.json: the stored tokenizer cannot be read" in ended.err

@@ -1,0 +1,142 @@
+"""What every model of every task must do: give the same answer alone, in a batch, padded, tapped
+and loaded again; learn with all its weights; show a summary that adds up."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+import unspool
+from unspool.nn.taps import record, taps
+from unspool.run import build_model, summary_of
+from unspool.settings import make_config
+from unspool.tasks import TASKS, Classify, Generate, Pretrain
+from unspool.tasks.task import Task
+from unspool.text.tokenizers import CharTokenizer
+from unspool.text.vocab import MASK_SPECIALS, Vocab
+from unspool.training.folder import RunFolder
+from unspool.training.tensors import save_tensors
+
+SMALL = {"hidden": 8, "layers": 2, "heads": 2, "dropout": 0.0, "bptt": 8, "max_length": 12}
+MODELS = {
+    "classify-bigru": ("classify", "bigru", {}),
+    "classify-transformer": ("classify", "transformer", {}),
+    "classify-cls": ("classify", "transformer", {"pooling": "cls", "positions": "learned"}),
+    "classify-post": ("classify", "transformer", {"norm": "post", "pooling": "attention"}),
+    "classify-window": ("classify", "transformer", {"self_attention": "window", "window": 2}),
+    "classify-linear": ("classify", "transformer", {"self_attention": "linear", "pooling": "max"}),
+    "classify-none": ("classify", "transformer", {"positions": "none", "activation": "swiglu"}),
+    "generate-gru": ("generate", "gru", {}),
+    "generate-transformer": ("generate", "transformer", {}),
+    "generate-sinusoidal": ("generate", "transformer", {"positions": "sinusoidal", "tied": False}),
+    "generate-rotary": ("generate", "transformer", {"positions": "rotary", "activation": "relu"}),
+    "generate-window": ("generate", "transformer", {"self_attention": "window", "window": 3}),
+    "generate-linear": ("generate", "transformer", {"self_attention": "linear"}),
+    "pretrain-transformer": ("pretrain", "transformer", {}),
+    "pretrain-learned": ("pretrain", "transformer", {"positions": "learned"}),
+}
+LENGTHS = torch.tensor([5, 1, 3])
+
+
+def make(name: str) -> tuple[Task, torch.nn.Module]:
+    task, model, settings = MODELS[name]
+    torch.manual_seed(1)
+    config = make_config(task, model, settings={**SMALL, **settings})
+    tokenizer = CharTokenizer(Vocab.of("abcdefghij", specials=MASK_SPECIALS))
+    made = (
+        Classify(config, tokenizer, ["x", "y", "z"])
+        if task == "classify"
+        else {"generate": Generate, "pretrain": Pretrain}[task](config, tokenizer)
+    )
+    return made, build_model(made).eval()
+
+
+def answer(task: Task, model: torch.nn.Module, ids, lengths) -> torch.Tensor:
+    """What the model says of the real tokens: (B, ...)"""
+    if isinstance(task, Generate):
+        return model(ids).logits
+    return model(ids, lengths)
+
+
+def ids_of(task: Task) -> torch.Tensor:
+    return torch.randint(3, len(task.tokenizer), (3, 5), generator=torch.Generator().manual_seed(2))
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_alone_as_in_a_padded_batch(name) -> None:
+    task, model = make(name)
+    ids = ids_of(task)
+    with torch.inference_mode():
+        together = answer(task, model, ids, LENGTHS)
+        for i, n in enumerate(LENGTHS.tolist()):
+            for padding in (0, 2):
+                row = torch.nn.functional.pad(ids[i : i + 1, :n], (0, padding), value=1)
+                alone = answer(task, model, row, torch.tensor([n]))[0]
+                whole = together[i]
+                if whole.dim() == 2:  # a vector for each token
+                    alone, whole = alone[:n], whole[:n]
+                torch.testing.assert_close(alone, whole, atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_tapped_as_untapped(name) -> None:
+    task, model = make(name)
+    ids = ids_of(task)
+    with torch.inference_mode():
+        plain = answer(task, model, ids, LENGTHS)
+        with record(model, "*") as trace:
+            tapped = answer(task, model, ids, LENGTHS)
+    torch.testing.assert_close(tapped, plain, atol=1e-5, rtol=1e-5)
+    assert any(path in trace for path in taps(model))
+    if "transformer" in MODELS[name]:
+        weights = [path for path in taps(model) if path.endswith("attention.weights")]
+        assert len(weights) == SMALL["layers"]
+        assert trace[weights[0]].shape[:2] == (3, SMALL["heads"])
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_saved_and_loaded(name, tmp_path) -> None:
+    task, model = make(name)
+    folder = RunFolder(tmp_path)
+    task.save(tmp_path)
+    data = {"train": {"path": "x", "sha256": "x"}}
+    folder.write_config(task.config, data, 1)
+    save_tensors(folder.weights, model.state_dict(), {})
+    loaded = unspool.load(tmp_path)
+    assert type(loaded.task) is TASKS[task.name]
+    with torch.inference_mode():
+        ids = ids_of(task)
+        before, after = (answer(task, m, ids, LENGTHS) for m in (model, loaded.model))
+    assert torch.equal(before, after)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_the_gradient_reaches_every_weight(name) -> None:
+    task, model = make(name)
+    answer(task, model.train(), ids_of(task), LENGTHS).square().sum().backward()
+    without = [n for n, p in model.named_parameters() if p.grad is None or not p.grad.any()]
+    assert without == []
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_the_summary_adds_up(name) -> None:
+    task, model = make(name)
+    summary = summary_of(task, model)
+    assert sum(layer.parameters for layer in summary.layers) == summary.parameters
+    assert summary.parameters == sum(p.numel() for p in model.parameters())
+
+
+@pytest.mark.parametrize("name", [name for name in MODELS if name.startswith("generate")])
+def test_step_by_step_as_all_at_once(name) -> None:
+    task, model = make(name)
+    ids = ids_of(task)  # shorter than the context
+    with torch.inference_mode():
+        whole = model(ids).logits
+        state = model.start(3)
+        for t in range(ids.shape[1]):
+            logits, state = model.step(ids[:, t], state)
+            torch.testing.assert_close(logits, whole[:, t], atol=1e-5, rtol=1e-5)
+        rows = torch.tensor([2, 0, 2])
+        chosen, _ = model.step(ids[rows, 0], model.select(state, rows))
+        every, _ = model.step(ids[:, 0], state)
+    torch.testing.assert_close(chosen, every[rows], atol=1e-5, rtol=1e-5)

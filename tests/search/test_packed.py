@@ -1,0 +1,147 @@
+"""Native decoding against the decoder it was made from, and searches over both."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from unspool import native
+from unspool.native import decoder as native_decoder
+from unspool.nn import RecurrentDecoder, TransformerOptions, TransformerSeqDecoder
+from unspool.search import Rules, beam, greedy
+from unspool.search.packed import PackedSearch, why_not_packed
+
+pytestmark = pytest.mark.skipif(native.INSTRUCTIONS is None, reason=native.ABOUT)
+
+VOCAB = 37  # not a multiple of 16
+
+
+def decoder_of(*, cross: bool = True, tied: bool = True, **options: Any) -> TransformerSeqDecoder:
+    torch.manual_seed(1)
+    shape = {"layers": 3, "hidden": 48, "length": 50} | options
+    decoder = TransformerSeqDecoder(
+        VOCAB, TransformerOptions(32, 4, **shape), cross=cross, tied=tied
+    ).eval()
+    with torch.no_grad():
+        for parameter in decoder.parameters():
+            parameter.add_(0.1 * torch.randn_like(parameter))
+    return decoder
+
+
+def sources(batch: int) -> tuple[Tensor, Tensor]:
+    """A memory (B, S, E) and what of it is real; the last sentence has nothing at all."""
+    torch.manual_seed(2)
+    memory, keep = torch.randn(batch, 6, 32), torch.rand(batch, 6) < 0.7
+    keep[-1] = False
+    return memory, keep
+
+
+def walk(decoder: Any, state: Any, steps: int) -> tuple[list[Tensor], list[Tensor | None]]:
+    """Logits and alignments of each step, with rows selected in between."""
+    torch.manual_seed(3)
+    ids, found, looked = torch.randint(0, VOCAB, (5,)), [], []
+    with torch.inference_mode():
+        for step in range(steps):
+            logits, state = decoder.step(ids, state)
+            found.append(logits)
+            looked.append(state.alignment)
+            rows = torch.randint(0, len(ids), (len(ids) + (1 if step < 3 else -1),))
+            state, ids = decoder.select(state, rows), torch.randint(0, VOCAB, rows.shape)
+    return found, looked
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"norm": "post"},
+        {"activation": "gelu", "positions": "learned"},
+        {"activation": "gelu_tanh", "positions": "none", "epsilon": 1e-3},
+        {"activation": "swiglu", "embedding_norm": True},
+        {"tied": False},
+    ],
+    ids=str,
+)
+def test_steps_are_the_same(options: dict[str, Any]) -> None:
+    reference = decoder_of(**options)
+    packed = PackedSearch(reference)
+    memory, keep = sources(5)
+    for decoder_keep in (keep, None):
+        wanted, wanted_looked = walk(
+            reference, reference.start(memory, decoder_keep, aligned=True), 7
+        )
+        found, looked = walk(packed, packed.start(memory, decoder_keep, aligned=True), 7)
+        for a, b in zip([*found, *looked], [*wanted, *wanted_looked]):
+            torch.testing.assert_close(a, b, rtol=1e-5, atol=1e-5)
+
+
+def test_a_language_model_has_no_memory() -> None:
+    reference = decoder_of(cross=False)
+    packed = PackedSearch(reference)
+    found, _ = walk(packed, packed.start(batch=5), 6)
+    wanted, _ = walk(reference, reference.start(), 6)
+    for a, b in zip(found, wanted):
+        torch.testing.assert_close(a, b, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("activation", ["relu", "swiglu"])
+def test_bytes_are_nearly_the_same(activation: str) -> None:
+    reference = decoder_of(activation=activation)
+    packed = PackedSearch(reference, as_bytes=True)
+    memory, keep = sources(5)
+    found, _ = walk(packed, packed.start(memory, keep), 7)
+    wanted, _ = walk(reference, reference.start(memory, keep), 7)
+    for a, b in zip(found, wanted):
+        assert (a - b).norm() / b.norm() < 0.03
+
+
+def test_searches_find_the_same() -> None:
+    reference = decoder_of()
+    packed = PackedSearch(reference)
+    memory, keep = sources(4)
+    first, rules = torch.full((4,), 2), Rules(end=3, max_length=12)
+    wanted = greedy(reference, reference.start(memory, keep), first, rules)
+    found = greedy(packed, packed.start(memory, keep), first, rules)
+    assert [h.tokens for h in found] == [h.tokens for h in wanted]
+    many = beam(reference, reference.start(memory, keep), first, rules, width=4, best=3)
+    again = beam(packed, packed.start(memory, keep), first, rules, width=4, best=3)
+    assert [[h.tokens for h in best] for best in again] == [
+        [h.tokens for h in best] for best in many
+    ]
+
+
+def test_threads_agree() -> None:
+    reference, before = decoder_of(norm="post", activation="swiglu"), torch.get_num_threads()
+    memory, keep = sources(5)
+    packed = PackedSearch(reference)
+    try:
+        found = []
+        for threads in (1, 3):
+            torch.set_num_threads(threads)
+            found.append(walk(packed, packed.start(memory, keep), 5)[0])
+    finally:
+        torch.set_num_threads(before)
+    for a, b in zip(*found):
+        torch.testing.assert_close(a, b, rtol=1e-5, atol=1e-6)
+
+
+def test_what_cannot_be_packed_is_said() -> None:
+    assert "no Transformer" in (why_not_packed(torch.nn.Linear(1, 1)) or "")
+    recurrent = RecurrentDecoder(VOCAB, embedding=4, cell="gru", hidden=4, memory=4)
+    assert "no Transformer" in (why_not_packed(recurrent) or "")
+    assert "full attention" in (why_not_packed(decoder_of(positions="rotary")) or "")
+    assert "multiples of 16" in (why_not_packed(decoder_of(hidden=40)) or "")
+    assert "float32" in (why_not_packed(decoder_of().double()) or "")
+    with native.switched_off():
+        assert "no native kernels" in (why_not_packed(decoder_of()) or "")
+        with pytest.raises(ValueError, match="cannot pack this decoder: no native kernels"):
+            PackedSearch(decoder_of())
+
+
+def test_wrong_arrays_are_refused() -> None:
+    for bad in (torch.zeros(4, 4).double(), torch.zeros(4, 4)[:, ::2]):
+        with pytest.raises(TypeError, match="take contiguous"):
+            native_decoder.checked(bad, torch.float32)
