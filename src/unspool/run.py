@@ -19,8 +19,8 @@ from unspool.errors import ConfigError, DataError
 from unspool.insight.summary import Summary, summarise
 from unspool.predict.classifier import Prediction, classify
 from unspool.predict.filler import Filled, fill
-from unspool.predict.search import Sampling, sample
 from unspool.predict.translator import translate
+from unspool.search import Sampling, stream
 from unspool.tasks import Classify, Generate, Pretrain, Report, Task, Translate
 from unspool.tasks.decoding import Decoding
 from unspool.tasks.pretrain import MaskedModel
@@ -162,7 +162,7 @@ class Run:
         yield shown
         start = 0 if prompt else len(ids)
         decoder: Any = self.model
-        for token in islice(sample(decoder, ids, sampling), length):
+        for token in islice(stream(decoder, ids, sampling), length):
             ids.append(token)
             text = self.task.tokenizer.decode(ids[start:])
             if not text.endswith("�"):  # half a character: wait for the rest of it

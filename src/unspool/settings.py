@@ -71,6 +71,13 @@ def draft_config(
     taken = {} if start is None else {**start.fixed, **start.defaults}
     said = {**preset, **taken, **from_file, **settings}
     recurrent = said.get("model.network", "recurrent") == "recurrent"
+    if not recurrent and {"cell", "model.cell"} & {*from_file, *settings}:
+        raise ConfigError(
+            f"--model {name} has no cell to choose",
+            where=where,
+            got=said.get("cell", said.get("model.cell")),
+            remedy="leave it out, or name a recurrent model",
+        )
     cell = choose(
         "cell",
         str(said.get("cell", said.get("model.cell", ModelConfig().cell))),

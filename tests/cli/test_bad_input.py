@@ -217,6 +217,8 @@ def test_evaluate_on_a_file_without_labels(file, classifier, refused) -> None:
          "got 'reset'"]),
         (["-m", "transformer", "-s", "positions=learned"], ["learned needs a longest text; got"
          " 'data.max_length=0'", "Set max_length=512"]),
+        (["-m", "transformer", "-s", "cell=gru"], ["--model transformer has no cell to choose;"
+         " got 'gru'"]),
         (["-m", "gru", "-s", "pooling=cls"], ["pooling=cls reads a place before the text",
          "got 'gru'", "Use --model transformer"]),
         (["-m", "transformr"], ["unknown model; got 'transformr'", "Did you mean 'transformer'?"]),

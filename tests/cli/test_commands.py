@@ -243,7 +243,7 @@ def test_settings(unspool) -> None:
 def test_demo_list(unspool) -> None:
     ended = unspool("demo", "--list")
     assert ended.code == 0
-    assert [line.split()[0] for line in ended.out.splitlines()] == ["reviews", "hello"]
+    assert [line.split()[0] for line in ended.out.splitlines()] == ["dates", "reviews", "hello"]
 
 
 def test_demo_hello(unspool) -> None:

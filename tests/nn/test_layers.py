@@ -27,6 +27,7 @@ from unspool.nn import (
     record,
 )
 from unspool.nn.cells import GRU, IRNN, LSTM, Coupled, Elman, MinLSTM, Peephole
+from unspool.nn.heads import MaskedOutput
 
 
 @pytest.mark.parametrize(
@@ -287,3 +288,13 @@ def test_word_dropout_reaches_the_encoder() -> None:
     ids = torch.randint(2, 9, (2, 5))
     unknown = encoder.eval()(torch.ones_like(ids)).outputs
     torch.testing.assert_close(encoder.train()(ids).outputs, unknown)
+
+
+@pytest.mark.parametrize("activation", ["relu", "gelu", "gelu_tanh", "swiglu"])
+def test_masked_output_scores_every_token(activation: str) -> None:
+    embedding = TokenEmbedding(11, 6)
+    output = MaskedOutput(embedding, activation=activation)
+    scores = output(torch.randn(2, 3, 6))
+    assert scores.shape == (2, 3, 11)
+    scores.sum().backward()
+    assert embedding.weight.grad is not None

@@ -18,7 +18,7 @@ from unspool.text.vocab import MASK_ID, MASK_SPECIALS
 SMALL = {"hidden": 16, "heads": 2, "layers": 1, "threads": 1, "batch": 16, "dropout": 0}
 
 
-NUMBERS = "zero one two three four five six seven eight nine".split()
+NUMBERS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ from torch.nn import functional as F
 
 from unspool.insight.summary import summarise
 from unspool.nn.encoders import TextEncoder
-from unspool.predict.search import Sampling, sample
+from unspool.search import Sampling, stream
 from unspool.tasks.generate import LanguageModel
 
 LETTERS = "EHLO"
@@ -48,5 +48,5 @@ def run(say: Callable[[str], None], *, seed: int = 2, epochs: int = 500) -> None
 
 def spell(model: LanguageModel) -> str:
     """Five letters, starting from H, always the likeliest next."""
-    tokens = sample(model.eval(), [LETTERS.index("H")], Sampling(temperature=0))
+    tokens = stream(model.eval(), [LETTERS.index("H")], Sampling(temperature=0))
     return "H" + "".join(LETTERS[next(tokens)] for _ in range(len(WORD) - 1))

@@ -36,17 +36,58 @@ class AttentionOutput(NamedTuple):
     weights: Tensor
 
 
+class Readers(NamedTuple):
+    """Which memory each of R rows reads, and as how manyth; a memory has at most `most` of them."""
+
+    memory: Tensor  # (R,) sorted
+    place: Tensor  # (R,)
+    most: int
+
+
 class Memory(NamedTuple):
-    """A memory that is ready to be read: keys and values (B, ..., S, ...) and keep (B, S)."""
+    """A memory that is ready to be read: keys and values (B, ..., S, ...) and keep (B, S).
+
+    readers   None where row b reads memory b. The rows of a beam all read the same memory, which
+              is not copied for them: `join` lays the rows of each memory side by side in time, and
+              `part` takes them apart again.
+    """
 
     keys: Tensor
     values: Tensor
     keep: Tensor | None = None
+    readers: Readers | None = None
 
     def select(self, rows: Tensor) -> Memory:
-        """Some rows of the batch."""
-        keep = None if self.keep is None else self.keep[rows]
-        return Memory(self.keys[rows], self.values[rows], keep)
+        """Some rows of the batch, those of one memory side by side; unread memories go."""
+        memory = rows if self.readers is None else self.readers.memory[rows]
+        read, memory, counts = memory.unique_consecutive(return_inverse=True, return_counts=True)
+        keys, values, keep = self.keys, self.values, self.keep
+        if len(read) != len(keys) or not torch.equal(
+            read, torch.arange(len(read), device=read.device)
+        ):
+            keys, values = keys.index_select(0, read), values.index_select(0, read)
+            keep = None if keep is None else keep[read]
+        most = int(counts.max())
+        if most == 1:
+            return Memory(keys, values, keep)
+        place = torch.arange(len(rows), device=rows.device) - (counts.cumsum(0) - counts)[memory]
+        return Memory(keys, values, keep, Readers(memory, place, most))
+
+    def join(self, x: Tensor) -> Tensor:
+        """Rows (R, T, D) -> (B, most · T, D), with zeros where a memory has fewer readers."""
+        if self.readers is None:
+            return x
+        memory, place, most = self.readers
+        joined = x.new_zeros(len(self.keys), most, *x.shape[1:])
+        joined[memory, place] = x
+        return joined.flatten(1, 2)
+
+    def part(self, y: Tensor) -> Tensor:
+        """What `join` made of rows, (B, most · T, ...) -> (R, T, ...)."""
+        if self.readers is None:
+            return y
+        memory, place, most = self.readers
+        return y.unflatten(1, (most, -1))[memory, place]
 
 
 def check_keep(keep: Tensor | None, *shapes: tuple[int, ...]) -> None:
@@ -94,14 +135,15 @@ class Attention(nn.Module, ABC):
     def read(self, query: Tensor, memory: Memory) -> AttentionOutput:
         if query.shape[-1] != self.query:
             raise ValueError(f"the query must have {self.query} elements; got {query.shape[-1]}")
-        s = query[:, None] if query.dim() == 2 else query  # (B, T, D_q)
+        s = memory.join(query[:, None] if query.dim() == 2 else query)  # (B, T, D_q)
         e = self.scores(s, memory.keys)  # (B, T, S)
         if memory.keep is None:
             weights = torch.softmax(e, -1)
         else:
             weights = masked_softmax(e, memory.keep[:, None])
         weights = self.weights(weights)
-        context = weights.to(memory.values.dtype) @ memory.values  # (B, T, D_m)
+        context = memory.part(weights.to(memory.values.dtype) @ memory.values)  # (B, T, D_m)
+        weights = memory.part(weights)
         if query.dim() == 2:
             return AttentionOutput(context[:, 0], weights[:, 0])
         return AttentionOutput(context, weights)

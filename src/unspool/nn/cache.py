@@ -55,7 +55,7 @@ class Growing:
 
     def select(self, rows: Tensor) -> Growing:
         """Some rows of the batch, with the room to grow that there was."""
-        return self._view(_Store(self._store.data[rows], self.steps), self.steps)
+        return self._view(_Store(self._store.data.index_select(0, rows), self.steps), self.steps)
 
     @staticmethod
     def _view(store: _Store, steps: int) -> Growing:

@@ -104,7 +104,8 @@ class TransformerSeqDecoder(Decoder):
         self.transformer = TransformerDecoder(options, cross=cross)
         self.size = options.width
         self.output = TokenOutput(self.size, vocab, tied_to=self.embedding if tied else None)
-        self.aligning = f"layers.{max(0, options.layers - 2)}.cross_attention.weights"
+        self.aligning_layer = max(0, options.layers - 2)
+        self.aligning = f"layers.{self.aligning_layer}.cross_attention.weights"
 
     def start(
         self,
@@ -122,7 +123,9 @@ class TransformerSeqDecoder(Decoder):
         if state.aligned:
             with record(self.transformer, self.aligning) as trace:
                 y, inner = self.transformer.step(x, inner)
-            alignment = trace[self.aligning].mean(1)[:, -1]  # (B, S)
+            memory = inner.memories[self.aligning_layer]
+            assert memory is not None
+            alignment = memory.part(trace[self.aligning].mean(1))[:, -1]  # (B, S)
         else:
             y, inner = self.transformer.step(x, inner)
         return self.output(y), SeqDecoderState(inner, state.aligned, alignment)

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from unspool.errors import ConfigError
+from unspool.errors import ConfigError, choose
 from unspool.nn import init
 from unspool.nn.activations import ACTIVATIONS
 from unspool.nn.cross_entropy import linear_cross_entropy, linear_nats
@@ -112,14 +112,17 @@ class MaskedOutput(nn.Module):
     """A score for each token at each place, where some places are masked (Devlin et al. 2018).
 
     y = E norm(f(W h + b)) + c,      E the matrix of the embedding, f the Transformer's activation
+
+    With "swiglu", W has twice the rows.
     """
 
     def __init__(
         self, embedding: TokenEmbedding, *, activation: str = "gelu", epsilon: float = 1e-5
     ) -> None:
         super().__init__()
-        self.f = FEED_FORWARDS[activation].function
-        self.dense = nn.Linear(embedding.size, embedding.size)
+        f = FEED_FORWARDS[choose("activation", activation, FEED_FORWARDS)]
+        self.f = f.function
+        self.dense = nn.Linear(embedding.size, f.pieces * embedding.size)
         self.norm = nn.LayerNorm(embedding.size, eps=epsilon)
         self.output = TokenOutput(embedding.size, embedding.vocab, tied_to=embedding)
         init.linear_(self.dense)

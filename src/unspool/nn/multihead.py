@@ -141,8 +141,10 @@ class MultiHeadAttention(nn.Module):
 
     def read(self, x: Tensor, memory: Memory) -> Tensor:
         """x (B, T, E) attends to a prepared memory."""
-        (q,) = self._split(x, 0, 1)
-        return self._join(self.inner.attend(q, memory.keys, memory.values, memory.keep))
+        (q,) = self._split(memory.join(x), 0, 1)
+        return memory.part(
+            self._join(self.inner.attend(q, memory.keys, memory.values, memory.keep))
+        )
 
     def step(self, x: Tensor, cache: Cache | None = None) -> tuple[Tensor, Cache]:
         """The next T steps of causal self-attention, x (B, T, E); None: the first ones."""

@@ -2,15 +2,18 @@
 
 from unspool.search.beam import beam, length_penalty
 from unspool.search.rules import Decoder, Hypothesis, Rules, repeats
+from unspool.search.stream import Sampling, stream
 from unspool.search.walk import greedy, sample
 
 __all__ = [
     "Decoder",
     "Hypothesis",
     "Rules",
+    "Sampling",
     "beam",
     "greedy",
     "length_penalty",
     "repeats",
     "sample",
+    "stream",
 ]

@@ -23,3 +23,19 @@ def keep_top_p(logits: Tensor, p: float) -> Tensor:
     before = probabilities.cumsum(-1) - probabilities  # the mass of all likelier tokens
     ordered = ordered.masked_fill(before >= p, -torch.inf)
     return torch.empty_like(logits).scatter_(-1, places, ordered)
+
+
+def draw(
+    logits: Tensor,
+    *,
+    temperature: float,
+    top_k: int,
+    top_p: float,
+    generator: torch.Generator | None,
+) -> Tensor:
+    """A token a row, (B, V) -> (B,), from p^(1 / temperature): of the top_k (0: all) likeliest, and
+    of these the fewest whose probability reaches top_p."""
+    # The largest becomes 0, which no temperature turns into an infinity.
+    logits = (logits - logits.amax(-1, keepdim=True)).double() / temperature
+    p = keep_top_p(keep_top_k(logits, top_k), top_p).softmax(-1)
+    return torch.multinomial(p, 1, generator=generator)[:, 0]

@@ -90,8 +90,9 @@ class Rules:
         if self.no_repeat_ngram:
             for row, sentence in enumerate(sentences):
                 log_p[row, repeats(sentence.tokens, self.no_repeat_ngram)] = -torch.inf
-        stuck = log_p.amax(-1) == -torch.inf
-        log_p[stuck, self.end] = end[stuck]
+        if full or self.no_repeat_ngram or log_p.shape[-1] <= len(self.forbidden) + 1:
+            stuck = log_p.amax(-1) == -torch.inf
+            log_p[stuck, self.end] = end[stuck]
         return log_p
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from unspool.search.logits import keep_top_k, keep_top_p
+from unspool.search.logits import draw
 from unspool.search.rules import (
     Decoder,
     Hypothesis,
@@ -53,13 +53,10 @@ def sample(
     if not 0 < top_p <= 1:
         raise ValueError(f"top_p must be above 0 and at most 1; got {top_p}")
 
-    def draw(allowed: Tensor) -> Tensor:
-        # The largest becomes 0, which no temperature turns into an infinity.
-        logits = (allowed - allowed.amax(-1, keepdim=True)).double() / temperature
-        p = keep_top_p(keep_top_k(logits, top_k), top_p).softmax(-1)
-        return torch.multinomial(p, 1, generator=generator)[:, 0]
+    def pick(allowed: Tensor) -> Tensor:
+        return draw(allowed, temperature=temperature, top_k=top_k, top_p=top_p, generator=generator)
 
-    return _walk(decoder, state, first, rules, draw)
+    return _walk(decoder, state, first, rules, pick)
 
 
 @torch.inference_mode()

@@ -12,8 +12,10 @@ from torch import Tensor
 from unspool.data.batching import Batch, BucketBatches
 from unspool.data.paired import FRAMES, Tokenizers
 from unspool.data.parts import TextPart
+from unspool.nn.decoders import Decoder, TransformerSeqDecoder
 from unspool.nn.seq2seq import Seq2Seq
 from unspool.search import Hypothesis, Rules
+from unspool.search.packed import PackedSearch, why_not_packed
 from unspool.tasks.decoding import Decoding
 from unspool.text.tokenizers import SubwordTokenizer, WordTokenizer
 from unspool.text.vocab import BEGIN_ID, END, END_ID, PAD_ID, UNK_ID
@@ -63,7 +65,7 @@ class Translation(NamedTuple):
 
 
 class Translator:
-    """A model with the tokenizers of both sides.
+    """A model as it is now, with the tokenizers of both sides.
 
     aligns      whether its decoder looks at the source
     max_length  tokens of a source at most (0: no limit)
@@ -80,6 +82,7 @@ class Translator:
         most: int | None = None,
     ) -> None:
         self.model, self.most = model, most
+        self.decoder = fastest(model.decoder)
         self.source, self.target = tokenizers
         self.max_length, self.aligns = max_length, aligns
 
@@ -125,8 +128,9 @@ class Translator:
             )
             first = torch.full((len(batch.rows),), BEGIN_ID)
             with torch.inference_mode():
-                state = self.model.start(batch.ids, batch.lengths, aligned=aligned)
-                found = decoding.search(self.model.decoder, state, first, rules, generator)
+                encoded = self.model.encoder.encode(batch.ids, batch.lengths)
+                state = self.decoder.start(*encoded, aligned=aligned)
+                found = decoding.search(self.decoder, state, first, rules, generator)
             for row, hypotheses in enumerate(found):
                 yield batch, row, hypotheses
 
@@ -173,6 +177,13 @@ class Translator:
         if isinstance(self.target, WordTokenizer):
             return join(words, split=self.target.split)
         return "".join(words)
+
+
+def fastest(decoder: Decoder) -> Decoder | PackedSearch:
+    """What searches alike and fastest: native kernels where there are some for the decoder."""
+    if isinstance(decoder, TransformerSeqDecoder) and why_not_packed(decoder) is None:
+        return PackedSearch(decoder)
+    return decoder
 
 
 def strongest(alignment: Tensor, places: int) -> list[int]:

@@ -1,6 +1,7 @@
-"""Reading a text out of a decoder, one token at a time.
+"""A text that goes on and on, one token at a time, as a language model writes it.
 
-A decoder is anything with `start(batch) -> state` and `step(ids, state) -> (logits, state)`.
+In: a decoder with `start(batch) -> state` and `step(ids, state) -> (logits, state)`, and a prompt.
+Out: a stream of tokens, without an end.
 """
 
 from __future__ import annotations
@@ -14,10 +15,10 @@ import torch
 from torch import Tensor
 
 from unspool.errors import ConfigError
-from unspool.search.logits import keep_top_k, keep_top_p
+from unspool.search.logits import draw
 
 
-class Decoder(Protocol):
+class LanguageDecoder(Protocol):
     def start(self, batch: int) -> Any: ...
     def step(self, ids: Tensor, state: Any) -> tuple[Tensor, Any]: ...
 
@@ -51,11 +52,16 @@ class Sampling:
             logits[:, list(self.forbidden)] = -torch.inf
         if self.temperature == 0:
             return logits.argmax(-1)
-        logits = keep_top_p(keep_top_k(logits / self.temperature, self.top_k), self.top_p)
-        return torch.multinomial(logits.softmax(-1), 1, generator=generator)[:, 0]
+        return draw(
+            logits,
+            temperature=self.temperature,
+            top_k=self.top_k,
+            top_p=self.top_p,
+            generator=generator,
+        )
 
 
-def sample(decoder: Decoder, prompt: Sequence[int], sampling: Sampling) -> Iterator[int]:
+def stream(decoder: LanguageDecoder, prompt: Sequence[int], sampling: Sampling) -> Iterator[int]:
     """An endless stream of tokens that continue the prompt (at least one token long)."""
     generator = torch.Generator().manual_seed(sampling.seed)
     state = decoder.start(1)

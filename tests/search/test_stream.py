@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from unspool.errors import ConfigError
-from unspool.predict.search import Sampling, sample
+from unspool.search import Sampling, stream
 from unspool.search.logits import keep_top_k, keep_top_p
 
 
@@ -43,12 +43,12 @@ class Fixed:
 
 
 def test_greedy_follows_the_largest() -> None:
-    tokens = sample(Fixed(), [0], Sampling(temperature=0))
+    tokens = stream(Fixed(), [0], Sampling(temperature=0))
     assert [next(tokens) for _ in range(4)] == [1, 0, 1, 0]
 
 
 def test_sampling_follows_the_distribution() -> None:
-    tokens = sample(Fixed(), [0], Sampling(seed=7))
+    tokens = stream(Fixed(), [0], Sampling(seed=7))
     last, counts = 0, torch.zeros(3, 3)
     for _ in range(20000):
         token = next(tokens)
@@ -61,7 +61,7 @@ def test_sampling_follows_the_distribution() -> None:
 
 def test_the_same_seed_gives_the_same_text_and_forbidden_tokens_never_come() -> None:
     def draw(seed: int, **more) -> list[int]:
-        tokens = sample(Fixed(), [0], Sampling(seed=seed, **more))
+        tokens = stream(Fixed(), [0], Sampling(seed=seed, **more))
         return [next(tokens) for _ in range(50)]
 
     assert draw(1) == draw(1) != draw(2)

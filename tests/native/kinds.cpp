@@ -1,0 +1,151 @@
+// Every kernel on its own, without Python, for the sanitizers (`make sanitize`): forwards and back, once
+// alone and once as a team of std::thread, as the thread sanitizer does not understand OpenMP's own
+// synchronisation. The results must agree.
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <random>
+#include <thread>
+#include <vector>
+
+#include "kernels.h"
+#include "vec.h"  // which instruction set this is compiled for
+
+using namespace unspool;
+
+namespace {
+
+using T = NUMBER;
+constexpr int64_t H = 64, I = 32, B = 9, TIMES = 13, THREADS = 3;
+using Array = std::vector<float>;
+using Numbers = std::vector<T>;
+
+struct Arrays {
+    Numbers x;
+    Array W, b, U, extra, h0, c0, gates, h, c;
+    Numbers inner;
+    Array h_end, c_end;
+    Numbers h0_read, h_read;
+    Array dh, dx;
+    Numbers du, dinner;
+    Array dextra, dh0, dc0;
+    Numbers packed;
+};
+
+T number(float value) {
+    T upper;  // of a float, all of it
+    std::memcpy(&upper, reinterpret_cast<const char*>(&value) + 4 - sizeof upper, sizeof upper);
+    return upper;
+}
+
+float value(T number) {
+    float found = 0;
+    std::memcpy(reinterpret_cast<char*>(&found) + 4 - sizeof number, &number, sizeof number);
+    return found;
+}
+
+Arrays make(int64_t G, int64_t N) {
+    std::mt19937 generator(1);
+    const auto random = [&](int64_t size, float scale) {
+        std::normal_distribution<float> normal(0, scale);
+        Array found(size);
+        for (float& each : found) each = normal(generator);
+        return found;
+    };
+    const auto numbers = [](const Array& from) {
+        Numbers found;
+        for (float each : from) found.push_back(number(each));
+        return found;
+    };
+    Arrays a;
+    a.x = numbers(random(N * I, 1));
+    a.W = random(G * H * I, .1f);
+    a.b = random(G * H, .1f);
+    a.U = random(G * H * H, .1f);
+    a.extra = random(3 * H, .1f);
+    a.h0 = random(B * H, 1);
+    a.c0 = random(B * H, 1);
+    a.h0_read = numbers(a.h0);
+    for (Array* rows : {&a.h, &a.c}) rows->resize(N * H);
+    for (Numbers* rows : {&a.inner, &a.h_read, &a.dinner}) rows->resize(N * H);
+    for (Array* ends : {&a.h_end, &a.c_end}) ends->resize(B * H);
+    a.gates.resize(N * G * H);
+    a.dh = random(N * H, 1);
+    a.dx.resize(N * I);
+    a.du.resize(N * G * H);
+    a.dextra.resize(3 * H);
+    a.dh0 = random(B * H, 1);
+    a.dc0 = random(B * H, 1);
+    a.packed.resize(G * H * (H + I));
+    return a;
+}
+
+Job<T> job_of(Arrays& a, const Steps& steps) {
+    constexpr bool same = std::is_same_v<T, float>;
+    T* h_read = same ? reinterpret_cast<T*>(a.h.data()) : a.h_read.data();
+    const T* h0_read = same ? reinterpret_cast<T*>(a.h0.data()) : a.h0_read.data();
+    return {steps,          0,              B,              H,              I,
+            false,          a.x.data(),     a.W.data(),     a.b.data(),     a.U.data(),
+            a.extra.data(), a.h0.data(),    a.c0.data(),    a.gates.data(), a.h.data(),
+            a.c.data(),     a.inner.data(), a.h_end.data(), a.c_end.data(), h0_read,
+            h_read,         a.dh.data(),    a.dx.data(),    a.du.data(),    a.dinner.data(),
+            a.dextra.data(), a.dh0.data(),  a.dc0.data()};
+}
+
+void run(Kernel<T> kernel, const Job<T>& job, Arrays& a, int size) {
+    Team team(size);
+    std::vector<std::thread> threads;
+    for (int rank = 0; rank < size; ++rank)
+        threads.emplace_back([&, rank] { kernel(job, a.packed.data(), team, rank); });
+    for (auto& thread : threads) thread.join();
+}
+
+float difference(const Array& a, const Array& b) {
+    float largest = 0;
+    for (size_t i = 0; i < a.size(); ++i) largest = std::max(largest, std::fabs(a[i] - b[i]));
+    return largest;
+}
+
+Array values(const Numbers& numbers) {
+    Array found;
+    for (T each : numbers) found.push_back(value(each));
+    return found;
+}
+
+}  // namespace
+
+int main() {
+    // Lengths 13, 13, 10, 7, 7, 5, 2, 1, 1: the rows of each time, and for scans of each sequence.
+    const std::vector<int64_t> lengths{13, 13, 10, 7, 7, 5, 2, 1, 1};
+    std::vector<int64_t> by_time{0}, by_sequence{0};
+    for (int64_t t = 0; t < TIMES; ++t) {
+        int64_t running = 0;
+        for (int64_t length : lengths) running += length > t;
+        by_time.push_back(by_time.back() + running);
+    }
+    for (int64_t length : lengths) by_sequence.push_back(by_sequence.back() + length);
+    const int64_t N = by_time.back();
+    bool failed = false;
+    for (int kind = 0; kind <= static_cast<int>(Kind::minlstm); ++kind)
+        for (bool reverse : {false, true}) {
+            const Pair<T> pair = ISA::find<T>(static_cast<Kind>(kind));
+            const Steps steps = pair.recurrent ? Steps{TIMES, by_time.data(), reverse}
+                                               : Steps{B, by_sequence.data(), reverse};
+            Arrays alone = make(pair.gates, N), team = make(pair.gates, N);
+            for (Arrays* arrays : {&alone, &team}) {
+                const int size = arrays == &alone ? 1 : THREADS;
+                run(pair.forward, job_of(*arrays, steps), *arrays, size);
+                run(pair.backward, job_of(*arrays, steps), *arrays, size);
+            }
+            const float off = std::max({difference(alone.h, team.h),
+                                        difference(values(alone.du), values(team.du)),
+                                        difference(alone.dx, team.dx), difference(alone.dh0, team.dh0),
+                                        difference(alone.h_end, team.h_end)});
+            if (!(off < 1e-4f)) {
+                std::printf("kind %d, reverse %d: off by %g\n", kind, reverse, off);
+                failed = true;
+            }
+        }
+    std::puts(failed ? "failed" : "every kind agrees");
+    return failed;
+}
