@@ -107,8 +107,8 @@ def start_from_pretrained(folder: Path) -> Start:
         "tokenizer.lowercase": False,
         "tokenizer.normalize": "none",
     }
-    # After Devlin et al. (2018), A.3. Attention weights are not dropped: it would double the time
-    # of a step on a CPU.
+    # After Devlin et al. (2018), A.3. Attention weights are not dropped: torch has no fused kernel
+    # for that on a CPU.
     defaults = {
         "model.dropout": options.dropout,
         "model.attention_dropout": 0.0,

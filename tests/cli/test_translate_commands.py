@@ -113,6 +113,13 @@ def test_data_that_are_no_pairs(unspool, tmp_path, translator) -> None:
     assert not (tmp_path / "run").exists()
 
 
+def test_a_translator_starts_from_no_other_model(unspool, pairs, classifier, tmp_path) -> None:
+    ended = unspool("train", pairs, "-m", "bahdanau", "--from", classifier, "-o", tmp_path / "run")
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err.startswith("unspool: ") or "\nunspool: " in ended.err
+    assert not (tmp_path / "run").exists()
+
+
 def test_damaged_tokenizers_of_a_run(unspool, translator, tmp_path) -> None:
     import shutil
 

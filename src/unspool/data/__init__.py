@@ -1,7 +1,8 @@
 """Files to batches. In reading order:
 
-files      bytes of a file to lines of text       labels     names of classes to indices
-rows       lines to examples, one format each     bytepairs  byte pairs from stored characters
+files      bytes of a file to lines of text       split      which rows are held out
+rows       lines to examples, one format each     labels     names of classes to indices
+tables     the first rows of a table              bytepairs  byte pairs from stored characters
 columns    which column is text, which label      fit        a tokenizer for the training rows
 infer      format, columns and task, by looking   tokens     stored ids to those of a vocabulary
 pairs      which two columns are pairs            parts      one split, ids made on demand
@@ -9,5 +10,5 @@ readers    one data file as a `Source`            paired     two sides of pairs,
 store      token ids on disk, memory-mapped       corpus     everything that training needs
 cache      stores kept from run to run            batching   padded batches of documents or pairs
 encode     a source as a store                    streams    lanes and windows of a stream
-split      which rows are held out                check      a look at it (advice, report)
+                                                  check      a look at it (advice, report)
 """

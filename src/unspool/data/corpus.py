@@ -74,6 +74,12 @@ def load_corpus(
         _same_task(train, source)
     settings = resolve_kind(tokenizer, train)
     if train.task == "translate":
+        if fitted is not None:
+            raise DataError(
+                "translate makes a vocabulary of its own, so it cannot start from another model",
+                where=train.path,
+                remedy="leave out --from",
+            )
         both, pairs, notes = split_pairs(
             sources,
             data=data,

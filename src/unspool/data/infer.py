@@ -27,9 +27,9 @@ from unspool.data.columns import (
 )
 from unspool.data.files import TextFile, stem
 from unspool.data.rows import Layout, cut_label, json_field, json_rows, table_rows
+from unspool.data.tables import SAMPLE, only_a_header, refuse_empty, sample_table
 from unspool.errors import DataError
 
-SAMPLE = 1000  # rows looked at
 DEEP_SAMPLE = 100_000  # rows looked at to see whether a column changes in a sorted file
 SUFFIXES = {
     ".csv": "csv",
@@ -67,7 +67,7 @@ def infer(
         return _table(file, format, data, task, labelled=labelled)
     if format == "jsonl":
         return _jsonl(file, data, task, labelled=labelled)
-    _refuse_empty(file)
+    refuse_empty(file)
     if labelled and (data.text or data.label):
         raise DataError(
             f"was read as {PLAIN_NAMES[format]}, which has no columns to choose from",
@@ -95,7 +95,7 @@ def guess_format(file: TextFile, data: DataConfig, task: str | None, *, labelled
         return SUFFIXES[suffix]
     lines = file.head(SAMPLE)
     if not lines:
-        _refuse_empty(file)
+        refuse_empty(file)
         return "text"
     if _is_json_object(lines[0]):
         return "jsonl"
@@ -149,11 +149,6 @@ def _looks_labelled(lines: Sequence[str]) -> bool:
 def label_delimiter(lines: Sequence[str]) -> str:
     """A tab where every line has one, otherwise a space."""
     return "\t" if lines and all("\t" in line.strip() for line in lines) else " "
-
-
-def _refuse_empty(file: TextFile) -> None:
-    if not any(block.strip() for block in file.blocks()):
-        raise DataError("the file is empty", where=file.name, remedy="name a file that holds text")
 
 
 def _folder(files: Sequence[TextFile], name: str, task: str | None) -> Guess:
@@ -215,33 +210,6 @@ def _table(
     return Guess(layout, task, f"{said} -> {task}")
 
 
-class TableSample(NamedTuple):
-    """The first rows of a table, all as wide as its first; how its fields are told apart."""
-
-    delimiter: str
-    quoted: bool
-    rows: list[list[str]]
-
-
-def sample_table(file: TextFile, format: str) -> TableSample:
-    delimiter, quoted = _dialect(file, format)
-    read = table_rows(file, delimiter=delimiter, quoted=quoted)
-    rows = [row for _, row in islice(read, SAMPLE + 1)]
-    if not rows:
-        _refuse_empty(file)
-        raise DataError("the table has no rows", where=file.name, remedy="name a file with rows")
-    # The reader tells of rows of another width.
-    return TableSample(delimiter, quoted, [row for row in rows if len(row) == len(rows[0])])
-
-
-def only_a_header(file: TextFile) -> DataError:
-    return DataError(
-        "the table has a header and no rows",
-        where=file.name,
-        remedy="add rows, or set header=false if the first row is data",
-    )
-
-
 def text_names(task: str | None) -> tuple[str, ...]:
     """What the column of the texts may be called."""
     return SOURCE_NAMES + TEXT_NAMES if task == "translate" else TEXT_NAMES
@@ -271,33 +239,11 @@ def _likely_label(
     return min(varied, key=lambda i: (varied[i], i)) if varied else None
 
 
-def _dialect(file: TextFile, format: str) -> tuple[str, bool]:
-    """(delimiter, whether fields may be quoted).
-
-    Comma-separated files quote. Tab-separated ones do if their quotes read well that way; otherwise
-    a quotation mark is just a character of the text.
-    """
-    if format == "csv":
-        first = next((line for line in file.lines() if line.strip()), "")
-        return next((mark for mark in ",;\t|" if mark in first), ","), True
-    opened = any('\t"' in line or line.startswith('"') for line in islice(file.lines(), SAMPLE))
-    return "\t", opened and _reads_quoted(file)
-
-
-def _reads_quoted(file: TextFile) -> bool:
-    """Whether the first rows, read with quotes, have no stray quote and all the same width."""
-    try:
-        rows = islice(table_rows(file, delimiter="\t", quoted=True), SAMPLE)
-        return len({len(row) for _, row in rows}) == 1
-    except DataError:
-        return False
-
-
 def _jsonl(file: TextFile, data: DataConfig, task: str | None, *, labelled: bool) -> Guess:
     labelled = labelled and task != "generate"
     rows = list(islice(json_rows(file), SAMPLE))
     if not rows:
-        _refuse_empty(file)
+        refuse_empty(file)
     line, first = rows[0]
     where = f"{file.name}:{line}"
     names = {name: name for name in first}

@@ -23,8 +23,9 @@ from unspool.data.columns import (
     plain,
 )
 from unspool.data.files import TextFile
-from unspool.data.infer import SAMPLE, guess_format, only_a_header, sample_table
+from unspool.data.infer import guess_format
 from unspool.data.rows import Layout, json_field, json_rows
+from unspool.data.tables import SAMPLE, only_a_header, sample_table
 from unspool.errors import DataError
 
 REMEDY = "name them with --source and --target, or give two files as a.en,a.de"

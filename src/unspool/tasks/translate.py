@@ -6,7 +6,7 @@ In training the decoder reads the target that is to be written, one step behind.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -27,12 +27,7 @@ from unspool.nn.masks import keep_mask
 from unspool.nn.recurrent_decoder import RecurrentDecoder
 from unspool.nn.seq2seq import Seq2Seq
 from unspool.nn.source import RecurrentEncoder, TransformerSeqEncoder
-from unspool.tasks.bleu import (
-    bleu_statistics,
-    bootstrap_bleu,
-    corpus_bleu,
-    corpus_chrf,
-)
+from unspool.tasks.bleu import corpus_bleu
 from unspool.tasks.decoding import GREEDY, Decoding
 from unspool.tasks.encoder import (
     build_encoder,
@@ -40,68 +35,13 @@ from unspool.tasks.encoder import (
     checked_options,
     transformer_options,
 )
-from unspool.tasks.metrics import perplexity
-from unspool.tasks.task import Report, Step, Task, read_tokenizer, walk
+from unspool.tasks.task import Step, Task, read_tokenizer, walk
+from unspool.tasks.translate_report import TranslateReport
 from unspool.tasks.translation import Translation, Translator
 from unspool.text.tokenizers import Tokenizer
 
 VALIDATED = 1000  # sentences translated in a validation: enough to tell weights apart, in seconds
 TARGET_TOKENIZER = "target_tokenizer.json"
-
-
-class TranslateReport(Report):
-    """BLEU with its interval and signature, chrF, exact matches, loss; keeps the translations."""
-
-    def __init__(
-        self, translations: Sequence[Translation], references: list[str], nats: float, tokens: int
-    ) -> None:
-        texts = [found.translation for found in translations]
-        self.translations, self.references, self.tokens = translations, references, tokens
-        self.statistics = bleu_statistics(texts, references)
-        self.interval = bootstrap_bleu([self.statistics])
-        bleu, chrf = corpus_bleu(texts, references), corpus_chrf(texts, references)
-        self.signatures = {"bleu": bleu.signature, "chrf": chrf.signature}
-        self.scores = np.array([text == wanted for text, wanted in zip(texts, references)], float)
-        self.metrics = {
-            "bleu": bleu.value,
-            "chrf": chrf.value,
-            "exact": float(self.scores.mean()),
-            "loss": nats / tokens,
-            "perplexity": perplexity(nats / tokens),
-        }
-
-    def interval_over(self, reports: Sequence[Report]) -> tuple[float, float]:
-        found = [r.statistics for r in reports if isinstance(r, TranslateReport)]
-        return bootstrap_bleu(found)
-
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "task": "translate",
-            "pairs": len(self.references),
-            "tokens": self.tokens,
-            **self.metrics,
-            "bleu_interval": list(self.interval),
-            "signatures": self.signatures,
-            "translations": [
-                {"text": found.text, "translation": found.translation, "reference": wanted}
-                for found, wanted in zip(self.translations, self.references)
-            ],
-        }
-
-    def lines(self) -> list[str]:
-        low, high = self.interval
-        figures = self.metrics
-        return [
-            f"{len(self.references)} pairs, {self.tokens} target tokens",
-            f"BLEU         {figures['bleu']:6.2f}   "
-            f"95 % interval {low:.2f} to {high:.2f} (bootstrap)",
-            f"             {self.signatures['bleu']}",
-            f"chrF         {figures['chrf']:6.2f}",
-            f"             {self.signatures['chrf']}",
-            f"exact match  {100 * figures['exact']:6.2f} %",
-            f"loss         {figures['loss']:6.4f} nats a token, perplexity "
-            f"{figures['perplexity']:.2f}",
-        ]
 
 
 ATTENTIVE = {"model.network": "recurrent", "model.bidirectional": True}
