@@ -58,9 +58,13 @@ class Run:
         *,
         say: Callable[[str], None] | None = None,
         progress: Progress | None = None,
+        decoding: Decoding | None = None,
         **reading: Any,
     ) -> Report:
-        """Score the model on a file; `reading` overrides how it is read (text=, label=, ...)."""
+        """Score the model on a file; `reading` overrides how it is read (text=, label=, ...).
+
+        decoding   how translations are searched for: `Decoding(beam=8)`
+        """
         config = changed(self.config, {f"data.{name}": value for name, value in reading.items()})
         source = open_source(str(data), config.data, task=self.task.name)
         if say is not None:
@@ -70,6 +74,8 @@ class Run:
             for note in notes:
                 say(note)
         try:
+            if isinstance(self.task, Translate):
+                return self.task.evaluate(self.model, part, decoding)
             return self.task.evaluate(self.model, part)
         except DataError as error:  # such as a text of one token
             raise DataError(str(error), where=source.path) from None

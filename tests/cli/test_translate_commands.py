@@ -7,6 +7,8 @@ import json
 
 import pytest
 
+from unspool import native
+
 SMALL = ["-s", "hidden=8", "-s", "embedding=8", "-s", "threads=1", "-s", "max_steps=2"]
 
 
@@ -79,6 +81,7 @@ def test_predict_with_json_has_all_of_it(unspool, translator) -> None:
         (["--temperature", "0"], "temperature must be above 0"),
         (["--out", "x.doc"], "unknown ending of the output file; got '.doc'"),
         (["--max-length", "2", "--min-length", "3"], "min length 3 is above max length 2"),
+        (["--int8"], "int8 is not for this model: it is no Transformer"),
     ],
 )
 def test_options_that_make_no_sense(unspool, translator, tmp_path, monkeypatch, options, says):
@@ -93,6 +96,19 @@ def test_a_classifier_has_no_beam(unspool, classifier) -> None:
     ended = unspool("predict", classifier, "a film", "--length-penalty", 1)
     assert ended.code == 2
     assert "--length-penalty is for translations; got 'a classify model'" in ended.err
+    ended = unspool("evaluate", classifier, "reviews.csv", "--beam", 2)
+    assert ended.code == 2
+    assert "--beam is for translations; got 'a classify model'" in ended.err
+
+
+@pytest.mark.skipif(native.INSTRUCTIONS is None, reason=native.ABOUT)
+def test_a_transformer_in_bytes(unspool, pairs, tmp_path) -> None:
+    out = tmp_path / "run"
+    small = [*SMALL, "-s", "hidden=16", "-s", "feed_forward=32", "-s", "vocab=300"]
+    assert unspool("train", pairs, "-m", "transformer", "-o", out, *small).code == 0
+    scored = unspool("evaluate", out, pairs, "--int8", "--beam", 2, "--json")
+    assert json.loads(scored.out)["pairs"] == 900, scored.err
+    assert len(unspool("predict", out, "red dog", "--int8").out.splitlines()) == 1
 
 
 def test_data_that_are_no_pairs(unspool, tmp_path, translator) -> None:

@@ -141,7 +141,8 @@ int main() {
                                         difference(values(alone.du), values(team.du)),
                                         difference(alone.dx, team.dx), difference(alone.dh0, team.dh0),
                                         difference(alone.h_end, team.h_end)});
-            if (!(off < 1e-4f)) {
+            // Other shares of the units, other orders of the sums: in bf16 a number may round the other way.
+            if (!(off < (sizeof(T) == 4 ? 1e-4f : 1e-2f))) {
                 std::printf("kind %d, reverse %d: off by %g\n", kind, reverse, off);
                 failed = true;
             }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
@@ -26,6 +26,38 @@ from unspool.cli.options import (
     readable,
 )
 
+if TYPE_CHECKING:
+    from unspool.run import Run as UsedRun
+    from unspool.tasks.decoding import Decoding
+
+
+Beam = Annotated[
+    int | None, Option(metavar="N", help="translate: width of the beam (5); 1 is greedy.")
+]
+Int8 = Annotated[
+    bool,
+    Option("--int8", help="translate: multiply bytes in the decoder: faster, nearly the same."),
+]
+
+
+def decoding_of(
+    run: UsedRun, chosen: dict[str, Any], *, alignment: bool = False
+) -> Decoding | None:
+    """How translations are searched for; of other models None, and options for it are refused."""
+    from unspool.errors import ConfigError
+    from unspool.tasks.decoding import Decoding
+
+    if run.task.name == "translate":
+        return Decoding(**chosen, alignment=alignment)
+    if chosen:
+        raise ConfigError(
+            f"--{next(iter(chosen)).replace('_', '-')} is for translations",
+            where=run.path,
+            got=f"a {run.task.name} model",
+            remedy="leave it out",
+        )
+    return None
+
 
 def evaluate(
     run: Run,
@@ -36,29 +68,34 @@ def evaluate(
     label: Label = None,
     source: Source = None,
     target: Target = None,
+    beam: Beam = None,
+    int8: Int8 = False,
     as_json: AsJson = False,
 ) -> None:
     """Score a trained model on a file.
 
     A classifier: accuracy with a bootstrap 95 % interval, macro F1, precision, recall and F1 of
     each class, the confusion matrix. A language model: loss with its interval, perplexity, bits per
-    character. The file is read as the training file was, unless options say otherwise.
+    character. A translator: BLEU and chrF with their signatures. The file is read as the training
+    file was, unless options say otherwise.
 
     Examples:
 
     \b
       unspool evaluate runs/reviews-bilstm test.csv
       unspool evaluate runs/reviews-bilstm other.tsv --text comment --label stars --json
-      unspool evaluate runs/train-transformer test.en,test.de
+      unspool evaluate runs/train-transformer test.en,test.de --beam 8
     """
     from unspool.run import load
 
     loaded = load(run)
+    decoding = decoding_of(loaded, given(beam=beam, int8=int8 or None))
     with show.reading() as progress:
         report = loaded.evaluate(
             data,
             say=show.say,
             progress=progress,
+            decoding=decoding,
             **given(
                 format=format,
                 encoding=encoding,
@@ -93,9 +130,7 @@ def predict(
     format: Format = None,
     encoding: Encoding = None,
     text: Text = None,
-    beam: Annotated[
-        int | None, Option(metavar="N", help="translate: width of the beam (5); 1 is greedy.")
-    ] = None,
+    beam: Beam = None,
     nbest: Annotated[
         int | None, Option(metavar="N", help="translate: give the N best of each text.")
     ] = None,
@@ -124,6 +159,7 @@ def predict(
         Option(metavar="P", help="translate: draw from the fewest tokens that reach P."),
     ] = None,
     seed: Annotated[int | None, Option(metavar="N", help="translate: of the draws (1).")] = None,
+    int8: Int8 = False,
     keep_unknown: Annotated[
         bool,
         Option(
@@ -155,9 +191,7 @@ def predict(
       unspool predict runs/train-transformer --file test.en --out test.hyp.txt
     """
     from unspool.cli.predictions import inputs, write, write_filled, write_translations
-    from unspool.errors import ConfigError
     from unspool.run import load
-    from unspool.tasks.decoding import Decoding
 
     loaded = load(run)
     source = inputs(
@@ -175,18 +209,12 @@ def predict(
         top_p=top_p,
         seed=seed,
         keep_unknown=keep_unknown or None,
+        int8=int8 or None,
     )
+    decoding = decoding_of(loaded, chosen, alignment=as_json)
     if loaded.task.name == "translate":
-        decoding = Decoding(**chosen, alignment=as_json)
         write_translations(loaded.translations(source, decoding), out, as_json=as_json)
         return
-    if chosen:
-        raise ConfigError(
-            f"--{next(iter(chosen)).replace('_', '-')} is for translations",
-            where=run,
-            got=f"a {loaded.task.name} model",
-            remedy="leave it out",
-        )
     if loaded.task.name == "pretrain":
         write_filled(loaded.fill(source), out, as_json=as_json)
         return

@@ -12,6 +12,7 @@ from torch import Tensor
 from unspool.data.batching import Batch, BucketBatches
 from unspool.data.paired import FRAMES, Tokenizers
 from unspool.data.parts import TextPart
+from unspool.errors import ConfigError
 from unspool.nn.decoders import Decoder, TransformerSeqDecoder
 from unspool.nn.seq2seq import Seq2Seq
 from unspool.search import Hypothesis, Rules
@@ -82,7 +83,7 @@ class Translator:
         most: int | None = None,
     ) -> None:
         self.model, self.most = model, most
-        self.decoder = fastest(model.decoder)
+        self._decoders: dict[bool, Decoder | PackedSearch] = {}  # by int8
         self.source, self.target = tokenizers
         self.max_length, self.aligns = max_length, aligns
 
@@ -127,12 +128,25 @@ class Translator:
                 forbidden=forbidden,
             )
             first = torch.full((len(batch.rows),), BEGIN_ID)
+            decoder = self.decoder(int8=decoding.int8)
             with torch.inference_mode():
                 encoded = self.model.encoder.encode(batch.ids, batch.lengths)
-                state = self.decoder.start(*encoded, aligned=aligned)
-                found = decoding.search(self.decoder, state, first, rules, generator)
+                state = decoder.start(*encoded, aligned=aligned)
+                found = decoding.search(decoder, state, first, rules, generator)
             for row, hypotheses in enumerate(found):
                 yield batch, row, hypotheses
+
+    def decoder(self, *, int8: bool = False) -> Decoder | PackedSearch:
+        """What searches alike and fastest: native kernels where there are some for the decoder."""
+        if int8 not in self._decoders:
+            decoder, reason = self.model.decoder, why_not_packed(self.model.decoder)
+            if int8 and reason is not None:
+                raise ConfigError(f"int8 is not for this model: {reason}", remedy="leave it out")
+            if reason is None and isinstance(decoder, TransformerSeqDecoder):
+                self._decoders[int8] = PackedSearch(decoder, as_bytes=int8)
+            else:
+                self._decoders[int8] = decoder
+        return self._decoders[int8]
 
     def _copies(self, decoding: Decoding) -> bool:
         """Whether unknown words are to be replaced by those of the source they look at."""
@@ -177,13 +191,6 @@ class Translator:
         if isinstance(self.target, WordTokenizer):
             return join(words, split=self.target.split)
         return "".join(words)
-
-
-def fastest(decoder: Decoder) -> Decoder | PackedSearch:
-    """What searches alike and fastest: native kernels where there are some for the decoder."""
-    if isinstance(decoder, TransformerSeqDecoder) and why_not_packed(decoder) is None:
-        return PackedSearch(decoder)
-    return decoder
 
 
 def strongest(alignment: Tensor, places: int) -> list[int]:
