@@ -28,7 +28,7 @@ struct Arrays {
     Numbers h0_read, h_read;
     Array dh, dx;
     Numbers du, dinner;
-    Array dextra, dh0, dc0;
+    Array dextra, dh0, dc0, db;
     Numbers packed;
 };
 
@@ -76,6 +76,7 @@ Arrays make(int64_t G, int64_t N) {
     a.dextra.resize(3 * H);
     a.dh0 = random(B * H, 1);
     a.dc0 = random(B * H, 1);
+    a.db.resize(G * H);
     a.packed.resize(G * H * (H + I));
     return a;
 }
@@ -89,7 +90,7 @@ Job<T> job_of(Arrays& a, const Steps& steps) {
             a.extra.data(), a.h0.data(),    a.c0.data(),    a.gates.data(), a.h.data(),
             a.c.data(),     a.inner.data(), a.h_end.data(), a.c_end.data(), h0_read,
             h_read,         a.dh.data(),    a.dx.data(),    a.du.data(),    a.dinner.data(),
-            a.dextra.data(), a.dh0.data(),  a.dc0.data()};
+            a.dextra.data(), a.dh0.data(),  a.dc0.data(),   a.db.data()};
 }
 
 void run(Kernel<T> kernel, const Job<T>& job, Arrays& a, int size) {

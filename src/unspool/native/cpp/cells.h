@@ -17,6 +17,13 @@ INLINE Number* block(Number* rows, const auto& job, int64_t n, int g, int64_t j)
     return rows + (n * G + g) * job.H + j;
 }
 
+// What goes back through block g of u, whose sum is the gradient of the bias.
+template <int G>
+INLINE void store_gradient(const auto& job, int64_t n, int g, int64_t j, vec da) {
+    store(block<G>(job.du, job, n, g, j), da);
+    add_to(job.db + g * job.H + j, da);
+}
+
 template <class T>
 INLINE void store_state(const Job<T>& job, int64_t n, int64_t j, vec h) {
     store(job.h + n * job.H + j, h);
@@ -43,7 +50,7 @@ struct Elman : Cell<1> {
     }
     static INLINE vec backward(const auto& job, int64_t n, int64_t j, vec dh, const float*, const float*,
                         float*) {
-        store(job.du + n * job.H + j, dh * φ::slope(load(job.h + n * job.H + j)));
+        store_gradient<1>(job, n, 0, j, dh * φ::slope(load(job.h + n * job.H + j)));
         return vec{};
     }
 };
@@ -88,7 +95,7 @@ struct Maxout : Cell<2> {
     static INLINE vec backward(const auto& job, int64_t n, int64_t j, vec dh, const float*, const float*,
                         float*) {
         for (int g = 0; g < 2; ++g)
-            store(block<2>(job.du, job, n, g, j), dh * load(block<2>(job.gates, job, n, g, j)));
+            store_gradient<2>(job, n, g, j, dh * load(block<2>(job.gates, job, n, g, j)));
         return vec{};
     }
 };
@@ -143,10 +150,10 @@ struct Lstm : Cell<4> {
             add_to(job.dextra + 2 * job.H + j, da_o * c);
         }
         store(dc_at, dc);
-        store(block<4>(job.du, job, n, 0, j), da_i);
-        store(block<4>(job.du, job, n, 1, j), da_f);
-        store(block<4>(job.du, job, n, 2, j), da_g);
-        store(block<4>(job.du, job, n, 3, j), da_o);
+        store_gradient<4>(job, n, 0, j, da_i);
+        store_gradient<4>(job, n, 1, j, da_f);
+        store_gradient<4>(job, n, 2, j, da_g);
+        store_gradient<4>(job, n, 3, j, da_o);
         return vec{};
     }
 };
@@ -173,9 +180,9 @@ struct Coupled : Cell<3> {
         const vec squashed = tanh(load(job.c + n * job.H + j));
         const vec dc = load(dc_at) + dh * o * (1.0f - squashed * squashed);
         store(dc_at, dc * f);
-        store(block<3>(job.du, job, n, 0, j), dc * (load(c_before) - g) * f * (1.0f - f));
-        store(block<3>(job.du, job, n, 1, j), dc * (1.0f - f) * (1.0f - g * g));
-        store(block<3>(job.du, job, n, 2, j), dh * squashed * o * (1.0f - o));
+        store_gradient<3>(job, n, 0, j, dc * (load(c_before) - g) * f * (1.0f - f));
+        store_gradient<3>(job, n, 1, j, dc * (1.0f - f) * (1.0f - g * g));
+        store_gradient<3>(job, n, 2, j, dh * squashed * o * (1.0f - o));
         return vec{};
     }
 };
@@ -211,10 +218,9 @@ struct GruAfter : Cell<3> {
         const vec inner = load(job.inner + n * job.H + j);
         const vec da_n = dh * (1.0f - k) * (1.0f - candidate * candidate);
         const vec dinner = da_n * r;
-        store(block<3>(job.du, job, n, 0, j), da_n * inner * r * (1.0f - r));
-        store(block<3>(job.du, job, n, 1, j),
-              dh * (load(h_before) - candidate) * kept_slope(job, k));
-        store(block<3>(job.du, job, n, 2, j), da_n);
+        store_gradient<3>(job, n, 0, j, da_n * inner * r * (1.0f - r));
+        store_gradient<3>(job, n, 1, j, dh * (load(h_before) - candidate) * kept_slope(job, k));
+        store_gradient<3>(job, n, 2, j, da_n);
         store(job.dinner + n * job.H + j, dinner);
         add_to(job.dextra + j, dinner);
         return dh * k;

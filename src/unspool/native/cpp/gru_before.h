@@ -89,10 +89,8 @@ void gru_before_backward(const Job<T>& job, T* packed, Team& team, int rank) {
                     const vec dh = load(job.dh0 + at) + load(job.dh + n * H + j);
                     const vec k = load(block<3>(job.gates, job, n, 1, j));
                     const vec candidate = load(block<3>(job.gates, job, n, 2, j));
-                    store(block<3>(job.du, job, n, 1, j),
-                          dh * (load(before.h + at) - candidate) * kept_slope(job, k));
-                    store(block<3>(job.du, job, n, 2, j),
-                          dh * (1.0f - k) * (1.0f - candidate * candidate));
+                    store_gradient<3>(job, n, 1, j, dh * (load(before.h + at) - candidate) * kept_slope(job, k));
+                    store_gradient<3>(job, n, 2, j, dh * (1.0f - k) * (1.0f - candidate * candidate));
                     store(job.dh0 + at, dh * k);
                 }
         });
@@ -108,8 +106,7 @@ void gru_before_backward(const Job<T>& job, T* packed, Team& team, int rank) {
                             const int64_t j = (group + v) * LANES, n = first + row + i;
                             const vec r = load(block<3>(job.gates, job, n, 0, j));
                             const vec h = load(before.h + (row + i) * H + j);
-                            store(block<3>(job.du, job, n, 0, j),
-                                  dinner[i][v] * h * r * (1.0f - r));
+                            store_gradient<3>(job, n, 0, j, dinner[i][v] * h * r * (1.0f - r));
                             add_to(job.dh0 + (row + i) * H + j, dinner[i][v] * r);
                         }
                 });

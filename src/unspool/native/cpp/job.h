@@ -100,6 +100,7 @@ struct Job {
     float* dextra;       // like extra, once for each thread; starts at 0
     float* dh0;          // (B, H)    in: gradient by the final states; out: by the initial ones
     float* dc0;          // (B, H)
+    float* db;           // (G·H)     once for each thread; starts at 0
 };
 
 }  // namespace unspool

@@ -122,7 +122,7 @@ Job<T> make_job(const Addresses& addresses, const Steps& steps, int64_t H, int64
     };
     fill(job.x, job.W, job.b, job.U, job.extra, job.h0, job.c0, job.gates, job.h, job.c, job.inner,
          job.h_end, job.c_end, job.h0_read, job.h_read, job.dh, job.dx, job.du, job.dinner,
-         job.dextra, job.dh0, job.dc0);
+         job.dextra, job.dh0, job.dc0, job.db);
     return job;
 }
 
@@ -196,6 +196,7 @@ void run(const std::string& kind, bool backward, int64_t H, int64_t I, bool take
                                 ? steps.share_of_rows(g + 1, division.groups)
                                 : steps.share_of_sequences(g + 1, division.groups);
             if (job.dextra) job.dextra += g * pair.extras * H;
+            if (job.db) job.db += g * pair.gates * H;
             T* to = pack ? packed.get() + packed_size * groups.size() : nullptr;
             groups.emplace_back(new Group{job, to, Team(division.members)});
         }

@@ -18,9 +18,9 @@ struct MinGru {
         return {1.0f - z, load(u + H), z};
     }
     // da: the gradient by a.
-    static void gradient(const Gate& gate, vec da, vec dg, auto* du, int64_t H) {
-        store(du, -da * gate.z * gate.a);
-        store(du + H, dg);
+    static void gradient(const auto& job, int64_t n, int64_t j, const Gate& gate, vec da, vec dg) {
+        store_gradient<2>(job, n, 0, j, -da * gate.z * gate.a);
+        store_gradient<2>(job, n, 1, j, dg);
     }
 };
 
@@ -43,11 +43,11 @@ struct MinLstm {
         return {over_i * reciprocal(over_f + over_i), load(u + 2 * H),
                 f_part * reciprocal(over_f), i_part * reciprocal(over_i)};
     }
-    static void gradient(const Gate& gate, vec da, vec dg, auto* du, int64_t H) {
+    static void gradient(const auto& job, int64_t n, int64_t j, const Gate& gate, vec da, vec dg) {
         const vec slope = da * gate.a * (1.0f - gate.a);
-        store(du, slope * gate.not_f);
-        store(du + H, -slope * gate.not_i);
-        store(du + 2 * H, dg);
+        store_gradient<3>(job, n, 0, j, slope * gate.not_f);
+        store_gradient<3>(job, n, 1, j, -slope * gate.not_i);
+        store_gradient<3>(job, n, 2, j, dg);
     }
 };
 
@@ -115,7 +115,7 @@ void scan_backward(const Job<T>& job, T* packed, Team& team, int rank) {
                     const auto gate = Cell::gate(job.gates + n * G * H + j, H);
                     const vec dh = load(job.dh0 + i * H + j) + load(job.dh + n * H + j);
                     const vec da = dh * (load(before + j) - gate.g);
-                    Cell::gradient(gate, da, dh * (1.0f - gate.a), job.du + n * G * H + j, H);
+                    Cell::gradient(job, n, j, gate, da, dh * (1.0f - gate.a));
                     store(job.dh0 + i * H + j, dh * gate.a);
                 }
             }

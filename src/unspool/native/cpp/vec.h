@@ -125,10 +125,15 @@ INLINE vec reciprocal(vec d) {
 // e^x = 2^n e^r with n = round(x / ln 2) and |r| <= ln 2 / 2, where the Taylor polynomial of
 // degree 7 is exact to 1e-8. Beyond ±86 it stays at e^±86; NaN stays NaN.
 INLINE vec exp(vec x) {
+#if defined(__AVX512F__)
+    x = _mm512_max_ps(splat(-86.0f), _mm512_min_ps(splat(86.0f), x));  // of NaN, the second: NaN
+    const vec n = _mm512_roundscale_ps(x * 1.44269504f, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+#else
     x = x < -86.0f ? splat(-86.0f) : x;
     x = x > 86.0f ? splat(86.0f) : x;
     const float shift = 12582912.0f;  // 1.5 * 2^23: adding it leaves no place for a fraction
-    vec n = (x * 1.44269504f + shift) - shift;
+    const vec n = (x * 1.44269504f + shift) - shift;
+#endif
     vec r = x - n * 0.693359375f;  // ln 2 in two parts, the first exact in few bits
     r = r + n * 2.12194440e-4f;
     vec p = splat(1.0f / 5040);
@@ -139,10 +144,14 @@ INLINE vec exp(vec x) {
     p = p * r + 0.5f;
     p = p * r + 1.0f;
     p = p * r + 1.0f;
-    ivec power = (__builtin_convertvector(n, ivec) + 127) << 23;
+#if defined(__AVX512F__)
+    return _mm512_scalef_ps(p, n);
+#else
+    const ivec power = (__builtin_convertvector(n, ivec) + 127) << 23;
     vec scale;
     std::memcpy(&scale, &power, sizeof scale);
     return p * scale;
+#endif
 }
 
 INLINE vec sigmoid(vec x) { return reciprocal(1.0f + exp(-x)); }
