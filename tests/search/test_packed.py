@@ -98,6 +98,25 @@ def test_bytes_are_nearly_the_same(activation: str) -> None:
         assert (a - b).norm() / b.norm() < 0.03
 
 
+@pytest.mark.parametrize("wanted", ["avx512", "avx2", "baseline"])
+def test_every_instruction_set(wanted: str) -> None:
+    assert native._kernels is not None
+    if wanted not in native._kernels.instruction_sets():
+        pytest.skip(f"this processor has no {wanted}")
+    reference = decoder_of(activation="gelu")
+    memory, keep = sources(5)
+    exact, _ = walk(reference, reference.start(memory, keep), 5)
+    native._kernels.use(wanted)
+    try:
+        for as_bytes, tolerance in ((False, 1e-5), (True, 0.03)):
+            packed = PackedSearch(reference, as_bytes=as_bytes)
+            found, _ = walk(packed, packed.start(memory, keep), 5)
+            for a, b in zip(found, exact):
+                assert (a - b).norm() / b.norm() < tolerance
+    finally:
+        native._kernels.use(native.INSTRUCTIONS)
+
+
 def test_searches_find_the_same() -> None:
     reference = decoder_of()
     packed = PackedSearch(reference)

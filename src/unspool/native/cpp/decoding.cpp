@@ -31,14 +31,17 @@ std::vector<T*> pointers(const Addresses& addresses) {
     return found;
 }
 
+std::string allowed;
+
+void let_decoders_use(const std::string& set) { allowed = set; }
+
 template <class T>
 MakeTransformer maker() {
 #if defined(UNSPOOL_X86)
     __builtin_cpu_init();
-    if (__builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512dq") &&
-        __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl"))
-        return avx512_vnni::make<T>;
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return avx2::make<T>;
+    const bool vnni = __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512bw");
+    if (allowed != "baseline" && allowed != "avx2" && vnni) return avx512_vnni::make<T>;
+    if (allowed != "baseline" && __builtin_cpu_supports("avx2")) return avx2::make<T>;
 #endif
     return baseline::make<T>;
 }

@@ -96,6 +96,7 @@ void use(const std::string& wanted) {
     for (const auto& [name, its_kernels] : sets())
         if (name == wanted) {
             kernels = its_kernels;
+            let_decoders_use(name);
             return;
         }
     throw std::invalid_argument("this processor has no " + wanted);
