@@ -131,18 +131,30 @@ def agree(model: Recurrent, x: Tensor, lengths: Tensor | None, *, half: bool = F
 
 
 def agree_in_bfloat16(model: Recurrent, x: Tensor, lengths: Tensor | None) -> None:
-    """The kernels with products of bfloat16 against the loop with the same rounding, on the whole:
-    where a unit is close to a kink, its gradient may jump."""
+    """The kernels with products of bfloat16 against the loop with the same rounding, on the whole.
+    Where terms cancel or a unit is close to a kink, rounding itself moves the loop as far, and then
+    that is the measure: one factor rounded earlier or later is enough."""
     model.fast = True
     with torch.autocast("cpu", torch.bfloat16):
         ours = results(model, x, lengths)
     model.fast = False
     exact = copy.deepcopy(model).double()
+    unrounded = results(exact, x.double(), lengths)
     with patch.object(F, "linear", rounded_linear):
-        wanted = results(exact, x.double() if x.is_floating_point() else x, lengths)
-    for name, w in wanted.items():
-        error = (ours[name].double() - w).norm() / w.norm().clamp(min=1e-3)
-        assert error < 2e-2, f"{name}: {error:.1e}"
+        wanted = results(exact, x.double(), lengths)
+    found, moved = distances(ours, wanted), distances(unrounded, wanted)
+    for name, error in found.items():
+        assert error < max(2e-2, 2 * moved[name]), f"{name}: {error:.1e}, {moved[name]:.1e}"
+
+
+def distances(found: dict[str, Tensor], wanted: dict[str, Tensor]) -> dict[str, float]:
+    """How far each result is off as a vector, relative to its length, or to a hundredth of the
+    longest one's: a gradient of one number can cancel to next to nothing."""
+    least = max(w.norm() for w in wanted.values()).clamp(min=1e-1) / 100
+    return {
+        name: ((found[name].double() - w).norm() / torch.maximum(w.norm(), least)).item()
+        for name, w in wanted.items()
+    }
 
 
 @kinds

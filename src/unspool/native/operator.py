@@ -21,6 +21,7 @@ from torch.nn import functional as F
 from unspool import native
 
 WIDTH = {False: 16, True: 32}  # by `half`: H, and there I as well, must be a multiple of it
+NUMBER = {False: torch.float32, True: torch.bfloat16}  # by `half`: what the products read
 LSTMS = ("lstm", "peephole", "coupled")  # have a cell state
 SCANS = ("mingru", "minlstm")  # have no U
 ELMANS = ("elman_sigmoid", "elman_tanh", "elman_relu", "elman_leaky_relu", "elman_elu")
@@ -55,7 +56,7 @@ def per_direction(flat: list[Tensor]) -> list[Kept]:
 def make_kept(kind: str, half: bool, learning: bool, u: Tensor, h0: Tensor) -> Kept:
     """Unfilled but for `gates`, which is u: the kernels write the gates over it."""
     rows, (batch, hidden) = u.shape[0], h0.shape
-    number = torch.bfloat16 if half else torch.float32
+    number = NUMBER[half]
     inner = kind == "gru_before" or (learning and kind == "gru_after")
     lstm = kind in LSTMS
     return Kept(
@@ -110,7 +111,7 @@ def compute(
 
 def read(x: Tensor, half: bool) -> Tensor:
     """x as the products read it."""
-    return x.bfloat16() if half else x
+    return x.to(NUMBER[half])
 
 
 def flatten(kind: str, learning: bool, kept: list[Kept]) -> list[Tensor]:
@@ -139,7 +140,7 @@ def compute_gradients(
 ) -> list[Tensor]:
     """dx, then dW, db, dU, dextra, dh0, dc0 of each direction."""
     ways = per_direction(kept)
-    du = [read(k.h.new_empty(0), half).new_empty(len(k.h), len(w)) for k, w in zip(ways, W)]
+    du = [k.h.new_empty(len(k.h), len(w), dtype=NUMBER[half]) for k, w in zip(ways, W)]
     none = W[0].new_empty(0)
     by_kernel = input_too and x.shape[1] % WIDTH[half] == 0
     dx = [torch.empty_like(x) if by_kernel else none for _ in W]
@@ -183,7 +184,7 @@ def compute_gradients(
 def factor(x: Tensor, half: bool) -> Tensor:
     """x as torch's products take it: where the processor cannot multiply bfloat16, torch is several
     times as fast with float32."""
-    return x.to(torch.bfloat16 if half and native.multiplies_bf16() else torch.float32)
+    return x.to(NUMBER[half and native.multiplies_bf16()])
 
 
 def input_weights_gradient(x: Tensor, du: Tensor, W: Tensor) -> Tensor:
@@ -269,7 +270,7 @@ def call_kernel(
 
 
 def check_array(name: str, tensor: Tensor, half: bool = False) -> None:
-    wanted = torch.bfloat16 if half and name in HALF else torch.float32
+    wanted = NUMBER[half and name in HALF]
     if tensor.dtype != wanted or not tensor.is_contiguous():
         raise TypeError(f"the kernels take {name} as contiguous {wanted}, not {tensor.dtype}")
 

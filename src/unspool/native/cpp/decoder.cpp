@@ -5,7 +5,7 @@
 
 namespace unspool::ISA {
 
-// x σ(x), and σ's integral cousins.
+// The activations of feed-forward layers, see nn/transformer_blocks.py.
 INLINE vec silu(vec x) { return x * sigmoid(x); }
 INLINE vec gelu_tanh(vec x) {
     return 0.5f * x * (1.0f + tanh(0.79788456f * (x + 0.044715f * x * x * x)));
