@@ -10,6 +10,7 @@ from closeness import close, gradients, normal, shake
 from torch import nn
 
 from unspool.errors import ConfigError
+from unspool.nn.dropout import Dropout
 from unspool.nn.masks import causal_mask, keep_mask
 from unspool.nn.transformer import TransformerDecoder, TransformerEncoder
 from unspool.nn.transformer_blocks import (
@@ -153,7 +154,7 @@ def test_swiglu_is_its_formula() -> None:
 def test_dropout_falls_in_the_papers_places() -> None:
     options = replace(OPTIONS, dropout=0.5, layers=3)
     for module in (TransformerEncoder(options), TransformerDecoder(options, cross=False)):
-        rates = {n: m.p for n, m in module.named_modules() if isinstance(m, nn.Dropout)}
+        rates = {n: m.p for n, m in module.named_modules() if isinstance(m, Dropout)}
         assert rates == dict.fromkeys(rates, 0.5)
         assert len(rates) == 1 + 2 * 3
         x = torch.randn(B, T, E)

@@ -15,6 +15,8 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.nn import functional as F
 
+from unspool.native import passes
+
 CHUNK = 2**23  # logits at a time, 32 MB: fewer bound memory no better and take longer
 
 
@@ -42,6 +44,24 @@ def _rows(V: Tensor) -> int:
     return max(1, CHUNK // len(V))
 
 
+def softmax_gradient_(
+    logits: Tensor, targets: Tensor, *, smoothing: float, scale: float
+) -> Tensor | float:
+    """The sum of the rows' losses; in place of the logits (n, K) its gradient, times `scale`:
+
+    ∂CE/∂z = softmax(z) − (1 − ε) onehot(y) − ε / K
+    """
+    if passes.can_pass(logits):
+        return passes.softmax_gradient_(logits, targets, smoothing=smoothing, scale=scale)
+    y = targets[:, None]
+    log_z = logits.logsumexp(-1, keepdim=True)
+    loss = (log_z - (1 - smoothing) * logits.gather(1, y)).sum()
+    loss -= smoothing * logits.mean(-1).sum()
+    logits.sub_(log_z).exp_().sub_(smoothing / logits.shape[1])
+    logits.scatter_add_(1, y, torch.full_like(log_z, smoothing - 1)).mul_(scale)
+    return loss
+
+
 class _LinearCrossEntropy(torch.autograd.Function):
     """Forward computes the loss and, as ∂CE/∂logits = softmax − target, all gradients too."""
 
@@ -49,28 +69,22 @@ class _LinearCrossEntropy(torch.autograd.Function):
     def forward(
         ctx: Any, h: Tensor, V: Tensor, b: Tensor, targets: Tensor, smoothing: float
     ) -> Tensor:
-        count, classes = len(h), len(V)
+        count = len(h)
         wanted = any(ctx.needs_input_grad[:3])
         total = h.new_zeros((), dtype=torch.promote_types(h.dtype, torch.float32))
         dh, dV, db = torch.empty_like(h), torch.zeros_like(V), torch.zeros_like(b)
         step = _rows(V)
         for start in range(0, count, step):
-            rows, y = h[start : start + step], targets[start : start + step, None]
+            rows, y = h[start : start + step], targets[start : start + step]
             logits = F.linear(rows, V, b).to(total.dtype)  # (n, K)
-            log_z = logits.logsumexp(-1, keepdim=True)
-            total += (log_z - (1 - smoothing) * logits.gather(1, y)).sum()
-            if smoothing:
-                total -= smoothing * logits.mean(-1).sum()
             if not wanted:
+                total += F.cross_entropy(logits, y, reduction="sum", label_smoothing=smoothing)
                 continue
-            g = logits.sub_(log_z).exp_()  # softmax
-            if smoothing:
-                g -= smoothing / classes
-            g.scatter_add_(1, y, torch.full_like(log_z, smoothing - 1))
-            g /= count
+            total += softmax_gradient_(logits, y, smoothing=smoothing, scale=1 / count)
+            g = logits
             dh[start : start + step] = torch.mm(g, V)
             dV += torch.mm(g.t(), rows)
-            db += g.sum(0)
+            db += (g.new_ones(1, len(g)) @ g)[0]  # several times as fast as g.sum(0)
         ctx.save_for_backward(dh, dV, db)
         return total / count
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from unspool.nn.dropout import Dropout
+
 PAD = 0
 UNKNOWN = 1
 
@@ -30,7 +32,7 @@ class TokenEmbedding(nn.Module):
         self.size = size
         self.scale = scale
         self.weight = nn.Parameter(torch.empty(vocab, size))
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
         nn.init.normal_(self.weight, std=std)
 
     def forward(self, ids: Tensor) -> Tensor:

@@ -19,6 +19,7 @@ from unspool.native import recurrence
 from unspool.native.recurrence import Form
 from unspool.nn.cells import CELLS, Cell, State, cell_options
 from unspool.nn.compiled import compiled_step
+from unspool.nn.dropout import Dropout
 from unspool.nn.masks import keep_mask, reverse, zero_padding
 from unspool.nn.packing import Batch, Packing
 from unspool.nn.state import RecurrentState
@@ -143,7 +144,7 @@ class Recurrent(nn.Module):
         self.bidirectional = bidirectional
         self.size = hidden * (1 + bidirectional)
         self.fast = fast
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
         self.layers = nn.ModuleList()
         for k in range(layers):
             below = self.size if k else inputs

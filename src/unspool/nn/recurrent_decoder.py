@@ -17,6 +17,7 @@ from unspool.nn import init
 from unspool.nn.attention import Additive, Memory, Multiplicative, check_keep
 from unspool.nn.cells import Cell
 from unspool.nn.decoders import Decoder
+from unspool.nn.dropout import Dropout
 from unspool.nn.embeddings import TokenEmbedding
 from unspool.nn.heads import TokenOutput
 from unspool.nn.masks import zero_padding
@@ -120,7 +121,7 @@ class RecurrentDecoder(Decoder):
         parts = [len(cells[0].state_names) for cells in self.recurrent.cells()]
         self.W_s = nn.ModuleList(nn.Linear(memory, n * hidden) for n in parts)
         self.W_c = nn.Linear(memory + hidden, hidden, bias=False)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
         self.output = TokenOutput(hidden, vocab, tied_to=self.embedding if tied else None)
         for layer, blocks in zip(self.W_s, parts):
             assert isinstance(layer, nn.Linear)

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from unspool.nn.attention import Memory, check_keep
 from unspool.nn.cache import Cache
+from unspool.nn.dropout import Dropout
 from unspool.nn.masks import keep_mask
 from unspool.nn.packing import Packing
 from unspool.nn.positions import added_positions
@@ -30,7 +31,7 @@ class Stack(nn.Module, ABC):
         self.size = options.width
         self.positions = added_positions(options.positions, options.width, length=options.length)
         self.embedding_norm = options.layer_norm() if options.embedding_norm else None
-        self.dropout = nn.Dropout(options.dropout)
+        self.dropout = Dropout(options.dropout)
         self.layers = layers
         self.norm = options.layer_norm() if options.norm == "pre" else nn.Identity()
 

@@ -20,6 +20,7 @@ from unspool.nn import init
 from unspool.nn.activations import Activation
 from unspool.nn.attention import Memory
 from unspool.nn.cache import Cache
+from unspool.nn.dropout import Dropout
 from unspool.nn.embeddings import TokenEmbedding
 from unspool.nn.masks import zero_padding
 from unspool.nn.multihead import AttentionKind, MultiHeadAttention
@@ -157,7 +158,7 @@ class AddAndNorm(nn.Module):
         super().__init__()
         self.pre = choose("norm", norm, ("pre", "post")) == "pre"
         self.norm = layer_norm
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     def enter(self, x: Tensor) -> Tensor:
         return self.norm(x) if self.pre else x

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
+from unspool.nn.dropout import Dropout
 from unspool.nn.encoders import TextEncoder
 from unspool.nn.heads import TokenOutput
 from unspool.nn.state import map_state
@@ -61,7 +62,7 @@ class LanguageModel(NextTokenModel):
     def __init__(self, encoder: TextEncoder, *, vocab: int, tied: bool, dropout: float) -> None:
         super().__init__()
         self.encoder = encoder
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
         self.output = TokenOutput(encoder.size, vocab, tied_to=encoder.embedding if tied else None)
 
     def read(self, ids: Tensor, state: Any) -> tuple[Tensor, Any]:

@@ -18,6 +18,7 @@
 
 #include "decoding.h"
 #include "kernels.h"
+#include "passing.h"
 #include "product.h"
 #include "threads.h"
 
@@ -97,6 +98,7 @@ void use(const std::string& wanted) {
         if (name == wanted) {
             kernels = its_kernels;
             let_decoders_use(name);
+            let_passes_use(name);
             return;
         }
     throw std::invalid_argument("this processor has no " + wanted);
@@ -261,4 +263,5 @@ NB_MODULE(_kernels, module) {
     define("run", &unspool::run<float>);
     define("run_bf16", &unspool::run<unspool::bf16>);
     unspool::define_decoder(module);
+    unspool::define_passes(module);
 }
