@@ -7,6 +7,7 @@ from torch import nn
 from unspool.config import TrainConfig
 from unspool.training.optim import (
     build_optimizer,
+    clip_gradients,
     learning_rate,
     optimizer_tensors,
     restore_optimizer,
@@ -33,6 +34,20 @@ def test_other_schedules(schedule: str, middle: float) -> None:
 def test_no_rate_is_negative_beyond_the_plan() -> None:
     for schedule in ("constant", "linear", "cosine"):
         assert learning_rate(TrainConfig(schedule=schedule), 300, 100) >= 0
+
+
+@pytest.mark.parametrize("most", [0.0, 0.5, 1e9])
+def test_clipping_is_torchs(most: float) -> None:
+    torch.manual_seed(1)
+    ours, wanted = nn.Linear(3, 2), nn.Linear(3, 2)
+    for mine, other in zip(ours.parameters(), wanted.parameters()):
+        mine.grad = torch.randn_like(mine)
+        other.grad = mine.grad.clone()
+    frozen = nn.Sequential(ours, nn.Linear(2, 2))  # has no gradient
+    norm = nn.utils.clip_grad_norm_(wanted.parameters(), most or torch.inf)
+    torch.testing.assert_close(clip_gradients(frozen, most), norm)
+    for mine, other in zip(ours.parameters(), wanted.parameters()):
+        torch.testing.assert_close(mine.grad, other.grad)
 
 
 def test_biases_do_not_decay() -> None:

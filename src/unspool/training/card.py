@@ -34,7 +34,7 @@ def model_card(
         use = f'unspool generate {folder.path} --prompt "Once"'
     if task.name == "pretrain":
         use = f'unspool predict {folder.path} "some <mask> text"'
-    begun = record.get("start")
+    begun = [record[key] for key in ("start", "vectors") if key in record]
     lines = [
         f"# {name}",
         "",
@@ -54,7 +54,9 @@ def model_card(
         "| part | file | SHA-256 |",
         "|---|---|---|",
         *(
-            _row(name, ", ".join(Path(side).name for side in sides(file["path"])), file["sha256"])
+            table_row(
+                name, ", ".join(Path(side).name for side in sides(file["path"])), file["sha256"]
+            )
             for name, file in record["data"].items()
         ),
         "",
@@ -66,7 +68,7 @@ def model_card(
         f"{counters.step:,} steps, {counters.tokens:,} tokens, {counters.seconds:.0f} s on "
         f"{record['threads']} threads; ended because: {counters.finished}. "
         f"The weights are those of step {counters.best_step:,}.",
-        *([f"Started from `{begun['path']}`, SHA-256 `{begun['sha256']}`."] if begun else []),
+        *(f"Started from `{from_['path']}`, SHA-256 `{from_['sha256']}`." for from_ in begun),
         "",
         "## Network",
         "",
@@ -77,7 +79,7 @@ def model_card(
         "| setting | value |",
         "|---|---|",
         *(
-            _row(f"{section}.{key}", value)
+            table_row(f"{section}.{key}", value)
             for section, values in record["config"].items()
             if isinstance(values, dict)
             for key, value in values.items()
@@ -89,5 +91,5 @@ def model_card(
     return "\n".join(lines)
 
 
-def _row(*cells: Any) -> str:
+def table_row(*cells: Any) -> str:
     return "| " + " | ".join(f"`{cell}`" for cell in cells) + " |"

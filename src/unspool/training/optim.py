@@ -54,6 +54,17 @@ def set_learning_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
         group["lr"] = rate * group["scale"]
 
 
+def clip_gradients(model: nn.Module, most: float) -> Tensor:
+    """The global Euclidean norm of the gradient; one above `most` is scaled down to it (0: never).
+
+    Pascanu et al. (2013), algorithm 1.
+    """
+    norm = nn.utils.get_total_norm([p.grad for p in model.parameters() if p.grad is not None])
+    if 0 < most < norm:
+        nn.utils.clip_grads_with_norm_(model.parameters(), most, norm)
+    return norm
+
+
 def optimizer_tensors(model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
     """The optimiser's memory as {`parameter/slot`: tensor}."""
     return {

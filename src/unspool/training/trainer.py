@@ -23,7 +23,12 @@ from unspool.errors import TrainingError
 from unspool.tasks import Task
 from unspool.training.checkpoint import Counters, restore_checkpoint, save_checkpoint
 from unspool.training.folder import RunFolder
-from unspool.training.optim import build_optimizer, learning_rate, set_learning_rate
+from unspool.training.optim import (
+    build_optimizer,
+    clip_gradients,
+    learning_rate,
+    set_learning_rate,
+)
 from unspool.training.progress import Watcher
 from unspool.training.signals import Interrupted, StopRequest
 from unspool.training.tensors import TensorFile, save_tensors
@@ -98,16 +103,18 @@ class Trainer:
         counters, train = self.counters, self.train
         started = time.monotonic()
         batch = self.batches.batch(counters.epoch, counters.index)
-        torch.manual_seed(train.seed * 1_000_003 + counters.step)  # dropout, a function of the step
+        # Dropout is a function of the step. torch.manual_seed would also ask for every kind of GPU.
+        torch.default_generator.manual_seed(train.seed * 1_000_003 + counters.step)
         rate = learning_rate(train, counters.step, self.total)
         set_learning_rate(self.optimizer, rate)
 
-        self.model.train()
+        if not self.model.training:
+            self.model.train()
         thaw(self.model, train, counters.epoch)
         with autocast(train.precision):
             result = self.task.loss(self.model, batch, self.carry)
         result.loss.backward()
-        norm = float(nn.utils.clip_grad_norm_(self.model.parameters(), train.clip or math.inf))
+        norm = float(clip_gradients(self.model, train.clip))
         loss = float(result.loss.detach())
         if math.isfinite(loss) and math.isfinite(norm):
             self.optimizer.step()
