@@ -101,6 +101,29 @@ def test_a_classifier_has_no_beam(unspool, classifier) -> None:
     assert "--beam is for translations; got 'a classify model'" in ended.err
 
 
+def test_picture_of_an_alignment(unspool, translator, classifier, pairs, tmp_path) -> None:
+    picture = tmp_path / "alignment.svg"
+    ended = unspool("predict", translator, "two dogs play", "a man", "--picture", picture)
+    assert ended.code == 0, ended.err
+    assert len(ended.out.splitlines()) == 2
+    assert f"the alignment is in {picture}" in ended.err
+    assert "<svg" in picture.read_text()
+
+    wrong = unspool("predict", translator, "two dogs", "--picture", tmp_path / "alignment.gif")
+    assert wrong.code == 2
+    assert "a picture cannot be written in this format; got '.gif'" in wrong.err
+    other = unspool("predict", classifier, "a film", "--picture", picture)
+    assert other.code == 2
+    assert "--picture is for translations; got 'a classify model'" in other.err
+    blind = tmp_path / "blind"
+    assert (
+        unspool("train", pairs, "-m", "seq2seq", "-o", blind, "-s", "vocab=300", *SMALL).code == 0
+    )
+    nowhere = unspool("predict", blind, "two dogs", "--picture", picture)
+    assert nowhere.code == 2
+    assert "there is no alignment to draw; got 'a model without attention'" in nowhere.err
+
+
 @pytest.mark.skipif(native.INSTRUCTIONS is None, reason=native.ABOUT)
 def test_a_transformer_in_bytes(unspool, pairs, tmp_path) -> None:
     out = tmp_path / "run"
