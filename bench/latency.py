@@ -26,6 +26,7 @@ import torch
 from torch import Tensor, nn
 
 from timing import installed, parser, set_up, write_json
+from unspool.native.recurrence import Stepper
 from unspool.nn import LSTM, Recurrent
 
 Answer = Callable[[], Any]  # one call; returns what the others must agree with
@@ -105,6 +106,9 @@ def step_contestants(hidden: int, onnx: bool) -> dict[str, Answer]:
         "unspool Recurrent": lambda: ours(sequence, None, state).state[0][0],
         "unspool cell": lambda: cell(x, (h, c))[1],
     }
+    if (form := cell.native()) is not None:
+        packed = Stepper(form, hidden, pack=True)  # as onnxruntime does
+        answers["unspool, packed once"] = lambda: packed(x, (h, c))
     if onnx:
         from onnx import helper
 

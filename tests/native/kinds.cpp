@@ -86,11 +86,11 @@ Job<T> job_of(Arrays& a, const Steps& steps) {
     T* h_read = same ? reinterpret_cast<T*>(a.h.data()) : a.h_read.data();
     const T* h0_read = same ? reinterpret_cast<T*>(a.h0.data()) : a.h0_read.data();
     return {steps,          0,              B,              H,              I,
-            false,          a.x.data(),     a.W.data(),     a.b.data(),     a.U.data(),
-            a.extra.data(), a.h0.data(),    a.c0.data(),    a.gates.data(), a.h.data(),
-            a.c.data(),     a.inner.data(), a.h_end.data(), a.c_end.data(), h0_read,
-            h_read,         a.dh.data(),    a.dx.data(),    a.du.data(),    a.dinner.data(),
-            a.dextra.data(), a.dh0.data(),  a.dc0.data(),   a.db.data()};
+            false,          true,            a.x.data(),     a.W.data(),     a.b.data(),
+            a.U.data(),     a.extra.data(),  a.h0.data(),    a.c0.data(),    a.gates.data(),
+            a.h.data(),     a.c.data(),      a.inner.data(), a.h_end.data(), a.c_end.data(),
+            h0_read,        h_read,          a.dh.data(),    a.dx.data(),    a.du.data(),
+            a.dinner.data(), a.dextra.data(), a.dh0.data(),  a.dc0.data(),   a.db.data()};
 }
 
 void run(Kernel<T> kernel, const Job<T>& job, Arrays& a, int size) {

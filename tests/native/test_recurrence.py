@@ -18,7 +18,8 @@ from torch.nn import functional as F
 
 from unspool import native
 from unspool.native import operator
-from unspool.nn import ACTIVATIONS, Recurrent
+from unspool.nn import ACTIVATIONS, Recurrent, record
+from unspool.nn.cells import steady
 
 pytestmark = pytest.mark.skipif(native.INSTRUCTIONS is None, reason=native.ABOUT)
 
@@ -243,6 +244,53 @@ def test_a_single_step_is_the_same_as_in_a_sequence(
         assert end[0].shape == (2, hidden)
     for a, b in zip(state[0][0], whole.state[0][0]):
         torch.testing.assert_close(a, b, rtol=0, atol=1e-6)
+
+
+@kinds
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("hidden", [24, 32, 320])
+def test_steps_with_weights_packed_once(
+    hidden: int, threads: int, cell: str, options: dict[str, Any]
+) -> None:
+    model = model_of(cell, options, hidden, inputs=7, layers=2)
+    x = torch.randn(2, 6, 7)
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        with torch.inference_mode():
+            whole, state = model(x), None
+            with steady(model):
+                packed = [c.steady for layer in model.cells() for c in layer]
+                assert all((c is not None) == (hidden % 16 == 0) for c in packed)
+                for t in range(6):
+                    step, state = model(x[:, t : t + 1], state=state)
+                    torch.testing.assert_close(step[:, 0], whole.outputs[:, t], rtol=1e-5, atol=1e-5)
+    finally:
+        torch.set_num_threads(before)
+    assert all(c.steady is None for layer in model.cells() for c in layer)
+
+
+def test_a_steady_cell_learns_and_is_tapped_as_ever() -> None:
+    model = model_of("lstm", {}, 16)
+    x = torch.randn(2, 1, 5)
+    with steady(model):
+        assert model(x).outputs.requires_grad
+        with torch.inference_mode(), record(model, "*.forget_gate") as trace:
+            model(x)
+    assert len(trace) == 1
+
+
+def test_steps_of_a_wrong_shape_are_refused() -> None:
+    ((cell,),) = model_of("lstm", {}, 16).cells()
+    h = torch.zeros(2, 16)
+    with torch.inference_mode():
+        for x, state, says in (
+            (torch.zeros(2, 4), (h, h), r"x as \(2, 5\), not \(2, 4\)"),
+            (torch.zeros(2, 5), (h, h[:1]), r"a state must be \(2, 16\), not \(1, 16\)"),
+            (torch.zeros(2, 5), (h.double(), h), "contiguous torch.float32"),
+        ):
+            with pytest.raises(TypeError, match=says):
+                cell(x, state)
 
 
 @kinds

@@ -15,7 +15,6 @@ from torch.nn import functional as F
 
 from unspool import native
 from unspool.native.operator import (
-    ARRAYS,
     LSTMS,
     SCANS,
     WIDTH,
@@ -128,24 +127,48 @@ def blocks(x: Tensor, dim: int, hidden: int, pad: tuple[int, ...]) -> Tensor:
     return F.pad(x.unflatten(dim, (-1, hidden)), pad).flatten(dim, dim + 1) if any(pad) else x
 
 
-def step(form: Form, x: Tensor, state: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-    """One step of one direction without gradients: x (B, I), the state in, the new state out.
+class Stepper:
+    """Single steps of one direction without gradients: x (B, I), the state in, the new state out.
 
     For serving and generation, where it is called for each token: `run` without all that a step
-    does not need. H must be a multiple of 16.
+    does not need. H must be a multiple of 16. With `pack` the weights are packed once, and must
+    stay as they are.
     """
-    kind, W, b, U, extra, take = form
-    one_hot = not x.is_floating_point()
-    u = room_for_u(x, W, b) if one_hot else None
-    given = (None if one_hot else x, W, b, U, extra, state[0], state[1] if len(state) > 1 else None)
-    for name, tensor in zip(ARRAYS, given):
-        if tensor is not None:
-            check_array(name, tensor)
-    new = tuple(map(torch.empty_like, state))
-    ends = (new[0], new[1] if len(new) > 1 else None)
-    native._kernels.step(
-        *(kind, state[0].shape[1], W.shape[1], take, len(state[0])),
-        *(0 if tensor is None else tensor.data_ptr() for tensor in (*given, u, *ends)),
-        torch.get_num_threads(),
-    )
-    return new
+
+    def __init__(self, form: Form, hidden: int, *, pack: bool = False) -> None:
+        self.form, self.hidden, self.inputs = form, hidden, form.W.shape[1]
+        weights = (form.W, form.b, form.U, form.extra)
+        for name, tensor in zip(("W", "b", "U", "extra"), weights):
+            if tensor is not None:
+                check_array(name, tensor)
+        addresses = [0 if tensor is None else tensor.data_ptr() for tensor in weights]
+        self._stepper = native._kernels.Stepper(
+            *(form.kind, hidden, self.inputs, form.take, addresses, pack),
+            torch.get_num_threads(),
+        )
+
+    def __call__(self, x: Tensor, state: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+        batch = x.shape[0]
+        u = None
+        if not x.is_floating_point():
+            u = room_for_u(x, self.form.W, self.form.b)
+        elif x.shape != (batch, self.inputs):
+            raise TypeError(f"the kernels take x as {(batch, self.inputs)}, not {tuple(x.shape)}")
+        else:
+            check_array("x", x)
+        for s in state:
+            check_array("h0", s)
+            if s.shape != (batch, self.hidden):
+                raise TypeError(f"a state must be {(batch, self.hidden)}, not {tuple(s.shape)}")
+        new = tuple(torch.empty_like(s) for s in state)
+        old_c, new_c = (state[1].data_ptr(), new[1].data_ptr()) if len(new) > 1 else (0, 0)
+        self._stepper.step(
+            batch,
+            x.data_ptr() if u is None else 0,
+            state[0].data_ptr(),
+            old_c,
+            0 if u is None else u.data_ptr(),
+            new[0].data_ptr(),
+            new_c,
+        )
+        return new

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from unspool.errors import ConfigError, choose, nearest
 from unspool.native import recurrence
-from unspool.native.recurrence import Form
+from unspool.native.recurrence import Stepper
 from unspool.nn.cells import CELLS, Cell, State, cell_options
 from unspool.nn.compiled import compiled_step
 from unspool.nn.dropout import Dropout
@@ -88,13 +88,13 @@ def run_native(
 
 
 def single_step(
-    forms: list[list[Form | None]], x: Tensor, state: RecurrentState
+    steppers: list[list[Stepper | None]], x: Tensor, state: RecurrentState
 ) -> RecurrentOutput:
     """What `unroll` gives for T = 1, without all that a sequence needs around its kernel."""
     x = x[:, 0].contiguous()
     final = []
-    for layer, start in zip(forms, state):
-        ends = tuple(recurrence.step(form, x, s) for form, s in zip(layer, start) if form)
+    for layer, start in zip(steppers, state):
+        ends = tuple(step(x, s) for step, s in zip(layer, start) if step)
         x = ends[0][0] if len(ends) == 1 else torch.cat([end[0] for end in ends], -1)
         final.append(ends)
     return RecurrentOutput(x[:, None], tuple(final))
@@ -168,9 +168,9 @@ class Recurrent(nn.Module):
         lengths = check_lengths(lengths, x)
         state = self.start(x.shape[0]) if state is None else self._check_state(state, x.shape[0])
         if x.shape[1] == 1 and self.fast is not False and not torch.is_grad_enabled():
-            forms = [[cell.single_step(x) for cell in layer] for layer in self._cells]
-            if all(form is not None for layer in forms for form in layer):
-                return single_step(forms, x, state)
+            steppers = [[cell.single_step(x) for cell in layer] for layer in self._cells]
+            if all(step is not None for layer in steppers for step in layer):
+                return single_step(steppers, x, state)
         batch = Batch(x, lengths, by_time=not recurrence.is_scan(self.cells()[0][0].native()))
         final = []
         for k, (cells, start) in enumerate(zip(self.cells(), state)):

@@ -16,7 +16,7 @@ void gru_before_forward(const Job<T>& job, T* packed, Team& team, int rank) {
     const Gates<2, T> U_rz{job.U, H, H, packed};
     const Gates<1, T> U_n{job.U + 2 * H * H, H, H, packed ? packed + 2 * H * H : nullptr};
     const Input<3, T> input(job, packed ? packed + 3 * H * H : nullptr, share);
-    if (packed) {
+    if (packed && job.pack) {
         for_panels<2>(share, [&]<int Q>(Int<Q>, int64_t group) { U_rz.pack(group, Q); });
         for_panels<3>(share, [&]<int Q>(Int<Q>, int64_t group) { U_n.pack(group, Q); });
     }

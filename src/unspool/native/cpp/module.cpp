@@ -1,6 +1,7 @@
 // The Python face: addresses of arrays in, nothing out but what is written to them. The caller,
 // native/operator.py, owns the arrays and has checked their types and shapes.
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/array.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -9,6 +10,7 @@
 #include <unistd.h>
 #endif
 
+#include <array>
 #include <map>
 #include <memory>
 #include <numeric>
@@ -112,10 +114,11 @@ Job<T> make_job(const Addresses& addresses, const Steps& steps, int64_t H, int64
     Job<T> job{};
     job.steps = steps;
     job.from = 0;
-    job.to = steps.widest();
+    job.to = steps.count ? steps.widest() : 0;
     job.H = H;
     job.I = I;
     job.take = take;
+    job.pack = true;
     auto next = addresses.begin();
     const auto fill = [&](auto*&... fields) {
         ((fields = next == addresses.end()
@@ -219,42 +222,84 @@ void run(const std::string& kind, bool backward, int64_t H, int64_t I, bool take
     }
 }
 
-// One step of `batch` sequences, without packing and without gradients: h and c become the new state.
-// `u` is null where x is given.
-void step(const std::string& kind, int64_t H, int64_t I, bool take, int64_t batch, uintptr_t x,
-          uintptr_t W, uintptr_t b, uintptr_t U, uintptr_t extra, uintptr_t h0, uintptr_t c0,
-          uintptr_t u, uintptr_t h, uintptr_t c, int threads) {
-    const Pair<float> pair = kernels.find<float>(kind);
-    std::vector<int64_t> offsets{0, batch};
-    if (!pair.recurrent) {  // `batch` sequences of one row each
-        offsets.resize(batch + 1);
-        std::iota(offsets.begin(), offsets.end(), 0);
+// Single steps of a few sequences without gradients, for serving and generation. With `pack` the weights
+// are packed once, and must stay as they are; without it they are read where they are.
+class Stepper {
+  public:
+    // The weights are W, b, U, extra.
+    Stepper(const std::string& kind, int64_t H, int64_t I, bool take,
+            const std::array<uintptr_t, 4>& weights, bool pack, int threads)
+        : pair_(kernels.find<float>(kind)), H_(H), I_(I), take_(take), weights_(weights) {
+        const int64_t size = pair_.gates * H * (pair_.recurrent * H + I);
+        members_ = size < WORTH_WAITING ? 1 : static_cast<int>(std::min<int64_t>(threads, H / 16));
+        if (!pack) return;
+        packed_ = baseline::buffer<float>(size);
+        this->pack();
     }
-    const Steps steps{static_cast<int64_t>(offsets.size()) - 1, offsets.data(), false};
-    const auto scratch = baseline::buffer<float>(batch * H * (pair.gates + 1));
-    const auto address = [](const float* p) { return reinterpret_cast<uintptr_t>(p); };
-    const uintptr_t gates = x ? address(scratch.get() + batch * H) : u;
-    // One row a sequence: its states are its final states.
-    Job<float> job = make_job<float>(
-        {x, W, b, U, extra, h0, c0, gates, h, c, address(scratch.get()), h, c, h0, h}, steps, H, I,
-        take);
-    job.to = batch;
-    const int64_t work = batch * pair.gates * H * (pair.recurrent * H + I);
-    const int members = work < WORTH_WAITING ? 1 : std::min<int64_t>(threads, H / 16);
-    Team team(members), alone(1);
-    if (!on_threads(members, [&](int rank) { pair.forward(job, nullptr, team, rank); }))
-        pair.forward(job, nullptr, alone, 0);
-}
+
+    // h and c become the new state. `u` is null where x is given.
+    void step(int64_t batch, uintptr_t x, uintptr_t h0, uintptr_t c0, uintptr_t u, uintptr_t h,
+              uintptr_t c) {
+        std::vector<int64_t> offsets{0, batch};
+        if (!pair_.recurrent) {  // `batch` sequences of one row each
+            offsets.resize(batch + 1);
+            std::iota(offsets.begin(), offsets.end(), 0);
+        }
+        const Steps steps{static_cast<int64_t>(offsets.size()) - 1, offsets.data(), false};
+        const auto scratch = baseline::buffer<float>(batch * H_ * (pair_.gates + 1));
+        const auto address = [](const float* p) { return reinterpret_cast<uintptr_t>(p); };
+        const uintptr_t gates = x ? address(scratch.get() + batch * H_) : u;
+        const auto& [W, b, U, extra] = weights_;
+        // One row a sequence: its states are its final states.
+        Job<float> job = make_job<float>(
+            {x, W, b, U, extra, h0, c0, gates, h, c, address(scratch.get()), h, c, h0, h}, steps, H_, I_,
+            take_);
+        job.to = batch;
+        job.pack = false;
+        if (done_by_team(job)) return;
+        if (packed_) pack();
+        done_by_team(job);
+    }
+
+  private:
+    // No steps: the kernels pack and are done.
+    void pack() {
+        const int64_t none = 0;
+        const auto& [W, b, U, extra] = weights_;
+        Job<float> job = make_job<float>({0, W, b, U, extra}, Steps{0, &none, false}, H_, I_, take_);
+        if (!done_by_team(job)) done_by_team(job);
+    }
+
+    // False where OpenMP grants too few threads: from then on, one does all. How weights are packed
+    // depends on how many share them.
+    bool done_by_team(const Job<float>& job) {
+        Team team(members_);
+        const auto work = [&](int rank) { pair_.forward(job, packed_.get(), team, rank); };
+        if (on_threads(members_, work)) return true;
+        members_ = 1;
+        return false;
+    }
+
+    Pair<float> pair_;
+    int64_t H_, I_;
+    bool take_;
+    std::array<uintptr_t, 4> weights_;
+    int members_;
+    baseline::Buffer<float> packed_;
+};
 
 }  // namespace unspool
 
 NB_MODULE(_kernels, module) {
     module.def("instruction_sets", &unspool::instruction_sets);
     module.def("use", &unspool::use);
-    module.def("step", &unspool::step, nb::arg("kind"), nb::arg("hidden"), nb::arg("inputs"),
-               nb::arg("take"), nb::arg("batch"), nb::arg("x"), nb::arg("W"), nb::arg("b"),
-               nb::arg("U"), nb::arg("extra"), nb::arg("h0"), nb::arg("c0"), nb::arg("u"),
-               nb::arg("h"), nb::arg("c"), nb::arg("threads"));
+    nb::class_<unspool::Stepper>(module, "Stepper")
+        .def(nb::init<const std::string&, int64_t, int64_t, bool, const std::array<uintptr_t, 4>&, bool,
+                      int>(),
+             nb::arg("kind"), nb::arg("hidden"), nb::arg("inputs"), nb::arg("take"), nb::arg("weights"),
+             nb::arg("pack"), nb::arg("threads"))
+        .def("step", &unspool::Stepper::step, nb::arg("batch"), nb::arg("x"), nb::arg("h0"),
+             nb::arg("c0"), nb::arg("u"), nb::arg("h"), nb::arg("c"));
     const auto define = [&](const char* name, auto function) {
         module.def(name, function, nb::arg("kind"), nb::arg("backward"), nb::arg("hidden"),
                    nb::arg("inputs"), nb::arg("take"), nb::arg("offsets"), nb::arg("steps"),

@@ -79,7 +79,7 @@ class Input {
   public:
     Input(const Job<T>& job, T* packed, Share share)
         : job_(job), share_(share), weights_{job.W, job.H, job.I, packed} {
-        if (job.x && packed)
+        if (job.W && packed && job.pack)
             for_panels<WIDEST>(share, [&]<int Q>(Int<Q>, int64_t group) { weights_.pack(group, Q); });
     }
 
@@ -199,7 +199,7 @@ void forward(const Job<T>& job, T* packed, Team& team, int rank) {
     const Share share(H / LANES, rank, team.size);
     const Gates<G, T> weights{job.U, H, H, packed};
     const Input<G, T> input(job, packed ? packed + G * H * H : nullptr, share);
-    if (packed)
+    if (packed && job.pack)
         for_panels<WIDEST>(share, [&]<int Q>(Int<Q>, int64_t group) { weights.pack(group, Q); });
     for (int64_t s = 0; s < job.steps.count; ++s) {
         input.before_step(s);

@@ -1,6 +1,6 @@
 """The recurrent cells, one a file. `CELLS` is the list of valid names."""
 
-from unspool.nn.cells.base import Cell, State, affine, cell_options
+from unspool.nn.cells.base import Cell, State, affine, cell_options, steady
 from unspool.nn.cells.coupled import Coupled
 from unspool.nn.cells.elman import Elman
 from unspool.nn.cells.gru import GRU
@@ -35,4 +35,5 @@ __all__ = [
     "State",
     "affine",
     "cell_options",
+    "steady",
 ]

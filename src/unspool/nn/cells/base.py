@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import inspect
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, ClassVar
 
 import torch
@@ -15,7 +17,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from unspool.native import recurrence
-from unspool.native.recurrence import Form
+from unspool.native.recurrence import Form, Stepper
 from unspool.nn.state import State
 from unspool.nn.taps import recording
 
@@ -32,6 +34,7 @@ class Cell(nn.Module, ABC):
     """
 
     state_names: ClassVar[tuple[str, ...]] = ("h",)
+    steady: Stepper | None = None  # inside `with steady(model)`
 
     def __init__(self, inputs: int, hidden: int) -> None:
         super().__init__()
@@ -48,21 +51,23 @@ class Cell(nn.Module, ABC):
 
     def forward(self, x: Tensor, state: State) -> tuple[Tensor, State]:
         """One step of x (B, I): by the native kernel where no gradient and no tap is asked for."""
-        form = self.single_step(x)
-        if form is None:
+        stepper = self.single_step(x)
+        if stepper is None:
             return self.step(self.project(x), state)
-        new = recurrence.step(form, x.contiguous(), state)
+        new = stepper(x.contiguous(), state)
         return new[0], new
 
-    def single_step(self, x: Tensor) -> Form | None:
-        """What `recurrence.step` needs, None where it is not for steps like this one."""
+    def single_step(self, x: Tensor) -> Stepper | None:
+        """The kernel's way to make steps like this one, None where it has none."""
         if torch.is_grad_enabled() or torch.is_autocast_enabled("cpu"):
             return None
         if self.hidden % recurrence.WIDTH[False] or x.shape[0] > recurrence.FEW:
             return None
+        if self.steady is not None:
+            return None if recording(self) else self.steady
         form = self.native()
         fits = form is not None and recurrence.why_not(x, form.W) is None and not recording(self)
-        return form if fits else None
+        return Stepper(form, self.hidden) if form is not None and fits else None
 
     def start(self, batch: int, like: Tensor | None = None) -> State:
         """A state of zeros, of the type and on the device of `like` (None: of the parameters)."""
@@ -91,6 +96,24 @@ class Cell(nn.Module, ABC):
 
     def extra_repr(self) -> str:
         return f"{self.inputs}, {self.hidden}"
+
+
+@contextmanager
+def steady(model: nn.Module) -> Iterator[None]:
+    """Inside this block the weights stay as they are: single steps find them packed."""
+    cells = [cell for cell in model.modules() if isinstance(cell, Cell)]
+    with torch.no_grad():
+        for cell in cells:
+            form = cell.native()
+            if form is None or cell.hidden % recurrence.WIDTH[False]:
+                continue
+            if recurrence.why_not(form.W, form.W) is None:
+                cell.steady = Stepper(form, cell.hidden, pack=True)
+    try:
+        yield
+    finally:
+        for cell in cells:
+            cell.steady = None
 
 
 def affine(x: Tensor, W: Tensor, b: Tensor) -> Tensor:
