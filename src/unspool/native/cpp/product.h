@@ -199,6 +199,19 @@ inline void pack_panel(T* panel, int64_t K, int V, const Weight& weight) {
         }
 }
 
+// Writes LANES rows of K floats as the columns of K vectors at a distance of `stride`.
+inline void pack_rows(const float* rows, int64_t K, float* to, int64_t stride) {
+    int64_t k = 0;
+    for (; k + LANES <= K; k += LANES) {
+        vec block[LANES];
+        for (int lane = 0; lane < LANES; ++lane) block[lane] = load(rows + lane * K + k);
+        transpose(block);
+        for (int i = 0; i < LANES; ++i) store(to + (k + i) * stride, block[i]);
+    }
+    for (; k < K; ++k)
+        for (int lane = 0; lane < LANES; ++lane) to[k * stride + lane] = rows[lane * K + k];
+}
+
 // The product of rows with K values and weights W (G·H, K), for all gates of a group of LANES units
 // at a time: block g of W belongs to gate g. A panel has Q groups with G gates each; where there are too
 // few rows to pay for packing, `packed` is null and W (of floats only) is read as it is.
@@ -209,9 +222,14 @@ struct Gates {
     T* packed;
 
     void pack(int64_t group, int Q) const {
-        pack_panel(panel(group), K, Q * G, [&](int64_t k, int v, int lane) {
-            return W[(v % G * H + (group + v / G) * LANES + lane) * K + k];
-        });
+        const auto row = [&](int v) { return W + (v % G * H + (group + v / G) * LANES) * K; };
+        if constexpr (std::is_same_v<T, float>) {
+            for (int v = 0; v < Q * G; ++v)
+                pack_rows(row(v), K, panel(group) + v * LANES, Q * G * LANES);
+        } else {
+            pack_panel(panel(group), K, Q * G,
+                       [&](int64_t k, int v, int lane) { return row(v)[lane * K + k]; });
+        }
     }
 
     T* panel(int64_t group) const { return packed + group * G * K * LANES; }

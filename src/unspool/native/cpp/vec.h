@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <utility>
 
 #include "job.h"
 
@@ -102,6 +103,24 @@ INLINE bool any(ivec truths) {
     for (int lane = 0; lane < LANES; ++lane) found |= truths[lane];
     return found != 0;
 #endif
+}
+
+// Swaps the upper half of each block of 2·HALF lanes of a with the lower half of b's.
+template <int HALF, int... LANE>
+INLINE void swap_halves(vec& a, vec& b, std::integer_sequence<int, LANE...>) {
+    const vec lower = __builtin_shufflevector(a, b, (LANE & HALF ? LANES + LANE - HALF : LANE)...);
+    b = __builtin_shufflevector(a, b, (LANE & HALF ? LANES + LANE : LANE + HALF)...);
+    a = lower;
+}
+
+// Lane i of row j becomes lane j of row i: blocks of half the size are swapped across the diagonal, then
+// within each block the same.
+template <int HALF = LANES / 2>
+INLINE void transpose(vec (&rows)[LANES]) {
+    for (int j = 0; j < LANES; ++j)
+        if (!(j & HALF))
+            swap_halves<HALF>(rows[j], rows[j + HALF], std::make_integer_sequence<int, LANES>{});
+    if constexpr (HALF > 1) transpose<HALF / 2>(rows);
 }
 
 INLINE vec least(vec a, vec b) { return a < b ? a : b; }
