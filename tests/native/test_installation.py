@@ -8,9 +8,11 @@ import shutil
 import pytest
 
 from unspool import native
+from unspool.native import word2vec
 
 
 def test_a_compiler_means_kernels() -> None:
     if shutil.which("c++") is None or os.environ.get("UNSPOOL_NATIVE") == "0":
         pytest.skip("no C++ compiler, or UNSPOOL_NATIVE=0")
     assert native.INSTRUCTIONS is not None, native.ABOUT
+    assert word2vec.is_native()

@@ -264,7 +264,8 @@ def test_steps_with_weights_packed_once(
                 assert all((c is not None) == (hidden % 16 == 0) for c in packed)
                 for t in range(6):
                     step, state = model(x[:, t : t + 1], state=state)
-                    torch.testing.assert_close(step[:, 0], whole.outputs[:, t], rtol=1e-5, atol=1e-5)
+                    wanted = whole.outputs[:, t]
+                    torch.testing.assert_close(step[:, 0], wanted, rtol=1e-5, atol=1e-5)
     finally:
         torch.set_num_threads(before)
     assert all(c.steady is None for layer in model.cells() for c in layer)

@@ -7,7 +7,8 @@ context, Y (M, E) those of the centre and of its samples, which all words of the
     S = X Yᵀ,   G = rate (L − σ(S)),   X += G Y,   Y += Gᵀ X,
 
 with L 1 in the centre's column, else 0, and G 0 for a sample that is the centre itself. For CBOW, X
-is one row, the mean of the context.
+is one row, the mean of the context, and each word of the context gets the whole of its change, as
+in Mikolov's program. (The gradient of a mean would be an Nth of it, a smaller learning rate.)
 
 Random numbers are those of SplitMix64. They depend on the seed and the place in the corpus alone,
 so that neither threads nor the order of pieces change them.
@@ -61,9 +62,8 @@ def _centre(
     sigmoid = 0.5 + 0.5 * np.tanh(0.5 * (X @ Y.T))
     G = rate * (L - sigmoid)  # (N, M)
     G[:, 1:][:, samples == word] = 0
-    change = G @ Y
     # `at` adds again where a word comes twice.
-    np.add.at(job.inputs, context, change / len(context) if job.cbow else change)
+    np.add.at(job.inputs, context, G @ Y)
     np.add.at(job.outputs, targets, G.T @ X)
 
 

@@ -1,0 +1,64 @@
+"""Vectors for words, learnt from text alone: a corpus in, a folder of vectors out.
+
+    unspool.embed.embed("corpus.txt", method="word2vec", size=100, epochs=5)
+
+settings  all settings of word2vec      sampling   what is read, what is drawn
+corpus    text to ids and a vocabulary  word2vec   the method
+phrases   words that go together        card       README.md of the folder
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Protocol
+
+from unspool.data.encode import Progress
+from unspool.embed.elmo import train_elmo
+from unspool.embed.word2vec import Embedded, train_word2vec
+from unspool.errors import choose
+from unspool.start import Say
+
+__all__ = ["METHODS", "Embedded", "embed"]
+
+
+class Method(Protocol):
+    """A way to make vectors. What comes out has a `path`, `lines()` and `to_json()`."""
+
+    def __call__(
+        self,
+        corpus: str,
+        *,
+        out: Path | None,
+        settings: dict[str, Any],
+        config_file: str | None,
+        say: Say,
+        progress: Progress | None,
+    ) -> Any: ...
+
+
+METHODS: dict[str, Method] = {"word2vec": train_word2vec, "elmo": train_elmo}
+
+
+def embed(
+    corpus: str | Path,
+    *,
+    method: str = "word2vec",
+    out: str | Path | None = None,
+    config: str | None = None,
+    say: Say | None = None,
+    progress: Progress | None = None,
+    **settings: Any,
+) -> Any:
+    """Learn vectors from a corpus; everything about them lies in the folder `out`.
+
+    corpus    text of any of the formats, also .gz, a folder of .txt files, or "-"
+    settings  any setting of the method by its name: size=100, window=5, epochs=5
+    """
+    return METHODS[choose("method", method, METHODS)](
+        str(corpus),
+        out=None if out is None else Path(out),
+        settings=settings,
+        config_file=config,
+        say=say or (lambda text: None),
+        progress=progress,
+    )

@@ -1,0 +1,66 @@
+"""elmo: a corpus in, a run folder of a forward and a backward language model out.
+
+The vectors are made anew for every text (`tasks/elmo.py`), so the folder holds a model and no list
+of words. It is a run like any other: `unspool train --resume --out RUN` goes on with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from unspool.data.encode import Progress
+from unspool.start import Say, train
+from unspool.tasks import Report
+from unspool.training.progress import Printed
+
+
+@dataclass(frozen=True)
+class ElmoRun:
+    """The folder, and the report on the part of the corpus that was held out."""
+
+    path: Path
+    report: Report | None
+
+    def to_json(self) -> dict[str, Any]:
+        return {"run": str(self.path), **(self.report.to_json() if self.report else {})}
+
+    def lines(self) -> list[str]:
+        return self.report.lines() if self.report else []
+
+
+class _Lines:
+    """What `Printed` prints on, where all that can be done with a line is to say it."""
+
+    is_terminal = False
+
+    def __init__(self, say: Say) -> None:
+        self.say = say
+
+    def print(self, text: str, **_: Any) -> None:
+        self.say(text)
+
+
+def train_elmo(
+    corpus: str,
+    *,
+    out: Path | None = None,
+    settings: Mapping[str, Any],
+    config_file: str | None = None,
+    say: Say,
+    progress: Progress | None = None,
+) -> ElmoRun:
+    """Train the language models; everything about them lies in the folder `out`."""
+    run = train(
+        corpus,
+        task="elmo",
+        out=out,
+        config=config_file,
+        say=say,
+        progress=progress,
+        watcher=Printed(_Lines(say)),
+        **settings,
+    )
+    return ElmoRun(run.path, run.report)

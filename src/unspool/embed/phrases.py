@@ -1,0 +1,141 @@
+"""Pairs of words that go together, joined: a store of words in, one with phrases out.
+
+Mikolov et al. (2013b), section 4: a pair of neighbours is a phrase where
+
+    score(a, b) = (count(a b) − δ) · T / (count(a) · count(b))
+
+is larger than a threshold, with T words in the text and δ against pairs of rare words. Further
+passes join what was joined before, each with half the threshold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from unspool.data.cache import cached
+from unspool.data.encode import Encoded, Progress
+from unspool.data.store import Store, StoreWriter
+
+WINDOW = 1 << 22  # tokens looked at together
+MOST_PAIRS = 1 << 23  # that are counted; rarer ones are forgotten, so that memory stays bounded
+JOINT = "_"
+
+
+class PairCounts(NamedTuple):
+    """Pairs of raw ids as first · 2³² + second, in order, and how often each occurs."""
+
+    pairs: np.ndarray
+    counts: np.ndarray
+
+
+def join_phrases(
+    encoded: Encoded, *, score: float, least: int, progress: Progress | None = None
+) -> Encoded:
+    """One pass; kept in the cache. `least` is δ, and a pair that is not more frequent is none."""
+    key = {"of": encoded.key, "phrases": score, "least": least}
+
+    def build(folder: Path) -> None:
+        store = encoded.store
+        phrases = find_phrases(store, score=score, least=least)
+        types = store.types
+        words = [f"{types[p >> 32]}{JOINT}{types[p & 0xFFFFFFFF]}" for p in phrases.tolist()]
+        with StoreWriter(folder) as writer:
+            for start, stop in _windows(store):
+                _add(store, start, stop, phrases, writer)
+                if progress is not None:
+                    progress("joining phrases", stop / len(store))
+            writer.close([*types, *words])
+
+    store, hit = cached(key, build, Store.load)
+    return Encoded(store, key, hit)
+
+
+def find_phrases(store: Store, *, score: float, least: int) -> np.ndarray:
+    """The pairs that are phrases, in order."""
+    pairs, together = count_pairs(store, least=least)
+    counts = store.counts.astype(np.float64)
+    alone = counts[pairs >> 32] * counts[pairs & 0xFFFFFFFF]
+    return pairs[(together > least) & ((together - least) * counts.sum() > score * alone)]
+
+
+def count_pairs(store: Store, *, least: int) -> PairCounts:
+    """How often each pair of neighbours occurs; where there are very many, the rarest are dropped
+    on the way."""
+    total = PairCounts(np.empty(0, np.int64), np.empty(0, np.int64))
+    for start, stop in _windows(store):
+        found = PairCounts(*np.unique(_pairs(store, start, stop).pairs, return_counts=True))
+        total = _merged(total, found)
+        while len(total.pairs) > MOST_PAIRS:
+            often = total.counts > max(1, total.counts.min())
+            total = PairCounts(total.pairs[often], total.counts[often])
+    often = total.counts > least
+    return PairCounts(total.pairs[often], total.counts[often])
+
+
+def _merged(a: PairCounts, b: PairCounts) -> PairCounts:
+    pairs, place = np.unique(np.concatenate([a.pairs, b.pairs]), return_inverse=True)
+    counts = np.bincount(place, np.concatenate([a.counts, b.counts]), minlength=len(pairs))
+    return PairCounts(pairs, counts.astype(np.int64))
+
+
+class _Neighbours(NamedTuple):
+    ids: np.ndarray  # (M,) int64: the tokens of some pieces
+    inside: np.ndarray  # (M - 1,) bool: whether the next token is of the same piece
+    all: np.ndarray  # (M - 1,) int64: each token with the next
+
+    @property
+    def pairs(self) -> np.ndarray:
+        return self.all[self.inside]
+
+
+def _pairs(store: Store, start: int, stop: int) -> _Neighbours:
+    """Of the pieces `start` to `stop`."""
+    edges = store.offsets[start : stop + 1]
+    ids = store.ids[edges[0] : edges[-1]].astype(np.int64)
+    inside = np.ones(max(0, len(ids) - 1), bool)
+    ends = edges[1:-1] - edges[0]
+    inside[ends[(ends > 0) & (ends < len(ids))] - 1] = False
+    return _Neighbours(ids, inside, (ids[:-1] << 32) | ids[1:])
+
+
+def _windows(store: Store) -> Iterator[tuple[int, int]]:
+    """Stretches of pieces of about WINDOW tokens each."""
+    start = 0
+    while start < len(store):
+        stop = int(np.searchsorted(store.offsets, store.offsets[start] + WINDOW, "right")) - 1
+        stop = min(max(stop, start + 1), len(store))
+        yield start, stop
+        start = stop
+
+
+def _add(store: Store, start: int, stop: int, phrases: np.ndarray, writer: StoreWriter) -> None:
+    """Write the pieces `start` to `stop` with their phrases joined, from the left."""
+    ids, inside, pairs = _pairs(store, start, stop)
+    place = np.searchsorted(phrases, pairs)
+    found = inside & (place < len(phrases))
+    found[found] = phrases[place[found]] == pairs[found]
+    joined = every_other(found)
+    ids = ids.copy()
+    ids[:-1][joined] = len(store.types) + place[joined]
+    kept = np.ones(len(ids), bool)
+    kept[1:][joined] = False
+    before = np.concatenate([[0], np.cumsum(kept)])
+    edges = store.offsets[start : stop + 1] - store.offsets[start]
+    writer.add(
+        ids[kept],
+        np.diff(before[edges]),
+        characters=store.characters[start:stop].tolist(),
+        lines=store.lines[start:stop].tolist(),
+        labels=[None] * (stop - start),
+    )
+
+
+def every_other(found: np.ndarray) -> np.ndarray:
+    """Of each run of True the first, third, ...: where two phrases overlap, the left one is it."""
+    places = np.arange(len(found))
+    starts = np.where(found & ~np.concatenate([[False], found[:-1]]), places, 0)
+    return found & ((places - np.maximum.accumulate(starts)) % 2 == 0)

@@ -1,0 +1,174 @@
+"""word2vec: a corpus in, a folder with a vector for each word out.
+
+Skip-gram learns vectors that tell which words stand around a word, CBOW vectors that tell which
+word stands among others (Mikolov et al. 2013a), each against words drawn at random (2013b).
+`native/word2vec.py` does the work, on a corpus that stays on disk.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from unspool.config import read_toml
+from unspool.data.encode import Progress
+from unspool.data.files import STDIN
+from unspool.data.store import Store
+from unspool.embed.card import vector_card
+from unspool.embed.corpus import Words, choose_words, encode_words, open_corpus
+from unspool.embed.sampling import alias_table, keep_probabilities
+from unspool.embed.settings import Word2vecConfig, make_config
+from unspool.errors import TrainingError
+from unspool.files import write_atomic
+from unspool.native import word2vec as kernel
+from unspool.start import Say
+from unspool.training.folder import RunFolder, free_folder
+from unspool.vectors import WordVectors, save
+from unspool.vectors.reading import IN_FOLDER
+
+CHUNK = 1 << 20  # tokens between two looks at the clock
+EPOCH = 0x9E3779B97F4A7C15  # between the seeds of two epochs
+
+
+@dataclass(frozen=True)
+class Embedded:
+    """What a run of word2vec has made."""
+
+    path: Path
+    vectors: WordVectors
+    tokens: int
+    seconds: float
+    words_per_second: float  # words of the corpus, whether or not they get a vector
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "run": str(self.path),
+            "vectors": str(self.path / IN_FOLDER),
+            "words": len(self.vectors),
+            "size": self.vectors.size,
+            "tokens": self.tokens,
+            "seconds": round(self.seconds, 2),
+            "words_per_second": round(self.words_per_second),
+        }
+
+    def lines(self) -> list[str]:
+        return [
+            f"{len(self.vectors):,} words, vectors of {self.vectors.size}: {self.path / IN_FOLDER}",
+            f"{self.seconds:.1f} s of training, {self.words_per_second:,.0f} words/s",
+        ]
+
+
+def train_word2vec(
+    corpus: str,
+    *,
+    out: Path | None = None,
+    settings: Mapping[str, Any],
+    config_file: str | None = None,
+    say: Say,
+    progress: Progress | None = None,
+) -> Embedded:
+    """Learn a vector for each word of a corpus; everything about them lies in the folder `out`."""
+    from_file = read_toml(config_file) if config_file else {}
+    config = make_config(settings, from_file, config_file)
+    source = open_corpus(corpus, config.data)
+    say(f"{source.says.rsplit(' -> ')[0]} -> word2vec")
+    folder = RunFolder(out if out is not None else free_folder(source.path, "word2vec"))
+    with folder.making():
+        options = config.word2vec
+        encoded = encode_words(
+            source,
+            config.tokenizer,
+            phrases=options.phrases,
+            phrase_score=options.phrase_score,
+            progress=progress,
+        )
+        store = encoded.store
+        words = choose_words(store, config.tokenizer, source.name)
+        share = words.counts.sum() / store.tokens
+        say(
+            f"vocabulary: {len(words.words):,} of {int((store.counts > 0).sum()):,} words,"
+            f" {100 * share:.1f} % of {store.tokens:,}"
+        )
+        if not kernel.is_native():
+            say("no native kernel: word2vec runs in numpy, which is about fifty times slower")
+        threads = options.threads or torch.get_num_threads()
+        started = time.monotonic()
+        vectors = learn(store, words, options, threads=threads, say=say, progress=progress)
+        seconds = time.monotonic() - started
+        path = str(Path(source.path).resolve()) if source.path != STDIN else STDIN
+        data = {"train": {"path": path, "sha256": source.content}}
+        speed = options.epochs * store.tokens / max(seconds, 1e-9)
+        done = Embedded(folder.path, vectors, store.tokens, seconds, speed)
+        save(vectors, folder.path / IN_FOLDER)
+        folder.write_config(config, data, threads)
+        write_atomic(folder.path / "README.md", vector_card(folder, done.lines()))
+    return done
+
+
+def learn(
+    store: Store,
+    words: Words,
+    options: Word2vecConfig,
+    *,
+    threads: int,
+    say: Say = lambda text: None,
+    progress: Progress | None = None,
+) -> WordVectors:
+    """The vectors of a store's words."""
+    inputs, outputs = first_vectors(len(words.words), options.size, options.seed)
+    table = alias_table(words.counts.astype(np.float64) ** options.noise)
+    keep = keep_probabilities(words.counts, options.subsample)
+    total = options.epochs * max(1, store.tokens)
+    fall = (options.lr - options.last_lr) / total  # of the rate, from token to token
+    for epoch in range(options.epochs):
+        job = kernel.Job(
+            ids=store.ids,
+            offsets=store.offsets,
+            words=words.of_raw,
+            keep=keep,
+            share=table.share,
+            alias=table.alias,
+            inputs=inputs,
+            outputs=outputs,
+            window=options.window,
+            negatives=options.negatives,
+            cbow=options.mode == "cbow",
+            seed=(options.seed + epoch * EPOCH) % 2**64,
+            rate=options.lr - fall * epoch * store.tokens,
+            slope=fall,
+            floor=options.last_lr,
+        )
+        started = time.monotonic()
+        for first, last in chunks(store):
+            kernel.train(job, first, last, threads=threads)
+            if progress is not None:
+                progress("training", (epoch * store.tokens + int(store.offsets[last])) / total)
+        speed = store.tokens / max(time.monotonic() - started, 1e-9)
+        say(f"epoch {epoch + 1} of {options.epochs}: {speed:,.0f} words/s")
+    if not np.isfinite(inputs).all():
+        raise TrainingError("the vectors have grown beyond all bounds", remedy="set a smaller lr")
+    return WordVectors(words.words, inputs[:, : options.size].copy())
+
+
+def first_vectors(count: int, size: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """(V, E) vectors to read with, evenly from ±1/2E, and zeros to predict with. In memory their
+    size is a multiple of what the kernel wants, filled up with zeros."""
+    padded = -(-size // kernel.PADDING) * kernel.PADDING
+    # torch's memory begins at a multiple of 64 bytes, and so do rows: fewer cache lines hold each.
+    inputs, outputs = (torch.zeros(count, padded).numpy() for _ in range(2))
+    random = np.random.default_rng(seed)
+    inputs[:, :size] = (random.random((count, size), np.float32) - 0.5) / size
+    return inputs, outputs
+
+
+def chunks(store: Store) -> Iterator[tuple[int, int]]:
+    """Stretches of pieces, of about CHUNK tokens each."""
+    edges = np.arange(CHUNK, store.tokens + CHUNK, CHUNK)
+    cuts = np.unique([0, *np.searchsorted(store.offsets, edges, "right") - 1, len(store)])
+    yield from zip(cuts[:-1].tolist(), cuts[1:].tolist())

@@ -1,0 +1,164 @@
+"""Token vectors that come from a file: settings before a model is built, its weights afterwards.
+
+`embedding.from` names word vectors (`vectors/`) that the embedding of any task's model starts from.
+They become weights like others: a run does not need the file again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from unspool.config import Config
+from unspool.data.parts import PairPart, StreamPart
+from unspool.errors import ConfigError
+from unspool.nn.embeddings import SharedEmbedding, TokenEmbedding
+from unspool.tasks.task import Task
+from unspool.text.tokenizers import Tokenizer, WordTokenizer
+from unspool.text.vocab import Vocab
+from unspool.vectors import WordVectors
+from unspool.vectors.reading import size_of
+
+# Where the models of the tasks keep the embedding of what they read.
+PLACES = ("encoder.embedding", "encoder.text.embedding", "embedding")
+STRETCH = 1 << 20  # tokens of a stream counted at once
+
+
+def vector_settings(said: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings that follow from vectors: their size, and that a token is a word."""
+    path = said.get("embedding.from", said.get("from"))
+    if path is None or path == "none":
+        return {}
+    transformer = said.get("model.network") == "transformer"
+    size = "model.hidden" if transformer else "model.embedding"
+    return {size: size_of(str(path)), "tokenizer.kind": "word"}
+
+
+def check_embedding(config: Config) -> None:
+    """Refuse, with a reason, settings that do not go together with those of the embedding."""
+    model, path = config.model, config.embedding.file
+    name = "hidden" if model.network == "transformer" else "embedding"
+    if path is not None and getattr(model, name) != (size := size_of(path)):
+        raise ConfigError(
+            f"the vectors have {size} elements",
+            where=path,
+            got=f"model.{name}={getattr(model, name)}",
+            remedy="leave the setting out",
+        )
+    if config.embedding.extend and path is None:
+        raise ConfigError(
+            "embedding.extend needs the vectors of a file",
+            remedy="name it with embedding.from, or leave out extend",
+        )
+    if config.embedding.extend and config.tokenizer.joint:
+        raise ConfigError(
+            "embedding.extend adds words of what is read, and both sides share one vocabulary",
+            got="tokenizer.joint=true",
+            remedy="leave one of the two out",
+        )
+    if not config.embedding.frozen:
+        return
+    if model.network != "transformer" and model.embedding == 0:
+        raise ConfigError(
+            "embedding.frozen needs token vectors, and one-hot vectors are none",
+            got="model.embedding=0",
+            remedy="leave one of the two out",
+        )
+    if config.train.freeze != "none":
+        raise ConfigError(
+            "train.freeze says when the encoder learns, its embedding with it",
+            got="embedding.frozen=true",
+            remedy="leave one of the two out",
+        )
+
+
+def extended(tokenizer: Tokenizer, vectors: WordVectors, limit: int) -> WordTokenizer:
+    """The tokenizer with words that only the vectors have, the first ones, up to `limit` tokens."""
+    if not isinstance(tokenizer, WordTokenizer):
+        raise ConfigError(
+            "embedding.extend adds words to the vocabulary, and its tokens are no words",
+            got=f"tokenizer.kind={tokenizer.kind}",
+            remedy="set kind=word, or leave out extend",
+        )
+    vocab = tokenizer.vocab
+    new = (w for w in vectors.words if w not in vocab and tokenizer.normalizer(w) == w)
+    tokens = [*vocab.tokens, *islice(new, max(0, limit - len(vocab)))]
+    return WordTokenizer(
+        Vocab(tokens, specials=vocab.specials),
+        normalizer=tokenizer.normalizer,
+        split=tokenizer.split,
+        newlines=tokenizer.newlines,
+    )
+
+
+def token_embedding(model: nn.Module) -> TokenEmbedding:
+    """The embedding of what a model reads."""
+    modules = dict(model.named_modules())
+    found = next(modules[place] for place in PLACES if place in modules)
+    embedding = found.owner if isinstance(found, SharedEmbedding) else found
+    assert isinstance(embedding, TokenEmbedding)  # `check_embedding` has refused one-hot vectors
+    return embedding
+
+
+def freeze_embedding(model: nn.Module) -> None:
+    token_embedding(model).weight.requires_grad_(False)
+
+
+def place_vectors(model: nn.Module, task: Task, vectors: WordVectors, part: Any) -> str:
+    """Put vectors into the embedding of a new model; returns a line about how many there were.
+
+    A word without a vector of its own gets that of its lower case; else it keeps chance, with the
+    spread of the vectors. `part` is the training part, whose words are counted.
+    """
+    embedding = token_embedding(model)
+    tokens = task.tokenizer.vocab.tokens
+    rows = [
+        None if token in task.tokenizer.vocab.specials else vectors.find(token) for token in tokens
+    ]
+    found = np.array([row is not None for row in rows])
+    if not found.any():
+        raise ConfigError(
+            "no token of the vocabulary has a vector",
+            where=vectors.source,
+            got=f"tokens such as {', '.join(map(repr, tokens[-3:]))}",
+            remedy="set kind=word, or lowercase=true, or give other vectors",
+        )
+    taken = torch.from_numpy(vectors.matrix[[row for row in rows if row is not None]])
+    with torch.no_grad():
+        weight = embedding.weight
+        weight.mul_(taken.std(correction=0) / weight.std())
+        weight[torch.from_numpy(found)] = taken.to(weight.dtype)
+        weight.div_(embedding.scale)
+    return _coverage(vectors, tokens, found, occurrences(part, len(tokens)))
+
+
+def _coverage(
+    vectors: WordVectors, tokens: list[str], found: np.ndarray, counts: np.ndarray
+) -> str:
+    folded = sum(1 for token, known in zip(tokens, found) if known and token not in vectors)
+    return (
+        f"vectors of {vectors.source}, {vectors.size} elements: {found.sum():,} of {len(tokens):,}"
+        f" tokens in the vocabulary ({folded:,} in lower case),"
+        f" {100 * counts[found].sum() / max(1, counts.sum()):.1f} % of the training text"
+    )
+
+
+def occurrences(part: Any, vocab: int) -> np.ndarray:
+    """(vocab,) how often each token is read in a part of a corpus."""
+    counts = np.zeros(vocab, np.int64)
+    for ids in _stretches(part.source if isinstance(part, PairPart) else part):
+        np.add.at(counts, ids, 1)
+    return counts
+
+
+def _stretches(part: Any) -> Iterator[np.ndarray]:
+    if isinstance(part, StreamPart):
+        for start in range(0, len(part), STRETCH):
+            yield part.slice(start, min(start + STRETCH, len(part)))
+    else:
+        yield from map(part.ids, range(len(part)))

@@ -1,0 +1,107 @@
+"""Files of word vectors: a path in, `WordVectors` out.
+
+Known are word2vec's text and binary formats, GloVe's text (word2vec's without its first line), each
+also as .gz, safetensors as `unspool embed` writes it, and the folder of such a run. Which one it is
+is seen from the first bytes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from pathlib import Path
+
+import numpy as np
+from safetensors import SafetensorError
+from safetensors.numpy import load as parse_safetensors
+
+from unspool.data.files import TextFile, unreadable
+from unspool.errors import DataError
+from unspool.vectors.binary import read_binary
+from unspool.vectors.opening import COPY_AGAIN, checked, parse_header, read_head
+from unspool.vectors.text import read_text
+from unspool.vectors.words import WordVectors
+
+IN_FOLDER = "vectors.safetensors"
+CONTROL = {*range(9), *range(14, 32)}  # bytes that text has not, and floats soon have
+
+
+def load(path: str | Path) -> WordVectors:
+    """The vectors of a file, or of the folder of an `unspool embed`."""
+    place = vector_file(path)
+    name = str(path)
+    head = read_head(place, name)
+    if _is_safetensors(head):
+        return _read_safetensors(place, name)
+    header = parse_header(head)
+    if header is not None and CONTROL.intersection(head[header.length :]):
+        return read_binary(place, name, header)
+    return read_text(TextFile(place, name), header)
+
+
+def vector_file(path: str | Path) -> Path:
+    """The file that a path stands for."""
+    place = Path(path)
+    if not place.is_dir():
+        return place
+    if not (place / IN_FOLDER).exists():
+        raise DataError(
+            f"the folder holds no {IN_FOLDER}",
+            where=path,
+            remedy="name a vector file, or the folder of an `unspool embed`",
+        )
+    return place / IN_FOLDER
+
+
+def size_of(path: str | Path) -> int:
+    """The elements of a vector, from the beginning of the file alone."""
+    head = read_head(vector_file(path), str(path))
+    if _is_safetensors(head):
+        shape = re.search(rb'"vectors":\{[^}]*"shape":\[\d+,(\d+)\]', head)
+        return int(shape[1]) if shape else load(path).size
+    header = parse_header(head)
+    if header is not None:
+        return checked(header, str(path)).size
+    return len(head.partition(b"\n")[0].rstrip().split(b" ")) - 1
+
+
+def hash_of(path: str | Path) -> str:
+    """SHA-256 of the file that a path stands for."""
+    with open(vector_file(path), "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _is_safetensors(head: bytes) -> bool:
+    """The length of a JSON text, and that text."""
+    return head[8:9] == b"{" and int.from_bytes(head[:8], "little") < 1 << 40
+
+
+def _read_safetensors(place: Path, name: str) -> WordVectors:
+    """`vectors` (V, E), and `words`: UTF-8 bytes, a word a line."""
+    try:
+        tensors = parse_safetensors(place.read_bytes())
+    except (SafetensorError, KeyError, ValueError) as error:
+        raise DataError(
+            f"not a whole safetensors file ({error})", where=name, remedy=COPY_AGAIN
+        ) from None
+    except OSError as error:
+        raise unreadable(place, name, error) from None
+    if {"vectors", "words"} - tensors.keys():
+        raise DataError(
+            "has no tensors `vectors` and `words`",
+            where=name,
+            got=", ".join(tensors) or "none",
+            remedy="name a file that `unspool embed` has written",
+        )
+    matrix = tensors["vectors"].astype(np.float32)
+    words = tensors["words"].tobytes().decode("utf-8", "replace").split("\n")
+    if matrix.ndim != 2 or len(words) != len(matrix) or len(set(words)) != len(words):
+        raise DataError(
+            f"does not have one vector for each of its {len(set(words)):,} words",
+            where=name,
+            got=matrix.shape,
+            remedy=COPY_AGAIN,
+        )
+    if not np.isfinite(matrix).all():
+        raise DataError("holds numbers that are not finite", where=name, remedy=COPY_AGAIN)
+    return WordVectors(words, matrix, source=name)
