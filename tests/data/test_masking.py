@@ -7,8 +7,9 @@ import pytest
 import torch
 
 from unspool.data.batching import BucketBatches
-from unspool.data.masking import MaskedBatches, PiecesPart, choose, hide
+from unspool.data.masking import MaskedBatches, choose, hide
 from unspool.data.parts import TextPart
+from unspool.data.pieces import PiecesPart
 from unspool.text.vocab import MASK_ID, UNK_ID
 
 VOCAB, SPECIALS = 50, 3

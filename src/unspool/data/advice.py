@@ -41,7 +41,7 @@ def advise(
     if task == "classify":
         found += _about_lengths(lengths, max_length)
         found += _about_labels(labels)
-        found += _about_size(sum(labels.values()))
+        found += about_size(sum(labels.values()))
     else:
         found += _about_stream(tokens)
     if kind == "word":
@@ -93,7 +93,7 @@ def _about_labels(labels: dict[str, int]) -> Iterator[Suggestion]:
         )
 
 
-def _about_size(rows: int) -> Iterator[Suggestion]:
+def about_size(rows: int) -> Iterator[Suggestion]:
     if rows < FEW_ROWS:
         yield Suggestion(
             "--set batch=16 --set dropout=0.5",

@@ -14,12 +14,13 @@ import torch
 from torch import Tensor
 
 from unspool.data.parts import PairPart
+from unspool.data.spelling import Worded, Words, collate_words
 from unspool.text.vocab import PAD_ID
 
 POOL = 100  # batches whose rows are sorted together: little padding, yet new company every epoch
 
 
-class Documents(Protocol):
+class Documents(Worded, Protocol):
     """What batching needs to know of a part."""
 
     @property
@@ -37,6 +38,7 @@ class Batch(NamedTuple):
     lengths: Tensor  # (B,) int64
     labels: Tensor | None  # (B,) int64
     rows: np.ndarray  # (B,) rows of the part
+    words: Words | None = None  # their spelling, for models that read it
 
 
 class PairBatch(NamedTuple):
@@ -55,6 +57,11 @@ def collate(part: Documents, rows: np.ndarray) -> Batch:
     ids, lengths = padded(part, rows)
     labels = None if part.labels is None else torch.from_numpy(part.labels[rows])
     return Batch(ids, lengths, labels, rows)
+
+
+def collate_spelled(part: Documents, rows: np.ndarray) -> Batch:
+    """The rows of a part, padded, with the spelling of their words."""
+    return collate(part, rows)._replace(words=collate_words(part, rows))
 
 
 def collate_pairs(part: PairPart, rows: np.ndarray) -> PairBatch:

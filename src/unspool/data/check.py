@@ -12,14 +12,17 @@ from itertools import combinations, pairwise
 import numpy as np
 
 from unspool.config import DataConfig, TokenizerConfig
-from unspool.data.advice import about_pairs, advise
+from unspool.data.advice import about_pairs, about_size, advise
 from unspool.data.check_pairs import check_pairs
+from unspool.data.check_tags import check_tags
 from unspool.data.corpus import Corpus, DocumentPart, PairPart, StreamPart, load_corpus
 from unspool.data.encode import Rules, encode_source
 from unspool.data.fit import UNITS, count_types
+from unspool.data.infer import UNLABELLED
 from unspool.data.readers import Source
 from unspool.data.report import CheckReport, Finding, PartReport, percentiles
 from unspool.data.store import Store
+from unspool.data.tagged import TaggedPart
 from unspool.text.tokenizers import SubwordTokenizer
 from unspool.text.words import NEWLINE
 
@@ -60,10 +63,24 @@ def check(
             list(about_pairs(lengths, data.max_length, len(pairs["train"]))),
             corpus.notes,
         )
+    if source.task == "tag":
+        sentences = {name: p for name, p in corpus.parts.items() if isinstance(p, TaggedPart)}
+        plain = data.scheme == "none"
+        parts, findings = check_tags(sentences, corpus.labels or [], plain=plain)
+        return CheckReport(
+            source.says,
+            source.task,
+            unit,
+            len(corpus.tokenizer),
+            parts,
+            [found for found in findings if found.count],
+            list(about_size(len(sentences["train"]))),
+            corpus.notes,
+        )
     given = {"train": source, "valid": valid, "test": test}
     rules = Rules.of_tokenizer(corpus.tokenizer)
     stores = {name: encode_source(s, rules).store for name, s in given.items() if s is not None}
-    if source.task in ("classify", "pretrain"):
+    if source.task in ("classify", *UNLABELLED):
         sources = {name: s for name, s in given.items() if s is not None}
         parts, findings = _documents(corpus, sources, stores)
     else:

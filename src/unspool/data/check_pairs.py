@@ -6,7 +6,7 @@ from itertools import combinations
 
 import numpy as np
 
-from unspool.data.paired import FRAMES
+from unspool.data.paired import TARGET_FRAME, source_frame
 from unspool.data.parts import DocumentPart, PairPart
 from unspool.data.report import Finding, PartReport, percentiles
 from unspool.text.tokenizers import Frame, Tokenizer
@@ -25,10 +25,11 @@ def check_pairs(
     findings: list[Finding] = []
     prints = {name: _prints(part) for name, part in parts.items()}
     joint = tokenizers[0] is tokenizers[1]
+    frame = source_frame(tokenizers[0])
     for name, part in parts.items():
         reports += [
-            _report(f"{name} source", part.source, FRAMES[0]),
-            _report(f"{name} target", part.target, FRAMES[1]),
+            _report(f"{name} source", part.source, frame),
+            _report(f"{name} target", part.target, TARGET_FRAME),
         ]
         findings += _doubtful(name, part, *prints[name], joint=joint)
     for a, b in combinations(parts, 2):

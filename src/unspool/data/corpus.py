@@ -16,6 +16,7 @@ from unspool.config import DataConfig, TokenizerConfig
 from unspool.data.bytepairs import Stretches
 from unspool.data.encode import Encoded, Progress, Rules, encode_source
 from unspool.data.fit import UNITS, fit_tokenizer, resolve_kind
+from unspool.data.infer import UNLABELLED
 from unspool.data.labels import (
     class_indices,
     class_names,
@@ -28,10 +29,12 @@ from unspool.data.parts import DocumentPart, PairPart, StreamPart
 from unspool.data.readers import Source
 from unspool.data.split import check_shares, choose_rows, stratified, stream_cuts
 from unspool.data.store import Store
+from unspool.data.tag_corpus import split_tagged
+from unspool.data.tagged import TaggedPart
 from unspool.data.tokens import Tokens, spans_of, tokens_of
 from unspool.errors import DataError
-from unspool.text.tokenizers import Frame, SubwordTokenizer, Tokenizer
-from unspool.text.vocab import MASK_SPECIALS, SPECIALS
+from unspool.text.tokenizers import CharTokenizer, Frame, SubwordTokenizer, Tokenizer
+from unspool.text.vocab import MASK_SPECIALS, SENTENCE_SPECIALS, SPECIALS
 
 __all__ = ["Corpus", "DocumentPart", "PairPart", "StreamPart", "encode_part", "load_corpus"]
 
@@ -42,9 +45,10 @@ class Corpus:
 
     tokenizer: Tokenizer
     labels: list[str] | None
-    parts: dict[str, DocumentPart | StreamPart | PairPart]
+    parts: dict[str, DocumentPart | StreamPart | PairPart | TaggedPart]
     notes: list[str] = field(default_factory=list)
     target_tokenizer: Tokenizer | None = None  # of pairs; the same one for a joint vocabulary
+    spelling: CharTokenizer | None = None  # of tagged words: their characters
 
 
 def load_corpus(
@@ -60,10 +64,10 @@ def load_corpus(
 ) -> Corpus:
     """Read, split and number the data; a second time it comes from the cache.
 
-    classify: documents, the hold-out seeded and stratified. pretrain: documents, and translate:
-    pairs, the hold-out seeded. generate: one stream, whose last share is held out. The vocabulary
-    is made from the training part alone, unless a `fitted` tokenizer is given, as for a model that
-    is trained further.
+    classify: documents, the hold-out seeded and stratified. pretrain: documents, translate: pairs,
+    and tag: sentences, the hold-out seeded. generate: one stream, whose last share is held out. The
+    vocabulary is made from the training part alone, unless a `fitted` tokenizer is given, as for a
+    model that is trained further.
     """
     valid_share = 0.0 if valid else data.valid_share
     test_share = 0.0 if test else data.test_share
@@ -74,22 +78,31 @@ def load_corpus(
         _same_task(train, source)
     settings = resolve_kind(tokenizer, train)
     if train.task == "translate":
-        if fitted is not None:
-            raise DataError(
-                "translate makes a vocabulary of its own, so it cannot start from another model",
-                where=train.path,
-                remedy="leave out --from",
-            )
         both, pairs, notes = split_pairs(
             sources,
             data=data,
             settings=settings,
+            fitted=fitted,
             valid_share=valid_share,
             test_share=test_share,
             seed=seed,
             progress=progress,
         )
         corpus = Corpus(both[0], None, dict(pairs), notes, target_tokenizer=both[1])
+        corpus.notes = [_split_note(corpus, sources, train.task), *notes]
+        return corpus
+    if train.task == "tag":
+        words, spelling, tags, sentences, notes = split_tagged(
+            sources,
+            data=data,
+            settings=settings,
+            fitted=fitted,
+            valid_share=valid_share,
+            test_share=test_share,
+            seed=seed,
+            progress=progress,
+        )
+        corpus = Corpus(words, tags, dict(sentences), notes, spelling=spelling)
         corpus.notes = [_split_note(corpus, sources, train.task), *notes]
         return corpus
     rules = Rules.of(settings, stream=train.task == "generate")
@@ -104,7 +117,7 @@ def load_corpus(
     )
     for name, source in sources.items():
         _refuse_no_text(source, material.encoded[name].store)
-    if train.task in ("classify", "pretrain"):
+    if train.task in ("classify", *UNLABELLED):
         corpus = _documents(material, valid_share, test_share, seed, _limit(train, data))
     else:
         corpus = _stream(material, valid_share, test_share)
@@ -142,7 +155,10 @@ def encode_part(
 
 def _limit(source: Source, data: DataConfig) -> int:
     """Where documents are cut. Pretraining reads all of them, in pieces that its task makes."""
-    return 0 if source.task == "pretrain" else data.max_length
+    return 0 if source.task in UNLABELLED else data.max_length
+
+
+TASK_SPECIALS = {"pretrain": MASK_SPECIALS, "elmo": SENTENCE_SPECIALS}
 
 
 class Material(NamedTuple):
@@ -159,7 +175,7 @@ class Material(NamedTuple):
         if self.fitted is not None:
             return self.fitted, f"vocabulary: {len(self.fitted):,} {UNITS[self.fitted.kind]}, given"
         stretches = [Stretches(self.encoded["train"], spans)]
-        specials = MASK_SPECIALS if self.sources["train"].task == "pretrain" else SPECIALS
+        specials = TASK_SPECIALS.get(self.sources["train"].task, SPECIALS)
         return fit_tokenizer(
             stretches, self.settings, self.progress, stream=stream, specials=specials
         )
@@ -283,14 +299,13 @@ def _row_notes(material: Material, rows: dict[str, np.ndarray]) -> list[str]:
 
 
 def _split_note(corpus: Corpus, sources: dict[str, Source], task: str) -> str:
-    unit = {"classify": "rows", "pretrain": "rows", "translate": "pairs"}.get(task, "tokens")
+    units = {"translate": "pairs", "tag": "sentences", "generate": "tokens"}
     how = {
         "classify": "seeded hold-out, stratified by label",
-        "pretrain": "seeded hold-out",
-        "translate": "seeded hold-out",
-    }.get(task, "the end of the text")
+        "generate": "the end of the text",
+    }.get(task, "seeded hold-out")
     said = [
         f"{name} {len(part):,}" + ("" if name in sources else f" ({how})")
         for name, part in corpus.parts.items()
     ]
-    return f"{unit}: " + ", ".join(said)
+    return f"{units.get(task, 'rows')}: " + ", ".join(said)

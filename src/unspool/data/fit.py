@@ -10,6 +10,7 @@ import numpy as np
 from unspool.config import TokenizerConfig
 from unspool.data.bytepairs import Stretches, fit_cached
 from unspool.data.encode import Progress
+from unspool.data.infer import UNLABELLED
 from unspool.data.readers import Source
 from unspool.data.store import Store
 from unspool.text.normalize import Normalizer
@@ -23,12 +24,12 @@ WINDOW = 1 << 22
 
 
 def resolve_kind(settings: TokenizerConfig, source: Source) -> TokenizerConfig:
-    """Settings without `auto`: byte pairs for translate; characters for generate and for texts with
-    hardly a space in them (DNA, names, Chinese); words otherwise."""
+    """Settings without `auto`: byte pairs for translate, words for tag; characters for generate and
+    for texts with hardly a space in them (DNA, names, Chinese); words otherwise."""
     if settings.kind != "auto":
         return settings
-    kind = "bpe" if source.task == "translate" else "char"
-    if source.task in ("classify", "pretrain"):
+    kind = {"translate": "bpe", "tag": "word"}.get(source.task, "char")
+    if source.task in ("classify", *UNLABELLED):
         texts = [example.text for example in islice(source, SAMPLE)]
         size, solid = sum(map(len, texts)), sum(len("".join(text.split())) for text in texts)
         kind = "char" if size - solid < FEW_SPACES * size else "word"
@@ -75,11 +76,23 @@ def fit_tokenizer(
     specials: Sequence[str] = SPECIALS,
 ) -> tuple[Tokenizer, str]:
     """The tokenizer of the training stretches, and a line about its vocabulary."""
-    unit = UNITS[settings.kind]
     if settings.kind == "bpe":
         pairs = fit_cached(stretches, settings, progress, specials=specials)
-        return pairs, f"vocabulary: {len(pairs):,} {unit}"
+        return pairs, f"vocabulary: {len(pairs):,} {UNITS[settings.kind]}"
     types, counts = _count_together(stretches)
+    return select_tokenizer(types, counts, settings, stream=stream, specials=specials)
+
+
+def select_tokenizer(
+    types: list[str],
+    counts: np.ndarray,
+    settings: TokenizerConfig,
+    *,
+    stream: bool = False,
+    specials: Sequence[str] = SPECIALS,
+) -> tuple[Tokenizer, str]:
+    """The tokenizer of counted characters or words, and a line about its vocabulary."""
+    unit = UNITS[settings.kind]
     vocab = choose_vocab(types, counts, settings, specials=specials)
     known = np.fromiter(map(vocab.index.__contains__, types), dtype=bool, count=len(types))
     share = counts[known].sum() / max(1, counts.sum())

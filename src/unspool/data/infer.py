@@ -42,6 +42,9 @@ SUFFIXES = {
 SPLIT_NAMES = frozenset({"train", "valid", "validation", "val", "dev", "test"})
 
 
+UNLABELLED = ("pretrain", "elmo")  # tasks that read documents and no labels
+
+
 class Guess(NamedTuple):
     """How to read a file, what to learn from it, and the line that says so."""
 
@@ -54,7 +57,7 @@ def infer(
     files: Sequence[TextFile], name: str, data: DataConfig, task: str | None, *, labelled: bool
 ) -> Guess:
     """The layout and the task of a file, or of the files of a folder."""
-    labelled = labelled and task != "pretrain"
+    labelled = labelled and task not in UNLABELLED
     if not labelled:
         data = data.model_copy(update={"label": None, "text": data.text or data.source})
     if Path(name).is_dir():
@@ -162,7 +165,7 @@ def _folder(files: Sequence[TextFile], name: str, task: str | None) -> Guess:
     task = task or "classify"
     if task == "generate":
         return Guess(Layout("text"), task, f"{name}: {len(files)} files of text -> {task}")
-    if task == "pretrain":
+    if task in UNLABELLED:
         said = f"{name}: {len(files)} files, one item a line -> {task}"
         return Guess(Layout("lines"), task, said)
     said = f"{name}: {len(files)} files, one item a line, label = file name -> {task}"

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from unspool.data.batching import BucketBatches, Documents
+from unspool.data.batching import BucketBatches
 from unspool.text.vocab import MASK_ID, UNK_ID
 
 CHOSEN = 0.15  # share of the tokens that are to be predicted; of these
@@ -79,26 +79,3 @@ def hide(
     others = rng.integers(first, max(vocab, first + 1), size=len(ids))
     ids = np.where(chosen & (fate < MASKED), MASK_ID, ids)
     return np.where(chosen & (fate >= MASKED) & (fate < MASKED + REPLACED), others, ids)
-
-
-class PiecesPart:
-    """Documents cut into pieces of at most `length` tokens (0: not cut), each a row of its own."""
-
-    labels: np.ndarray | None = None
-
-    def __init__(self, part: Documents, length: int) -> None:
-        self.part = part
-        whole = part.lengths.astype(np.int64)
-        self.size = length or int(whole.max(initial=1))
-        counts = -(-whole // self.size)
-        self.documents = np.repeat(np.arange(len(part)), counts)
-        firsts = np.repeat(np.cumsum(counts) - counts, counts)
-        self.starts = (np.arange(len(self.documents)) - firsts) * self.size
-        self.lengths = np.minimum(self.size, whole[self.documents] - self.starts)
-
-    def __len__(self) -> int:
-        return len(self.documents)
-
-    def ids(self, row: int) -> np.ndarray:
-        start = self.starts[row]
-        return self.part.ids(int(self.documents[row]))[start : start + self.lengths[row]]

@@ -17,14 +17,11 @@ from unspool.data.parts import DocumentPart, PairPart
 from unspool.data.readers import Source
 from unspool.data.split import choose_rows, stratified
 from unspool.data.tokens import Tokens, spans_of, tokens_of
-from unspool.errors import DataError
+from unspool.errors import ConfigError, DataError
 from unspool.text.tokenizers import Frame, Tokenizer
-from unspool.text.vocab import BEGIN_ID, END_ID, SENTENCE_SPECIALS, UNK_ID
+from unspool.text.vocab import BEGIN_ID, END, END_ID, SENTENCE_SPECIALS, UNK_ID
 
 MOST_HELD_OUT = 5000  # pairs of a share: more cost time to translate and tell no more
-
-# A source ends with </s>, which gives attention a place to rest; a target is written from <s> on.
-FRAMES = (Frame(after=(END_ID,)), Frame(before=(BEGIN_ID,), after=(END_ID,)))
 
 Tokenizers = tuple[Tokenizer, Tokenizer]
 
@@ -37,19 +34,31 @@ class Paired(NamedTuple):
     notes: list[str]
 
 
+def source_frame(tokenizer: Tokenizer) -> Frame:
+    """A source ends with </s>, which gives attention a place to rest; a vocabulary that was made
+    for another task has none."""
+    return Frame(after=(END_ID,) if END in tokenizer.vocab.specials else ())
+
+
+TARGET_FRAME = Frame(before=(BEGIN_ID,), after=(END_ID,))  # a target is written from <s> on
+
+
 def split_pairs(
     sources: dict[str, Source],
     *,
     data: DataConfig,
     settings: TokenizerConfig,
+    fitted: Tokenizer | None = None,
     valid_share: float,
     test_share: float,
     seed: int,
     progress: Progress | None,
 ) -> Paired:
     """Parts of the training source, or of sources of their own; pairs with an empty side are left
-    out of all of them, pairs with a side that is too long out of the training part."""
-    rules = Rules.of(settings, stream=False)
+    out of all of them, pairs with a side that is too long out of the training part. A `fitted`
+    tokenizer, of the model to start from, reads the source side."""
+    written_by = Rules.of(settings, stream=False)
+    rules = (written_by if fitted is None else Rules.of_tokenizer(fitted), written_by)
     sides = {name: _encode(source, rules, progress) for name, source in sources.items()}
     notes, usable = [], {}
     for name, (read, written) in sides.items():
@@ -70,7 +79,7 @@ def split_pairs(
     stretches = [
         Stretches(side, spans_of(side.store)[chosen["train"].rows]) for side in sides["train"]
     ]
-    tokenizers, told = _fit(stretches, settings, progress)
+    tokenizers, told = _fit(stretches, settings, fitted, progress)
     tokens = {name: _tokens(pair, tokenizers, progress) for name, pair in sides.items()}
     parts = {}
     for name, (home, rows) in chosen.items():
@@ -88,7 +97,9 @@ def split_pairs(
                 where=sources[home].path,
                 remedy="give more pairs, or a larger max_length (0: no limit)",
             )
-        parts[name] = pair_part(sources[home], sides[home], tokens[home], rows, data.max_length)
+        parts[name] = pair_part(
+            sources[home], sides[home], tokens[home], rows, data.max_length, tokenizers
+        )
         if cut := parts[name].source.cut:
             notes.append(f"{name}: {cut:,} sources cut to {data.max_length:,} tokens")
     return Paired(tokenizers, parts, [*told, *notes])
@@ -105,7 +116,8 @@ def encode_pairs(
     pair = tuple(encode_source(s, r, progress) for s, r in zip(source.sides, rules))
     _check_rows(source, pair)
     tokens = _tokens(pair, tokenizers, progress)
-    part = pair_part(source, pair, tokens, np.arange(len(pair[0].store)), data.max_length)
+    rows = np.arange(len(pair[0].store))
+    part = pair_part(source, pair, tokens, rows, data.max_length, tokenizers)
     notes = []
     for side, (store, remap), what in zip(source.sides, tokens, ("sources", "targets")):
         unknown = remap[store.ids] == UNK_ID
@@ -127,7 +139,9 @@ def pair_part(
     tokens: tuple[Tokens, ...],
     rows: np.ndarray,
     max_length: int,
+    tokenizers: Tokenizers,
 ) -> PairPart:
+    frames = (source_frame(tokenizers[0]), TARGET_FRAME)
     read, written = (
         DocumentPart(
             store,
@@ -138,13 +152,15 @@ def pair_part(
             max_length=max_length + frame.size if max_length else 0,
             frame=frame,
         )
-        for encoded, (store, remap), frame in zip(pair, tokens, FRAMES)
+        for encoded, (store, remap), frame in zip(pair, tokens, frames)
     )
     return PairPart(read, written, source)
 
 
-def _encode(source: Source, rules: Rules, progress: Progress | None) -> tuple[Encoded, ...]:
-    pair = tuple(encode_source(side, rules, progress) for side in source.sides)
+def _encode(
+    source: Source, rules: tuple[Rules, Rules], progress: Progress | None
+) -> tuple[Encoded, ...]:
+    pair = tuple(encode_source(side, rule, progress) for side, rule in zip(source.sides, rules))
     _check_rows(source, pair)
     return pair
 
@@ -174,9 +190,22 @@ def is_joint(settings: TokenizerConfig) -> bool:
 
 
 def _fit(
-    stretches: list[Stretches], settings: TokenizerConfig, progress: Progress | None
+    stretches: list[Stretches],
+    settings: TokenizerConfig,
+    fitted: Tokenizer | None,
+    progress: Progress | None,
 ) -> tuple[Tokenizers, list[str]]:
     """One tokenizer for both sides, or one for each; and what is to be said about them."""
+    if fitted is not None:
+        if settings.joint:
+            raise ConfigError(
+                "a model that starts from another reads with the vocabulary of that one, and writes"
+                " with one of its own",
+                got="tokenizer.joint=true",
+                remedy="leave it out",
+            )
+        written, told = fit_tokenizer(stretches[1:], settings, progress, specials=SENTENCE_SPECIALS)
+        return (fitted, written), [f"target {told}"]
     if is_joint(settings):
         both, told = fit_tokenizer(stretches, settings, progress, specials=SENTENCE_SPECIALS)
         return (both, both), [f"{told}, both sides together"]

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import cached_property
 from itertools import islice
 
 import numpy as np
 
 from unspool.data.readers import Source
+from unspool.data.spelling import ByteSpellings
 from unspool.data.store import Store
 from unspool.text.tokenizers import Frame
 from unspool.text.vocab import UNK_ID
@@ -31,6 +34,7 @@ class DocumentPart:
         frame: Frame = Frame(),  # noqa: B008
     ) -> None:
         self._ids, self._remap, self._frame = store.ids, remap, frame
+        self.types = store.types
         self._starts = store.offsets[rows]
         full = store.offsets[rows + 1] - self._starts
         room = max(0, max_length - frame.size)
@@ -44,27 +48,54 @@ class DocumentPart:
 
     def ids(self, row: int) -> np.ndarray:
         """int64 ids (T,) of one document; an empty one is a single <unk>, or the frame alone."""
-        start, length = self._starts[row], self._stored[row]
+        length = self._stored[row]
         if length == 0 and not self._frame.size:
             return np.array([UNK_ID], dtype=np.int64)
-        ids = self._remap[self._ids[start : start + length]]
+        ids = self._remap[self._raw(row)]
         return self._frame.around(ids) if self._frame.size else ids
+
+    def words(self, row: int) -> np.ndarray:
+        """(T,) which of the `byte_spellings` each token has; that of "" in an empty document."""
+        return self._raw(row) if self._stored[row] else np.zeros(1, dtype=np.int64)
+
+    @cached_property
+    def byte_spellings(self) -> ByteSpellings:
+        return ByteSpellings(self.types)
+
+    def _raw(self, row: int) -> np.ndarray:
+        start = self._starts[row]
+        return self._ids[start : start + self._stored[row]]
 
 
 class TextPart:
-    """Documents in memory with the face of a part of a corpus."""
+    """Documents in memory with the face of a part of a corpus.
+
+    documents   the ids of each
+    words       the words of each, one an id, for models that read their spelling
+    """
 
     labels: np.ndarray | None = None
 
-    def __init__(self, documents: list[np.ndarray]) -> None:
+    def __init__(
+        self, documents: list[np.ndarray], words: Sequence[Sequence[str]] | None = None
+    ) -> None:
         self.documents = documents
         self.lengths = np.array([len(ids) for ids in documents], dtype=np.int64)
+        types: dict[str, int] = {}
+        self._words = [
+            np.array([types.setdefault(word, len(types)) for word in each], dtype=np.int64)
+            for each in words or ()
+        ]
+        self.byte_spellings = ByteSpellings(list(types))
 
     def __len__(self) -> int:
         return len(self.documents)
 
     def ids(self, row: int) -> np.ndarray:
         return self.documents[row]
+
+    def words(self, row: int) -> np.ndarray:
+        return self._words[row]
 
 
 class PairPart:

@@ -18,6 +18,8 @@ from unspool.data.files import STDIN, Report, TextFile, find_files, sides, stem
 from unspool.data.infer import infer
 from unspool.data.pairs import infer_pairs
 from unspool.data.rows import READERS, Example, Layout
+from unspool.data.sentences import SENTENCE_READERS
+from unspool.data.tagging import infer_tagged
 from unspool.errors import DataError
 
 __all__ = ["Example", "Source", "open_source"]
@@ -27,7 +29,8 @@ __all__ = ["Example", "Source", "open_source"]
 class Source:
     """Where examples come from. Iterate over it as often as needed.
 
-    Pairs are two sources, row by row: this one is read, `target` is what is to be written.
+    Pairs are two sources, row by row: this one is read, `target` is what is to be written. So are
+    sentences with a tag for each of their words.
     """
 
     path: str
@@ -85,7 +88,8 @@ class Source:
             part: Report | None = None
             if report is not None:
                 part = _rescaled(report, before / total, own / total)
-            yield from READERS[self.format](file, self.layout, part)
+            read = {**READERS, **SENTENCE_READERS}[self.format]
+            yield from read(file, self.layout, part)
 
     def where(self, line: int, label: str | None = None) -> str:
         """`file:line` for a message; in a folder the label says which file."""
@@ -113,6 +117,12 @@ def open_source(
     if len(both) > 1:
         return _parallel(path, both, data, task)
     files = find_files(path, encoding=data.encoding)
+    tagged = infer_tagged(files, path, data, task, labelled=labelled)
+    if tagged is not None:
+        source = Source(path, "tag", tagged.says, tagged.words, files)
+        if tagged.tags is not None:
+            source.target = Source(path, "tag", tagged.says, tagged.tags, files)
+        return source
     pairs = infer_pairs(files, path, data, task) if labelled else None
     if pairs is not None:
         target = Source(path, "translate", pairs.says, pairs.target, files)

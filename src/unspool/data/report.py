@@ -64,7 +64,7 @@ class CheckReport:
             said += _part_lines(part, self.unit)
         said += [f"note: {note}" for note in self.notes]
         said += [_finding_line(found) for found in self.findings]
-        if self.task in ("classify", "translate") and not self.findings:
+        if self.task in ("classify", "translate", "tag") and not self.findings:
             said.append("no doubtful rows found")
         said += [f"suggestion: {suggestion}" for suggestion in self.suggestions]
         return said
@@ -78,8 +78,9 @@ def _part_lines(part: PartReport, unit: str) -> list[str]:
     if not part.name.startswith("train"):
         said[0] += f"; {100 * part.unknown:.2f} % of the {unit} are unknown to train"
     if part.labels:
+        total = max(1, sum(part.labels.values()))
         shares = [
-            f"{name} {count:,} ({100 * count / part.rows:.1f} %)"
+            f"{name} {count:,} ({100 * count / total:.1f} %)"
             for name, count in sorted(part.labels.items(), key=lambda item: -item[1])
         ]
         more = f", and {len(shares) - 12} more" if len(shares) > 12 else ""

@@ -54,19 +54,38 @@ def bootstrap_mean(
     level: float = 0.95,
     seed: int = 0,
 ) -> tuple[float, float]:
-    """Percentile bootstrap interval of the (weighted) mean of `values`, examples resampled.
+    """Percentile bootstrap interval of the (weighted) mean of `values`, examples resampled."""
+    weights = np.ones(len(values)) if weights is None else weights.astype(float)
+    return bootstrap_ratio(
+        values[:, None] * weights[:, None],
+        weights[:, None],
+        resamples=resamples,
+        level=level,
+        seed=seed,
+    )
 
-    Examples with the same value and weight are interchangeable, so counts are drawn once for each
-    distinct pair: a million right-or-wrong answers cost no more than two.
+
+def bootstrap_ratio(
+    numerators: np.ndarray,
+    denominators: np.ndarray,
+    *,
+    resamples: int = 2000,
+    level: float = 0.95,
+    seed: int = 0,
+) -> tuple[float, float]:
+    """Percentile bootstrap interval of the mean over K of Σ numerators / Σ denominators, (N, K)
+    both, with N examples resampled. F1 is such a ratio: 2 hits / (guessed + true).
+
+    Examples with the same numbers are interchangeable, so counts are drawn once for each distinct
+    row: a million right-or-wrong answers cost no more than two.
     """
-    n = len(values)
-    weights = np.ones(n) if weights is None else weights.astype(float)
-    pairs, counts = np.unique(
-        np.stack([values.astype(float), weights], 1), axis=0, return_counts=True
+    n, k = numerators.shape
+    rows, counts = np.unique(
+        np.concatenate([numerators, denominators], 1).astype(float), axis=0, return_counts=True
     )
     draws = np.random.default_rng(seed).multinomial(n, counts / n, size=resamples)  # (R, P)
-    total = draws @ pairs[:, 1]
-    means = (draws @ (pairs[:, 0] * pairs[:, 1])) / np.maximum(total, 1e-12)
+    sums = draws @ rows
+    means = (sums[:, :k] / np.maximum(sums[:, k:], 1e-12)).mean(1)
     low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2])
     return float(low), float(high)
 

@@ -1,0 +1,188 @@
+"""Sentences a second of a BiLSTM-CRF, training and predicting, against plain torch.
+
+    python bench/tagging.py            CoNLL-2003 where it is at hand, otherwise made-up sentences
+    python bench/tagging.py --quick    small, to see that it runs
+
+The peer is what one writes with torch alone: nn.Embedding, nn.LSTM over packed sequences, and
+pytorch-crf; with characters, another nn.LSTM over every word of the batch. Both have the same
+sizes, optimiser and batches, in turns in one process; its tensors are made beforehand, ours are
+made from the data as in training.
+"""
+
+from __future__ import annotations
+
+import random
+import statistics
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+from timing import DATA, installed, parser, ratio, set_up, take_turns, write_json
+from unspool.data.corpus import load_corpus
+from unspool.data.readers import open_source
+from unspool.run import build_model
+from unspool.settings import make_config
+from unspool.tasks.tag import Tag
+from unspool.training.optim import build_optimizer
+
+BATCH = 32
+SETTINGS = {"batch": BATCH, "output": "crf", "dropout": 0.5, "word_dropout": 0.0}
+
+
+class Plain(nn.Module):
+    """The peer."""
+
+    def __init__(self, words: int, characters: int, tags: int) -> None:
+        import torchcrf
+
+        super().__init__()
+        self.words = nn.Embedding(words, 100, padding_idx=0)
+        self.characters = nn.Embedding(characters, 30, padding_idx=0) if characters else None
+        self.spell = nn.LSTM(30, 25, bidirectional=True, batch_first=True) if characters else None
+        size = 150 if characters else 100
+        self.lstm = nn.LSTM(size, 200, bidirectional=True, batch_first=True)
+        self.dropout = nn.Dropout(0.5)
+        self.scores = nn.Linear(400, tags)
+        self.crf = torchcrf.CRF(tags, batch_first=True)
+
+    def forward(self, batch: dict[str, Tensor]) -> Tensor:
+        x = self.words(batch["ids"])
+        if self.spell is not None and self.characters is not None:
+            packed = pack_padded_sequence(
+                self.characters(batch["characters"]), batch["sizes"], batch_first=True,
+                enforce_sorted=False,
+            )  # fmt: skip
+            _, (h, _) = self.spell(packed)  # (2, B·T, 25)
+            x = torch.cat([x, h.transpose(0, 1).reshape(*x.shape[:2], 50)], -1)
+        packed = pack_padded_sequence(
+            self.dropout(x), batch["lengths"], batch_first=True, enforce_sorted=False
+        )
+        states, _ = pad_packed_sequence(self.lstm(packed)[0], batch_first=True)
+        return self.scores(self.dropout(states))
+
+    def loss(self, batch: dict[str, Tensor]) -> Tensor:
+        return -self.crf(self(batch), batch["tags"], batch["keep"], reduction="token_mean")
+
+    def decode(self, batch: dict[str, Tensor]) -> list[list[int]]:
+        return self.crf.decode(self(batch), batch["keep"])
+
+
+def for_the_peer(batch: Any) -> dict[str, Tensor]:
+    """The same batch as the tensors of a plain program: characters of every word."""
+    steps = batch.ids.shape[1]
+    plain = {
+        "ids": batch.ids,
+        "lengths": batch.lengths,
+        "tags": batch.tags,
+        "keep": torch.arange(steps) < batch.lengths[:, None],
+    }
+    if batch.places is not None:
+        plain["characters"] = batch.spellings[batch.places].flatten(0, 1)  # (B·T, L)
+        plain["sizes"] = batch.sizes[batch.places].flatten()
+    return plain
+
+
+def made_up(folder: str) -> Path:
+    """Sentences of the lengths and with the share of spans of a newspaper's."""
+    rng = random.Random(1)
+    words = ["".join(rng.choices("abcdefghij", k=rng.randint(2, 10))) for _ in range(20_000)]
+    path = Path(folder) / "made-up.conll"
+    with open(path, "w", encoding="utf-8") as file:
+        for _ in range(4000):
+            for _ in range(min(60, max(2, round(rng.expovariate(1 / 14))))):
+                tag = rng.choices(["O", "B-A", "B-B", "B-C", "B-D"], [20, 1, 1, 1, 1])[0]
+                file.write(f"{rng.choice(words)} {tag}\n")
+            file.write("\n")
+    return path
+
+
+def contest(data: Path, characters: str, batches: int) -> dict[str, dict[str, Callable[[], None]]]:
+    """{"train" or "predict": {contestant: work}}"""
+    settings = {**SETTINGS, "characters": characters}
+    config = make_config("tag", "bilstm", settings=settings)
+    source = open_source(str(data), config.data)
+    corpus = load_corpus(source, data=config.data, tokenizer=config.tokenizer, seed=1)
+    task = Tag.prepare(config, corpus)
+    part: Any = corpus.parts["train"]
+    model = build_model(task)
+    known = 0 if task.spelling is None else len(task.spelling)
+    peer = Plain(len(task.tokenizer), known, len(task.labels))
+    rows = task.batches(part, training=True)
+    plain = [for_the_peer(rows.batch(0, step)) for step in range(batches)]
+    optimizers = [build_optimizer(m, config.train) for m in (model, peer)]
+
+    def update(model: nn.Module, optimizer: torch.optim.Optimizer, loss: Tensor) -> None:
+        loss.backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+
+    def train_ours() -> None:
+        model.train()
+        for step in range(batches):
+            update(model, optimizers[0], task.loss(model, rows.batch(0, step), None).loss)
+
+    def train_peer() -> None:
+        peer.train()
+        for batch in plain:
+            update(peer, optimizers[1], peer.loss(batch))
+
+    def predict_ours() -> None:
+        model.eval()
+        with torch.inference_mode():
+            for step in range(batches):
+                batch = rows.batch(0, step)
+                model.output.best(task.score(model, batch), batch.lengths)  # type: ignore
+
+    def predict_peer() -> None:
+        peer.eval()
+        with torch.inference_mode():
+            for batch in plain:
+                peer.decode(batch)
+
+    return {
+        "train": {"unspool": train_ours, "torch": train_peer},
+        "predict": {"unspool": predict_ours, "torch": predict_peer},
+    }
+
+
+def main() -> int:
+    made = parser(__doc__, rounds=5)
+    made.add_argument("--batches", type=int, default=40, help="of 32 sentences, in a round")
+    options = made.parse_args()
+    machine = set_up(options)
+    if not installed("torchcrf"):
+        return 0
+    batches, rounds = (3, 1) if options.quick else (options.batches, options.rounds)
+    found = []
+    with tempfile.TemporaryDirectory() as scratch:
+        data = DATA / "ner/conll2003/eng.train"
+        data = data if data.exists() else made_up(scratch)
+        print(f"{data.name}, {batches} batches of {BATCH} sentences, medians of {rounds} rounds")
+        for characters in ("none", "lstm"):
+            for kind, contestants in contest(data, characters, batches).items():
+                times = take_turns(contestants, rounds)
+                speed = {
+                    name: batches * BATCH / statistics.median(own) for name, own in times.items()
+                }
+                times_as_fast = ratio(times["torch"], times["unspool"])
+                print(
+                    f"{kind:<8} characters {characters:<5} "
+                    + "  ".join(f"{name} {value:7.0f} sentences/s" for name, value in speed.items())
+                    + f"  {times_as_fast:.2f} times as fast"
+                )
+                found.append(
+                    {"what": kind, "characters": characters, **speed, "ratio": times_as_fast}
+                )
+    write_json(options.json, machine, found)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

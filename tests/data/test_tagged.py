@@ -1,0 +1,266 @@
+"""Tagged sentences: every format gives the same words and spans; batches, splits, the cache."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from unspool.config import DataConfig, TokenizerConfig
+from unspool.data.corpus import load_corpus
+from unspool.data.readers import open_source
+from unspool.data.tag_corpus import encode_tagged
+from unspool.data.tagged import TaggedPart, collate_tagged, sentences_part
+from unspool.errors import DataError
+
+WORDS = [["EU", "rejects", "German", "call"], ["Peter", "Blackburn", "Inc", "sued"]]
+IOB2 = [["B-ORG", "O", "B-MISC", "O"], ["B-PER", "I-PER", "B-PER", "O"]]
+IOBES = [["S-ORG", "O", "S-MISC", "O"], ["B-PER", "E-PER", "S-PER", "O"]]
+SCHEMES = {
+    "IOB2": IOB2,
+    "IOBES": IOBES,
+    "IOB1": [["I-ORG", "O", "I-MISC", "O"], ["I-PER", "I-PER", "B-PER", "O"]],
+    "BIOUL": [["U-ORG", "O", "U-MISC", "O"], ["B-PER", "L-PER", "U-PER", "O"]],
+}
+
+
+def columns(tags: list[list[str]], between: str = " ") -> str:
+    blocks = [
+        "".join(f"{w}{between}X{between}{t}\n" for w, t in zip(words, own))
+        for words, own in zip(WORDS, tags)
+    ]
+    return "\n".join(blocks)
+
+
+def conllu() -> str:
+    def row(i: object, word: str, tag: str) -> str:
+        return "\t".join([str(i), word, "_", tag, *["_"] * 6]) + "\n"
+
+    first, second = (
+        "".join(row(i + 1, w, t) for i, (w, t) in enumerate(zip(words, own)))
+        for words, own in zip(WORDS, IOB2)
+    )
+    rows = first.splitlines(keepends=True)
+    rows.insert(1, row("2-3", "rejectsGerman", "_"))
+    rows.insert(2, row("1.1", "ghost", "_"))
+    return "# sent_id = 1\n# text = x\n" + "".join(rows) + "\n" + second
+
+
+def json_spans() -> str:
+    rows = []
+    for words, own in zip(WORDS, IOB2):
+        text = " ".join(words)
+        starts = [len(" ".join(words[:i])) + (i > 0) for i in range(len(words))]
+        spans = []
+        for start, word, tag in zip(starts, words, own):
+            if tag[0] == "B":
+                spans.append({"start": start, "end": start + len(word), "label": tag[2:]})
+            elif tag[0] == "I":
+                spans[-1]["end"] = start + len(word)
+        rows.append(json.dumps({"text": text, "spans": spans[::-1]}))
+    return "\n".join(rows) + "\n"
+
+
+FILES = {
+    **{f"{scheme}.conll": columns(tags) for scheme, tags in SCHEMES.items()},
+    "plain-name.txt": columns(IOB2),
+    "tabs.iob": columns(IOB2, "\t"),
+    "spaces.conll": columns(IOB2, "   "),
+    "marked.conll": "-DOCSTART- -X- O\n\n# a longer comment here\n"
+    + columns(IOB2)
+    + "\n-DOCSTART- -X- O\n\n",
+    "universal.conllu": conllu(),
+    "universal.txt": conllu(),
+    "tokens.jsonl": "".join(
+        json.dumps({"id": 1, "tokens": w, "tags": t}) + "\n" for w, t in zip(WORDS, IOB2)
+    ),
+    "spans.jsonl": json_spans(),
+}
+
+
+def load(path: Path, **data):
+    settings = DataConfig(valid_share=0, **data)
+    source = open_source(str(path), settings)
+    assert source.task == "tag"
+    return load_corpus(source, data=settings, tokenizer=TokenizerConfig(), seed=1)
+
+
+def content(part: TaggedPart) -> tuple[list[list[str]], list[list[str]]]:
+    rows = range(len(part))
+    words = [[part.types[i] for i in part.words(row)] for row in rows]
+    return words, [[part.names[i] for i in part.tags(row)] for row in rows]
+
+
+@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("zipped", [False, True], ids=["plain", "gzip"])
+def test_every_format_gives_the_same(name, zipped, tmp_path) -> None:
+    path = tmp_path / (name + (".gz" if zipped else ""))
+    path.write_bytes(gzip.compress(FILES[name].encode()) if zipped else FILES[name].encode())
+    corpus = load(path)
+    assert content(corpus.parts["train"]) == (WORDS, IOBES)
+    assert corpus.labels == sorted({tag for own in IOBES for tag in own})
+    if name.split(".")[0] in SCHEMES:
+        assert any(f": {name.split('.')[0]}, spans of 3 types" in note for note in corpus.notes)
+
+
+def test_columns_by_number_and_by_name(tmp_path) -> None:
+    path = tmp_path / "a.conll"
+    path.write_text("1 EU NNP O\n2 left VBD O\n\n1 He PRP O\n")
+    words, tags = content(load(path, text="2", label="3").parts["train"])
+    assert (words, tags) == ([["EU", "left"], ["He"]], [["NNP", "VBD"], ["PRP"]])
+    path = tmp_path / "b.conllu"
+    path.write_text(conllu().replace("\t_\tB-ORG", "\tlemma\tB-ORG"))
+    words, tags = content(load(path, label="lemma").parts["train"])
+    assert tags[0] == ["lemma", "_", "_", "_"]
+
+
+def test_the_sign_of_a_comment_may_be_a_word(tmp_path) -> None:
+    path = tmp_path / "a.conll"
+    path.write_text("# n = 1\n# # O\n5 CD B-X\n\n# said\nyes UH O\n")
+    words, _ = content(load(path).parts["train"])
+    assert words == [["#", "5"], ["yes"]]
+
+
+def test_tags_that_mark_no_spans(tmp_path) -> None:
+    path = tmp_path / "a.conll"
+    path.write_text("B- NN\nI- VB\n\nx O\n")
+    _, tags = content(load(path).parts["train"])
+    assert tags == [["NN", "VB"], ["O"]]
+    path.write_text("a B-X\nb I-X\n")
+    assert content(load(path, scheme="none").parts["train"])[1] == [["B-X", "I-X"]]
+
+
+def test_tags_that_break_the_rules_are_read_as_conlleval_does(tmp_path) -> None:
+    path = tmp_path / "a.conll"
+    path.write_text("a B-X\nb O\nc I-X\n\nd B-X\ne I-X\n")
+    corpus = load(path)
+    assert content(corpus.parts["train"])[1] == [["S-X", "O", "S-X"], ["B-X", "E-X"]]
+    assert any("1 tags break its rules" in note and "a.conll:3" in note for note in corpus.notes)
+
+
+def test_a_word_with_a_space_stays_one_word(tmp_path) -> None:
+    path = tmp_path / "a.jsonl"
+    rows = [{"tokens": ["vingt et un", "a\u00a0b"], "tags": ["NUM", "X"]}]
+    path.write_text("\n".join(map(json.dumps, rows)))
+    assert content(load(path).parts["train"])[0] == [["vingt_et_un", "a_b"]]
+
+
+def test_case_is_folded_for_words_and_kept_for_characters(tmp_path) -> None:
+    path = tmp_path / "a.conll"
+    path.write_text("The DT\nthe DT\nUlm NN\n\nTHE DT\nUlm NN\n")
+    settings = DataConfig(valid_share=0)
+    source = open_source(str(path), settings)
+    tokenizer = TokenizerConfig(lowercase=True)
+    corpus = load_corpus(source, data=settings, tokenizer=tokenizer, seed=1)
+    part = corpus.parts["train"]
+    assert part.ids(0)[0] == part.ids(0)[1] == part.ids(1)[0]
+    assert corpus.tokenizer.vocab.tokens[2:] == ["the", "ulm"]
+    batch = collate_tagged(part, np.array([0, 1]))
+    assert len(batch.sizes) == 4  # The, the, THE, Ulm
+    spelled, place = corpus.spelling.vocab.tokens, batch.places[1, 1]
+    assert "".join(spelled[i] for i in batch.spellings[place].tolist()) == "Ulm"
+
+
+def test_a_batch_holds_each_spelling_once(tmp_path) -> None:
+    path = tmp_path / "a.conll"
+    path.write_text("aa X\nb Y\naa X\n\nccc Y\n")
+    part = load(path).parts["train"]
+    batch = collate_tagged(part, np.array([1, 0]))
+    assert batch.ids.shape == batch.places.shape == batch.tags.shape == (2, 3)
+    assert batch.lengths.tolist() == [1, 3]
+    assert sorted(batch.sizes.tolist()) == [1, 2, 3]
+    assert batch.places[1, 0] == batch.places[1, 2]
+    assert batch.ids[0, 1:].eq(0).all()
+
+
+def test_sentences_in_memory_as_from_a_file(tmp_path) -> None:
+    path = tmp_path / "a.conll"
+    path.write_text(columns(IOB2))
+    corpus = load(path)
+    part = corpus.parts["train"]
+    other = sentences_part(WORDS, corpus.tokenizer, corpus.spelling, corpus.labels)
+    for row in range(2):
+        assert part.ids(row).tolist() == other.ids(row).tolist()
+    one, two = (collate_tagged(p, np.arange(2)) for p in (part, other))
+    for a, b in zip(one.places.flatten().tolist(), two.places.flatten().tolist()):
+        assert (
+            one.spellings[a, : one.sizes[a]].tolist() == two.spellings[b, : two.sizes[b]].tolist()
+        )
+
+
+def test_the_vocabulary_and_the_tags_come_from_the_training_part(tmp_path) -> None:
+    train, valid = tmp_path / "a.conll", tmp_path / "b.conll"
+    train.write_text("a B-X\nb O\n\na O\n")
+    valid.write_text("a B-Y\nzz O\n")
+    settings = DataConfig()
+    sources = [open_source(str(path), settings) for path in (train, valid)]
+    corpus = load_corpus(
+        sources[0], valid=sources[1], data=settings, tokenizer=TokenizerConfig(), seed=1
+    )
+    assert corpus.labels == ["O", "S-X"]
+    part = corpus.parts["valid"]
+    assert part.names == ["O", "S-X", "S-Y"]
+    assert part.ids(0).tolist()[1] == 1
+    assert any("never found: 'S-Y'" in note for note in corpus.notes)
+    again, notes = encode_tagged(
+        sources[1], corpus.tokenizer, corpus.spelling, corpus.labels, settings
+    )
+    assert again.tags(0).tolist() == part.tags(0).tolist()
+    assert any("S-Y" in note for note in notes)
+
+
+def test_long_sentences_are_left_out_of_training_only(tmp_path) -> None:
+    path = tmp_path / "a.conll"
+    path.write_text("a X\nb Y\nc X\n\na Y\n\nb X\n")
+    corpus = load(path, max_length=2)
+    assert len(corpus.parts["train"]) == 2
+    assert any("1 sentences of more than 2 words" in note for note in corpus.notes)
+
+
+def test_a_second_reading_comes_from_the_cache(tmp_path, monkeypatch) -> None:
+    path = tmp_path / "a.conll"
+    path.write_text(columns(IOB2) * 3)
+    first = load(path)
+    monkeypatch.setattr(
+        "unspool.data.sentences.column_rows", lambda *_: pytest.fail("the file was read again")
+    )
+    settings = DataConfig(valid_share=0)
+    source = open_source(str(path), settings)
+    again = load_corpus(source, data=settings, tokenizer=TokenizerConfig(), seed=1)
+    assert content(again.parts["train"]) == content(first.parts["train"])
+
+
+def test_other_files_are_not_taken_for_tagged_ones(tmp_path) -> None:
+    settings = DataConfig()
+    for name, text in {
+        "a.csv": "text,label\ngood,pos\nbad,neg\n",
+        "b.txt": "pos good\nneg bad\n" * 30,
+        "c.jsonl": '{"text": "a", "label": "x"}\n{"text": "b", "label": "y"}\n',
+        "d.tsv": "good\tpos\nbad\tneg\n" * 30,
+        "e.txt": "two words\n\nmore words\n\nlast ones\n",
+    }.items():
+        path = tmp_path / name
+        path.write_text(text)
+        assert open_source(str(path), settings).task != "tag", name
+
+
+def test_a_scheme_that_is_named_must_be_kept_to(tmp_path) -> None:
+    path = tmp_path / "a.conll"
+    path.write_text(columns(SCHEMES["IOB1"]))
+    with pytest.raises(DataError, match=r"a.conll:1: tag 'I-ORG' after the beginning"):
+        load(path, scheme="iob2")
+    assert content(load(path, scheme="iob1").parts["train"])[1] == IOBES
+
+
+def test_a_file_without_a_span_can_be_evaluated_on(tmp_path) -> None:
+    train, other = tmp_path / "a.conll", tmp_path / "b.conll"
+    train.write_text(columns(IOB2))
+    other.write_text("a X O\nb X O\n")
+    corpus = load(train)
+    settings = DataConfig(scheme="iob2")
+    source = open_source(str(other), settings)
+    part, _ = encode_tagged(source, corpus.tokenizer, corpus.spelling, corpus.labels, settings)
+    assert content(part)[1] == [["O", "O"]]
