@@ -7,7 +7,8 @@ Shapes, the same letters everywhere:
     S  places of a memory       A  attention heads                  d  elements of a head
 
 Reading order: `cells/base.py`, `cells/lstm.py` and its neighbours, `recurrent.py`, then `taps.py`,
-`masks.py`, `fused.py`, `scan.py`; `embeddings.py`, `encoders.py`, `pooling.py`, `heads.py`. Then
+`masks.py`, `fused.py`, `scan.py`; `embeddings.py`, `convolution.py`, `encoders.py`, `pooling.py`,
+`heads.py`; `characters.py`, `tags.py`, `crf.py`; `highway.py`, `elmo.py`. Then
 `attention.py`, `dot_product.py`, `linear_attention.py`, `cache.py`, `positions.py`, `multihead.py`,
 `transformer_blocks.py`, `transformer.py`. Last, what makes sequences out of sequences: `source.py`,
 `decoders.py`, `recurrent_decoder.py`, `seq2seq.py`; and `pretrained/`, models that others trained.
@@ -28,10 +29,14 @@ from unspool.nn.cells import (
     Peephole,
     cell_options,
 )
+from unspool.nn.characters import CHARACTER_ENCODERS, CharacterCNN, CharacterLSTM
+from unspool.nn.convolution import Convolution, ConvolutionStack
+from unspool.nn.crf import CRF
 from unspool.nn.decoders import Decoder, TransformerSeqDecoder
 from unspool.nn.dot_product import HeadAttention, ScaledDotProduct, SlidingWindow
+from unspool.nn.elmo import Contextual, Elmo, ElmoOptions, Mix
 from unspool.nn.embeddings import ClassToken, OneHot, TokenEmbedding, WordDropout
-from unspool.nn.encoders import TextEncoder, TransformerTextEncoder
+from unspool.nn.encoders import ConvolutionTextEncoder, TextEncoder, TransformerTextEncoder
 from unspool.nn.heads import TokenOutput
 from unspool.nn.linear_attention import LinearAttention
 from unspool.nn.masks import keep_mask, masked_softmax
@@ -49,6 +54,7 @@ from unspool.nn.scan import linear_scan
 from unspool.nn.seq2seq import Seq2Seq
 from unspool.nn.source import Encoded, RecurrentEncoder, SourceEncoder, TransformerSeqEncoder
 from unspool.nn.state import RecurrentState, State, map_state
+from unspool.nn.tags import SeparateTags
 from unspool.nn.taps import Tap, Trace, record, taps
 from unspool.nn.transformer import DecoderState, TransformerDecoder, TransformerEncoder
 from unspool.nn.transformer_blocks import (
@@ -61,6 +67,8 @@ from unspool.nn.transformer_blocks import (
 __all__ = [
     "ACTIVATIONS",
     "CELLS",
+    "CHARACTER_ENCODERS",
+    "CRF",
     "DECODER_ATTENTIONS",
     "GRU",
     "IRNN",
@@ -70,12 +78,20 @@ __all__ = [
     "Attention",
     "AttentionOutput",
     "Cell",
+    "CharacterCNN",
+    "CharacterLSTM",
     "ClassToken",
+    "Contextual",
+    "Convolution",
+    "ConvolutionStack",
+    "ConvolutionTextEncoder",
     "Coupled",
     "Decoder",
     "DecoderBlock",
     "DecoderState",
     "Elman",
+    "Elmo",
+    "ElmoOptions",
     "Encoded",
     "EncoderBlock",
     "FeedForward",
@@ -85,6 +101,7 @@ __all__ = [
     "Memory",
     "MinGRU",
     "MinLSTM",
+    "Mix",
     "MultiHeadAttention",
     "Multiplicative",
     "OneHot",
@@ -99,6 +116,7 @@ __all__ = [
     "RecurrentState",
     "Rotary",
     "ScaledDotProduct",
+    "SeparateTags",
     "Seq2Seq",
     "Sinusoidal",
     "SlidingWindow",

@@ -56,11 +56,15 @@ class SharedEmbedding(nn.Module):
         self._owner = (owner,)  # in a tuple, so that it is not registered here too
 
     @property
+    def owner(self) -> TokenEmbedding:
+        return self._owner[0]
+
+    @property
     def weight(self) -> Tensor:
-        return self._owner[0].weight
+        return self.owner.weight
 
     def forward(self, ids: Tensor) -> Tensor:
-        return self._owner[0](ids)  # (B, T, E)
+        return self.owner(ids)  # (B, T, E)
 
     def describe(self) -> str:
         return f"embedding {self.vocab} x {self.size}, shared"

@@ -17,6 +17,21 @@ from unspool.nn.embeddings import OneHot, SharedEmbedding, TokenEmbedding
 from unspool.nn.transformer_blocks import FEED_FORWARDS
 
 
+class Dense(nn.Module):
+    """A hidden layer: y = relu(W v + b), (B, size) -> (B, units)"""
+
+    def __init__(self, size: int, units: int) -> None:
+        super().__init__()
+        self.linear = nn.Linear(size, units)
+        init.linear_(self.linear)
+
+    def forward(self, v: Tensor) -> Tensor:
+        return torch.relu(self.linear(v))
+
+    def describe(self) -> str:
+        return f"dense, {self.linear.out_features} units, relu"
+
+
 class LabelOutput(nn.Module):
     """Scores (B, C) for C classes from vectors (B, size).
 

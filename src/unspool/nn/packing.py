@@ -50,7 +50,7 @@ class Packing(NamedTuple):
         """(B, T, ...) -> (N, ...)."""
         if self.rows is None:
             return (x.transpose(0, 1) if self.by_time else x).flatten(0, 1)
-        return _Take.apply(x.flatten(0, 1), self.rows)
+        return take_rows(x.flatten(0, 1), self.rows)
 
     def unpack(self, x: Tensor) -> Tensor:
         """(N, ...) -> (B, T, ...), zeros at padding."""
@@ -59,7 +59,7 @@ class Packing(NamedTuple):
             return x.unflatten(0, shape[::-1]).transpose(0, 1)
         if self.rows is None:
             return x.unflatten(0, shape)
-        return _Put.apply(x, self.rows, self.batch * self.steps).unflatten(0, shape)
+        return put_rows(x, self.rows, self.batch * self.steps).unflatten(0, shape)
 
     def runs(self) -> Iterator[tuple[int, int]]:
         """By sequence: (how many, how long) for neighbours of the same length; empty ones have no
@@ -76,6 +76,16 @@ class Packing(NamedTuple):
         if self.order is None:
             return state
         return state.index_select(0, self.order.argsort())
+
+
+def take_rows(x: Tensor, rows: Tensor) -> Tensor:
+    """x[rows], for rows that differ."""
+    return _Take.apply(x, rows)
+
+
+def put_rows(x: Tensor, rows: Tensor, count: int) -> Tensor:
+    """(count, ...): x at the rows, which differ, and zeros elsewhere."""
+    return _Put.apply(x, rows, count)
 
 
 class _Take(torch.autograd.Function):

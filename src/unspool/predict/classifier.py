@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 from torch import nn
 
-from unspool.data.parts import TextPart
 from unspool.tasks.classify import Classify
 
 CHUNK = 4096  # documents held at once, so that a file of any length streams through
@@ -27,10 +26,8 @@ class Prediction(NamedTuple):
 
 def classify(task: Classify, model: nn.Module, texts: Iterable[str]) -> Iterator[Prediction]:
     """Predict in chunks; batching never changes an answer, so order and chunk are free."""
-    limit = task.config.data.max_length
     stream = iter(texts)
     while chunk := list(islice(stream, CHUNK)):
-        part = TextPart([task.tokenizer.document(text, limit=limit) for text in chunk])
-        for text, row in zip(chunk, task.probabilities(model, part)):
+        for text, row in zip(chunk, task.probabilities(model, task.text_part(chunk))):
             chances = {name: float(p) for name, p in zip(task.labels, row)}
             yield Prediction(text, task.labels[int(row.argmax())], chances)

@@ -11,8 +11,10 @@ from typing import Any
 from unspool.config import Config, ModelConfig
 from unspool.errors import ConfigError, choose
 from unspool.nn.cells import CELLS, cell_options
-from unspool.nn.encoders import TextEncoder, TransformerTextEncoder
+from unspool.nn.encoders import ConvolutionTextEncoder, TextEncoder, TransformerTextEncoder
 from unspool.nn.transformer_blocks import TransformerOptions
+
+AnyTextEncoder = TextEncoder | ConvolutionTextEncoder | TransformerTextEncoder
 
 
 def recurrent_models() -> dict[str, dict[str, Any]]:
@@ -23,21 +25,37 @@ def recurrent_models() -> dict[str, dict[str, Any]]:
 
 
 def build_text_encoder(
-    model: ModelConfig, vocab: int, *, length: int = 0, cls: bool = False
-) -> TextEncoder | TransformerTextEncoder:
+    model: ModelConfig, vocab: int, *, length: int = 0, cls: bool = False, beside: int = 0
+) -> AnyTextEncoder:
     """The encoder that a config describes, whatever its network; it may read in both directions.
 
     `length` is that of the longest text, 0 where it is not known; `cls` asks a Transformer for a
-    place before the text.
+    place before the text; `beside` is the size of further vectors of the tokens.
     """
     if model.network == "recurrent":
-        return build_encoder(model, vocab)
+        return build_encoder(model, vocab, beside=beside)
+    if model.network == "cnn":
+        return ConvolutionTextEncoder(
+            vocab,
+            embedding=model.embedding,
+            embedding_std=model.embedding_std or 0.1,
+            filters=model.filters,
+            widths=model.widths,
+            layers=model.layers,
+            dropout=model.dropout,
+            word_dropout=model.word_dropout,
+            beside=beside,
+        )
     # One place more than the text has tokens, for the cls vector.
     options = transformer_options(model, length=length + 1 if length else None)
-    return TransformerTextEncoder(vocab, options, cls=cls, word_dropout=model.word_dropout)
+    return TransformerTextEncoder(
+        vocab, options, cls=cls, word_dropout=model.word_dropout, beside=beside
+    )
 
 
-def build_encoder(model: ModelConfig, vocab: int, *, embedding_std: float = 0.1) -> TextEncoder:
+def build_encoder(
+    model: ModelConfig, vocab: int, *, embedding_std: float = 0.1, beside: int = 0
+) -> TextEncoder:
     """The recurrent encoder that a config describes, for a vocabulary of `vocab` tokens.
 
     `embedding_std` is used where the config leaves it open: small vectors keep a classifier or a
@@ -53,6 +71,7 @@ def build_encoder(model: ModelConfig, vocab: int, *, embedding_std: float = 0.1)
         bidirectional=model.bidirectional,
         dropout=model.dropout,
         word_dropout=model.word_dropout,
+        beside=beside,
         options=checked_options(model),
     )
 
@@ -85,11 +104,13 @@ def check_model(model: ModelConfig) -> None:
         return
     if model.options:
         raise ConfigError(
-            "a transformer has no cell, so it takes no options of one",
+            f"a {model.network} has no cell, so it takes no options of one",
             where="model.options",
             got=next(iter(model.options)),
             remedy="leave it out",
         )
+    if model.network == "cnn":
+        return
     if model.hidden % model.heads:
         raise ConfigError(
             f"model.hidden must be a multiple of model.heads={model.heads}",
@@ -106,7 +127,7 @@ def check_model(model: ModelConfig) -> None:
 
 def check_learned_positions(config: Config) -> None:
     """Learned positions need to know how long a text can be."""
-    if config.model.network == "recurrent" or config.model.positions != "learned":
+    if config.model.network != "transformer" or config.model.positions != "learned":
         return
     if not config.data.max_length:
         raise ConfigError(

@@ -17,7 +17,8 @@ from torch import Tensor, nn
 from unspool.config import Config
 from unspool.data.batching import BucketBatches, Documents
 from unspool.data.corpus import Corpus, DocumentPart
-from unspool.data.masking import MaskedBatch, MaskedBatches, PiecesPart
+from unspool.data.masking import MaskedBatch, MaskedBatches
+from unspool.data.pieces import PiecesPart
 from unspool.files import write_json
 from unspool.nn.encoders import TransformerTextEncoder
 from unspool.nn.heads import MaskedOutput

@@ -21,7 +21,7 @@ from unspool.data.readers import Source
 from unspool.errors import RunError
 from unspool.files import AGAIN, read_json
 from unspool.tasks.encoder import recurrent_models
-from unspool.tasks.metrics import bootstrap_mean
+from unspool.tasks.metrics import bootstrap_ratio
 from unspool.text.tokenizers import Tokenizer
 
 
@@ -51,8 +51,10 @@ class Report(ABC):
 
     def interval_over(self, reports: Sequence[Report]) -> tuple[float, float]:
         """The interval of the main metric's mean over several reports on the same examples."""
-        scores = np.mean([report.scores for report in reports], axis=0)
-        return bootstrap_mean(scores, self.weights)
+        ones = np.ones(len(self.scores))
+        weights = [ones if r.weights is None else r.weights.astype(float) for r in reports]
+        sums = [report.scores * own for report, own in zip(reports, weights)]
+        return bootstrap_ratio(np.stack(sums, 1), np.stack(weights, 1))
 
     @abstractmethod
     def to_json(self) -> dict[str, Any]: ...
@@ -74,7 +76,7 @@ class Task(ABC):
     """One kind of learning problem, fitted to one corpus."""
 
     name: ClassVar[str]
-    metric: ClassVar[str]  # decides which weights are best
+    metric: str  # decides which weights are best
     higher_is_better: ClassVar[bool]
     default_model: ClassVar[str]
     defaults: ClassVar[Mapping[str, Any]] = {}  # settings that differ from config.py's
@@ -156,6 +158,22 @@ def read_tokenizer(folder: Path, name: str = "tokenizer.json") -> Tokenizer:
             remedy=AGAIN,
         )
     return tokenizer
+
+
+def read_labels(folder: Path) -> list[str]:
+    """The labels of a run folder; a RunError where they are damaged."""
+    labels = read_json(folder / "labels.json")
+    if not (
+        isinstance(labels, list)
+        and all(isinstance(label, str) for label in labels)
+        and len(set(labels)) == len(labels) > 1
+    ):
+        raise RunError(
+            "not a list of at least two different labels",
+            where=folder / "labels.json",
+            remedy=AGAIN,
+        )
+    return labels
 
 
 def walk(batches: Batches) -> Iterator[Any]:

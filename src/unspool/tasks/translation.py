@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from unspool.data.batching import Batch, BucketBatches
-from unspool.data.paired import FRAMES, Tokenizers
+from unspool.data.paired import Tokenizers, source_frame
 from unspool.data.parts import TextPart
 from unspool.errors import ConfigError
 from unspool.nn.decoders import Decoder, TransformerSeqDecoder
@@ -85,6 +85,7 @@ class Translator:
         self.model, self.most = model, most
         self._decoders: dict[bool, Decoder | PackedSearch] = {}  # by int8
         self.source, self.target = tokenizers
+        self.frame = source_frame(self.source)
         self.max_length, self.aligns = max_length, aligns
 
     def __call__(self, texts: Sequence[str], decoding: Decoding) -> list[Translation]:
@@ -97,18 +98,19 @@ class Translator:
             if i not in encoded
         }
         places = list(encoded)
-        part = TextPart([FRAMES[0].around(ids[:limit]) for ids in encoded.values()])
+        part = TextPart([self.frame.around(ids[:limit]) for ids in encoded.values()])
         generator = torch.Generator().manual_seed(decoding.seed)
-        for batch, row, hypotheses in self._search(part, decoding, generator):
+        for batch, row, hypotheses in self.search(part, decoding, generator):
             i = places[batch.rows[row]]
             ids = batch.ids[row, : batch.lengths[row]].tolist()
             cut = limit is not None and len(encoded[i]) > limit
             found[i] = self._present(texts[i], ids, hypotheses, decoding, cut=cut)
         return [found[i] for i in range(len(texts))]
 
-    def _search(
+    def search(
         self, part: TextPart, decoding: Decoding, generator: torch.Generator
     ) -> Iterator[tuple[Batch, int, list[Hypothesis]]]:
+        """Of each framed source, in some order: its batch, its row there, and what was found."""
         if not len(part):
             return
         unknown = self._copies(decoding) or decoding.keep_unknown
@@ -120,7 +122,7 @@ class Translator:
             rules = Rules(
                 end=END_ID,
                 max_length=tuple(
-                    decoding.limit(n - FRAMES[0].size, most=self.most)
+                    decoding.limit(n - self.frame.size, most=self.most)
                     for n in batch.lengths.tolist()
                 ),
                 min_length=decoding.min_length,

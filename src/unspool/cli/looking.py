@@ -1,0 +1,50 @@
+"""The commands that look into a model: ngrams."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from typer import Option
+
+from unspool.cli import show
+from unspool.cli.options import AsJson, Data, Encoding, Format, Label, Run, Text, given
+
+
+def ngrams(
+    run: Run,
+    data: Data,
+    top: Annotated[int, Option(metavar="N", help="N-grams of each filter.", min=1)] = 5,
+    filters: Annotated[
+        int, Option(metavar="N", help="Filters to show for each class; --json has all.", min=1)
+    ] = 5,
+    format: Format = None,
+    encoding: Encoding = None,
+    text: Text = None,
+    label: Label = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show the n-grams that the filters of a cnn look for.
+
+    For each class the filters that speak for it most, and the n-grams of the data that they answer
+    to most: their activation, and how often they occur. A dot stands for a place outside of a text.
+    The data need no labels.
+
+    Examples:
+
+    \b
+      unspool ngrams runs/reviews-cnn reviews.csv
+      unspool ngrams runs/reviews-cnn reviews.csv --top 10 --filters 3
+      unspool ngrams runs/reviews-cnn reviews.csv --json
+    """
+    from unspool.run import load
+
+    with show.reading() as progress:
+        table = load(run).ngrams(
+            data,
+            top=top,
+            filters=filters,
+            say=show.say,
+            progress=progress,
+            **given(format=format, encoding=encoding, text=text, label=label),
+        )
+    show.result(table, as_json=as_json)
