@@ -5,7 +5,7 @@
     python bench/sentiment.py FOLDER --table             print the table from the stored figures
 
 `imdb` first hides words of 25,000 long reviews, without their labels, and learns to fill them in;
-the run is kept in FOLDER. Then SST-2, sentences only (the epoch is chosen on dev, test is read once),
+the run is kept in FOLDER. Then SST-2, sentences only (the epoch by dev, test is read once),
 and the first of the ten folds of MR that bench/results.py makes (the epoch on a tenth of the rest).
 Without ../shared/data (or $UNSPOOL_DATA) it says so and ends.
 """

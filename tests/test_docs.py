@@ -9,7 +9,8 @@ import torch
 import typer
 
 from unspool.cli.app import app
-from unspool.config import full_name
+from unspool.config import Config, full_name
+from unspool.embed.settings import EmbedConfig
 from unspool.nn.cells import CELLS, cell_options
 
 ROOT = Path(__file__).parents[1]
@@ -35,13 +36,18 @@ def test_a_command_in_the_docs_exists(page: str, line: str) -> None:
     if words[0].startswith("-"):
         return
     assert words[0] in known, line
-    flags = {flag for p in known[words[0]].params for flag in (*p.opts, *p.secondary_opts)}
+    command = known[words[0]]
+    if hasattr(command, "commands") and len(words) > 1:  # `unspool vectors map ...`
+        assert words[1] in command.commands, line
+        command = command.commands[words[1]]
+    flags = {flag for p in command.params for flag in (*p.opts, *p.secondary_opts)}
+    kind = EmbedConfig if words[0] == "embed" and "elmo" not in words else Config
     for place, word in enumerate(words):
         if word.startswith("-") and word != "-":
             assert word in flags, line
         if word in ("--set", "-s") and "=" in words[place + 1]:
             key = words[place + 1].split("=")[0]
-            assert key in ("key", "name") or full_name(key, options=OPTIONS), line
+            assert key in ("key", "name") or full_name(key, options=OPTIONS, kind=kind), line
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
@@ -73,6 +79,18 @@ def test_python_of_the_readme(tmp_path, monkeypatch, reviews) -> None:
     exec(second, values)
     assert values["outputs"].shape == (3, 7, 128)
     assert values["trace"]["layers.0.forwards.forget_gate"].shape == (3, 7, 64)
+
+
+def test_python_of_the_embed_page() -> None:
+    (first,) = blocks("docs/embed.md")[:1]
+    exec(first, {})
+
+
+def test_python_of_the_representations_page(tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {}
+    for block in blocks("docs/representations.md"):
+        exec(block, names)
 
 
 def test_python_of_the_architecture_page(tmp_path, monkeypatch, reviews) -> None:

@@ -7,9 +7,9 @@ import pytest
 
 ROOT = Path(__file__).parents[1] / "src" / "unspool"
 ORDER = [
-    "errors", "config", "files", "text", "data", "native", "nn", "search", "tasks", "training",
-    "predict", "insight", "run", "starting", "settings", "start", "blueprint", "comparison",
-    "demos", "cli", "__main__",
+    "errors", "config", "files", "pictures", "text", "data", "vectors", "native", "nn", "search",
+    "tasks", "training", "predict", "insight", "run", "starting", "settings", "start", "embed",
+    "blueprint", "comparison", "demos", "cli", "__main__",
 ]  # fmt: skip
 NN_MAY = {"nn", "native", "errors"}
 

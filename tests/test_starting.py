@@ -12,6 +12,7 @@ import torch
 
 import unspool
 from unspool.errors import ConfigError, RunError
+from unspool.text.vocab import SENTENCE_SPECIALS
 
 sys.path.insert(0, str(Path(__file__).parent / "training"))
 from kill_runs import fingerprint
@@ -32,6 +33,33 @@ def pretrained(book, tmp_path_factory) -> Path:
 def encoder_of(path: Path) -> dict[str, torch.Tensor]:
     state = unspool.load(path).model.state_dict()
     return {name: tensor for name, tensor in state.items() if name.startswith("encoder.")}
+
+
+def test_a_translator_reads_with_what_was_pretrained(pretrained, tmp_path) -> None:
+    data = tmp_path / "pairs.tsv"
+    rows = [f"the film was {w}\tfilm {w} the\n" for w in ("good", "bad", "dull", "fine")] * 10
+    data.write_text("source\ttarget\n" + "".join(rows))
+    said: list[str] = []
+    out = tmp_path / "translator"
+    settings = {**SMALL, "dropout": 0.0, "lr": 0.02, "epochs": 30}
+    unspool.train(data, task="translate", start=pretrained, out=out, say=said.append, **settings)
+    assert any("weights of the encoder" in line and "new: decoder" in line for line in said)
+    run = unspool.load(out)
+    task = run.task
+    assert task.tokenizer.to_json() == unspool.load(pretrained).task.tokenizer.to_json()
+    assert not task.joint
+    assert task.target_tokenizer.vocab.specials == SENTENCE_SPECIALS
+    assert run.config.model.layers == NET["layers"]
+    answer = run.predict(["the film was dull"], unspool.Decoding(alignment=True))[0]
+    assert answer.source_tokens == ["the", "film", "was", "dull"]  # nothing stands for the end
+    assert answer.alignment.shape == (len(answer.tokens), 4)
+    assert answer.translation == "film dull the"
+    frozen, settings["epochs"] = tmp_path / "frozen", 1
+    unspool.train(
+        data, task="translate", start=pretrained, out=frozen, freeze="encoder", **settings
+    )
+    for name, tensor in encoder_of(pretrained).items():
+        assert torch.equal(encoder_of(frozen)[name], tensor)
 
 
 def test_encoder_vocabulary_and_settings_are_taken(pretrained, reviews, tmp_path) -> None:

@@ -32,16 +32,17 @@ _HOME = {
     "train": "unspool.start",
 }
 
+_MODULES = ("embed", "errors", "nn", "vectors")  # imported on first use
 __all__ = ["Decoding", "Run", "__version__", "check", "compare", "load", "train"]
 
 
 def __getattr__(name: str) -> Any:
     if name in _HOME:
         return getattr(import_module(_HOME[name]), name)
-    if name in ("nn", "errors"):
+    if name in _MODULES:
         return import_module(f"unspool.{name}")
     raise AttributeError(f"module 'unspool' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, "errors", "nn"])
+    return sorted([*__all__, *_MODULES])

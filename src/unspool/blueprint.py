@@ -28,6 +28,7 @@ def blueprint(
         both[0],
         [f"class{i}" for i in range(classes)],
         parts={},
+        spelling=CharTokenizer(Vocab.of(map(chr, range(33, 127)))),
         target_tokenizer=both[0] if is_joint(config.tokenizer) else both[1],
     )
     planned = TASKS[config.task].prepare(config, corpus)

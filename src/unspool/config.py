@@ -9,9 +9,9 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic.fields import FieldInfo
 
 from unspool.errors import ConfigError, nearest
@@ -19,20 +19,36 @@ from unspool.errors import ConfigError, nearest
 
 class Section(BaseModel):
     model_config = ConfigDict(
-        frozen=True, extra="forbid", protected_namespaces=(), allow_inf_nan=False
+        frozen=True,
+        extra="forbid",
+        protected_namespaces=(),
+        allow_inf_nan=False,
+        validate_by_name=True,
+        serialize_by_alias=True,  # a setting may be called `from`, which no Python name may
     )
+
+
+S = TypeVar("S", bound=Section)
 
 
 def setting(default: Any, help: str, **bounds: Any) -> Any:
     return Field(default, description=help, **bounds)
 
 
+def _split_commas(value: Any) -> Any:
+    return value.split(",") if isinstance(value, str) else value
+
+
+Width = Annotated[int, Field(ge=1, le=1000)]
+Widths = Annotated[tuple[Width, ...], BeforeValidator(_split_commas), Field(min_length=1)]
+
+
 class DataConfig(Section):
     """How the file is read and split."""
 
-    format: Literal["auto", "csv", "tsv", "jsonl", "labelled", "lines", "text"] = setting(
-        "auto", "file format; auto looks at the name and the first lines"
-    )
+    format: Literal[
+        "auto", "csv", "tsv", "jsonl", "labelled", "lines", "text", "conll", "conllu"
+    ] = setting("auto", "file format; auto looks at the name and the first lines")
     encoding: str = setting("utf-8", "character encoding of the data files")
     text: str | None = setting(None, "column (name, or number from 1) that holds the text")
     label: str | None = setting(None, "column (name, or number from 1) that holds the label")
@@ -41,6 +57,11 @@ class DataConfig(Section):
     )
     target: str | None = setting(
         None, "translate: column (name, or number from 1) that holds what is to be written"
+    )
+    scheme: Literal["auto", "iob1", "iob2", "iobes", "bioul", "none"] = setting(
+        "auto",
+        "tag: how tags mark spans; auto: by looking at them all; a scheme that is named must be"
+        " kept to; none: tags stand for themselves",
     )
     header: bool | None = setting(None, "whether a table's first row names its columns")
     valid_share: float = setting(0.1, "share of the data held out for validation", ge=0, lt=1)
@@ -62,7 +83,8 @@ class TokenizerConfig(Section):
 
     kind: Literal["auto", "char", "word", "bpe", "pretrained"] = setting(
         "auto",
-        "unit of text; auto: words for classify, characters for generate, byte pairs for translate;"
+        "unit of text; auto: words for classify and tag, characters for generate, byte pairs for"
+        " translate;"
         " pretrained: comes with --from",
     )
     lowercase: bool = setting(False, "fold case before splitting")
@@ -80,7 +102,7 @@ class TokenizerConfig(Section):
 class ModelConfig(Section):
     """The network."""
 
-    network: Literal["recurrent", "transformer"] = setting(
+    network: Literal["recurrent", "cnn", "transformer"] = setting(
         "recurrent", "kind of network; follows from --model"
     )
     cell: str = setting("lstm", "recurrent cell")
@@ -89,6 +111,8 @@ class ModelConfig(Section):
     hidden: int = setting(
         128, "units of a layer, in each direction; transformer: size of all vectors", ge=1
     )
+    filters: int = setting(100, "cnn: filters of each width", ge=1)
+    widths: Widths = setting((2, 3, 4), "cnn: how many tokens a filter reads, with commas")
     embedding: int = setting(
         128, "size of token vectors; 0 feeds one-hot vectors (transformer: always hidden)", ge=0
     )
@@ -117,10 +141,27 @@ class ModelConfig(Section):
         "classify: how the states of a document become one vector; cls (transformer): by a learned"
         " one before its text",
     )
+    dense: int = setting(
+        0, "classify: units of a relu layer between the pooling and the output (0: none)", ge=0
+    )
     dropout: float = setting(
         0.3, "dropout on embeddings, between layers and on the output", ge=0, lt=1
     )
     word_dropout: float = setting(0.0, "share of tokens replaced by <unk> in training", ge=0, lt=1)
+    characters: Literal["none", "lstm", "cnn"] = setting(
+        "none", "tag: how the characters of a word become a vector beside that of the word"
+    )
+    character_embedding: int = setting(30, "tag: size of character vectors", ge=1)
+    character_hidden: int = setting(
+        50, "tag: size of the vector that is made of a word's characters; even for lstm", ge=2
+    )
+    output: Literal["auto", "softmax", "crf"] = setting(
+        "auto",
+        "tag: each tag by itself, or all of a sentence together (a linear-chain CRF); auto: crf for"
+        " spans, softmax for other tags",
+    )
+    projection: int = setting(128, "elmo: size of the vectors that a direction gives", ge=1)
+    highways: int = setting(1, "elmo: highway layers over the characters of a word", ge=0)
     options: dict[str, Any] = setting({}, "options of the cell itself, such as reset=before")
     heads: int = setting(4, "transformer: attention heads; they divide hidden", ge=1)
     feed_forward: int = setting(
@@ -150,6 +191,31 @@ class ModelConfig(Section):
     window: int = setting(128, "tokens that self_attention=window sees to each side", ge=1)
     attention_dropout: float = setting(
         0.0, "transformer: dropout on the attention weights", ge=0, lt=1
+    )
+
+
+class EmbeddingConfig(Section):
+    """Where the token vectors come from, if not from chance."""
+
+    file: str | None = setting(
+        None,
+        "start from the word vectors of a file, or of a run of `unspool embed`; their size becomes"
+        " that of the embedding",
+        alias="from",
+    )
+    extend: bool = setting(
+        False,
+        "add words that only the vectors have to the vocabulary, the first ones, up to"
+        " tokenizer.vocab",
+    )
+    frozen: bool = setting(False, "hold the token vectors as they are in training")
+    contextual: ModelConfig | None = setting(
+        None,
+        "the language models whose vectors of words in their context stand beside the token"
+        " vectors; follows from --from",
+    )
+    tuned: bool = setting(
+        False, "let these language models learn too, not only the mix of their layers"
     )
 
 
@@ -214,22 +280,24 @@ class Config(Section):
     data: DataConfig = DataConfig()
     tokenizer: TokenizerConfig = TokenizerConfig()
     model: ModelConfig = ModelConfig()
+    embedding: EmbeddingConfig = EmbeddingConfig()
     train: TrainConfig = TrainConfig()
 
 
-SECTIONS: dict[str, type[Section]] = {
-    "data": DataConfig,
-    "tokenizer": TokenizerConfig,
-    "model": ModelConfig,
-    "train": TrainConfig,
-}
+def sections(kind: type[Section]) -> dict[str, type[Section]]:
+    """The sections of a config of some kind."""
+    found = {name: field.annotation for name, field in kind.model_fields.items()}
+    return {n: c for n, c in found.items() if isinstance(c, type) and issubclass(c, Section)}
 
 
-def settings() -> Iterator[tuple[str, FieldInfo]]:
+SECTIONS = sections(Config)
+
+
+def settings(kind: type[Section] = Config) -> Iterator[tuple[str, FieldInfo]]:
     """Every setting as (`section.name`, field), in the order of this file."""
-    for section, model in SECTIONS.items():
+    for section, model in sections(kind).items():
         for name, field in model.model_fields.items():
-            yield f"{section}.{name}", field
+            yield f"{section}.{field.alias or name}", field
 
 
 def resolve(
@@ -239,43 +307,55 @@ def resolve(
     layers: Sequence[tuple[str, Mapping[str, Any]]],
     options: Collection[str] = (),
 ) -> Config:
-    """The `Config` for a task and a model from several layers of settings, later ones winning.
+    """The `Config` for a task and a model from several layers of settings; see `layered`."""
+    own = {"task": task, "model_name": model}
+    return layered(Config, layers, own=own, options=options)
+
+
+def layered(
+    kind: type[S],
+    layers: Sequence[tuple[str, Mapping[str, Any]]],
+    *,
+    own: Mapping[str, Any],
+    options: Collection[str] = (),
+) -> S:
+    """A config of some kind from several layers of settings, later ones winning.
 
     layers   (where it was said, {name: value}); a name is `section.name`, a bare name, or one of
              the cell's own `options`
+    own      what the config has beside its sections
     """
-    tree: dict[str, dict[str, Any]] = {name: {} for name in SECTIONS}
+    tree: dict[str, dict[str, Any]] = {name: {} for name in sections(kind)}
     said_in: dict[str, str] = {}
     for where, values in layers:
         for key, value in values.items():
-            section, name = full_name(key, options=options, where=where).split(".", 1)
+            found = full_name(key, options=options, where=where, kind=kind)
+            section, name = found.split(".", 1)
             said_in[f"{section}.{name}"] = where
             if name.startswith("options."):
                 chosen = tree[section].setdefault("options", {})
                 tree[section]["options"] = {**chosen, name.removeprefix("options."): value}
             else:
-                tree[section][name] = (
-                    None if value == "none" and _may_be_none(section, name) else value
-                )
-    return build(Config, {"task": task, "model_name": model, **tree}, said_in)
+                unset = value == "none" and dict(settings(kind))[found].default is None
+                tree[section][name] = None if unset else value
+    return build(kind, {**own, **tree}, said_in)
 
 
-def build(
-    model: type[Config], tree: Mapping[str, Any], said_in: Mapping[str, str] | None = None
-) -> Config:
+def build(kind: type[S], tree: Mapping[str, Any], said_in: Mapping[str, str] | None = None) -> S:
     """The frozen config from plain values; the first thing that does not fit is a ConfigError."""
     try:
-        return model.model_validate(tree)
+        return kind.model_validate(tree)
     except ValidationError as error:
         first = error.errors()[0]
         key = ".".join(str(part) for part in first["loc"][:2])
         if first["type"] == "extra_forbidden":
-            full_name(key, where=(said_in or {}).get(key))
+            full_name(key, where=(said_in or {}).get(key), kind=kind)
+        field = dict(settings(kind)).get(key)
         raise ConfigError(
             f"{key}: {first['msg'][0].lower()}{first['msg'][1:]}",
             where=(said_in or {}).get(key),
             got=first["input"],
-            remedy=f"it means: {field.description}" if (field := _field(key)) else None,
+            remedy=f"it means: {field.description}" if field else None,
         ) from None
 
 
@@ -327,9 +407,15 @@ def parse_assignments(pairs: Sequence[str]) -> dict[str, str]:
     return values
 
 
-def full_name(key: str, *, options: Collection[str] = (), where: object = None) -> str:
+def full_name(
+    key: str,
+    *,
+    options: Collection[str] = (),
+    where: object = None,
+    kind: type[Section] = Config,
+) -> str:
     """`section.name` for a key that may lack its section; a cell's own `options` come first."""
-    names = [name for name, _ in settings()]
+    names = [name for name, _ in settings(kind)]
     if key in names or key.startswith("model.options."):
         return key
     if key in options:
@@ -353,12 +439,3 @@ def _flatten(prefix: str, value: Any) -> dict[str, Any]:
     for key, inner in value.items():
         flat |= _flatten(f"{prefix}.{key}", inner)
     return flat
-
-
-def _field(key: str) -> FieldInfo | None:
-    return dict(settings()).get(key)
-
-
-def _may_be_none(section: str, name: str) -> bool:
-    field = SECTIONS[section].model_fields[name]
-    return field.default is None

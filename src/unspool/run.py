@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from html import escape
 from itertools import islice
 from pathlib import Path
@@ -13,16 +13,29 @@ from typing import Any
 from torch import nn
 
 from unspool.config import Config, changed
+from unspool.data.corpus import DocumentPart, encode_part
 from unspool.data.encode import Progress
 from unspool.data.readers import open_source
 from unspool.errors import ConfigError, DataError
+from unspool.insight.gradients import GradientFlow
+from unspool.insight.learnt import flow_of_run
+from unspool.insight.ngrams import NgramTable, top_ngrams
+from unspool.insight.readings import read
+from unspool.insight.saliency import Saliency, explain
 from unspool.insight.summary import Summary, summarise
+from unspool.insight.trace import Trace, trace
+from unspool.nn.cells import steady
 from unspool.predict.classifier import Prediction, classify
+from unspool.predict.context import NearInContext, WordsInContext, in_context, near_in_context
 from unspool.predict.filler import Filled, fill
+from unspool.predict.tagger import TaggedText
+from unspool.predict.tagger import tag as tag_texts
 from unspool.predict.translator import translate
 from unspool.search import Sampling, stream
-from unspool.tasks import Classify, Generate, Pretrain, Report, Task, Translate
+from unspool.tasks import Classify, ElmoTask, Generate, Pretrain, Report, Tag, Task, Translate
+from unspool.tasks.classify import Classifier
 from unspool.tasks.decoding import Decoding
+from unspool.tasks.elmo import ElmoModel
 from unspool.tasks.pretrain import MaskedModel
 from unspool.tasks.translation import Translation
 from unspool.training.checkpoint import Counters
@@ -81,13 +94,16 @@ class Run:
             raise DataError(str(error), where=source.path) from None
 
     def predict(
-        self, texts: str | Iterable[str], decoding: Decoding | None = None
-    ) -> Predictions | Translations | list[Filled]:
-        """The label of each text, with the probability of every label; or its translation; or what
-        may stand at its <mask>s.
+        self, texts: str | Iterable[Any], decoding: Decoding | None = None
+    ) -> Predictions | Translations | TaggedTexts | list[Filled]:
+        """The label of each text, with the probability of every label; or its words and spans with
+        their tags; or its translation; or what may stand at its <mask>s.
 
+        texts      one or several; to be tagged, each may also be a list of words
         decoding   how translations are searched for: `Decoding(beam=8, nbest=3)`
         """
+        if isinstance(self.task, Tag):
+            return TaggedTexts(self.tagged(texts))
         if isinstance(self.task, Translate):
             return Translations(self.translations(texts, decoding))
         if isinstance(self.task, Pretrain):
@@ -97,11 +113,22 @@ class Run:
     def stream(self, texts: str | Iterable[str]) -> Iterator[Prediction]:
         """Like `predict`, one at a time, for input of any length."""
         if not isinstance(self.task, Classify):
+            remedies = {"elmo": "use it with --from", "tag": "use tagged"}
             raise ConfigError(
                 f"predict gives labels, and {self.path} is a {self.task.name} model",
-                remedy="use generate",
+                remedy=remedies.get(self.task.name, "use generate"),
             )
         return classify(self.task, self.model, [texts] if isinstance(texts, str) else texts)
+
+    def tagged(self, texts: str | Iterable[str | Sequence[str]]) -> Iterator[TaggedText]:
+        """The words and spans of each text with their tags, one text at a time; a text may also be
+        a list of words."""
+        if not isinstance(self.task, Tag):
+            raise ConfigError(
+                f"{self.path} is a {self.task.name} model, which gives no tags",
+                remedy="train one with --task tag",
+            )
+        return tag_texts(self.task, self.model, [texts] if isinstance(texts, str) else texts)
 
     def fill(self, texts: str | Iterable[str], *, top: int = 5) -> Iterator[Filled]:
         """The likeliest tokens for each <mask> of a text, of a model that was pretrained."""
@@ -168,12 +195,102 @@ class Run:
         yield shown
         start = 0 if prompt else len(ids)
         decoder: Any = self.model
-        for token in islice(stream(decoder, ids, sampling), length):
-            ids.append(token)
-            text = self.task.tokenizer.decode(ids[start:])
-            if not text.endswith("�"):  # half a character: wait for the rest of it
-                yield text[len(shown) :]
-                shown = text
+        with steady(self.model):
+            for token in islice(stream(decoder, ids, sampling), length):
+                ids.append(token)
+                text = self.task.tokenizer.decode(ids[start:])
+                if not text.endswith("�"):  # half a character: wait for the rest of it
+                    yield text[len(shown) :]
+                    shown = text
+
+    def vectors(self, texts: str | Iterable[str]) -> list[WordsInContext]:
+        """Of an elmo run: the words of each text with their contextual vectors."""
+        model, task = self._elmo()
+        return list(in_context(task, model, [texts] if isinstance(texts, str) else texts))
+
+    def near_in_context(
+        self,
+        texts: Sequence[str],
+        word: str,
+        data: str | Path,
+        *,
+        top: int = 10,
+        layer: int | None = None,
+        say: Callable[[str], None] | None = None,
+        progress: Progress | None = None,
+        **reading: Any,
+    ) -> list[NearInContext]:
+        """Of an elmo run: the words of a file nearest to `word` as it stands in each text."""
+        model, task = self._elmo()
+        config = changed(self.config, {f"data.{name}": value for name, value in reading.items()})
+        source = open_source(str(data), config.data, task=task.name)
+        if say is not None:
+            say(source.says)
+        part = encode_part(source, task.tokenizer, None, config.data, progress)
+        return near_in_context(task, model, texts, word, part, top=top, layer=layer)
+
+    def _elmo(self) -> tuple[ElmoModel, ElmoTask]:
+        if not isinstance(self.task, ElmoTask) or not isinstance(self.model, ElmoModel):
+            raise ConfigError(
+                f"contextual vectors come from an elmo model, and {self.path} is a"
+                f" {self.task.name} model",
+                remedy="make one with `unspool embed CORPUS --method elmo`",
+            )
+        return self.model, self.task
+
+    def ngrams(
+        self,
+        data: str | Path,
+        *,
+        top: int = 5,
+        filters: int = 5,
+        say: Callable[[str], None] | None = None,
+        progress: Progress | None = None,
+        **reading: Any,
+    ) -> NgramTable:
+        """Of a cnn: the `top` n-grams of a file that each filter answers to, and the class it
+        speaks for. Shown as text, the table has the `filters` strongest of each class."""
+        if not isinstance(self.task, Classify):
+            raise ConfigError(
+                f"n-grams speak for a class, and {self.path} is a {self.task.name} model",
+                remedy="train a classifier with --model cnn",
+            )
+        config = changed(self.config, {f"data.{name}": value for name, value in reading.items()})
+        source = open_source(str(data), config.data)
+        if source.task != "classify":  # documents without labels
+            source = open_source(str(data), config.data, task="classify", labelled=False)
+        if say is not None:
+            say(source.says)
+        part = encode_part(source, self.task.tokenizer, None, config.data, progress)
+        assert isinstance(part, DocumentPart)
+        assert isinstance(self.model, Classifier)
+        return top_ngrams(self.task, self.model, part, top=top, shown=filters)
+
+    def trace(self, text: str | Sequence[str], *, top: int = 5) -> Trace:
+        """One run on a text with everything inside recorded, and the `top` answers of each place;
+        to be tagged, a text may also be a list of words."""
+        return trace(self.task, self.model, text, top=top)
+
+    def explain(
+        self,
+        text: str | Sequence[str],
+        *,
+        place: int | None = None,
+        answer: str | None = None,
+        method: str = "integrated",
+    ) -> Saliency:
+        """What each token contributes to an answer, and what would be without it: see
+        `unspool.insight.saliency.explain`."""
+        reading = read(self.task, self.model, text)
+        return explain(reading, place=place, answer=answer, method=method)
+
+    def gradients(
+        self, text: str | Sequence[str] | None = None, *, distance: int = 200, seed: int = 1
+    ) -> GradientFlow:
+        """Of a recurrent model: how far back its first layer learns, beside fresh cells of the same
+        size, reading the text, or random tokens over `distance` steps."""
+        reading = None if text is None else read(self.task, self.model, text)
+        return flow_of_run(self.task, self.model, reading, distance=distance, seed=seed)
 
     def summary(self) -> Summary:
         return summary_of(self.task, self.model)
@@ -207,6 +324,17 @@ class Translations(list[Translation]):
             for t in self
         )
         return f"<table><tr><th>text</th><th>translation</th><th>score</th></tr>{rows}</table>"
+
+
+class TaggedTexts(list[TaggedText]):
+    """A list of tagged texts that shows itself as lines, and as a table in a notebook."""
+
+    def __repr__(self) -> str:
+        return "\n".join(map(str, self))
+
+    def _repr_html_(self) -> str:
+        rows = "".join(f"<tr><td>{escape(str(text))}</td></tr>" for text in self)
+        return f"<table>{rows}</table>"
 
 
 def load(path: str | Path) -> Run:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from operator import attrgetter
 from typing import Any
 
 from unspool.config import SECTIONS, Config, ModelConfig, read_toml, resolve
@@ -11,6 +10,7 @@ from unspool.errors import ConfigError, choose
 from unspool.nn.cells import CELLS, cell_options
 from unspool.starting import Start, refuse_other_settings
 from unspool.tasks import TASKS
+from unspool.tasks.embedding import check_embedding, vector_settings
 from unspool.tasks.encoder import check_model
 from unspool.training.folder import RunFolder
 
@@ -28,7 +28,26 @@ def make_config(
     starts from, a file's, then the caller's."""
     config = draft_config(task, model, settings or {}, config_file, where, start)
     if start is not None:
+        if config.embedding.file is not None and start.tokenizer is not None:
+            raise ConfigError(
+                "the model to start from has vectors of its own",
+                where=start.path,
+                got=f"embedding.from={config.embedding.file}",
+                remedy="leave out --from or embedding.from",
+            )
         refuse_other_settings(config, start)
+        if start.tokenizer is None and config.train.freeze != "none":
+            raise ConfigError(
+                "train.freeze holds an encoder that was trained before, and this start has none",
+                where=start.path,
+                got=config.train.freeze,
+                remedy="leave it out: contextual vectors stay as they are unless tuned=true",
+            )
+    elif config.embedding.contextual is not None or config.embedding.tuned:
+        raise ConfigError(
+            "contextual vectors come with a run of --task elmo",
+            remedy="name one with --from, or leave out embedding.contextual and embedding.tuned",
+        )
     elif config.tokenizer.kind == "pretrained":
         raise ConfigError(
             "tokenizer.kind=pretrained is that of a model that was trained before",
@@ -41,6 +60,7 @@ def make_config(
             remedy="name a run to start from with --from, or leave it out",
         )
     check_model(config.model)
+    check_embedding(config)
     TASKS[task].check_config(config)
     return config
 
@@ -91,6 +111,7 @@ def draft_config(
             (f"task {task}", kind.defaults),
             (f"model {name}", preset),
             ("--from", taken),
+            ("embedding.from", vector_settings(said)),
             (config_file or "config file", from_file),
             (where, settings),
         ],
@@ -111,11 +132,7 @@ def refuse_changes(
     task = task or from_file.pop("task", None)
     model = model or from_file.pop("model", None)
     from_file = {key: value for key, value in from_file.items() if key not in ("task", "model")}
-    known = {
-        f"{section}.{name}": value
-        for section in SECTIONS
-        for name, value in stored.model_dump()[section].items()
-    }
+    known = _flat(stored)
     has_cell = stored.model.network == "recurrent" and stored.model.cell in CELLS
     asked = resolve(
         task=task or stored.task,
@@ -125,11 +142,22 @@ def refuse_changes(
     )
     if asked == stored:
         return
-    names = ["task", "model_name", *known]
-    name = next(n for n in names if attrgetter(n)(asked) != attrgetter(n)(stored))
+    before, after = (
+        {"task": config.task, "model_name": config.model_name, **_flat(config)}
+        for config in (stored, asked)
+    )
+    name = next(name for name in before if before[name] != after[name])
     raise ConfigError(
-        f"the run has {name}={attrgetter(name)(stored)}, which --resume cannot change",
+        f"the run has {name}={before[name]}, which --resume cannot change",
         where=folder.path,
-        got=attrgetter(name)(asked),
+        got=after[name],
         remedy="leave the setting out, or train anew with another --out",
     )
+
+
+def _flat(config: Config) -> dict[str, Any]:
+    """{`section.name`: value}"""
+    tree = config.model_dump()
+    return {
+        f"{section}.{name}": value for section in SECTIONS for name, value in tree[section].items()
+    }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Mapping
-from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,16 +21,20 @@ from unspool.run import Run, build_model, summary_of
 from unspool.settings import draft_config, make_config, refuse_changes
 from unspool.starting import Start, open_start, take_over
 from unspool.tasks import TASKS, Task
+from unspool.tasks.contextual import mix_report
+from unspool.tasks.embedding import extended, freeze_embedding, place_vectors
 from unspool.tasks.task import read_tokenizer
 from unspool.text.tokenizers import Tokenizer
 from unspool.training.card import model_card
 from unspool.training.checkpoint import Counters, save_checkpoint
-from unspool.training.folder import RunFolder
+from unspool.training.folder import RunFolder, free_folder
 from unspool.training.machine import tune_process
 from unspool.training.optim import build_optimizer
 from unspool.training.progress import Silent, Watcher
 from unspool.training.signals import stop_on_signals
 from unspool.training.trainer import Trainer
+from unspool.vectors import load as load_vectors
+from unspool.vectors.reading import hash_of
 
 if TYPE_CHECKING:
     from unspool.data.check import CheckReport
@@ -107,14 +111,9 @@ def train(
     for name, path in (("valid", valid), ("test", test)):
         if path is not None:
             sources[name] = open_source(str(path), final.data, task=final.task)
-    folder = RunFolder(Path(out) if out else _free_folder(source, final))
-    made = [path for path in (folder.path, *folder.path.parents) if not path.exists()]
-    try:
-        folder.create()
+    folder = RunFolder(Path(out) if out else free_folder(source.path, final.model_name))
+    with folder.making():
         return _begin(folder, final, sources, begun, watcher or Silent(), say, progress)
-    except BaseException:
-        _remove_empty(made)
-        raise
 
 
 def check(
@@ -149,6 +148,11 @@ def _begin(
     progress: Progress | None,
 ) -> Run:
     corpus = _load(config, sources, None if start is None else start.tokenizer, progress)
+    file = config.embedding.file
+    vectors = None if file is None else load_vectors(file)
+    if vectors is not None and config.embedding.extend:
+        words = extended(corpus.tokenizer, vectors, config.tokenizer.vocab)
+        corpus = replace(_load(config, sources, words, progress), notes=corpus.notes)
     for note in corpus.notes:
         say(note)
     threads = config.train.threads or torch.get_num_threads()
@@ -157,15 +161,20 @@ def _begin(
         name: {"path": _recorded(source.path), "sha256": source.content}
         for name, source in sources.items()
     }
+    begun: dict[str, dict[str, str]] = {}
     if start is not None:
         say(take_over(task, model, start))
+        begun["start"] = start.record()
+    if vectors is not None and file is not None:
+        say(place_vectors(model, task, vectors, corpus.parts["train"]))
+        begun["vectors"] = {"path": str(Path(file).resolve()), "sha256": hash_of(file)}
     task.save(folder.path)
     shutil.rmtree(folder.checkpoints, ignore_errors=True)  # of a run that never began
-    if start is not None:
+    if begun:
         # The first checkpoint holds what was taken, so that nothing else is needed to resume.
         optimizer = build_optimizer(model, config.train)
         save_checkpoint(folder.checkpoints, model, optimizer, None, Counters())
-    folder.write_config(config, files, threads, None if start is None else start.record())
+    folder.write_config(config, files, threads, begun)
     return _train(folder, task, model, corpus, watcher, say, resume=False)
 
 
@@ -204,7 +213,8 @@ def _resume(
                 remedy="put the old file back, or train anew with another --out",
             )
         sources[name] = source
-    fitted = read_tokenizer(folder.path) if "start" in record else None
+    given_words = "start" in record or config.embedding.extend
+    fitted = read_tokenizer(folder.path) if given_words else None
     corpus = _load(config, sources, fitted, progress)
     task, model = _make(config, corpus, record["threads"])
     return _train(folder, task, model, corpus, watcher, say, resume=True)
@@ -238,7 +248,10 @@ def _make(config: Config, corpus: Corpus, threads: int) -> tuple[Task, nn.Module
     tune_process(threads)
     torch.manual_seed(config.train.seed)
     task = TASKS[config.task].prepare(config, corpus)
-    return task, build_model(task)
+    model = build_model(task)
+    if config.embedding.frozen:
+        freeze_embedding(model)
+    return task, model
 
 
 def _train(
@@ -262,33 +275,18 @@ def _train(
     say(f"finished: {counters.finished}; {counters.seconds:.0f} s of training")
 
     folder.load_weights(model)
+    for name, value in mix_report(model).items():
+        say(f"{name}: {value}")
     run = Run(folder, task, model)
     run.counters = counters
     judged = "test" if "test" in corpus.parts else "valid" if "valid" in corpus.parts else None
     report = task.evaluate(run.model, corpus.parts[judged]) if judged else None
     if report is not None:
-        write_json(folder.path / "evaluation.json", {"part": judged, **report.to_json()})
+        mix = mix_report(model)
+        write_json(folder.path / "evaluation.json", {"part": judged, **report.to_json(), **mix})
         run.report, run.report_part = report, judged
     write_atomic(
         folder.path / "README.md",
         model_card(folder, task, summary_of(task, model).lines(), counters, report, judged),
     )
     return run
-
-
-def _free_folder(source: Source, config: Config) -> Path:
-    """runs/NAME-MODEL, or with a number behind it where that is taken."""
-    stem = Path(source.path).name.split(".")[0] if str(source.path) != "-" else "stdin"
-    base = Path("runs") / f"{stem}-{config.model_name}"
-    path, number = base, 1
-    while path.exists():
-        number += 1
-        path = base.with_name(f"{base.name}-{number}")
-    return path
-
-
-def _remove_empty(folders: list[Path]) -> None:
-    """Remove folders, inner ones first, as far as they are empty."""
-    with suppress(OSError):
-        for path in folders:
-            path.rmdir()

@@ -20,18 +20,21 @@ from unspool.errors import ConfigError, RunError
 from unspool.files import AGAIN
 from unspool.nn.pretrained import is_pretrained, read_pretrained
 from unspool.nn.transformer import TransformerDecoder
-from unspool.tasks import Task
+from unspool.tasks import ElmoTask, Task
 from unspool.text.pretrained import read_pretrained_tokenizer
 from unspool.text.tokenizers import PretrainedTokenizer, Tokenizer
 from unspool.training.folder import RunFolder
 
 ENCODER = "encoder."  # what the names of an encoder's tensors begin with, in every task
+CONTEXTUAL = "contextual.elmo."  # what they become where contextual vectors are read
 ARCHITECTURE = (
     "network",
     "cell",
     "bidirectional",
     "layers",
     "hidden",
+    "filters",
+    "widths",
     "embedding",
     "options",
     "heads",
@@ -55,6 +58,7 @@ class Start:
     model      the name of its model
     fixed      settings that belong to the weights: the new run has them, or none of the weights
     defaults   settings that suit such a start, which the caller may change
+    tokenizer  that its tokens are made with; None where the new run makes one of its own
     tensors    of its encoder, by name, or of the whole where that is what a task trains further
     sha256     of the file that holds them
     tasks      that can start from it; none named: any that has a place for the tensors
@@ -64,7 +68,7 @@ class Start:
     model: str
     fixed: Mapping[str, Any]
     defaults: Mapping[str, Any] = field(default_factory=dict)
-    tokenizer: Tokenizer
+    tokenizer: Tokenizer | None
     tensors: Mapping[str, Tensor]
     sha256: str
     tasks: tuple[str, ...] = ()
@@ -145,6 +149,20 @@ def start_from_pretrained(folder: Path) -> Start:
 def start_from_run(folder: RunFolder) -> Start:
     task = folder.load_task()
     tensors = folder.read_weights().tensors
+    if isinstance(task, ElmoTask):
+        return Start(
+            path=folder.path.resolve(),
+            model=task.config.model_name,
+            fixed={"embedding.contextual": task.config.model},
+            tokenizer=None,
+            tensors={
+                CONTEXTUAL + name.removeprefix(ENCODER): tensor
+                for name, tensor in tensors.items()
+                if name.startswith(ENCODER)
+            },
+            sha256=_hash_of([folder.weights]),
+            tasks=("classify", "tag"),
+        )
     encoder = {name: tensor for name, tensor in tensors.items() if name.startswith(ENCODER)}
     if not encoder:
         raise ConfigError(
@@ -225,6 +243,9 @@ def take_over(task: Task, model: nn.Module, start: Start) -> str:
         with torch.no_grad():
             own[name].copy_(start.tensors[name])
     size = sum(own[name].numel() for name in taken)
+    if start.tokenizer is None:
+        learn = "which learn too" if task.config.embedding.tuned else "which stay as they are"
+        return f"from {start.path}: {size:,} weights for contextual vectors, {learn}"
     new = dict.fromkeys(_part(name) for name in own if name not in taken)
     return (
         f"from {start.path}: {size:,} weights of the encoder and a vocabulary of"

@@ -15,6 +15,7 @@ import sys
 import time
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 import typer.main
@@ -25,7 +26,9 @@ from unspool.cli.app import app
 
 SMALL = ["-s", "hidden=4", "-s", "embedding=4", "-s", "threads=1", "-s", "lr=0.01"]
 COMMANDS = [
-    "train", "check", "evaluate", "predict", "generate", "summary", "compare", "settings", "demo",
+    "train", "check", "evaluate", "predict", "generate", "summary", "look", "ngrams", "compare",
+    "embed", "settings", "demo", "vectors neighbours", "vectors analogy", "vectors similarity",
+    "vectors map", "vectors convert", "vectors context",
 ]  # fmt: skip
 TEXTS = ["a great film", "the plot was awful"]
 
@@ -266,20 +269,30 @@ def test_help_without_a_command(unspool) -> None:
     assert ended.code == 0
     assert ended == unspool("--help")
     for command in COMMANDS:
-        assert f"\n  {command}" in ended.out
+        assert f"\n  {command.split()[0]}" in ended.out
     assert "..." not in ended.out.split("Commands:")[1]
 
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_help_of_a_command(command, unspool) -> None:
-    ended = unspool(command, "--help")
+    words = command.split()
+    ended = unspool(*words, "--help")
     assert (ended.code, ended.err) == (0, "")
     assert ended.out.startswith(f"Usage: unspool {command}")
-    assert ended == unspool(command, "-h")
+    assert ended == unspool(*words, "-h")
+
+
+def all_commands() -> dict[str, Any]:
+    """Every command by its name, those of a group with the group's before it."""
+    found: dict[str, Any] = {}
+    for name, command in typer.main.get_command(app).commands.items():  # type: ignore[attr-defined]
+        inner = getattr(command, "commands", {})
+        found |= {f"{name} {own}": its for own, its in inner.items()} or {name: command}
+    return found
 
 
 def test_every_option_has_help_and_every_command_is_listed() -> None:
-    commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+    commands = all_commands()
     assert list(commands) == COMMANDS
     for command in commands.values():
         assert command.help
@@ -290,19 +303,15 @@ def test_every_option_has_help_and_every_command_is_listed() -> None:
 @pytest.mark.parametrize("command", COMMANDS)
 def test_the_examples_of_the_help_parse(command, unspool) -> None:
     """Every example line stands alone and names options that exist."""
-    group = typer.main.get_command(app)
+    params = all_commands()[command].params
     found = 0
-    for line in unspool(command, "--help").out.splitlines():
+    for line in unspool(*command.split(), "--help").out.splitlines():
         _, mark, example = line.partition(f"unspool {command} ")
         if not mark or not line.startswith("    "):
             continue
         found += 1
         words = [word.strip('"') for word in example.split("   ")[0].split() if word != "|"]
-        known = {
-            name
-            for option in group.commands[command].params  # type: ignore[attr-defined]
-            for name in option.opts
-        }
+        known = {name for option in params for name in option.opts}
         assert {word for word in words if word.startswith("--")} <= known
     assert found > 0 or command == "settings"
 

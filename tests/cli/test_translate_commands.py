@@ -152,10 +152,16 @@ def test_data_that_are_no_pairs(unspool, tmp_path, translator) -> None:
     assert not (tmp_path / "run").exists()
 
 
-def test_a_translator_starts_from_no_other_model(unspool, pairs, classifier, tmp_path) -> None:
-    ended = unspool("train", pairs, "-m", "bahdanau", "--from", classifier, "-o", tmp_path / "run")
+def test_starts_that_do_not_fit_a_translator(unspool, pairs, classifier, book, tmp_path) -> None:
+    begin = ("train", pairs, "-o", tmp_path / "run", "-s", "max_steps=2", "--from")
+    ended = unspool(*begin, classifier, "-m", "bahdanau")
     assert (ended.code, ended.out) == (2, "")
-    assert ended.err.startswith("unspool: ") or "\nunspool: " in ended.err
+    assert "the weights fit no part of translate with --model bahdanau" in ended.err
+    reader = tmp_path / "reader"
+    assert unspool("train", book, "--task", "pretrain", "-o", reader, *SMALL).code == 0
+    ended = unspool(*begin, reader, "-s", "joint=true")
+    assert (ended.code, ended.out) == (2, "")
+    assert "reads with the vocabulary of that one" in ended.err
     assert not (tmp_path / "run").exists()
 
 

@@ -10,22 +10,31 @@ import unspool
 from unspool.nn.taps import record, taps
 from unspool.run import build_model, summary_of
 from unspool.settings import make_config
-from unspool.tasks import TASKS, Classify, Generate, Pretrain
+from unspool.tasks import TASKS, Classify, Generate, Pretrain, Tag
 from unspool.tasks.task import Task
 from unspool.text.tokenizers import CharTokenizer
 from unspool.text.vocab import MASK_SPECIALS, Vocab
 from unspool.training.folder import RunFolder
 from unspool.training.tensors import save_tensors
 
-SMALL = {"hidden": 8, "layers": 2, "heads": 2, "dropout": 0.0, "bptt": 8, "max_length": 12}
+SMALL = {
+    "hidden": 8, "filters": 4, "layers": 2, "heads": 2, "dropout": 0.0, "bptt": 8, "max_length": 12,
+}  # fmt: skip
 MODELS = {
     "classify-bigru": ("classify", "bigru", {}),
+    "classify-cnn": ("classify", "cnn", {}),
+    "classify-dense": ("classify", "cnn", {"widths": "5", "layers": 1, "dense": 4}),
+    "classify-one-hot": ("classify", "cnn", {"embedding": 0, "pooling": "mean"}),
     "classify-transformer": ("classify", "transformer", {}),
     "classify-cls": ("classify", "transformer", {"pooling": "cls", "positions": "learned"}),
     "classify-post": ("classify", "transformer", {"norm": "post", "pooling": "attention"}),
     "classify-window": ("classify", "transformer", {"self_attention": "window", "window": 2}),
     "classify-linear": ("classify", "transformer", {"self_attention": "linear", "pooling": "max"}),
     "classify-none": ("classify", "transformer", {"positions": "none", "activation": "swiglu"}),
+    "tag-bilstm": ("tag", "bilstm", {}),
+    "tag-lstm": ("tag", "lstm", {"characters": "cnn", "output": "softmax"}),
+    "tag-cnn": ("tag", "cnn", {"characters": "none"}),
+    "tag-transformer": ("tag", "transformer", {"characters": "lstm"}),
     "generate-gru": ("generate", "gru", {}),
     "generate-transformer": ("generate", "transformer", {}),
     "generate-sinusoidal": ("generate", "transformer", {"positions": "sinusoidal", "tied": False}),
@@ -43,6 +52,9 @@ def make(name: str) -> tuple[Task, torch.nn.Module]:
     torch.manual_seed(1)
     config = make_config(task, model, settings={**SMALL, **settings})
     tokenizer = CharTokenizer(Vocab.of("abcdefghij", specials=MASK_SPECIALS))
+    if task == "tag":
+        made: Task = Tag(config, tokenizer, ["B-x", "E-x", "I-x", "O", "S-x"], tokenizer)
+        return made, build_model(made).eval()
     made = (
         Classify(config, tokenizer, ["x", "y", "z"])
         if task == "classify"
@@ -55,7 +67,19 @@ def answer(task: Task, model: torch.nn.Module, ids, lengths) -> torch.Tensor:
     """What the model says of the real tokens: (B, ...)"""
     if isinstance(task, Generate):
         return model(ids).logits
+    if isinstance(task, Tag) and task.spelling is not None:
+        words, places = ids.unique(return_inverse=True)
+        spellings = (words[:, None] + torch.arange(3)) % len(task.tokenizer)
+        return model(ids, lengths, spellings, 1 + words % 3, places)
     return model(ids, lengths)
+
+
+def total(task: Task, model: torch.nn.Module, ids) -> torch.Tensor:
+    """Something that depends on every weight."""
+    scores = answer(task, model, ids, LENGTHS)
+    if isinstance(task, Tag):
+        return model.output.loss(scores, torch.full_like(ids, 3), LENGTHS).sum()
+    return scores.square().sum()
 
 
 def ids_of(task: Task) -> torch.Tensor:
@@ -113,7 +137,7 @@ def test_saved_and_loaded(name, tmp_path) -> None:
 @pytest.mark.parametrize("name", MODELS)
 def test_the_gradient_reaches_every_weight(name) -> None:
     task, model = make(name)
-    answer(task, model.train(), ids_of(task), LENGTHS).square().sum().backward()
+    total(task, model.train(), ids_of(task)).backward()
     without = [n for n, p in model.named_parameters() if p.grad is None or not p.grad.any()]
     assert without == []
 

@@ -25,7 +25,7 @@ def test_alignment_shows_every_weight_and_token() -> None:
     np.testing.assert_array_equal(axes.images[0].get_array(), WEIGHTS)
     assert axes.images[0].get_clim() == (0, 1)
     assert [label.get_text() for label in axes.get_xticklabels()] == ["two", "dogs", "(end)"]
-    assert [label.get_text() for label in axes.get_yticklabels()] == ["zwei", "Hunde", "</s>"]
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["zwei", "Hunde", "(end)"]
 
 
 def test_no_alignment_no_picture() -> None:

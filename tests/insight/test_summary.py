@@ -37,6 +37,14 @@ def test_hello_has_24_and_16_parameters() -> None:
     assert shapes(summary)[-1] == "(B, T, 4)"
 
 
+def test_the_convolution_of_the_course() -> None:
+    """Embedding 5000 x 16, 128 filters of width 5, max over time, dense 16, one sigmoid unit."""
+    summary = of_classifier("cnn", vocab=5000, embedding=16, filters=128, widths="5", dense=16)
+    assert [count for count in counts(summary) if count] == [80_000, 10_368, 2_064, 17]
+    assert summary.parameters == 92_449
+    assert shapes(summary) == ["(B, T, 16)", "(B, T, 128)", "(B, 128)", "(B, 16)", "(B, 2)"]
+
+
 @pytest.mark.parametrize(("model", "recurrent", "total"), [
     ("lstm", 4 * (16 * 16 + 16 * 16 + 16), 82_129),
     ("bilstm", 2 * 4 * (16 * 16 + 16 * 16 + 16), 84_257),

@@ -11,6 +11,10 @@ import typer
 from typer import Option
 
 from unspool import __version__
+from unspool.cli.context import context
+from unspool.cli.embedding import embed, vectors_app
+from unspool.cli.look import look
+from unspool.cli.looking import ngrams
 from unspool.cli.making import check, compare, train
 from unspool.cli.telling import demo, settings
 from unspool.cli.using import evaluate, generate, predict, summary
@@ -59,5 +63,10 @@ def unspool(
         print(context.get_help())
 
 
-for command in (train, check, evaluate, predict, generate, summary, compare, settings, demo):
+for command in (
+    train, check, evaluate, predict, generate, summary, look, ngrams, compare, embed, settings,
+    demo,
+):  # fmt: skip
     app.command()(command)
+vectors_app.command()(context)
+app.add_typer(vectors_app, name="vectors")

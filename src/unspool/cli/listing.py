@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, get_args
 
+from pydantic.fields import FieldInfo
+
 from unspool.config import settings
+from unspool.embed.settings import DEFAULTS, EmbedConfig
 from unspool.nn.cells import CELLS, cell_options
 from unspool.tasks import TASKS, Task
 from unspool.tasks.encoder import recurrent_models
@@ -16,27 +19,15 @@ class SettingsList:
 
     def to_json(self) -> dict[str, Any]:
         return {
-            "settings": {
-                name: {
-                    "default": field.default,
-                    "about": field.description,
-                    "choices": list(choices(field.annotation)),
-                }
-                for name, field in settings()
-            },
+            "settings": {name: about(field) for name, field in settings()},
             "tasks": {name: dict(task.defaults) for name, task in TASKS.items()},
             "models": {name: presets(task) for name, task in TASKS.items()},
             "cells": {name: cell_options(cell) for name, cell in CELLS.items()},
+            "word2vec": {name: about(field) for name, field in word2vec_settings()},
         }
 
     def lines(self) -> list[str]:
-        rows = [("setting", "default", "meaning")]
-        for name, field in settings():
-            about = field.description or ""
-            allowed = choices(field.annotation)
-            rows.append((name, typed(field.default), about + allowed_words(allowed)))
-        widths = [max(len(row[i]) for row in rows) for i in range(2)]
-        lines = [f"{a:<{widths[0]}}  {b:<{widths[1]}}  {c}" for a, b, c in rows]
+        lines = table(settings())
         for name, task in TASKS.items():
             if task.defaults:
                 lines += [
@@ -48,7 +39,31 @@ class SettingsList:
         lines += ["", "options of the cells, with their defaults (--set NAME=VALUE):"]
         for name, cell in CELLS.items():
             lines.append(f"  {name:<10} {assigned(cell_options(cell)) or '-'}")
+        lines += ["", "settings of `unspool embed --method word2vec`, beside data and tokenizer:"]
+        lines += [*table(word2vec_settings()), "", f"its own defaults: {assigned(DEFAULTS)}"]
         return lines
+
+
+def word2vec_settings() -> list[tuple[str, FieldInfo]]:
+    return [(n, field) for n, field in settings(EmbedConfig) if n.startswith("word2vec.")]
+
+
+def table(rows: Iterable[tuple[str, FieldInfo]]) -> list[str]:
+    """Settings with their defaults and meanings, in columns."""
+    cells = [("setting", "default", "meaning")]
+    for name, field in rows:
+        meaning = (field.description or "") + allowed_words(choices(field.annotation))
+        cells.append((name, typed(field.default), meaning))
+    widths = [max(len(row[i]) for row in cells) for i in range(2)]
+    return [f"{a:<{widths[0]}}  {b:<{widths[1]}}  {c}" for a, b, c in cells]
+
+
+def about(field: FieldInfo) -> dict[str, Any]:
+    return {
+        "default": field.default,
+        "about": field.description,
+        "choices": list(choices(field.annotation)),
+    }
 
 
 def presets(task: type[Task]) -> dict[str, dict[str, Any]]:
@@ -61,6 +76,8 @@ def typed(value: Any) -> str:
     """A value as one would type it after --set."""
     if value is None:
         return "none"
+    if isinstance(value, tuple):
+        return ",".join(map(str, value))
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 

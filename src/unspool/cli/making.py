@@ -56,7 +56,8 @@ def train(
             "--from",
             metavar="FOLDER",
             help="Start from the encoder and the vocabulary of another run, such as one of --task"
-            " pretrain, or from a BERT, RoBERTa, DistilBERT, MiniLM or GPT-2 folder.",
+            " pretrain, or from a BERT, RoBERTa, DistilBERT, MiniLM or GPT-2 folder; or read with"
+            " the contextual vectors of a run of --task elmo.",
         ),
     ] = None,
     format: Format = None,
@@ -81,6 +82,8 @@ def train(
       unspool train reviews.csv --model bigru --set hidden=64 --set epochs=5
       unspool train rt-polarity.all --encoding latin-1
       unspool train book.txt --task generate --model lstm --out runs/book
+      unspool train eng.train --valid eng.testa
+      unspool train train.conllu --label xpos
       unspool train train.en,train.de --valid val.en,val.de --model transformer
       unspool train --resume --out runs/book
       unspool train corpus.txt --task pretrain --out runs/corpus
@@ -117,6 +120,9 @@ def train(
     if run.report is not None:
         show.say(f"on the {run.report_part} part:")
     show.result(show.TrainResult(run.path, run.report_part, run.report), as_json=as_json)
+    if run.task.name == "elmo":
+        show.say(f"next: unspool train DATA --from {run.path}")
+        return
     verb = "generate" if run.task.name == "generate" else "predict"
     show.say(f"next: unspool {verb} {run.path} · unspool evaluate {run.path} FILE")
 

@@ -9,8 +9,8 @@ from typer import Argument, Option
 
 DATA_HELP = (
     "CSV or TSV with named columns, JSON lines, `label text` lines, one document a line, or one"
-    " long text; any of them as .gz; two files of pairs as train.en,train.de; a folder of LABEL.txt"
-    " files; - for standard input."
+    " long text; CoNLL columns, CoNLL-U or JSON lines of tagged words; any of them as .gz; two"
+    " files of pairs as train.en,train.de; a folder of LABEL.txt files; - for standard input."
 )
 
 Data = Annotated[str, Argument(metavar="DATA", help=DATA_HELP)]
@@ -21,8 +21,9 @@ Task = Annotated[
         "--task",
         "-t",
         metavar="TASK",
-        help="classify (a label for each text), generate (a language model), translate (a text for"
-        " each text) or pretrain (hidden tokens, no labels); what the data suggest if left out.",
+        help="classify (a label for each text), tag (a tag for each word), generate (a language"
+        " model), translate (a text for each text), pretrain (hidden tokens, no labels) or elmo"
+        " (contextual vectors, no labels); what the data suggest if left out.",
     ),
 ]
 Model = Annotated[
@@ -32,8 +33,9 @@ Model = Annotated[
         "-m",
         metavar="MODEL",
         help="A cell: elman, irnn, lstm, peephole, coupled, gru, mingru or minlstm; with `bi`"
-        " before it for both directions: bilstm, bigru, ... Or transformer; for translate also"
-        " seq2seq, bahdanau or luong.  [default: bilstm for classify, lstm for generate]",
+        " before it for both directions: bilstm, bigru, ... Or cnn or transformer; for translate"
+        " also seq2seq, bahdanau or luong.  [default: bilstm for classify and tag, lstm for"
+        " generate]",
     ),
 ]
 Set = Annotated[
@@ -75,7 +77,8 @@ Format = Annotated[
     Option(
         "--format",
         metavar="FORMAT",
-        help="csv, tsv, jsonl, labelled, lines or text; by name and first lines if left out.",
+        help="csv, tsv, jsonl, labelled, lines, text, conll or conllu; by name and first lines if"
+        " left out.",
     ),
 ]
 Encoding = Annotated[

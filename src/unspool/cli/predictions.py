@@ -14,6 +14,7 @@ from unspool.cli.options import readable
 from unspool.cli.show import say
 from unspool.config import changed
 from unspool.data.readers import open_source
+from unspool.data.sentences import SENTENCE_READERS
 from unspool.errors import ConfigError, DataError, choose
 from unspool.predict.classifier import Prediction
 from unspool.predict.filler import Filled
@@ -29,8 +30,9 @@ def inputs(
     file: str | None,
     reading: dict[str, Any],
     say: Callable[[str], None],
-) -> Iterable[str]:
-    """The texts to label or translate, in order; `reading` overrides how a file is read."""
+) -> Iterable[Any]:
+    """The texts to label, tag or translate, in order; `reading` overrides how a file is read.
+    Sentences that are cut into words already are lists of them."""
     if file is not None and texts:
         raise ConfigError(
             "give texts or --file, not both", got=texts[0], remedy="leave out one of them"
@@ -44,10 +46,12 @@ def inputs(
     # What a person types is read as lines, whatever the training file was.
     usual = {"format": "auto"} if file is not None else {"format": "lines", "encoding": "utf-8"}
     config = changed(run.config, {f"data.{k}": v for k, v in {**usual, **reading}.items()})
-    task = "translate" if run.task.name == "translate" else "classify"
+    task = run.task.name if run.task.name in ("translate", "tag") else "classify"
     source = open_source(file or "-", config.data, task=task, labelled=False)
     if file is not None:
         say(source.says)
+    if source.format in SENTENCE_READERS:
+        return (example.text.split(" ") for example in source)
     return (example.text for example in source)
 
 
@@ -100,6 +104,31 @@ def write_translations(answers: Iterable[Translation], out: Path | None, *, as_j
         say(f"{cut} texts were longer than the model reads, and cut")
     if out is not None:
         say(f"{count} translations in {out}")
+
+
+def drawing_first(run: Run, answers: Iterable[Translation], path: Path) -> Iterator[Translation]:
+    """The same translations; the alignment of the first becomes a picture."""
+    from unspool.insight.plots import alignment_figure
+    from unspool.pictures import check_picture, save_picture
+
+    model = run.config.model
+    if model.network == "recurrent" and model.attention == "none":
+        raise ConfigError(
+            "there is no alignment to draw",
+            where=run.path,
+            got="a model without attention",
+            remedy="leave out --picture, or train bahdanau, luong or transformer",
+        )
+    check_picture(path)
+
+    def drawn() -> Iterator[Translation]:
+        for number, answer in enumerate(answers):
+            if number == 0:
+                save_picture(alignment_figure(answer), path)
+                say(f"the alignment is in {path}")
+            yield answer
+
+    return drawn()
 
 
 def write_filled(answers: Iterable[Filled], out: Path | None, *, as_json: bool) -> None:

@@ -41,17 +41,23 @@ Int8 = Annotated[
 
 
 def decoding_of(
-    run: UsedRun, chosen: dict[str, Any], *, alignment: bool = False
+    run: UsedRun,
+    chosen: dict[str, Any],
+    others: dict[str, Any] | None = None,
+    *,
+    alignment: bool = False,
 ) -> Decoding | None:
-    """How translations are searched for; of other models None, and options for it are refused."""
+    """How translations are searched for; of other models None, and options for translations,
+    those of the search and others, are refused."""
     from unspool.errors import ConfigError
     from unspool.tasks.decoding import Decoding
 
     if run.task.name == "translate":
         return Decoding(**chosen, alignment=alignment)
-    if chosen:
+    for_translations = {**chosen, **(others or {})}
+    if for_translations:
         raise ConfigError(
-            f"--{next(iter(chosen)).replace('_', '-')} is for translations",
+            f"--{next(iter(for_translations)).replace('_', '-')} is for translations",
             where=run.path,
             got=f"a {run.task.name} model",
             remedy="leave it out",
@@ -75,7 +81,8 @@ def evaluate(
     """Score a trained model on a file.
 
     A classifier: accuracy with a bootstrap 95 % interval, macro F1, precision, recall and F1 of
-    each class, the confusion matrix. A language model: loss with its interval, perplexity, bits per
+    each class, the confusion matrix. A tagger: F1 of spans, of all and of each type, or the
+    accuracy of tags that mark none. A language model: loss with its interval, perplexity, bits per
     character. A translator: BLEU and chrF with their signatures. The file is read as the training
     file was, unless options say otherwise.
 
@@ -167,14 +174,25 @@ def predict(
             help="translate: leave <unk>, instead of the word of the source it is aligned with.",
         ),
     ] = False,
+    picture: Annotated[
+        Path | None,
+        Option(
+            metavar="FILE",
+            help="translate: draw the alignment of the first text, as a .png, .svg or .pdf.",
+        ),
+    ] = None,
     as_json: Annotated[
         bool, Option("--json", help="Print one JSON object a text, with all there is to know.")
     ] = False,
 ) -> None:
-    """Label or translate texts with a trained model.
+    """Label, tag or translate texts with a trained model.
 
     One line a text, in order: the likeliest label, its probability and the text, between tabs. Of a
     pretrained model: one line for each <mask> of a text, with the likeliest tokens.
+
+    Of a tagger: the text with its spans marked, [ORG EU] rejects ..., or EU/PROPN rejects/VERB ...;
+    with --json also places, by characters, and probabilities; --out may also be a .conll. A file of
+    CoNLL columns is taken as it was cut into words.
 
     Of a translator: one translation a line, by beam search, unless --temperature, --top-k or
     --top-p ask for sampling; with --nbest number, score and translation; with --json also the
@@ -186,11 +204,21 @@ def predict(
       unspool predict runs/reviews-bilstm "a fine film" "what a bore"
       cut -f2 mails.tsv | unspool predict runs/mails-bigru -
       unspool predict runs/reviews-bilstm --file new.csv --text review --out labelled.csv
+      unspool predict runs/eng-bilstm "EU rejects German call" --json
+      unspool predict runs/eng-bilstm --file test.conll --out tagged.conll
       unspool predict runs/corpus-transformer "the film was <mask> ."
       unspool predict runs/train-transformer "Two dogs play." --beam 8 --nbest 3
       unspool predict runs/train-transformer --file test.en --out test.hyp.txt
+      unspool predict runs/train-bahdanau "Two dogs play." --picture alignment.png
     """
-    from unspool.cli.predictions import inputs, write, write_filled, write_translations
+    from unspool.cli.predictions import (
+        drawing_first,
+        inputs,
+        write,
+        write_filled,
+        write_translations,
+    )
+    from unspool.cli.tagged import write_tagged
     from unspool.run import load
 
     loaded = load(run)
@@ -211,9 +239,16 @@ def predict(
         keep_unknown=keep_unknown or None,
         int8=int8 or None,
     )
-    decoding = decoding_of(loaded, chosen, alignment=as_json)
+    drawn = given(picture=picture)
+    decoding = decoding_of(loaded, chosen, drawn, alignment=as_json or picture is not None)
+    if loaded.task.name == "tag":
+        write_tagged(loaded.tagged(source), out, as_json=as_json)
+        return
     if loaded.task.name == "translate":
-        write_translations(loaded.translations(source, decoding), out, as_json=as_json)
+        answers = loaded.translations(source, decoding)
+        if picture is not None:
+            answers = drawing_first(loaded, answers, picture)
+        write_translations(answers, out, as_json=as_json)
         return
     if loaded.task.name == "pretrain":
         write_filled(loaded.fill(source), out, as_json=as_json)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from unspool.tasks.translation import Translation
+from unspool.text.vocab import END
 
 SHADES = " ░▒▓█"
 
@@ -15,9 +16,8 @@ def draw(translation: Translation) -> list[str]:
     alignment = translation.alignment
     if alignment is None:
         return []
-    read = [shown(token) for token in translation.source_tokens]
+    read = ["·" if token == END else shown(token) for token in translation.source_tokens]
     written = [shown(token) for token in translation.tokens]
-    read[-1] = "·"  # the end of the source
     width = max(map(len, read))
     margin = max(map(len, written), default=0)
     gap = " " if width > 1 else ""

@@ -21,3 +21,7 @@ class Normalizer:
         if form is not None and not text.isascii():
             text = unicodedata.normalize(form, text)
         return text.lower() if self.lowercase else text
+
+    def form_only(self) -> Normalizer:
+        """The same with the case kept."""
+        return Normalizer(self.form)

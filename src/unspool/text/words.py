@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Iterable
+from typing import NamedTuple
 
 NEWLINE = "\n"
 
@@ -54,6 +55,32 @@ def words(text: str, *, split: str, newlines: bool) -> list[str]:
     for line in rest:
         found.append(NEWLINE)
         found.extend(words(line, split=split, newlines=False))
+    return found
+
+
+class Place(NamedTuple):
+    """A token and where it stands: text[start:stop] == token."""
+
+    token: str
+    start: int
+    stop: int
+
+
+_CHUNK = re.compile(r"\S+")
+
+
+def places(text: str, *, split: str) -> list[Place]:
+    """The tokens of a text with their places in it.
+
+    The pieces of a chunk follow each other without a gap, so that counting characters is enough.
+    """
+    cut = SPLITTERS[split]
+    found = []
+    for chunk in _CHUNK.finditer(text):
+        start = chunk.start()
+        for token in cut(chunk[0]):
+            found.append(Place(token, start, start + len(token)))
+            start += len(token)
     return found
 
 

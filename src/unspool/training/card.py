@@ -32,6 +32,8 @@ def model_card(
     use = f'unspool predict {folder.path} "some text"'
     if task.name == "generate":
         use = f'unspool generate {folder.path} --prompt "Once"'
+    if task.name == "elmo":
+        use = f"unspool train DATA --from {folder.path}"
     if task.name == "pretrain":
         use = f'unspool predict {folder.path} "some <mask> text"'
     begun = [record[key] for key in ("start", "vectors") if key in record]
@@ -61,7 +63,8 @@ def model_card(
         ),
         "",
         f"Vocabulary: {len(task.tokenizer.vocab):,} tokens, from "
-        + ("the model it started from." if "start" in record else "the training part only."),
+        + ("the model it started from." if "start" in record else "the training part only.")
+        + (" Then words of the vectors." if config.embedding.extend else ""),
         "",
         "## Training",
         "",

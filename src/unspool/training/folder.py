@@ -1,13 +1,15 @@
 """The run folder: the model as files that load anywhere, offline, without running any code.
 
-config.json · model.safetensors · tokenizer.json (+ labels.json, target_tokenizer.json) ·
-metrics.jsonl · README.md · checkpoints/
+config.json · model.safetensors · tokenizer.json (+ labels.json, target_tokenizer.json,
+characters.json) · metrics.jsonl · README.md · checkpoints/
 """
 
 from __future__ import annotations
 
 import os
 import platform
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +19,7 @@ import torch
 from torch import nn
 
 import unspool
-from unspool.config import Config, build
+from unspool.config import Config, Section, build
 from unspool.errors import ConfigError, RunError, choose
 from unspool.files import AGAIN, read_json, write_json
 from unspool.tasks import TASKS, Task
@@ -80,21 +82,36 @@ class RunFolder:
                 "no right to write into this folder", where=self.path, remedy="give another --out"
             )
 
+    @contextmanager
+    def making(self) -> Iterator[None]:
+        """Make the folder for what is done inside; where that fails, and has left nothing in it,
+        remove it again."""
+        new = [path for path in (self.path, *self.path.parents) if not path.exists()]
+        try:
+            self.create()
+            yield
+        except BaseException:
+            with suppress(OSError):
+                for path in new:
+                    path.rmdir()
+            raise
+
     def write_config(
         self,
-        config: Config,
+        config: Section,
         data: dict[str, Any],
         threads: int,
-        start: dict[str, str] | None = None,
+        start: Mapping[str, dict[str, str]] | None = None,
     ) -> None:
-        """`start` says where the weights came from that were not made at random."""
+        """`start` says where weights came from that were not made at random: {"start": ...} of a
+        model, {"vectors": ...} of its embedding."""
         write_json(
             self.config_file,
             {
                 "format": FORMAT,
                 "config": config.model_dump(mode="json"),
                 "data": data,
-                **({} if start is None else {"start": start}),
+                **(start or {}),
                 "threads": threads,
                 "versions": versions(),
             },
@@ -134,7 +151,15 @@ class RunFolder:
 
     def read_config(self) -> Config:
         record = self.read_record()
-        missing = sorted(Config.model_fields.keys() - record["config"].keys())
+        if "method" in record["config"]:
+            raise RunError(
+                "holds word vectors and no model",
+                where=self.path,
+                remedy="look at them with `unspool vectors`, or start a model from them with"
+                f" --set embedding.from={self.path}",
+            )
+        older = {"embedding"}  # a section that runs did not have at first
+        missing = sorted(Config.model_fields.keys() - record["config"].keys() - older)
         if missing:
             raise RunError(
                 f"damaged: the settings of {missing[0]!r} are missing",
@@ -197,9 +222,21 @@ class RunFolder:
         return meta
 
 
+def free_folder(data: str, name: str) -> Path:
+    """runs/DATA-NAME, or with a number behind it where that is taken."""
+    stem = Path(data).name.split(".")[0] if data != "-" else "stdin"
+    base = Path("runs") / f"{stem}-{name}"
+    path, number = base, 1
+    while path.exists():
+        number += 1
+        path = base.with_name(f"{base.name}-{number}")
+    return path
+
+
 def _is_left_over(name: str) -> bool:
     """Whether a run that was killed before it began may have left a file of this name."""
-    early = ("tokenizer.json", "target_tokenizer.json", "labels.json", "checkpoints")
+    files = ("tokenizer.json", "target_tokenizer.json", "characters.json", "labels.json")
+    early = (*files, "checkpoints")
     return name in early or name.endswith(".part")
 
 

@@ -1,0 +1,73 @@
+"""The pictures that fit a model: which of `plots` there is something to draw for.
+
+In: a trace, reasons, a run's log. Out: figures by the names of their files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from unspool.insight.plots import (
+    confusion_figure,
+    features_figure,
+    gates_figure,
+    graph_figure,
+    heads_figure,
+    layers_of,
+    learning_figure,
+    matrix_figure,
+    pooling_figure,
+    saliency_figure,
+)
+from unspool.insight.saliency import Saliency
+from unspool.insight.summary import Summary
+from unspool.insight.trace import Trace
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+HEADS = ("self_attention", "causal_attention", "cross_attention")
+CLASSES = 40  # that a confusion matrix can show
+
+Named = Iterator[tuple[str, "Figure"]]
+
+
+def input_pictures(trace: Trace, saliency: Saliency | None = None) -> Named:
+    """What a model does with one input."""
+    if saliency is not None:
+        yield "saliency", saliency_figure(saliency)
+    for layer in layers_of(trace):
+        first = layer[0]
+        name = f"gates-{first.part}-{first.layer}-{first.direction}"
+        yield name, gates_figure(trace, layer)
+    for kind in HEADS:
+        sides = sorted({array.part for array in trace.find(kind)})
+        for part in sides:
+            own = trace._replace(arrays=[a for a in trace.find(kind) if a.part == part])
+            suffix = f"-{part}" if len(sides) > 1 else ""
+            yield f"{kind.replace('_', '-')}{suffix}", heads_figure(own, kind)
+    if found := trace.find("alignment"):
+        yield "alignment", matrix_figure(found[0].values, trace.tokens, trace.written)
+    if trace.find("pooling"):
+        yield "pooling", pooling_figure(trace)
+    if trace.find("features"):
+        yield "features", features_figure(trace)
+
+
+def run_pictures(
+    summary: Summary,
+    logs: Mapping[str, Sequence[Mapping[str, Any]]],
+    *,
+    metric: str,
+    evaluation: Mapping[str, Any] | None = None,
+) -> Named:
+    """What a run is made of, how it and perhaps others learnt, and what it confuses."""
+    yield "graph", graph_figure(summary)
+    if any(f"valid_{metric}" in r or "loss" in r for log in logs.values() for r in log):
+        yield "learning", learning_figure(logs, metric=metric)
+    confusion = (evaluation or {}).get("confusion")
+    if confusion and len(confusion["labels"]) <= CLASSES:
+        yield "confusion", confusion_figure(np.array(confusion["rows_true"]), confusion["labels"])

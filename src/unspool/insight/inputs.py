@@ -1,0 +1,112 @@
+"""The vectors that a network reads, and others put in their place.
+
+In: a reading. Out: its answer as a function of those vectors, and the slopes of that function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from unspool.insight.reading import Reading
+from unspool.nn.convolution import Convolution, ConvolutionStack
+from unspool.nn.recurrent import Recurrent
+from unspool.nn.transformer import Stack
+
+SCORES, TOKENS = 4_000_000, 8192  # made and read at once, at most
+
+Change = Callable[[Tensor], Tensor]
+
+
+class Vectors:
+    """The vectors x (T, E) that a reading's network reads, and F at other ones in their place.
+
+    The baseline x' is zero. A Transformer normalises its vectors, and zero is no small vector to it
+    but none at all: there x' is the vector of <unk>. What stands for no token keeps its own vector.
+    """
+
+    def __init__(self, reading: Reading) -> None:
+        self.reading, self.network = reading, reading.network
+        self.x, self.size = self._read(reading)
+        self.baseline = torch.zeros_like(self.x)
+        if isinstance(self.network, Stack):
+            self.baseline, _ = self._read(reading.blank())
+
+    @torch.no_grad()
+    def _read(self, reading: Reading) -> tuple[Tensor, int]:
+        """The vectors of a reading, and how many scores it gives."""
+        seen: list[Tensor] = []
+
+        def keep(x: Tensor) -> Tensor:
+            seen.append(x[0])
+            return x
+
+        with changed(self.network, keep):
+            size = reading.run().numel()
+        return seen[0].double(), size
+
+    def at(self, alphas: np.ndarray) -> Iterator[Tensor]:
+        """x' + α (x - x') for each α, so many at a time as memory is for: (n, T, E)"""
+        rows = max(1, min(SCORES // self.size, TOKENS // len(self.x)))
+        for some in torch.from_numpy(alphas).split(rows):
+            yield (self.baseline + some[:, None, None] * (self.x - self.baseline)).float()
+
+    @torch.no_grad()
+    def values(self, place: int, answer: int, alphas: np.ndarray) -> np.ndarray:
+        """F at each α: (n) -> (n)"""
+        found = []
+        for points in self.at(alphas):
+            with changed(self.network, always(points)):
+                scores = self.reading.run(len(points))
+            found.append(self.reading.log_odds(scores, place, answer).numpy())
+        return np.concatenate(found)
+
+    def contributions(self, place: int, answer: int, alphas: np.ndarray) -> np.ndarray:
+        """(x - x') · ∂F/∂x at each α: (n) -> (n, T)"""
+        found = []
+        for points in self.at(alphas):
+            points.requires_grad_()
+            with torch.enable_grad(), changed(self.network, always(points)):
+                value = self.reading.log_odds(self.reading.run(len(points)), place, answer)
+                (slope,) = torch.autograd.grad(value.sum(), points)
+            found.append((slope.double() * (self.x - self.baseline)).sum(-1).numpy())
+        return np.concatenate(found)
+
+
+def always(points: Tensor) -> Change:
+    """The same vectors whatever was read."""
+    return lambda x: points
+
+
+@contextmanager
+def changed(network: nn.Module, change: Change) -> Iterator[None]:
+    """In this block the network reads change(x) (B, T, E) in place of x; one-hot vectors, which are
+    otherwise never made, too."""
+
+    def before(module: nn.Module, given: tuple[Any, ...]) -> tuple[Any, ...]:
+        x = given[0]
+        if not x.is_floating_point():
+            x = F.one_hot(x, inputs_of(module)).float()
+        return (change(x), *given[1:])
+
+    handle = network.register_forward_pre_hook(before)
+    try:
+        yield
+    finally:
+        handle.remove()
+
+
+def inputs_of(network: nn.Module) -> int:
+    """The size of the one-hot vectors that a network reads."""
+    if isinstance(network, Recurrent):
+        return network.inputs
+    assert isinstance(network, ConvolutionStack)
+    first = network.layers[0]
+    assert isinstance(first, Convolution)
+    return first.inputs

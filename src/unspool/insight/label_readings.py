@@ -1,0 +1,166 @@
+"""Readings of tasks that answer with labels: of a whole text, or of each of its words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from unspool.data.batching import Batch, collate, collate_spelled
+from unspool.data.parts import TextPart
+from unspool.data.sentences import solid
+from unspool.data.tagged import collate_in_context, collate_tagged, sentences_part
+from unspool.insight.reading import (
+    Network,
+    Reading,
+    longest,
+    names_before,
+    network_of,
+    nothing,
+    shown,
+    unknown,
+)
+from unspool.nn.crf import CRF, FORBIDDEN, LogPartition
+from unspool.tasks import Classify, Tag
+from unspool.tasks.tag import Tagger
+from unspool.text.tokenizers import WordTokenizer
+from unspool.text.vocab import UNK
+from unspool.text.words import places
+
+
+class ClassifyReading(Reading):
+    """One place, and a label for it."""
+
+    def __init__(
+        self,
+        task: Classify,
+        model: Any,
+        text: str,
+        ids: np.ndarray | None = None,
+        pieces: list[str] | None = None,
+    ) -> None:
+        if ids is None:
+            ids = task.text_part([text]).ids(0)
+            if task.config.embedding.contextual is not None:
+                pieces = task.tokenizer.pieces(text) or [""]
+        self.task, self.model, self.ids = task, model, ids[: longest(model)]
+        self.pieces = None if pieces is None else pieces[: len(self.ids)]
+        self.before = names_before(model.encoder)
+        tokens = [*self.before, *shown(task.tokenizer, self.ids.tolist())]
+        super().__init__(text, tokens, len(ids) + len(self.before))
+
+    @property
+    def asked(self) -> Sequence[str]:
+        return [""]
+
+    def run(self, copies: int = 1) -> Tensor:
+        words = None if self.pieces is None else [self.pieces] * copies
+        part = TextPart([self.ids] * copies, words)
+        made: Batch = (collate if words is None else collate_spelled)(part, np.arange(copies))
+        return self.model(made.ids, made.lengths, *(made.words or ()))[:, None]
+
+    def chosen(self, scores: Tensor) -> list[int]:
+        return [int(scores[0].argmax())]
+
+    def name(self, answer: int) -> str:
+        return self.task.labels[answer]
+
+    def removable(self, place: int) -> list[int]:
+        """The tokens of the text itself, as long as one is left."""
+        frame = self.task.tokenizer.frame
+        first, last = len(frame.before), len(self.ids) - len(frame.after)
+        own = range(len(self.before) + first, len(self.before) + last)
+        return list(own) if len(own) > 1 else []
+
+    def moved(self, place: int, token: int) -> int:
+        return place
+
+    def without(self, token: int) -> ClassifyReading:
+        at = token - len(self.before)
+        pieces = self.pieces and self.pieces[:at] + self.pieces[at + 1 :]
+        return ClassifyReading(self.task, self.model, self.text, np.delete(self.ids, at), pieces)
+
+    def blank(self) -> ClassifyReading:
+        frame = self.task.tokenizer.frame
+        ids = np.full_like(self.ids, unknown(self.task.tokenizer))
+        ids = frame.around(ids[frame.size :]) if frame.size else ids
+        pieces = self.pieces and [""] * len(self.pieces)
+        return ClassifyReading(self.task, self.model, self.text, ids, pieces)
+
+    @property
+    def network(self) -> Network:
+        return network_of(self.model.encoder)
+
+
+class TagReading(Reading):
+    """A place for each word, and a tag for it."""
+
+    def __init__(self, task: Tag, model: Any, text: str | Sequence[str]) -> None:
+        if isinstance(text, str):
+            assert isinstance(task.tokenizer, WordTokenizer)
+            words = [place.token for place in places(text, split=task.tokenizer.split)]
+        else:
+            words = list(text)
+        if not words:
+            raise nothing()
+        self.task, self.model = task, model
+        self.words = [solid(word) for word in words][: longest(model)]
+        given = text if isinstance(text, str) else " ".join(text)
+        super().__init__(given, self.words, len(words))
+
+    def run(self, copies: int = 1) -> Tensor:
+        task = self.task
+        part = sentences_part([self.words] * copies, task.tokenizer, task.spelling, task.labels)
+        plain = task.config.embedding.contextual is None
+        batch = (collate_tagged if plain else collate_in_context)(part, np.arange(copies))
+        return task.score(self.model, batch)
+
+    def chosen(self, scores: Tensor) -> list[int]:
+        assert isinstance(self.model, Tagger)
+        return self.model.output.best(scores[None], torch.tensor([len(scores)]))[0].tolist()
+
+    def probabilities(self, scores: Tensor) -> Tensor:
+        """Of a CRF: p(y_t = c | x), which is the slope of log Z in the score of c at t."""
+        output = self.model.output
+        if not isinstance(output, CRF):
+            return super().probabilities(scores)
+        with torch.enable_grad():
+            x = scores.detach().clone().double()[None].requires_grad_()
+            total = LogPartition.apply(x, torch.tensor([len(scores)]), *output.chain())
+            return torch.autograd.grad(total.sum(), x)[0][0]
+
+    def log_odds(self, scores: Tensor, place: int, answer: int) -> Tensor:
+        """Of a CRF: log Z of the sequences with this tag there, over log Z of all others."""
+        output = self.model.output
+        if not isinstance(output, CRF):
+            return super().log_odds(scores, place, answer)
+        lengths = torch.full((len(scores),), scores.shape[1])
+        there = torch.zeros(scores.shape[1:], dtype=torch.bool)
+        there[place] = True
+        other = there.clone()
+        other[:, answer] = False
+        there &= ~other  # True at one place and one tag
+        with_it, without = (
+            LogPartition.apply(
+                scores.double().masked_fill(mask, FORBIDDEN), lengths, *output.chain()
+            )
+            for mask in (other, there)
+        )
+        return with_it - without
+
+    def name(self, answer: int) -> str:
+        return self.task.labels[answer]
+
+    def without(self, token: int) -> TagReading:
+        words = self.words[:token] + self.words[token + 1 :]
+        return TagReading(self.task, self.model, words)
+
+    def blank(self) -> TagReading:
+        return TagReading(self.task, self.model, [UNK] * len(self.words))
+
+    @property
+    def network(self) -> Network:
+        return network_of(self.model.encoder)

@@ -1,0 +1,102 @@
+"""Gradients through time in a whole model: its own cell beside fresh ones, and its own answers.
+
+In: a task, its model, perhaps a text. Out: a `GradientFlow` for its cell and for others of the same
+size; or how much an answer depends on the state at each token.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from unspool.errors import ConfigError
+from unspool.insight.gradients import CELL_NAMES, GradientFlow, fresh, gradient_flow
+from unspool.insight.inputs import Vectors
+from unspool.insight.reading import Reading
+from unspool.nn.cells import Cell
+from unspool.nn.embeddings import OneHot
+from unspool.nn.recurrent import Recurrent
+from unspool.nn.taps import record, taps
+from unspool.tasks import Task
+from unspool.tasks.encoder import checked_options
+
+
+def not_recurrent() -> ConfigError:
+    return ConfigError(
+        "gradients through time are of a recurrent model",
+        remedy="look at a run of --model lstm or another cell",
+    )
+
+
+def flow_of_run(
+    task: Task,
+    model: nn.Module,
+    reading: Reading | None = None,
+    *,
+    distance: int = 200,
+    seed: int = 1,
+) -> GradientFlow:
+    """The first layer of a trained model, the same cell with fresh weights, and other fresh cells
+    of the same size, all of which read the same: the text of the reading, or without one random
+    tokens."""
+    network = _recurrent(model)
+    cell, settings = network.cells()[0][0], task.config.model
+    x = _random(model, cell, distance + 1, seed) if reading is None else Vectors(reading).x.float()
+    if reading is not None and reading.backwards:
+        x = x.flip(0)
+    cells = {f"{settings.cell}, this run": cell}
+    for name in dict.fromkeys([settings.cell, *CELL_NAMES]):
+        options = checked_options(settings) if name == settings.cell else None
+        made = fresh(name, cell.inputs, cell.hidden, options=options, seed=seed)
+        cells[f"{name}, fresh"] = made
+    return gradient_flow(cells, distance=max(1, len(x) - 1), x=x, seed=seed)
+
+
+def _recurrent(model: nn.Module) -> Recurrent:
+    encoder: Any = getattr(model, "encoder", None)
+    network = getattr(getattr(encoder, "text", encoder), "recurrent", None)
+    if not isinstance(network, Recurrent):
+        raise not_recurrent()
+    return network
+
+
+def _random(model: Any, cell: Cell, count: int, seed: int) -> Tensor:
+    """What the cell reads for random tokens; noise, where more is read than their vectors."""
+    generator = torch.Generator().manual_seed(seed)
+    embedding = getattr(model.encoder, "text", model.encoder).embedding
+    ids = torch.randint(embedding.vocab, (count,), generator=generator)
+    if embedding.size != cell.inputs:
+        return torch.randn(count, cell.inputs, generator=generator)
+    return ids if isinstance(embedding, OneHot) else embedding.weight.detach()[ids]
+
+
+class StateGradients(NamedTuple):
+    """‖∂F/∂h_t‖ (T) of one layer and direction, F the log odds of an answer of the whole model."""
+
+    path: str
+    norms: np.ndarray
+
+
+def state_gradients(
+    reading: Reading, model: nn.Module, place: int, answer: int
+) -> list[StateGradients]:
+    """The gradient of an answer at every hidden state of a recurrent model: through its layers, its
+    attention and its output, on the input itself."""
+    paths = [path for path in taps(model) if path.startswith("encoder") and "hidden_state" in path]
+    if not paths:
+        raise not_recurrent()
+    with torch.enable_grad(), record(model, *paths) as trace:
+        value = reading.log_odds(reading.run(), place, answer)
+        steps = [trace.steps(path) for path in paths]
+        every = torch.autograd.grad(
+            value.sum(), [s for own in steps for s in own], materialize_grads=True
+        )
+    found, done = [], 0
+    for path, own in zip(paths, steps):
+        norms = np.array([float(g.norm()) for g in every[done : done + len(own)]])
+        found.append(StateGradients(path, norms[::-1] if reading.backwards else norms))
+        done += len(own)
+    return found

@@ -1,0 +1,30 @@
+"""Pictures of what a model does. In: what it gave. Out: a figure, for `pictures.save_picture`."""
+
+from unspool.insight.plots.answers import confusion_figure, learning_figure, saliency_figure
+from unspool.insight.plots.attention import (
+    alignment_figure,
+    heads_figure,
+    matrix_figure,
+    pooling_figure,
+)
+from unspool.insight.plots.filters import features_figure, ngram_figure
+from unspool.insight.plots.graph import graph_figure
+from unspool.insight.plots.ideas import IDEAS
+from unspool.insight.plots.recurrence import gates_figure, gradient_figure, layers_of
+
+__all__ = [
+    "IDEAS",
+    "alignment_figure",
+    "confusion_figure",
+    "features_figure",
+    "gates_figure",
+    "gradient_figure",
+    "graph_figure",
+    "heads_figure",
+    "layers_of",
+    "learning_figure",
+    "matrix_figure",
+    "ngram_figure",
+    "pooling_figure",
+    "saliency_figure",
+]

@@ -1,0 +1,132 @@
+"""What a model answers and why, and how it learnt to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from unspool.insight.plots.style import COLOURS, DASHES, SIGNED, label, labels, plain, quiet
+from unspool.insight.saliency import Saliency
+from unspool.pictures import new_figure
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+LINE = 72  # characters of a line of coloured text
+LINES = 30
+
+
+def saliency_figure(saliency: Saliency) -> Figure:
+    """The text, each token on the colour of what it contributes: red for the answer, blue against
+    it."""
+    from matplotlib import colormaps
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.colors import Normalize
+
+    lines = broken(labels(saliency.tokens))[:LINES]
+    most = float(np.abs(saliency.values).max()) or 1.0
+    colours = ScalarMappable(Normalize(-most, most), colormaps[SIGNED])
+    wide = max(sum(len(token) + 1 for _, token in line) for line in lines)
+    figure = new_figure(0.3 + 0.0875 * max(wide, 40), 1.0 + 0.28 * len(lines))
+    axes = figure.subplots()
+    axes.set_xlim(0, max(wide, 40))
+    axes.set_ylim(len(lines), 0)
+    axes.axis("off")
+    for row, line in enumerate(lines):
+        at = 0
+        for i, token in line:
+            colour = colours.to_rgba(saliency.values[i])
+            dark = 0.299 * colour[0] + 0.587 * colour[1] + 0.114 * colour[2] < 0.5
+            axes.text(
+                at,
+                row + 0.5,
+                token,
+                family="monospace",
+                fontsize=10,
+                va="center",
+                color="white" if dark else "black",
+                bbox={"boxstyle": "square,pad=0.15", "facecolor": colour, "edgecolor": "none"},
+            )
+            at += len(token) + 1
+    of = f" at {label(saliency.asked)!r}" if saliency.asked else ""
+    axes.set_title(
+        f"{label(saliency.answer)!r}{of}, probability {saliency.probability:.3f}",
+        loc="left",
+        fontsize=10,
+    )
+    bar = figure.colorbar(
+        colours, ax=axes, orientation="horizontal", shrink=0.5, aspect=40, ticks=[-most, 0, most]
+    )
+    bar.ax.set_xticklabels(["against it", "0", "for it"], fontsize=8)
+    bar.outline.set_edgecolor("0.8")
+    return figure
+
+
+def broken(tokens: Sequence[str]) -> list[list[tuple[int, str]]]:
+    """Numbered tokens in lines of at most `LINE` characters."""
+    lines: list[list[tuple[int, str]]] = [[]]
+    used = 0
+    for i, token in enumerate(tokens):
+        if used and used + len(token) > LINE:
+            lines.append([])
+            used = 0
+        lines[-1].append((i, token))
+        used += len(token) + 1
+    return lines
+
+
+def learning_figure(runs: Mapping[str, Sequence[Mapping[str, Any]]], *, metric: str) -> Figure:
+    """The learning curves of runs, by their names and their metrics.jsonl: the training loss, and
+    what was measured on the validation part. A ring marks the best weights."""
+    measured = f"valid_{metric}"
+    panels = {
+        what: key
+        for what, key in (("training loss", "loss"), (f"validation {metric}", measured))
+        if any(key in record for records in runs.values() for record in records)
+    }
+    figure = new_figure(4.5 * len(panels), 3.4)
+    grid = figure.subplots(1, len(panels), squeeze=False)[0]
+    for i, (name, records) in enumerate(runs.items()):
+        look: dict[str, Any] = {
+            "color": COLOURS[i % len(COLOURS)],
+            "linestyle": DASHES[i % len(DASHES)],
+        }
+        for axes, key in zip(grid, panels.values()):
+            own = [record for record in records if key in record]
+            steps, values = [r["step"] for r in own], [r[key] for r in own]
+            axes.plot(steps, values, marker="." if key == measured else "", **look, label=name)
+            for j in [j for j, r in enumerate(own) if key == measured and r.get("best")][-1:]:
+                axes.plot(steps[j], values[j], "o", color=look["color"], mfc="none", markersize=9)
+    for axes, what in zip(grid, panels):
+        axes.set_xlabel("step")
+        axes.set_ylabel(what.replace("_", " "))
+        plain(axes)
+    if len(runs) > 1:
+        grid[0].legend(frameon=False, fontsize=8)
+    return figure
+
+
+def confusion_figure(confusion: np.ndarray, names: Sequence[str]) -> Figure:
+    """Who is taken for whom: truth downwards, answers across. Colours are shares of a row, numbers
+    are counts."""
+    counts = np.asarray(confusion)
+    shares = counts / np.maximum(counts.sum(1, keepdims=True), 1)
+    size = len(names)
+    figure = new_figure(2.2 + 0.55 * size, 1.6 + 0.5 * size)
+    axes = figure.subplots()
+    image = axes.imshow(shares, cmap="Blues", vmin=0, vmax=1)
+    axes.set_xticks(range(size), labels(names), rotation=90 if size > 3 else 0)
+    axes.set_yticks(range(size), labels(names))
+    axes.set_xlabel("answer")
+    axes.set_ylabel("truth")
+    quiet(axes)
+    if size <= 25:
+        for i, j in np.ndindex(size, size):
+            colour = "white" if shares[i, j] > 0.5 else "black"
+            axes.text(j, i, str(counts[i, j]), ha="center", va="center", color=colour, fontsize=8)
+    bar = figure.colorbar(image, ax=axes, shrink=0.7, ticks=[0, 0.5, 1])
+    bar.set_label("share of the truth")
+    bar.outline.set_edgecolor("0.8")
+    return figure

@@ -1,0 +1,86 @@
+"""Where a model looks: alignments, and the heads of a Transformer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from unspool.insight.plots.style import CELL, TOKENS, WEIGHTS, heat, labels, quiet
+from unspool.insight.trace import Trace
+from unspool.pictures import new_figure
+from unspool.tasks.translation import Translation
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+NAMED = 24  # tokens that find room beside a head
+
+
+def alignment_figure(translation: Translation) -> Figure:
+    """The alignment of a translation that was searched for with `Decoding(alignment=True)`."""
+    if translation.alignment is None:
+        raise ValueError("this translation has no alignment")
+    return matrix_figure(translation.alignment, translation.source_tokens, translation.tokens)
+
+
+def matrix_figure(weights: np.ndarray, read: Sequence[str], written: Sequence[str]) -> Figure:
+    """The alignment matrix (Bahdanau et al. 2015, figure 3): the source across, the translation
+    downwards; the darker, the more a token looked there.
+    """
+    read, written = labels(read), labels(written)
+    longest = max(map(len, written), default=0)
+    figure = new_figure(1.6 + 0.07 * longest + CELL * len(read), 1.4 + CELL * len(written))
+    axes = figure.subplots()
+    image = axes.imshow(weights[: len(written)], cmap="Greys", vmin=0, vmax=1, aspect="equal")
+    axes.set_xticks(range(len(read)), read, rotation=90)
+    axes.set_yticks(range(len(written)), written)
+    axes.xaxis.tick_top()
+    quiet(axes)
+    bar = figure.colorbar(image, ax=axes, shrink=0.6, ticks=[0, 0.5, 1])
+    bar.set_label("weight")
+    bar.outline.set_edgecolor("0.8")
+    return figure
+
+
+def heads_figure(trace: Trace, kind: str) -> Figure:
+    """Every head of one kind of attention: layers downwards, heads across; in each, who looks
+    (downwards) at whom (across)."""
+    found = trace.find(kind)
+    if not found:
+        raise ValueError(f"this model has no {kind}")
+    sides = {"read": trace.tokens, "written": trace.written}
+    down, across = (labels(sides[axis][:TOKENS]) for axis in found[0].axes[1:])
+    heads = found[0].values.shape[0]
+    most = max(float(array.values[:, :TOKENS, :TOKENS].max()) for array in found)
+    named = max(len(down), len(across)) <= NAMED
+    width = max(1.5, 0.17 * len(across)) if named else 2.2
+    height = max(1.5, 0.17 * len(down)) if named else 2.2
+    figure = new_figure(1.5 + width * heads, 0.9 + (height + 0.2) * len(found))
+    grid = figure.subplots(len(found), heads, squeeze=False, sharex=True, sharey=True)
+    for row, array in zip(grid, found):
+        for head, axes in enumerate(row):
+            weights = array.values[head, :TOKENS, :TOKENS]
+            image = heat(axes, weights, most=most, colours=WEIGHTS)
+            axes.set_title(f"layer {array.layer}, head {head + 1}", fontsize=8)
+            if named:
+                axes.set_xticks(range(len(across)), across, rotation=90, fontsize=7)
+                axes.set_yticks(range(len(down)), down, fontsize=7)
+    bar = figure.colorbar(image, ax=grid, shrink=0.6)
+    bar.set_label(f"weight of {kind.replace('_', ' ')}")
+    bar.outline.set_edgecolor("0.8")
+    return figure
+
+
+def pooling_figure(trace: Trace) -> Figure:
+    """The weights with which the states of a text become one vector (Yang et al. 2016)."""
+    (array,) = trace.find("pooling")
+    tokens = labels(trace.tokens[:TOKENS])
+    figure = new_figure(1.4 + 0.28 * len(tokens), 2.2)
+    axes = figure.subplots()
+    axes.bar(range(len(tokens)), array.values[:TOKENS], color="#0072B2")
+    axes.set_xticks(range(len(tokens)), tokens, rotation=90, fontsize=8)
+    axes.set_ylabel("weight in the pooling")
+    axes.spines[["top", "right"]].set_visible(False)
+    return figure

@@ -1,0 +1,166 @@
+"""A model unrolled in time: its layers as rows of boxes, with shapes and parameter counts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from unspool.insight.plots.style import COLOURS
+from unspool.insight.summary import Layer, Summary
+from unspool.pictures import new_figure
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+STEPS = ("1", "2", "3", "…", "T")
+BOX, GAP, RISE = 0.62, 1.0, 1.05  # width of a box, from step to step, from layer to layer
+ASIDE = ("positions", "dropout")  # of a Transformer: added to what is already there
+
+
+class Row(NamedTuple):
+    """A layer as it is drawn: a box a step, or one for all; and what connects the steps."""
+
+    layer: Layer
+    each: bool
+    forwards: bool = False
+    backwards: bool = False
+    everyone: bool = False
+
+
+def rows_of(layers: Sequence[Layer]) -> list[Row]:
+    """What stands above what; stacked recurrent layers and blocks are one row, as in a summary."""
+    rows = []
+    for layer in layers:
+        last = layer.path.rpartition(".")[2]
+        if last in ASIDE or layer.path in ("encoder", "decoder"):
+            continue
+        kind = layer.kind
+        recurrent, blocks = last == "recurrent", "block" in kind
+        rows.append(
+            Row(
+                layer,
+                ", T" in layer.shape,
+                forwards=recurrent or "decoder block" in kind,
+                backwards=recurrent and "bidirectional" in kind,
+                everyone=blocks and "encoder" in kind,
+            )
+        )
+    return rows
+
+
+def graph_figure(summary: Summary) -> Figure:
+    """The computational graph of a model over the steps 1, 2, 3, ..., T; a decoder stands to the
+    right of what it reads. What is not drawn is named with its parameters."""
+    layers = [layer for layer in summary.layers if not layer.path.startswith("characters")]
+    sides = [
+        [layer for layer in layers if layer.path.startswith("decoder") == decoder]
+        for decoder in (False, True)
+    ]
+    groups = [rows for side in sides if (rows := rows_of(side))]
+    wide = GAP * len(STEPS) + 2.9
+    high = max(len(rows) for rows in groups) * RISE
+    figure = new_figure(wide * len(groups) * 0.82, (high + 1.9) * 0.82)
+    axes = figure.subplots()
+    for i, (rows, letter) in enumerate(zip(groups, "xy")):
+        draw_group(axes, rows, letter, left=i * wide)
+    if len(groups) == 2:
+        top = len(groups[0]) * RISE - (RISE - BOX)
+        start, end = (GAP * (len(STEPS) - 1), top), (wide - BOX / 2, RISE + BOX / 2)
+        arrow(axes, start, end, color=COLOURS[1], linewidth=2, bend=-0.3)
+    axes.set_xlim(-0.5, wide * len(groups) - 0.4)
+    axes.set_ylim(-0.95, high + 0.2)
+    axes.set_aspect("equal")
+    axes.axis("off")
+    drawn = {row.layer.path for rows in groups for row in rows}
+    others = [
+        f"{layer.path} ({layer.kind}): {layer.parameters:,}"
+        for layer in summary.layers
+        if layer.path not in drawn and layer.parameters
+    ]
+    title = [f"{summary.parameters:,} parameters", *(["also"] if others else []), *others]
+    axes.set_title("\n".join(title), fontsize=8, loc="left")
+    return figure
+
+
+def draw_group(axes: Axes, rows: Sequence[Row], letter: str, *, left: float) -> None:
+    """The rows of an encoder or of a decoder, the first at the bottom."""
+    places = [left + GAP * i for i in range(len(STEPS))]
+    for x, name in zip(places, STEPS):
+        if name == "…":
+            axes.text(x, -0.7, "…", ha="center", va="center")
+        else:
+            axes.text(x, -0.7, f"${letter}_{{{name}}}$", ha="center", va="center")
+            arrow(axes, (x, -0.5), (x, 0))
+    for level, row in enumerate(rows):
+        y = level * RISE
+        draw_row(axes, row, places, y)
+        if level + 1 < len(rows):
+            above = rows[level + 1]
+            for x in open_places(places) if row.each else [sum(places) / len(places)]:
+                to = x if above.each else sum(places) / len(places) + 0.35 * (x - places[2])
+                arrow(axes, (x, y + BOX), (to, y + RISE))
+        axes.text(
+            places[-1] + 0.45,
+            y + BOX / 2,
+            f"{row.layer.kind.replace(', ', chr(10), 1)}\n"
+            f"{row.layer.shape}   {row.layer.parameters:,}",
+            va="center",
+            fontsize=7,
+        )
+
+
+def open_places(places: Sequence[float]) -> list[float]:
+    return [x for x, name in zip(places, STEPS) if name != "…"]
+
+
+def draw_row(axes: Axes, row: Row, places: Sequence[float], y: float) -> None:
+    from matplotlib.patches import FancyBboxPatch
+
+    shape: dict[str, Any] = {"boxstyle": "round,pad=0,rounding_size=0.08", "linewidth": 1.2}
+    colour = COLOURS[0] if row.forwards or row.everyone else "0.45"
+    if not row.each:
+        start = places[1] - BOX / 2
+        box = FancyBboxPatch(
+            (start, y), places[3] - places[1] + BOX, BOX, fc="white", ec=colour, **shape
+        )
+        axes.add_patch(box)
+        return
+    for x, name in zip(places, STEPS):
+        if name == "…":
+            axes.text(x, y + BOX / 2, "…", ha="center", va="center")
+        else:
+            box = FancyBboxPatch((x - BOX / 2, y), BOX, BOX, fc="white", ec=colour, **shape)
+            axes.add_patch(box)
+    for a, b in pairwise(places):
+        edge = BOX / 2
+        if row.forwards:
+            at = y + BOX * (0.68 if row.backwards else 0.5)
+            arrow(axes, (a + edge, at), (b - edge, at), color=COLOURS[0])
+        if row.backwards:
+            arrow(axes, (b - edge, y + BOX * 0.3), (a + edge, y + BOX * 0.3), color=COLOURS[1])
+    if row.everyone:
+        for a in open_places(places):
+            for b in open_places(places):
+                axes.plot([a, b], [y, y + BOX], color=COLOURS[0], alpha=0.25, linewidth=0.8)
+
+
+def arrow(
+    axes: Axes,
+    start: tuple[float, float],
+    end: tuple[float, float],
+    *,
+    color: str = "0.45",
+    linewidth: float = 1.0,
+    bend: float = 0.0,
+) -> None:
+    look = {
+        "arrowstyle": "-|>",
+        "connectionstyle": f"arc3,rad={bend}",
+        "color": color,
+        "linewidth": linewidth,
+        "shrinkA": 0,
+        "shrinkB": 0,
+    }
+    axes.annotate("", end, start, arrowprops=look)

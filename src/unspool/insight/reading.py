@@ -1,0 +1,144 @@
+"""One input as the model of a task reads it: what is recorded, and what is asked for reasons.
+
+In: a model and an input. Out: the scores of its answers, and what its tokens, its places and its
+answers are called. `readings.read` makes one, `trace` records it, `saliency` asks it for gradients.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from unspool.errors import DataError
+from unspool.nn.convolution import ConvolutionStack
+from unspool.nn.encoders import TransformerTextEncoder
+from unspool.nn.multihead import MultiHeadAttention
+from unspool.nn.recurrent import Recurrent
+from unspool.nn.source import RecurrentEncoder
+from unspool.nn.transformer import TransformerDecoder, TransformerEncoder
+from unspool.tasks.translation import Candidate
+from unspool.text.tokenizers import Tokenizer
+from unspool.text.vocab import UNK, UNK_ID
+
+LONGEST = 2048  # tokens of an input that are looked at
+WEIGHTS = 64_000_000  # attention weights that a recorded run may make
+CLS = "(cls)"  # stands for the learned vector before a text
+
+Network = Recurrent | ConvolutionStack | TransformerEncoder | TransformerDecoder
+
+
+class Reading(ABC):
+    """A model's run on one input: T tokens in, scores (P, C) of C answers at P places out.
+
+    text         the input
+    tokens       (T) as the model reads them
+    asked        (P) what each place is called: a token, or "" where one answer is for all
+    written      what a translation consists of; of other tasks nothing
+    candidates   the best few translations
+    whole        tokens of the whole input, of which only the first T are looked at
+    backwards    whether the network reads the last token first
+    """
+
+    written: Sequence[str] = ()
+    candidates: Sequence[Candidate] = ()
+    backwards = False
+
+    def __init__(self, text: str, tokens: Sequence[str], whole: int) -> None:
+        self.text, self.tokens, self.whole = text, list(tokens), whole
+
+    @property
+    def asked(self) -> Sequence[str]:
+        return self.tokens
+
+    def place(self) -> int:
+        """The place that is asked about unless another is named."""
+        return len(self.asked) - 1
+
+    @abstractmethod
+    def run(self, copies: int = 1) -> Tensor:
+        """Scores (copies, P, C) of the same input several times, one a row of a batch."""
+
+    @abstractmethod
+    def chosen(self, scores: Tensor) -> list[int]:
+        """(P) the answers that the model gives, or of a text that goes on: what does stand next."""
+
+    @abstractmethod
+    def name(self, answer: int) -> str:
+        """An answer in words: a label, a tag, a token."""
+
+    @abstractmethod
+    def without(self, token: int) -> Reading:
+        """The same without one token, everything else as it is."""
+
+    @abstractmethod
+    def blank(self) -> Reading:
+        """The same with every token unknown."""
+
+    def removable(self, place: int) -> list[int]:
+        """The tokens without which there is still something to read, and the place to ask about."""
+        return [t for t in range(len(self.tokens)) if t != place]
+
+    def moved(self, place: int, token: int) -> int:
+        """Where a place is in the reading without `token`."""
+        return place - (token < place)
+
+    def probabilities(self, scores: Tensor) -> Tensor:
+        """(P, C) -> (P, C)"""
+        return scores.float().softmax(-1)
+
+    def log_odds(self, scores: Tensor, place: int, answer: int) -> Tensor:
+        """log p / (1 - p) of an answer at a place: (copies, P, C) -> (copies,)
+
+        Unlike a logit it says something of two classes too, and unlike log p it stays steep where p
+        is near 1.
+        """
+        x = scores[:, place].double()
+        others = torch.cat([x[:, :answer], x[:, answer + 1 :]], 1)
+        return x[:, answer] - others.logsumexp(1)
+
+    @property
+    @abstractmethod
+    def network(self) -> Network:
+        """The layers that read the vectors of the tokens."""
+
+
+def longest(model: nn.Module) -> int:
+    """Tokens that are looked at: so many that the weights of all heads fit into memory."""
+    heads = sum(m.heads for m in model.modules() if isinstance(m, MultiHeadAttention))
+    return min(LONGEST, math.isqrt(WEIGHTS // heads)) if heads else LONGEST
+
+
+def network_of(encoder: Any) -> Network:
+    """The layers of an encoder, behind its embedding."""
+    if isinstance(encoder, RecurrentEncoder):
+        encoder = encoder.text
+    for name in ("recurrent", "convolution", "transformer"):
+        if hasattr(encoder, name):
+            network = getattr(encoder, name)
+            assert isinstance(network, Network)
+            return network
+    raise TypeError(f"{type(encoder).__name__} has no layers that read vectors of tokens")
+
+
+def names_before(encoder: nn.Module) -> list[str]:
+    """What an encoder puts before the tokens of a text."""
+    return [CLS] if isinstance(encoder, TransformerTextEncoder) and encoder.cls else []
+
+
+def unknown(tokenizer: Tokenizer) -> int:
+    """The id of the token that says least; the vocabularies of others have names of their own."""
+    names = [name for name in (UNK, "[UNK]", "<|endoftext|>") if name in tokenizer.vocab]
+    return tokenizer.vocab.index[names[0]] if names else UNK_ID
+
+
+def shown(tokenizer: Tokenizer, ids: Sequence[int]) -> list[str]:
+    return [token or " " for token in tokenizer.shown(ids)]
+
+
+def nothing() -> DataError:
+    return DataError("there is nothing to look at: the text is empty", remedy="give some words")

@@ -1,0 +1,238 @@
+"""Why this answer: what each token of the input contributes to it.
+
+In: a reading, a place and an answer. Out: a number a token, by which it speaks for the answer (or
+against it, where negative), and what happens to the answer's probability without the token.
+
+Every method speaks of F = log p / (1 - p), the log odds of the answer, as a function of the vectors
+x_1, ..., x_T that the model's layers read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from unspool.errors import ConfigError, choose
+from unspool.insight.inputs import Vectors
+from unspool.insight.reading import Reading
+
+PIECES, NODES = 2, 8  # of the path of integrated gradients at first, and points in each
+MOST = 1024  # points on it at most; of a long text fewer:
+READ = 200_000  # tokens that are read for one answer
+CLOSE = 1e-3  # how far their sum may be from F(x) - F(x'), as a share of the latter if that is > 1
+DELETIONS = 20_000  # tokens that are read again, with others left out, for one answer
+
+
+class Deletion(NamedTuple):
+    """What is without a token: the probability of the answer, and what is likeliest then."""
+
+    token: int
+    probability: float
+    answer: str
+
+
+class Saliency(NamedTuple):
+    """What the tokens contribute to one answer.
+
+    asked        the token that the answer is of, or follows; "" where there is one answer for all
+    values       (T) of each token
+    total        F(x) - F(x'), which the values of integrated gradients add up to; F(x) for
+                 gradient x input, whose values add up to nothing in particular
+    gap          how far their sum is from it
+    steps        of the integral, 1 for gradient x input
+    deletions    of the tokens that can be left out, in the order of the text
+    """
+
+    method: str
+    text: str
+    tokens: list[str]
+    asked: str
+    place: int
+    answer: str
+    probability: float
+    values: np.ndarray
+    total: float
+    gap: float
+    steps: int
+    deletions: list[Deletion]
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            **self._asdict(),
+            "values": self.values.tolist(),
+            "deletions": [deletion._asdict() for deletion in self.deletions],
+        }
+
+    def lines(self) -> list[str]:
+        """A table: each token, its value, and the probability of the answer without it."""
+        without = {deletion.token: deletion for deletion in self.deletions}
+        width = max(len(token) for token in [*self.tokens, "token"])
+        largest = float(np.abs(self.values).max()) or 1.0
+        of = f" at {self.asked!r}" if self.asked else ""
+        lines = [
+            f"{self.answer!r}{of}, probability {self.probability:.4f}",
+            f"{'token':<{width}}  {'for it':>8}  {'':<12}  without the token",
+        ]
+        for i, (token, value) in enumerate(zip(self.tokens, self.values.tolist())):
+            bar = ("+" if value > 0 else "-") * round(12 * abs(value) / largest)
+            line = f"{token:<{width}}  {value:8.4f}  {bar:<12}"
+            if i in without:
+                line += f"  {without[i].probability:.4f}"
+                if without[i].answer != self.answer:
+                    line += f", {without[i].answer!r} is likeliest"
+            lines.append(line.rstrip())
+        if self.method == "integrated" and self.gap > CLOSE * max(1.0, abs(self.total)):
+            found = self.values.sum()
+            lines.append(f"the contributions add up to {found:.4f}, and should to {self.total:.4f}")
+        return lines
+
+
+def explain(
+    reading: Reading,
+    *,
+    place: int | None = None,
+    answer: str | None = None,
+    method: str = "integrated",
+    deletions: bool = True,
+) -> Saliency:
+    """What the tokens contribute to an answer.
+
+    place    of a tagger: the number of a word; of a language model: the token that the answer
+             follows; of a translator: the number of a token that is written. None: the last one,
+             or the first <mask>
+    answer   a label, tag or token; None: what the model says
+    method   out of `METHODS`
+    """
+    choose("method", method, METHODS)
+    place = _place(reading, place)
+    with torch.no_grad():
+        scores = reading.run()
+    wanted = _answer(reading, scores[0], place, answer)
+    found = METHODS[method](reading, place, wanted)
+    values = found.values[::-1] if reading.backwards else found.values
+    return Saliency(
+        method,
+        reading.text,
+        reading.tokens,
+        reading.asked[place],
+        place,
+        reading.name(wanted),
+        float(reading.probabilities(scores[0])[place, wanted]),
+        values,
+        found.total,
+        found.gap,
+        found.steps,
+        deleted(reading, place, wanted, values) if deletions else [],
+    )
+
+
+class Attribution(NamedTuple):
+    values: np.ndarray  # (T)
+    total: float
+    gap: float
+    steps: int
+
+
+def gradient_times_input(reading: Reading, place: int, answer: int) -> Attribution:
+    """(x_t - x'_t) · ∂F/∂x_t (Shrikumar et al. 2017)"""
+    vectors = Vectors(reading)
+    values = vectors.contributions(place, answer, np.ones(1))[0]
+    (total,) = vectors.values(place, answer, np.ones(1))
+    return Attribution(values, total, abs(values.sum() - total), 1)
+
+
+def integrated_gradients(reading: Reading, place: int, answer: int) -> Attribution:
+    """Sundararajan, Taly & Yan (2017), equation 1:
+
+        (x_t - x'_t) · ∫_0^1 ∂F(x' + α (x - x')) / ∂x_t dα
+
+    by the rule of Gauss and Legendre. Over any stretch of α the values add up to the difference of
+    F at its ends; the stretches where they do so least, as where a maximum changes hands, are
+    halved until all is well.
+    """
+    vectors = Vectors(reading)
+    nodes, weights = np.polynomial.legendre.leggauss(NODES)
+
+    def gathered(low: np.ndarray, high: np.ndarray) -> np.ndarray:
+        """The integral over each stretch: (S, T)"""
+        wide = (high - low)[:, None]
+        alphas = low[:, None] + wide * (nodes + 1) / 2
+        found = vectors.contributions(place, answer, alphas.ravel())
+        return np.einsum("sn,snt->st", wide * weights / 2, found.reshape(*alphas.shape, -1))
+
+    edges = np.linspace(0, 1, PIECES + 1)
+    low, high = edges[:-1], edges[1:]
+    ends = vectors.values(place, answer, edges)
+    rise = np.diff(ends)  # of F over each stretch
+    own, steps = gathered(low, high), PIECES * NODES
+    total = float(ends[-1] - ends[0])
+    close = CLOSE * max(1.0, abs(total))
+    while steps < min(MOST, READ // len(vectors.x)):
+        wrong = own.sum(1) - rise
+        if abs(wrong.sum()) <= close and np.abs(wrong).sum() <= 4 * close:
+            break
+        halved = np.abs(wrong) >= np.abs(wrong).max() / 8
+        middle = (low[halved] + high[halved]) / 2
+        first = vectors.values(place, answer, middle)
+        first -= vectors.values(place, answer, low[halved])
+        new_low = np.concatenate([low[halved], middle])
+        new_high = np.concatenate([middle, high[halved]])
+        steps += len(new_low) * NODES
+        rise = np.concatenate([rise[~halved], first, rise[halved] - first])
+        own = np.concatenate([own[~halved], gathered(new_low, new_high)])
+        low, high = (
+            np.concatenate([before[~halved], new])
+            for before, new in ((low, new_low), (high, new_high))
+        )
+    values = own.sum(0)
+    return Attribution(values, total, abs(float(values.sum()) - total), steps)
+
+
+METHODS: dict[str, Callable[[Reading, int, int], Attribution]] = {
+    "integrated": integrated_gradients,
+    "gradient": gradient_times_input,
+}
+
+
+@torch.no_grad()
+def deleted(reading: Reading, place: int, answer: int, values: np.ndarray) -> list[Deletion]:
+    """What becomes of an answer without each token: of a long text, of those that matter most."""
+    tokens = reading.removable(place)
+    most = max(1, DELETIONS // len(reading.tokens))
+    tokens = sorted(sorted(tokens, key=lambda t: -abs(values[t]))[:most])
+    found = []
+    for token in tokens:
+        other = reading.without(token)
+        p = other.probabilities(other.run()[0])[reading.moved(place, token)]
+        found.append(Deletion(token, float(p[answer]), reading.name(int(p.argmax()))))
+    return found
+
+
+def _place(reading: Reading, place: int | None) -> int:
+    count = len(reading.asked)
+    if place is None:
+        return reading.place()
+    if not 0 <= place < count:
+        raise ConfigError(
+            f"there are {count} places to ask about",
+            got=f"number {place + 1}",
+            remedy="count from 1",
+        )
+    return place
+
+
+def _answer(reading: Reading, scores: Tensor, place: int, answer: str | None) -> int:
+    if answer is None:
+        return reading.chosen(scores)[place]
+    names = [reading.name(i) for i in range(scores.shape[1])]
+    if answer not in names:
+        raise ConfigError(
+            "the model knows no such answer",
+            got=answer,
+            remedy=f"choose from {', '.join(names[:20])}" + ", ..." * (len(names) > 20),
+        )
+    return names.index(answer)

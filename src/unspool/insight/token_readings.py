@@ -1,0 +1,248 @@
+"""Readings of tasks that answer with tokens: what follows, what is hidden, what is written."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from unspool.data.batching import collate_spelled
+from unspool.data.parts import TextPart
+from unspool.errors import ConfigError
+from unspool.insight.reading import (
+    LONGEST,
+    Network,
+    Reading,
+    longest,
+    network_of,
+    shown,
+    unknown,
+)
+from unspool.nn.seq2seq import Seq2Seq
+from unspool.predict.filler import encode_masked
+from unspool.tasks import ElmoTask, Generate, Pretrain, Task, Translate
+from unspool.tasks.decoding import Decoding
+from unspool.tasks.elmo import ElmoModel
+from unspool.tasks.language_model import TransformerLanguageModel
+from unspool.tasks.translation import Candidate
+from unspool.text.vocab import BEGIN, BEGIN_ID, END, END_ID, MASK, MASK_ID
+
+
+class TokenReading(Reading):
+    """Ids in, a token of the vocabulary at each place out."""
+
+    def __init__(
+        self,
+        task: Task,
+        model: Any,
+        text: str,
+        ids: np.ndarray,
+        *,
+        limit: int,
+        before: Sequence[str] = (),
+    ) -> None:
+        self.task, self.model, self.ids = task, model, ids[:limit]
+        tokens = [*before, *shown(task.tokenizer, self.ids.tolist())]
+        super().__init__(text, tokens, len(ids) + len(before))
+
+    def rows(self, copies: int) -> Tensor:
+        return torch.from_numpy(self.ids).expand(copies, -1)
+
+    def unknowns(self, ids: np.ndarray) -> np.ndarray:
+        return np.full_like(ids, unknown(self.task.tokenizer))
+
+    def name(self, answer: int) -> str:
+        return self.task.tokenizer.shown([answer])[0] or " "
+
+
+class GenerateReading(TokenReading):
+    """At each place the token that follows; after the last one the likeliest."""
+
+    def __init__(
+        self, task: Generate, model: Any, text: str, ids: np.ndarray | None = None
+    ) -> None:
+        limit = longest(model)
+        if isinstance(model, TransformerLanguageModel):
+            limit = min(limit, model.length)
+        ids = task.tokenizer.encode(text) if ids is None else ids
+        super().__init__(task, model, text, ids, limit=limit)
+
+    def run(self, copies: int = 1) -> Tensor:
+        return self.model(self.rows(copies)).logits
+
+    def chosen(self, scores: Tensor) -> list[int]:
+        return [*self.ids[1:].tolist(), int(scores[-1].argmax())]
+
+    def removable(self, place: int) -> list[int]:
+        """What comes before the token that the answer follows."""
+        return list(range(place))
+
+    def without(self, token: int) -> GenerateReading:
+        assert isinstance(self.task, Generate)
+        return GenerateReading(self.task, self.model, self.text, np.delete(self.ids, token))
+
+    def blank(self) -> GenerateReading:
+        assert isinstance(self.task, Generate)
+        return GenerateReading(self.task, self.model, self.text, self.unknowns(self.ids))
+
+    @property
+    def network(self) -> Network:
+        if isinstance(self.model, TransformerLanguageModel):
+            return self.model.transformer
+        return network_of(self.model.encoder)
+
+
+class PretrainReading(TokenReading):
+    """At each place a token: what may be hidden behind a <mask>, or what stands there."""
+
+    def __init__(
+        self, task: Pretrain, model: Any, text: str, ids: np.ndarray | None = None
+    ) -> None:
+        if ids is None:
+            masked = MASK in text
+            ids = encode_masked(task.tokenizer, text) if masked else task.tokenizer.encode(text)
+        limit = longest(model)
+        if task.config.model.positions == "learned":
+            limit = min(limit, task.config.data.max_length)
+        super().__init__(task, model, text, ids, limit=limit)
+
+    def place(self) -> int:
+        """The first <mask>."""
+        masks = np.flatnonzero(self.ids == MASK_ID)
+        return int(masks[0]) if len(masks) else super().place()
+
+    def run(self, copies: int = 1) -> Tensor:
+        return self.model(self.rows(copies), torch.full((copies,), len(self.ids)))
+
+    def chosen(self, scores: Tensor) -> list[int]:
+        specials = self.task.tokenizer.special_ids()
+        return scores.index_fill(1, torch.tensor(specials), -torch.inf).argmax(1).tolist()
+
+    def without(self, token: int) -> PretrainReading:
+        assert isinstance(self.task, Pretrain)
+        return PretrainReading(self.task, self.model, self.text, np.delete(self.ids, token))
+
+    def blank(self) -> PretrainReading:
+        assert isinstance(self.task, Pretrain)
+        return PretrainReading(self.task, self.model, self.text, self.unknowns(self.ids))
+
+    @property
+    def network(self) -> Network:
+        return network_of(self.model.encoder)
+
+
+class TranslateReading(TokenReading):
+    """At each place the next token of the translation, after those before it."""
+
+    def __init__(
+        self,
+        task: Translate,
+        model: Any,
+        text: str,
+        ids: np.ndarray | None = None,
+        target: list[int] | None = None,
+        *,
+        decoding: Decoding | None = None,
+    ) -> None:
+        """`target`: the ids of the translation to follow; None: the best that a search finds."""
+        assert isinstance(model, Seq2Seq)
+        translator = task.translator(model)
+        most = min(longest(model), translator.max_length or LONGEST)
+        if ids is None:
+            ids = task.tokenizer.encode(text)
+        self.source = ids[:most]
+        framed = translator.frame.around(self.source)
+        super().__init__(task, model, text, framed, limit=len(framed))
+        self.whole += len(ids) - len(self.source)
+        self.target_tokenizer = task.target_tokenizer
+        self.backwards = task.config.model.reverse_source
+        if target is None:
+            options = decoding or Decoding(nbest=5)
+            generator = torch.Generator().manual_seed(options.seed)
+            ((_, _, found),) = translator.search(TextPart([framed]), options, generator)
+            target = list(found[0].tokens)
+            self.candidates = [
+                Candidate(task.target_tokenizer.decode(h.tokens), h.score, h.log_probability)
+                for h in found
+            ]
+        self.target = target
+        self.written = [*shown(task.target_tokenizer, target), END]
+
+    @property
+    def asked(self) -> Sequence[str]:
+        return self.written
+
+    def run(self, copies: int = 1) -> Tensor:
+        inputs = torch.tensor([BEGIN_ID, *self.target]).expand(copies, -1)
+        return self.model(self.rows(copies), torch.full((copies,), len(self.ids)), inputs)
+
+    def chosen(self, scores: Tensor) -> list[int]:
+        return [*self.target, END_ID]
+
+    def name(self, answer: int) -> str:
+        return self.target_tokenizer.shown([answer])[0] or " "
+
+    def removable(self, place: int) -> list[int]:
+        return list(range(len(self.source))) if len(self.source) > 1 else []
+
+    def moved(self, place: int, token: int) -> int:
+        return place
+
+    def without(self, token: int) -> TranslateReading:
+        assert isinstance(self.task, Translate)
+        source = np.delete(self.source, token)
+        return TranslateReading(self.task, self.model, self.text, source, self.target)
+
+    def blank(self) -> TranslateReading:
+        assert isinstance(self.task, Translate)
+        source = self.unknowns(self.source)
+        return TranslateReading(self.task, self.model, self.text, source, self.target)
+
+    @property
+    def network(self) -> Network:
+        return network_of(self.model.encoder)
+
+
+class ElmoReading(Reading):
+    """At each place the word that follows, as the forward language model of the two predicts it."""
+
+    def __init__(self, task: ElmoTask, model: Any, text: str) -> None:
+        assert isinstance(model, ElmoModel)
+        pieces = task.tokenizer.pieces(text) or [""]
+        self.task, self.model, self.pieces = task, model, pieces[: longest(model)]
+        super().__init__(text, [BEGIN, *self.pieces, END], len(pieces) + 2)
+
+    def run(self, copies: int = 1) -> Tensor:
+        ids = np.zeros(len(self.pieces), dtype=np.int64)
+        part = TextPart([ids] * copies, [self.pieces] * copies)
+        words = collate_spelled(part, np.arange(copies)).words
+        assert words is not None
+        return self.model(*words)[:, :, 0]
+
+    def chosen(self, scores: Tensor) -> list[int]:
+        following = self.task.tokenizer.encode(" ".join(self.pieces)).tolist()
+        if len(following) != len(self.pieces):
+            return scores.argmax(1).tolist()
+        return [*following, END_ID, int(scores[-1].argmax())]
+
+    def name(self, answer: int) -> str:
+        return self.task.tokenizer.shown([answer])[0]
+
+    def without(self, token: int) -> ElmoReading:
+        raise self._refusal()
+
+    def blank(self) -> ElmoReading:
+        raise self._refusal()
+
+    @property
+    def network(self) -> Network:
+        raise self._refusal()
+
+    def _refusal(self) -> ConfigError:
+        return ConfigError(
+            "an elmo model gives vectors, and no answers to ask for reasons",
+            remedy="ask a model that starts from it",
+        )

@@ -1,0 +1,266 @@
+"""One run of a model, recorded: all that passed its taps, as arrays that know their axes.
+
+In: a task, its model and a text. Out: a `Trace` with gates, states, attention weights, features and
+alignments by layer, and what the model answered with which probability. `to_json` writes it down,
+cut to a size that any reader can take; `docs/trace.md` describes the fields.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from unspool.insight.reading import Reading
+from unspool.insight.readings import read
+from unspool.nn.taps import Trace as Passed
+from unspool.nn.taps import record, taps
+from unspool.nn.transformer_blocks import DecoderBlock
+from unspool.tasks import Task
+from unspool.tasks.translation import Candidate
+
+VERSION = 1
+NUMBERS = 400_000  # in the JSON of a trace, at most about so many
+LEAST = 32  # tokens that are shown in full however large the model is
+TOP = 5  # answers of each place
+
+# Taps that see something else than the tokens of the input: the characters of its words.
+ASIDE = re.compile(r"^(characters|contextual|encoder\.spelling)\.")
+
+
+class Recorded(NamedTuple):
+    """What passed one tap.
+
+    kind        a gate or state of a cell by its name (forget_gate, candidate, hidden_state, ...),
+                self_attention, causal_attention, cross_attention, alignment, pooling, features
+    part        encoder or decoder
+    layer       from 1, where there are layers
+    direction   forwards or backwards, of a recurrent layer
+    axes        of `values`: head, read (tokens of the input), written (of the output), unit
+    """
+
+    path: str
+    kind: str
+    part: str
+    layer: int | None
+    direction: str | None
+    axes: tuple[str, ...]
+    values: np.ndarray
+
+    @property
+    def title(self) -> str:
+        """Such as `encoder, layer 1, backwards: forget gate`."""
+        layer = None if self.layer is None else f"layer {self.layer}"
+        where = [self.part, layer, self.direction]
+        return ", ".join(filter(None, where)) + ": " + self.kind.replace("_", " ")
+
+    def summary(self) -> dict[str, Any]:
+        """A few numbers a token, of all tokens: of units their mean and their length as a vector;
+        of weights, head by head, the strongest place and the entropy in nats."""
+        if self.axes[-1] == "unit":
+            return {
+                "mean": rounded(self.values.mean(-1)),
+                "norm": rounded(np.linalg.norm(self.values, axis=-1)),
+            }
+        weights = np.maximum(self.values, 1e-12)
+        return {
+            "strongest": self.values.argmax(-1).tolist(),
+            "entropy": rounded(-(weights * np.log(weights)).sum(-1)),
+        }
+
+
+class Alternative(NamedTuple):
+    answer: str
+    probability: float
+
+
+class Choice(NamedTuple):
+    """What stands at a place, what the model thinks of it, and what else it thought of.
+
+    asked   the token that the answer is of, or follows; "" where there is one answer for all
+    """
+
+    asked: str
+    answer: str
+    probability: float
+    alternatives: list[Alternative]  # the likeliest first; the answer may be among them
+
+
+class Trace(NamedTuple):
+    """A recorded run. `arrays` are in the order in which the model has its parts."""
+
+    task: str
+    model: str
+    text: str
+    tokens: list[str]
+    written: list[str]
+    whole: int  # tokens of the whole input; `tokens` are the first ones
+    choices: list[Choice]
+    candidates: list[Candidate]  # of a translation, the best first
+    arrays: list[Recorded]
+    scores: np.ndarray  # (P, C) what the choices were made from
+
+    def find(self, *kinds: str) -> list[Recorded]:
+        """The arrays of some kinds."""
+        return [array for array in self.arrays if array.kind in kinds]
+
+    def to_json(self, *, first: int = 0, numbers: int = NUMBERS) -> dict[str, Any]:
+        """Everything but the scores, with about `numbers` numbers at most: of a long input the
+        values of a window of tokens from `first` on, and of a very wide model those of the units
+        that move most. Summaries are always of all tokens."""
+        window = self.window(numbers)
+        first = max(0, min(first, max(len(self.tokens), len(self.written)) - window))
+        units = self.units(numbers, window)
+        return {
+            "version": VERSION,
+            "task": self.task,
+            "model": self.model,
+            "text": self.text,
+            "tokens": self.tokens,
+            "written": self.written,
+            "whole": self.whole,
+            "window": {"first": first, "tokens": window},
+            "choices": [
+                {**c._asdict(), "alternatives": [a._asdict() for a in c.alternatives]}
+                for c in self.choices
+            ],
+            "candidates": [candidate._asdict() for candidate in self.candidates],
+            "arrays": [
+                described(array, slice(first, first + window), units) for array in self.arrays
+            ],
+        }
+
+    def window(self, numbers: int) -> int:
+        """How many tokens can be shown in full."""
+        longest = max(len(self.tokens), len(self.written), 1)
+        fits = longest
+        while fits > LEAST and self._cost(fits) > numbers:
+            fits = max(LEAST, fits * 3 // 4)
+        return fits
+
+    def units(self, numbers: int, window: int) -> int | None:
+        """How many units an array can be shown with; None: all."""
+        own = [a.values.shape[-1] for a in self.arrays if a.axes[-1] == "unit"]
+        if not own or self._cost(window) <= numbers:
+            return None
+        return max(1, numbers // (window * len(own)))
+
+    def _cost(self, window: int) -> int:
+        return sum(
+            int(np.prod([n if axis in ("head", "unit") else min(n, window)
+                         for axis, n in zip(a.axes, a.values.shape)]))
+            for a in self.arrays
+        )  # fmt: skip
+
+
+def described(array: Recorded, window: slice, units: int | None) -> dict[str, Any]:
+    """An array as JSON: `values` of the window, and of so many units."""
+    values = array.values[
+        tuple(window if a in ("read", "written") else slice(None) for a in array.axes)
+    ]
+    stored = {
+        **{k: v for k, v in array._asdict().items() if k != "values"},
+        "axes": list(array.axes),
+        "shape": list(array.values.shape),
+        "summary": array.summary(),
+    }
+    if units is not None and array.axes[-1] == "unit" and units < values.shape[-1]:
+        kept = np.sort(np.argsort(-array.values.std(axis=-2), kind="stable")[:units])
+        stored["units"] = kept.tolist()
+        values = values[..., kept]
+    return {**stored, "values": rounded(values)}
+
+
+def rounded(values: np.ndarray) -> Any:
+    return np.round(values.astype(float), 4).tolist()
+
+
+def trace(task: Task, model: nn.Module, text: str | Sequence[str], *, top: int = TOP) -> Trace:
+    """Run the model once, with all its taps recorded."""
+    return trace_reading(read(task, model, text), task, model, top=top)
+
+
+@torch.no_grad()
+def trace_reading(reading: Reading, task: Task, model: nn.Module, *, top: int = TOP) -> Trace:
+    paths = [path for path in taps(model) if not ASIDE.match(path)]
+    arrays: list[Recorded] = []
+    if paths:
+        with record(model, *paths) as passed:
+            scores = reading.run()[0]
+        arrays = [
+            a for path in passed if (a := _recorded(model, path, passed, reading)) is not None
+        ]
+    else:
+        scores = reading.run()[0]
+    return Trace(
+        task.name,
+        task.config.model_name,
+        reading.text,
+        reading.tokens,
+        list(reading.written),
+        reading.whole,
+        choices(reading, scores, top=top),
+        list(reading.candidates),
+        arrays,
+        scores.float().numpy(),
+    )
+
+
+def choices(reading: Reading, scores: Tensor, *, top: int) -> list[Choice]:
+    """What the model answers at each place, from scores (P, C)."""
+    p = reading.probabilities(scores)
+    best = p.topk(min(top, p.shape[1]), 1)
+    likely = zip(best.values.tolist(), best.indices.tolist())
+    return [
+        Choice(
+            asked,
+            reading.name(answer),
+            float(chances[answer]),
+            [Alternative(reading.name(a), v) for a, v in zip(indices, values)],
+        )
+        for asked, answer, chances, (values, indices) in zip(
+            reading.asked, reading.chosen(scores), p, likely
+        )
+    ]
+
+
+def _recorded(model: nn.Module, path: str, passed: Passed, reading: Reading) -> Recorded | None:
+    """What passed a tap, for the one input: (..., tokens, ...) without the batch."""
+    owner, _, name = path.rpartition(".")
+    part = "decoder" if path.startswith("decoder.") else "encoder"
+    own = "written" if part == "decoder" else "read"
+    layer = re.search(r"\blayers\.(\d+)", path)
+    direction = re.search(r"\b(forwards|backwards)\b", path)
+    # A decoder that waits for what its attention finds passes once a step: (1, 1, ...) each.
+    steps = 2 if owner.endswith("attention") and name == "weights" and "layers" in owner else 1
+    values = torch.cat(passed.passes(path), steps)[0].float().numpy()
+    axes: tuple[str, ...]
+    if owner.endswith("cross_attention"):
+        kind, axes = "cross_attention", ("head", "written", "read")
+    elif path == "decoder.attention.weights":
+        return None  # the same as decoder.alignment
+    elif name == "alignment":
+        kind, axes = "alignment", ("written", "read")
+    elif owner == "pooling":
+        kind, axes = "pooling", ("read",)
+    elif name == "weights":
+        block = model.get_submodule(owner.rpartition(".")[0])
+        causal = isinstance(block, DecoderBlock)
+        kind, axes = f"{'causal' if causal else 'self'}_attention", ("head", own, own)
+    else:
+        kind, axes = name, (own, "unit")
+    if part == "encoder" and (reading.backwards or path.startswith("encoder.backwards.")):
+        values = values[::-1]  # what read the last token first, in the order of the tokens
+    return Recorded(
+        path,
+        kind,
+        part,
+        int(layer[1]) + 1 if layer else None,
+        direction[1] if direction and axes[-1] == "unit" else None,
+        axes,
+        values,
+    )

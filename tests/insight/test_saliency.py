@@ -1,0 +1,136 @@
+"""Reasons for answers: they add up, and agree with another library; deletions are deletions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from tests.insight.models import MODELS, TEXT, make
+
+from unspool.errors import ConfigError
+from unspool.insight.inputs import Vectors, always, changed
+from unspool.insight.readings import read
+from unspool.insight.saliency import explain
+
+ASKED = [name for name in MODELS if name != "elmo"]
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_integrated_gradients_are_complete(name) -> None:
+    found = explain(read(*make(name), TEXT), deletions=False)
+    assert found.values.shape == (len(found.tokens),)
+    assert abs(found.values.sum() - found.total) == pytest.approx(found.gap, abs=1e-9)
+    assert found.gap <= 1e-3 * max(1, abs(found.total))
+
+
+@pytest.mark.parametrize("name", ["classify-lstm", "classify-cnn", "tag-bilstm", "generate-gru",
+                                  "translate-luong", "classify-cls"])  # fmt: skip
+@pytest.mark.parametrize("method", ["integrated", "gradient"])
+def test_as_captum(name, method) -> None:
+    captum = pytest.importorskip("captum.attr")
+    reading = read(*make(name), TEXT)
+    place = len(reading.asked) - 1
+    found = explain(reading, answer=reading.name(2), method=method, deletions=False)
+    vectors = Vectors(reading)
+
+    def log_odds(x: torch.Tensor) -> torch.Tensor:
+        with changed(reading.network, always(x)):
+            return reading.log_odds(reading.run(len(x)), place, 2)
+
+    x, baseline = (own.float()[None] for own in (vectors.x, vectors.baseline))
+    if method == "integrated":
+        inner = captum.IntegratedGradients(log_odds)
+        theirs = inner.attribute(x, baseline, n_steps=100, method="gausslegendre")
+    else:
+        slope = captum.Saliency(log_odds).attribute(x.requires_grad_(), abs=False)
+        theirs = slope * (x - baseline)
+    theirs = theirs.sum(-1)[0].detach().numpy()
+    np.testing.assert_allclose(found.values, theirs, atol=1e-3 * max(1, abs(found.total)))
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_without_a_token_is_the_text_without_it(name) -> None:
+    task, model = make(name)
+    reading = read(task, model, TEXT)
+    place = 2 if len(reading.asked) > 2 else 0
+    found = explain(reading, place=place, method="gradient")
+    assert found.deletions
+    deletion = found.deletions[0]
+    words = [w for w in TEXT.split() if w != reading.tokens[deletion.token]]
+    shorter = read(task, model, " ".join(words))
+    if name.startswith("translate"):
+        shorter = reading.without(deletion.token)
+        assert shorter.tokens == [t for t in reading.tokens if t != found.tokens[deletion.token]]
+        assert list(shorter.written) == list(reading.written)
+    with torch.inference_mode():
+        scores = shorter.run()[0]
+    at = reading.moved(place, deletion.token)
+    answer = [reading.name(i) for i in range(scores.shape[1])].index(found.answer)
+    want = float(shorter.probabilities(scores)[at, answer])
+    assert deletion.probability == pytest.approx(want, abs=1e-6)
+
+
+def test_the_word_that_is_asked_about_stays() -> None:
+    found = explain(read(*make("tag-lstm"), TEXT), place=2)
+    assert [d.token for d in found.deletions] == [0, 1, 3, 4, 5]
+    assert found.asked == "c"
+
+
+def test_a_word_that_matters() -> None:
+    """A classifier whose score is the value of one token."""
+    task, model = make("classify-one-hot", labels=("no", "yes"))
+    cell = model.encoder.recurrent.cells()[0][0]
+    with torch.no_grad():
+        for p in model.parameters():
+            p.zero_()
+        cell.W[16:, task.tokenizer.vocab.id("c")] = 2.0  # the candidate
+        model.output.linear.weight.fill_(1.0)
+    found = explain(read(task, model, TEXT), answer="yes")
+    assert int(found.values.argmax()) == 2
+    assert found.values[2] == pytest.approx(found.total, abs=1e-3)
+    without = {d.token: d for d in found.deletions}
+    assert without[2].probability < without[1].probability
+    assert any(line.startswith("c ") and "++++" in line for line in found.lines())
+    assert found.to_json()["deletions"][0]["token"] == 0
+
+
+def test_against_an_answer_is_for_the_other() -> None:
+    reading = read(*make("classify-lstm", labels=("no", "yes")), TEXT)
+    yes, no = (explain(reading, answer=name, deletions=False).values for name in ("yes", "no"))
+    np.testing.assert_allclose(yes, -no, atol=1e-6)
+
+
+def test_a_long_text_costs_no_more_than_it_may(monkeypatch) -> None:
+    monkeypatch.setattr("unspool.insight.saliency.DELETIONS", 12)
+    monkeypatch.setattr("unspool.insight.saliency.READ", 1)
+    monkeypatch.setattr("unspool.insight.saliency.CLOSE", 0.0)
+    monkeypatch.setattr("unspool.insight.inputs.TOKENS", 12)
+    found = explain(read(*make("classify-lstm"), TEXT))
+    assert found.steps == 16
+    assert len(found.deletions) == 2
+    assert "the contributions add up to" in found.lines()[-1]
+    whole = explain(read(*make("classify-lstm"), TEXT), deletions=False)
+    np.testing.assert_allclose(found.values, whole.values, atol=1e-6)
+
+
+def test_the_first_mask_is_asked_about() -> None:
+    found = explain(read(*make("pretrain-transformer"), "a b <mask> d"), deletions=False)
+    assert (found.place, found.asked) == (2, "<mask>")
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"answer": "w"}, "knows no such answer; got 'w'. Choose from x, y, z"),
+        ({"place": 3}, "there are 1 places to ask about; got 'number 4'. Count from 1"),
+        ({"method": "guess"}, "unknown method; got 'guess'. Choose from integrated, gradient"),
+    ],
+)
+def test_refused(options, says) -> None:
+    with pytest.raises(ConfigError, match=says):
+        explain(read(*make("classify-lstm"), TEXT), **options)
+
+
+def test_elmo_has_no_answers() -> None:
+    with pytest.raises(ConfigError, match="no answers to ask for reasons"):
+        explain(read(*make("elmo"), TEXT))
