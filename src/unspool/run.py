@@ -28,6 +28,7 @@ from unspool.nn.cells import steady
 from unspool.predict.classifier import Prediction, classify
 from unspool.predict.context import NearInContext, WordsInContext, in_context, near_in_context
 from unspool.predict.filler import Filled, fill
+from unspool.predict.tables import Predictions, TaggedTexts, Translations
 from unspool.predict.tagger import TaggedText
 from unspool.predict.tagger import tag as tag_texts
 from unspool.predict.translator import translate
@@ -300,41 +301,6 @@ class Run:
 
     def _repr_html_(self) -> str:
         return f"<pre>{escape(repr(self))}\n{escape(repr(self.summary()))}</pre>"
-
-
-class Predictions(list[Prediction]):
-    """A list of predictions that shows itself as a table in a notebook."""
-
-    def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<tr><td>{escape(p.label)}</td><td>{p.probabilities[p.label]:.3f}</td>"
-            f"<td>{escape(p.text[:200])}</td></tr>"
-            for p in self
-        )
-        return f"<table><tr><th>label</th><th>probability</th><th>text</th></tr>{rows}</table>"
-
-
-class Translations(list[Translation]):
-    """A list of translations that shows itself as a table in a notebook."""
-
-    def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<tr><td>{escape(t.text)}</td><td>{escape(t.translation)}</td>"
-            f"<td>{t.score:.3f}</td></tr>"
-            for t in self
-        )
-        return f"<table><tr><th>text</th><th>translation</th><th>score</th></tr>{rows}</table>"
-
-
-class TaggedTexts(list[TaggedText]):
-    """A list of tagged texts that shows itself as lines, and as a table in a notebook."""
-
-    def __repr__(self) -> str:
-        return "\n".join(map(str, self))
-
-    def _repr_html_(self) -> str:
-        rows = "".join(f"<tr><td>{escape(str(text))}</td></tr>" for text in self)
-        return f"<table>{rows}</table>"
 
 
 def load(path: str | Path) -> Run:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from unspool.training.card import table_row
+from unspool.training.card import settings_lines, table_row
 from unspool.training.folder import RunFolder
 
 
@@ -31,17 +31,7 @@ def vector_card(folder: RunFolder, result: list[str]) -> str:
         "|---|---|",
         table_row(Path(file["path"]).name, file["sha256"]),
         "",
-        "## Settings",
-        "",
-        "| setting | value |",
-        "|---|---|",
-        *(
-            table_row(f"{section}.{key}", value)
-            for section, values in record["config"].items()
-            if isinstance(values, dict)
-            for key, value in values.items()
-        ),
-        "",
+        *settings_lines(record),
         f"On {record['threads']} threads. "
         "Versions: " + ", ".join(f"{k} {v}" for k, v in record["versions"].items()) + ".",
         "",

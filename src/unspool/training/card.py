@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -77,17 +78,7 @@ def model_card(
         "",
         *(f"    {line}" for line in layers),
         "",
-        "## Settings",
-        "",
-        "| setting | value |",
-        "|---|---|",
-        *(
-            table_row(f"{section}.{key}", value)
-            for section, values in record["config"].items()
-            if isinstance(values, dict)
-            for key, value in values.items()
-        ),
-        "",
+        *settings_lines(record),
         "Versions: " + ", ".join(f"{k} {v}" for k, v in record["versions"].items()) + ".",
         "",
     ]
@@ -96,3 +87,14 @@ def model_card(
 
 def table_row(*cells: Any) -> str:
     return "| " + " | ".join(f"`{cell}`" for cell in cells) + " |"
+
+
+def settings_lines(record: Mapping[str, Any]) -> list[str]:
+    """Every setting of a config.json."""
+    rows = [
+        table_row(f"{section}.{key}", value)
+        for section, values in record["config"].items()
+        if isinstance(values, dict)
+        for key, value in values.items()
+    ]
+    return ["## Settings", "", "| setting | value |", "|---|---|", *rows, ""]
