@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from test_bad_input import file, here, refused  # noqa: F401
 
 import unspool as api
 
@@ -25,7 +24,7 @@ SMALL = {
         (["-t", "elmo", "-s", "kind=char"], ["elmo predicts words", "tokenizer.kind=char"]),
     ],
 )
-def test_settings(refused, file, words, says) -> None:  # noqa: F811
+def test_settings(refused, file, words, says) -> None:
     refused("train", file(), *words, says=says)
 
 
@@ -42,11 +41,11 @@ def elmo(book, tmp_path_factory):
         (["-s", "kind=char"], ["contextual vectors are those of words", "kind=char"]),
     ],
 )
-def test_starting_from_elmo(refused, file, elmo, words, says) -> None:  # noqa: F811
+def test_starting_from_elmo(refused, file, elmo, words, says) -> None:
     refused("train", file(), "--from", elmo, *words, says=says, kept=elmo)
 
 
-def test_looking(refused, file, classifier, elmo) -> None:  # noqa: F811
+def test_looking(refused, file, classifier, elmo) -> None:
     data = file()
     says = ["filters of a convolution", "--model bilstm", "--model cnn"]
     refused("ngrams", classifier, data, says=says, kept=classifier)
@@ -62,7 +61,7 @@ def test_looking(refused, file, classifier, elmo) -> None:  # noqa: F811
     refused("predict", elmo, "a film", says=["predict gives labels", "--from"], kept=elmo)
 
 
-def test_ngrams_need_one_layer_of_words(refused, file, elmo, tmp_path) -> None:  # noqa: F811
+def test_ngrams_need_one_layer_of_words(refused, file, elmo, tmp_path) -> None:
     data = file()
     small = {"model": "cnn", "filters": 2, "embedding": 4, "max_steps": 1, "threads": 1}
     two = api.train(data, out=tmp_path / "two", layers=2, **small).path

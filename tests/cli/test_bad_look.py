@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from tests.cli.test_bad_input import file, here, refused  # noqa: F401
 
 
 @pytest.mark.parametrize(
@@ -22,7 +21,7 @@ from tests.cli.test_bad_input import file, here, refused  # noqa: F401
         (["--figure", "positions"], ["--figure needs no run", "Leave out the run"]),
     ],
 )
-def test_of_a_run(refused, classifier, words, says) -> None:  # noqa: F811
+def test_of_a_run(refused, classifier, words, says) -> None:
     refused("look", classifier, *words, says=says, kept=classifier)
 
 
@@ -35,10 +34,10 @@ def test_of_a_run(refused, classifier, words, says) -> None:  # noqa: F811
         (["nowhere"], ["nowhere"]),
     ],
 )
-def test_without_a_run(refused, words, says) -> None:  # noqa: F811
+def test_without_a_run(refused, words, says) -> None:
     refused("look", *words, says=says)
 
 
-def test_a_file_is_no_folder(refused, file, classifier) -> None:  # noqa: F811
+def test_a_file_is_no_folder(refused, file, classifier) -> None:
     path = file("", "taken")
     refused("look", classifier, "good", "--pictures", path, says=["taken: not a folder"])

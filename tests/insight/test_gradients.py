@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from tests.insight.models import TEXT, make
+from insight_models import TEXT, make
 
 from unspool.errors import ConfigError
 from unspool.insight.gradients import (

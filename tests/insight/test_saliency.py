@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from tests.insight.models import MODELS, TEXT, make
+from insight_models import MODELS, TEXT, make
 
 from unspool.errors import ConfigError
 from unspool.insight.inputs import Vectors, always, changed

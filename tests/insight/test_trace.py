@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 import torch
-from tests.insight.models import MODELS, TEXT, make
+from insight_models import MODELS, TEXT, make
 
 from unspool.errors import DataError
 from unspool.insight.readings import read
