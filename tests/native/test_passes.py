@@ -76,9 +76,13 @@ def test_dropout_is_unbiased_and_independent(p: float) -> None:
     torch.testing.assert_close(first, (first != 0) / torch.tensor(1 - p))
 
 
-def test_gradient_of_dropout_has_the_same_mask() -> None:
-    x = torch.randn(7, 5, 33, requires_grad=True)
+@pytest.mark.parametrize("time_first", [False, True])
+def test_gradient_of_dropout_has_the_same_mask(time_first: bool, monkeypatch) -> None:
+    x = torch.randn(7, 5, 33)
+    x = (x.transpose(0, 1).contiguous().transpose(0, 1) if time_first else x).requires_grad_()
+    monkeypatch.setattr(F, "dropout", None)  # is not needed
     y = dropout(x, 0.4)
+    assert y.stride() == x.stride()
     weights = torch.randn(33, 5, 7).permute(2, 1, 0)  # a gradient that is not contiguous
     y.backward(weights)
     torch.testing.assert_close(x.grad, weights * (y != 0) / 0.6)

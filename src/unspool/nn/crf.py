@@ -9,7 +9,8 @@ tags, the best tags, or the probability of each tag and of any stretch of tags.
 A, a, b are learnt. The sums over all y take one pass over time, the forward algorithm.
 `log_partition` is the readable reference of log Z, by logarithms of sums. `Lattice` has the same by
 sums that are scaled at each step (Rabiner 1989, section V.A), in float64: a product of matrices a
-step, and a gradient from the backward pass rather than by retracing the forward one.
+step, and a gradient from the backward pass rather than by retracing the forward one. Its passes
+over time, and Viterbi's, are native kernels too; `forward`, `backward` and `viterbi` do the same.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
+from unspool.native import chain as native_chain
+from unspool.native.chain import can_chain
 from unspool.nn.masks import keep_mask
 from unspool.nn.tags import Allowed, Along, TagOutput
 
@@ -50,94 +53,88 @@ def log_partition(x: Tensor, lengths: Tensor, chain: Chain) -> Tensor:
     return torch.logsumexp(alpha + b, 1)
 
 
-class Order(NamedTuple):
-    """The sequences of a batch by falling length, and how many have each step: at step t these are
-    the first `running[t]`, so that no step needs a mask."""
-
-    rows: Tensor
-    running: list[int]
-
-    @classmethod
-    def of(cls, lengths: Tensor) -> Order:
-        rows = lengths.argsort(descending=True, stable=True)
-        steps = torch.arange(int(lengths.max()), device=lengths.device)
-        return cls(rows, (steps[:, None] < lengths).sum(1).tolist())
-
-    def by_time(self, x: Tensor) -> Tensor:
-        """(B, T, ...) -> (longest, B, ...), sorted."""
-        return x[:, : len(self.running)].index_select(0, self.rows).transpose(0, 1).contiguous()
-
-    def by_row(self, x: Tensor, steps: int) -> Tensor:
-        """(longest, B, ...) -> (B, steps, ...), in the order of the batch, zeros at the end."""
-        x = x.transpose(0, 1).index_select(0, self.rows.argsort())
-        return nn.functional.pad(x, (*[0, 0] * (x.dim() - 2), 0, steps - x.shape[1]))
-
-
 class Lattice(NamedTuple):
-    """The forward pass over scores, sorted by an `Order`; all in float64.
+    """The forward pass over scores; all in float64.
 
     e_t = exp(x_t - m_t),  m_t = max x_t,  P = exp(A)
-    p_1 = exp(a) ⊙ e_1 / s_1,      p_t = (p_{t-1} P) ⊙ e_t / s_t,      s_t so that Σ p_t = 1
+    p_1 = e_1 / s_1,      p_t = (p_{t-1} P) ⊙ e_t / s_t,      s_t so that Σ p_t = 1
     z = p_T · exp(b),      log Z = log z + Σ_t (log s_t + m_t)
+
+    where x_1 has a added to it.
     """
 
-    e: Tensor  # (T, B, C), with exp(a) in the first
+    e: Tensor  # (B, T, C)
     P: Tensor  # (C, C)
-    p: Tensor  # (T, B, C), zero after the end of a sequence
-    s: Tensor  # (T, B), one after it
-    end: Tensor  # (B, C): p_T ⊙ exp(b)
+    p: Tensor  # (B, T, C), zero after the end of a sequence
+    s: Tensor  # (B, T), one after it
+    last: Tensor  # (B, C): exp(b) / z
     log_z: Tensor  # (B,)
 
     @classmethod
-    def of(cls, x: Tensor, order: Order, chain: Chain) -> Lattice:
-        """x (T, B, C)"""
+    def of(cls, x: Tensor, lengths: Tensor, chain: Chain) -> Lattice:
         A, a, b = (scores.double() for scores in chain)
         x = x.double()
-        x = torch.cat([x[:1] + a, x[1:]])
-        m = x.amax(2)  # (T, B)
+        x = torch.cat([x[:, :1] + a, x[:, 1:]], 1)
+        m = x.amax(2)  # (B, T)
         e, P = torch.exp(x - m[..., None]), torch.exp(A)
-        p, s = torch.zeros_like(e), torch.ones_like(m)
-        for t, n in enumerate(order.running):
-            new = e[t, :n] if t == 0 else (p[t - 1, :n] @ P) * e[t, :n]
-            # Scores so far apart that all of them vanish must not divide zero by zero.
-            s[t, :n] = new.sum(1).clamp(min=TINY)
-            p[t, :n] = new / s[t, :n, None]
-        lengths = _lengths(order)
-        end = p[lengths - 1, torch.arange(p.shape[1], device=p.device)] * torch.exp(b)
-        real = keep_mask(lengths, len(m)).t()
-        sums = (s.log() + m.masked_fill(~real, 0)).sum(0)
-        return cls(e, P, p, s, end, end.sum(1).clamp(min=TINY).log() + sums)
+        p, s = (native_chain.forward if can_chain(x) else forward)(e, P, lengths)
+        ends = p[torch.arange(len(p), device=p.device), lengths - 1]  # (B, C)
+        z = (ends @ torch.exp(b)).clamp(min=TINY)
+        sums = s.log() + m.masked_fill(~keep_mask(lengths, x.shape[1]), 0)
+        return cls(e, P, p, s, torch.exp(b) / z[:, None], z.log() + sums.sum(1))
 
-    def backward(self, order: Order, b: Tensor) -> Tensor:
-        """q (T, B, C), with which p_t ⊙ q_t is the probability of each tag at t:
+    def backward(self, lengths: Tensor) -> Tensor:
+        """q (B, T, C), with which p_t ⊙ q_t is the probability of each tag at t:
 
         q_T = exp(b) / z,      q_t = P (e_{t+1} ⊙ q_{t+1}) / s_{t+1}
         """
-        q = torch.zeros_like(self.p)
-        last = torch.exp(b.double()) / self.end.sum(1, keepdim=True).clamp(min=TINY)  # (B, C)
-        after = 0
-        for t in range(len(order.running) - 1, -1, -1):
-            n = order.running[t]
-            if after:
-                q[t, :after] = self._arrived(q, t + 1, after) @ self.P.t()
-            q[t, after:n] = last[after:n]
-            after = n
-        return q
-
-    def _arrived(self, q: Tensor, t: int, n: int) -> Tensor:
-        return self.e[t, :n] * q[t, :n] / self.s[t, :n, None]
+        step = native_chain.backward if can_chain(self.e) else backward
+        return step(self.e, self.P, self.s, self.last, lengths)
 
     def moves(self, q: Tensor, weight: Tensor) -> Tensor:
         """(C, C) how often each move is expected, of sequences that count `weight` (B,)."""
-        arrived = self.e[1:] * q[1:] / self.s[1:, :, None]
-        left = (self.p[:-1] * weight[:, None]).flatten(0, 1)
-        return (left.t() @ arrived.flatten(0, 1)) * self.P
+        arrived = self.e[:, 1:] * q[:, 1:] / self.s[:, 1:, None]
+        left = self.p[:, :-1] * weight[:, None, None]
+        return (left.flatten(0, 1).t() @ arrived.flatten(0, 1)) * self.P
 
 
-def _lengths(order: Order) -> Tensor:
-    """(B,) sorted."""
-    running = torch.tensor(order.running, device=order.rows.device)
-    return (running[:, None] > torch.arange(order.running[0], device=running.device)).sum(0)
+def forward(e: Tensor, P: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
+    """p and s of a `Lattice`."""
+    p, s = torch.zeros_like(e), e.new_ones(e.shape[:2])
+    for t in range(int(lengths.max())):
+        on = lengths > t
+        new = e[on, t] if t == 0 else (p[on, t - 1] @ P) * e[on, t]
+        # Scores so far apart that all of them vanish must not divide zero by zero.
+        s[on, t] = new.sum(1).clamp(min=TINY)
+        p[on, t] = new / s[on, t, None]
+    return p, s
+
+
+def backward(e: Tensor, P: Tensor, s: Tensor, last: Tensor, lengths: Tensor) -> Tensor:
+    """q of a `Lattice`."""
+    q = torch.zeros_like(e)
+    for t in range(int(lengths.max()) - 1, -1, -1):
+        ends, on = lengths == t + 1, lengths > t + 1
+        q[ends, t] = last[ends]
+        if t + 1 < e.shape[1]:
+            q[on, t] = (e[on, t + 1] * q[on, t + 1] / s[on, t + 1, None]) @ P.t()
+    return q
+
+
+def viterbi(x: Tensor, A: Tensor, a: Tensor, b: Tensor, lengths: Tensor) -> Tensor:
+    """The best tags (B, T): the forward algorithm with the largest move in place of the sum."""
+    keep = keep_mask(lengths, x.shape[1])
+    best = a + x[:, 0]  # (B, C), of sequences that have ended: at their end
+    came_from = torch.zeros(x.shape, dtype=torch.int64, device=x.device)
+    for t in range(1, x.shape[1]):
+        most, came_from[:, t] = (best[:, :, None] + A).max(1)
+        best = torch.where(keep[:, t, None], x[:, t] + most, best)
+    tag = (best + b).argmax(1)
+    tags = torch.zeros(x.shape[:2], dtype=torch.int64, device=x.device)
+    for t in range(x.shape[1] - 1, -1, -1):
+        tags[:, t] = tag.where(keep[:, t], 0)
+        tag = came_from[:, t].gather(1, tag[:, None])[:, 0].where(keep[:, t], tag)
+    return tags
 
 
 class LogPartition(torch.autograd.Function):
@@ -145,28 +142,21 @@ class LogPartition(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, lengths: Tensor, A: Tensor, a: Tensor, b: Tensor) -> Tensor:
-        order = Order.of(lengths)
-        lattice = Lattice.of(order.by_time(x), order, Chain(A, a, b))
-        ctx.save_for_backward(b, *lattice)
-        ctx.order, ctx.steps, ctx.dtype = order, x.shape[1], x.dtype
-        return lattice.log_z[order.rows.argsort()].to(x.dtype)
+        lattice = Lattice.of(x, lengths, Chain(A, a, b))
+        ctx.save_for_backward(lengths, *lattice)
+        ctx.dtype = x.dtype
+        return lattice.log_z.to(x.dtype)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        b, *parts = ctx.saved_tensors
-        order, lattice = ctx.order, Lattice(*parts)
-        weight = grad[order.rows].double()  # (B,)
-        q = lattice.backward(order, b)
-        chances = lattice.p * q * weight[:, None]  # (T, B, C)
-        ends = lattice.end / lattice.end.sum(1, keepdim=True).clamp(min=TINY) * weight[:, None]
-        return (
-            order.by_row(chances.to(ctx.dtype), ctx.steps),
-            None,
-            lattice.moves(q, weight).to(ctx.dtype),
-            chances[0].sum(0).to(ctx.dtype),
-            ends.sum(0).to(ctx.dtype),
-        )
+        lengths, *parts = ctx.saved_tensors
+        lattice, weight = Lattice(*parts), grad.double()
+        q = lattice.backward(lengths)
+        chances = lattice.p * q * weight[:, None, None]  # (B, T, C)
+        ends = chances[torch.arange(len(chances), device=chances.device), lengths - 1]
+        found = (lattice.moves(q, weight), chances[:, 0].sum(0), ends.sum(0))
+        return (chances.to(ctx.dtype), None, *(each.to(ctx.dtype) for each in found))
 
 
 class CRF(TagOutput):
@@ -202,37 +192,20 @@ class CRF(TagOutput):
 
     @torch.no_grad()
     def best(self, x: Tensor, lengths: Tensor) -> Tensor:
-        """The Viterbi algorithm: the forward one with the largest move in place of the sum."""
-        steps, order, (A, a, b) = x.shape[1], Order.of(lengths), self.chain()
-        x, running = order.by_time(precise(x)), order.running  # (T, B, C)
-        best = a + x[0]  # (B, C), of sequences that have ended: at their end
-        came_from = torch.zeros(x.shape, dtype=torch.int64, device=x.device)
-        for t in range(1, len(running)):
-            n = running[t]
-            most, came_from[t, :n] = (best[:n, :, None] + A).max(1)
-            best = torch.cat([x[t, :n] + most, best[n:]])
-        tag = (best + b).argmax(1)
-        tags = torch.zeros(x.shape[:2], dtype=torch.int64, device=x.device)  # (T, B)
-        for t in range(len(running) - 1, -1, -1):
-            n = running[t]
-            tags[t, :n] = tag[:n]
-            if t:
-                tag = torch.cat([came_from[t, :n].gather(1, tag[:n, None])[:, 0], tag[n:]])
-        return order.by_row(tags, steps)
+        step = native_chain.viterbi if can_chain(x) else viterbi
+        A, a, b = (scores.double() for scores in self.chain())
+        return step(x.double().contiguous(), A, a, b, lengths)
 
     @torch.no_grad()
     def along(self, x: Tensor, tags: Tensor, lengths: Tensor) -> Along:
-        order, chain = Order.of(lengths), self.chain()
-        lattice = Lattice.of(order.by_time(x), order, chain)
-        y = order.by_time(tags)  # (T, B)
-        own = [
-            array.gather(2, y[..., None])[..., 0].clamp(min=TINY).log()
-            for array in (lattice.p, lattice.backward(order, chain.b), lattice.e)
-        ]
-        enter, leave, e = own
-        step = (lattice.P[y[:-1], y[1:]].clamp(min=TINY) / lattice.s[1:]).log() + e[1:]
-        walk = torch.cat([torch.zeros_like(e[:1]), step]).cumsum(0)
-        return Along(*(order.by_row(part, x.shape[1]) for part in (enter, walk, leave)))
+        lattice = Lattice.of(x, lengths, self.chain())
+        enter, leave, e = (
+            array.gather(2, tags[..., None])[..., 0].clamp(min=TINY).log()
+            for array in (lattice.p, lattice.backward(lengths), lattice.e)
+        )
+        moved = lattice.P[tags[:, :-1], tags[:, 1:]].clamp(min=TINY) / lattice.s[:, 1:]
+        walk = torch.cat([torch.zeros_like(e[:, :1]), moved.log() + e[:, 1:]], 1).cumsum(1)
+        return Along(enter, walk, leave)
 
     def describe(self) -> str:
         rules = "" if self.allowed_moves.all() else ", moves outside the scheme forbidden"
