@@ -2,8 +2,9 @@
 
 import pytest
 
-from unspool.config import Config, build, full_name, parse_assignments, read_toml, resolve, settings
+from unspool.config import Config, settings
 from unspool.errors import ConfigError
+from unspool.resolving import build, full_name, parse_assignments, read_toml, resolve
 
 
 def make(*layers: dict, options: tuple[str, ...] = ()) -> Config:

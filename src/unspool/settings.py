@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from unspool.config import SECTIONS, Config, ModelConfig, read_toml, resolve
+from unspool.config import SECTIONS, Config, ModelConfig
 from unspool.errors import ConfigError, choose
 from unspool.nn.cells import CELLS, cell_options
+from unspool.resolving import read_toml, resolve
 from unspool.starting import Start, refuse_other_settings
 from unspool.tasks import TASKS
 from unspool.tasks.embedding import check_embedding, vector_settings

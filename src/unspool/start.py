@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import nn
 
-from unspool.config import Config, read_toml
+from unspool.config import Config
 from unspool.data.corpus import Corpus, load_corpus
 from unspool.data.files import sides
 from unspool.data.readers import Source, open_source
 from unspool.errors import ConfigError, RunError, choose
 from unspool.files import write_atomic, write_json
+from unspool.resolving import read_toml
 from unspool.run import Run, build_model, summary_of
 from unspool.settings import draft_config, make_config, refuse_changes
 from unspool.starting import Start, open_start, take_over
@@ -81,9 +82,9 @@ def train(
     """Train a model on a file and return it; everything about it lies in the folder `out`.
 
     data      CSV, TSV, JSONL, `label text` lines, documents or one long text; also .gz, or "-"
-    task      classify, generate, translate or pretrain; by default what the data suggest
-    model     a cell's name, with `bi` before it for both directions: lstm, bigru, ...; or
-              transformer; for translate also seq2seq, bahdanau or luong
+    task      classify, tag, generate, translate, pretrain or elmo; by default what the data suggest
+    model     a cell's name, with `bi` before it for both directions: lstm, bigru, ...; transformer
+              or cnn; for translate seq2seq, bahdanau, luong or transformer
     start     a folder of a model whose encoder, tokenizer and settings the new one takes over
     settings  any setting by its name: hidden=128, epochs=5, lr=1e-3 (see `unspool settings`)
     """

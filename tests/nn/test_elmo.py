@@ -72,15 +72,19 @@ def test_context_changes_a_word_but_not_its_spelling() -> None:
     assert (top[0, 3] - top[1, 2]).abs().max() > 1e-3
 
 
-def test_a_mix_is_a_weighted_mean_times_a_scale() -> None:
+def test_a_mix_is_a_weighted_mean_of_normed_layers_times_a_scale() -> None:
     mix = Mix(3)
-    layers = [torch.randn(2, 4, 6) for _ in range(3)]
-    torch.testing.assert_close(mix(layers), torch.stack(layers).mean(0))
+    layers = [scale * torch.randn(2, 4, 6) for scale in (1.0, 5.0, 0.2)]
+    normed = [
+        (h - h.mean(-1, keepdim=True)) / (h.var(-1, correction=0, keepdim=True) + 1e-5).sqrt()
+        for h in layers
+    ]
+    torch.testing.assert_close(mix(layers), torch.stack(normed).mean(0))
     with torch.no_grad():
         mix.w.copy_(torch.tensor([0.0, 1.0, -50.0]))
         mix.gamma.fill_(2.0)
     s = torch.tensor([1.0, torch.e, 0.0]) / (1 + torch.e)
-    torch.testing.assert_close(mix(layers), 2 * (s[0] * layers[0] + s[1] * layers[1]))
+    torch.testing.assert_close(mix(layers), 2 * (s[0] * normed[0] + s[1] * normed[1]))
     assert "0.27, 0.73, 0.00; times 2.00" in mix.describe()
 
 

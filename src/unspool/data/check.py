@@ -53,50 +53,33 @@ def check(
         pairs = {name: p for name, p in corpus.parts.items() if isinstance(p, PairPart)}
         parts, findings = check_pairs(pairs, (corpus.tokenizer, corpus.target_tokenizer))
         lengths = np.concatenate([part.lengths.max(1) for part in pairs.values()])
-        return CheckReport(
-            source.says,
-            source.task,
-            unit,
-            len(corpus.tokenizer),
-            parts,
-            [found for found in findings if found.count],
-            list(about_pairs(lengths, data.max_length, len(pairs["train"]))),
-            corpus.notes,
-        )
-    if source.task == "tag":
+        suggestions = list(about_pairs(lengths, data.max_length, len(pairs["train"])))
+    elif source.task == "tag":
         sentences = {name: p for name, p in corpus.parts.items() if isinstance(p, TaggedPart)}
         plain = data.scheme == "none"
         parts, findings = check_tags(sentences, corpus.labels or [], plain=plain)
-        return CheckReport(
-            source.says,
-            source.task,
-            unit,
-            len(corpus.tokenizer),
-            parts,
-            [found for found in findings if found.count],
-            list(about_size(len(sentences["train"]))),
-            corpus.notes,
-        )
-    given = {"train": source, "valid": valid, "test": test}
-    rules = Rules.of_tokenizer(corpus.tokenizer)
-    stores = {name: encode_source(s, rules).store for name, s in given.items() if s is not None}
-    if source.task in ("classify", *UNLABELLED):
-        sources = {name: s for name, s in given.items() if s is not None}
-        parts, findings = _documents(corpus, sources, stores)
+        suggestions = list(about_size(len(sentences["train"])))
     else:
-        parts, findings = _stream(corpus, stores), []
-    suggestions = advise(
-        task=source.task,
-        kind=corpus.tokenizer.kind,
-        lowercase=corpus.tokenizer.normalizer.lowercase,
-        max_length=data.max_length,
-        lengths=_all_lengths(corpus),
-        labels=parts[0].labels,
-        unknown=max((part.unknown for part in parts[1:]), default=0.0),
-        types=stores["train"].types,
-        counts=count_types(stores["train"], _spans(corpus, stores, "train")),
-        tokens=parts[0].tokens,
-    )
+        given = {"train": source, "valid": valid, "test": test}
+        rules = Rules.of_tokenizer(corpus.tokenizer)
+        stores = {name: encode_source(s, rules).store for name, s in given.items() if s is not None}
+        if source.task in ("classify", *UNLABELLED):
+            sources = {name: s for name, s in given.items() if s is not None}
+            parts, findings = _documents(corpus, sources, stores)
+        else:
+            parts, findings = _stream(corpus, stores), []
+        suggestions = advise(
+            task=source.task,
+            kind=corpus.tokenizer.kind,
+            lowercase=corpus.tokenizer.normalizer.lowercase,
+            max_length=data.max_length,
+            lengths=_all_lengths(corpus),
+            labels=parts[0].labels,
+            unknown=max((part.unknown for part in parts[1:]), default=0.0),
+            types=stores["train"].types,
+            counts=count_types(stores["train"], _spans(corpus, stores, "train")),
+            tokens=parts[0].tokens,
+        )
     return CheckReport(
         source.says,
         source.task,

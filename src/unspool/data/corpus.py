@@ -27,7 +27,7 @@ from unspool.data.labels import (
 from unspool.data.paired import split_pairs
 from unspool.data.parts import DocumentPart, PairPart, StreamPart
 from unspool.data.readers import Source
-from unspool.data.split import check_shares, choose_rows, stratified, stream_cuts
+from unspool.data.split import HoldOut, check_shares, choose_rows, stratified, stream_cuts
 from unspool.data.store import Store
 from unspool.data.tag_corpus import split_tagged
 from unspool.data.tagged import TaggedPart
@@ -69,9 +69,10 @@ def load_corpus(
     vocabulary is made from the training part alone, unless a `fitted` tokenizer is given, as for a
     model that is trained further.
     """
-    valid_share = 0.0 if valid else data.valid_share
-    test_share = 0.0 if test else data.test_share
-    check_shares(valid_share, test_share)
+    hold_out = HoldOut(
+        valid=0.0 if valid else data.valid_share, test=0.0 if test else data.test_share, seed=seed
+    )
+    check_shares(hold_out)
     given = {"train": train, "valid": valid, "test": test}
     sources = {name: source for name, source in given.items() if source is not None}
     for source in sources.values():
@@ -79,54 +80,24 @@ def load_corpus(
     settings = resolve_kind(tokenizer, train)
     if train.task == "translate":
         both, pairs, notes = split_pairs(
-            sources,
-            data=data,
-            settings=settings,
-            fitted=fitted,
-            valid_share=valid_share,
-            test_share=test_share,
-            seed=seed,
+            sources, data=data, settings=settings, fitted=fitted, hold_out=hold_out,
             progress=progress,
-        )
+        )  # fmt: skip
         corpus = Corpus(both[0], None, dict(pairs), notes, target_tokenizer=both[1])
-        corpus.notes = [_split_note(corpus, sources, train.task), *notes]
-        return corpus
-    if train.task == "tag":
+    elif train.task == "tag":
         words, spelling, tags, sentences, notes = split_tagged(
-            sources,
-            data=data,
-            settings=settings,
-            fitted=fitted,
-            valid_share=valid_share,
-            test_share=test_share,
-            seed=seed,
+            sources, data=data, settings=settings, fitted=fitted, hold_out=hold_out,
             progress=progress,
-        )
+        )  # fmt: skip
         corpus = Corpus(words, tags, dict(sentences), notes, spelling=spelling)
-        corpus.notes = [_split_note(corpus, sources, train.task), *notes]
-        return corpus
-    rules = Rules.of(settings, stream=train.task == "generate")
-    if fitted is not None:
-        rules = Rules.of_tokenizer(fitted)
-    material = Material(
-        sources,
-        {name: encode_source(source, rules, progress) for name, source in sources.items()},
-        settings,
-        fitted,
-        progress,
-    )
-    for name, source in sources.items():
-        _refuse_no_text(source, material.encoded[name].store)
-    if train.task in ("classify", *UNLABELLED):
-        corpus = _documents(material, valid_share, test_share, seed, _limit(train, data))
     else:
-        corpus = _stream(material, valid_share, test_share)
-    corpus.notes = [_split_note(corpus, sources, train.task), *corpus.notes]
-    corpus.notes += [
-        f"{source.name}: tokenised before, read from the cache"
-        for name, source in sources.items()
-        if material.encoded[name].hit
-    ]
+        material = Material.of(sources, settings, fitted, progress)
+        if train.task == "generate":
+            corpus = _stream(material, hold_out)
+        else:
+            corpus = _documents(material, hold_out, _limit(train, data))
+        corpus.notes += material.from_cache()
+    corpus.notes.insert(0, _split_note(corpus, sources, train.task))
     return corpus
 
 
@@ -170,6 +141,31 @@ class Material(NamedTuple):
     fitted: Tokenizer | None
     progress: Progress | None
 
+    @classmethod
+    def of(
+        cls,
+        sources: dict[str, Source],
+        settings: TokenizerConfig,
+        fitted: Tokenizer | None,
+        progress: Progress | None,
+    ) -> Material:
+        """Sources read by the rules of `fitted` or of the settings; one without text is refused."""
+        rules = Rules.of(settings, stream=sources["train"].task == "generate")
+        if fitted is not None:
+            rules = Rules.of_tokenizer(fitted)
+        encoded = {name: encode_source(one, rules, progress) for name, one in sources.items()}
+        for name, source in sources.items():
+            _refuse_no_text(source, encoded[name].store)
+        return cls(sources, encoded, settings, fitted, progress)
+
+    def from_cache(self) -> list[str]:
+        """A line for each source that had been read before."""
+        return [
+            f"{source.name}: tokenised before, read from the cache"
+            for name, source in self.sources.items()
+            if self.encoded[name].hit
+        ]
+
     def tokenizer(self, spans: np.ndarray, *, stream: bool = False) -> tuple[Tokenizer, str]:
         """The tokenizer, fitted to stretches of the training source, and a line about it."""
         if self.fitted is not None:
@@ -181,9 +177,7 @@ class Material(NamedTuple):
         )
 
 
-def _documents(
-    material: Material, valid_share: float, test_share: float, seed: int, max_length: int
-) -> Corpus:
+def _documents(material: Material, hold_out: HoldOut, max_length: int) -> Corpus:
     sources, encoded = material.sources, material.encoded
     train, store = sources["train"], encoded["train"].store
     rows = {name: np.flatnonzero(encoded[name].store.characters) for name in sources}
@@ -191,7 +185,7 @@ def _documents(
     if train.task == "classify":
         found = require_labels(train, store)[rows["train"]]
         names = class_names(train, store, found)
-    split = stratified(found, valid=valid_share, test=test_share, seed=seed, where=train.name)
+    split = stratified(found, hold_out, where=train.name)
     chosen = choose_rows(split, rows)
     tokenizer, told = material.tokenizer(spans_of(store)[chosen["train"].rows])
     tokens = {
@@ -218,14 +212,9 @@ def _documents(
     return Corpus(tokenizer, names, dict(parts), notes)
 
 
-def _stream(material: Material, valid_share: float, test_share: float) -> Corpus:
+def _stream(material: Material, hold_out: HoldOut) -> Corpus:
     stores = {name: encoded.store for name, encoded in material.encoded.items()}
-    cuts = stream_cuts(
-        stores["train"].tokens,
-        valid=valid_share,
-        test=test_share,
-        where=material.sources["train"].name,
-    )
+    cuts = stream_cuts(stores["train"].tokens, hold_out, where=material.sources["train"].name)
     spans = {name: spans_of(store) for name, store in stores.items()}
     spans["train"] = spans_of(
         stores["train"], cuts=sorted({c for pair in cuts.values() for c in pair})

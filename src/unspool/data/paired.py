@@ -15,7 +15,7 @@ from unspool.data.encode import Encoded, Progress, Rules, encode_source
 from unspool.data.fit import fit_tokenizer
 from unspool.data.parts import DocumentPart, PairPart
 from unspool.data.readers import Source
-from unspool.data.split import choose_rows, stratified
+from unspool.data.split import HoldOut, choose_rows, stratified
 from unspool.data.tokens import Tokens, spans_of, tokens_of
 from unspool.errors import ConfigError, DataError
 from unspool.text.tokenizers import Frame, Tokenizer
@@ -48,10 +48,8 @@ def split_pairs(
     *,
     data: DataConfig,
     settings: TokenizerConfig,
-    fitted: Tokenizer | None = None,
-    valid_share: float,
-    test_share: float,
-    seed: int,
+    fitted: Tokenizer | None,
+    hold_out: HoldOut,
     progress: Progress | None,
 ) -> Paired:
     """Parts of the training source, or of sources of their own; pairs with an empty side are left
@@ -70,9 +68,7 @@ def split_pairs(
     count = max(1, len(usable["train"]))
     split = stratified(
         np.zeros(count, dtype=np.int64),
-        valid=min(valid_share, MOST_HELD_OUT / count),
-        test=min(test_share, MOST_HELD_OUT / count),
-        seed=seed,
+        hold_out.at_most(MOST_HELD_OUT / count),
         where=sources["train"].name,
     )
     chosen = choose_rows(split, usable)

@@ -12,15 +12,25 @@ import numpy as np
 from unspool.errors import DataError
 
 
-def stratified(
-    labels: np.ndarray, *, valid: float, test: float, seed: int, where: str
-) -> dict[str, np.ndarray]:
+class HoldOut(NamedTuple):
+    """The shares of the training source that become other parts, and the seed that draws them."""
+
+    valid: float = 0.0
+    test: float = 0.0
+    seed: int = 1
+
+    def at_most(self, share: float) -> HoldOut:
+        """The same, with no share larger than this."""
+        return self._replace(valid=min(self.valid, share), test=min(self.test, share))
+
+
+def stratified(labels: np.ndarray, hold_out: HoldOut, *, where: str) -> dict[str, np.ndarray]:
     """Sorted rows of each part; every class gives its share, as nearly as whole rows allow.
 
     The last example of a class always stays in train. Test rows are drawn first, so that another
     share of validation leaves the test part as it is.
     """
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(hold_out.seed)
     counts = np.bincount(labels)
     # A random order in which every class is one run: rows of class c at starts[c] : starts[c + 1].
     order = rng.permutation(len(labels))
@@ -29,7 +39,7 @@ def stratified(
     spare = np.maximum(counts - 1, 0)
     taken = np.zeros_like(counts)
     parts = {}
-    for name, share in (("test", test), ("valid", valid)):
+    for name, share in (("test", hold_out.test), ("valid", hold_out.valid)):
         if share == 0:
             continue
         size = quotas(counts, share, spare - taken)
@@ -84,33 +94,32 @@ def quotas(counts: np.ndarray, share: float, spare: np.ndarray) -> np.ndarray:
 MOST_HELD_OUT = 1_000_000  # tokens of a stream
 
 
-def stream_cuts(
-    tokens: int, *, valid: float, test: float, where: str
-) -> dict[str, tuple[int, int]]:
+def stream_cuts(tokens: int, hold_out: HoldOut, *, where: str) -> dict[str, tuple[int, int]]:
     """(first, end) of each part: train, then valid, then test, in the order of the text.
 
     No more is held out than tells two models apart: of a very long text the rest is for training.
     """
-    shares = (("valid", valid), ("test", test))
-    sizes = {name: min(round(tokens * share), MOST_HELD_OUT) for name, share in shares}
-    for name, share in (("valid", valid), ("test", test)):
+    shares = {"valid": hold_out.valid, "test": hold_out.test}
+    sizes = {name: min(round(tokens * share), MOST_HELD_OUT) for name, share in shares.items()}
+    for name, share in shares.items():
         if share and sizes[name] < 2:
             raise _nothing_left(name, share, f"{tokens} tokens", where)
     end_train = tokens - sizes["valid"] - sizes["test"]
     if end_train < 2:
-        raise _nothing_left("train", 1 - valid - test, f"{tokens} tokens", where)
+        raise _nothing_left("train", 1 - sum(shares.values()), f"{tokens} tokens", where)
     parts = {"train": (0, end_train)}
-    if valid:
+    if sizes["valid"]:
         parts["valid"] = (end_train, end_train + sizes["valid"])
-    if test:
+    if sizes["test"]:
         parts["test"] = (end_train + sizes["valid"], tokens)
     return parts
 
 
-def check_shares(valid: float, test: float) -> None:
-    if valid + test >= 1:
+def check_shares(hold_out: HoldOut) -> None:
+    if hold_out.valid + hold_out.test >= 1:
         raise DataError(
-            f"valid_share={valid:g} and test_share={test:g} leave nothing to train on",
+            f"valid_share={hold_out.valid:g} and test_share={hold_out.test:g} leave nothing"
+            " to train on",
             remedy="their sum must be below 1",
         )
 

@@ -11,7 +11,7 @@ from unspool.data.encode import Encoded, Progress, Rules, encode_source
 from unspool.data.fit import count_types, select_tokenizer
 from unspool.data.readers import Source
 from unspool.data.schemes import Asked
-from unspool.data.split import choose_rows, stratified
+from unspool.data.split import HoldOut, choose_rows, stratified
 from unspool.data.store import Store
 from unspool.data.tag_column import TagColumn, read_tags
 from unspool.data.tagged import Spellings, TaggedPart, word_ids
@@ -48,9 +48,7 @@ def split_tagged(
     data: DataConfig,
     settings: TokenizerConfig,
     fitted: Tokenizer | None,
-    valid_share: float,
-    test_share: float,
-    seed: int,
+    hold_out: HoldOut,
     progress: Progress | None,
 ) -> TagCorpus:
     """Parts of the training source, or of sources of their own; sentences that are too long are
@@ -61,11 +59,7 @@ def split_tagged(
     }
     usable = {name: np.arange(len(found.words.store)) for name, found in read.items()}
     split = stratified(
-        np.zeros(len(usable["train"]), dtype=np.int64),
-        valid=valid_share,
-        test=test_share,
-        seed=seed,
-        where=sources["train"].name,
+        np.zeros(len(usable["train"]), dtype=np.int64), hold_out, where=sources["train"].name
     )
     chosen = choose_rows(split, usable)
     store = read["train"].words.store

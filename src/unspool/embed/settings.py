@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from unspool.config import DataConfig, Section, TokenizerConfig, layered, setting
+from unspool.config import DataConfig, Section, TokenizerConfig, setting
 from unspool.errors import ConfigError
+from unspool.resolving import layered
 
 
 class Word2vecConfig(Section):

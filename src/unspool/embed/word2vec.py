@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 import torch
 
-from unspool.config import read_toml
 from unspool.data.encode import Progress
 from unspool.data.files import STDIN
 from unspool.data.store import Store
@@ -27,6 +26,7 @@ from unspool.embed.settings import Word2vecConfig, make_config
 from unspool.errors import TrainingError
 from unspool.files import write_atomic
 from unspool.native import word2vec as kernel
+from unspool.resolving import read_toml
 from unspool.start import Say
 from unspool.training.folder import RunFolder, free_folder
 from unspool.vectors import WordVectors, save

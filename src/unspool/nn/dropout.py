@@ -20,6 +20,9 @@ def dropout(x: Tensor, p: float) -> Tensor:
     """x ⊙ m / (1 − p), m ~ Bernoulli(1 − p), after torch's generator."""
     if 0 < p < 1 and passes.can_pass(x):
         return _Dropout.apply(x, p)
+    if 0 < p < 1 and x.dim() > 1 and passes.can_pass(x.transpose(0, 1)):
+        # Time before batch in memory, as recurrent layers leave sequences of the same length.
+        return _Dropout.apply(x.transpose(0, 1), p).transpose(0, 1)
     return F.dropout(x, p)
 
 

@@ -159,7 +159,10 @@ class Elmo(nn.Module):
 class Mix(nn.Module):
     """What a task makes of the layers (Peters et al. 2018, equation 1), with s learnt and γ too.
 
-    v_t = γ Σ_j s_j h_{t,j},        s = softmax(w)
+    v_t = γ Σ_j s_j norm(h_{t,j}),        s = softmax(w)
+
+    norm gives each vector mean 0 and variance 1 (section 3.2: the layers differ in scale, and the
+    largest would drown the others).
     """
 
     def __init__(self, layers: int) -> None:
@@ -171,7 +174,7 @@ class Mix(nn.Module):
         """1 + L times (B, T, 2P) -> (B, T, 2P)"""
         mixed = torch.zeros_like(layers[0])
         for s, h in zip(self.shares(), layers):
-            mixed = mixed + s * h
+            mixed = mixed + s * nn.functional.layer_norm(h, h.shape[-1:])
         return self.gamma * mixed
 
     def shares(self) -> Tensor:

@@ -20,11 +20,14 @@ from torch import Tensor, nn
 
 
 class Tap(nn.Module):
-    """The identity under a name; while recorded it also appends what passes to `passed`."""
+    """The identity under a name; while recorded it also appends what passes to `passed`.
+
+    It is called without what nn.Module does around `forward` for hooks, which would take longer.
+    """
 
     passed: list[Tensor | tuple[Tensor, ...]] | None = None
 
-    def forward(self, value: Tensor) -> Tensor:
+    def __call__(self, value: Tensor) -> Tensor:
         if self.passed is not None:
             self.passed.append(value)
         return value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from html import escape
 
 from unspool.predict.classifier import Prediction
@@ -9,28 +10,28 @@ from unspool.predict.tagger import TaggedText
 from unspool.tasks.translation import Translation
 
 
+def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """As HTML, whatever the cells contain."""
+    lines = [("th", heads)] if heads else []
+    lines += [("td", row) for row in rows]
+    shown = ("".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in row) for tag, row in lines)
+    return f"<table>{''.join(f'<tr>{row}</tr>' for row in shown)}</table>"
+
+
 class Predictions(list[Prediction]):
     """A list of predictions that shows itself as a table in a notebook."""
 
     def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<tr><td>{escape(p.label)}</td><td>{p.probabilities[p.label]:.3f}</td>"
-            f"<td>{escape(p.text[:200])}</td></tr>"
-            for p in self
-        )
-        return f"<table><tr><th>label</th><th>probability</th><th>text</th></tr>{rows}</table>"
+        rows = ((p.label, f"{p.probabilities[p.label]:.3f}", p.text[:200]) for p in self)
+        return table(["label", "probability", "text"], rows)
 
 
 class Translations(list[Translation]):
     """A list of translations that shows itself as a table in a notebook."""
 
     def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<tr><td>{escape(t.text)}</td><td>{escape(t.translation)}</td>"
-            f"<td>{t.score:.3f}</td></tr>"
-            for t in self
-        )
-        return f"<table><tr><th>text</th><th>translation</th><th>score</th></tr>{rows}</table>"
+        rows = ((t.text, t.translation, f"{t.score:.3f}") for t in self)
+        return table(["text", "translation", "score"], rows)
 
 
 class TaggedTexts(list[TaggedText]):
@@ -40,5 +41,4 @@ class TaggedTexts(list[TaggedText]):
         return "\n".join(map(str, self))
 
     def _repr_html_(self) -> str:
-        rows = "".join(f"<tr><td>{escape(str(text))}</td></tr>" for text in self)
-        return f"<table>{rows}</table>"
+        return table([], ([str(text)] for text in self))

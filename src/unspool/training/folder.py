@@ -19,9 +19,10 @@ import torch
 from torch import nn
 
 import unspool
-from unspool.config import Config, Section, build
+from unspool.config import Config, Section
 from unspool.errors import ConfigError, RunError, choose
 from unspool.files import AGAIN, read_json, write_json
+from unspool.resolving import build
 from unspool.tasks import TASKS, Task
 from unspool.training.tensors import DamagedFile, TensorFile, load_tensors
 
