@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import re
 from collections import Counter
 from datetime import date
@@ -9,8 +10,10 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+import torch
 
-from unspool.demos import DEFAULT, DEMOS, dates, hello, reviews
+from unspool.demos import DEFAULT, DEMOS, dates, hello, memory, reviews
+from unspool.insight.gradients import CELL_NAMES
 
 
 def test_the_default_exists_and_all_say_what_they_do() -> None:
@@ -128,3 +131,52 @@ def test_the_dates_demo_runs_small(tmp_path, monkeypatch) -> None:
     assert any("unspool predict runs/demo-dates" in line for line in said)
     assert any(line.strip() == "Friday␣the␣5th␣of␣March␣2021·" for line in said)
     assert (tmp_path / "runs" / "demo-dates" / "model.safetensors").exists()
+
+
+def test_what_is_to_be_remembered_comes_first_and_alone_is_marked() -> None:
+    x = memory.sequences(5, 9, torch.Generator().manual_seed(1))
+    assert x.shape == (5, 10, 2)
+    assert (x[..., 1].argmax(1) == 0).all()
+    assert (x[..., 1].sum(1) == 1).all()
+    assert (x[..., 0].abs() <= 1).all()
+
+
+def test_a_cell_learns_to_remember_a_number() -> None:
+    learnt = memory.learn("gru", distance=8, updates=250, seed=1)
+    assert learnt.errors.shape == (9,)
+    assert learnt.errors[-1] < memory.GUESSED / 2
+
+
+@pytest.mark.parametrize("name", CELL_NAMES)
+def test_the_gradients_of_the_memory_demo_are_autograds(name) -> None:
+    """At every distance up to 200, of one graph that holds all steps."""
+    learnt = memory.learn(name, distance=200, updates=1, seed=1)
+    (found,) = memory.flows({name: learnt}, seed=3).flows
+    x = memory.sequences(1, 200, torch.Generator().manual_seed(3)).double()
+    cell = copy.deepcopy(learnt.cell).double()
+    states = []
+    state = tuple(part.requires_grad_() for part in cell.start(1))
+    for u in cell.project(x).unbind(1):
+        # A copy of each part, since c_t would also be asked about by way of h_t.
+        state = tuple(part.clone() for part in cell.step(u, state)[1])
+        states.append(state)
+    v = torch.randn(cell.hidden, generator=torch.Generator().manual_seed(3)).double()
+    parts = [part for each in states for part in each]
+    slopes = torch.autograd.grad((state[0] @ (v / v.norm())).sum(), parts, materialize_grads=True)
+    size = len(cell.state_names)
+    norms = [
+        float(torch.cat(slopes[t * size : (t + 1) * size], -1).norm()) for t in range(len(states))
+    ]
+    np.testing.assert_allclose(found.norms, norms[::-1], rtol=1e-6, atol=1e-300)
+
+
+def test_the_memory_demo_runs_small(tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    said: list[str] = []
+    memory.run(said.append, distance=12, updates=2)
+    tables = [line.split() for line in said]
+    for name in CELL_NAMES:
+        errors, left = (row for row in tables if row[:1] == [name] and len(row) > 3)
+        assert len(errors) == 5  # at 1, 5, 10 and 12 steps
+        assert left[-1] in ("vanishes", "lasts", "explodes")
+    assert (tmp_path / "runs" / "demo-memory" / "memory.png").stat().st_size > 10_000

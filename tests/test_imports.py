@@ -7,9 +7,9 @@ import pytest
 
 ROOT = Path(__file__).parents[1] / "src" / "unspool"
 ORDER = [
-    "errors", "config", "files", "pictures", "text", "data", "vectors", "native", "nn", "search",
-    "tasks", "training", "predict", "insight", "run", "starting", "settings", "start", "embed",
-    "blueprint", "comparison", "demos", "cli", "__main__",
+    "errors", "config", "resolving", "files", "pictures", "text", "data", "vectors", "native", "nn",
+    "search", "tasks", "training", "predict", "insight", "page", "run", "starting", "settings",
+    "start", "embed", "blueprint", "comparison", "demos", "cli", "__main__",
 ]  # fmt: skip
 NN_MAY = {"nn", "native", "errors"}
 

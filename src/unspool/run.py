@@ -12,7 +12,7 @@ from typing import Any
 
 from torch import nn
 
-from unspool.config import Config, changed
+from unspool.config import Config
 from unspool.data.corpus import DocumentPart, encode_part
 from unspool.data.encode import Progress
 from unspool.data.readers import open_source
@@ -25,6 +25,9 @@ from unspool.insight.saliency import Saliency, explain
 from unspool.insight.summary import Summary, summarise
 from unspool.insight.trace import Trace, trace
 from unspool.nn.cells import steady
+from unspool.page.example import example_text
+from unspool.page.look import Look
+from unspool.page.subject import Subject
 from unspool.predict.classifier import Prediction, classify
 from unspool.predict.context import NearInContext, WordsInContext, in_context, near_in_context
 from unspool.predict.filler import Filled, fill
@@ -32,6 +35,7 @@ from unspool.predict.tables import Predictions, TaggedTexts, Translations
 from unspool.predict.tagger import TaggedText
 from unspool.predict.tagger import tag as tag_texts
 from unspool.predict.translator import translate
+from unspool.resolving import changed
 from unspool.search import Sampling, stream
 from unspool.tasks import Classify, ElmoTask, Generate, Pretrain, Report, Tag, Task, Translate
 from unspool.tasks.classify import Classifier
@@ -293,6 +297,22 @@ class Run:
         reading = None if text is None else read(self.task, self.model, text)
         return flow_of_run(self.task, self.model, reading, distance=distance, seed=seed)
 
+    def look(self, text: str | None = None, view: str | None = None) -> Look:
+        """The page of what the model does with a text: shown in a notebook, `.save(path)` writes it
+        as one file, `.serve()` opens it in the browser.
+
+        text   None: an example
+        view   unrolled, attention, saliency, gradients, ngrams, positions, neighbours or training;
+               None: all that this model has
+        """
+        return Look(self.subject(), text, view)
+
+    def subject(self) -> Subject:
+        """The run as its page sees it."""
+        data = self.folder.read_record()["data"]["train"]["path"]
+        example = example_text(self.task, data)
+        return Subject(self.task, self.model, self.path, self.folder.metrics, example)
+
     def summary(self) -> Summary:
         return summary_of(self.task, self.model)
 
@@ -313,6 +333,15 @@ def load(path: str | Path) -> Run:
         raise ConfigError(str(error), where=folder.config_file) from None
     folder.load_weights(model)
     return Run(folder, task, model)
+
+
+def subject_of(path: str | Path) -> Subject:
+    """What the page shows of a run folder: of one that is being trained and has no weights yet, its
+    training alone."""
+    folder = RunFolder(Path(path))
+    if folder.weights.exists() or not folder.metrics.exists():
+        return load(path).subject()
+    return Subject(folder.load_task(), None, folder.path, folder.metrics, "")
 
 
 def build_model(task: Task) -> nn.Module:

@@ -49,6 +49,8 @@ def test_looking(refused, file, classifier, elmo) -> None:
     data = file()
     says = ["filters of a convolution", "--model bilstm", "--model cnn"]
     refused("ngrams", classifier, data, says=says, kept=classifier)
+    says = ["a picture cannot be written in this format", "'.gif'", "End the name in .png"]
+    refused("ngrams", classifier, data, "--picture", "a.gif", says=says, kept=classifier)
     says = ["n-grams speak for a class", "elmo model"]
     refused("ngrams", elmo, data, says=says, kept=elmo)
     asked = ["vectors", "context", elmo, "a dull film", "--corpus", data, "--word"]

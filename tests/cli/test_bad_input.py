@@ -580,6 +580,8 @@ def test_sampling_that_cannot_be(option, value, says, writer, refused) -> None:
         (["train", "a", "b"], ["unexpected extra argument", "See `unspool train --help`"]),
         (["train", "a", "--out"], ["'--out'", "requires an argument"]),
         (["demo", "helo"], ["unknown demo; got 'helo'", "Did you mean 'hello'?"]),
+        (["demo", "hello", "--json"], ["--json is for --list", "Add --list"]),
+        (["demo", "hello", "--list"], ["a NAME, --list and --data are three things", "Give one"]),
         (["summary", "--classes", "1"], ["'--classes'", "See `unspool summary --help`"]),
         (["summary", "-m", "bilstn"], ["unknown model; got 'bilstn'", "Did you mean 'bilstm'?"]),
     ],

@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+import shutil
+import socket
+from pathlib import Path
+
 import pytest
 
 
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        ([], ["say what to look at", "Give a TEXT, --pictures DIR, --gradients"]),
+        (["--json"], ["--json tells of a TEXT", "Give one after the run, or --gradients"]),
+        (["--view", "salience"], ["unknown view; got 'salience'", "Did you mean 'saliency'?"]),
+        (["--view", "attention"], ["this run has no attention view", "Choose from unrolled,"]),
+        (["", "--page"], ["there is nothing to look at: the text is empty", "Give some words"]),
+        (["good", "--page", "--json"], ["--page is for the page, and --json is not on it"]),
+        (["--html", "seen.html", "--pictures", "seen"], ["--html is for the page", "--pictures"]),
+        (["--html", "seen.html", "--no-browser"], ["a saved page is not served", "--no-browser"]),
+        (["--html", "no/such/seen.html"], ["no/such/seen.html: cannot write the page"]),
+        (["--port", "70000"], ["--port", "65535"]),
+        (["--data", "nowhere.csv"], ["nowhere.csv"]),
         ([""], ["there is nothing to look at: the text is empty", "Give some words"]),
         (["good", "--answer", "so-so"], ["knows no such answer; got 'so-so'", "neg, pos"]),
         (["good", "--place", "4"], ["there are 1 places to ask about; got 'number 4'"]),
@@ -41,3 +54,28 @@ def test_without_a_run(refused, words, says) -> None:
 def test_a_file_is_no_folder(refused, file, classifier) -> None:
     path = file("", "taken")
     refused("look", classifier, "good", "--pictures", path, says=["taken: not a folder"])
+
+
+def test_a_port_in_use(refused, classifier) -> None:
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = other.getsockname()[1]
+        says = [f"port {port} is in use", "Choose another one with --port, or leave it out"]
+        refused("look", classifier, "--no-browser", "--port", port, says=says)
+
+
+def test_a_run_without_a_model(refused, classifier, tmp_path) -> None:
+    """Neither weights nor a log: there is nothing to see yet."""
+    run = Path(shutil.copytree(classifier, tmp_path / "run"))
+    for name in ("model.safetensors", "metrics.jsonl"):
+        (run / name).unlink()
+    refused("look", run, "--no-browser", says=["the run has no trained weights yet", "--resume"])
+
+
+def test_a_text_for_a_run_without_weights(refused, classifier, tmp_path) -> None:
+    run = Path(shutil.copytree(classifier, tmp_path / "run"))
+    (run / "model.safetensors").unlink()
+    says = ["the run has no trained weights yet", "after its first epoch"]
+    refused("look", run, "good", "--page", "--no-browser", says=says)
+    refused("look", run, "--view", "saliency", says=["this run has no saliency view"])

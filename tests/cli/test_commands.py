@@ -246,7 +246,19 @@ def test_settings(unspool) -> None:
 def test_demo_list(unspool) -> None:
     ended = unspool("demo", "--list")
     assert ended.code == 0
-    assert [line.split()[0] for line in ended.out.splitlines()] == ["dates", "reviews", "hello"]
+    demos, course = ended.out.split("\n\n", 1)
+    names = ["dates", "reviews", "hello", "memory"]
+    assert [line.split()[0] for line in demos.splitlines()] == names
+    told = json.loads(unspool("demo", "--list", "--json").out)
+    assert list(told["demos"]) == names
+    assert len(told["course"]) > 40
+    assert all(f"  {idea['idea']}\n      unspool " in course for idea in told["course"])
+
+
+def test_demo_data(unspool, tmp_path) -> None:
+    ended = unspool("demo", "--data", tmp_path / "data")
+    assert (ended.code, ended.err) == (0, "")
+    assert len(ended.out.splitlines()) == len(list((tmp_path / "data").iterdir())) == 5
 
 
 def test_demo_hello(unspool) -> None:

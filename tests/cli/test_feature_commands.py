@@ -24,6 +24,11 @@ def test_a_convolution_and_its_ngrams(unspool, reviews, here) -> None:
     assert "for pos: " in table.out
     found = json.loads(unspool("ngrams", "run", reviews, "--json").out)["filters"]
     assert len(found) == 24
+    drawn = unspool("ngrams", "run", reviews, "--filters", 2, "--picture", "filters.svg")
+    assert "saved: filters.svg" in drawn.err
+    picture = (here / "filters.svg").read_text()
+    assert "for neg: filter" in picture
+    assert "for pos: filter" in picture
     # What speaks most for a label holds a word that only stands in texts of that label.
     best = {label: next(f for f in found if f["label"] == label) for label in ("pos", "neg")}
     telling = {"pos": {"good", "great", "fine", "lovely"}, "neg": {"bad", "poor", "dull", "awful"}}

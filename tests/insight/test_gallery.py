@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from insight_models import TEXT, make
 
+from insight_models import TEXT, make
 from unspool.insight.gallery import input_pictures, run_pictures
 from unspool.insight.gradients import gradient_flow
 from unspool.insight.ngrams import Feature, Ngram, NgramTable

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from insight_models import TEXT, make
 
+from insight_models import TEXT, make
 from unspool.errors import ConfigError
 from unspool.insight.gradients import (
     flow,

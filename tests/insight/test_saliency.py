@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from insight_models import MODELS, TEXT, make
 
+from insight_models import MODELS, TEXT, make
 from unspool.errors import ConfigError
 from unspool.insight.inputs import Vectors, always, changed
 from unspool.insight.readings import read

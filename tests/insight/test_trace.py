@@ -7,8 +7,8 @@ import json
 import numpy as np
 import pytest
 import torch
-from insight_models import MODELS, TEXT, make
 
+from insight_models import MODELS, TEXT, make
 from unspool.errors import DataError
 from unspool.insight.readings import read
 from unspool.insight.trace import LEAST, VERSION, Trace, trace
@@ -140,7 +140,8 @@ def test_a_source_that_is_read_backwards_is_shown_in_its_order() -> None:
     task, model = make("translate-seq2seq")
     reading, found = read(task, model, TEXT), trace(task, model, TEXT)
     with torch.inference_mode():
-        memory = model.encoder.encode(reading.rows(1), torch.tensor([len(reading.ids)])).memory
+        lengths = torch.tensor([len(reading.ids)])
+        memory = model.encoder.encode(reading.rows([reading]), lengths).memory
     np.testing.assert_allclose(values(found, "hidden_state", 2), memory[0], atol=1e-6)
 
 

@@ -14,8 +14,8 @@ from unspool import __version__
 from unspool.cli.context import context
 from unspool.cli.embedding import embed, vectors_app
 from unspool.cli.look import look
-from unspool.cli.looking import ngrams
 from unspool.cli.making import check, compare, train
+from unspool.cli.ngrams import ngrams
 from unspool.cli.telling import demo, settings
 from unspool.cli.using import evaluate, generate, predict, summary
 

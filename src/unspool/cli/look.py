@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 from typer import Argument, Option
 
-from unspool.cli import show
 from unspool.cli.options import AsJson, readable
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-    from unspool.run import Run
 
 
 def look(
@@ -24,6 +17,38 @@ def look(
     text: Annotated[
         str | None, Argument(metavar="[TEXT]", help="What the model is to read.")
     ] = None,
+    page: Annotated[
+        bool, Option("--page", help="Open the page with TEXT, instead of printing a table.")
+    ] = False,
+    view: Annotated[
+        str | None,
+        Option(
+            "--view",
+            metavar="NAME",
+            help="Open the page at this view: unrolled, attention, saliency, gradients, ngrams,"
+            " positions, neighbours or training.",
+        ),
+    ] = None,
+    html: Annotated[
+        Path | None,
+        Option(
+            "--html",
+            metavar="FILE",
+            help="Save the page as one file that works offline, instead of opening it; with --view"
+            " that view alone.",
+        ),
+    ] = None,
+    data: Annotated[
+        str | None,
+        Option("--data", metavar="DATA", help="Texts whose n-grams the page of a cnn shows."),
+    ] = None,
+    port: Annotated[
+        int | None,
+        Option("--port", metavar="N", help="Of the page.  [default: a free one]", max=65535, min=0),
+    ] = None,
+    no_browser: Annotated[
+        bool, Option("--no-browser", help="Only print the address of the page.")
+    ] = False,
     pictures: Annotated[
         Path | None,
         Option(
@@ -71,13 +96,16 @@ def look(
         Option(
             "--figure",
             metavar="NAME",
-            help="Draw an idea that needs no run: positions, activations, kernels, smoothing or"
-            " gradients.",
+            help="Draw an idea that needs no run: activations, density, smoothing, kernels, shapes,"
+            " gradients, lstm, cells, positions or curves.",
         ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Look inside a trained model.
+
+    Without a TEXT: a page in the browser, on which to type one and to watch the model read it. Only
+    this machine can open it, and it needs no network; Ctrl-C ends it.
 
     With a TEXT: what the model answers, what each token contributes to that, and what the answer
     would be without it. --pictures draws its gates, states, heads, alignments and filters while it
@@ -87,12 +115,16 @@ def look(
     Examples:
 
     \b
+      unspool look runs/reviews-bilstm
       unspool look runs/reviews-bilstm "a fine film"
+      unspool look runs/reviews-bilstm "a fine film" --view saliency
+      unspool look runs/reviews-bilstm "a fine film" --html seen.html
       unspool look runs/reviews-bilstm "a fine film" --pictures seen
       unspool look runs/reviews-bilstm --pictures seen --beside runs/reviews-gru
       unspool look runs/reviews-bilstm --gradients --pictures seen
       unspool look --figure positions --pictures seen
     """
+    from unspool.cli import seen
     from unspool.errors import ConfigError, choose
     from unspool.pictures import SUFFIXES
 
@@ -103,133 +135,47 @@ def look(
         raise ConfigError(
             "--beside is for the learning curves of a run", remedy="give --pictures and no TEXT"
         )
-    album = Album(pictures, format)
+    told = {
+        "--pictures": pictures, "--gradients": gradients, "--json": as_json, "--figure": figure,
+        "--place": place, "--answer": answer,
+    }  # fmt: skip
+    asked = [name for name, value in told.items() if value not in (None, False)]
+    of_page = {
+        "--page": page, "--view": view, "--html": html, "--data": data, "--port": port,
+        "--no-browser": no_browser,
+    }  # fmt: skip
+    paged = [name for name, value in of_page.items() if value not in (None, False)]
+    if paged and asked:
+        raise ConfigError(
+            f"{paged[0]} is for the page, and {asked[0]} is not on it", remedy="leave out one"
+        )
+    album = seen.Album(pictures, format)
     if figure is not None:
-        draw_idea(figure, album, alone=run is None)
+        seen.draw_idea(figure, album, alone=run is None)
         return
     if run is None:
         raise ConfigError(
             "there is nothing to look at",
             remedy="name the folder of a run, or an idea with --figure",
         )
+    text = None if text is None else readable(text, "TEXT")
+    if paged or (text is None and not asked):
+        from unspool.cli.pages import open_page
+
+        open_page(run, text, view=view, html=html, data=data, port=port, browser=not no_browser)
+        return
     from unspool.run import load
 
     loaded = load(run)
     if gradients:
-        tell_gradients(loaded, text, album, distance=distance, as_json=as_json)
+        seen.tell_gradients(loaded, text, album, distance=distance, as_json=as_json)
     elif text is not None:
-        tell_answer(
-            loaded,
-            readable(text, "TEXT"),
-            album,
-            place=place,
-            answer=answer,
-            method=method,
-            as_json=as_json,
+        seen.tell_answer(
+            loaded, text, album, place=place, answer=answer, method=method, as_json=as_json
         )
     elif pictures is not None:
-        album.add(drawn_run(loaded, [load(other) for other in beside or ()]))
+        album.add(seen.drawn_run(loaded, [load(other) for other in beside or ()]))
     else:
         raise ConfigError(
-            "say what to look at",
-            where=run,
-            remedy="give a TEXT, --pictures DIR, --gradients, or several of them",
+            "--json tells of a TEXT", where=run, remedy="give one after the run, or --gradients"
         )
-
-
-class Album:
-    """A folder of pictures; without one, nothing is drawn."""
-
-    def __init__(self, folder: Path | None, format: str) -> None:
-        from unspool.errors import DataError
-
-        self.folder, self.format = folder, format
-        if folder is not None and folder.exists() and not folder.is_dir():
-            raise DataError("not a folder", where=folder, remedy="name another one for --pictures")
-
-    def add(self, named: Iterable[tuple[str, Figure]]) -> None:
-        if self.folder is None:
-            return
-        from unspool.pictures import save_picture
-
-        self.folder.mkdir(parents=True, exist_ok=True)
-        for name, figure in named:
-            path = self.folder / f"{name}.{self.format}"
-            save_picture(figure, path)
-            show.say(str(path))
-
-
-def draw_idea(name: str, album: Album, *, alone: bool) -> None:
-    from unspool.errors import ConfigError, choose
-    from unspool.insight.plots import IDEAS
-
-    choose("figure", name, IDEAS)
-    if not alone:
-        raise ConfigError("--figure needs no run", got=name, remedy="leave out the run")
-    if album.folder is None:
-        raise ConfigError("a figure needs a folder", got=name, remedy="add --pictures DIR")
-    album.add([(name, IDEAS[name]())])
-
-
-def tell_gradients(
-    run: Run, text: str | None, album: Album, *, distance: int, as_json: bool
-) -> None:
-    from unspool.insight.plots import gradient_figure
-
-    flow = run.gradients(None if text is None else readable(text, "TEXT"), distance=distance)
-    show.result(flow, as_json=as_json)
-    if album.folder is not None:
-        album.add([("gradients", gradient_figure(flow))])
-
-
-def tell_answer(
-    run: Run,
-    text: str,
-    album: Album,
-    *,
-    place: int | None,
-    answer: str | None,
-    method: str,
-    as_json: bool,
-) -> None:
-    import json
-
-    from unspool.files import write_atomic
-    from unspool.insight.gallery import input_pictures
-
-    traced = run.trace(text)
-    why = None
-    if run.task.name != "elmo":  # which has no answers, only vectors
-        at = None if place is None else place - 1
-        why = run.explain(text, place=at, answer=answer, method=method)
-    if traced.whole > len(traced.tokens):
-        show.say(f"only the first {len(traced.tokens)} of {traced.whole} tokens are looked at")
-    if as_json:
-        show.result(Told(traced.to_json(), why and why.to_json()), as_json=True)
-    elif why is not None:
-        show.result(why, as_json=False)
-    if album.folder is not None:
-        album.add(input_pictures(traced, why))
-        path = album.folder / "trace.json"
-        write_atomic(path, json.dumps(traced.to_json(), ensure_ascii=False) + "\n")
-        show.say(str(path))
-
-
-class Told:
-    """A trace and a reason as one JSON object."""
-
-    def __init__(self, trace: dict[str, Any], saliency: dict[str, Any] | None) -> None:
-        self.trace, self.saliency = trace, saliency
-
-    def to_json(self) -> dict[str, Any]:
-        return {"trace": self.trace, "saliency": self.saliency}
-
-
-def drawn_run(run: Run, others: list[Run]) -> Iterable[tuple[str, Figure]]:
-    from unspool.files import read_json
-    from unspool.insight.gallery import run_pictures
-
-    logs = {str(each.path): each.metrics() for each in (run, *others)}
-    path = run.path / "evaluation.json"
-    evaluation = read_json(path) if path.exists() else None
-    return run_pictures(run.summary(), logs, metric=run.task.metric, evaluation=evaluation)

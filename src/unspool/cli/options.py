@@ -127,7 +127,7 @@ def readable(text: str, what: str) -> str:
 
 def assignments(pairs: list[str] | None, **flags: str | None) -> dict[str, Any]:
     """The settings of `--set` and of the flags that stand for a setting of the data section."""
-    from unspool.config import parse_assignments
+    from unspool.resolving import parse_assignments
 
     given = {f"data.{name}": value for name, value in flags.items() if value is not None}
     return {**given, **parse_assignments(pairs or [])}

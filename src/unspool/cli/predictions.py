@@ -12,12 +12,12 @@ from typing import Any, TextIO
 
 from unspool.cli.options import readable
 from unspool.cli.show import say
-from unspool.config import changed
 from unspool.data.readers import open_source
 from unspool.data.sentences import SENTENCE_READERS
 from unspool.errors import ConfigError, DataError, choose
 from unspool.predict.classifier import Prediction
 from unspool.predict.filler import Filled
+from unspool.resolving import changed
 from unspool.run import Run
 from unspool.tasks.translation import Translation
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from unspool.demos import dates, hello, reviews
+from unspool.demos import dates, hello, memory, reviews
 
 
 class Demo(NamedTuple):
@@ -19,5 +19,6 @@ DEMOS: dict[str, Demo] = {
         "a BiLSTM learns who is praised and who is not, word order and all", reviews.run
     ),
     "hello": Demo("an Elman network with 40 parameters learns to write HELLO", hello.run),
+    "memory": Demo("four cells and how far back they learn, up to 200 steps", memory.run),
 }
 DEFAULT = "dates"

@@ -162,8 +162,8 @@ def run(say: Callable[[str], None], *, pairs: int = 16_000, epochs: int = 2) -> 
         folder = Path(scratch)
         result = train(
             write_tsv(folder / "train.tsv", dates(pairs, 1, held_out=False)),
-            valid=write_tsv(folder / "valid.tsv", dates(500, 2, held_out=True)),
-            test=write_tsv(folder / "test.tsv", dates(1000, 3, held_out=True)),
+            valid=write_tsv(folder / "valid.tsv", dates(max(20, pairs // 32), 2, held_out=True)),
+            test=write_tsv(folder / "test.tsv", dates(max(20, pairs // 16), 3, held_out=True)),
             model="bahdanau",
             out=free_folder("demo-dates"),
             say=say,

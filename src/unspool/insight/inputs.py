@@ -53,7 +53,7 @@ class Vectors:
 
     def at(self, alphas: np.ndarray) -> Iterator[Tensor]:
         """x' + α (x - x') for each α, so many at a time as memory is for: (n, T, E)"""
-        rows = max(1, min(SCORES // self.size, TOKENS // len(self.x)))
+        rows = rows_at_once(self.size, len(self.x))
         for some in torch.from_numpy(alphas).split(rows):
             yield (self.baseline + some[:, None, None] * (self.x - self.baseline)).float()
 
@@ -77,6 +77,11 @@ class Vectors:
                 (slope,) = torch.autograd.grad(value.sum(), points)
             found.append((slope.double() * (self.x - self.baseline)).sum(-1).numpy())
         return np.concatenate(found)
+
+
+def rows_at_once(scores: int, tokens: int) -> int:
+    """Rows of a batch for which there is memory, each with so many scores and tokens."""
+    return max(1, min(SCORES // scores, TOKENS // tokens))
 
 
 def always(points: Tensor) -> Change:

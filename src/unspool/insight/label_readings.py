@@ -56,10 +56,11 @@ class ClassifyReading(Reading):
     def asked(self) -> Sequence[str]:
         return [""]
 
-    def run(self, copies: int = 1) -> Tensor:
-        words = None if self.pieces is None else [self.pieces] * copies
-        part = TextPart([self.ids] * copies, words)
-        made: Batch = (collate if words is None else collate_spelled)(part, np.arange(copies))
+    def together(self, readings: Sequence[ClassifyReading]) -> Tensor:
+        plain = self.pieces is None
+        words = None if plain else [each.pieces or [] for each in readings]
+        part = TextPart([each.ids for each in readings], words)
+        made: Batch = (collate if plain else collate_spelled)(part, np.arange(len(readings)))
         return self.model(made.ids, made.lengths, *(made.words or ()))[:, None]
 
     def chosen(self, scores: Tensor) -> list[int]:
@@ -111,11 +112,11 @@ class TagReading(Reading):
         given = text if isinstance(text, str) else " ".join(text)
         super().__init__(given, self.words, len(words))
 
-    def run(self, copies: int = 1) -> Tensor:
-        task = self.task
-        part = sentences_part([self.words] * copies, task.tokenizer, task.spelling, task.labels)
+    def together(self, readings: Sequence[TagReading]) -> Tensor:
+        task, words = self.task, [each.words for each in readings]
+        part = sentences_part(words, task.tokenizer, task.spelling, task.labels)
         plain = task.config.embedding.contextual is None
-        batch = (collate_tagged if plain else collate_in_context)(part, np.arange(copies))
+        batch = (collate_tagged if plain else collate_in_context)(part, np.arange(len(readings)))
         return task.score(self.model, batch)
 
     def chosen(self, scores: Tensor) -> list[int]:

@@ -91,11 +91,10 @@ def top_ngrams(
     task: Classify, model: Classifier, part: Documents, *, top: int = 5, shown: int = 5
 ) -> NgramTable:
     """The `top` n-grams of every filter."""
-    encoder = _readable(task, model)
+    encoder = readable(task, model)
     convolution = encoder.convolution.layers[0]
     assert isinstance(convolution, Convolution)
-    weights, spread = _effects(task, model, part)
-    weights = weights - (weights.sum(0) - weights) / (len(weights) - 1)  # against the others' mean
+    weights, spread = effects(task, model, part)
     features: list[Feature] = []
     for filters in convolution.by_width():
         windows, counts = distinct_windows(part, filters)
@@ -140,7 +139,7 @@ def distinct_windows(part: Documents, filters: Filters) -> tuple[np.ndarray, np.
     return np.stack([column[first] for column in columns], 1), counts
 
 
-def _readable(task: Classify, model: Classifier) -> ConvolutionTextEncoder:
+def readable(task: Classify, model: Classifier) -> ConvolutionTextEncoder:
     encoder = model.encoder
     if not isinstance(encoder, ConvolutionTextEncoder):
         raise ConfigError(
@@ -163,8 +162,9 @@ def _readable(task: Classify, model: Classifier) -> ConvolutionTextEncoder:
     return encoder
 
 
-def _effects(task: Classify, model: Classifier, part: Documents) -> tuple[np.ndarray, np.ndarray]:
-    """∂score_c/∂feature (C, K·F), the mean over documents, and the features' spread (K·F)."""
+def effects(task: Classify, model: Classifier, part: Documents) -> tuple[np.ndarray, np.ndarray]:
+    """∂score_c/∂feature (C, K·F), the mean over documents, against the mean of the other classes;
+    and the features' spread (K·F)."""
     vectors, slopes, count = [], [], 0
     for batch in walk(task.batches(part, training=False)):
         with torch.no_grad():
@@ -179,7 +179,8 @@ def _effects(task: Classify, model: Classifier, part: Documents) -> tuple[np.nda
         if count >= SAMPLE:
             break
     spread = torch.cat(vectors).std(0, correction=0)
-    return torch.cat(slopes, 1).mean(1).numpy(), spread.numpy()
+    own = torch.cat(slopes, 1).mean(1)
+    return (own - (own.sum(0) - own) / (len(own) - 1)).numpy(), spread.numpy()
 
 
 @torch.inference_mode()

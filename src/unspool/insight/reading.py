@@ -59,9 +59,13 @@ class Reading(ABC):
         """The place that is asked about unless another is named."""
         return len(self.asked) - 1
 
-    @abstractmethod
     def run(self, copies: int = 1) -> Tensor:
-        """Scores (copies, P, C) of the same input several times, one a row of a batch."""
+        """Scores (copies, P, C) of the same input several times."""
+        return self.together([self] * copies)
+
+    @abstractmethod
+    def together(self, readings: Sequence[Any]) -> Tensor:
+        """Scores (R, P, C) of readings of this kind and of one length, each a row of a batch."""
 
     @abstractmethod
     def chosen(self, scores: Tensor) -> list[int]:

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from unspool.errors import ConfigError, choose
-from unspool.insight.inputs import Vectors
+from unspool.insight.inputs import Vectors, rows_at_once
 from unspool.insight.reading import Reading
 
 PIECES, NODES = 2, 8  # of the path of integrated gradients at first, and points in each
@@ -108,10 +108,10 @@ def explain(
     method   out of `METHODS`
     """
     choose("method", method, METHODS)
-    place = _place(reading, place)
+    place = place_of(reading, place)
     with torch.no_grad():
         scores = reading.run()
-    wanted = _answer(reading, scores[0], place, answer)
+    wanted = answer_of(reading, scores[0], place, answer)
     found = METHODS[method](reading, place, wanted)
     values = found.values[::-1] if reading.backwards else found.values
     return Saliency(
@@ -126,7 +126,7 @@ def explain(
         found.total,
         found.gap,
         found.steps,
-        deleted(reading, place, wanted, values) if deletions else [],
+        deleted(reading, place, wanted, values, scores.numel()) if deletions else [],
     )
 
 
@@ -199,20 +199,25 @@ METHODS: dict[str, Callable[[Reading, int, int], Attribution]] = {
 
 
 @torch.no_grad()
-def deleted(reading: Reading, place: int, answer: int, values: np.ndarray) -> list[Deletion]:
-    """What becomes of an answer without each token: of a long text, of those that matter most."""
+def deleted(
+    reading: Reading, place: int, answer: int, values: np.ndarray, size: int
+) -> list[Deletion]:
+    """What becomes of an answer without each token: of a long text, of those that matter most.
+    `size` is the number of scores that one reading makes."""
     tokens = reading.removable(place)
     most = max(1, DELETIONS // len(reading.tokens))
     tokens = sorted(sorted(tokens, key=lambda t: -abs(values[t]))[:most])
-    found = []
-    for token in tokens:
-        other = reading.without(token)
-        p = other.probabilities(other.run()[0])[reading.moved(place, token)]
-        found.append(Deletion(token, float(p[answer]), reading.name(int(p.argmax()))))
+    found, rows = [], rows_at_once(size, len(reading.tokens))
+    for first in range(0, len(tokens), rows):
+        some = tokens[first : first + rows]
+        scores = reading.together([reading.without(token) for token in some])
+        for token, own in zip(some, scores):
+            p = reading.probabilities(own)[reading.moved(place, token)]
+            found.append(Deletion(token, float(p[answer]), reading.name(int(p.argmax()))))
     return found
 
 
-def _place(reading: Reading, place: int | None) -> int:
+def place_of(reading: Reading, place: int | None) -> int:
     count = len(reading.asked)
     if place is None:
         return reading.place()
@@ -225,7 +230,7 @@ def _place(reading: Reading, place: int | None) -> int:
     return place
 
 
-def _answer(reading: Reading, scores: Tensor, place: int, answer: str | None) -> int:
+def answer_of(reading: Reading, scores: Tensor, place: int, answer: str | None) -> int:
     if answer is None:
         return reading.chosen(scores)[place]
     names = [reading.name(i) for i in range(scores.shape[1])]

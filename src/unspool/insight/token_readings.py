@@ -48,8 +48,9 @@ class TokenReading(Reading):
         tokens = [*before, *shown(task.tokenizer, self.ids.tolist())]
         super().__init__(text, tokens, len(ids) + len(before))
 
-    def rows(self, copies: int) -> Tensor:
-        return torch.from_numpy(self.ids).expand(copies, -1)
+    @staticmethod
+    def rows(readings: Sequence[TokenReading]) -> Tensor:
+        return torch.from_numpy(np.stack([each.ids for each in readings]))
 
     def unknowns(self, ids: np.ndarray) -> np.ndarray:
         return np.full_like(ids, unknown(self.task.tokenizer))
@@ -70,8 +71,8 @@ class GenerateReading(TokenReading):
         ids = task.tokenizer.encode(text) if ids is None else ids
         super().__init__(task, model, text, ids, limit=limit)
 
-    def run(self, copies: int = 1) -> Tensor:
-        return self.model(self.rows(copies)).logits
+    def together(self, readings: Sequence[TokenReading]) -> Tensor:
+        return self.model(self.rows(readings)).logits
 
     def chosen(self, scores: Tensor) -> list[int]:
         return [*self.ids[1:].tolist(), int(scores[-1].argmax())]
@@ -114,8 +115,9 @@ class PretrainReading(TokenReading):
         masks = np.flatnonzero(self.ids == MASK_ID)
         return int(masks[0]) if len(masks) else super().place()
 
-    def run(self, copies: int = 1) -> Tensor:
-        return self.model(self.rows(copies), torch.full((copies,), len(self.ids)))
+    def together(self, readings: Sequence[TokenReading]) -> Tensor:
+        rows = self.rows(readings)
+        return self.model(rows, torch.full((len(rows),), rows.shape[1]))
 
     def chosen(self, scores: Tensor) -> list[int]:
         specials = self.task.tokenizer.special_ids()
@@ -175,9 +177,10 @@ class TranslateReading(TokenReading):
     def asked(self) -> Sequence[str]:
         return self.written
 
-    def run(self, copies: int = 1) -> Tensor:
-        inputs = torch.tensor([BEGIN_ID, *self.target]).expand(copies, -1)
-        return self.model(self.rows(copies), torch.full((copies,), len(self.ids)), inputs)
+    def together(self, readings: Sequence[TranslateReading]) -> Tensor:
+        rows = self.rows(readings)
+        inputs = torch.tensor([[BEGIN_ID, *each.target] for each in readings])
+        return self.model(rows, torch.full((len(rows),), rows.shape[1]), inputs)
 
     def chosen(self, scores: Tensor) -> list[int]:
         return [*self.target, END_ID]
@@ -215,10 +218,10 @@ class ElmoReading(Reading):
         self.task, self.model, self.pieces = task, model, pieces[: longest(model)]
         super().__init__(text, [BEGIN, *self.pieces, END], len(pieces) + 2)
 
-    def run(self, copies: int = 1) -> Tensor:
+    def together(self, readings: Sequence[ElmoReading]) -> Tensor:
         ids = np.zeros(len(self.pieces), dtype=np.int64)
-        part = TextPart([ids] * copies, [self.pieces] * copies)
-        words = collate_spelled(part, np.arange(copies)).words
+        part = TextPart([ids] * len(readings), [each.pieces for each in readings])
+        words = collate_spelled(part, np.arange(len(readings))).words
         assert words is not None
         return self.model(*words)[:, :, 0]
 

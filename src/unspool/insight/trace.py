@@ -233,8 +233,6 @@ def _recorded(model: nn.Module, path: str, passed: Passed, reading: Reading) -> 
     owner, _, name = path.rpartition(".")
     part = "decoder" if path.startswith("decoder.") else "encoder"
     own = "written" if part == "decoder" else "read"
-    layer = re.search(r"\blayers\.(\d+)", path)
-    direction = re.search(r"\b(forwards|backwards)\b", path)
     # A decoder that waits for what its attention finds passes once a step: (1, 1, ...) each.
     steps = 2 if owner.endswith("attention") and name == "weights" and "layers" in owner else 1
     values = torch.cat(passed.passes(path), steps)[0].float().numpy()
@@ -253,14 +251,24 @@ def _recorded(model: nn.Module, path: str, passed: Passed, reading: Reading) -> 
         kind, axes = f"{'causal' if causal else 'self'}_attention", ("head", own, own)
     else:
         kind, axes = name, (own, "unit")
-    if part == "encoder" and (reading.backwards or path.startswith("encoder.backwards.")):
-        values = values[::-1]  # what read the last token first, in the order of the tokens
-    return Recorded(
-        path,
-        kind,
-        part,
-        int(layer[1]) + 1 if layer else None,
-        direction[1] if direction and axes[-1] == "unit" else None,
-        axes,
-        values,
-    )
+    if is_turned(path, reading):
+        values = values[::-1]
+    direction = direction_of(path) if axes[-1] == "unit" else None
+    return Recorded(path, kind, part, layer_of(path), direction, axes, values)
+
+
+def layer_of(path: str) -> int | None:
+    """The layer of a tap, from 1."""
+    found = re.search(r"\blayers\.(\d+)", path)
+    return int(found[1]) + 1 if found else None
+
+
+def direction_of(path: str) -> str | None:
+    found = re.search(r"\b(forwards|backwards)\b", path)
+    return found[1] if found else None
+
+
+def is_turned(path: str, reading: Reading) -> bool:
+    """Whether the network of a tap is given the last token first."""
+    own = path.startswith("encoder.") and reading.backwards
+    return own or path.startswith("encoder.backwards.")

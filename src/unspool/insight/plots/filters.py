@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 FILTERS = 24  # of a layer, those that answer most
+CLASSES, EACH = 8, 12  # of n-grams: classes, and filters of each, that a picture has room for
 
 
 def features_figure(trace: Trace) -> Figure:
@@ -38,20 +39,21 @@ def features_figure(trace: Trace) -> Figure:
 
 
 def ngram_figure(table: NgramTable, *, filters: int = 4, ngrams: int = 5) -> Figure:
-    """For each class the filters that speak for it most, with the n-grams they answer to most."""
-    classes = sorted({feature.label for feature in table.features})
-    chosen = [
-        [f for f in table.features if f.label == name and f.ngrams][:filters] for name in classes
-    ]
-    figure = new_figure(3.4 * len(classes), 0.4 + (0.5 + 0.19 * ngrams) * filters)
-    grid = figure.subplots(filters, len(classes), squeeze=False)
+    """For each class the filters that speak for it most, with the n-grams they answer to most; of
+    many classes those whose filters move most."""
+    speaking = [feature for feature in table.features if feature.ngrams]
+    classes = sorted(list(dict.fromkeys(feature.label for feature in speaking))[:CLASSES])
+    filters, ngrams = min(filters, EACH), min(ngrams, EACH)
+    chosen = [[f for f in speaking if f.label == name][:filters] for name in classes]
+    filters = max(map(len, chosen), default=1)
+    columns = max(1, len(classes))
+    figure = new_figure(3.4 * columns, 0.4 + (0.5 + 0.19 * ngrams) * filters)
+    grid = figure.subplots(filters, columns, squeeze=False)
+    for axes in grid.flat:
+        axes.axis("off")
     for column, (name, own) in enumerate(zip(classes, chosen)):
-        for row in range(filters):
-            axes = grid[row][column]
-            if row >= len(own):
-                axes.axis("off")
-                continue
-            feature = own[row]
+        for axes, feature in zip(grid[:, column], own):
+            axes.axis("on")
             best = feature.ngrams[:ngrams]
             axes.barh(
                 range(len(best)),

@@ -12,6 +12,7 @@ from unspool.insight.trace import Recorded, Trace
 from unspool.pictures import new_figure
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 UNITS = 32  # shown of each gate
@@ -49,7 +50,11 @@ def gates_figure(trace: Trace, layer: list[Recorded]) -> Figure:
 def gradient_figure(flow: GradientFlow) -> Figure:
     """What is left of a gradient, by its distance from the output, on a logarithmic scale."""
     figure = new_figure(6.4, 4.0)
-    axes = figure.subplots()
+    draw_gradients(figure.subplots(), flow)
+    return figure
+
+
+def draw_gradients(axes: Axes, flow: GradientFlow) -> None:
     floor = 1e-20  # below it a gradient is nothing, and the scale should not go on for its sake
     for i, own in enumerate(flow.flows):
         norms = np.where((own.norms < floor) | ~np.isfinite(own.norms), np.nan, own.norms)
@@ -66,4 +71,3 @@ def gradient_figure(flow: GradientFlow) -> Figure:
     axes.set_ylabel("norm of the gradient of the state")
     plain(axes)
     axes.legend(frameon=False, fontsize=8)
-    return figure

@@ -45,10 +45,12 @@ MODELS: dict[str, tuple[str, str, dict]] = {
 }
 
 
-def make(name: str, labels: tuple[str, ...] = ("x", "y", "z")) -> tuple[Task, torch.nn.Module]:
+def make(
+    name: str, labels: tuple[str, ...] = ("x", "y", "z"), **more: object
+) -> tuple[Task, torch.nn.Module]:
     kind, model, settings = MODELS[name]
     torch.manual_seed(1)
-    config = make_config(kind, model, settings={**SMALL, **settings})
+    config = make_config(kind, model, settings={**SMALL, **settings, **more})
     specials = MASK_SPECIALS if kind == "pretrain" else SENTENCE_SPECIALS
     tokenizer = WordTokenizer(Vocab.of(WORDS, specials=specials))
     task: Task

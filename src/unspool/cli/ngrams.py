@@ -1,7 +1,8 @@
-"""The commands that look into a model: ngrams."""
+"""The command `ngrams`: what the filters of a cnn look for."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 from typer import Option
@@ -17,6 +18,10 @@ def ngrams(
     filters: Annotated[
         int, Option(metavar="N", help="Filters to show for each class; --json has all.", min=1)
     ] = 5,
+    picture: Annotated[
+        Path | None,
+        Option("--picture", metavar="FILE", help="Also draw them: .png, .svg or .pdf."),
+    ] = None,
     format: Format = None,
     encoding: Encoding = None,
     text: Text = None,
@@ -34,10 +39,14 @@ def ngrams(
     \b
       unspool ngrams runs/reviews-cnn reviews.csv
       unspool ngrams runs/reviews-cnn reviews.csv --top 10 --filters 3
+      unspool ngrams runs/reviews-cnn reviews.csv --picture filters.svg
       unspool ngrams runs/reviews-cnn reviews.csv --json
     """
+    from unspool.pictures import check_picture, save_picture
     from unspool.run import load
 
+    if picture is not None:
+        check_picture(picture)
     with show.reading() as progress:
         table = load(run).ngrams(
             data,
@@ -48,3 +57,8 @@ def ngrams(
             **given(format=format, encoding=encoding, text=text, label=label),
         )
     show.result(table, as_json=as_json)
+    if picture is not None:
+        from unspool.insight.plots import ngram_figure
+
+        save_picture(ngram_figure(table, filters=filters, ngrams=top), picture)
+        show.say(f"saved: {picture}")

@@ -1,0 +1,100 @@
+"""Where in one text the filters of a convolution answer.
+
+In: a text as a model with a convolution reads it. Out: of a classifier, for each filter, the n-gram
+that it answers to most and the class that it speaks for; of a tagger, for each word, the filters
+that answer most there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from torch import nn
+
+from unspool.data.parts import TextPart
+from unspool.errors import ConfigError
+from unspool.insight.label_readings import ClassifyReading
+from unspool.insight.ngrams import effects, readable
+from unspool.insight.reading import Reading
+from unspool.insight.trace import Trace
+from unspool.nn.convolution import Convolution, Filters
+from unspool.nn.encoders import ConvolutionTextEncoder
+
+EACH = 6  # filters of a word
+
+
+class Answering(NamedTuple):
+    """A filter and the n-gram to which it answers.
+
+    filter       its number
+    place        the token around which the n-gram is
+    first        its first token; below 0 where it begins before the text
+    label        the class whose score it raises most; None where that is not told by one weight
+    weight       by how much more than the others' a unit of its activation raises that score
+    """
+
+    filter: int
+    width: int
+    place: int
+    first: int
+    activation: float
+    label: str | None = None
+    weight: float | None = None
+
+
+def first_convolution(model: nn.Module) -> Convolution:
+    """The filters that read tokens; a ConfigError for a model without any."""
+    encoder = getattr(model, "encoder", None)
+    if not isinstance(encoder, ConvolutionTextEncoder):
+        raise ConfigError(
+            "n-grams are what the filters of a convolution answer to",
+            remedy="look at a run of --model cnn",
+        )
+    layer = encoder.convolution.layers[0]
+    assert isinstance(layer, Convolution)
+    return layer
+
+
+def answering(model: nn.Module, reading: Reading, trace: Trace) -> list[Answering]:
+    """Of a classifier one a filter, those that move the score most first; of a tagger the `EACH`
+    strongest of each word. Filters that are silent are left out."""
+    filters = [own for own in first_convolution(model).by_width() for _ in range(len(own.b))]
+    features = trace.find("features")[0].values  # (T, K·F)
+    if not isinstance(reading, ClassifyReading):
+        return list(_of_words(filters, features))
+    found = list(_of_text(filters, features))
+    try:
+        readable(reading.task, reading.model)
+    except ConfigError:  # more layers or other vectors: no weight tells what a filter is for
+        return sorted(found, key=lambda each: -each.activation)
+    weights, _ = effects(reading.task, reading.model, TextPart([reading.ids]))  # (C, K·F)
+    best = weights.argmax(0)
+    found = [
+        each._replace(
+            label=reading.task.labels[best[each.filter]],
+            weight=float(weights[best[each.filter], each.filter]),
+        )
+        for each in found
+    ]
+    return sorted(found, key=lambda each: -each.activation * (each.weight or 0.0))
+
+
+def _of_text(filters: list[Filters], features: np.ndarray) -> Iterator[Answering]:
+    for number, place in enumerate(features.argmax(0).tolist()):
+        if features[place, number] > 0:
+            yield _answering(filters, features, number, place)
+
+
+def _of_words(filters: list[Filters], features: np.ndarray) -> Iterator[Answering]:
+    for place, own in enumerate(np.argsort(-features, 1, kind="stable")[:, :EACH].tolist()):
+        for number in own:
+            if features[place, number] > 0:
+                yield _answering(filters, features, number, place)
+
+
+def _answering(filters: list[Filters], features: np.ndarray, number: int, place: int) -> Answering:
+    own = filters[number]
+    value = float(features[place, number])
+    return Answering(number, own.width, place, place - own.before, value)

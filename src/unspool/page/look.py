@@ -1,0 +1,70 @@
+"""A page in the hand: of one subject and one text, to be shown in a notebook, saved or served."""
+
+from __future__ import annotations
+
+import webbrowser
+from collections.abc import Callable
+from html import escape
+from pathlib import Path
+
+from unspool.errors import DataError
+from unspool.files import write_atomic
+from unspool.page.saved import saved_page
+from unspool.page.server import PageServer
+from unspool.page.subject import Subject
+from unspool.page.views import chosen_view
+
+HEIGHT = 720  # pixels of a notebook's cell
+
+
+class Look:
+    """What a model does with a text, as a page.
+
+    text   None: an example
+    view   the name of one, as in the address of the page; None: all that there are
+    """
+
+    def __init__(self, subject: Subject, text: str | None = None, view: str | None = None) -> None:
+        if view is not None:
+            chosen_view(subject, view)
+        if text is not None:
+            subject.read(text)  # refuses an empty one, and any where there are no weights yet
+        self.subject, self.text, self.view = subject, text, view
+
+    def html(self) -> str:
+        """The page as one file that works anywhere, offline."""
+        return saved_page(self.subject, self.text, self.view)
+
+    def save(self, path: str | Path) -> None:
+        try:
+            write_atomic(Path(path), self.html())
+        except OSError as error:
+            raise DataError(
+                f"cannot write the page ({error.strerror})", where=path, remedy="name another file"
+            ) from None
+
+    def serve(
+        self,
+        *,
+        port: int = 0,
+        browser: bool = True,
+        say: Callable[[str], None] = print,
+    ) -> None:
+        """Serve the page on this machine until Ctrl-C, and open it in the browser."""
+        with PageServer(self.subject, port) as server:
+            address = server.address(view=self.view, text=self.text)
+            say(address)
+            if browser:
+                webbrowser.open(address)
+            server.serve_forever()
+
+    def _repr_html_(self) -> str:
+        # A frame of its own, which can reach neither the notebook nor the network.
+        return (
+            f'<iframe srcdoc="{escape(self.html())}" sandbox="allow-scripts"'
+            f' title="unspool: {escape(self.subject.path.name)}" width="100%" height="{HEIGHT}"'
+            ' style="border: 0"></iframe>'
+        )
+
+    def __repr__(self) -> str:
+        return f"<Look {self.subject.path}: .save(path) or .serve()>"

@@ -1,0 +1,142 @@
+"""The answer `neighbours` of the page: tokens whose vectors are alike.
+
+In: a token, or a text out of which one is chosen. Out: the nearest tokens in the model's own table
+of vectors, and a map of them; or why the model has no such table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from torch import nn
+
+from unspool.errors import DataError, choose
+from unspool.insight.reading import CLS
+from unspool.nn.embeddings import SharedEmbedding, TokenEmbedding
+from unspool.nn.seq2seq import Seq2Seq
+from unspool.page.query import Query
+from unspool.page.subject import Subject
+from unspool.tasks import Translate
+from unspool.text.tokenizers import Tokenizer
+from unspool.text.vocab import PAD, UNK, UNK_ID
+from unspool.vectors.picture import plane
+from unspool.vectors.words import WordVectors
+
+NEVER_READ = ("", PAD, "[PAD]")  # padding, and unused ids of a pretrained model
+
+ONE_HOT = "this model reads one-hot vectors: no token is nearer to a second than to a third"
+SPELLED = (
+    "this model reads words by their characters: a word has no vector of its own, only one in its"
+    " context, which `unspool vectors context` compares"
+)
+
+
+class Table(NamedTuple):
+    """The vectors of one side: what is read, or what is written."""
+
+    tokenizer: Tokenizer
+    weight: np.ndarray  # (V, E)
+
+    def vectors(self) -> WordVectors:
+        tokens = self.tokenizer.vocab.tokens
+        kept = [i for i, token in enumerate(tokens) if token not in NEVER_READ]
+        return WordVectors(
+            [tokens[i] for i in kept], self.weight[kept], source="the model's vectors"
+        )
+
+    def knows(self, text: str) -> bool:
+        ids = self.tokenizer.encode(text)
+        return text in self.tokenizer.vocab.tokens or (len(ids) == 1 and ids[0] != UNK_ID)
+
+    def token(self, text: str) -> str:
+        """The token of the vocabulary that a text is; several are a DataError."""
+        vocab, ids = self.tokenizer.vocab, self.tokenizer.encode(text)
+        if len(ids) == 1:
+            return vocab[int(ids[0])] if ids[0] != UNK_ID else text
+        if text in vocab.tokens:
+            return text
+        names = self.shown([vocab[int(i)] for i in ids])
+        raise DataError(
+            f"these are {len(ids)} tokens",
+            got=text,
+            remedy="choose one of " + ", ".join(map(repr, names)),
+        )
+
+    def shown(self, tokens: list[str]) -> list[str]:
+        """Tokens of the vocabulary as a trace shows them."""
+        numbers = {token: i for i, token in enumerate(self.tokenizer.vocab.tokens)}
+        return [name or " " for name in self.tokenizer.shown([numbers[t] for t in tokens])]
+
+
+def tables(subject: Subject) -> dict[str, Table]:
+    """The tables of a model: `read`, and of a translator whose sides share none, `written`."""
+    task, model = subject.task, subject.trained
+    found = {}
+    own = _embedding(model)
+    if own is not None:
+        found["read"] = Table(task.tokenizer, _matrix(own))
+    if isinstance(model, Seq2Seq) and not isinstance(own, SharedEmbedding):
+        assert isinstance(task, Translate)
+        written = model.decoder.embedding
+        assert isinstance(written, TokenEmbedding)
+        found["written"] = Table(task.target_tokenizer, _matrix(written))
+    return found
+
+
+def _embedding(model: nn.Module) -> TokenEmbedding | SharedEmbedding | None:
+    encoder = getattr(model, "encoder", model)
+    own = getattr(getattr(encoder, "text", encoder), "embedding", None)
+    return own if isinstance(own, TokenEmbedding | SharedEmbedding) else None
+
+
+def _matrix(embedding: TokenEmbedding | SharedEmbedding) -> np.ndarray:
+    return embedding.weight.detach().float().numpy()
+
+
+def neighbours(subject: Subject, query: Query) -> dict[str, Any]:
+    found = tables(subject)
+    if not found:
+        spelled = subject.task.name == "elmo" or subject.task.config.embedding.contextual
+        return {"none": SPELLED if spelled else ONE_HOT}
+    side = choose("side", query["side"], found) if query["side"] else next(iter(found))
+    table = found[side]
+    tokens = _tokens(subject, query["text"], side, table.knows)
+    word = query["word"] or _telling(table, tokens)
+    vectors = table.vectors()
+    own = vectors.words[vectors.id(table.token(word))]
+    near = vectors.neighbours(own, top=query.number("top", least=1, most=200))
+    names = table.shown([own, *(each.word for each in near)])
+    places = plane(vectors, [own, *(each.word for each in near)])
+    return {
+        "none": None,
+        "sides": list(found),
+        "side": side,
+        "size": len(vectors),
+        "elements": vectors.size,
+        "spelled": getattr(subject.trained, "characters", None) is not None,
+        "tokens": tokens,
+        "word": names[0],
+        "neighbours": [
+            {"token": name, "similarity": each.similarity} for name, each in zip(names[1:], near)
+        ],
+        "map": [{"token": name, "x": x, "y": y} for name, (x, y) in zip(names, places.tolist())],
+    }
+
+
+def _tokens(subject: Subject, text: str, side: str, known: Callable[[str], bool]) -> list[str]:
+    """The different tokens of a text, or of its translation; <unk> for those without a vector."""
+    if not text.strip():
+        return []
+    reading = subject.read(text)
+    own = reading.tokens if side == "read" else reading.written
+    return list(dict.fromkeys(t if known(t) else UNK for t in own if t != CLS))
+
+
+def _telling(table: Table, tokens: list[str]) -> str:
+    """The longest token of a text; without one, the first of the vocabulary."""
+    known = [token for token in tokens if token != UNK]
+    special = set(table.tokenizer.special_ids())
+    others = (i for i in range(len(table.tokenizer.vocab)) if i not in special)
+    return max(known, key=len) if known else table.tokenizer.shown([next(others, UNK_ID)])[0]

@@ -1,0 +1,164 @@
+"""The page on this machine: a small web server on the loopback address.
+
+In: a `Subject`. Out: GET / (the page), /web/FILE (its scripts and style), /api/NAME?PARAMETERS (an
+answer as JSON; of a bad question {"error": one line}, status 400). Nothing is written, and nobody
+else may ask: not another machine, and not another site in the same browser.
+"""
+
+from __future__ import annotations
+
+import errno
+import traceback
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, NamedTuple
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit
+
+from unspool.errors import ConfigError, UserError
+from unspool.page.answers import ANSWERS, answer, encoded, query_of
+from unspool.page.assets import TYPES, asset, assets
+from unspool.page.subject import Subject
+
+HOST = "127.0.0.1"
+KEPT = 16  # answers
+CHANGING = {"training"}  # answers that are not kept
+AT_ONCE = {"run", "training", "positions"}  # that need no computing, and do not wait for it
+HEADERS = {
+    "Cache-Control": "no-store",
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self';"
+    " connect-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none';"
+    " frame-ancestors 'none'",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+}
+
+
+class Reply(NamedTuple):
+    status: int
+    type: str
+    body: bytes
+
+
+class PageServer(ThreadingHTTPServer):
+    """Answers requests; port 0 takes a free one."""
+
+    daemon_threads = True
+
+    def __init__(self, subject: Subject, port: int = 0) -> None:
+        self.subject = subject
+        # One computation at a time, all in one thread: OpenMP keeps a team for each that asks.
+        self.worker = ThreadPoolExecutor(1)
+        self.kept = lru_cache(KEPT)(self.computed)
+        try:
+            super().__init__((HOST, port), Handler)
+        except OverflowError:
+            raise ConfigError(
+                "a port is a number from 0 to 65535", got=port, remedy="leave out --port"
+            ) from None
+        except OSError as error:
+            taken = error.errno == errno.EADDRINUSE
+            raise ConfigError(
+                f"port {port} is in use" if taken else f"port {port}: {error.strerror}",
+                remedy="choose another one with --port, or leave it out",
+            ) from None
+
+    def address(self, **params: str | None) -> str:
+        """Of the page, or of a view and a text in it."""
+        own = {name: value for name, value in params.items() if value is not None}
+        place = "#" + urlencode(own, quote_via=quote) if own else ""
+        return f"http://{HOST}:{self.server_port}/{place}"
+
+    def answer(self, name: str, given: Mapping[str, str]) -> bytes:
+        """An answer as JSON."""
+        query = query_of(name, given)
+        return (self.computed if name in CHANGING else self.kept)(name, tuple(query.items()))
+
+    def computed(self, name: str, query: tuple[tuple[str, str], ...]) -> bytes:
+        def work() -> bytes:
+            return encoded(answer(self.subject, name, dict(query)))
+
+        return work() if name in AT_ONCE else self.worker.submit(work).result()
+
+    def server_close(self) -> None:
+        super().server_close()
+        self.worker.shutdown(wait=False, cancel_futures=True)
+
+
+class Handler(BaseHTTPRequestHandler):
+    """One request. Host and Origin say whether it comes from the page itself: a site whose name was
+    made to mean 127.0.0.1 has its own name in Host."""
+
+    server: PageServer
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self) -> None:
+        self.send(self.reply())
+
+    do_HEAD = do_GET
+
+    def reply(self) -> Reply:
+        names = [f"{host}:{self.server.server_port}" for host in (HOST, "localhost")]
+        origin = self.headers.get("Origin")
+        if self.headers.get("Host") not in names:
+            return failure(403, f"this page answers to {names[0]} alone")
+        if origin is not None and origin not in [f"http://{name}" for name in names]:
+            return failure(403, "this page answers to itself alone")
+        address = urlsplit(self.path)
+        if address.path == "/":
+            return Reply(200, TYPES["html"], asset("index.html"))
+        if self.headers.get("Sec-Fetch-Site", "same-origin") not in ("same-origin", "none"):
+            return failure(403, "this page answers to itself alone")
+        folder, _, name = address.path[1:].partition("/")
+        if folder == "web" and name in assets():
+            return Reply(200, TYPES[name.rpartition(".")[2]], asset(name))
+        if folder == "api" and name in ANSWERS:
+            return self.answered(name, address.query)
+        return failure(404, "there is no such page")
+
+    def answered(self, name: str, query: str) -> Reply:
+        try:
+            given = dict(parse_qsl(query, keep_blank_values=True, errors="strict"))
+            return Reply(200, TYPES["json"], self.server.answer(name, given))
+        except UserError as error:
+            return failure(400, str(error))
+        except UnicodeDecodeError:
+            return failure(400, "the address is not valid text")
+        except Exception as error:
+            traceback.print_exc()  # a fault of unspool's, not of who asked
+            return failure(500, f"unspool failed: {type(error).__name__}: {error}")
+
+    def send(self, reply: Reply) -> None:
+        try:
+            self.send_response(reply.status)
+            for name, value in HEADERS.items():
+                self.send_header(name, value)
+            self.send_header("Content-Type", reply.type)
+            self.send_header("Content-Length", str(len(reply.body)))
+            if reply.status == 405:
+                self.send_header("Allow", "GET, HEAD")
+            self.end_headers()
+            if self.command != "HEAD":
+                self.wfile.write(reply.body)
+        except ConnectionError:
+            self.close_connection = True  # the page no longer waits
+
+    def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
+        """What the library refuses: other methods, addresses that are too long."""
+        self.close_connection = True
+        if code == 501:
+            self.send(failure(405, "this page is only read"))
+        else:
+            self.send(failure(code, message or "a request that cannot be read"))
+
+    def version_string(self) -> str:
+        return "unspool"
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Nothing: the terminal is for the address."""
+
+
+def failure(status: int, line: str) -> Reply:
+    return Reply(status, TYPES["json"], encoded({"error": " ".join(line.split())}))

@@ -1,0 +1,146 @@
+"""The answer `steps` of the page: what one recurrent layer does with a text, step by step.
+
+In: a text; the part, layer and direction; the first token to show. Out, for a window of tokens and
+the units that move most: gates and states, the states before each step, and the terms that the
+equations of the cell add up (`terms.py`). All are in the order of the tokens.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from unspool.errors import ConfigError
+from unspool.insight.plots.recurrence import layers_of
+from unspool.insight.reading import Reading
+from unspool.insight.trace import Recorded, Trace, is_turned, trace_reading
+from unspool.nn.cells import CELLS, GRU, Cell, MinLSTM, cell_options
+from unspool.page.query import Query
+from unspool.page.subject import Subject
+from unspool.page.terms import terms, watched
+from unspool.text.vocab import BEGIN
+
+UNITS, STEPS, LEAST = 128, 256, 32  # shown of a layer at most; and at least so many steps
+NUMBERS = 300_000  # in an answer, about
+
+LETTERS = {
+    "input_gate": "i",
+    "forget_gate": "f",
+    "output_gate": "o",
+    "reset_gate": "r",
+    "update_gate": "z",
+    "candidate": "g",
+    "cell_state": "c",
+    "hidden_state": "h",
+}
+
+
+def steps(subject: Subject, query: Query) -> dict[str, Any]:
+    model, reading = subject.trained, subject.read(query["text"])
+    with watched(model) as given:
+        trace = trace_reading(reading, subject.task, model)
+    layer = chosen_layer(trace, query)
+    path = layer[0].path.rpartition(".")[0]
+    cell = model.get_submodule(path)
+    assert isinstance(cell, Cell)
+    backwards = reads_backwards(path, reading)
+    u, before = in_order(given[path], backwards)
+    passed = {array.kind: torch.from_numpy(array.values.copy()) for array in layer}
+    added = terms(cell, u, before, passed)
+
+    moves = layer[-1].values.std(0)
+    units = np.sort(np.argsort(-moves, kind="stable")[:UNITS])
+    numbers = len(units) * (len(layer) + len(before) + 3 * len(added))
+    size = min(len(u), max(LEAST, min(STEPS, NUMBERS // numbers)))
+    first = min(query.number("first"), len(u) - size)
+    window = slice(first, first + size)
+
+    def cut(values: Tensor | np.ndarray) -> Any:
+        """Of all steps and units, or of all units, those that are shown."""
+        values = np.asarray(values)
+        own = values[units] if values.ndim == 1 else values[window, units]
+        return np.round(own.astype(float), 5).tolist()
+
+    return {
+        "cell": next((n for n, kind in CELLS.items() if type(cell) is kind), type(cell).__name__),
+        "options": {
+            name: getattr(cell, name) for name in cell_options(type(cell)) if hasattr(cell, name)
+        },
+        "layers": [place_of(own) for own in layers_of(trace)],
+        **place_of(layer),
+        "backwards": backwards,
+        **tokens_of(trace, layer[0].part, window),
+        "steps": len(u),
+        "whole": max(len(u), trace.whole if layer[0].part == "encoder" else 0),
+        "window": {"first": first, "tokens": size},
+        "hidden": cell.hidden,
+        "units": units.tolist(),
+        "moves": cut(moves),
+        "arrays": [
+            {"kind": array.kind, "letter": letter(cell, array.kind), "values": cut(array.values)}
+            for array in layer
+        ],
+        "before": {name: cut(state) for name, state in zip(cell.state_names, before)},
+        "terms": {
+            name: {term: cut(values) for term, values in own.items()} for name, own in added.items()
+        },
+        "choices": choices_of(trace, layer[0].part, window),
+    }
+
+
+def chosen_layer(trace: Trace, query: Query) -> list[Recorded]:
+    """What was recorded of the layer and direction that the query asks for."""
+    wanted = f"{query['part']}, layer {query['layer']}, {query['direction']}"
+    layers = {own[0].title.partition(":")[0]: own for own in layers_of(trace)}
+    if wanted not in layers:
+        raise ConfigError(
+            "the model has no such recurrent layer",
+            got=wanted,
+            remedy=f"choose from {'; '.join(layers)}" if layers else "choose another view",
+        )
+    return layers[wanted]
+
+
+def place_of(layer: list[Recorded]) -> dict[str, Any]:
+    return {"part": layer[0].part, "layer": layer[0].layer, "direction": layer[0].direction}
+
+
+def reads_backwards(path: str, reading: Reading) -> bool:
+    """Whether a cell reads the last token first: as the second direction of its layer does, and the
+    first one of a network that is given its tokens so; the second one then reads them in order."""
+    return path.endswith(".backwards") != is_turned(path, reading)
+
+
+def in_order(
+    given: list[tuple[Tensor, tuple[Tensor, ...]]], backwards: bool
+) -> tuple[Tensor, tuple[Tensor, ...]]:
+    """u (T, G·H) and the states before each step, (T, H) each, in the order of the tokens."""
+    given = given[::-1] if backwards else given
+    u = torch.cat([u for u, _ in given])
+    return u, tuple(torch.cat(part) for part in zip(*(state for _, state in given)))
+
+
+def letter(cell: Cell, kind: str) -> str:
+    """What the docstring of the cell calls it."""
+    if isinstance(cell, GRU) and kind == "candidate":
+        return "n"
+    normalised = isinstance(cell, MinLSTM) and kind in ("input_gate", "forget_gate")
+    return LETTERS.get(kind, kind) + "′" * normalised
+
+
+def tokens_of(trace: Trace, part: str, window: slice) -> dict[str, Any]:
+    """The tokens of each step; of a decoder those that are written, and those that it is given."""
+    if part == "encoder":
+        return {"tokens": trace.tokens[window], "given": None}
+    return {"tokens": trace.written[window], "given": [BEGIN, *trace.written][window]}
+
+
+def choices_of(trace: Trace, part: str, window: slice) -> list[dict[str, Any]]:
+    """One for all, or one a step; an encoder of a translator makes none."""
+    if part == "encoder" and trace.written:
+        return []
+    own = trace.choices if len(trace.choices) == 1 else trace.choices[window]
+    return [{**c._asdict(), "alternatives": [a._asdict() for a in c.alternatives]} for c in own]

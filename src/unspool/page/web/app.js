@@ -1,0 +1,221 @@
+// The page around the views: what the run is, the input, tabs, the address, errors.
+//
+// In: the address, such as #view=attention&text=a+fine+film&layer=2. Out: that view, shown. What is
+// typed, chosen or asked for by a view goes into the address, and from there back to the page.
+
+import { clear, el } from './dom.js';
+import { onSchemeChange } from './colour.js';
+import { ask } from './source.js';
+import { VIEWS } from './views.js';
+
+const RESIZED = 200; // milliseconds after which a window has its new size
+
+class Page {
+  constructor(run) {
+    this.run = run;
+    this.views = VIEWS.filter((view) => view.applies(run));
+    this.params = new URLSearchParams(); // of the address; kept here where it cannot be written
+    this.showing = new AbortController();
+  }
+
+  start() {
+    this.build();
+    this.params = new URLSearchParams(window.location.hash.slice(1));
+    window.addEventListener('hashchange', () => {
+      this.params = new URLSearchParams(window.location.hash.slice(1));
+      this.show();
+    });
+    onSchemeChange(() => this.show());
+    this.watchWidth();
+    return this.show();
+  }
+
+  // Views draw for the width that they find; when it has changed, they draw again.
+  watchWidth() {
+    let [width, timer] = [window.innerWidth, 0];
+    window.addEventListener('resize', () => {
+      if (window.innerWidth === width) return;
+      width = window.innerWidth;
+      clearTimeout(timer);
+      timer = setTimeout(() => this.show(), RESIZED);
+    });
+  }
+
+  build() {
+    const run = this.run;
+    document.title = `${run.name} – unspool`;
+    const size = run.parameters === null ? null : `${run.parameters.toLocaleString('en')} parameters`;
+    const facts = [run.task, run.model, size].filter((fact) => fact !== null);
+    this.input = el('textarea', {
+      id: 'text', rows: 1, spellcheck: 'false', autocomplete: 'off', readonly: run.saved,
+      onkeydown: (event) => this.onInputKey(event),
+      oninput: () => this.grow(),
+    });
+    this.tabs = new Map(this.views.map((view) => [view.name, el('button', {
+      type: 'button', role: 'tab', id: `tab-${view.name}`, 'aria-controls': 'panel',
+      text: view.title, onclick: () => this.go({ view: view.name }),
+    })]));
+    this.tablist = el('div', {
+      class: 'tabs', role: 'tablist', 'aria-label': 'Views', onkeydown: (event) => this.onTabKey(event),
+    }, [...this.tabs.values()]);
+    this.title = el('h2', { class: 'visually-hidden' }); // which the tab shows
+    this.about = el('p', { class: 'about' });
+    this.error = el('p', { class: 'error', role: 'alert', hidden: true });
+    this.root = el('div', { class: 'view' });
+    this.panel = el('section', { id: 'panel', role: 'tabpanel' }, this.title, this.about, this.error, this.root);
+    this.form = el(
+      'form', { class: 'input', hidden: run.parameters === null, onsubmit: (event) => this.onSubmit(event) },
+      el('label', { for: 'text', text: run.saved ? 'The model read' : 'Text for the model to read' }),
+      el('div', { class: 'row' },
+        this.input, run.saved ? null : el('button', { class: 'primary', text: 'Look' })),
+    );
+    document.body.replaceChildren(
+      el('header', null,
+        el('h1', null, el('span', { class: 'brand', text: 'unspool' }), ' ', run.name),
+        el('p', { class: 'facts', text: facts.join(' · ') })),
+      el('main', null,
+        this.form, this.tablist, this.panel),
+    );
+  }
+
+  get text() {
+    return this.params.get('text') ?? this.run.example;
+  }
+
+  // Shows what the address says; the focus stays on the control that had it.
+  async show() {
+    this.showing.abort();
+    this.showing = new AbortController();
+    const { signal } = this.showing;
+    const focused = this.root.contains(document.activeElement) ? document.activeElement.id : null;
+    const name = this.params.get('view') ?? this.views[0]?.name;
+    const view = this.views.find((each) => each.name === name);
+    this.input.value = this.text;
+    this.grow();
+    for (const [own, tab] of this.tabs) {
+      tab.setAttribute('aria-selected', String(own === name));
+      tab.tabIndex = own === (view?.name ?? this.views[0]?.name) ? 0 : -1;
+    }
+    if (view !== undefined) {
+      this.panel.setAttribute('aria-labelledby', `tab-${name}`);
+      this.tablist.scrollLeft = this.tabs.get(name).offsetLeft - this.tablist.clientWidth / 3;
+    }
+    this.title.textContent = view?.title ?? 'No such view';
+    this.about.textContent = view?.about ?? '';
+    this.say(null);
+    this.panel.setAttribute('aria-busy', 'true');
+    try {
+      if (view === undefined) throw new Error(this.unknown(name));
+      await this.replaceRoot(view, signal);
+      if (signal.aborted) return;
+      if (focused) document.getElementById(focused)?.focus();
+    } catch (error) {
+      if (signal.aborted || error.name === 'AbortError') return;
+      clear(this.root);
+      this.say(error.message);
+    }
+    this.panel.removeAttribute('aria-busy');
+  }
+
+  // The new view is made beside the old one, invisible but with its width, and then takes its place.
+  async replaceRoot(view, signal) {
+    const root = el('div', { class: `view coming ${view.name}`, tabindex: '-1' });
+    this.panel.append(root);
+    signal.addEventListener('abort', () => { if (root !== this.root) root.remove(); });
+    try {
+      await view.show(root, this.context(signal));
+    } catch (error) {
+      root.remove();
+      throw error;
+    }
+    if (signal.aborted) return;
+    this.root.remove();
+    this.root = root;
+    root.classList.remove('coming');
+  }
+
+  context(signal) {
+    const params = new URLSearchParams(this.params);
+    params.delete('view');
+    params.delete('text');
+    return {
+      run: this.run,
+      text: this.text,
+      params,
+      ask: (name, given) => ask(name, given, signal),
+      set: (changes) => { if (!signal.aborted) this.write(changes, 'replaceState'); },
+      go: (changes) => this.go(changes),
+      signal,
+    };
+  }
+
+  go(changes) {
+    if (changes.view !== undefined && changes.view !== this.params.get('view')) {
+      for (const key of [...this.params.keys()]) if (key !== 'text') this.params.delete(key);
+    }
+    this.write(changes, 'pushState');
+    return this.show();
+  }
+
+  write(changes, how) {
+    for (const [key, value] of Object.entries(changes)) {
+      if (value === null || value === undefined) this.params.delete(key);
+      else this.params.set(key, String(value));
+    }
+    try {
+      window.history[how](null, '', `#${this.params}`);
+    } catch {
+      // A page inside of another one, as in a notebook, may have no address of its own.
+    }
+  }
+
+  say(line) {
+    this.error.hidden = line === null;
+    this.error.textContent = line ?? '';
+  }
+
+  unknown(name) {
+    if (name === undefined) return 'there is nothing to see of this run yet';
+    const known = VIEWS.some((view) => view.name === name);
+    const names = this.views.map((view) => view.name).join(', ');
+    return `${known ? 'this run has no such view' : 'unknown view'}: ${name}. Choose from ${names}`;
+  }
+
+  grow() {
+    this.input.style.height = 'auto';
+    this.input.style.height = `${this.input.scrollHeight + 2}px`;
+  }
+
+  onSubmit(event) {
+    event.preventDefault();
+    this.go({ text: this.input.value });
+  }
+
+  // Enter looks, as in a line; a text of several lines is made with Shift.
+  onInputKey(event) {
+    if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return;
+    event.preventDefault();
+    if (!this.run.saved) this.go({ text: this.input.value });
+  }
+
+  onTabKey(event) {
+    const names = [...this.tabs.keys()];
+    const at = names.indexOf(document.activeElement.id.replace('tab-', ''));
+    const moves = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: names.length - 1 };
+    if (at < 0 || !(event.key in moves)) return;
+    event.preventDefault();
+    const name = names[(moves[event.key] + names.length) % names.length];
+    this.tabs.get(name).focus();
+    this.go({ view: name });
+  }
+}
+
+async function start() {
+  try {
+    await new Page(await ask('run')).start();
+  } catch (error) {
+    document.body.append(el('p', { class: 'error', role: 'alert', text: error.message }));
+  }
+}
+
+start();

@@ -1,0 +1,30 @@
+// What a model answered at a place, with what else it thought of. In: a choice of a trace. Out: one
+// line, and bars of the likeliest answers.
+
+import { bars } from './bars.js';
+import { el } from './dom.js';
+import { visible } from './tokens.js';
+
+// What an answer is, task by task: the words before it.
+const SENTENCES = {
+  classify: () => 'The answer is',
+  tag: (asked) => `The tag of “${visible(asked)}” is`,
+  generate: (asked) => `“${visible(asked)}” is followed by`,
+  pretrain: (asked) => `Likeliest in place of “${visible(asked)}” is`,
+  translate: () => 'The next token is',
+  elmo: (asked) => `“${visible(asked)}” is followed by`,
+};
+
+export function choiceOf(choice, task) {
+  const { asked, answer, probability, alternatives } = choice;
+  const shown = alternatives.some((each) => each.answer === answer)
+    ? alternatives : [...alternatives, { answer, probability }];
+  return el('div', { class: 'choice' },
+    el('p', null, `${SENTENCES[task](asked)} `,
+      el('strong', { class: 'token', text: visible(answer) }),
+      ` with probability ${probability.toFixed(4)}`),
+    bars(shown.map((each) => ({
+      name: each.answer, value: each.probability, text: each.probability.toFixed(4),
+      chosen: each.answer === answer,
+    })), { caption: 'The likeliest answers', name: 'answer', number: 'probability' }));
+}

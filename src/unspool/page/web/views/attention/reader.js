@@ -1,0 +1,82 @@
+// The words that look, one of them chosen, with what it looks at and what the model answers there. In:
+// a kind of attention, a trace. Out: an element; `show` puts a row into it.
+
+import { choiceOf } from '../../choices.js';
+import { ink, sequential } from '../../colour.js';
+import { clear, el } from '../../dom.js';
+import { Player } from '../../player.js';
+import { choose, line, visible } from '../../tokens.js';
+
+export class Reader {
+  // onrow(row): a row was chosen; `keys` says which keys do so
+  constructor({ kind, trace, keys, signal, onrow }) {
+    Object.assign(this, { kind, trace });
+    const { axis, first, names } = kind.rows;
+    this.line = axis === null ? null : line(names, {
+      name: axis === 'written' ? 'What is written' : 'What is read',
+      first,
+      onchoose: (at) => onrow(at - first),
+    });
+    this.player = names.length < 2 ? null : new Player({
+      count: names.length, label: axis === 'written' ? 'Step' : 'Token', signal, onstep: onrow,
+    });
+    this.player?.element.append(keys);
+    this.looks = el('p', { class: 'looks' });
+    this.columns = el('div');
+    this.choice = el('div');
+    this.element = el('div', { class: 'surface reader' },
+      this.line, this.player?.element,
+      el('div', { class: 'columns' }, el('div', null, this.looks, this.columns), this.choice));
+  }
+
+  // `chosen` is the row of the line and of the slider, `row` the one whose weights are shown; `whose`
+  // is added where they are not those of one head.
+  show({ chosen, row, weights, whose }) {
+    const { axis, first, names } = this.kind.rows;
+    if (this.line !== null) {
+      choose(this.line, first + chosen);
+      [...this.line.children].forEach((word, i) => (
+        word.classList.toggle('later', axis === 'written' && i > row)));
+    }
+    this.player?.show(chosen, visible(names[chosen]));
+    this.looks.textContent = `${this.who(names[row])} looks at${whose}:`;
+    clear(this.columns).append(this.shaded(weights));
+    const choice = this.choiceAt(row);
+    clear(this.choice).append(...(choice === undefined ? [] : [choiceOf(choice, this.trace.task)]));
+  }
+
+  who(name) {
+    if (this.kind.rows.axis === 'written') return `To write “${visible(name)}”, the model`;
+    return this.kind.rows.axis === 'read'
+      ? `“${visible(name)}”` : 'To make one vector of the text, the model';
+  }
+
+  // The words that are looked at, each with its weight.
+  shaded(weights) {
+    const most = Math.max(...weights);
+    const digits = digitsOf(most);
+    return line(this.kind.columns.names, {
+      name: 'What it looks at',
+      first: this.kind.columns.first,
+      of: (j) => {
+        const colour = sequential(most > 0 ? weights[j] / most : 0);
+        const [note, label] = [weights[j].toFixed(digits), `weight ${weights[j].toFixed(4)}`];
+        return { note, label, colour, ink: ink(colour) };
+      },
+    });
+  }
+
+  // What the model answers at a row: one answer for all of a text, or one a token; while the source of
+  // a translation is read there is none.
+  choiceAt(row) {
+    const { choices, task } = this.trace;
+    const { axis, first } = this.kind.rows;
+    if (task === 'classify') return choices[0];
+    return task === 'translate' && axis !== 'written' ? undefined : choices[first + row];
+  }
+}
+
+// Of weights up to `most`.
+export function digitsOf(most) {
+  return most < 0.1 ? 3 : 2;
+}

@@ -1,0 +1,244 @@
+// The view `saliency`: why this answer. What each token contributes to it, and what the answer would
+// be without the token.
+
+import { choiceOf } from '../choices.js';
+import { diverging, ink } from '../colour.js';
+import { clear, el } from '../dom.js';
+import { selectField } from '../fields.js';
+import { signed } from '../maths.js';
+import { choose, line, visible } from '../tokens.js';
+import { cutLine } from '../windows.js';
+
+const METHODS = { integrated: 'integrated gradients', gradient: 'gradient × input' };
+const ROWS = 60; // of the table, unless all are asked for
+const NOTED = 400; // tokens that have their number below them
+const CLOSE = 1e-3; // as insight/saliency.py has it
+
+export const saliency = {
+  name: 'saliency',
+  title: 'Saliency',
+  about: 'Why this answer: orange words speak for it (+), blue ones against it (−).',
+  applies: (run) => run.views.includes('saliency'),
+
+  // The answer is there at once; its reasons take longer and come into the view when it stands.
+  async show(root, context) {
+    const trace = await context.ask('trace', { text: context.text });
+    const view = new Saliency(root, context, trace);
+    view.build();
+    view.explain();
+  },
+};
+
+class Saliency {
+  constructor(root, context, trace) {
+    Object.assign(this, { root, context, trace });
+    const { params } = context;
+    const places = trace.choices.length;
+    const asked = params.get('place');
+    this.place = asked in trace.choices ? Number(asked) : this.usual(places);
+    this.choice = trace.choices[this.place];
+    this.answer = params.get('answer') ?? this.choice.answer;
+    this.method = params.get('method') in METHODS ? params.get('method') : 'integrated';
+    this.chosen = null;
+    this.all = false;
+  }
+
+  // The place that is asked about unless another is named: the last, or the first <mask>.
+  usual(places) {
+    const hidden = this.trace.task === 'pretrain' ? this.trace.tokens.indexOf('<mask>') : -1;
+    return hidden >= 0 ? hidden : places - 1;
+  }
+
+  build() {
+    this.note = el('p', { class: 'note', role: 'status' });
+    this.problem = el('p', { class: 'error', role: 'alert', hidden: true });
+    this.words = el('div', null, line(this.trace.tokens, { name: 'The text' }));
+    this.detail = el('p', { class: 'detail', 'aria-live': 'polite' });
+    this.table = el('div');
+    this.root.classList.add('stack');
+    this.root.append(...[
+      this.controls(), cutLine(this.trace), choiceOf(this.choice, this.trace.task), this.problem,
+      el('div', { class: 'surface' }, this.words, this.note), this.detail, this.table,
+    ].filter((part) => part !== null));
+    const { signal } = this.context;
+    this.root.addEventListener('keydown', (event) => this.onKey(event), { signal });
+  }
+
+  controls() {
+    const { context, trace } = this;
+    const { run } = context;
+    const asked = trace.choices.map((each, i) => [i, `${i + 1} ${visible(each.asked)}`]);
+    const label = trace.task === 'translate' ? 'Token that is written' : 'At';
+    return el('div', { class: 'controls' },
+      asked.length > 1
+        ? selectField('saliency-place', label, asked, this.place,
+          (place) => context.go({ place, answer: null, token: null }), run.saved)
+        : null,
+      selectField('saliency-answer', 'Answer', this.answers().map((name) => [name, visible(name)]),
+        this.answer, (answer) => context.go({ answer }), run.saved),
+      selectField('saliency-method', 'Method', Object.entries(METHODS), this.method,
+        (method) => context.go({ method }), run.saved));
+  }
+
+  // What can be asked about: all labels, or the likeliest tokens.
+  answers() {
+    const likely = this.choice.alternatives.map((each) => each.answer);
+    const labels = this.context.run.labels ?? [];
+    return [...new Set([this.answer, this.choice.answer, ...likely, ...labels])];
+  }
+
+  async explain() {
+    const { context } = this;
+    const started = Date.now();
+    const tick = () => {
+      const seconds = Math.round((Date.now() - started) / 1000);
+      this.note.textContent = 'Reading the text again, with and without its tokens …' +
+        (seconds > 1 ? ` ${seconds} s` : '');
+    };
+    tick();
+    const timer = window.setInterval(tick, 1000);
+    context.signal.addEventListener('abort', () => window.clearInterval(timer));
+    try {
+      const given = { text: context.text, method: this.method };
+      if (context.params.has('place')) given.place = this.place;
+      if (context.params.has('answer')) given.answer = this.answer;
+      this.found = await context.ask('saliency', given);
+      if (!context.signal.aborted) this.draw();
+    } catch (error) {
+      if (error.name === 'AbortError' || context.signal.aborted) return;
+      this.note.textContent = '';
+      this.problem.hidden = false;
+      this.problem.textContent = error.message;
+    } finally {
+      window.clearInterval(timer);
+    }
+  }
+
+  draw() {
+    const { values, tokens } = this.found;
+    this.most = Math.max(...values.map(Math.abs)) || 1;
+    this.without = new Map(this.found.deletions.map((each) => [each.token, each]));
+    this.note.textContent = this.sum();
+    this.line = line(tokens, {
+      name: 'The text, coloured by what each token contributes',
+      of: (i) => {
+        const colour = diverging(values[i] / this.most);
+        return {
+          note: tokens.length <= NOTED ? signed(values[i], 2) : undefined,
+          label: `${visible(tokens[i])}: ${signed(values[i], 4)}${this.flips(i) ? ', decisive' : ''}`,
+          colour, ink: ink(colour), kind: this.flips(i) ? 'flips' : '',
+        };
+      },
+      onchoose: (at) => this.pick(at),
+    });
+    clear(this.words).append(this.line, this.legend());
+    this.drawTable();
+    const asked = this.context.params.get('token');
+    this.tell(asked in tokens ? Number(asked) : strongest(values));
+  }
+
+  // What the contributions add up to.
+  sum() {
+    const { method, values, total, gap, steps } = this.found;
+    const sum = values.reduce((a, b) => a + b, 0);
+    if (method !== 'integrated') {
+      return `Slopes at the text alone, in one step. They add up to ${signed(sum, 4)}, which means ` +
+        'nothing in particular.';
+    }
+    const close = gap <= CLOSE * Math.max(1, Math.abs(total));
+    return `The contributions add up to ${signed(sum, 4)}; the text as a whole changes the log odds of ` +
+      `“${visible(this.found.answer)}” by ${signed(total, 4)}` +
+      `${close ? '' : ', which they should add up to'} (${steps} points).`;
+  }
+
+  // Whether another answer is likeliest without token i than with it.
+  flips(i) {
+    const [likeliest] = this.choice.alternatives;
+    return this.without.has(i) && this.without.get(i).answer !== likeliest.answer;
+  }
+
+  legend() {
+    const swatches = [-1, -0.5, 0, 0.5, 1].map((x) => el('span', null,
+      el('span', { class: 'swatch', style: { background: diverging(x) } }),
+      ` ${signed(x * this.most, 2)}`));
+    const flips = this.found.tokens.some((_, i) => this.flips(i));
+    return el('p', { class: 'legend' }, swatches, flips
+      ? el('span', null, el('span', { class: 'word flips sample', text: 'word' }),
+        ' without it another answer is likeliest')
+      : null);
+  }
+
+  drawTable() {
+    const { values, tokens } = this.found;
+    const order = values.map((_, i) => i).sort((a, b) => Math.abs(values[b]) - Math.abs(values[a]));
+    const shown = this.all ? order : order.slice(0, ROWS);
+    clear(this.table).append(
+      el('div', { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': 'Contributions' },
+        el('table', { class: 'contributions' },
+          el('thead', null, el('tr', null,
+            el('th', { text: 'token' }), el('th', { class: 'number', text: 'for it' }), el('td'),
+            el('th', { class: 'number', text: 'without it' }), el('th', { text: 'likeliest then' }))),
+          el('tbody', null, shown.map((i) => this.row(i, tokens[i], values[i]))))),
+      ...(shown.length < order.length
+        ? [el('button', {
+          type: 'button', text: `Show all ${order.length.toLocaleString('en')} tokens`,
+          onclick: () => { this.all = true; this.drawTable(); this.mark(); },
+        })] : []));
+  }
+
+  row(i, token, value) {
+    const other = this.without.get(i);
+    const bar = el('span', {
+      class: value < 0 ? 'against' : 'for',
+      style: {
+        width: `${(50 * Math.abs(value) / this.most).toFixed(1)}%`,
+        background: diverging(value < 0 ? -0.6 : 0.6),
+      },
+    });
+    return el('tr', { dataset: { at: i }, onclick: () => this.pick(i) },
+      el('th', { scope: 'row', class: 'token', text: visible(token) }),
+      el('td', { class: 'number', text: signed(value, 4) }),
+      el('td', { class: 'two-sided', 'aria-hidden': 'true' }, bar),
+      el('td', { class: 'number', text: other === undefined ? '–' : other.probability.toFixed(4) }),
+      el('td', null,
+        other === undefined ? '–' : el('span', { class: 'token', text: visible(other.answer) }),
+        this.flips(i) ? el('strong', { text: ' changes' }) : null));
+  }
+
+  // Chooses a token: in the text, in the table and in the address.
+  pick(i) {
+    this.context.set({ token: i });
+    this.tell(i);
+  }
+
+  tell(i) {
+    this.chosen = i;
+    this.mark();
+    const { tokens, values, answer, probability } = this.found;
+    const other = this.without.get(i);
+    const then = this.flips(i) ? `, and “${visible(other.answer)}” is likeliest` : '';
+    this.detail.replaceChildren(
+      el('span', { class: 'token', text: visible(tokens[i]) }),
+      ` speaks ${values[i] < 0 ? 'against' : 'for'} “${visible(answer)}” by ${signed(values[i], 4)}.`,
+      other === undefined ? '' : ` Without it the probability is ${other.probability.toFixed(4)} ` +
+        `instead of ${probability.toFixed(4)}${then}.`);
+  }
+
+  mark() {
+    choose(this.line, this.chosen);
+    for (const row of this.table.querySelectorAll('tr[data-at]')) {
+      row.classList.toggle('chosen', Number(row.dataset.at) === this.chosen);
+    }
+  }
+
+  onKey(event) {
+    const by = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
+    if (by === undefined || this.line === undefined || event.target.matches('select, input')) return;
+    event.preventDefault();
+    this.pick(Math.min(this.found.tokens.length - 1, Math.max(0, this.chosen + by)));
+  }
+}
+
+function strongest(values) {
+  return values.reduce((best, value, i) => (Math.abs(value) > Math.abs(values[best]) ? i : best), 0);
+}

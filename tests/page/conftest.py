@@ -1,0 +1,149 @@
+"""The page in a real browser: small runs, a server for each, chromium, and what it must not do.
+
+`look("bilstm", view="saliency", text="a fine film")` opens the page of a run and waits until it
+stands. A test fails where the page logs an error or asks anybody but its own server for anything;
+an error that the test is about stands in `allowed`. Without playwright or chromium these tests are
+skipped.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlencode
+
+import pytest
+from page_runs import RUNS, TEXTS, settle
+
+from unspool.page.server import PageServer
+from unspool.run import subject_of
+from unspool.start import train
+
+CHROMIUM = "/usr/bin/chromium"
+ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"]
+SHOTS = Path(__file__).parents[2] / "build" / "screenshots"
+
+
+@pytest.fixture(scope="session")
+def run_of(request, tmp_path_factory) -> Callable[[str], Path]:
+    """The folder of a small trained run by name, trained when it is first asked for."""
+    folder, made = tmp_path_factory.mktemp("page-runs"), {}
+
+    def make(name: str) -> Path:
+        if name not in made:
+            fixture, settings = RUNS[name]
+            made[name] = given = request.getfixturevalue(fixture)
+            if settings:
+                os.environ["UNSPOOL_CACHE"] = str(tmp_path_factory.getbasetemp() / "cache")
+                made[name] = folder / name
+                train(given, out=made[name], **settings)
+        return made[name]
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def serve() -> Iterator[Callable[..., PageServer]]:
+    """A server for a subject, in a thread."""
+    servers: list[PageServer] = []
+
+    def start(subject: Any) -> PageServer:
+        servers.append(PageServer(subject))
+        threading.Thread(target=servers[-1].serve_forever, args=(0.05,), daemon=True).start()
+        return servers[-1]
+
+    yield start
+    for server in servers:
+        server.shutdown()
+        server.server_close()
+
+
+@pytest.fixture(scope="session")
+def server_of(run_of, serve) -> Callable[[str], PageServer]:
+    """The server of a run by name."""
+    servers: dict[str, PageServer] = {}
+
+    def server(name: str) -> PageServer:
+        if name not in servers:
+            servers[name] = serve(subject_of(run_of(name)))
+        return servers[name]
+
+    return server
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright")
+    if not Path(CHROMIUM).exists():
+        pytest.skip(f"needs a browser: {CHROMIUM} (apt-get install chromium)")
+    with playwright.sync_playwright() as running:
+        chromium = running.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture
+def allowed() -> list[str]:
+    """Patterns of console errors that a test expects."""
+    return []
+
+
+@pytest.fixture
+def new_page(browser, allowed) -> Iterator[Callable[..., Any]]:
+    """A page of its own: new_page(width=390, scheme="dark")"""
+    contexts, problems = [], []
+
+    def make(width: int = 1280, height: int = 900, scheme: str = "light") -> Any:
+        context = browser.new_context(
+            viewport={"width": width, "height": height},
+            color_scheme=scheme,
+            reduced_motion="reduce",
+        )
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(60_000)
+        page.on("console", lambda said: said.type == "error" and problems.append(said.text))
+        page.on("pageerror", lambda error: problems.append(f"{error}"))
+        page.on("request", lambda asked: is_own(asked.url) or problems.append(asked.url))
+        return page
+
+    yield make
+    for context in contexts:
+        context.close()
+    left = [p for p in problems if not any(re.search(pattern, p) for pattern in allowed)]
+    assert left == []
+
+
+def is_own(url: str) -> bool:
+    return url.startswith(("http://127.0.0.1:", "data:", "file:", "about:", "blob:"))
+
+
+@pytest.fixture
+def page(new_page) -> Any:
+    return new_page()
+
+
+@pytest.fixture
+def look(page, server_of) -> Callable[..., Any]:
+    """Opens `page` (or another one) at a view of a run."""
+
+    def go(name: str, *, on: Any = None, **params: Any) -> Any:
+        params = {"text": TEXTS[name], **params}
+        shown = on or page
+        shown.goto("about:blank")  # from which any address loads the page anew
+        shown.goto(server_of(name).address() + "#" + urlencode(params, quote_via=quote))
+        settle(shown)
+        return shown
+
+    return go
+
+
+@pytest.fixture(scope="session")
+def shot() -> Callable[[Any, str], None]:
+    """Keeps a screenshot of the whole page: shot(page, "saliency-bilstm")"""
+    SHOTS.mkdir(parents=True, exist_ok=True)
+    return lambda page, name: page.screenshot(path=SHOTS / f"{name}.png", full_page=True)

@@ -1,0 +1,39 @@
+"""Every view of every run: rules of accessibility, in light and dark, on a phone and on a desk."""
+
+from __future__ import annotations
+
+import pytest
+from accessible import is_too_wide, violations
+from page_runs import RUNS, settle
+
+WIDTHS = {"desk": 1280, "phone": 390}
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_every_view(look, name, shot) -> None:
+    page, found = look(name), []
+    for view in page.evaluate("[...document.querySelectorAll('[role=tab]')].map((tab) => tab.id)"):
+        page.click(f"#{view}")
+        settle(page)
+        assert page.get_by_role("alert").count() == 0
+        for scheme, place in (("light", "desk"), ("dark", "phone"), ("light", "phone")):
+            page.set_viewport_size({"width": WIDTHS[place], "height": 900})
+            page.emulate_media(color_scheme=scheme)
+            page.wait_for_timeout(300)  # after which the view is drawn for its new width
+            settle(page)
+            where = f"{view.removeprefix('tab-')}-{name}-{scheme}-{place}"
+            if is_too_wide(page):
+                found.append(f"{where}: too wide")
+            if (scheme, place) != ("light", "phone"):
+                found += [f"{where}: {each}" for each in violations(page)]
+                shot(page, where)
+    assert found == []
+
+
+def test_errors(look, allowed) -> None:
+    allowed.append("400")
+    page = look("bilstm", text="")
+    assert violations(page) == []
+    page.emulate_media(color_scheme="dark")
+    settle(page)
+    assert violations(page) == []

@@ -1,0 +1,160 @@
+"""The view `attention`, driven by mouse and keyboard; its numbers against the trace."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from accessible import violations
+from asking import asked
+from page_runs import TEXTS
+
+from insight_models import MODELS, TEXT, make
+from unspool.insight.trace import trace
+from unspool.page.subject import Subject
+from unspool.page.views import views_of
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_models_that_look_have_the_view(name) -> None:
+    task, model = make(name)
+    kinds = {array.kind for array in trace(task, model, TEXT).arrays}
+    looks = any(kind.endswith(("attention", "alignment", "pooling")) for kind in kinds)
+    subject = Subject(task, model, Path("run"), Path("run/metrics.jsonl"), TEXT)
+    assert ("attention" in views_of(subject)) is looks
+
+
+def weights_of(server: Any, name: str, kind: str) -> list[np.ndarray]:
+    """(heads, rows, columns) of each layer."""
+    traced = asked(server, "trace", text=TEXTS[name])
+    return [np.array(a["values"]) for a in traced["arrays"] if a["kind"] == kind]
+
+
+def shown_weights(page: Any) -> list[float]:
+    """Those below the words that are looked at."""
+    words = page.locator(".reader .words").last.locator(".word")
+    return [float(word.get_attribute("data-note")) for word in words.all()]
+
+
+def test_a_head_in_lines_and_in_a_matrix(look, server_of, shot) -> None:
+    page = look("transformer", view="attention", layer=2, head=2, row=3)
+    layers = weights_of(server_of("transformer"), "transformer", "self_attention")
+    row = layers[1][1][3]
+    assert shown_weights(page) == pytest.approx(row.tolist(), abs=0.0051)
+    assert page.locator("svg.lines text.row").count() == 7
+    said = page.locator("canvas.matrix").get_attribute("aria-label")
+    best = int(row.argmax())
+    assert "Matrix of 7 by 7 weights" in said
+    assert f"“{TEXTS['transformer'].split()[best]}” {row[best]:.2f}" in said
+    assert page.locator("svg.lines .lit line").count() == int(
+        (row >= 0.02 * layers[1][1].max()).sum()
+    )
+    assert violations(page) == []
+    shot(page, "attention-transformer")
+
+
+def test_all_heads_and_their_mean(look, server_of, shot) -> None:
+    page = look("transformer", view="attention")
+    layers = weights_of(server_of("transformer"), "transformer", "self_attention")
+    assert page.locator(".head").count() == 4
+    assert shown_weights(page) == pytest.approx(layers[0].mean(0)[0].tolist(), abs=0.0051)
+    shot(page, "attention-heads")
+    page.locator(".head").nth(3).click()
+    page.wait_for_selector("canvas.matrix")
+    assert "layer=2" in page.url
+    assert "head=2" in page.url
+    assert page.locator("#attention-head").input_value() == "2"
+    page.select_option("#attention-head", "mean")
+    assert shown_weights(page) == pytest.approx(layers[1].mean(0)[0].tolist(), abs=0.0051)
+
+
+def test_keys(look, server_of) -> None:
+    page = look("transformer", view="attention", head=1)
+    layers = weights_of(server_of("transformer"), "transformer", "self_attention")
+    page.locator(".reader .word[tabindex='0']").focus()
+    for key in ("ArrowDown", "ArrowDown", "ArrowRight", "PageDown"):
+        page.keyboard.press(key)
+    assert all(part in page.url for part in ("row=2", "head=2", "layer=2"))
+    assert shown_weights(page) == pytest.approx(layers[1][1][2].tolist(), abs=0.0051)
+    for key in ("ArrowUp", "ArrowLeft", "ArrowLeft", "ArrowLeft", "PageUp"):
+        page.keyboard.press(key)
+    assert all(part in page.url for part in ("row=1", "head=all", "layer=1"))
+    assert page.locator(".head").count() == 4
+
+
+def test_pointing_at_a_row(look, server_of) -> None:
+    page = look("transformer", view="attention", head=1, layer=1)
+    layers = weights_of(server_of("transformer"), "transformer", "self_attention")
+    page.locator("svg.lines text.row").nth(4).hover()
+    assert shown_weights(page) == pytest.approx(layers[0][0][4].tolist(), abs=0.0051)
+    page.locator(".about").hover()
+    assert shown_weights(page) == pytest.approx(layers[0][0][0].tolist(), abs=0.0051)
+    page.locator("svg.lines text.row").nth(4).click()
+    assert "row=4" in page.url
+
+
+def test_a_translation_is_written_step_by_step(look, server_of, shot) -> None:
+    page = look("bahdanau", view="attention")
+    traced = asked(server_of("bahdanau"), "trace", text=TEXTS["bahdanau"])
+    (alignment,) = weights_of(server_of("bahdanau"), "bahdanau", "alignment")
+    page.locator(".reader .word[tabindex='0']").focus()
+    for step, choice in enumerate(traced["choices"][:3]):
+        if step:
+            page.keyboard.press("ArrowDown")
+        assert shown_weights(page) == pytest.approx(alignment[step].tolist(), abs=0.0051)
+        said = page.locator(".choice p").inner_text()
+        assert f"{choice['answer']} with probability {choice['probability']:.4f}" in said
+        rows = page.locator(".choice .bars tbody tr")
+        best = choice["alternatives"][0]
+        assert rows.first.inner_text().split() == [best["answer"], f"{best['probability']:.4f}"]
+    later = page.locator(".reader .word.later").count()
+    assert later == len(traced["written"]) - 3
+    page.locator("#player").fill("4")
+    assert "step=4" in page.url
+    candidates = page.locator("[aria-label='What the search found'] tbody tr")
+    assert candidates.count() == len(traced["candidates"])
+    assert candidates.first.inner_text().startswith(traced["candidates"][0]["translation"])
+    shot(page, "attention-bahdanau")
+
+
+def test_playing(look) -> None:
+    page = look("bahdanau", view="attention")
+    page.get_by_role("button", name="Play").click()
+    page.wait_for_selector(".player output:text-is('step 3 of 7')")
+    page.get_by_role("button", name="Pause").click()
+    page.get_by_role("button", name="Step before").click()
+    assert page.locator(".player output").inner_text() == "step 2 of 7"
+
+
+def test_what_follows_each_token_of_a_language_model(look, server_of, shot, new_page) -> None:
+    page = look("writer", view="attention", row=4, head=2, on=new_page(width=390, scheme="dark"))
+    traced = asked(server_of("writer"), "trace", text=TEXTS["writer"])
+    choice = traced["choices"][4]
+    assert f"probability {choice['probability']:.4f}" in page.locator(".choice p").inner_text()
+    causal = weights_of(server_of("writer"), "writer", "causal_attention")[0][1]
+    assert shown_weights(page)[5:] == [0] * (len(TEXTS["writer"]) - 5)
+    assert shown_weights(page) == pytest.approx(causal[4].tolist(), abs=0.0051)
+    shot(page, "attention-writer-390-dark")
+
+
+@pytest.mark.parametrize(
+    "address",
+    [{"layer": 9, "head": 9, "row": 99}, {"kind": "no", "head": "x", "row": -3, "step": "y"}],
+)
+def test_an_address_out_of_reach_shows_what_there_is(look, address) -> None:
+    page = look("transformer", view="attention", **address)
+    assert sum(shown_weights(page)) == pytest.approx(1, abs=0.05)
+
+
+def test_a_long_text_is_shown_in_windows(look) -> None:
+    text = " ".join(["the film was good and the plot was bad"] * 60)
+    page = look("transformer", view="attention", head="mean", text=text)
+    assert "of 540 are shown" in page.locator(".window").inner_text()
+    assert page.evaluate("document.querySelectorAll('*').length") < 5000
+    page.locator("#window-after").click()
+    page.wait_for_selector("#window-before:not(:disabled)")
+    first = int(page.url.rpartition("first=")[2])
+    assert first > 0
+    assert page.locator(".reader .word").first.get_attribute("data-at") == str(first)

@@ -1,0 +1,121 @@
+"""The view `saliency`, driven by mouse and keyboard; its numbers against Python's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from accessible import violations
+from asking import asked
+from page_runs import TEXTS
+
+
+def explained(look: Any, name: str, **params: Any) -> Any:
+    """The page, when the reasons have come."""
+    page = look(name, view="saliency", **params)
+    page.wait_for_selector(".contributions")
+    return page
+
+
+def number(text: str) -> float:
+    return float(text.replace("−", "-"))
+
+
+def shown(page: Any) -> list[float]:
+    """What stands below the words."""
+    return [number(word.get_attribute("data-note")) for word in page.locator("button.word").all()]
+
+
+def test_words_and_table_are_what_python_says(look, server_of, shot) -> None:
+    page = explained(look, "bilstm")
+    why = asked(server_of("bilstm"), "saliency", text=TEXTS["bilstm"])
+    assert shown(page) == pytest.approx(why["values"], abs=0.0051)
+    rows = page.locator(".contributions tbody tr").all()
+    order = np.argsort(-np.abs(why["values"]), kind="stable")
+    without = {each["token"]: each for each in why["deletions"]}
+    for row, i in zip(rows, order.tolist()):
+        token, value, *rest = row.inner_text().split()
+        assert token == why["tokens"][i]
+        assert number(value) == pytest.approx(why["values"][i], abs=6e-5)
+        assert float(rest[0]) == pytest.approx(without[i]["probability"], abs=6e-5)
+        assert rest[1] == without[i]["answer"]
+        assert ("changes" in rest) == (without[i]["answer"] != why["answer"])
+    said = page.locator("[role=status]").inner_text()
+    assert f"add up to +{sum(why['values']):.4f}".replace("+-", "−") in said
+    assert f"{abs(why['total']):.4f}" in said
+    assert violations(page) == []
+    shot(page, "saliency-bilstm")
+
+
+def test_a_word_is_chosen_by_mouse_and_keys(look) -> None:
+    page = explained(look, "bilstm", token=0)
+    words = TEXTS["bilstm"].split()
+    assert page.locator(".detail").inner_text().startswith(f"{words[0]} speaks ")
+    page.locator("button.word").nth(5).click()
+    assert page.locator(".detail").inner_text().startswith(f"{words[5]} speaks ")
+    assert page.locator(".contributions tr.chosen").inner_text().split()[0] == words[5]
+    page.keyboard.press("ArrowRight")
+    assert page.locator(".contributions tr.chosen").inner_text().split()[0] == words[6]
+    assert page.evaluate("document.activeElement.textContent") == words[6]
+    assert "token=6" in page.url
+    page.locator(".contributions tbody tr").last.click()
+    last = page.locator(".contributions tbody tr").last.inner_text().split()[0]
+    assert page.locator("button.word[aria-pressed=true]").inner_text() == last
+
+
+def test_another_answer_and_another_method(look, server_of) -> None:
+    page = explained(look, "bilstm")
+    likeliest = page.locator("#saliency-answer").input_value()
+    other = {"pos": "neg", "neg": "pos"}[likeliest]
+    page.select_option("#saliency-answer", other)
+    page.wait_for_selector(f".detail:has-text('“{other}”')")
+    given = {"text": TEXTS["bilstm"], "answer": other}
+    why = asked(server_of("bilstm"), "saliency", **given)
+    assert shown(page) == pytest.approx(why["values"], abs=0.0051)
+    changes = [each for each in why["deletions"] if each["answer"] != likeliest]
+    assert page.locator(".contributions strong").count() == len(changes)
+    page.select_option("#saliency-method", "gradient")
+    page.wait_for_selector("[role=status]:has-text('in one step')")
+    why = asked(server_of("bilstm"), "saliency", **given, method="gradient")
+    assert shown(page) == pytest.approx(why["values"], abs=0.0051)
+    assert f"answer={other}" in page.url
+    assert "method=gradient" in page.url
+
+
+@pytest.mark.parametrize(
+    ("name", "place"),
+    [("tagger", 3), ("bahdanau", 1), ("writer", 5), ("transformer", 0), ("cnn", 0)],
+)
+def test_every_task(look, server_of, name, place, shot) -> None:
+    page = explained(look, name, place=place)
+    why = asked(server_of(name), "saliency", text=TEXTS[name], place=place)
+    assert shown(page) == pytest.approx(why["values"], abs=0.0051)
+    assert f"probability {why['probability']:.4f}" in page.locator(".choice p").inner_text()
+    shot(page, f"saliency-{name}")
+
+
+def test_another_place(look, server_of) -> None:
+    page = explained(look, "tagger")
+    page.select_option("#saliency-place", "0")
+    page.wait_for_selector(".choice p:has-text('The tag of “Anna”')")
+    page.wait_for_selector(".contributions")
+    why = asked(server_of("tagger"), "saliency", text=TEXTS["tagger"], place=0)
+    assert shown(page) == pytest.approx(why["values"], abs=0.0051)
+
+
+def test_an_unknown_answer_is_one_line(look, allowed) -> None:
+    allowed.append("400")
+    page = look("bilstm", view="saliency", answer="nobody")
+    says = "the model knows no such answer; got 'nobody'. Choose from neg, pos"
+    page.wait_for_selector(f'.view .error:text-is("{says}")')
+
+
+def test_a_long_text_does_not_freeze_the_page(look, new_page) -> None:
+    text = " ".join(["the film was good and the plot was bad"] * 60)
+    page = look("cnn", view="saliency", text=text, method="gradient", on=new_page(width=390))
+    page.wait_for_selector(".contributions", timeout=30_000)
+    assert page.locator("button.word").count() == 540
+    assert page.locator(".contributions tbody tr").count() == 60
+    page.get_by_role("button", name="Show all 540 tokens").click()
+    assert page.locator(".contributions tbody tr").count() == 540

@@ -1,0 +1,233 @@
+"""The server of the page: whom it answers, with what, and what it refuses."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import socket
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from unspool.errors import ConfigError
+from unspool.page import server as module
+from unspool.page.answers import encoded
+from unspool.page.assets import WEB
+from unspool.page.server import PageServer
+from unspool.run import load, subject_of
+
+
+class Reply:
+    def __init__(self, reply: http.client.HTTPResponse) -> None:
+        self.status, self.headers, self.body = reply.status, reply.headers, reply.read()
+
+    @property
+    def json(self):
+        return json.loads(self.body)
+
+
+@pytest.fixture
+def ask(server_of):
+    server = server_of("bilstm")
+
+    def ask(path: str, method: str = "GET", **headers: str) -> Reply:
+        connection = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=20)
+        sent = {name.replace("_", "-"): value for name, value in headers.items()}
+        connection.request(method, path, headers=sent)
+        reply = Reply(connection.getresponse())
+        connection.close()
+        return reply
+
+    return ask
+
+
+def test_only_this_machine(server_of) -> None:
+    assert server_of("bilstm").server_address[0] == "127.0.0.1"
+
+
+def test_the_page_and_its_policy(ask) -> None:
+    page = ask("/")
+    assert page.status == 200
+    assert page.body == (WEB / "index.html").read_bytes()
+    policy = page.headers["Content-Security-Policy"]
+    assert policy.startswith("default-src 'none'; script-src 'self'; style-src 'self';")
+    assert "unsafe" not in policy
+    for path in ("/", "/web/app.js", "/api/run", "/nowhere", "/api/trace?text="):
+        headers = ask(path).headers
+        assert headers["Content-Security-Policy"] == policy
+        assert headers["X-Content-Type-Options"] == "nosniff"
+        assert headers["Cache-Control"] == "no-store"
+        assert headers["Cross-Origin-Resource-Policy"] == "same-origin"
+        assert headers["Server"] == "unspool"
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [("/", "text/html"), ("/web/app.js", "text/javascript"), ("/web/style.css", "text/css"),
+     ("/web/views/training.js", "text/javascript"), ("/api/run", "application/json")],
+)  # fmt: skip
+def test_types(ask, path, kind) -> None:
+    assert ask(path).headers["Content-Type"].split(";")[0] == kind
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/web/../server.py", "/web/%2e%2e/server.py", "/web//etc/passwd", "/web/..%2fserver.py",
+     "/web/", "/web", "/api/", "/api/nothing", "/favicon.ico", "//etc/passwd", "/server.py"],
+)  # fmt: skip
+def test_nothing_else_is_there(ask, path) -> None:
+    reply = ask(path)
+    assert reply.status == 404
+    assert reply.json == {"error": "there is no such page"}
+
+
+def test_host(ask, server_of) -> None:
+    """A name that somebody has made to mean 127.0.0.1 is not ours."""
+    port = server_of("bilstm").server_port
+    assert ask("/api/run", Host=f"localhost:{port}").status == 200
+    for host in ("evil.example", f"evil.example:{port}", "127.0.0.1", f"127.0.0.1:{port + 1}", ""):
+        reply = ask("/api/run", Host=host)
+        assert reply.status == 403
+        assert reply.json == {"error": f"this page answers to 127.0.0.1:{port} alone"}
+
+
+def test_origin(ask, server_of) -> None:
+    port = server_of("bilstm").server_port
+    assert ask("/api/run", Origin=f"http://127.0.0.1:{port}").status == 200
+    for origin in ("http://evil.example", "null", f"https://127.0.0.1:{port}"):
+        assert ask("/api/run", Origin=origin).status == 403
+
+
+def test_other_sites_start_no_work(ask) -> None:
+    assert ask("/api/run", Sec_Fetch_Site="same-origin").status == 200
+    assert ask("/api/run", Sec_Fetch_Site="cross-site").status == 403
+    assert ask("/web/app.js", Sec_Fetch_Site="same-site").status == 403
+    assert ask("/", Sec_Fetch_Site="cross-site").status == 200  # a link to the page
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "OPTIONS", "PATCH"])
+def test_the_page_is_only_read(ask, method) -> None:
+    reply = ask("/api/run", method)
+    assert reply.status == 405
+    assert reply.headers["Allow"] == "GET, HEAD"
+    assert reply.json == {"error": "this page is only read"}
+
+
+def test_head(ask) -> None:
+    reply = ask("/api/run", "HEAD")
+    assert (reply.status, reply.body) == (200, b"")
+    assert int(reply.headers["Content-Length"]) == len(ask("/api/run").body)
+
+
+def test_answers_are_what_python_says(ask, run_of) -> None:
+    run = load(run_of("bilstm"))
+    said = ask("/api/run").json
+    assert said["name"] == "classifier"
+    assert (said["task"], said["model"], said["labels"]) == ("classify", "bilstm", ["neg", "pos"])
+    assert said["parameters"] == sum(p.numel() for p in run.model.parameters())
+    assert said["saved"] is False
+    assert ask("/api/trace?text=a+fine%20film").json == run.trace("a fine film").to_json()
+    found = ask("/api/saliency?text=a+fine+film&answer=neg").json
+    assert found == run.explain("a fine film", answer="neg").to_json()
+
+
+@pytest.mark.parametrize(
+    ("path", "line"),
+    [
+        ("trace?text=", "there is nothing to look at: the text is empty. Give some words"),
+        ("trace?text=%20%0a", "there is nothing to look at: the text is empty. Give some words"),
+        ("trace", "there is nothing to look at: the text is empty. Give some words"),
+        ("trace?text=a&first=x", "first is a whole number from 0 to 1000000; got 'x'"),
+        ("trace?text=a&first=-1", "first is a whole number"),
+        ("trace?text=a&top=3", "unknown parameter of 'trace'; got 'top'. Choose from text, first"),
+        ("run?x=1", "'run' takes no parameters; got 'x'"),
+        ("saliency?text=a&answer=maybe", "the model knows no such answer; got 'maybe'"),
+        ("saliency?text=a&method=magic", "unknown method; got 'magic'"),
+        ("saliency?text=a&place=7", "there are 1 places to ask about; got 'number 8'"),
+        ("positions?length=1", "length is a whole number from 2 to 512; got '1'"),
+        ("trace?text=%ff", "the address is not valid text"),
+    ],
+)
+def test_bad_questions(ask, path, line) -> None:
+    reply = ask(f"/api/{path}")
+    assert reply.status == 400
+    assert reply.json.keys() == {"error"}
+    assert reply.json["error"].startswith(line)
+    assert "\n" not in reply.json["error"]
+
+
+def test_an_address_that_is_too_long(ask) -> None:
+    reply = ask("/api/trace?text=" + "a" * 70_000)
+    assert reply.status == 414
+    assert reply.json.keys() == {"error"}
+
+
+def test_a_fault_of_ours_is_one_line(ask, monkeypatch, capfd) -> None:
+    def broken(*_):
+        raise KeyError("a fault")
+
+    monkeypatch.setattr(module, "answer", broken)
+    reply = ask("/api/trace?text=never+asked+before")
+    assert reply.status == 500
+    assert reply.json == {"error": "unspool failed: KeyError: 'a fault'"}
+    assert "Traceback" in capfd.readouterr().err
+
+
+def test_answers_are_kept_but_not_of_a_training(run_of, monkeypatch) -> None:
+    counted: list[str] = []
+    true = module.answer
+    monkeypatch.setattr(module, "answer", lambda *given: counted.append(given[1]) or true(*given))
+    with PageServer(subject_of(run_of("bilstm"))) as server:
+        for given in ({"text": "a film"}, {"first": "0", "text": "a film"}):
+            server.answer("trace", given)
+        server.answer("training", {})
+        server.answer("training", {})
+    assert counted == ["trace", "training", "training"]
+
+
+def test_one_computation_at_a_time(run_of, monkeypatch) -> None:
+    inside, most = [], []
+
+    def slow(subject, name, given):
+        inside.append(name)
+        most.append(len(inside))
+        import time
+
+        time.sleep(0.02)
+        inside.pop()
+        return given
+
+    monkeypatch.setattr(module, "answer", slow)
+    with PageServer(subject_of(run_of("bilstm"))) as server, ThreadPoolExecutor(4) as clients:
+        list(clients.map(lambda i: server.answer("trace", {"text": str(i)}), range(8)))
+    assert max(most) == 1
+
+
+def test_what_is_not_finite_is_null() -> None:
+    value = {"a": [1.0, float("nan"), (float("inf"), "x")]}
+    assert json.loads(encoded(value)) == {"a": [1.0, None, [None, "x"]]}
+
+
+def test_a_port_in_use(run_of) -> None:
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = other.getsockname()[1]
+        with pytest.raises(ConfigError, match=rf"^port {port} is in use. Choose another one"):
+            PageServer(subject_of(run_of("bilstm")), port)
+    with pytest.raises(ConfigError, match="a port is a number from 0 to 65535; got 70000"):
+        PageServer(subject_of(run_of("bilstm")), 70_000)
+
+
+def test_a_run_without_its_data_has_an_example_all_the_same(run_of, tmp_path) -> None:
+    import shutil
+
+    copy = Path(shutil.copytree(run_of("bilstm"), tmp_path / "run"))
+    record = json.loads((copy / "config.json").read_text())
+    assert subject_of(copy).example
+    record["data"]["train"]["path"] = str(tmp_path / "gone.csv")
+    (copy / "config.json").write_text(json.dumps(record))
+    words = subject_of(copy).example.split()
+    assert len(words) == 5
+    assert set(words) <= set(subject_of(copy).task.tokenizer.vocab.tokens)
