@@ -18,7 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from results import MR_CELLS, mr_files, pool, train
+from results import MR_CELLS, mr_files, pool
+from rows import train
 from timing import DATA
 
 SEEDS = (1, 2, 3)

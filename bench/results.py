@@ -10,9 +10,7 @@ than once. Without ../shared/data (or $UNSPOOL_DATA) a row says so and ends.
 
 from __future__ import annotations
 
-import argparse
 import importlib.util
-import json
 import os
 import sys
 import tempfile
@@ -25,9 +23,9 @@ from typing import Any
 
 import numpy as np
 
-ROOT = Path(__file__).resolve().parents[1]
-DATA = Path(os.environ.get("UNSPOOL_DATA", ROOT.parent / "shared" / "data"))
-STORE = ROOT / "bench" / "results"
+from rows import DATA, Row, main, size, train, with_interval
+from unspool.embed import embed
+
 CELLS = ["elman", "irnn", "lstm", "peephole", "coupled", "gru", "mingru", "minlstm"]
 JOBS = int(os.environ.get("JOBS", "2"))  # processes side by side, one thread each
 
@@ -41,7 +39,6 @@ MR_CNN = {
     "batch": 50, "epochs": 7, "schedule": "linear", "split": "space", "encoding": "latin-1",
     "format": "labelled", "threads": 1, "patience": 0,
 }  # fmt: skip
-SST2_CNN = {**MR_CNN, "encoding": "utf-8"}
 MR_CELLS = {**MR_SMALL, "dropout": 0.6, "word_dropout": 0.3, "pooling": "mean", "epochs": 5}
 SST2 = {**MR_SMALL, "encoding": "utf-8", "dropout": 0.7, "word_dropout": 0.3, "epochs": 8}
 SHAKESPEARE = {
@@ -67,20 +64,6 @@ SPLICE = {
     "word_dropout": 0.1, "pooling": "attention", "lr": 3e-3, "batch": 16, "epochs": 40,
     "schedule": "linear", "threads": 1, "patience": 0,
 }  # fmt: skip
-
-
-def train(data: Path | str, scratch: str, name: str, **settings: Any) -> Any:
-    from rich.console import Console
-
-    import unspool
-    from unspool.training.progress import Printed
-
-    watcher = Printed(Console(stderr=True))
-    return unspool.train(data, out=Path(scratch) / name, watcher=watcher, **settings)
-
-
-def size(run: Any) -> int:
-    return sum(p.numel() for p in run.model.parameters())
 
 
 def mr_folds() -> list[list[bytes]]:
@@ -177,7 +160,18 @@ def sst2() -> dict[str, Any]:
 
 def sst2_cnn() -> dict[str, Any]:
     """SST-2, sentences only, CNN of widths 2, 3, 4; the epoch is chosen on dev, test read once."""
-    return on_sst2("cnn", model="cnn", **SST2_CNN)
+    return on_sst2("cnn", model="cnn", **SST2)
+
+
+def sst2_cnn_vectors() -> dict[str, Any]:
+    """The same from word vectors of 25,000 IMDB reviews, which are learnt first."""
+    reviews = DATA / "sentiment/imdb/train.tsv.gz"
+    with tempfile.TemporaryDirectory() as scratch:
+        words = Path(scratch) / "words"
+        embed(reviews, out=words, text="4", header=False, threads=1)
+        vectors = {"embedding.from": str(words), "embedding.extend": True, "vocab": 60_000}
+        plain = {**MR_CNN, "encoding": "utf-8", "epochs": 8, "lowercase": True}
+        return on_sst2("cnn", model="cnn", **plain, **vectors)
 
 
 def sst2_minilm() -> dict[str, Any]:
@@ -286,12 +280,13 @@ def splice() -> dict[str, Any]:
         }
 
 
-ROWS: dict[str, Callable[[], dict[str, Any]]] = {
+MEASURES: dict[str, Callable[[], dict[str, Any]]] = {
     "mr": mr,
     "mr-cnn": mr_cnn,
     "mr-cells": mr_cells,
     "sst2": sst2,
     "sst2-cnn": sst2_cnn,
+    "sst2-cnn-vectors": sst2_cnn_vectors,
     "sst2-minilm": sst2_minilm,
     "shakespeare": shakespeare,
     "shakespeare-cells": shakespeare_cells,
@@ -301,80 +296,11 @@ ROWS: dict[str, Callable[[], dict[str, Any]]] = {
 }
 
 
-def with_interval(metric: str, report: Any) -> str:
-    low, high = report.interval
-    return f"{metric} {report.metrics[metric]:.4f} (95 % interval {low:.4f} to {high:.4f})"
-
-
 def pool() -> ProcessPoolExecutor:
     return ProcessPoolExecutor(JOBS, mp_context=get_context("spawn"))
 
 
-def tables() -> list[str]:
-    """The stored figures as Markdown."""
-    stored = {
-        row: json.loads(path.read_text())
-        for row in ROWS
-        if (path := STORE / f"{row}.json").exists()
-    }
-    lines = [
-        "| command | what | model | figure | parameters | minutes |",
-        "|---|---|---|---|---|---|",
-    ]
-    for row, found in stored.items():
-        if "figure" in found:
-            about = (ROWS[row].__doc__ or "").strip()
-            lines.append(
-                f"| `python bench/results.py {row}` | {about} | {found['model']} "
-                f"| {found['figure']} | {found['parameters']:,} | {found['seconds'] / 60:.1f} |"
-            )
-    for row, found in stored.items():
-        if "rows" not in found:
-            continue
-        about = (ROWS[row].__doc__ or "").strip()
-        minutes = found["seconds"] / 60
-        metric = found["rows"][0]["metric"]
-        lines += [
-            "",
-            f"**{about}** `python bench/results.py {row}` ({minutes:.0f} minutes)",
-            "",
-            f"| model | {metric} | 95 % interval | parameters | seconds a run | tokens/s |",
-            "|---|---|---|---|---|---|",
-        ]
-        best_first = sorted(
-            found["rows"], key=lambda r: -r["value"] if metric == "accuracy" else r["value"]
-        )
-        for r in best_first:
-            lines.append(
-                f"| {r['model']} | {r['value']:.4f} | {r['low']:.4f} to {r['high']:.4f} "
-                f"| {r['parameters']:,} | {r['seconds']:.0f} | {r['tokens_per_second']:,.0f} |"
-            )
-    return lines
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
-    parser.add_argument("row", nargs="?", choices=ROWS)
-    parser.add_argument("--table", action="store_true")
-    options = parser.parse_args()
-    if options.table:
-        print("\n".join(tables()))
-        return 0
-    if options.row is None:
-        for row, measure in ROWS.items():
-            print(f"{row:<18} {(measure.__doc__ or '').strip()}")
-        return 0
-    if not DATA.exists():
-        print(f"skipped: no development data at {DATA}", file=sys.stderr)
-        return 0
-    result = ROWS[options.row]()
-    STORE.mkdir(exist_ok=True)
-    (STORE / f"{options.row}.json").write_text(json.dumps(result, indent=1) + "\n")
-    print(json.dumps(result, indent=1))
-    return 0
-
+ROWS = {name: Row((measure.__doc__ or "").strip(), measure) for name, measure in MEASURES.items()}
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(ROWS, "results.py", __doc__))

@@ -22,7 +22,8 @@ from pathlib import Path
 from typing import Any
 
 import unspool
-from results import DATA, STORE, mr_files, size, train
+from results import mr_files
+from rows import DATA, STORE, size, train
 
 FIGURES = STORE / "sentiment.json"
 STARTS = ("scratch", "imdb", "minilm")

@@ -11,16 +11,14 @@ vectors for the row that starts from some, $ELMO a run of bench/elmo.py.
 
 from __future__ import annotations
 
-import argparse
-import json
 import os
 import sys
 import tempfile
 import time
-from pathlib import Path
+from functools import partial
 from typing import Any, NamedTuple
 
-from results import DATA, STORE, size, train, with_interval
+from rows import DATA, Row, main, size, train, with_interval
 from unspool.tasks.contextual import mix_report
 
 NER, NER_TEST = "ner/conll2003/eng.train", "ner/conll2003/eng.testa"
@@ -28,7 +26,7 @@ FROM_OUTSIDE = {"embedding.from": "VECTORS", "start": "ELMO"}
 COMMON: dict[str, Any] = {"threads": 1, "valid_share": 0.05}
 
 
-class Row(NamedTuple):
+class Corpus(NamedTuple):
     """What is trained on, what is reported on, how."""
 
     about: str
@@ -39,47 +37,47 @@ class Row(NamedTuple):
     valid: str | None = None
 
 
-ROWS = {
-    "conll2003": Row("CoNLL-2003 names, CRF and characters", NER, NER_TEST, "bilstm", {}),
-    "conll2003-softmax": Row(
+CORPORA = {
+    "conll2003": Corpus("CoNLL-2003 names, CRF and characters", NER, NER_TEST, "bilstm", {}),
+    "conll2003-softmax": Corpus(
         "the same with a softmax", NER, NER_TEST, "bilstm", {"output": "softmax"}
     ),
-    "conll2003-forward": Row("the same, reading forwards only", NER, NER_TEST, "lstm", {}),
-    "conll2003-words": Row(
+    "conll2003-forward": Corpus("the same, reading forwards only", NER, NER_TEST, "lstm", {}),
+    "conll2003-words": Corpus(
         "the same without characters",
         NER,
         NER_TEST,
         "bilstm",
         {"characters": "none", "lowercase": False},
     ),
-    "conll2003-filters": Row(
+    "conll2003-filters": Corpus(
         "the same with characters by a CNN", NER, NER_TEST, "bilstm", {"characters": "cnn"}
     ),
-    "conll2003-cnn": Row("the same with a CNN over words", NER, NER_TEST, "cnn", {}),
-    "conll2003-transformer": Row(
+    "conll2003-cnn": Corpus("the same with a CNN over words", NER, NER_TEST, "cnn", {}),
+    "conll2003-transformer": Corpus(
         "the same with a Transformer over words", NER, NER_TEST, "transformer", {}
     ),
-    "conll2003-vectors": Row(
+    "conll2003-vectors": Corpus(
         "the same from word vectors ($VECTORS)",
         NER,
         NER_TEST,
         "bilstm",
         {"embedding.from": None, "min_count": 1},
     ),
-    "conll2003-elmo": Row(
+    "conll2003-elmo": Corpus(
         "the same with contextual vectors ($ELMO)", NER, NER_TEST, "bilstm", {"start": None}
     ),
-    "conll2000": Row(
+    "conll2000": Corpus(
         "CoNLL-2000 chunks", "chunk/conll2000/train.txt", "chunk/conll2000/test.txt", "bilstm", {}
     ),
-    "ewt": Row(
+    "ewt": Corpus(
         "English Web Treebank, parts of speech (UPOS)",
         "pos/UD_English-EWT/en_ewt-ud-train.conllu",
         "pos/UD_English-EWT/en_ewt-ud-dev.conllu",
         "bilstm",
         {},
     ),
-    "laptop": Row(
+    "laptop": Corpus(
         "Laptop reviews, opinion targets with polarity",
         "opinion/e2e_tbsa/laptop14_train.txt",
         "opinion/e2e_tbsa/laptop14_test.txt",
@@ -91,7 +89,7 @@ ROWS = {
 
 
 def measure(name: str) -> dict[str, Any]:
-    row = ROWS[name]
+    row = CORPORA[name]
     settings = {**COMMON, **row.settings}
     for setting, variable in FROM_OUTSIDE.items():
         if setting in settings:
@@ -119,43 +117,7 @@ def measure(name: str) -> dict[str, Any]:
         }
 
 
-def table() -> list[str]:
-    lines = [
-        "| command | what | model | figure | parameters | minutes |",
-        "|---|---|---|---|---|---|",
-    ]
-    for name, row in ROWS.items():
-        path = STORE / f"tag-{name}.json"
-        if path.exists():
-            found = json.loads(path.read_text())
-            lines.append(
-                f"| `python bench/tags.py {name}` | {row.about} | {found['model']} "
-                f"| {found['figure']} | {found['parameters']:,} | {found['seconds'] / 60:.1f} |"
-            )
-    return lines
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
-    parser.add_argument("row", nargs="?", choices=ROWS)
-    parser.add_argument("--table", action="store_true")
-    options = parser.parse_args()
-    if options.table:
-        print("\n".join(table()))
-    elif options.row is None:
-        for name, row in ROWS.items():
-            print(f"{name:<22} {row.about}")
-    elif not Path(DATA).exists():
-        print(f"skipped: no development data at {DATA}", file=sys.stderr)
-    else:
-        found = measure(options.row)
-        STORE.mkdir(exist_ok=True)
-        (STORE / f"tag-{options.row}.json").write_text(json.dumps(found, indent=1) + "\n")
-        print(json.dumps(found, indent=1))
-    return 0
-
+ROWS = {name: Row(row.about, partial(measure, name)) for name, row in CORPORA.items()}
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(ROWS, "tags.py", __doc__, prefix="tag-"))

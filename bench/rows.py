@@ -1,0 +1,110 @@
+"""What the scripts of learning results have in common: rows that are measured one by one, their
+figures kept in bench/results, and tables made of these.
+
+In: a dictionary of rows. Out: the command line of a script.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+ROOT = Path(__file__).resolve().parents[1]
+DATA = Path(os.environ.get("UNSPOOL_DATA", ROOT.parent / "shared" / "data"))
+STORE = ROOT / "bench" / "results"
+
+
+class Row(NamedTuple):
+    """One measurement: what it is, and how it is made."""
+
+    about: str
+    measure: Callable[[], dict[str, Any]]
+
+
+def train(data: Path | str | None, scratch: str, name: str, **settings: Any) -> Any:
+    from rich.console import Console
+
+    import unspool
+    from unspool.training.progress import Printed
+
+    watcher = Printed(Console(stderr=True))
+    return unspool.train(data, out=Path(scratch) / name, watcher=watcher, **settings)
+
+
+def size(run: Any) -> int:
+    return sum(p.numel() for p in run.model.parameters())
+
+
+def with_interval(metric: str, report: Any) -> str:
+    low, high = report.interval
+    return f"{metric} {report.metrics[metric]:.4f} (95 % interval {low:.4f} to {high:.4f})"
+
+
+def stored(rows: Mapping[str, Row], prefix: str) -> dict[str, dict[str, Any]]:
+    """The figures of the rows that were measured."""
+    paths = {name: STORE / f"{prefix}{name}.json" for name in rows}
+    return {name: json.loads(path.read_text()) for name, path in paths.items() if path.exists()}
+
+
+def table(rows: Mapping[str, Row], script: str, *, prefix: str = "") -> list[str]:
+    """The stored figures as Markdown; several models of one row get a table of their own."""
+    found = stored(rows, prefix)
+    lines = [
+        "| command | what | model | figure | parameters | minutes |",
+        "|---|---|---|---|---|---|",
+    ]
+    for name, own in found.items():
+        if "figure" in own:
+            lines.append(
+                f"| `python bench/{script} {name}` | {rows[name].about} | {own['model']} "
+                f"| {own['figure']} | {own['parameters']:,} | {own['seconds'] / 60:.1f} |"
+            )
+    for name, own in found.items():
+        if "rows" in own:
+            minutes = f"{own['seconds'] / 60:.0f} minutes"
+            heading = f"**{rows[name].about}** `python bench/{script} {name}` ({minutes})"
+            lines += ["", heading, "", *models_table(own["rows"])]
+    return lines
+
+
+def models_table(models: list[dict[str, Any]]) -> list[str]:
+    """The models of `unspool.compare`, best first."""
+    metric = models[0]["metric"]
+    models.sort(key=lambda r: -r["value"] if metric == "accuracy" else r["value"])
+    return [
+        f"| model | {metric} | 95 % interval | parameters | seconds a run | tokens/s |",
+        "|---|---|---|---|---|---|",
+        *(
+            f"| {r['model']} | {r['value']:.4f} | {r['low']:.4f} to {r['high']:.4f} "
+            f"| {r['parameters']:,} | {r['seconds']:.0f} | {r['tokens_per_second']:,.0f} |"
+            for r in models
+        ),
+    ]
+
+
+def main(rows: Mapping[str, Row], script: str, about: str | None, *, prefix: str = "") -> int:
+    parser = argparse.ArgumentParser(
+        description=about, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("row", nargs="?", choices=rows)
+    parser.add_argument("--table", action="store_true")
+    options = parser.parse_args()
+    if options.table:
+        print("\n".join(table(rows, script, prefix=prefix)))
+    elif options.row is None:
+        for name, row in rows.items():
+            print(f"{name:<22} {row.about}")
+    elif not DATA.exists():
+        print(f"skipped: no development data at {DATA}", file=sys.stderr)
+    else:
+        found = rows[options.row].measure()
+        STORE.mkdir(exist_ok=True)
+        path = STORE / f"{prefix}{options.row}.json"
+        path.write_text(json.dumps(found, indent=1) + "\n")
+        print(json.dumps(found, indent=1))
+    return 0
