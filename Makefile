@@ -3,19 +3,20 @@
 # make check   lint and types
 # make sanitize   the kernels' tests under the address, undefined behaviour and thread sanitizers
 # make bench   speed of a training step for every cell, as ratios to torch.nn.LSTM
+# make pictures   the pictures of README and docs, by the commands beside them; some minutes
 
 VENV := .venv
 BIN := $(VENV)/bin
 PYTHON ?= python3
 SOURCES := pyproject.toml CMakeLists.txt $(wildcard src/unspool/native/cpp/*)
 
-.PHONY: demo test check sanitize bench format clean
+.PHONY: demo test check sanitize bench pictures format clean
 
 demo: $(VENV)/.installed
 	$(BIN)/unspool demo
 
 test: $(VENV)/.installed-dev
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 -rs
 
 check: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
@@ -36,6 +37,9 @@ sanitize:
 
 bench: $(VENV)/.installed-dev
 	$(BIN)/python bench/recurrent.py
+
+pictures: $(VENV)/.installed-dev
+	$(BIN)/python docs/pictures/make.py
 
 format: $(VENV)/.installed-dev
 	$(BIN)/ruff check --fix .

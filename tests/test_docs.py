@@ -9,9 +9,10 @@ import torch
 import typer
 
 from unspool.cli.app import app
-from unspool.config import Config, full_name
+from unspool.config import Config
 from unspool.embed.settings import EmbedConfig
 from unspool.nn.cells import CELLS, cell_options
+from unspool.resolving import full_name
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -62,6 +63,14 @@ def test_scripts_and_settings_named_in_the_docs_exist(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     for script in re.findall(r"python ((?:bench|tests)/[\w/]+\.py)", text):
         assert (ROOT / script).exists(), script
+
+
+def test_pictures_are_small() -> None:
+    pictures = list((ROOT / "docs" / "pictures").glob("*.png"))
+    assert pictures
+    for path in pictures:
+        assert path.stat().st_size <= 80_000, path
+        assert any(f"pictures/{path.name})" in page.read_text(encoding="utf-8") for page in PAGES)
 
 
 def blocks(page: str) -> list[str]:
