@@ -7,7 +7,8 @@ Each contestant trains in a process of its own, with the same number of threads,
 the time is that of a step without validation (median over the steps or log lines) and of the whole
 process; the loss is the mean over random windows of the validation part, every position counted,
 as nanoGPT computes it. The loss that unspool itself reports is lower: it gives every prediction at
-least half a context.
+least half a context. nanoGPT computes in float32 on a CPU; unspool takes part in float32 too, and
+with precision=bf16 where the processor multiplies bfloat16.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from unspool.data.readers import open_source
 from unspool.data.streams import WindowBatches
 from unspool.run import Run, load
 from unspool.tasks.language_model import NextTokenModel
+from unspool.training.trainer import resolve_precision
 
 LAYERS, HEADS, WIDTH, CONTEXT, BATCH, STEPS = 4, 4, 128, 64, 12, 2000
 WINDOWS = 200  # batches that the loss is the mean of
@@ -94,7 +96,7 @@ def nanogpt(copy: Path, folder: Path, steps: int, threads: int) -> Outcome:
     return Outcome(float(losses[-1]), statistics.median(plain), wall)
 
 
-def unspool(text: Path, folder: Path, steps: int, threads: int) -> Outcome:
+def unspool(text: Path, folder: Path, steps: int, threads: int, precision: str) -> Outcome:
     run = folder / "unspool"
     shutil.rmtree(run, ignore_errors=True)
     settings = {
@@ -108,6 +110,7 @@ def unspool(text: Path, folder: Path, steps: int, threads: int) -> Outcome:
         "positions": "learned",
         "tied": "true",
         "threads": threads,
+        "precision": precision,
         "log_steps": 1,
     }
     command = [sys.executable, "-m", "unspool", "train", text, "--task", "generate"]
@@ -144,22 +147,24 @@ def main() -> None:
     steps = 20 if given.quick else STEPS
     text = DATA / "lm" / "tinyshakespeare" / "input.txt"
     threads = torch.get_num_threads()
-    rounds: dict[str, list[Outcome]] = {"nanoGPT": [], "unspool": []}
+    ours = {f"unspool {p}": p for p in dict.fromkeys(["fp32", resolve_precision("auto")])}
+    rounds: dict[str, list[Outcome]] = {name: [] for name in ("nanoGPT", *ours)}
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made)
         prepare(given.path.resolve(), text, folder)
         for _ in range(given.rounds):
             rounds["nanoGPT"].append(nanogpt(given.path.resolve(), folder, steps, threads))
-            rounds["unspool"].append(unspool(text, folder, steps, threads))
+            for name, precision in ours.items():
+                rounds[name].append(unspool(text, folder, steps, threads, precision))
     medians: dict[str, Any] = {
         name: Outcome(*(statistics.median(column) for column in zip(*outcomes)))
         for name, outcomes in rounds.items()
     }
-    print(f"{'':10}{'valid loss':>12}{'ms a step':>12}{'ratio':>8}{'process, s':>12}{'ratio':>8}")
+    print(f"{'':14}{'valid loss':>12}{'ms a step':>12}{'ratio':>8}{'process, s':>12}{'ratio':>8}")
     base = medians["nanoGPT"]
     for name, outcome in medians.items():
         print(
-            f"{name:10}{outcome.loss:12.4f}{outcome.step * 1000:12.2f}"
+            f"{name:14}{outcome.loss:12.4f}{outcome.step * 1000:12.2f}"
             f"{base.step / outcome.step:8.2f}"
             f"{outcome.wall:12.1f}{base.wall / outcome.wall:8.2f}"
         )

@@ -1,12 +1,13 @@
-"""Sentences a second of a BiLSTM-CRF, training and predicting, against plain torch.
+"""Sentences a second of a BiLSTM-CRF, training and predicting, against plain torch and Flair.
 
     python bench/tagging.py            CoNLL-2003 where it is at hand, otherwise made-up sentences
     python bench/tagging.py --quick    small, to see that it runs
 
-The peer is what one writes with torch alone: nn.Embedding, nn.LSTM over packed sequences, and
-pytorch-crf; with characters, another nn.LSTM over every word of the batch. Both have the same
-sizes, optimiser and batches, in turns in one process; its tensors are made beforehand, ours are
-made from the data as in training.
+The first peer is what one writes with torch alone: nn.Embedding, nn.LSTM over packed sequences,
+and pytorch-crf; with characters, another nn.LSTM over every word of the batch. The second, where it
+is installed, is Flair's SequenceTagger (flair_peer.py). All have the same sizes, optimiser and
+batches, in turns in one process. The tensors of the first are made beforehand; ours are made from
+the data, as in training, and so are Flair's.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
+from flair_peer import FlairTagger
 from timing import DATA, installed, parser, ratio, set_up, take_turns, write_json
 from unspool.data.corpus import load_corpus
 from unspool.data.readers import open_source
@@ -115,7 +117,12 @@ def contest(data: Path, characters: str, batches: int) -> dict[str, dict[str, Ca
     peer = Plain(len(task.tokenizer), known, len(task.labels))
     rows = task.batches(part, training=True)
     plain = [for_the_peer(rows.batch(0, step)) for step in range(batches)]
-    optimizers = [build_optimizer(m, config.train) for m in (model, peer)]
+    flair = None
+    if installed("flair"):
+        batched = (rows.batch(0, step) for step in range(batches))
+        flair = FlairTagger(part, batched, characters != "none")
+    models = [model, peer, *([flair.model] if flair else [])]
+    optimizers = [build_optimizer(m, config.train) for m in models]
 
     def update(model: nn.Module, optimizer: torch.optim.Optimizer, loss: Tensor) -> None:
         loss.backward()
@@ -133,6 +140,11 @@ def contest(data: Path, characters: str, batches: int) -> dict[str, dict[str, Ca
         for batch in plain:
             update(peer, optimizers[1], peer.loss(batch))
 
+    def train_flair() -> None:
+        assert flair is not None
+        for loss in flair.losses():
+            update(flair.model, optimizers[2], loss)
+
     def predict_ours() -> None:
         model.eval()
         with torch.inference_mode():
@@ -146,10 +158,13 @@ def contest(data: Path, characters: str, batches: int) -> dict[str, dict[str, Ca
             for batch in plain:
                 peer.decode(batch)
 
-    return {
+    works = {
         "train": {"unspool": train_ours, "torch": train_peer},
         "predict": {"unspool": predict_ours, "torch": predict_peer},
     }
+    if flair is not None:
+        works["train"]["flair"], works["predict"]["flair"] = train_flair, flair.predict
+    return works
 
 
 def main() -> int:
@@ -164,21 +179,25 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as scratch:
         data = DATA / "ner/conll2003/eng.train"
         data = data if data.exists() else made_up(scratch)
-        print(f"{data.name}, {batches} batches of {BATCH} sentences, medians of {rounds} rounds")
+        print(
+            f"{data.name}, {batches} batches of {BATCH} sentences, medians of {rounds} rounds; in "
+            "brackets how many times as fast unspool is"
+        )
         for characters in ("none", "lstm"):
             for kind, contestants in contest(data, characters, batches).items():
                 times = take_turns(contestants, rounds)
                 speed = {
                     name: batches * BATCH / statistics.median(own) for name, own in times.items()
                 }
-                times_as_fast = ratio(times["torch"], times["unspool"])
+                ratios = {name: ratio(own, times["unspool"]) for name, own in times.items()}
                 print(
-                    f"{kind:<8} characters {characters:<5} "
-                    + "  ".join(f"{name} {value:7.0f} sentences/s" for name, value in speed.items())
-                    + f"  {times_as_fast:.2f} times as fast"
+                    f"{kind:<8} characters {characters:<5} sentences/s "
+                    + "  ".join(
+                        f"{name} {value:6.0f} ({ratios[name]:.2f})" for name, value in speed.items()
+                    )
                 )
                 found.append(
-                    {"what": kind, "characters": characters, **speed, "ratio": times_as_fast}
+                    {"what": kind, "characters": characters, "speed": speed, "ratios": ratios}
                 )
     write_json(options.json, machine, found)
     return 0
