@@ -12,6 +12,7 @@ With `half` the products are of bfloat16 with sums in float32; all else stays fl
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import torch
@@ -19,6 +20,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from unspool import native
+from unspool.native.memory import empty
 
 WIDTH = {False: 16, True: 32}  # by `half`: H, and there I as well, must be a multiple of it
 NUMBER = {False: torch.float32, True: torch.bfloat16}  # by `half`: what the products read
@@ -53,27 +55,35 @@ def per_direction(flat: list[Tensor]) -> list[Kept]:
     return [Kept(*flat[at : at + size]) for at in range(0, len(flat), size)]
 
 
-def make_kept(kind: str, half: bool, learning: bool, u: Tensor, h0: Tensor) -> Kept:
+def make_kept(
+    kind: str,
+    half: bool,
+    learning: bool,
+    u: Tensor,
+    h0: Tensor,
+    *,
+    empty: Callable[..., Tensor] = empty,
+) -> Kept:
     """Unfilled but for `gates`, which is u: the kernels write the gates over it."""
     rows, (batch, hidden) = u.shape[0], h0.shape
     number = NUMBER[half]
     inner = kind == "gru_before" or (learning and kind == "gru_after")
     lstm = kind in LSTMS
     return Kept(
-        h=u.new_empty(rows, hidden),
+        h=empty(rows, hidden, dtype=u.dtype),
         h_end=u.new_empty(batch, hidden),
         c_end=u.new_empty(batch if lstm else 0, hidden),
         gates=u,
-        c=u.new_empty(rows if lstm else 0, hidden),
-        inner=u.new_empty(rows if inner else 0, hidden, dtype=number),
-        h_read=u.new_empty(rows if half else 0, hidden, dtype=number),
+        c=empty(rows if lstm else 0, hidden, dtype=u.dtype),
+        inner=empty(rows if inner else 0, hidden, dtype=number),
+        h_read=empty(rows if half else 0, hidden, dtype=number),
     )
 
 
 def room_for_u(x: Tensor, W: Tensor, b: Tensor) -> Tensor:
     """(N, G·H): unfilled, the kernel's product fills it; for integers x, columns of W."""
     if x.is_floating_point():
-        return x.new_empty(x.shape[0], W.shape[0])
+        return empty(x.shape[0], W.shape[0], dtype=x.dtype)
     return F.embedding(x, W.t()).add_(b)
 
 
@@ -140,11 +150,11 @@ def compute_gradients(
 ) -> list[Tensor]:
     """dx, then dW, db, dU, dextra, dh0, dc0 of each direction."""
     ways = per_direction(kept)
-    du = [k.h.new_empty(len(k.h), len(w), dtype=NUMBER[half]) for k, w in zip(ways, W)]
+    du = [empty(len(k.h), len(w), dtype=NUMBER[half]) for k, w in zip(ways, W)]
     none = W[0].new_empty(0)
     by_kernel = input_too and x.shape[1] % WIDTH[half] == 0
-    dx = [torch.empty_like(x) if by_kernel else none for _ in W]
-    dinner = [torch.empty_like(k.inner) for k in ways]
+    dx = [empty(*x.shape, dtype=x.dtype) if by_kernel else none for _ in W]
+    dinner = [empty(*k.inner.shape, dtype=k.inner.dtype) for k in ways]
     threads = torch.get_num_threads()
     dextra = [e.new_zeros(threads, len(e)) for e in extra]
     db = [w.new_zeros(threads, len(w)) for w in W]
@@ -329,7 +339,7 @@ def recurrence_shapes(
     c0: list[Tensor],
 ) -> list[Tensor]:
     us = [w.new_empty(x.shape[0], w.shape[0]) for w in W]
-    kept = [make_kept(kind, half, learning, *each) for each in zip(us, h0)]
+    kept = [make_kept(kind, half, learning, *each, empty=torch.empty) for each in zip(us, h0)]
     return flatten(kind, learning, kept)
 
 

@@ -1,0 +1,74 @@
+"""Large arrays of the CPU that are used again.
+
+What a layer keeps for its gradient is freed when a training step ends, and wanted again by the next
+one. The C library hands blocks of this size back to the system, which fills the next ones with
+zeros page by page: at 256 units, a fifth of a forward pass. `empty` is `torch.empty` for the CPU,
+whose large blocks come back here instead. Never more is held than was in use at once.
+"""
+
+from __future__ import annotations
+
+import math
+from threading import RLock
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+LARGE = 1 << 20  # bytes; smaller blocks are left to the C library, which is good at them
+FITS = 1.5  # a free block may be so much larger than what is wanted
+
+
+class Pool:
+    """Free blocks, as tensors of bytes, the one that came back last at the end.
+
+    A tensor may die in any thread, also while this one takes a block: then one more stands at the
+    end, and the places of the others stay right.
+    """
+
+    def __init__(self) -> None:
+        self.lock = RLock()
+        self.free: list[Tensor] = []
+        self.in_use = self.most = 0  # bytes; `most` of all times
+
+    def take(self, size: int) -> Tensor:
+        """A block of at least `size` bytes."""
+        with self.lock:
+            fits = [at for at, block in enumerate(self.free) if size <= len(block) <= FITS * size]
+            block = self.free.pop(fits[-1]) if fits else torch.empty(size, dtype=torch.uint8)
+            self.in_use += len(block)
+            self.most = max(self.most, self.in_use)
+            while self.free and self.in_use + sum(map(len, self.free)) > self.most:
+                self.free.pop(0)
+            return block
+
+    def give_back(self, block: Tensor) -> None:
+        with self.lock:
+            self.in_use -= len(block)
+            self.free.append(block)
+
+
+class Loan:
+    """A block for as long as an array, and so a tensor, is made of it."""
+
+    def __init__(self, pool: Pool, size: int) -> None:
+        self.pool, self.block = pool, pool.take(size)
+        data = (self.block.data_ptr(), False)  # not read-only
+        self.__array_interface__: dict[str, Any] = {
+            "shape": (size,), "typestr": "|u1", "data": data, "version": 3,
+        }  # fmt: skip
+
+    def __del__(self) -> None:
+        self.pool.give_back(self.block)
+
+
+POOL = Pool()
+
+
+def empty(*shape: int, dtype: torch.dtype) -> Tensor:
+    """An unfilled tensor of the CPU."""
+    size = math.prod(shape) * dtype.itemsize
+    if size < LARGE:
+        return torch.empty(shape, dtype=dtype)
+    return torch.from_numpy(np.asarray(Loan(POOL, size))).view(dtype).view(shape)
