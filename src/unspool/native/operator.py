@@ -21,6 +21,12 @@ from torch.nn import functional as F
 
 from unspool import native
 from unspool.native.memory import empty
+from unspool.native.weights import (
+    Steps,
+    factor,
+    input_weights_gradient,
+    recurrent_weights_gradient,
+)
 
 WIDTH = {False: 16, True: 32}  # by `half`: H, and there I as well, must be a multiple of it
 NUMBER = {False: torch.float32, True: torch.bfloat16}  # by `half`: what the products read
@@ -175,84 +181,21 @@ def compute_gradients(
         flat = []
         for d, k in enumerate(ways):
             du[d], dinner[d] = factor(du[d], half), factor(dinner[d], half)
-            k = k._replace(h=factor(k.h_read if half else k.h, half), inner=factor(k.inner, half))
+            states = (h0[d], k.h_read if half else k.h, k.inner)
+            start, h, inner = (factor(state, half) for state in states)
             flat += [
                 input_weights_gradient(x, du[d], W[d]),
                 db[d].sum(0),
                 torch.empty_like(U[d])
                 if steps is None
-                else weights_gradient(
-                    kind, steps, reverse[d], factor(h0[d], half), du[d], dinner[d], k
+                else recurrent_weights_gradient(
+                    kind, steps, reverse[d], start, h, inner, du[d], dinner[d]
                 ).float(),
                 *(dextra[d].sum(0), dh0[d], dc0[d]),
             ]
         if input_too and not by_kernel:
             dx = [d @ w for d, w in zip(du, W)]
     return [dx[0] if len(dx) == 1 else dx[0].add_(dx[1]), *flat]
-
-
-def factor(x: Tensor, half: bool) -> Tensor:
-    """x as torch's products take it: where the processor cannot multiply bfloat16, torch is several
-    times as fast with float32."""
-    return x.to(NUMBER[half and native.multiplies_bf16()])
-
-
-def input_weights_gradient(x: Tensor, du: Tensor, W: Tensor) -> Tensor:
-    """dW (G·H, I) = Σ_t du_t x_t'."""
-    if x.is_floating_point():
-        return outer(du, x).float()
-    return torch.zeros_like(W.t()).index_add_(0, x, du.float()).t().contiguous()
-
-
-def weights_gradient(
-    kind: str, steps: Steps, reverse: bool, h0: Tensor, du: Tensor, dinner: Tensor, k: Kept
-) -> Tensor:
-    """dU (G·H, H) = Σ_t da_t h_{t-1}', where a is what U h was added to."""
-    rz, n = du[:, : -k.h.shape[1]], du[:, -k.h.shape[1] :]
-    if kind == "gru_after":
-        return torch.cat([steps.outer(d, k.h, h0, reverse) for d in (rz, dinner)])
-    if kind == "gru_before":
-        return torch.cat([steps.outer(rz, k.h, h0, reverse), outer(n, k.inner)])
-    return steps.outer(du, k.h, h0, reverse)
-
-
-def outer(d: Tensor, x: Tensor) -> Tensor:
-    """Σ_n d_n x_n', which MKL multiplies faster with the wider matrix on the right."""
-    return (x.t() @ d).t().contiguous()
-
-
-class Steps:
-    """Where packed sequences begin and end."""
-
-    def __init__(self, offsets: Tensor) -> None:
-        self.offsets = offsets
-        self.sizes = offsets.diff()  # (T): rows at each time
-        self.rows = torch.arange(int(self.sizes[0]))  # (B)
-        self.full = bool(self.sizes[0] == self.sizes[-1])
-
-    def last(self, reverse: bool) -> Tensor:
-        """(B,): the row at which each sequence has been read to its end."""
-        if reverse:
-            return self.rows
-        lengths = torch.searchsorted(-self.sizes, -self.rows)  # times with more than `row` rows
-        return self.offsets[lengths - 1] + self.rows
-
-    def outer(self, d: Tensor, h: Tensor, h0: Tensor, reverse: bool) -> Tensor:
-        """Σ_t d_t h_{t-1}' (K, H); h_{t+1} where time is read backwards."""
-        batch = len(h0)
-        if not self.full:
-            return outer(d, self.before(h, h0, reverse))
-        if reverse:
-            return outer(d[:-batch], h[batch:]) + outer(d[-batch:], h0)
-        return outer(d[batch:], h[:-batch]) + outer(d[:batch], h0)
-
-    def before(self, h: Tensor, h0: Tensor, reverse: bool) -> Tensor:
-        """h_{t-1} (N, H) for every row."""
-        times = torch.repeat_interleave(self.sizes)
-        rows = torch.arange(len(h)) - self.offsets[times]
-        neighbour = (times + (1 if reverse else -1)).clamp(0, len(self.sizes) - 1)
-        before = h.index_select(0, (self.offsets[neighbour] + rows).clamp(max=len(h) - 1))
-        return before.index_copy_(0, self.last(not reverse), h0)
 
 
 def call_kernel(
