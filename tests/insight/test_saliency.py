@@ -124,6 +124,15 @@ def test_where_the_answer_leaps_slopes_are_not_believed() -> None:
     assert "changes too abruptly" in found.lines()[-1]
 
 
+def test_every_token_has_one_line_that_can_be_seen() -> None:
+    found = explain(read(*make("classify-lstm"), TEXT))
+    blank = found._replace(tokens=[" ", "\n", "a\tb", *found.tokens[3:]])
+    lines = blank.lines()
+    assert len(lines) == len(found.lines())
+    assert [line.split()[0] for line in lines[2:5]] == ["␣", "⏎", "a⇥b"]
+    assert all(len(line.splitlines()) == 1 for line in lines)
+
+
 def test_the_first_mask_is_asked_about() -> None:
     found = explain(read(*make("pretrain-transformer"), "a b <mask> d"), deletions=False)
     assert (found.place, found.asked) == (2, "<mask>")

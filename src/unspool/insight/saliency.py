@@ -24,6 +24,7 @@ PIECES, NODES = 2, 8  # of the path of integrated gradients at first, and points
 MOST = 1024  # points on it at most; of a long text fewer:
 READ = 200_000  # tokens that are read for one answer
 CLOSE = 1e-3  # how far their sum may be from F(x) - F(x'), as a share of the latter if that is > 1
+BLANKS = {"": "∅", " ": "␣"}
 PAIRED = 4  # times as far all stretches together, whose errors may cancel out
 DELETIONS = 20_000  # tokens that are read again, with others left out, for one answer
 
@@ -71,14 +72,15 @@ class Saliency(NamedTuple):
     def lines(self) -> list[str]:
         """A table: each token, its value, and the probability of the answer without it."""
         without = {deletion.token: deletion for deletion in self.deletions}
-        width = max(len(token) for token in [*self.tokens, "token"])
+        tokens = [seen(token) for token in self.tokens]
+        width = max(len(token) for token in [*tokens, "token"])
         largest = float(np.abs(self.values).max()) or 1.0
         of = f" at {self.asked!r}" if self.asked else ""
         lines = [
             f"{self.answer!r}{of}, probability {self.probability:.4f}",
             f"{'token':<{width}}  {'for it':>8}  {'':<12}  without the token",
         ]
-        for i, (token, value) in enumerate(zip(self.tokens, self.values.tolist())):
+        for i, (token, value) in enumerate(zip(tokens, self.values.tolist())):
             bar = ("+" if value > 0 else "-") * round(12 * abs(value) / largest)
             line = f"{token:<{width}}  {value:8.4f}  {bar:<12}"
             if i in without:
@@ -89,10 +91,15 @@ class Saliency(NamedTuple):
         if self.method == "integrated" and self.gap > CLOSE * max(1.0, abs(self.total)):
             found = self.values.sum()
             lines.append(
-                f"the contributions add up to {found:.4f}, and should to {self.total:.4f}: on the way"
-                " from no token to these the answer changes too abruptly"
+                f"the contributions add up to {found:.4f}, and should to {self.total:.4f}: on the"
+                " way from no token to these the answer changes too abruptly"
             )
         return lines
+
+
+def seen(token: str) -> str:
+    """A token that has a line of its own, also where it is blank or ends one."""
+    return BLANKS.get(token, token.replace("\n", "⏎").replace("\t", "⇥"))
 
 
 def explain(
