@@ -23,7 +23,8 @@ from unspool.nn.cells.elman import Elman
 from unspool.nn.recurrent import check_options
 
 CELL_NAMES = ("elman", "irnn", "lstm", "gru")
-KEEPS = {LSTM: 1, Peephole: 1, Coupled: 0, GRU: 1}  # the block of b that says what stays
+# The block of b that says what stays.
+KEEPS: dict[type[Cell], int] = {LSTM: 1, Peephole: 1, Coupled: 0, GRU: 1}
 SHUT = 20.0  # so much off 0, a gate is 0 or 1 whatever it reads
 VANISHED, EXPLODED = 1e-3, 1e3  # how much of a gradient has to be left, or may have become of it
 

@@ -74,7 +74,7 @@ def graph_figure(summary: Summary) -> Figure:
     for i, (rows, letter, steps) in enumerate(zip(groups, "xy", (STEPS, BEFORE))):
         draw_group(axes, rows, letter, steps, left=i * wide)
     if len(groups) == 2:
-        draw_bridge(axes, *groups, sides[1], right=wide)
+        draw_bridge(axes, groups[0], groups[1], sides[1], right=wide)
     axes.set_xlim(-0.5, wide * len(groups) - 0.4)
     axes.set_ylim(-0.95, high + 0.2)
     axes.set_aspect("equal")
