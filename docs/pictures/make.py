@@ -94,6 +94,10 @@ PICTURES = {
     ),
     "lstm": Picture(["unspool look --figure lstm --pictures seen"], "seen/lstm.png"),
     "curves": Picture(["unspool look --figure curves --pictures seen"], "seen/curves.png"),
+    "attention": Picture(["unspool look --figure attention --pictures seen"], "seen/attention.png"),
+    "transformer": Picture(
+        ["unspool look --figure transformer --pictures seen"], "seen/transformer.png"
+    ),
 }
 
 

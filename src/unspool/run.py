@@ -290,12 +290,20 @@ class Run:
         return explain(reading, place=place, answer=answer, method=method)
 
     def gradients(
-        self, text: str | Sequence[str] | None = None, *, distance: int = 200, seed: int = 1
+        self,
+        text: str | Sequence[str] | None = None,
+        *,
+        distance: int = 200,
+        seed: int = 1,
+        what_if: bool = False,
     ) -> GradientFlow:
         """Of a recurrent model: how far back its first layer learns, beside fresh cells of the same
-        size, reading the text, or random tokens over `distance` steps."""
+        size, or beside itself with one thing different (`what_if`), reading the text, or random
+        tokens over `distance` steps."""
         reading = None if text is None else read(self.task, self.model, text)
-        return flow_of_run(self.task, self.model, reading, distance=distance, seed=seed)
+        return flow_of_run(
+            self.task, self.model, reading, distance=distance, seed=seed, what_if=what_if
+        )
 
     def look(self, text: str | None = None, view: str | None = None) -> Look:
         """The page of what the model does with a text: shown in a notebook, `.save(path)` writes it

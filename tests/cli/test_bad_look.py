@@ -29,6 +29,7 @@ import pytest
         (["good", "--method", "guess"], ["unknown method; got 'guess'", "integrated, gradient"]),
         (["good", "--format", "gif"], ["unknown format of pictures; got '.gif'", ".png"]),
         (["--gradients", "--distance", "0"], ["--distance", "greater than or equal to 1"]),
+        (["--what-if"], ["--what-if is for gradients through time", "Add --gradients"]),
         (["--answer", "pos"], ["--place and --answer ask about a TEXT", "Give one"]),
         (["good", "--beside", "other"], ["--beside is for the learning curves", "no TEXT"]),
         (["--figure", "positions"], ["--figure needs no run", "Leave out the run"]),
@@ -49,6 +50,20 @@ def test_of_a_run(refused, classifier, words, says) -> None:
 )
 def test_without_a_run(refused, words, says) -> None:
     refused("look", *words, says=says)
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        ("no JSON", ["not a trace", "Make one with unspool look RUN TEXT --pictures DIR"]),
+        ("[1]", ["not a trace"]),
+        ('{"version": 2}', ["of another version; this unspool reads version 1; got 2"]),
+        ('{"version": 1}', ["a damaged trace (KeyError: 'window')"]),
+    ],
+)
+def test_a_trace_that_is_none(refused, file, content, says) -> None:
+    path = file(content, "trace.json")
+    refused("look", path, "--pictures", "seen", says=["trace.json: ", *says])
 
 
 def test_a_file_is_no_folder(refused, file, classifier) -> None:

@@ -37,6 +37,9 @@ def test_pictures_of_an_input(unspool, classifier, tmp_path) -> None:
     stored = json.loads((tmp_path / "seen" / "trace.json").read_text())
     assert stored == package.load(classifier).trace("a lovely film").to_json()
     assert str(tmp_path / "seen" / "trace.json") in ended.err
+    again = unspool("look", tmp_path / "seen" / "trace.json", "--pictures", tmp_path / "again")
+    assert again.code == 0
+    assert {path.name for path in (tmp_path / "again").iterdir()} == {*made[:2]}
 
 
 def test_pictures_of_a_run(unspool, classifier, tmp_path) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from matplotlib.colors import to_hex
 
 from insight_models import TEXT, make
 from unspool.insight.gallery import input_pictures, run_pictures
@@ -124,6 +125,17 @@ def test_the_graph_names_every_parameter(name) -> None:
         if layer.parameters:
             assert f"{layer.parameters:,}" in said
     assert f"{summary.parameters:,} parameters" in said
+
+
+@pytest.mark.parametrize(("name", "arrows"), [("bahdanau", 4), ("transformer", 4), ("seq2seq", 0)])
+def test_the_graph_shows_whether_a_decoder_looks_back(name, arrows) -> None:
+    axes = graph_figure(summary_of(*make(f"translate-{name}"))).axes[0]
+    colours = [
+        to_hex(a.arrow_patch.get_edgecolor()) for a in axes.texts if hasattr(a, "arrow_patch")
+    ]
+    assert colours.count("#009e73") == arrows
+    assert any("attention" in text for text in words(axes)) == bool(arrows)
+    assert "$y_{0}$" in words(axes)  # what is read at the first step was not written
 
 
 def test_ngrams() -> None:

@@ -101,8 +101,34 @@ def test_what_ifs_change_one_thing() -> None:
     assert torch.equal(changes["U = identity"].U, torch.eye(8))
     assert torch.equal(changes["relu"].U, cell.U)
     assert all(torch.equal(other.W, cell.W) for other in changes.values())
-    assert set(what_ifs(fresh("lstm", 4, 8))) == {"U doubled", "U = identity"}
+    gates = {"gates keep all", "gates keep nothing"}
+    assert set(what_ifs(fresh("lstm", 4, 8))) == {"U doubled", "U = identity", *gates}
     assert what_ifs(fresh("mingru", 4, 8)) == {}
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [("lstm", {}), ("peephole", {}), ("coupled", {}), ("gru", {}), ("gru", {"update": "take"})],
+)
+def test_gates_that_keep_all_let_a_gradient_last(name, options) -> None:
+    cells = what_ifs(fresh(name, 4, 8, options=options))
+    kept, lost = (
+        flow(cells[way], X).parts[cells[way].state_names[-1]]
+        for way in ("gates keep all", "gates keep nothing")
+    )
+    # The first step goes from h into the memory; along that there is nothing in the way.
+    assert kept[-1] == pytest.approx(kept[1], rel=0.3)
+    assert lost[-1] < 0.05 * kept[-1]
+
+
+def test_what_if_of_a_run() -> None:
+    task, model = make("classify-lstm")
+    found = flow_of_run(task, model, distance=20, what_if=True)
+    assert [own.name for own in found.flows] == [
+        "lstm, this run", "U doubled", "U = identity", "gates keep all", "gates keep nothing",
+        "clipped at 1",
+    ]  # fmt: skip
+    assert found.flows[-1].norms.max() <= 1 + 1e-9
 
 
 @pytest.mark.parametrize("name", ["classify-lstm", "translate-seq2seq"])

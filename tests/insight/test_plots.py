@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from unspool.errors import DataError
-from unspool.insight.plots import alignment_figure
+from unspool.insight.plots import alignment_figure, matrix_figure
 from unspool.pictures import check_picture, new_figure, save_picture
 from unspool.tasks.translation import Translation
 
@@ -26,6 +26,14 @@ def test_alignment_shows_every_weight_and_token() -> None:
     assert axes.images[0].get_clim() == (0, 1)
     assert [label.get_text() for label in axes.get_xticklabels()] == ["two", "dogs", "(end)"]
     assert [label.get_text() for label in axes.get_yticklabels()] == ["zwei", "Hunde", "(end)"]
+
+
+def test_a_long_alignment_shows_its_beginning() -> None:
+    weights = np.random.default_rng(1).random((70, 80))
+    axes = matrix_figure(weights, list("ab" * 40), list("c" * 70)).axes[0]
+    np.testing.assert_array_equal(axes.images[0].get_array(), weights[:60, :60])
+    assert axes.get_xlabel() == "the first 60 of 80 tokens"
+    assert {label.get_rotation() for label in axes.get_xticklabels()} == {0}  # of characters
 
 
 def test_no_alignment_no_picture() -> None:

@@ -113,6 +113,26 @@ def test_a_long_text_costs_no_more_than_it_may(monkeypatch) -> None:
     np.testing.assert_allclose(found.values, whole.values, atol=1e-6)
 
 
+def test_where_the_answer_leaps_slopes_are_not_believed() -> None:
+    """A recurrent matrix so large that slopes on the way reach 100,000 and more."""
+    task, model = make("classify-lstm")
+    model.encoder.recurrent.cells()[0][0].U.detach().mul_(20)
+    found = explain(read(task, model, "a b c d e f " * 50), deletions=False)
+    assert found.gap == pytest.approx(abs(found.values.sum() - found.total))
+    assert found.gap < 2
+    assert np.abs(found.values).max() < 10
+    assert "changes too abruptly" in found.lines()[-1]
+
+
+def test_every_token_has_one_line_that_can_be_seen() -> None:
+    found = explain(read(*make("classify-lstm"), TEXT))
+    blank = found._replace(tokens=[" ", "\n", "a\tb", *found.tokens[3:]])
+    lines = blank.lines()
+    assert len(lines) == len(found.lines())
+    assert [line.split()[0] for line in lines[2:5]] == ["␣", "⏎", "a⇥b"]
+    assert all(len(line.splitlines()) == 1 for line in lines)
+
+
 def test_the_first_mask_is_asked_about() -> None:
     found = explain(read(*make("pretrain-transformer"), "a b <mask> d"), deletions=False)
     assert (found.place, found.asked) == (2, "<mask>")

@@ -10,7 +10,9 @@ import torch
 
 from insight_models import MODELS, TEXT, make
 from unspool.errors import DataError
+from unspool.insight.gallery import input_pictures
 from unspool.insight.readings import read
+from unspool.insight.stored import stored_trace
 from unspool.insight.trace import LEAST, VERSION, Trace, trace
 from unspool.nn.cells import CELLS
 from unspool.nn.taps import taps
@@ -210,3 +212,27 @@ def test_only_the_beginning_of_an_endless_text(monkeypatch) -> None:
 def test_nothing_to_look_at(name, text) -> None:
     with pytest.raises(DataError, match="the text is empty"):
         traced(name, text)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_what_was_written_down_can_be_read_again(name, tmp_path) -> None:
+    own = trace(*make(name), TEXT)
+    path = tmp_path / "trace.json"
+    path.write_text(json.dumps(own.to_json()), encoding="utf-8")
+    again = stored_trace(path)
+    assert again._replace(arrays=[], scores=own.scores) == own._replace(arrays=[])
+    for one, other in zip(again.arrays, own.arrays, strict=True):
+        assert one._replace(values=None) == other._replace(values=None)
+        np.testing.assert_allclose(one.values, other.values, atol=5.1e-5)
+
+
+def test_of_a_long_text_the_window_is_read_again(tmp_path) -> None:
+    own = trace(*make("classify-lstm", max_length=100), "a b c d e f " * 50)
+    path = tmp_path / "trace.json"
+    stored = own.to_json(first=5, numbers=1000)
+    path.write_text(json.dumps(stored), encoding="utf-8")
+    again = stored_trace(path)
+    assert stored["window"] == {"first": 5, "tokens": LEAST}
+    assert again.tokens == own.tokens[5 : 5 + LEAST]
+    assert all(array.values.shape[0] == LEAST for array in again.arrays)
+    assert len(list(input_pictures(again))) == 4

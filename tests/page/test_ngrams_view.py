@@ -131,6 +131,21 @@ def test_filters_are_chosen_by_mouse_and_keys(look) -> None:
     assert page.locator(".detail h2").inner_text() == f"Filter {number}"
 
 
+def test_titles_stay_in_sight_while_strips_are_scrolled(look, new_page) -> None:
+    page = look("cnn", on=new_page(width=390), view="ngrams")
+    seen = page.evaluate(
+        """() => {
+          const box = document.querySelector('.roll').parentElement;
+          box.scrollLeft = box.scrollWidth;
+          const left = (node) => node.getBoundingClientRect().left;
+          const titles = [...box.querySelectorAll('.roll-title')];
+          return { moved: box.scrollLeft, lefts: titles.map((each) => left(each) - left(box)) };
+        }"""
+    )
+    assert seen["moved"] > 0
+    assert min(seen["lefts"]) >= 0
+
+
 def test_the_ngrams_of_a_corpus(run_of, serve, reviews, new_page, shot) -> None:
     run = load(run_of("cnn"))
     table = run.ngrams(reviews)

@@ -8,7 +8,7 @@ import pytest
 from unspool.errors import DataError
 from unspool.vectors import WordVectors
 from unspool.vectors.lists import AnalogyScore, SimilarityScore, score, spearman
-from unspool.vectors.picture import draw_map, plane
+from unspool.vectors.picture import FONT, LINE, draw_map, free_places, plane
 
 ROYAL = {
     "man": [1, 0, 0, 1],
@@ -121,3 +121,17 @@ def test_a_map_is_a_picture(royal, tmp_path, suffix: str) -> None:
     assert path.read_bytes()[:5] in (b"\x89PNG\r", b"<?xml")
     with pytest.raises(DataError, match=r"cannot be written in this format; got '.doc'"):
         draw_map(royal, ["man", "king"], tmp_path / "map.doc")
+
+
+def test_words_on_a_map_do_not_lie_upon_each_other() -> None:
+    words = [f"word{i}" for i in range(12)]
+    points = np.repeat([[100.0, 100.0], [103.0, 101.0]], 6, axis=0)  # two heaps
+    boxes = [
+        (x + dx - (dx < 0) * 0.6 * FONT * len(word), y + dy, 0.6 * FONT * len(word))
+        for (x, y), (dx, dy), word in zip(points, free_places(points, words), words)
+    ]
+    for i, (x, y, wide) in enumerate(boxes):
+        for other, height, width in boxes[:i]:
+            assert abs(y - height) >= LINE or x + wide <= other or other + width <= x
+    alone = np.array([[0.0, 0.0], [300.0, 0.0]])
+    assert free_places(alone, ["here", "there"]) == [(5.0, 0.0), (5.0, 0.0)]

@@ -12,7 +12,8 @@ from unspool.cli.options import AsJson, readable
 
 def look(
     run: Annotated[
-        Path | None, Argument(metavar="[RUN]", help="The folder of a trained run.")
+        Path | None,
+        Argument(metavar="[RUN]", help="The folder of a trained run; or a trace.json, to draw it."),
     ] = None,
     text: Annotated[
         str | None, Argument(metavar="[TEXT]", help="What the model is to read.")
@@ -85,6 +86,14 @@ def look(
     distance: Annotated[
         int, Option("--distance", metavar="N", help="Of --gradients without TEXT, in steps.", min=1)
     ] = 200,
+    what_if: Annotated[
+        bool,
+        Option(
+            "--what-if",
+            help="Of --gradients: beside the same weights with one thing different, not beside"
+            " fresh cells.",
+        ),
+    ] = False,
     beside: Annotated[
         list[Path] | None,
         Option(
@@ -97,7 +106,7 @@ def look(
             "--figure",
             metavar="NAME",
             help="Draw an idea that needs no run: activations, density, smoothing, kernels, shapes,"
-            " gradients, lstm, cells, positions or curves.",
+            " gradients, lstm, cells, attention, positions, curves or transformer.",
         ),
     ] = None,
     as_json: AsJson = False,
@@ -122,6 +131,7 @@ def look(
       unspool look runs/reviews-bilstm "a fine film" --pictures seen
       unspool look runs/reviews-bilstm --pictures seen --beside runs/reviews-gru
       unspool look runs/reviews-bilstm --gradients --pictures seen
+      unspool look seen/trace.json --pictures seen --format pdf
       unspool look --figure positions --pictures seen
     """
     from unspool.cli import seen
@@ -135,6 +145,8 @@ def look(
         raise ConfigError(
             "--beside is for the learning curves of a run", remedy="give --pictures and no TEXT"
         )
+    if what_if and not gradients:
+        raise ConfigError("--what-if is for gradients through time", remedy="add --gradients")
     told = {
         "--pictures": pictures, "--gradients": gradients, "--json": as_json, "--figure": figure,
         "--place": place, "--answer": answer,
@@ -158,6 +170,9 @@ def look(
             "there is nothing to look at",
             remedy="name the folder of a run, or an idea with --figure",
         )
+    if run.is_file():
+        seen.draw_stored(run, album, alone=text is None and asked == ["--pictures"] and not paged)
+        return
     text = None if text is None else readable(text, "TEXT")
     if paged or (text is None and not asked):
         from unspool.cli.pages import open_page
@@ -168,7 +183,9 @@ def look(
 
     loaded = load(run)
     if gradients:
-        seen.tell_gradients(loaded, text, album, distance=distance, as_json=as_json)
+        seen.tell_gradients(
+            loaded, text, album, distance=distance, what_if=what_if, as_json=as_json
+        )
     elif text is not None:
         seen.tell_answer(
             loaded, text, album, place=place, answer=answer, method=method, as_json=as_json

@@ -48,12 +48,28 @@ def draw_idea(name: str, album: Album, *, alone: bool) -> None:
     album.add([(name, IDEAS[name]())])
 
 
+def draw_stored(path: Path, album: Album, *, alone: bool) -> None:
+    """The pictures of a trace that was written down."""
+    from unspool.errors import ConfigError
+    from unspool.insight.gallery import input_pictures
+    from unspool.insight.stored import stored_trace
+
+    trace = stored_trace(path)
+    if not alone:
+        raise ConfigError(
+            "a stored trace can be drawn, and nothing else",
+            where=path,
+            remedy="give --pictures DIR alone",
+        )
+    album.add(input_pictures(trace))
+
+
 def tell_gradients(
-    run: Run, text: str | None, album: Album, *, distance: int, as_json: bool
+    run: Run, text: str | None, album: Album, *, distance: int, what_if: bool, as_json: bool
 ) -> None:
     from unspool.insight.plots import gradient_figure
 
-    flow = run.gradients(text, distance=distance)
+    flow = run.gradients(text, distance=distance, what_if=what_if)
     show.result(flow, as_json=as_json)
     if album.folder is not None:
         album.add([("gradients", gradient_figure(flow))])

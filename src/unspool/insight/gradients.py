@@ -18,11 +18,14 @@ import torch
 from torch import Tensor, nn
 
 from unspool.errors import ConfigError, choose
-from unspool.nn.cells import CELLS, Cell, State
+from unspool.nn.cells import CELLS, GRU, LSTM, Cell, Coupled, Peephole, State
 from unspool.nn.cells.elman import Elman
 from unspool.nn.recurrent import check_options
 
 CELL_NAMES = ("elman", "irnn", "lstm", "gru")
+# The block of b that says what stays.
+KEEPS: dict[type[Cell], int] = {LSTM: 1, Peephole: 1, Coupled: 0, GRU: 1}
+SHUT = 20.0  # so much off 0, a gate is 0 or 1 whatever it reads
 VANISHED, EXPLODED = 1e-3, 1e3  # how much of a gradient has to be left, or may have become of it
 
 
@@ -239,7 +242,8 @@ def singular_values(cell: Cell) -> list[float]:
 
 def what_ifs(cell: Cell) -> dict[str, Cell]:
     """The cell with one thing different, its other weights as they are: a recurrent matrix twice as
-    large, or the identity in each block; and of Elman's cell, rectified units."""
+    large, or the identity in each block; of Elman's cell rectified units; of a cell with gates the
+    one that says what stays (forget or update gate) wide open, or shut."""
     changes: dict[str, Cell] = {}
     if isinstance(getattr(cell, "U", None), nn.Parameter):
         for name, change in (("U doubled", _doubled), ("U = identity", _identity)):
@@ -249,6 +253,10 @@ def what_ifs(cell: Cell) -> dict[str, Cell]:
         rectified = Elman(cell.inputs, cell.hidden, activation="relu")
         rectified.load_state_dict(cell.state_dict())
         changes["relu"] = rectified
+    if type(cell) in KEEPS:
+        for name, bias in (("gates keep all", SHUT), ("gates keep nothing", -SHUT)):
+            changes[name] = copy.deepcopy(cell)
+            _gated(changes[name], bias)
     return changes
 
 
@@ -259,3 +267,8 @@ def _doubled(cell: Any) -> None:
 def _identity(cell: Any) -> None:
     for block in cell.U.detach().split(cell.hidden):
         nn.init.eye_(block)
+
+
+def _gated(cell: Any, bias: float) -> None:
+    takes = getattr(cell, "update", None) == "take"  # a GRU whose z says what is new
+    cell.b.detach().split(cell.hidden)[KEEPS[type(cell)]].fill_(-bias if takes else bias)

@@ -13,7 +13,14 @@ import torch
 from torch import Tensor, nn
 
 from unspool.errors import ConfigError
-from unspool.insight.gradients import CELL_NAMES, GradientFlow, fresh, gradient_flow
+from unspool.insight.gradients import (
+    CELL_NAMES,
+    GradientFlow,
+    flow,
+    fresh,
+    gradient_flow,
+    what_ifs,
+)
 from unspool.insight.inputs import Vectors
 from unspool.insight.reading import Reading
 from unspool.nn.cells import Cell
@@ -22,6 +29,8 @@ from unspool.nn.recurrent import Recurrent
 from unspool.nn.taps import record, taps
 from unspool.tasks import Task
 from unspool.tasks.encoder import checked_options
+
+CLIP = 1.0  # the longest that a gradient may get, as in training
 
 
 def not_recurrent() -> ConfigError:
@@ -38,16 +47,22 @@ def flow_of_run(
     *,
     distance: int = 200,
     seed: int = 1,
+    what_if: bool = False,
 ) -> GradientFlow:
     """The first layer of a trained model, the same cell with fresh weights, and other fresh cells
     of the same size, all of which read the same: the text of the reading, or without one random
-    tokens."""
+    tokens. `what_if`: instead of fresh cells the trained one with one thing different."""
     network = _recurrent(model)
     cell, settings = network.cells()[0][0], task.config.model
     x = _random(model, cell, distance + 1, seed) if reading is None else Vectors(reading).x.float()
     if reading is not None and reading.backwards:
         x = x.flip(0)
     cells = {f"{settings.cell}, this run": cell}
+    if what_if:
+        cells |= what_ifs(cell)
+        found = gradient_flow(cells, distance=max(1, len(x) - 1), x=x, seed=seed)
+        clipped = flow(cell, x, name=f"clipped at {CLIP:g}", clip=CLIP, seed=seed)
+        return GradientFlow([*found.flows, clipped])
     for name in dict.fromkeys([settings.cell, *CELL_NAMES]):
         options = checked_options(settings) if name == settings.cell else None
         made = fresh(name, cell.inputs, cell.hidden, options=options, seed=seed)

@@ -99,6 +99,7 @@ def learning_figure(runs: Mapping[str, Sequence[Mapping[str, Any]]], *, metric: 
             axes.plot(steps, values, marker="." if key == measured else "", **look, label=name)
             for j in [j for j, r in enumerate(own) if key == measured and r.get("best")][-1:]:
                 axes.plot(steps[j], values[j], "o", color=look["color"], mfc="none", markersize=9)
+                axes.set_title("ring: the weights that were kept", fontsize=8, loc="right")
     for axes, what in zip(grid, panels):
         axes.set_xlabel("step")
         axes.set_ylabel(what.replace("_", " "))

@@ -27,16 +27,21 @@ def alignment_figure(translation: Translation) -> Figure:
 
 def matrix_figure(weights: np.ndarray, read: Sequence[str], written: Sequence[str]) -> Figure:
     """The alignment matrix (Bahdanau et al. 2015, figure 3): the source across, the translation
-    downwards; the darker, the more a token looked there.
+    downwards; the darker, the more a token looked there. Of long ones their beginnings.
     """
-    read, written = labels(read), labels(written)
-    longest = max(map(len, written), default=0)
-    figure = new_figure(1.6 + 0.07 * longest + CELL * len(read), 1.4 + CELL * len(written))
+    across, down = labels(read[:TOKENS]), labels(written[:TOKENS])
+    longest = max(map(len, down), default=0)
+    figure = new_figure(1.6 + 0.07 * longest + CELL * len(across), 1.4 + CELL * len(down))
     axes = figure.subplots()
-    image = axes.imshow(weights[: len(written)], cmap="Greys", vmin=0, vmax=1, aspect="equal")
-    axes.set_xticks(range(len(read)), read, rotation=90)
-    axes.set_yticks(range(len(written)), written)
+    image = axes.imshow(
+        weights[: len(down), : len(across)], cmap="Greys", vmin=0, vmax=1, aspect="equal"
+    )
+    upright = all(len(token) <= 2 for token in across[:-1])  # characters, and perhaps (end)
+    axes.set_xticks(range(len(across)), across, rotation=0 if upright else 90)
+    axes.set_yticks(range(len(down)), down)
     axes.xaxis.tick_top()
+    if len(read) > TOKENS:
+        axes.set_xlabel(f"the first {TOKENS} of {len(read)} tokens", fontsize=8)
     quiet(axes)
     bar = figure.colorbar(image, ax=axes, shrink=0.6, ticks=[0, 0.5, 1])
     bar.set_label("weight")
@@ -67,8 +72,10 @@ def heads_figure(trace: Trace, kind: str) -> Figure:
             if named:
                 axes.set_xticks(range(len(across)), across, rotation=90, fontsize=7)
                 axes.set_yticks(range(len(down)), down, fontsize=7)
+    figure.supylabel("each of these", fontsize=8)
+    figure.supxlabel("looks at these", fontsize=8)
     bar = figure.colorbar(image, ax=grid, shrink=0.6)
-    bar.set_label(f"weight of {kind.replace('_', ' ')}")
+    bar.set_label(f"weight of\n{kind.replace('_', ' ')}", fontsize=8)
     bar.outline.set_edgecolor("0.8")
     return figure
 

@@ -31,6 +31,7 @@ def features_figure(trace: Trace) -> Figure:
     image = heat(axes, values[:, chosen].T, most=float(values.max()) or 1.0, colours=WEIGHTS)
     axes.set_xticks(range(len(tokens)), tokens, rotation=90, fontsize=8)
     axes.set_yticks(range(len(chosen)), chosen.tolist(), fontsize=7)
+    axes.set_xlabel("token in the middle of the n-gram", fontsize=8)
     axes.set_ylabel("filter")
     bar = figure.colorbar(image, ax=axes, pad=0.02)
     bar.set_label("activation")

@@ -15,7 +15,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 STEPS = ("1", "2", "3", "…", "T")
+BEFORE = ("0", "1", "2", "…", "T-1")  # a decoder reads what it has written at the step before
 BOX, GAP, RISE = 0.62, 1.0, 1.05  # width of a box, from step to step, from layer to layer
+BEND = 0.2  # of what goes over to a decoder
+LETTER = 0.085  # width of a letter
 ASIDE = ("positions", "dropout")  # of a Transformer: added to what is already there
 
 
@@ -26,7 +29,8 @@ class Row(NamedTuple):
     each: bool
     forwards: bool = False
     backwards: bool = False
-    everyone: bool = False
+    everyone: bool = False  # each step looks at all
+    earlier: bool = False  # each step looks at those before it
 
 
 def rows_of(layers: Sequence[Layer]) -> list[Row]:
@@ -42,9 +46,10 @@ def rows_of(layers: Sequence[Layer]) -> list[Row]:
             Row(
                 layer,
                 ", T" in layer.shape,
-                forwards=recurrent or "decoder block" in kind,
+                forwards=recurrent,
                 backwards=recurrent and "bidirectional" in kind,
                 everyone=blocks and "encoder" in kind,
+                earlier=blocks and "decoder" in kind,
             )
         )
     return rows
@@ -59,16 +64,17 @@ def graph_figure(summary: Summary) -> Figure:
         for decoder in (False, True)
     ]
     groups = [rows for side in sides if (rows := rows_of(side))]
-    wide = GAP * len(STEPS) + 2.9
+    longest = max(len(line) for rows in groups for row in rows for line in lines_of(row.layer))
+    wide = GAP * len(STEPS) + LETTER * longest
     high = max(len(rows) for rows in groups) * RISE
-    figure = new_figure(wide * len(groups) * 0.82, (high + 1.9) * 0.82)
-    axes = figure.subplots()
-    for i, (rows, letter) in enumerate(zip(groups, "xy")):
-        draw_group(axes, rows, letter, left=i * wide)
     if len(groups) == 2:
-        top = len(groups[0]) * RISE - (RISE - BOX)
-        start, end = (GAP * (len(STEPS) - 1), top), (wide - BOX / 2, RISE + BOX / 2)
-        arrow(axes, start, end, color=COLOURS[1], linewidth=2, bend=-0.3)
+        high = max(high, len(groups[0]) * RISE + BEND * wide / 2)
+    figure = new_figure(wide * len(groups) * 0.82, (high + 1.7) * 0.82)
+    axes = figure.subplots()
+    for i, (rows, letter, steps) in enumerate(zip(groups, "xy", (STEPS, BEFORE))):
+        draw_group(axes, rows, letter, steps, left=i * wide)
+    if len(groups) == 2:
+        draw_bridge(axes, groups[0], groups[1], sides[1], right=wide)
     axes.set_xlim(-0.5, wide * len(groups) - 0.4)
     axes.set_ylim(-0.95, high + 0.2)
     axes.set_aspect("equal")
@@ -79,15 +85,49 @@ def graph_figure(summary: Summary) -> Figure:
         for layer in summary.layers
         if layer.path not in drawn and layer.parameters
     ]
-    title = [f"{summary.parameters:,} parameters", *(["also"] if others else []), *others]
-    axes.set_title("\n".join(title), fontsize=8, loc="left")
+    title = [f"{summary.parameters:,} parameters", *(["of which not drawn"] if others else [])]
+    axes.set_title("\n".join([*title, *others]), fontsize=9, loc="left")
     return figure
 
 
-def draw_group(axes: Axes, rows: Sequence[Row], letter: str, *, left: float) -> None:
+def draw_bridge(
+    axes: Axes,
+    read: Sequence[Row],
+    written: Sequence[Row],
+    decoder: Sequence[Layer],
+    *,
+    right: float,
+) -> None:
+    """What a decoder gets: the last state of the encoder, to begin with; with attention all states,
+    at every step, of which the first is drawn."""
+    blocks = any("decoder block" in layer.kind for layer in decoder)
+    top = len(read) * RISE - (RISE - BOX)
+    level = next(i for i, row in enumerate(written) if row.forwards or row.earlier)
+    places = [GAP * i for i in range(len(STEPS))]
+    if not blocks:
+        start, end = (places[-1], top), (right - BOX / 2, level * RISE + BOX / 2)
+        arrow(axes, start, end, color=COLOURS[1], linewidth=2, bend=-BEND)
+    said = " ".join(layer.kind for layer in decoder)
+    if blocks or ("attention" in said and "no attention" not in said):
+        end = (right - BOX / 2, level * RISE + 0.8 * BOX)
+        for x in open_places(places):
+            arrow(axes, (x, top), end, color=COLOURS[2], linewidth=1.2, bend=-BEND)
+        above = (top + end[1]) / 2 + BEND * right / 2 + 0.1  # the highest of these bows
+        axes.text(right / 2, above, "attention: such a look at all, at every step", fontsize=8,
+                  color=COLOURS[2], ha="center")  # fmt: skip
+
+
+def lines_of(layer: Layer) -> list[str]:
+    """What stands beside a row."""
+    return [*layer.kind.split(", ", 1), layer.shape, f"{layer.parameters:,} parameters"]
+
+
+def draw_group(
+    axes: Axes, rows: Sequence[Row], letter: str, steps: Sequence[str], *, left: float
+) -> None:
     """The rows of an encoder or of a decoder, the first at the bottom."""
-    places = [left + GAP * i for i in range(len(STEPS))]
-    for x, name in zip(places, STEPS):
+    places = [left + GAP * i for i in range(len(steps))]
+    for x, name in zip(places, steps):
         if name == "…":
             axes.text(x, -0.7, "…", ha="center", va="center")
         else:
@@ -104,10 +144,9 @@ def draw_group(axes: Axes, rows: Sequence[Row], letter: str, *, left: float) -> 
         axes.text(
             places[-1] + 0.45,
             y + BOX / 2,
-            f"{row.layer.kind.replace(', ', chr(10), 1)}\n"
-            f"{row.layer.shape}   {row.layer.parameters:,}",
+            "\n".join(lines_of(row.layer)),
             va="center",
-            fontsize=7,
+            fontsize=7.5,
         )
 
 
@@ -119,7 +158,7 @@ def draw_row(axes: Axes, row: Row, places: Sequence[float], y: float) -> None:
     from matplotlib.patches import FancyBboxPatch
 
     shape: dict[str, Any] = {"boxstyle": "round,pad=0,rounding_size=0.08", "linewidth": 1.2}
-    colour = COLOURS[0] if row.forwards or row.everyone else "0.45"
+    colour = COLOURS[0] if row.forwards or row.everyone or row.earlier else "0.45"
     if not row.each:
         start = places[1] - BOX / 2
         box = FancyBboxPatch(
@@ -140,9 +179,9 @@ def draw_row(axes: Axes, row: Row, places: Sequence[float], y: float) -> None:
             arrow(axes, (a + edge, at), (b - edge, at), color=COLOURS[0])
         if row.backwards:
             arrow(axes, (b - edge, y + BOX * 0.3), (a + edge, y + BOX * 0.3), color=COLOURS[1])
-    if row.everyone:
-        for a in open_places(places):
-            for b in open_places(places):
+    for a in open_places(places):
+        for b in open_places(places):
+            if row.everyone or (row.earlier and a <= b):
                 axes.plot([a, b], [y, y + BOX], color=COLOURS[0], alpha=0.25, linewidth=0.8)
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 
 from unspool.insight.gradients import fresh, gradient_flow
+from unspool.insight.plots.blocks import attention_figure, transformer_figure
 from unspool.insight.plots.kernels import density_figure, kernels_figure, smoothing_figure
 from unspool.insight.plots.recurrence import gradient_figure
 from unspool.insight.plots.shapes import shapes_figure
@@ -122,6 +123,8 @@ IDEAS: dict[str, Callable[[], Figure]] = {
     "gradients": gradients_figure,
     "lstm": steps_figure,
     "cells": cells_figure,
+    "attention": attention_figure,
     "positions": positions_figure,
     "curves": curves_figure,
+    "transformer": transformer_figure,
 }

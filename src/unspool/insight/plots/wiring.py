@@ -32,11 +32,21 @@ class Wire(NamedTuple):
     dashed: bool = False
 
 
+class Mark(NamedTuple):
+    """The letter of what a wire carries, right or left (-1) of a point on it."""
+
+    text: str
+    at: Point
+    step: str = ""
+    side: int = 1
+
+
 class Wiring(NamedTuple):
     nodes: tuple[Node, ...]
     wires: tuple[Wire, ...]
     names: dict[str, Point]  # of what comes in and goes out
     equations: tuple[str, ...]
+    marks: tuple[Mark, ...] = ()
 
 
 LOW, GATES, HIGH = 0.6, 1.5, 3.4  # where h, the gates and c are
@@ -71,6 +81,11 @@ ENDS = (
     Node("tanh", (4.9, 2.5), "output"),
     Node("×", (4.9, GATES), "output"),
 )
+MARKS = (
+    Mark("$f_t$", (1.2, 2.3), "forget", side=-1),
+    Mark("$g_t$", (3.0, 2.3), "store"),
+    Mark("$o_t$", (4.1, 1.8), "output"),
+)
 LSTM = Wiring(
     (*ENDS, Node("σ", (2.1, GATES), "store", layer=True)),
     (
@@ -90,6 +105,7 @@ LSTM = Wiring(
         r"$o_t = \sigma(W_o x_t + U_o h_{t-1} + b_o)$",
         r"$h_t = o_t \odot \tanh(c_t)$",
     ),
+    (*MARKS, Mark("$i_t$", (2.1, 2.3), "store", side=-1)),
 )
 STEPS = {  # of the walk through it: what happens, and the equations that say so
     "forget": ("how much of the memory stays", (0,)),
@@ -97,6 +113,13 @@ STEPS = {  # of the walk through it: what happens, and the equations that say so
     "update": ("the new memory: a sum", (3,)),
     "output": ("how much of the memory to show", (4, 5)),
 }
+LIT = {  # what each of them also has to do with: what it is given
+    "forget": (INPUT, Wire(((0, LOW), (1.2, LOW))), Wire(((0, HIGH), (1.2, HIGH)))),
+    "store": (INPUT, Wire(((0, LOW), (3.0, LOW)))),
+    "update": (STORE,),
+    "output": (INPUT, Wire(((0, LOW), (3.9, LOW)))),
+}
+TAKEN = {"update": ((1.2, HIGH), (2.55, 2.5))}  # nodes of others of which it is the sum
 CELLS: dict[str, Wiring] = {
     "elman": Wiring(
         (Node("tanh", (3, LOW), layer=True),),
@@ -123,6 +146,7 @@ CELLS: dict[str, Wiring] = {
         (*KEPT, FORGET, Wire(((1.2, 2.5), (2.55, 2.5))), CANDIDATE, STORE, *OUTPUT),
         STATES,
         (r"$c_t = f_t \odot c_{t-1} + (1 - f_t) \odot g_t$",),
+        MARKS,
     ),
     "gru": Wiring(
         (
@@ -152,17 +176,23 @@ CELLS: dict[str, Wiring] = {
             r"$n_t = \tanh(W_n x_t + U_n (r_t \odot h_{t-1}))$",
             r"$h_t = (1 - z_t) \odot h_{t-1} + z_t \odot n_t$",
         ),
+        (
+            Mark("$r_t$", (1.3, 1.98)),
+            Mark("$z_t$", (2.7, 2.0), side=-1),
+            Mark("$n_t$", (4.4, 2.0)),
+        ),
     ),
 }
 
 
 def cells_figure() -> Figure:
     """Elman's cell, the LSTM and what became of it, with the equations that make the difference."""
-    figure = new_figure(10.8, 7.4)
-    grid = figure.subplots(2, 3).ravel()
-    room = max(len(wiring.equations) for wiring in CELLS.values())
-    for axes, (name, wiring) in zip(grid, CELLS.items()):
-        draw_wiring(axes, wiring, title=name, equations=wiring.equations, room=room)
+    drawn = list(CELLS.items())
+    rooms = [max(len(wiring.equations) for _, wiring in row) for row in (drawn[:3], drawn[3:])]
+    figure = new_figure(10.8, 6.6)
+    grid = figure.subplots(2, 3, height_ratios=[height(room) for room in rooms]).ravel()
+    for i, (axes, (name, wiring)) in enumerate(zip(grid, drawn)):
+        draw_wiring(axes, wiring, title=name, equations=wiring.equations, room=rooms[i // 3])
     for axes in grid[len(CELLS) :]:
         axes.axis("off")
         about = "box: a layer with weights\ncircle: element by element\ndashed: peepholes"
@@ -182,9 +212,14 @@ def steps_figure() -> Figure:
             title=f"{number}. {name}: {about}",
             equations=[LSTM.equations[i] for i in lines],
             room=2,
-            lit={name},
+            lit=name,
         )
     return figure
+
+
+def height(room: int) -> float:
+    """Of a wiring with so many lines below it."""
+    return 4.9 + 0.52 * room
 
 
 def draw_wiring(
@@ -194,29 +229,36 @@ def draw_wiring(
     title: str,
     equations: Collection[str],
     room: int,
-    lit: Collection[str] | None = None,
+    lit: str | None = None,
 ) -> None:
-    """The wires, then the nodes upon them; of a walk those of the steps in `lit` in colour.
+    """The wires, then the nodes upon them; of a walk those of the step `lit` in colour.
 
     room   lines that there is room for below
     """
-    for wire in sorted(wiring.wires, key=lambda wire: wire.step in (lit or ())):
-        colour, width = ("0.25", 1.2) if lit is None else ("0.78", 1.2)
-        if lit is not None and wire.step in lit:
+    wires = [(wire, lit is not None and wire.step == lit) for wire in wiring.wires]
+    wires += [(wire, True) for wire in LIT.get(lit or "", ())]
+    for wire, bright in sorted(wires, key=lambda each: each[1]):
+        colour, width = ("0.25" if lit is None else "0.78", 1.2)
+        if bright:
             colour, width = COLOURS[1], 2.4
         axes.plot(*zip(*wire.points), color=colour, linewidth=width, zorder=1,
                   linestyle="--" if wire.dashed else "-", solid_joinstyle="round")  # fmt: skip
     for node in wiring.nodes:
         colour, ink = (COLOURS[5] if node.layer else "white", "black")
         if lit is not None:
-            colour, ink = (COLOURS[4], "black") if node.step in lit else ("white", "0.6")
+            bright = node.step == lit or node.at in TAKEN.get(lit, ())
+            colour, ink = (COLOURS[4], "black") if bright else ("white", "0.6")
         shape = "round,pad=0.35" if node.layer else "circle,pad=0.25"
         frame = {"boxstyle": shape, "facecolor": colour, "edgecolor": ink}
         axes.text(*node.at, node.text, ha="center", va="center", fontsize=8, color=ink, bbox=frame)
+    for mark in wiring.marks:
+        (x, y), ha = mark.at, "left" if mark.side > 0 else "right"
+        ink = "black" if lit is None or mark.step == lit else "0.6"
+        axes.text(x + 0.1 * mark.side, y, mark.text, ha=ha, va="center", fontsize=9, color=ink)
     for name, at in wiring.names.items():
         axes.text(*at, name, ha="center", va="center", fontsize=10)
     axes.text(3, -0.8, "\n".join(equations), ha="center", va="top", fontsize=9, linespacing=1.4)
     axes.set_title(title, fontsize=10)
     axes.set_xlim(-0.8, 6.8)
-    axes.set_ylim(-1.0 - 0.52 * room, 3.9)
+    axes.set_ylim(3.9 - height(room), 3.9)
     axes.axis("off")

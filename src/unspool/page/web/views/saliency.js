@@ -148,7 +148,8 @@ class Saliency {
     const close = gap <= CLOSE * Math.max(1, Math.abs(total));
     return `The contributions add up to ${signed(sum, 4)}; the text as a whole changes the log odds of ` +
       `“${visible(this.found.answer)}” by ${signed(total, 4)}` +
-      `${close ? '' : ', which they should add up to'} (${steps} points).`;
+      `${close ? '' : ', which they should add up to, but on the way from no token to these the answer ' +
+        'changes too abruptly'} (${steps} points).`;
   }
 
   // Whether another answer is likeliest without token i than with it.

@@ -31,13 +31,18 @@ function palette() {
   return colours;
 }
 
+function isCharacter(name) {
+  return [...name].length === 1;
+}
+
 // The large picture. `onpoint(row, column)` follows the pointer and ends with (null, null);
 // `onchoose(row)` is a click. Rows and columns count from 0 in the matrix.
 export class Matrix {
   constructor({ rows, columns, width, onpoint, onchoose }) {
     this.rows = rows.map((name) => short(name, 12));
     this.columns = columns.map((name) => short(name, 12));
-    this.upright = this.columns.every((name) => [...name].length === 1); // characters need no turning
+    // Characters need no turning; the end of the text, behind them, does.
+    this.upright = this.columns.slice(0, -1).every(isCharacter);
     this.canvas = el('canvas', { class: 'matrix', role: 'img' });
     this.context = this.canvas.getContext('2d');
     const style = window.getComputedStyle(document.documentElement);
@@ -58,7 +63,7 @@ export class Matrix {
     const room = (names) => Math.ceil(
       8 + Math.max(...names.map((name) => this.context.measureText(name).width)));
     this.left = room(this.rows);
-    this.top = this.upright ? LABEL + 6 : room(this.columns);
+    this.top = this.columns.every(isCharacter) ? LABEL + 6 : room(this.columns);
     const fits = Math.floor((width - this.left - 2) / this.columns.length);
     this.cell = Math.max(SMALLEST, Math.min(LARGEST, fits));
     this.width = this.left + this.cell * this.columns.length + 2;
@@ -103,9 +108,11 @@ export class Matrix {
     };
     this.rows.forEach((name, i) => this.turned(0, left - 6, top + (i + 0.5) * cell, 'right',
       () => write(name, i, row)));
-    const [angle, align, y] = this.upright ? [0, 'center', top - 10] : [-Math.PI / 2, 'left', top - 6];
-    this.columns.forEach((name, j) => this.turned(angle, left + (j + 0.5) * cell, y, align,
-      () => write(name, j, column)));
+    this.columns.forEach((name, j) => {
+      const [angle, align, y] = this.upright && isCharacter(name)
+        ? [0, 'center', top - 10] : [-Math.PI / 2, 'left', top - 6];
+      this.turned(angle, left + (j + 0.5) * cell, y, align, () => write(name, j, column));
+    });
   }
 
   turned(angle, x, y, align, draw) {
