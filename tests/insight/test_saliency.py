@@ -29,7 +29,7 @@ def test_integrated_gradients_are_complete(name) -> None:
 def test_as_captum(name, method) -> None:
     captum = pytest.importorskip("captum.attr")
     reading = read(*make(name), TEXT)
-    place = len(reading.asked) - 1
+    place = reading.place()
     found = explain(reading, answer=reading.name(2), method=method, deletions=False)
     vectors = Vectors(reading)
 
@@ -121,7 +121,7 @@ def test_where_the_answer_leaps_slopes_are_not_believed() -> None:
     assert found.gap == pytest.approx(abs(found.values.sum() - found.total))
     assert found.gap < 2
     assert np.abs(found.values).max() < 10
-    assert "changes too abruptly" in found.lines()[-1]
+    assert "faster than can be followed" in found.lines()[-1]
 
 
 def test_every_token_has_one_line_that_can_be_seen() -> None:
@@ -154,3 +154,14 @@ def test_refused(options, says) -> None:
 def test_elmo_has_no_answers() -> None:
     with pytest.raises(ConfigError, match="no answers to ask for reasons"):
         explain(read(*make("elmo"), TEXT))
+
+
+def test_of_a_sentence_the_first_tagged_word_is_asked_about() -> None:
+    task, model = make("tag-lstm")
+    reading = read(task, model, TEXT)
+    outside = task.labels.index("O")
+    bias = model.scores.linear.bias.detach()
+    bias[outside] = 100
+    assert reading.place() == len(reading.tokens) - 1
+    bias[outside] = -100
+    assert explain(reading, deletions=False).place == reading.place() == 0

@@ -112,6 +112,12 @@ class TagReading(Reading):
         given = text if isinstance(text, str) else " ".join(text)
         super().__init__(given, self.words, len(words))
 
+    def place(self) -> int:
+        """The first word with a tag other than O."""
+        with torch.no_grad():
+            tags = [self.name(tag) for tag in self.chosen(self.run()[0])]
+        return next((at for at, tag in enumerate(tags) if tag != "O"), len(tags) - 1)
+
     def together(self, readings: Sequence[TagReading]) -> Tensor:
         task, words = self.task, [each.words for each in readings]
         part = sentences_part(words, task.tokenizer, task.spelling, task.labels)

@@ -92,7 +92,7 @@ class Saliency(NamedTuple):
             found = self.values.sum()
             lines.append(
                 f"the contributions add up to {found:.4f}, and should to {self.total:.4f}: on the"
-                " way from no token to these the answer changes too abruptly"
+                " way from no token to these the answer changes faster than can be followed"
             )
         return lines
 
@@ -114,7 +114,7 @@ def explain(
 
     place    of a tagger: the number of a word; of a language model: the token that the answer
              follows; of a translator: the number of a token that is written. None: the last one,
-             or the first <mask>
+             or the first <mask>, or the first word with a tag other than O
     answer   a label, tag or token; None: what the model says
     method   out of `METHODS`
     """

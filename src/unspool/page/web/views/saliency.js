@@ -33,9 +33,8 @@ class Saliency {
   constructor(root, context, trace) {
     Object.assign(this, { root, context, trace });
     const { params } = context;
-    const places = trace.choices.length;
     const asked = params.get('place');
-    this.place = asked in trace.choices ? Number(asked) : this.usual(places);
+    this.place = asked in trace.choices ? Number(asked) : this.usual();
     this.choice = trace.choices[this.place];
     this.answer = params.get('answer') ?? this.choice.answer;
     this.method = params.get('method') in METHODS ? params.get('method') : 'integrated';
@@ -43,10 +42,15 @@ class Saliency {
     this.all = false;
   }
 
-  // The place that is asked about unless another is named: the last, or the first <mask>.
-  usual(places) {
-    const hidden = this.trace.task === 'pretrain' ? this.trace.tokens.indexOf('<mask>') : -1;
-    return hidden >= 0 ? hidden : places - 1;
+  // The place that is asked about unless another is named, as `place` of a reading says: the last,
+  // or the first <mask>, or the first word with a tag other than O.
+  usual() {
+    const { task, tokens, choices } = this.trace;
+    const first = {
+      pretrain: () => tokens.indexOf('<mask>'),
+      tag: () => choices.findIndex(({ answer }) => answer !== 'O'),
+    }[task]?.() ?? -1;
+    return first >= 0 ? first : choices.length - 1;
   }
 
   build() {
@@ -149,7 +153,7 @@ class Saliency {
     return `The contributions add up to ${signed(sum, 4)}; the text as a whole changes the log odds of ` +
       `“${visible(this.found.answer)}” by ${signed(total, 4)}` +
       `${close ? '' : ', which they should add up to, but on the way from no token to these the answer ' +
-        'changes too abruptly'} (${steps} points).`;
+        'changes faster than can be followed'} (${steps} points).`;
   }
 
   // Whether another answer is likeliest without token i than with it.
