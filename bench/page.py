@@ -2,11 +2,11 @@
 
     python bench/page.py [--quick] [--json FILE] [--threads N] [--rounds N]
 
-Fresh classifiers of two layers at their default sizes. Answers are asked for over HTTP, a new text
-each time, since the server keeps answers: the trace, the saliency, and both. In the browser
-(Debian's chromium; skipped without it) a text of 2,000 tokens is opened in each view. Printed: the
-seconds until it stands, the longest task that kept the page from answering to its reader, in
-milliseconds, and the number of elements.
+Classifiers of two layers at their default sizes, trained on generated reviews of some 60 words.
+Answers are asked for over HTTP, a new text each time, since the server keeps answers: the trace,
+the saliency, and both. In the browser (Debian's chromium; skipped without it) a text of 2,000
+tokens is opened in each view. Printed: the seconds until it stands, the longest task that kept the
+page from answering to its reader, in milliseconds, and the number of elements.
 """
 
 from __future__ import annotations
@@ -23,20 +23,13 @@ from typing import Any
 from urllib.parse import urlencode
 from urllib.request import urlopen
 
-import torch
-
+import unspool
 from timing import installed, parser, set_up, write_json
+from unspool.demos.reviews import reviews, write_csv
 from unspool.page.server import PageServer
-from unspool.page.subject import Subject
 from unspool.page.views import views_of
-from unspool.run import build_model
-from unspool.settings import make_config
-from unspool.tasks import Classify
-from unspool.text.tokenizers import WordTokenizer
-from unspool.text.vocab import Vocab
 
 MODELS = ("bilstm", "bigru", "transformer")
-WORDS = [f"word{i}" for i in range(5000)]
 SHORT, LONG = 60, 2000
 CHROMIUM = Path("/usr/bin/chromium")
 LONGEST_TASK = """
@@ -47,23 +40,35 @@ new PerformanceObserver((list) => {
 """
 
 
+def opinions(count: int, seed: int) -> Iterator[tuple[str, str]]:
+    """Reviews of five sentences, and what all of them are."""
+    rng = random.Random(seed)
+    own: dict[str, list[str]] = {"praise": [], "complaint": []}
+    for sentence, opinion in reviews(2000, seed):
+        own[opinion].append(sentence)
+    for _ in range(count):
+        opinion = rng.choice(list(own))
+        yield " . ".join(rng.choices(own[opinion], k=5)), opinion
+
+
 @contextmanager
 def served(name: str) -> Iterator[PageServer]:
-    """The page of a fresh model of two layers."""
-    torch.manual_seed(1)
-    config = make_config("classify", name, settings={"layers": 2, "max_length": LONG})
-    task = Classify(config, WordTokenizer(Vocab.of(WORDS)), ["neg", "pos"])
+    """The page of a trained model of two layers."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder)
-        model = build_model(task).eval()
-        with PageServer(Subject(task, model, path, path / "metrics.jsonl", "word1")) as server:
+        write_csv(path / "reviews.csv", list(opinions(2000, 1)))
+        settings = {"layers": 2, "max_length": LONG, "epochs": 2}
+        run = unspool.train(path / "reviews.csv", model=name, out=path / "run", **settings)
+        with PageServer(run.subject()) as server:
             threading.Thread(target=server.serve_forever, daemon=True).start()
             yield server
             server.shutdown()
 
 
 def text(rng: random.Random, count: int) -> str:
-    return " ".join(rng.choices(WORDS, k=count))
+    """The first words of reviews that nobody has learnt from."""
+    every = opinions(1 + count // 30, rng.randrange(10**6))
+    return " ".join(" . ".join(review for review, _ in every).split()[:count])
 
 
 def seconds(server: PageServer, words: str, *names: str) -> float:
