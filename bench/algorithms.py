@@ -102,7 +102,7 @@ TASKS = {
     "copy": Task(copy, range(1, 11), LENGTHS, FORWARDS),
     "reverse": Task(reverse, range(1, 11), LENGTHS, NEAR),
     "sort": Task(sort, range(1, 11), {"1 to 10": range(1, 11)}, {}),
-    "addition": Task(addition, range(1, 5), {"1 to 4": range(1, 5)}, {}),
+    "addition": Task(addition, range(1, 5), {"1 to 4": range(1, 5)}, {"luong": {"epochs": 16}}),
 }
 
 
