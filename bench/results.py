@@ -36,8 +36,9 @@ MR = {
 }  # fmt: skip
 MR_SMALL = {**MR, "embedding": 100}
 MR_CNN = {
-    "batch": 50, "epochs": 7, "schedule": "linear", "split": "space", "encoding": "latin-1",
-    "format": "labelled", "threads": 1, "patience": 0,
+    "embedding": 100, "embedding_std": 0.02, "beta2": 0.95, "batch": 50, "epochs": 7,
+    "schedule": "linear", "split": "space", "encoding": "latin-1", "format": "labelled",
+    "threads": 1, "patience": 0,
 }  # fmt: skip
 MR_CELLS = {**MR_SMALL, "dropout": 0.6, "word_dropout": 0.3, "pooling": "mean", "epochs": 5}
 SST2 = {**MR_SMALL, "encoding": "utf-8", "dropout": 0.7, "word_dropout": 0.3, "epochs": 8}
@@ -170,7 +171,11 @@ def sst2_cnn_vectors() -> dict[str, Any]:
         words = Path(scratch) / "words"
         embed(reviews, out=words, text="4", header=False, threads=1)
         vectors = {"embedding.from": str(words), "embedding.extend": True, "vocab": 60_000}
-        plain = {**MR_CNN, "encoding": "utf-8", "epochs": 8, "lowercase": True}
+        # The defaults of the model, not what MR has from scratch.
+        plain = {
+            "batch": 50, "epochs": 8, "schedule": "linear", "split": "space", "lowercase": True,
+            "format": "labelled", "threads": 1, "patience": 0,
+        }  # fmt: skip
         return on_sst2("cnn", model="cnn", **plain, **vectors)
 
 
