@@ -13,7 +13,7 @@ Printed for each: the median of the rounds and the best; how many times as fast 
 torch.nn.LSTM (x LSTM, by the medians and by the best) and as its twin, the module of torch.nn with
 the same equations (the nearest one, where a cell has other options); and its share of the limit:
 the floating-point operations that its matrix products need, divided by its time, as a share of what
-a large matrix product of torch reaches in the same rounds.
+a large matrix product of torch reaches in the best of the same rounds.
 """
 
 from __future__ import annotations
@@ -158,7 +158,7 @@ def measure(setting: Setting, rounds: int, entered: dict[str, Contestant]) -> li
     works = {name: contestant.work for name, contestant in entered.items()}
     works |= {precision: limit.work for precision, limit in limits.items()}
     seconds = take_turns(works, rounds)
-    speeds = {name: limit.flops / median(seconds[name]) for name, limit in limits.items()}
+    speeds = {name: limit.flops / min(seconds[name]) for name, limit in limits.items()}
     tokens = setting.batch * setting.steps
     columns = [(base, each) for base in ("LSTM", "twin") for each in setting.precisions()]
 

@@ -139,7 +139,7 @@ constexpr int64_t WORTH_WAITING = 500'000;
 // With this many rows in all, packing the weights takes longer than reading them as they are.
 constexpr int64_t WORTH_PACKING = 8;
 // Weights of this many bytes stay in a core's second cache beside what passes through it.
-constexpr int64_t CACHE = 800'000;
+constexpr int64_t CACHE = 1'100'000;
 // A thread with fewer sequences than this reads weights more than it multiplies.
 constexpr int64_t FEW = 12;
 
