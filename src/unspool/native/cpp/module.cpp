@@ -142,6 +142,8 @@ constexpr int64_t WORTH_PACKING = 8;
 constexpr int64_t CACHE = 1'100'000;
 // A thread with fewer sequences than this reads weights more than it multiplies.
 constexpr int64_t FEW = 12;
+// With this many, weights of so many bytes come fast enough from the cache that all cores share.
+constexpr int64_t MANY = 32, SHARED_CACHE = 8'000'000;
 
 // How the threads divide the work. Directions and sequences are independent; within a group of
 // sequences a team shares the units and waits for each other at each step.
@@ -163,8 +165,9 @@ struct Division {
             members = each / groups;
             return;
         }
-        const int64_t batch = steps.widest();
-        if (recurrent * static_cast<int64_t>(sizeof(T)) <= CACHE && batch >= FEW * each)
+        const int64_t batch = steps.widest(), bytes = recurrent * sizeof(T);
+        if ((bytes <= CACHE && batch >= FEW * each) ||
+            (bytes <= SHARED_CACHE && batch >= MANY * each))
             groups = static_cast<int>(std::min<int64_t>(each, batch));
         else if (work / steps.count >= WORTH_WAITING)
             members = static_cast<int>(std::min<int64_t>(each, H / 16));
