@@ -27,7 +27,7 @@ EXPLICIT_BF16 = 256  # time steps up to which a bfloat16 matrix of weights is fa
 
 def dot_product_weights(q: Tensor, k: Tensor, mask: Tensor | None) -> Tensor:
     """softmax(q kᵀ / √d) over the keys that are seen: (B, A, T, S)"""
-    scores = q @ k.mT / math.sqrt(q.shape[-1])
+    scores = (q / math.sqrt(q.shape[-1])) @ k.mT  # q is smaller than the scores
     return torch.softmax(scores, -1) if mask is None else masked_softmax(scores, mask)
 
 
@@ -55,19 +55,15 @@ def fused(
 def _kernel(
     q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, *, causal: bool, dropout: float
 ) -> Tensor:
-    """torch's kernel; to learn in bfloat16 on a CPU, where going back through it is slow, by two
-    products and a softmax if the sequences are short, and otherwise in float32."""
+    """torch's kernel; to learn short sequences in bfloat16 on a CPU, where going back through it is
+    slow, two products and a softmax."""
     slow = q.dtype == torch.bfloat16 and q.device.type == "cpu" and q.requires_grad
-    if slow and q.shape[2] * k.shape[2] <= EXPLICIT_BF16**2:
-        if causal:
-            mask = causal_mask(q.shape[2], device=q.device)
-        weights = dot_product_weights(q, k, mask).to(v.dtype)
-        return F.dropout(weights, dropout) @ v
-    if not slow:
+    if not slow or q.shape[2] * k.shape[2] > EXPLICIT_BF16**2:
         return F.scaled_dot_product_attention(q, k, v, mask, dropout, causal)
-    with torch.autocast("cpu", enabled=False):
-        y = F.scaled_dot_product_attention(q.float(), k.float(), v.float(), mask, dropout, causal)
-    return y.to(q.dtype)
+    if causal:
+        mask = causal_mask(q.shape[2], device=q.device)
+    weights = dot_product_weights(q, k, mask).to(v.dtype)
+    return F.dropout(weights, dropout) @ v
 
 
 class HeadAttention(nn.Module, ABC):
