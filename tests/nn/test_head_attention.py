@@ -265,7 +265,7 @@ def test_attention_against_onnx(causal: bool, past: int, window: int | None) -> 
     close(y, torch.from_numpy(Y))
 
 
-@pytest.mark.parametrize("most", [0, 256], ids=["in-float32", "explicit"])
+@pytest.mark.parametrize("most", [0, 256], ids=["by-torch", "explicit"])
 @pytest.mark.parametrize("mask", ["none", "causal", "padding", "both"])
 def test_ways_to_learn_in_bfloat16(mask: str, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whichever way is taken, as near to the float32 result as bfloat16 can be."""
