@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from accessible import is_too_wide, violations
+from expecting import expect
 from page_runs import RUNS, settle
 
 WIDTHS = {"desk": 1280, "phone": 390}
@@ -15,7 +16,7 @@ def test_every_view(look, name, shot) -> None:
     for view in page.evaluate("[...document.querySelectorAll('[role=tab]')].map((tab) => tab.id)"):
         page.click(f"#{view}")
         settle(page)
-        assert page.get_by_role("alert").count() == 0
+        expect(page.get_by_role("alert")).to_have_count(0)
         for scheme, place in (("light", "desk"), ("dark", "phone"), ("light", "phone")):
             page.set_viewport_size({"width": WIDTHS[place], "height": 900})
             page.emulate_media(color_scheme=scheme)

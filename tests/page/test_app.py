@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from expecting import expect
 from page_runs import settle
 
 from unspool.run import load, subject_of
@@ -40,7 +41,7 @@ def test_without_a_text_there_is_an_example(page, server_of) -> None:
     page.goto(server.address())
     settle(page)
     assert page.input_value("#text") == server.subject.example
-    assert page.get_by_role("alert").count() == 0
+    expect(page.get_by_role("alert")).to_have_count(0)
 
 
 def test_tabs_by_mouse(look) -> None:
@@ -50,7 +51,7 @@ def test_tabs_by_mouse(look) -> None:
         settle(page)
         assert selected(page) == title
         assert f"view={title.lower()}" in params(page)
-        assert page.get_by_role("tabpanel", name=title).count() == 1
+        expect(page.get_by_role("tabpanel", name=title)).to_have_count(1)
 
 
 def test_tabs_by_keyboard(look) -> None:
@@ -63,7 +64,7 @@ def test_tabs_by_keyboard(look) -> None:
         settle(page)
         assert selected(page) == title
         assert page.evaluate("document.activeElement.textContent") == title
-    assert page.locator("[role=tab][tabindex='0']").count() == 1
+    expect(page.locator("[role=tab][tabindex='0']")).to_have_count(1)
 
 
 def test_a_new_text(look) -> None:
@@ -110,7 +111,7 @@ def test_an_empty_text(look, allowed, text) -> None:
     assert error(page) == "there is nothing to look at: the text is empty. Give some words"
     page.get_by_role("tab", name="Positions").click()  # which needs no text
     settle(page)
-    assert page.get_by_role("alert").count() == 0
+    expect(page.get_by_role("alert")).to_have_count(0)
 
 
 def test_a_text_that_is_too_long(look) -> None:
@@ -128,7 +129,7 @@ def test_an_unknown_view(look) -> None:
     assert error(page) == f"unknown view: nonsense. Choose from {names}"
     page.get_by_role("tab", name="Training").click()
     settle(page)
-    assert page.get_by_role("alert").count() == 0
+    expect(page.get_by_role("alert")).to_have_count(0)
     page = look("bilstm", view="attention")
     assert error(page).startswith("this run has no such view: attention. Choose from ")
 
@@ -163,7 +164,7 @@ def test_a_run_that_has_no_weights_yet(run_of, serve, page, tmp_path: Path, shot
     settle(page)
     assert page.get_by_role("tab").all_inner_texts() == ["Training"]
     assert not page.is_visible("#text")
-    assert page.get_by_role("slider").count() == 2
+    expect(page.get_by_role("slider")).to_have_count(2)
     shot(page, "app-young")
 
 
@@ -178,5 +179,5 @@ def test_markup_is_text(run_of, serve, page, tmp_path: Path, allowed) -> None:
     for tab in page.get_by_role("tab").all():
         tab.click()
         settle(page)
-        assert page.locator("img").count() == 0
+        expect(page.locator("img")).to_have_count(0)
     assert page.get_by_role("heading", level=1).inner_text() == f"unspool {nasty}"

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from accessible import violations
 from asking import asked
+from expecting import expect
 from page_runs import TEXTS
 
 from insight_models import MODELS, TEXT, make
@@ -43,14 +44,13 @@ def test_a_head_in_lines_and_in_a_matrix(look, server_of, shot) -> None:
     layers = weights_of(server_of("transformer"), "transformer", "self_attention")
     row = layers[1][1][3]
     assert shown_weights(page) == pytest.approx(row.tolist(), abs=0.0051)
-    assert page.locator("svg.lines text.row").count() == 7
+    expect(page.locator("svg.lines text.row")).to_have_count(7)
     said = page.locator("canvas.matrix").get_attribute("aria-label")
     best = int(row.argmax())
     assert "Matrix of 7 by 7 weights" in said
     assert f"“{TEXTS['transformer'].split()[best]}” {row[best]:.2f}" in said
-    assert page.locator("svg.lines .lit line").count() == int(
-        (row >= 0.02 * layers[1][1].max()).sum()
-    )
+    drawn = int((row >= 0.02 * layers[1][1].max()).sum())
+    expect(page.locator("svg.lines .lit line")).to_have_count(drawn)
     assert violations(page) == []
     shot(page, "attention-transformer")
 
@@ -58,7 +58,7 @@ def test_a_head_in_lines_and_in_a_matrix(look, server_of, shot) -> None:
 def test_all_heads_and_their_mean(look, server_of, shot) -> None:
     page = look("transformer", view="attention")
     layers = weights_of(server_of("transformer"), "transformer", "self_attention")
-    assert page.locator(".head").count() == 4
+    expect(page.locator(".head")).to_have_count(4)
     assert shown_weights(page) == pytest.approx(layers[0].mean(0)[0].tolist(), abs=0.0051)
     shot(page, "attention-heads")
     page.locator(".head").nth(3).click()
@@ -81,7 +81,7 @@ def test_keys(look, server_of) -> None:
     for key in ("ArrowUp", "ArrowLeft", "ArrowLeft", "ArrowLeft", "PageUp"):
         page.keyboard.press(key)
     assert all(part in page.url for part in ("row=1", "head=all", "layer=1"))
-    assert page.locator(".head").count() == 4
+    expect(page.locator(".head")).to_have_count(4)
 
 
 def test_pointing_at_a_row(look, server_of) -> None:
@@ -114,7 +114,7 @@ def test_a_translation_is_written_step_by_step(look, server_of, shot) -> None:
     page.locator("#player").fill("4")
     assert "step=4" in page.url
     candidates = page.locator("[aria-label='What the search found'] tbody tr")
-    assert candidates.count() == len(traced["candidates"])
+    expect(candidates).to_have_count(len(traced["candidates"]))
     assert candidates.first.inner_text().startswith(traced["candidates"][0]["translation"])
     shot(page, "attention-bahdanau")
 

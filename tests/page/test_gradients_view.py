@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
+from expecting import expect
 from page_runs import TEXTS, settle
 
 from unspool.insight.learnt import flow_of_run, state_gradients
@@ -67,7 +68,7 @@ def test_cells_are_chosen_and_pointed_at(look, shot) -> None:
     figures = page.locator("figure[data-cell]")
     count = figures.count()
     page.get_by_role("checkbox", name="gru, fresh").uncheck()
-    assert figures.count() == count - 1
+    expect(figures).to_have_count(count - 1)
     assert "hidden=gru-fresh" in page.url
     page.locator("#at").focus()
     page.keyboard.press("End")
@@ -77,11 +78,11 @@ def test_cells_are_chosen_and_pointed_at(look, shot) -> None:
     chart.click(position={"x": chart.bounding_box()["width"] * 0.15, "y": 40})
     assert not figures.first.locator(".pointed").inner_text().startswith("20")
     page.locator("#draw").select_option("lines")
-    assert figures.count() == 0
+    expect(figures).to_have_count(0)
     names = page.locator(".line-name").all_text_contents()
     assert len(names) == count - 1
     assert "gru, fresh" not in names
-    assert page.locator(".verdicts li").count() == count - 1
+    expect(page.locator(".verdicts li")).to_have_count(count - 1)
     shot(page, "gradients-lines")
 
 
@@ -91,13 +92,13 @@ def test_they_may_read_the_text(look) -> None:
     settle(page)
     words = len(TEXTS["bilstm"].split())
     assert page.locator("#at").get_attribute("max") == str(words - 1)
-    assert page.locator("#steps").count() == 0
+    expect(page.locator("#steps")).to_have_count(0)
 
 
 def test_other_models_have_no_such_view(look) -> None:
     page = look("cnn")
-    assert page.locator("#tab-gradients").count() == 0
-    assert page.locator("#tab-unrolled").count() == 0
+    expect(page.locator("#tab-gradients")).to_have_count(0)
+    expect(page.locator("#tab-unrolled")).to_have_count(0)
 
 
 def test_a_distance_that_is_none_is_one_line(look, allowed) -> None:

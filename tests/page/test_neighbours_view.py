@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from asking import asked
+from expecting import expect
 
 from insight_models import make
 from unspool.errors import ConfigError, DataError
@@ -92,10 +93,11 @@ def test_the_page_shows_the_list_and_the_map(look, server_of, shot) -> None:
     page = look("bilstm", view="neighbours", word="lovely")
     expected = asked(server_of("bilstm"), "neighbours", word="lovely")
     rows = page.locator(".bars tbody tr")
-    assert rows.count() == len(expected["neighbours"]) == 12
+    assert len(expected["neighbours"]) == 12
+    expect(rows).to_have_count(12)
     first = expected["neighbours"][0]
     assert rows.first.inner_text().split() == [first["token"], f"{first['similarity']:.4f}"]
-    assert page.locator(".map circle").count() == 13
+    expect(page.locator(".map circle")).to_have_count(13)
     boxes = page.locator(".map text").evaluate_all(
         "all => all.map((t) => { const b = t.getBBox(); return [b.x, b.y, b.width, b.height]; })"
     )
@@ -128,7 +130,7 @@ def test_an_unknown_word_is_one_line(look, allowed) -> None:
     page = look("bilstm", view="neighbours", word="goood")
     says = page.locator(".view .error").inner_text()
     assert says == "the model's vectors: no vector for this word; got 'goood'. Did you mean 'good'?"
-    assert page.locator(".bars tbody tr").count() == 12
+    expect(page.locator(".bars tbody tr")).to_have_count(12)
 
 
 def test_the_other_side_of_a_translator(look, new_page, shot) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from expecting import expect
 from page_runs import settle
 
 from insight_models import make
@@ -57,10 +58,10 @@ def test_by_keyboard(look, run_of, shot) -> None:
     run = load(run_of("writer"))
     matrix = np.array(answer(run.subject(), "positions", {"length": "16"})["values"])
     page = look("writer", view="positions", length="16", position="3")
-    assert page.get_by_role("heading", name="The vector of position 3").count() == 1
+    expect(page.get_by_role("heading", name="The vector of position 3")).to_have_count(1)
     page.focus("#position")
     page.keyboard.press("ArrowRight")
-    assert page.get_by_role("heading", name="The vector of position 4").count() == 1
+    expect(page.get_by_role("heading", name="The vector of position 4")).to_have_count(1)
     assert "position=4" in page.evaluate("location.hash")
     products = matrix @ matrix[4]
     note = page.locator("figure .note").last.inner_text()

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from accessible import violations
 from asking import asked
+from expecting import eventually, expect
 from page_runs import TEXTS
 
 
@@ -72,13 +73,15 @@ def test_another_answer_and_another_method(look, server_of) -> None:
     page.wait_for_selector(f".detail:has-text('“{other}”')")
     given = {"text": TEXTS["bilstm"], "answer": other}
     why = asked(server_of("bilstm"), "saliency", **given)
-    assert shown(page) == pytest.approx(why["values"], abs=0.0051)
+    values = pytest.approx(why["values"], abs=0.0051)
+    eventually(lambda: shown(page) == values)
     changes = [each for each in why["deletions"] if each["answer"] != likeliest]
-    assert page.locator(".contributions strong").count() == len(changes)
+    expect(page.locator(".contributions strong")).to_have_count(len(changes))
     page.select_option("#saliency-method", "gradient")
     page.wait_for_selector("[role=status]:has-text('in one step')")
     why = asked(server_of("bilstm"), "saliency", **given, method="gradient")
-    assert shown(page) == pytest.approx(why["values"], abs=0.0051)
+    slopes = pytest.approx(why["values"], abs=0.0051)
+    eventually(lambda: shown(page) == slopes)
     assert f"answer={other}" in page.url
     assert "method=gradient" in page.url
 
@@ -115,7 +118,7 @@ def test_a_long_text_does_not_freeze_the_page(look, new_page) -> None:
     text = " ".join(["the film was good and the plot was bad"] * 60)
     page = look("cnn", view="saliency", text=text, method="gradient", on=new_page(width=390))
     page.wait_for_selector(".contributions", timeout=30_000)
-    assert page.locator("button.word").count() == 540
-    assert page.locator(".contributions tbody tr").count() == 60
+    expect(page.locator("button.word")).to_have_count(540)
+    expect(page.locator(".contributions tbody tr")).to_have_count(60)
     page.get_by_role("button", name="Show all 540 tokens").click()
-    assert page.locator(".contributions tbody tr").count() == 540
+    expect(page.locator(".contributions tbody tr")).to_have_count(540)

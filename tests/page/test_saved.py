@@ -8,6 +8,7 @@ from html import unescape
 from pathlib import Path
 
 import pytest
+from expecting import expect
 from page_runs import RUNS, TEXTS, settle
 
 from unspool.errors import ConfigError, DataError
@@ -42,12 +43,12 @@ def test_all_views_of_a_run(run_of, page, name, tmp_path: Path, shot) -> None:
     page.goto(path.as_uri())
     settle(page)
     assert page.input_value("#text") == TEXTS[name]
-    assert page.locator("#text[readonly]").count() == 1
-    assert page.get_by_role("button", name="Look").count() == 0
+    expect(page.locator("#text[readonly]")).to_have_count(1)
+    expect(page.get_by_role("button", name="Look")).to_have_count(0)
     for tab in page.get_by_role("tab").all():
         tab.click()
         settle(page)
-        assert page.get_by_role("alert").count() == 0, tab.inner_text()
+        expect(page.get_by_role("alert")).to_have_count(0, tab.inner_text())
         assert page.locator(".view").inner_text() != ""
     assert [url for url in asked if not url.startswith(("data:", path.as_uri()))] == []
     shot(page, f"saved-{name}")
@@ -106,7 +107,7 @@ def test_markup_in_a_text_stays_text(run_of, page, tmp_path: Path) -> None:
     page.goto(path.as_uri())
     settle(page)
     assert page.input_value("#text") == nasty
-    assert page.locator("img").count() == 0
+    expect(page.locator("img")).to_have_count(0)
 
 
 def test_the_policy_names_what_is_inside(run_of) -> None:

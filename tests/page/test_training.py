@@ -8,6 +8,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from expecting import expect
 from page_runs import settle
 
 from unspool.page.training import is_running, read_log, thinned
@@ -26,7 +27,7 @@ def test_the_numbers_are_those_of_the_log(look, run_of) -> None:
     said = page.get_by_role("status").inner_text()
     assert said.startswith(f"Trained for {log[-1]['step']} steps.")
     assert f"after epoch {best['epoch']}, step {best['step']}" in said
-    assert page.locator("svg text", has_text=f"best: epoch {best['epoch']}").count() == 2
+    expect(page.locator("svg text", has_text=f"best: epoch {best['epoch']}")).to_have_count(2)
     accuracy = page.get_by_role("slider", name="accuracy on the validation data")
     accuracy.focus()
     for key, record in (("Home", validated[0]), ("ArrowRight", validated[1]),
@@ -121,5 +122,5 @@ def test_a_run_without_a_validation(run_of, serve, page, tmp_path) -> None:
     (run / "README.md").touch()
     page.goto(serve(subject_of(run)).address(view="training"))
     settle(page)
-    assert page.get_by_role("slider").count() == 1
+    expect(page.get_by_role("slider")).to_have_count(1)
     assert page.get_by_role("status").inner_text() == f"Trained for {records[-1]['step']} steps."

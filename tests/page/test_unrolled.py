@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from expecting import expect
 from page_runs import TEXTS, settle
 
 from insight_models import MODELS, TEXT, make
@@ -139,7 +140,7 @@ def test_a_unit_is_followed(look, run_of) -> None:
     assert page.locator(".walk h2").inner_text().startswith("Unit 3, step 4")
     page.get_by_text("All numbers of unit 3").click()
     rows = page.locator("details table tbody tr")
-    assert rows.count() == steps
+    expect(rows).to_have_count(steps)
     column = 2 + [a.kind for a in recorded.arrays[:6]].index("cell_state")
     shown = [float(rows.nth(t).locator("td, th").nth(column).inner_text().replace("−", "-"))
              for t in range(steps)]  # fmt: skip
@@ -176,7 +177,7 @@ def test_the_colours_are_those_of_the_numbers(look, run_of) -> None:
 
 def test_a_direction_that_reads_backwards_says_so(look) -> None:
     page = look("bilstm", view="unrolled")
-    assert page.get_by_text("time runs from right to left").count() == 0
+    expect(page.get_by_text("time runs from right to left")).to_have_count(0)
     page.locator("#layer").select_option("encoder 1 backwards")
     settle(page)
     assert page.get_by_text("time runs from right to left").is_visible()
@@ -262,7 +263,7 @@ def test_a_cell_of_ones_own_has_strips_but_no_walk(look_at, monkeypatch) -> None
     monkeypatch.setitem(CELLS, "leaky", Leaky)
     monkeypatch.setitem(MODELS, "variant", ("classify", "leaky", {}))
     page = look_at(*make("variant"))
-    assert page.locator("[data-kind=hidden_state] canvas").count() == 1
+    expect(page.locator("[data-kind=hidden_state] canvas")).to_have_count(1)
     assert page.get_by_text("The equations of leaky are not known to this page.").is_visible()
     page.locator(".view .scroll").first.focus()
     page.keyboard.press("ArrowLeft")
@@ -279,5 +280,5 @@ def test_a_saved_page_has_all_layers(run_of, page, tmp_path) -> None:
     assert page.get_by_text("time runs from right to left").is_visible()
     page.goto(f"file://{path}#view=gradients")
     settle(page)
-    assert page.locator("figure[data-cell]").count() == 5
+    expect(page.locator("figure[data-cell]")).to_have_count(5)
     assert page.locator("#reads").is_disabled()

@@ -1,0 +1,18 @@
+"""Waiting for what a page is about to show."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import pytest
+
+playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright")
+expect = playwright.expect
+
+
+def eventually(true: Callable[[], bool], seconds: float = 10) -> None:
+    deadline = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < deadline, "it has not come true"
+        time.sleep(0.05)
