@@ -48,7 +48,7 @@ def test_all_views_of_a_run(run_of, page, name, tmp_path: Path, shot) -> None:
     for tab in page.get_by_role("tab").all():
         tab.click()
         settle(page)
-        expect(page.get_by_role("alert")).to_have_count(0, tab.inner_text())
+        expect(page.get_by_role("alert"), tab.inner_text()).to_have_count(0)
         assert page.locator(".view").inner_text() != ""
     assert [url for url in asked if not url.startswith(("data:", path.as_uri()))] == []
     shot(page, f"saved-{name}")
