@@ -2,8 +2,8 @@
 
 What a layer keeps for its gradient is freed when a training step ends, and wanted again by the next
 one. The C library hands blocks of this size back to the system, which fills the next ones with
-zeros page by page. `empty` is `torch.empty` for the CPU,
-whose large blocks come back here instead. Never more is held than was in use at once.
+zeros page by page. `empty` is `torch.empty` for the CPU, whose large blocks come back here instead.
+Never more is held than was in use at once.
 """
 
 from __future__ import annotations
