@@ -71,7 +71,25 @@ inline void keep_ends(const auto& job, int64_t s, Share share) {
 
 // Steps whose input products are made together: enough rows for each panel of weights, and few
 // enough that what they give is still in the cache when the recurrence comes to it.
-constexpr int64_t CHUNK = 8;
+template <class T>
+inline int64_t chunk(const Job<T>& job) {
+    return std::max<int64_t>(8, ROWS / std::max<int64_t>(1, job.to - job.from));
+}
+
+// Calls body(from, to) for the rows of the chunk that begins with step s, in as few pieces as they lie in:
+// those of all sequences lie in one.
+template <class T, class Body>
+inline void for_chunk(const Job<T>& job, int64_t s, const Body& body) {
+    const Steps& steps = job.steps;
+    const int64_t end = std::min(s + chunk(job), steps.count);
+    if (job.from == 0 && job.to == steps.widest()) {
+        const auto [early, late] = std::minmax({steps.time(s), steps.time(end - 1)});
+        body(steps.offsets[early], steps.offsets[late + 1]);
+        return;
+    }
+    for (int64_t t = s; t < end; ++t)
+        body(steps.first(t) + job.from, steps.first(t) + std::min(steps.rows(t), job.to));
+}
 
 // u = W x + b, the part of the gates that needs the input alone.
 template <int G, class T>
@@ -85,12 +103,9 @@ class Input {
 
     // Called before step s: for its chunk where a chunk begins.
     void before_step(int64_t s) const {
-        if (!job_.x || s % CHUNK) return;
+        if (!job_.x || s % chunk(job_)) return;
         for_panels<WIDEST>(share_, [&]<int Q>(Int<Q>, int64_t group) {
-            for (int64_t t = s; t < std::min(s + CHUNK, job_.steps.count); ++t) {
-                const int64_t first = job_.steps.first(t);
-                panel<Q>(group, first + job_.from, first + std::min(job_.steps.rows(t), job_.to));
-            }
+            for_chunk(job_, s, [&](int64_t from, int64_t to) { panel<Q>(group, from, to); });
         });
     }
 
@@ -139,12 +154,9 @@ class InputGradient {
 
     // Called once du of step s is complete: for its chunk where that has come to its first step.
     void after_step(int64_t s) const {
-        if (!job_.dx || s % CHUNK) return;
+        if (!job_.dx || s % chunk(job_)) return;
         for_panels<WIDEST>(share_, [&]<int V>(Int<V>, int64_t group) {
-            for (int64_t t = s; t < std::min(s + CHUNK, job_.steps.count); ++t) {
-                const int64_t first = job_.steps.first(t);
-                panel<V>(group, first + job_.from, first + std::min(job_.steps.rows(t), job_.to));
-            }
+            for_chunk(job_, s, [&](int64_t from, int64_t to) { panel<V>(group, from, to); });
         });
     }
 
