@@ -10,7 +10,7 @@ from insight_models import MODELS, TEXT, make
 from unspool.errors import ConfigError
 from unspool.insight.inputs import Vectors, always, changed
 from unspool.insight.readings import read
-from unspool.insight.saliency import explain
+from unspool.insight.saliency import NARROW, READ, explain, integrate
 
 ASKED = [name for name in MODELS if name != "elmo"]
 
@@ -29,13 +29,13 @@ def test_integrated_gradients_are_complete(name) -> None:
 def test_as_captum(name, method) -> None:
     captum = pytest.importorskip("captum.attr")
     reading = read(*make(name), TEXT)
-    place = reading.place()
-    found = explain(reading, answer=reading.name(2), method=method, deletions=False)
+    place, answer = reading.place(), 3 if name == "tag-bilstm" else 2
+    found = explain(reading, answer=reading.name(answer), method=method, deletions=False)
     vectors = Vectors(reading)
 
     def log_odds(x: torch.Tensor) -> torch.Tensor:
         with changed(reading.network, always(x)):
-            return reading.log_odds(reading.run(len(x)), place, 2)
+            return reading.log_odds(reading.run(len(x)), place, answer)
 
     x, baseline = (own.float()[None] for own in (vectors.x, vectors.baseline))
     if method == "integrated":
@@ -103,6 +103,7 @@ def test_against_an_answer_is_for_the_other() -> None:
 def test_a_long_text_costs_no_more_than_it_may(monkeypatch) -> None:
     monkeypatch.setattr("unspool.insight.saliency.DELETIONS", 12)
     monkeypatch.setattr("unspool.insight.saliency.READ", 1)
+    monkeypatch.setattr("unspool.insight.saliency.READ_DOUBLE", 1)
     monkeypatch.setattr("unspool.insight.saliency.CLOSE", 0.0)
     monkeypatch.setattr("unspool.insight.inputs.TOKENS", 12)
     found = explain(read(*make("classify-lstm"), TEXT))
@@ -111,6 +112,30 @@ def test_a_long_text_costs_no_more_than_it_may(monkeypatch) -> None:
     assert "the contributions add up to" in found.lines()[-1]
     whole = explain(read(*make("classify-lstm"), TEXT), deletions=False)
     np.testing.assert_allclose(found.values, whole.values, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_in_float64_the_same(name) -> None:
+    reading, alphas = read(*make(name), TEXT), np.array([0.3, 1.0])
+    place = reading.place()
+    answer = reading.chosen(reading.run()[0])[place]
+    ours, twice = (Vectors(reading, double=double) for double in (False, True))
+    for ask in (Vectors.values, Vectors.contributions):
+        np.testing.assert_allclose(
+            ask(ours, place, answer, alphas), ask(twice, place, answer, alphas), atol=1e-4
+        )
+    assert next(reading.model.parameters()).dtype == torch.float32
+
+
+def test_what_float32_cannot_follow_float64_can() -> None:
+    task, model = make("classify-lstm")
+    model.encoder.recurrent.cells()[0][0].U.detach().mul_(6)
+    reading = read(task, model, "a b c d e f " * 5)
+    single = integrate(Vectors(reading), 0, 0, READ, NARROW)
+    assert single.gap > 0.1
+    found = explain(reading, answer=reading.name(0), deletions=False)
+    assert found.total == pytest.approx(single.total, abs=1e-4)
+    assert found.gap <= 1e-3
 
 
 def test_where_the_answer_leaps_slopes_are_not_believed() -> None:
@@ -149,6 +174,13 @@ def test_the_first_mask_is_asked_about() -> None:
 def test_refused(options, says) -> None:
     with pytest.raises(ConfigError, match=says):
         explain(read(*make("classify-lstm"), TEXT), **options)
+
+
+@pytest.mark.parametrize(("place", "tag"), [(0, "I-x"), (5, "B-x")])
+def test_a_tag_that_cannot_stand_there(place, tag) -> None:
+    says = f"can never give this answer here; got \"{tag} at '{TEXT.split()[place]}'"
+    with pytest.raises(ConfigError, match=says):
+        explain(read(*make("tag-bilstm"), TEXT), place=place, answer=tag)
 
 
 def test_elmo_has_no_answers() -> None:

@@ -31,12 +31,14 @@ class Vectors:
     but none at all: there x' is the vector of <unk>. What stands for no token keeps its own vector.
     """
 
-    def __init__(self, reading: Reading) -> None:
-        self.reading, self.network = reading, reading.network
-        self.x, self.size = self._read(reading)
+    def __init__(self, reading: Reading, *, double: bool = False) -> None:
+        self.reading = reading.doubled() if double else reading
+        self.number = torch.float64 if double else torch.float32
+        self.network = self.reading.network
+        self.x, self.size = self._read(self.reading)
         self.baseline = torch.zeros_like(self.x)
         if isinstance(self.network, Stack):
-            self.baseline, _ = self._read(reading.blank())
+            self.baseline, _ = self._read(self.reading.blank())
 
     @torch.no_grad()
     def _read(self, reading: Reading) -> tuple[Tensor, int]:
@@ -55,7 +57,8 @@ class Vectors:
         """x' + α (x - x') for each α, so many at a time as memory is for: (n, T, E)"""
         rows = rows_at_once(self.size, len(self.x))
         for some in torch.from_numpy(alphas).split(rows):
-            yield (self.baseline + some[:, None, None] * (self.x - self.baseline)).float()
+            points = self.baseline + some[:, None, None] * (self.x - self.baseline)
+            yield points.to(self.number)
 
     @torch.no_grad()
     def values(self, place: int, answer: int, alphas: np.ndarray) -> np.ndarray:
@@ -97,7 +100,7 @@ def changed(network: nn.Module, change: Change) -> Iterator[None]:
     def before(module: nn.Module, given: tuple[Any, ...]) -> tuple[Any, ...]:
         x = given[0]
         if not x.is_floating_point():
-            x = F.one_hot(x, inputs_of(module)).float()
+            x = F.one_hot(x, inputs_of(module)).to(next(module.parameters()).dtype)
         return (change(x), *given[1:])
 
     handle = network.register_forward_pre_hook(before)

@@ -6,10 +6,11 @@ answers are called. `readings.read` makes one, `trace` records it, `saliency` as
 
 from __future__ import annotations
 
+import copy
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Self
 
 import torch
 from torch import Tensor, nn
@@ -35,6 +36,7 @@ Network = Recurrent | ConvolutionStack | TransformerEncoder | TransformerDecoder
 class Reading(ABC):
     """A model's run on one input: T tokens in, scores (P, C) of C answers at P places out.
 
+    model        that reads it
     text         the input
     tokens       (T) as the model reads them
     asked        (P) what each place is called: a token, or "" where one answer is for all
@@ -44,6 +46,7 @@ class Reading(ABC):
     backwards    whether the network reads the last token first
     """
 
+    model: Any
     written: Sequence[str] = ()
     candidates: Sequence[Candidate] = ()
     backwards = False
@@ -58,6 +61,12 @@ class Reading(ABC):
     def place(self) -> int:
         """The place that is asked about unless another is named."""
         return len(self.asked) - 1
+
+    def doubled(self) -> Self:
+        """The same by a copy of the model that computes in float64."""
+        found = copy.copy(self)
+        found.model = copy.deepcopy(self.model).double()
+        return found
 
     def run(self, copies: int = 1) -> Tensor:
         """Scores (copies, P, C) of the same input several times."""

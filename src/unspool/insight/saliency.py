@@ -21,9 +21,12 @@ from unspool.insight.inputs import Vectors, rows_at_once
 from unspool.insight.reading import Reading
 
 PIECES, NODES = 2, 8  # of the path of integrated gradients at first, and points in each
-MOST = 1024  # points on it at most; of a long text fewer:
+MOST = 2048  # points on it at most; of a long text fewer:
 READ = 200_000  # tokens that are read for one answer
+READ_DOUBLE = 120_000  # the same in float64
+NARROW = 2**-14  # stretch whose ends float32 hardly tells apart
 CLOSE = 1e-3  # how far their sum may be from F(x) - F(x'), as a share of the latter if that is > 1
+IMPOSSIBLE = -500.0  # log odds below which a tag is in no allowed sequence of tags
 BLANKS = {"": "∅", " ": "␣"}
 PAIRED = 4  # times as far all stretches together, whose errors may cancel out
 DELETIONS = 20_000  # tokens that are read again, with others left out, for one answer
@@ -88,7 +91,7 @@ class Saliency(NamedTuple):
                 if without[i].answer != self.answer:
                     line += f", {without[i].answer!r} is likeliest"
             lines.append(line.rstrip())
-        if self.method == "integrated" and self.gap > CLOSE * max(1.0, abs(self.total)):
+        if self.method == "integrated" and self.gap > close_to(self.total):
             found = self.values.sum()
             lines.append(
                 f"the contributions add up to {found:.4f}, and should to {self.total:.4f}: on the"
@@ -122,7 +125,14 @@ def explain(
     place = place_of(reading, place)
     with torch.no_grad():
         scores = reading.run()
-    wanted = answer_of(reading, scores[0], place, answer)
+        wanted = answer_of(reading, scores[0], place, answer)
+        odds = float(reading.log_odds(scores, place, wanted))
+    if odds < IMPOSSIBLE:
+        raise ConfigError(
+            "the model can never give this answer here",
+            got=f"{reading.name(wanted)} at {reading.asked[place]!r}",
+            remedy="ask about another answer or place",
+        )
     found = METHODS[method](reading, place, wanted)
     values = found.values[::-1] if reading.backwards else found.values
     return Saliency(
@@ -161,13 +171,30 @@ def integrated_gradients(reading: Reading, place: int, answer: int) -> Attributi
 
         (x_t - x'_t) · ∫_0^1 ∂F(x' + α (x - x')) / ∂x_t dα
 
-    by the rule of Gauss and Legendre. Over any stretch of α the values add up to the difference of
-    F at its ends; the stretches where they do so least, as where a maximum changes hands, are
-    halved until all is well. Where F leaps, as that of a recurrent network can on a long text, no
-    halving helps: slopes there are as large as chance will have it. Of a stretch whose values are
-    further from its rise than nothing would be, nothing is taken; `gap` says how much is missing.
+    in float32, and where its sum is then not what it should be, in float64.
     """
-    vectors = Vectors(reading)
+    found = integrate(Vectors(reading), place, answer, READ, NARROW)
+    if found.gap > close_to(found.total):
+        twice = integrate(Vectors(reading, double=True), place, answer, READ_DOUBLE, 0.0)
+        found = min(twice, found, key=lambda each: each.gap)
+    return found
+
+
+def close_to(total: float) -> float:
+    """How far the sum of the contributions may be from what it should be."""
+    return CLOSE * max(1.0, abs(total))
+
+
+def integrate(vectors: Vectors, place: int, answer: int, read: int, narrow: float) -> Attribution:
+    """The integral by the rule of Gauss and Legendre, until it is close, `read` tokens have been
+    read, or a stretch is to be halved that is `narrow`.
+
+    Over any stretch of α the values add up to the difference of F at its ends; the stretches where
+    they do so least, as where a maximum changes hands, are halved. Where F leaps, as that of a
+    recurrent network can on a text much longer than those it has learnt from, no halving helps:
+    slopes there are as large as chance will have it. Of a stretch whose values are further from its
+    rise than nothing would be, nothing is taken; `gap` says how much is missing.
+    """
     nodes, weights = np.polynomial.legendre.leggauss(NODES)
 
     def gathered(low: np.ndarray, high: np.ndarray) -> np.ndarray:
@@ -183,12 +210,14 @@ def integrated_gradients(reading: Reading, place: int, answer: int) -> Attributi
     rise = np.diff(ends)  # of F over each stretch
     own, steps = gathered(low, high), PIECES * NODES
     total = float(ends[-1] - ends[0])
-    close = CLOSE * max(1.0, abs(total))
-    while steps < min(MOST, READ // len(vectors.x)):
+    close = close_to(total)
+    while steps < min(MOST, read // len(vectors.x)):
         wrong = own.sum(1) - rise
         if abs(wrong.sum()) <= close and np.abs(wrong).sum() <= PAIRED * close:
             break
         halved = np.abs(wrong) >= np.abs(wrong).max() / 8
+        if (high - low)[halved].min() <= narrow:
+            break
         middle = (low[halved] + high[halved]) / 2
         first = vectors.values(place, answer, middle)
         first -= vectors.values(place, answer, low[halved])
