@@ -74,6 +74,7 @@ BACKWARDS: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 # Which digits are added depends on where they stand: here places are what has to be learnt.
 DIGITS: dict[str, dict[str, Any]] = {
+    "seq2seq": {"epochs": 16},
     "bahdanau": {"epochs": 16, "tied": False, "embedding_std": 1.0},
     "luong": {"epochs": 16},
     "transformer": {"epochs": 16, "positions": "sinusoidal"},
