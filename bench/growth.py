@@ -3,7 +3,8 @@
     python bench/growth.py [--quick] [--json FILE] [--threads N] [--rounds N] [--only NAME,...]
                            [--batch 16] [--hidden 256] [--steps 128,512,...] [--skip time|memory]
 
-A training step is one forward and backward pass, with the gradient of the input, through one layer.
+A training step is one forward and backward pass, with the gradient of the input, through one layer,
+in fp32; of a cell whose name has " bf16" behind it under autocast.
 Time: contestants take turns in one process; printed is the median time a token, the best, and how
 many times as fast as torch.nn.LSTM that is at the same length. Memory: every contestant and length
 has a process of its own, in which the peak of resident memory is read before the step, after a tiny
@@ -28,7 +29,7 @@ from timing import best_ratio, parser, ratio, set_up, take_turns, write_json
 from unspool.nn import Recurrent
 
 BASE = "torch.nn.LSTM"
-OURS = ("lstm", "gru", "mingru", "minlstm")
+OURS = ("lstm", "gru", "mingru", "minlstm", "lstm bf16", "mingru bf16", "minlstm bf16")
 UNIT = 1 if sys.platform == "darwin" else 1024  # of ru_maxrss, in bytes
 
 
@@ -41,29 +42,31 @@ class Setting(NamedTuple):
 def make(name: str, hidden: int) -> nn.Module:
     if name == BASE:
         return nn.LSTM(hidden, hidden, batch_first=True)
-    return Recurrent(name, hidden, hidden)
+    return Recurrent(name.split()[0], hidden, hidden)
 
 
-def training_step(model: nn.Module, x: Tensor) -> None:
+def training_step(name: str, model: nn.Module, x: Tensor) -> None:
     model.zero_grad()
     x.grad = None
-    model(x)[0].sum().backward()
+    with torch.autocast("cpu", dtype=torch.bfloat16, enabled=name.endswith("bf16")):
+        y = model(x)[0]
+    y.sum().backward()
 
 
 def seconds(setting: Setting, names: list[str], rounds: int) -> dict[str, list[float]]:
     torch.manual_seed(1)
     x = torch.randn(*setting, requires_grad=True)
-    works = {name: partial(training_step, make(name, setting.hidden), x) for name in names}
+    works = {name: partial(training_step, name, make(name, setting.hidden), x) for name in names}
     return take_turns(works, rounds)
 
 
 def peak_memory(name: str, setting: Setting) -> float:
     """MB that one step adds to the peak of this process."""
     model = make(name, setting.hidden)
-    training_step(model, torch.randn(1, 2, setting.hidden, requires_grad=True))
+    training_step(name, model, torch.randn(1, 2, setting.hidden, requires_grad=True))
     x = torch.randn(*setting, requires_grad=True)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    training_step(model, x)
+    training_step(name, model, x)
     return (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * UNIT / 1e6
 
 
@@ -124,7 +127,7 @@ def main() -> None:
         batch, hidden, steps = 4, 32, "32,256"
     settings = [Setting(batch, int(each), hidden) for each in steps.split(",")]
     names = [BASE, *options.only.split(",")]
-    print(f"B {batch}, H {hidden}, fp32")
+    print(f"B {batch}, H {hidden}")
     # Memory first: a process inherits the peak of the one that starts it.
     rows: list[dict[str, Any]] = []
     if options.skip != "memory":
