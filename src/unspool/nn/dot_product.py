@@ -56,14 +56,29 @@ def _kernel(
     q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, *, causal: bool, dropout: float
 ) -> Tensor:
     """torch's kernel; to learn short sequences in bfloat16 on a CPU, where going back through it is
-    slow, two products and a softmax."""
+    slow, two products and a softmax. Every query sees something."""
     slow = q.dtype == torch.bfloat16 and q.device.type == "cpu" and q.requires_grad
     if not slow or q.shape[2] * k.shape[2] > EXPLICIT_BF16**2:
         return F.scaled_dot_product_attention(q, k, v, mask, dropout, causal)
     if causal:
         mask = causal_mask(q.shape[2], device=q.device)
-    weights = dot_product_weights(q, k, mask).to(v.dtype)
+    weights = torch.softmax(_scores(q, k, mask), -1).to(v.dtype)
     return F.dropout(weights, dropout) @ v
+
+
+def _scores(q: Tensor, k: Tensor, mask: Tensor | None) -> Tensor:
+    """q kᵀ / √d, and -∞ for what is not seen, in one pass: (B, A, T, S)"""
+    shape = (*q.shape[:3], k.shape[2])
+    unseen = q.new_zeros(() if mask is None else mask.shape)
+    if mask is not None:
+        unseen.masked_fill_(~mask, -math.inf)
+    return torch.baddbmm(
+        unseen.expand(shape).flatten(0, 1),
+        q.flatten(0, 1),
+        k.flatten(0, 1).mT,
+        beta=0 if mask is None else 1,
+        alpha=1 / math.sqrt(q.shape[-1]),
+    ).view(shape)
 
 
 class HeadAttention(nn.Module, ABC):
