@@ -5,7 +5,7 @@
 
 Of each case: the losses and validations of training, a hash of the final weights (of the tensors
 alone: their names may change), and what the model answers. All must be equal to the bit. A run
-takes about a quarter of a minute in one thread; `--only classify` runs the cases whose name contains a word.
+takes a quarter of a minute in one thread; `--only tag` runs the cases whose name contains a word.
 """
 
 from __future__ import annotations
@@ -119,22 +119,75 @@ def cases() -> Iterator[Case]:
     for cell in CELLS:
         for model in (cell, f"bi{cell}"):
             yield Case(f"classify-{model}", "reviews.csv", "classify", model, RECURRENT, labels)
-        yield Case(f"generate-{cell}", "book.txt", "generate", cell, {**RECURRENT, "bptt": 24, "batch": 8}, continuation)  # fmt: skip
+        yield Case(
+            f"generate-{cell}",
+            "book.txt",
+            "generate",
+            cell,
+            {**RECURRENT, "bptt": 24, "batch": 8},
+            continuation,
+        )
     more: list[tuple[str, str, str, dict[str, Any]]] = [
         ("classify-onehot", "bigru", "classify", {**RECURRENT, "embedding": 0}),
-        ("classify-stacked", "bilstm", "classify", {**RECURRENT, "layers": 2, "pooling": "last", "max_length": 5}),
-        ("classify-chars", "lstm", "classify", {**RECURRENT, "kind": "char", "pooling": "attention"}),
-        ("classify-bpe", "lstm", "classify", {**RECURRENT, "kind": "bpe", "vocab": 270, "dense": 6}),
+        (
+            "classify-stacked",
+            "bilstm",
+            "classify",
+            {**RECURRENT, "layers": 2, "pooling": "last", "max_length": 5},
+        ),
+        (
+            "classify-chars",
+            "lstm",
+            "classify",
+            {**RECURRENT, "kind": "char", "pooling": "attention"},
+        ),
+        (
+            "classify-bpe",
+            "lstm",
+            "classify",
+            {**RECURRENT, "kind": "bpe", "vocab": 270, "dense": 6},
+        ),
         ("classify-cnn", "cnn", "classify", {**SMALL, "embedding": 12, "filters": 6}),
         ("classify-transformer", "transformer", "classify", TRANSFORMER),
-        ("classify-cls", "transformer", "classify", {**TRANSFORMER, "pooling": "cls", "positions": "learned", "max_length": 8}),
-        ("classify-window", "transformer", "classify", {**TRANSFORMER, "self_attention": "window", "window": 3}),
-    ]  # fmt: skip
+        (
+            "classify-cls",
+            "transformer",
+            "classify",
+            {**TRANSFORMER, "pooling": "cls", "positions": "learned", "max_length": 8},
+        ),
+        (
+            "classify-window",
+            "transformer",
+            "classify",
+            {**TRANSFORMER, "self_attention": "window", "window": 3},
+        ),
+    ]
     for name, model, task, settings in more:
         yield Case(name, "reviews.csv", task, model, settings, labels)
-    yield Case("generate-tied", "book.txt", "generate", "lstm", {**RECURRENT, "embedding": 16, "tied": True, "kind": "word", "bptt": 24, "batch": 8}, continuation)  # fmt: skip
-    yield Case("generate-bpe", "book.txt", "generate", "gru", {**RECURRENT, "kind": "bpe", "vocab": 270, "bptt": 24, "batch": 8}, continuation)  # fmt: skip
-    yield Case("generate-transformer", "book.txt", "generate", "transformer", {**TRANSFORMER, "bptt": 24, "batch": 8}, continuation)  # fmt: skip
+    yield Case(
+        "generate-tied",
+        "book.txt",
+        "generate",
+        "lstm",
+        {**RECURRENT, "embedding": 16, "tied": True, "kind": "word", "bptt": 24, "batch": 8},
+        continuation,
+    )
+    yield Case(
+        "generate-bpe",
+        "book.txt",
+        "generate",
+        "gru",
+        {**RECURRENT, "kind": "bpe", "vocab": 270, "bptt": 24, "batch": 8},
+        continuation,
+    )
+    yield Case(
+        "generate-transformer",
+        "book.txt",
+        "generate",
+        "transformer",
+        {**TRANSFORMER, "bptt": 24, "batch": 8},
+        continuation,
+    )
     small_tagger = {"character_embedding": 6, "character_hidden": 8, "batch": 16}
     for name, data, model, settings in (
         ("tag-bilstm", "spans.conll", "bilstm", RECURRENT),
@@ -150,16 +203,47 @@ def cases() -> Iterator[Case]:
         ("translate-seq2seq", "seq2seq", {**RECURRENT, "reverse_source": True}),
         ("translate-bahdanau", "bahdanau", RECURRENT),
         ("translate-luong", "luong", {**RECURRENT, "layers": 2}),
-        ("translate-words", "luong", {**RECURRENT, "kind": "word", "attention": "concat", "joint": False, "min_count": 20}),
+        (
+            "translate-words",
+            "luong",
+            {**RECURRENT, "kind": "word", "attention": "concat", "joint": False, "min_count": 20},
+        ),
         ("translate-transformer", "transformer", {**TRANSFORMER, "feed_forward": 24}),
-    ):  # fmt: skip
-        yield Case(name, "pairs.en,pairs.de", "translate", model, {**pairs, **settings}, translations)  # fmt: skip
+    ):
+        yield Case(
+            name, "pairs.en,pairs.de", "translate", model, {**pairs, **settings}, translations
+        )
     yield Case("pretrain", "lines.txt", "pretrain", "transformer", TRANSFORMER, filled)
-    yield Case("elmo", "lines.txt", "elmo", "elmo", {**SMALL, "hidden": 12, "projection": 8, "filters": 4, "batch": 16}, contextual)  # fmt: skip
-    yield Case("classify-from-pretrain", "reviews.csv", "classify", "transformer", SMALL, labels, "pretrain")  # fmt: skip
+    yield Case(
+        "elmo",
+        "lines.txt",
+        "elmo",
+        "elmo",
+        {**SMALL, "hidden": 12, "projection": 8, "filters": 4, "batch": 16},
+        contextual,
+    )
+    yield Case(
+        "classify-from-pretrain",
+        "reviews.csv",
+        "classify",
+        "transformer",
+        SMALL,
+        labels,
+        "pretrain",
+    )
     yield Case("classify-from-elmo", "reviews.csv", "classify", "bilstm", RECURRENT, labels, "elmo")
-    yield Case("tag-from-elmo", "spans.conll", "tag", "bilstm", {**RECURRENT, **small_tagger}, tags, "elmo")  # fmt: skip
-    yield Case("translate-from-bahdanau", "pairs.en,pairs.de", "translate", "bahdanau", {**RECURRENT, **pairs}, translations, "translate-bahdanau")  # fmt: skip
+    yield Case(
+        "tag-from-elmo", "spans.conll", "tag", "bilstm", {**RECURRENT, **small_tagger}, tags, "elmo"
+    )
+    yield Case(
+        "translate-from-bahdanau",
+        "pairs.en,pairs.de",
+        "translate",
+        "bahdanau",
+        {**RECURRENT, **pairs},
+        translations,
+        "translate-bahdanau",
+    )
 
 
 def weights_hash(path: Path) -> str:
@@ -193,7 +277,9 @@ def difference(before: Any, after: Any, path: str = "") -> str | None:
     if isinstance(before, dict) and isinstance(after, dict):
         keys = [*before, *(key for key in after if key not in before)]
         missing = object()
-        found = (difference(before.get(k, missing), after.get(k, missing), f"{path}.{k}") for k in keys)  # fmt: skip
+        found = (
+            difference(before.get(k, missing), after.get(k, missing), f"{path}.{k}") for k in keys
+        )
         return next((each for each in found if each), None)
     if isinstance(before, list) and isinstance(after, list) and len(before) == len(after):
         found = (difference(b, a, f"{path}[{i}]") for i, (b, a) in enumerate(zip(before, after)))
@@ -202,7 +288,9 @@ def difference(before: Any, after: Any, path: str = "") -> str | None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)  # fmt: skip
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
     parser.add_argument("what", choices=["record", "compare"])
     parser.add_argument("file", type=Path, help="JSON, written by record, read by compare")
     parser.add_argument("--only", default="", help="cases whose name contains this")
