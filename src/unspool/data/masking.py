@@ -47,16 +47,17 @@ class MaskedBatches:
         return self.inner.steps(epoch)
 
     def batch(self, epoch: int, step: int) -> MaskedBatch:
-        plain = self.inner.batch(epoch, step)
+        batch = self.inner.batch(epoch, step)
+        plain = batch["text"]
         hidden, chosen = plain.ids.numpy().copy(), np.zeros(plain.ids.shape, dtype=bool)
-        for i, (row, length) in enumerate(zip(plain.rows.tolist(), plain.lengths.tolist())):
+        for i, (row, length) in enumerate(zip(batch.rows.tolist(), plain.lengths.tolist())):
             rng = np.random.default_rng([self.seed, epoch if self.anew else 0, row])
             ids, picked = hidden[i, :length], chosen[i, :length]  # padding has no part in it
             picked[:] = choose(ids, rng)
             ids[:] = hide(ids, picked, rng, first=self.specials, vocab=self.vocab)
         places = torch.from_numpy(chosen)
         return MaskedBatch(
-            torch.from_numpy(hidden), plain.lengths, places, plain.ids[places], plain.rows
+            torch.from_numpy(hidden), plain.lengths, places, plain.ids[places], batch.rows
         )
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from unspool.data.parts import StreamPart
+from unspool.data.fields.text import Tokens
 from unspool.errors import DataError
 
 
@@ -25,20 +25,21 @@ class StreamBatch(NamedTuple):
     skip: int = 0  # how many of the first targets are another batch's, and here only context
 
 
-def _cut(part: StreamPart, starts: Iterable[int], length: int) -> tuple[Tensor, Tensor]:
+def _cut(text: Tokens, starts: Iterable[int], length: int) -> tuple[Tensor, Tensor]:
     """(ids, targets), (B, T) each, of the stretches of `length` tokens from `starts` on."""
-    both = torch.from_numpy(np.stack([part.slice(a, a + length + 1) for a in starts]))
+    both = torch.from_numpy(np.stack([text.slice(0, a, a + length + 1) for a in starts]))
     return both[:, :-1].contiguous(), both[:, 1:].contiguous()
 
 
-def _pairs(part: StreamPart) -> int:
-    """How many tokens of the part have one after them; a DataError where it is none."""
-    if len(part) < 2:
+def _pairs(text: Tokens) -> int:
+    """How many tokens of the text have one after them; a DataError where it is none."""
+    size = int(text.raw.lengths[0])
+    if size < 2:
         raise DataError(
-            f"a text of {len(part)} tokens is too short to predict one from another",
+            f"a text of {size} tokens is too short to predict one from another",
             remedy="give more text, or a larger share for this part",
         )
-    return len(part) - 1
+    return size - 1
 
 
 class LaneBatches:
@@ -49,9 +50,9 @@ class LaneBatches:
     `lanes` tokens at the very end are left over; one lane leaves none.
     """
 
-    def __init__(self, part: StreamPart, *, lanes: int, bptt: int) -> None:
-        pairs = _pairs(part)
-        self.part, self.bptt = part, bptt
+    def __init__(self, text: Tokens, *, lanes: int, bptt: int) -> None:
+        pairs = _pairs(text)
+        self.text, self.bptt = text, bptt
         self.lanes = max(1, min(lanes, pairs // bptt))
         self.length = pairs // self.lanes
 
@@ -64,7 +65,7 @@ class LaneBatches:
         start = step * self.bptt
         stop = min(start + self.bptt, self.length)
         starts = (lane * self.length + start for lane in range(self.lanes))
-        return StreamBatch(*_cut(self.part, starts, stop - start), first=step == 0)
+        return StreamBatch(*_cut(self.text, starts, stop - start), first=step == 0)
 
 
 class WindowBatches:
@@ -74,9 +75,9 @@ class WindowBatches:
     is.
     """
 
-    def __init__(self, part: StreamPart, *, size: int, length: int, seed: int) -> None:
-        self.part, self.size, self.seed = part, size, seed
-        self.pairs = _pairs(part)
+    def __init__(self, text: Tokens, *, size: int, length: int, seed: int) -> None:
+        self.text, self.size, self.seed = text, size, seed
+        self.pairs = _pairs(text)
         self.length = min(length, self.pairs)
 
     def steps(self, epoch: int) -> int:
@@ -85,7 +86,7 @@ class WindowBatches:
     def batch(self, epoch: int, step: int) -> StreamBatch:
         rng = np.random.default_rng([self.seed, epoch, step])
         starts = rng.integers(0, self.pairs - self.length, size=self.size, endpoint=True)
-        return StreamBatch(*_cut(self.part, starts.tolist(), self.length), first=True)
+        return StreamBatch(*_cut(self.text, starts.tolist(), self.length), first=True)
 
 
 class StridedBatches:
@@ -96,9 +97,9 @@ class StridedBatches:
     batch; the first, and a shorter last one, come alone.
     """
 
-    def __init__(self, part: StreamPart, *, size: int, length: int, context: int) -> None:
-        self.part, self.context = part, context
-        pairs = _pairs(part)
+    def __init__(self, text: Tokens, *, size: int, length: int, context: int) -> None:
+        self.text, self.context = text, context
+        pairs = _pairs(text)
         starts = list(range(0, max(1, pairs - self.context), length - self.context))
         whole = [a for a in starts[1:] if a + length <= pairs]
         rest = starts[1 + len(whole) :]
@@ -113,4 +114,4 @@ class StridedBatches:
     def batch(self, epoch: int, step: int) -> StreamBatch:
         starts, length = self.plan[step]
         skip = self.context if starts[0] else 0
-        return StreamBatch(*_cut(self.part, starts, length), first=True, skip=skip)
+        return StreamBatch(*_cut(self.text, starts, length), first=True, skip=skip)

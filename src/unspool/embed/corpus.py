@@ -1,6 +1,6 @@
-"""A corpus to learn vectors from: any data file in, the store of its words out, and its vocabulary.
+"""A corpus to learn vectors from: any data file in, the column of its words out, its vocabulary.
 
-Labels are not looked at. A document is a piece, and no window leaves it; one long text is cut into
+Labels are not looked at. A document is a row, and no window leaves it; one long text is cut into
 pieces of some pages.
 """
 
@@ -11,38 +11,43 @@ from typing import NamedTuple
 import numpy as np
 
 from unspool.config import DataConfig, TokenizerConfig
-from unspool.data.encode import Encoded, Progress, Rules, encode_source
-from unspool.data.readers import Source, open_source
-from unspool.data.store import Store
+from unspool.data.fields.text import TextField
+from unspool.data.read import Plan, open_table
+from unspool.data.store.columns import Progress, store_columns
+from unspool.data.store.tokens import TokenColumn
 from unspool.embed.phrases import join_phrases
 from unspool.errors import DataError
+from unspool.tasks import TASKS, choose_plan
 from unspool.text.vocab import UNK
 
 LONG_LINE = 100_000  # characters; a longer one is no document but running text
 
 
-def open_corpus(path: str, data: DataConfig) -> Source:
+def open_corpus(path: str, data: DataConfig) -> Plan:
     """The texts of a file, of a folder of .txt files, or of standard input."""
-    source = open_source(path, data, task="pretrain")
-    if source.format == "lines" and len(source.files[0].head(1)[0]) > LONG_LINE:
-        source = open_source(path, data.model_copy(update={"format": "text"}), task="pretrain")
-    return source
+    plan = choose_plan(open_table(path, data), data, "pretrain", TASKS)
+    if plan.table.format == "lines" and len(plan.table.files[0].head(1)[0]) > LONG_LINE:
+        data = data.model_copy(update={"format": "text"})
+        plan = choose_plan(open_table(path, data), data, "pretrain", TASKS)
+    return plan
 
 
 def encode_words(
-    source: Source,
+    plan: Plan,
     settings: TokenizerConfig,
     *,
     phrases: int = 0,
     phrase_score: float = 10.0,
     progress: Progress | None = None,
-) -> Encoded:
+) -> TokenColumn:
     """The corpus as raw ids of words, with `phrases` passes of joining."""
-    encoded = encode_source(source, Rules.of(settings, stream=False), progress)
+    column: TokenColumn = store_columns(
+        plan, {"text": TextField("text", settings)}, progress
+    ).columns["text"]
     for number in range(phrases):
         score = phrase_score / 2**number
-        encoded = join_phrases(encoded, score=score, least=settings.min_count, progress=progress)
-    return encoded
+        column = join_phrases(column, score=score, least=settings.min_count, progress=progress)
+    return column
 
 
 class Words(NamedTuple):
@@ -53,18 +58,18 @@ class Words(NamedTuple):
     of_raw: np.ndarray  # (types,) int32: raw id -> word, -1 for one that gets none
 
 
-def choose_words(store: Store, settings: TokenizerConfig, where: str) -> Words:
+def choose_words(column: TokenColumn, settings: TokenizerConfig, where: str) -> Words:
     """The words that are frequent enough, within the limits of `settings`."""
-    order = np.argsort(-store.counts, kind="stable")
-    enough = order[store.counts[order] >= settings.min_count]
-    chosen = [raw for raw in enough.tolist() if store.types[raw] != UNK][: settings.vocab]
+    order = np.argsort(-column.counts, kind="stable")
+    enough = order[column.counts[order] >= settings.min_count]
+    chosen = [raw for raw in enough.tolist() if column.types[raw] != UNK][: settings.vocab]
     if len(chosen) < 2:
         raise DataError(
             f"fewer than two words occur {settings.min_count} times",
             where=where,
-            got=f"{store.tokens:,} words of text",
+            got=f"{column.tokens:,} words of text",
             remedy="give more text, or set a smaller min_count",
         )
-    of_raw = np.full(len(store.types), -1, np.int32)
+    of_raw = np.full(len(column.types), -1, np.int32)
     of_raw[chosen] = np.arange(len(chosen), dtype=np.int32)
-    return Words([store.types[raw] for raw in chosen], store.counts[chosen], of_raw)
+    return Words([column.types[raw] for raw in chosen], column.counts[chosen], of_raw)

@@ -1,4 +1,4 @@
-"""Pairs of words that go together, joined: a store of words in, one with phrases out.
+"""Pairs of words that go together, joined: a column of words in, one with phrases out.
 
 Mikolov et al. (2013b), section 4: a pair of neighbours is a phrase where
 
@@ -16,9 +16,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from unspool.data.cache import cached
-from unspool.data.encode import Encoded, Progress
-from unspool.data.store import Store, StoreWriter
+from unspool.data.store.cache import cached
+from unspool.data.store.columns import Progress
+from unspool.data.store.tokens import TokenColumn, TokenWriter
 
 WINDOW = 1 << 22  # tokens looked at together
 MOST_PAIRS = 1 << 23  # that are counted; rarer ones are forgotten, so that memory stays bounded
@@ -33,41 +33,39 @@ class PairCounts(NamedTuple):
 
 
 def join_phrases(
-    encoded: Encoded, *, score: float, least: int, progress: Progress | None = None
-) -> Encoded:
+    column: TokenColumn, *, score: float, least: int, progress: Progress | None = None
+) -> TokenColumn:
     """One pass; kept in the cache. `least` is δ, and a pair that is not more frequent is none."""
-    key = {"of": encoded.key, "phrases": score, "least": least}
+    key = {"of": column.key, "phrases": score, "least": least}
 
     def build(folder: Path) -> None:
-        store = encoded.store
-        phrases = find_phrases(store, score=score, least=least)
-        types = store.types
+        phrases = find_phrases(column, score=score, least=least)
+        types = column.types
         words = [f"{types[p >> 32]}{JOINT}{types[p & 0xFFFFFFFF]}" for p in phrases.tolist()]
-        with StoreWriter(folder) as writer:
-            for start, stop in _windows(store):
-                _add(store, start, stop, phrases, writer)
-                if progress is not None:
-                    progress("joining phrases", stop / len(store))
-            writer.close([*types, *words])
+        writer = TokenWriter(folder, "phrases")
+        for start, stop in _windows(column):
+            _add(column, start, stop, phrases, writer)
+            if progress is not None:
+                progress("joining phrases", stop / len(column))
+        writer.close([*types, *words])
 
-    store, hit = cached(key, build, Store.load)
-    return Encoded(store, key, hit)
+    return cached(key, build, lambda folder: TokenColumn.load(folder, "phrases", key))[0]
 
 
-def find_phrases(store: Store, *, score: float, least: int) -> np.ndarray:
+def find_phrases(column: TokenColumn, *, score: float, least: int) -> np.ndarray:
     """The pairs that are phrases, in order."""
-    pairs, together = count_pairs(store, least=least)
-    counts = store.counts.astype(np.float64)
+    pairs, together = count_pairs(column, least=least)
+    counts = column.counts.astype(np.float64)
     alone = counts[pairs >> 32] * counts[pairs & 0xFFFFFFFF]
     return pairs[(together > least) & ((together - least) * counts.sum() > score * alone)]
 
 
-def count_pairs(store: Store, *, least: int) -> PairCounts:
+def count_pairs(column: TokenColumn, *, least: int) -> PairCounts:
     """How often each pair of neighbours occurs; where there are very many, the rarest are dropped
     on the way."""
     total = PairCounts(np.empty(0, np.int64), np.empty(0, np.int64))
-    for start, stop in _windows(store):
-        found = PairCounts(*np.unique(_pairs(store, start, stop).pairs, return_counts=True))
+    for start, stop in _windows(column):
+        found = PairCounts(*np.unique(_pairs(column, start, stop).pairs, return_counts=True))
         total = _merged(total, found)
         while len(total.pairs) > MOST_PAIRS:
             often = total.counts > max(1, total.counts.min())
@@ -92,46 +90,40 @@ class _Neighbours(NamedTuple):
         return self.all[self.inside]
 
 
-def _pairs(store: Store, start: int, stop: int) -> _Neighbours:
+def _pairs(column: TokenColumn, start: int, stop: int) -> _Neighbours:
     """Of the pieces `start` to `stop`."""
-    edges = store.offsets[start : stop + 1]
-    ids = store.ids[edges[0] : edges[-1]].astype(np.int64)
+    edges = column.offsets[start : stop + 1]
+    ids = column.ids[edges[0] : edges[-1]].astype(np.int64)
     inside = np.ones(max(0, len(ids) - 1), bool)
     ends = edges[1:-1] - edges[0]
     inside[ends[(ends > 0) & (ends < len(ids))] - 1] = False
     return _Neighbours(ids, inside, (ids[:-1] << 32) | ids[1:])
 
 
-def _windows(store: Store) -> Iterator[tuple[int, int]]:
+def _windows(column: TokenColumn) -> Iterator[tuple[int, int]]:
     """Stretches of pieces of about WINDOW tokens each."""
     start = 0
-    while start < len(store):
-        stop = int(np.searchsorted(store.offsets, store.offsets[start] + WINDOW, "right")) - 1
-        stop = min(max(stop, start + 1), len(store))
+    while start < len(column):
+        stop = int(np.searchsorted(column.offsets, column.offsets[start] + WINDOW, "right")) - 1
+        stop = min(max(stop, start + 1), len(column))
         yield start, stop
         start = stop
 
 
-def _add(store: Store, start: int, stop: int, phrases: np.ndarray, writer: StoreWriter) -> None:
+def _add(column: TokenColumn, start: int, stop: int, phrases: np.ndarray, writer: TokenWriter) -> None:
     """Write the pieces `start` to `stop` with their phrases joined, from the left."""
-    ids, inside, pairs = _pairs(store, start, stop)
+    ids, inside, pairs = _pairs(column, start, stop)
     place = np.searchsorted(phrases, pairs)
     found = inside & (place < len(phrases))
     found[found] = phrases[place[found]] == pairs[found]
     joined = every_other(found)
     ids = ids.copy()
-    ids[:-1][joined] = len(store.types) + place[joined]
+    ids[:-1][joined] = len(column.types) + place[joined]
     kept = np.ones(len(ids), bool)
     kept[1:][joined] = False
     before = np.concatenate([[0], np.cumsum(kept)])
-    edges = store.offsets[start : stop + 1] - store.offsets[start]
-    writer.add(
-        ids[kept],
-        np.diff(before[edges]),
-        characters=store.characters[start:stop].tolist(),
-        lines=store.lines[start:stop].tolist(),
-        labels=[None] * (stop - start),
-    )
+    edges = column.offsets[start : stop + 1] - column.offsets[start]
+    writer.add(ids[kept], np.diff(before[edges]), column.characters[start:stop].tolist())
 
 
 def every_other(found: np.ndarray) -> np.ndarray:

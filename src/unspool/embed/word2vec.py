@@ -18,7 +18,7 @@ import torch
 
 from unspool.data.encode import Progress
 from unspool.data.files import STDIN
-from unspool.data.store import Store
+from unspool.data.store.tokens import TokenColumn
 from unspool.embed.card import vector_card
 from unspool.embed.corpus import Words, choose_words, encode_words, open_corpus
 from unspool.embed.sampling import alias_table, keep_probabilities
@@ -81,30 +81,29 @@ def train_word2vec(
     folder = RunFolder(out if out is not None else free_folder(source.path, "word2vec"))
     with folder.making():
         options = config.word2vec
-        encoded = encode_words(
+        column = encode_words(
             source,
             config.tokenizer,
             phrases=options.phrases,
             phrase_score=options.phrase_score,
             progress=progress,
         )
-        store = encoded.store
-        words = choose_words(store, config.tokenizer, source.name)
-        share = words.counts.sum() / store.tokens
+        words = choose_words(column, config.tokenizer, source.name)
+        share = words.counts.sum() / column.tokens
         say(
-            f"vocabulary: {len(words.words):,} of {int((store.counts > 0).sum()):,} words,"
-            f" {100 * share:.1f} % of {store.tokens:,}"
+            f"vocabulary: {len(words.words):,} of {int((column.counts > 0).sum()):,} words,"
+            f" {100 * share:.1f} % of {column.tokens:,}"
         )
         if not kernel.is_native():
             say("no native kernel: word2vec runs in numpy, which is about fifty times slower")
         threads = options.threads or torch.get_num_threads()
         started = time.monotonic()
-        vectors = learn(store, words, options, threads=threads, say=say, progress=progress)
+        vectors = learn(column, words, options, threads=threads, say=say, progress=progress)
         seconds = time.monotonic() - started
         path = str(Path(source.path).resolve()) if source.path != STDIN else STDIN
         data = {"train": {"path": path, "sha256": source.content}}
-        speed = options.epochs * store.tokens / max(seconds, 1e-9)
-        done = Embedded(folder.path, vectors, store.tokens, seconds, speed)
+        speed = options.epochs * column.tokens / max(seconds, 1e-9)
+        done = Embedded(folder.path, vectors, column.tokens, seconds, speed)
         save(vectors, folder.path / IN_FOLDER)
         folder.write_config(config, data, threads)
         write_atomic(folder.path / "README.md", vector_card(folder, done.lines()))
@@ -112,7 +111,7 @@ def train_word2vec(
 
 
 def learn(
-    store: Store,
+    column: TokenColumn,
     words: Words,
     options: Word2vecConfig,
     *,
@@ -120,16 +119,16 @@ def learn(
     say: Say = lambda text: None,
     progress: Progress | None = None,
 ) -> WordVectors:
-    """The vectors of a store's words."""
+    """The vectors of a column of words."""
     inputs, outputs = first_vectors(len(words.words), options.size, options.seed)
     table = alias_table(words.counts.astype(np.float64) ** options.noise)
     keep = keep_probabilities(words.counts, options.subsample)
-    total = options.epochs * max(1, store.tokens)
+    total = options.epochs * max(1, column.tokens)
     fall = (options.lr - options.last_lr) / total  # of the rate, from token to token
     for epoch in range(options.epochs):
         job = kernel.Job(
-            ids=store.ids,
-            offsets=store.offsets,
+            ids=column.ids,
+            offsets=column.offsets,
             words=words.of_raw,
             keep=keep,
             share=table.share,
@@ -140,16 +139,16 @@ def learn(
             negatives=options.negatives,
             cbow=options.mode == "cbow",
             seed=(options.seed + epoch * EPOCH) % 2**64,
-            rate=options.lr - fall * epoch * store.tokens,
+            rate=options.lr - fall * epoch * column.tokens,
             slope=fall,
             floor=options.last_lr,
         )
         started = time.monotonic()
-        for first, last in chunks(store):
+        for first, last in chunks(column):
             kernel.train(job, first, last, threads=threads)
             if progress is not None:
-                progress("training", (epoch * store.tokens + int(store.offsets[last])) / total)
-        speed = store.tokens / max(time.monotonic() - started, 1e-9)
+                progress("training", (epoch * column.tokens + int(column.offsets[last])) / total)
+        speed = column.tokens / max(time.monotonic() - started, 1e-9)
         say(f"epoch {epoch + 1} of {options.epochs}: {speed:,.0f} words/s")
     if not np.isfinite(inputs).all():
         raise TrainingError("the vectors have grown beyond all bounds", remedy="set a smaller lr")
@@ -167,8 +166,8 @@ def first_vectors(count: int, size: int, seed: int) -> tuple[np.ndarray, np.ndar
     return inputs, outputs
 
 
-def chunks(store: Store) -> Iterator[tuple[int, int]]:
+def chunks(column: TokenColumn) -> Iterator[tuple[int, int]]:
     """Stretches of pieces, of about CHUNK tokens each."""
-    edges = np.arange(CHUNK, store.tokens + CHUNK, CHUNK)
-    cuts = np.unique([0, *np.searchsorted(store.offsets, edges, "right") - 1, len(store)])
+    edges = np.arange(CHUNK, column.tokens + CHUNK, CHUNK)
+    cuts = np.unique([0, *np.searchsorted(column.offsets, edges, "right") - 1, len(column)])
     yield from zip(cuts[:-1].tolist(), cuts[1:].tolist())

@@ -1,59 +1,48 @@
-"""A tokenizer for a corpus: the training stretches of a store in, a fitted tokenizer out."""
+"""A tokenizer for texts: the training stretches of columns in, a fitted tokenizer out."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import islice
 
 import numpy as np
 
 from unspool.config import TokenizerConfig
-from unspool.data.bytepairs import Stretches, fit_cached
-from unspool.data.encode import Progress
-from unspool.data.infer import UNLABELLED
-from unspool.data.readers import Source
-from unspool.data.store import Store
+from unspool.data.fields.bytepairs import Stretches, fit_cached
+from unspool.data.store.columns import Progress
+from unspool.data.column.tokens import TokenColumn
 from unspool.text.normalize import Normalizer
 from unspool.text.tokenizers import CharTokenizer, Tokenizer, WordTokenizer
 from unspool.text.vocab import SPECIALS, Vocab
 
 UNITS = {"char": "characters", "word": "words", "bpe": "byte pairs", "pretrained": "word pieces"}
-SAMPLE = 1000
 FEW_SPACES = 0.04  # share of white space below which a text is not made of words (English: 0.17)
 WINDOW = 1 << 22
 
 
-def resolve_kind(settings: TokenizerConfig, source: Source) -> TokenizerConfig:
-    """Settings without `auto`: byte pairs for translate, words for tag; characters for generate and
-    for texts with hardly a space in them (DNA, names, Chinese); words otherwise."""
-    if settings.kind != "auto":
-        return settings
-    kind = {"translate": "bpe", "tag": "word"}.get(source.task, "char")
-    if source.task in ("classify", *UNLABELLED):
-        texts = [example.text for example in islice(source, SAMPLE)]
-        size, solid = sum(map(len, texts)), sum(len("".join(text.split())) for text in texts)
-        kind = "char" if size - solid < FEW_SPACES * size else "word"
-    return settings.model_copy(update={"kind": kind})
+def made_of_words(texts: Sequence[str]) -> bool:
+    """Whether texts have spaces enough for words: DNA, names and Chinese have not."""
+    size, solid = sum(map(len, texts)), sum(len("".join(text.split())) for text in texts)
+    return size - solid >= FEW_SPACES * size
 
 
-def count_types(store: Store, spans: np.ndarray) -> np.ndarray:
+def count_types(column: TokenColumn, spans: np.ndarray) -> np.ndarray:
     """How often each raw id occurs within `spans`: (N, 2) stretches, sorted, not overlapping.
 
-    The store knows the counts of the whole; where the spans are most of it, what lies between them
+    The column knows the counts of the whole; where the spans are most of it, what lies between them
     is counted instead, and taken away.
     """
-    if 2 * int((spans[:, 1] - spans[:, 0]).sum()) > store.tokens:
-        edges = np.concatenate([[0], spans.reshape(-1), [store.tokens]])
-        return store.counts - _count(store, edges.reshape(-1, 2))
-    return _count(store, spans)
+    if 2 * int((spans[:, 1] - spans[:, 0]).sum()) > column.tokens:
+        edges = np.concatenate([[0], spans.reshape(-1), [column.tokens]])
+        return column.counts - _count(column, edges.reshape(-1, 2))
+    return _count(column, spans)
 
 
-def _count(store: Store, spans: np.ndarray) -> np.ndarray:
+def _count(column: TokenColumn, spans: np.ndarray) -> np.ndarray:
     """Counts by windows, in constant memory."""
-    counts = np.zeros(len(store.types), dtype=np.int64)
+    counts = np.zeros(len(column.types), dtype=np.int64)
     spans = spans[spans[:, 0] < spans[:, 1]]
-    for start in range(0, store.tokens, WINDOW):
-        stop = min(start + WINDOW, store.tokens)
+    for start in range(0, column.tokens, WINDOW):
+        stop = min(start + WINDOW, column.tokens)
         first = np.searchsorted(spans[:, 1], start, "right")
         last = np.searchsorted(spans[:, 0], stop)
         if first == last:
@@ -63,7 +52,7 @@ def _count(store: Store, spans: np.ndarray) -> np.ndarray:
         steps[inside[:, 0]] += 1
         steps[inside[:, 1]] -= 1
         kept = np.cumsum(steps[:-1], dtype=np.int8).astype(bool)
-        counts += np.bincount(store.ids[start:stop][kept], minlength=len(counts))
+        counts += np.bincount(column.ids[start:stop][kept], minlength=len(counts))
     return counts
 
 
@@ -97,14 +86,14 @@ def select_tokenizer(
     known = np.fromiter(map(vocab.index.__contains__, types), dtype=bool, count=len(types))
     share = counts[known].sum() / max(1, counts.sum())
     seen, kept = int((counts > 0).sum()), int((known & (counts > 0)).sum())
-    told = f"vocabulary: {kept:,} of {seen:,} {unit} in train, {100 * share:.1f} % of its text"
-    return open_tokenizer(vocab, settings, stream=stream), told
+    note = f"vocabulary: {kept:,} of {seen:,} {unit} in train, {100 * share:.1f} % of its text"
+    return open_tokenizer(vocab, settings, stream=stream), note
 
 
 def _count_together(stretches: Sequence[Stretches]) -> tuple[list[str], np.ndarray]:
-    """The types of all stores, and how often each occurs within the stretches."""
+    """The types of all columns, and how often each occurs within the stretches."""
     counted = [
-        (encoded.store.types, count_types(encoded.store, spans)) for encoded, spans in stretches
+        (column.types, count_types(column, spans)) for column, spans in stretches
     ]
     if len(counted) == 1:
         return counted[0]

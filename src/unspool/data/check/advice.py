@@ -23,32 +23,6 @@ class Suggestion:
         return f"{self.setting}  ({self.reason})" if self.setting else self.reason
 
 
-def advise(
-    *,
-    task: str,
-    kind: str,
-    lowercase: bool,
-    max_length: int,
-    lengths: np.ndarray,
-    labels: dict[str, int],
-    unknown: float,
-    types: list[str],
-    counts: np.ndarray,
-    tokens: int,
-) -> list[Suggestion]:
-    """`lengths` of all documents; `labels`, `tokens` and their `counts` of the training part."""
-    found: list[Suggestion] = []
-    if task == "classify":
-        found += _about_lengths(lengths, max_length)
-        found += _about_labels(labels)
-        found += about_size(sum(labels.values()))
-    else:
-        found += _about_stream(tokens)
-    if kind == "word":
-        found += _about_words(types, counts, lowercase, unknown)
-    return found
-
-
 def about_pairs(lengths: np.ndarray, max_length: int, pairs: int) -> Iterator[Suggestion]:
     """`lengths` of the longer side of all pairs; `pairs` to train on."""
     if max_length and (left := (lengths > max_length).mean()) > 0.01:
@@ -64,7 +38,7 @@ def about_pairs(lengths: np.ndarray, max_length: int, pairs: int) -> Iterator[Su
         )
 
 
-def _about_lengths(lengths: np.ndarray, max_length: int) -> Iterator[Suggestion]:
+def about_lengths(lengths: np.ndarray, max_length: int) -> Iterator[Suggestion]:
     cut = int(-(-np.percentile(lengths, 90) // 50) * 50)
     if max_length == 0 and lengths.max() > LONG and cut < lengths.max():
         saved = 1 - np.minimum(lengths, cut).sum() / lengths.sum()
@@ -81,7 +55,7 @@ def _about_lengths(lengths: np.ndarray, max_length: int) -> Iterator[Suggestion]
         )
 
 
-def _about_labels(labels: dict[str, int]) -> Iterator[Suggestion]:
+def about_labels(labels: dict[str, int]) -> Iterator[Suggestion]:
     total, largest = sum(labels.values()), max(labels, key=lambda name: labels[name])
     smallest = min(labels, key=lambda name: labels[name])
     if labels[largest] >= SKEW * max(1, labels[smallest]):
@@ -103,14 +77,14 @@ def about_size(rows: int) -> Iterator[Suggestion]:
         yield Suggestion("--set batch=128", f"{rows:,} rows: larger batches pass over them faster")
 
 
-def _about_stream(tokens: int) -> Iterator[Suggestion]:
+def about_stream(tokens: int) -> Iterator[Suggestion]:
     if tokens < 32 * 128 * 10:
         yield Suggestion(
             "--set batch=8 --set bptt=64", f"{tokens:,} tokens are few: more updates an epoch"
         )
 
 
-def _about_words(
+def about_words(
     types: list[str], counts: np.ndarray, lowercase: bool, unknown: float
 ) -> Iterator[Suggestion]:
     seen = [types[raw] for raw in np.flatnonzero(counts)]

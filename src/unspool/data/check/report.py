@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from unspool.data.advice import Suggestion
+from unspool.data.check.advice import Suggestion
 
 PERCENTILES = (5, 25, 50, 75, 95, 99, 100)
 
@@ -46,7 +46,7 @@ class Finding:
 class CheckReport:
     """What `check` found; `lines` is for people, `to_json` for programs."""
 
-    says: str
+    summary: str
     task: str
     unit: str
     vocabulary: int
@@ -54,17 +54,18 @@ class CheckReport:
     findings: list[Finding]
     suggestions: list[Suggestion]
     notes: list[str]
+    rows_compared: bool = True  # a stream has no rows
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
 
     def lines(self) -> list[str]:
-        said = [self.says]
+        said = [self.summary]
         for part in self.parts:
             said += _part_lines(part, self.unit)
         said += [f"note: {note}" for note in self.notes]
         said += [_finding_line(found) for found in self.findings]
-        if self.task in ("classify", "translate", "tag") and not self.findings:
+        if self.rows_compared and not self.findings:
             said.append("no doubtful rows found")
         said += [f"suggestion: {suggestion}" for suggestion in self.suggestions]
         return said

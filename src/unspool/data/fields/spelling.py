@@ -50,7 +50,7 @@ class ByteSpellings(SpellingTable):
         self.begin, self.end = len(cut), len(cut) + 1
 
 
-class Words(NamedTuple):
+class SpelledWords(NamedTuple):
     """The words of B texts, of up to T words, with what begins and ends them; U of them differ."""
 
     spellings: Tensor  # (U, L) int64, padded with 0
@@ -60,7 +60,7 @@ class Words(NamedTuple):
 
 
 class Worded(Protocol):
-    """A part of a corpus that knows its words."""
+    """Rows that know their words."""
 
     @property
     def byte_spellings(self) -> ByteSpellings: ...
@@ -68,15 +68,15 @@ class Worded(Protocol):
         """(T,) which of the spellings the words of a row have."""
 
 
-def collate_words(part: Worded, rows: np.ndarray) -> Words:
-    spellings = part.byte_spellings
-    texts = [part.words(int(row)) for row in rows]
+def collate_words(values: Worded, rows: np.ndarray) -> SpelledWords:
+    spellings = values.byte_spellings
+    texts = [values.words(int(row)) for row in rows]
     lengths = np.array([len(words) for words in texts], dtype=np.int64)
     framed = [np.concatenate([[spellings.begin], words, [spellings.end]]) for words in texts]
     different, which = np.unique(np.concatenate(framed), return_inverse=True)
     places = np.zeros((len(rows), int(lengths.max()) + 2), dtype=np.int64)
     places[np.arange(places.shape[1]) < lengths[:, None] + 2] = which
-    return Words(
+    return SpelledWords(
         *spellings.padded(different.astype(np.int64)),
         torch.from_numpy(places),
         torch.from_numpy(lengths),

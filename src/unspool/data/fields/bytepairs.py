@@ -1,6 +1,6 @@
-"""Byte-pair stores: a store of characters in, a fitted tokenizer and a store of byte pairs out.
+"""Byte pairs: a column of characters in, a fitted tokenizer and a column of byte pairs out.
 
-The characters of a store are the normalised text, so byte pairs need no second look at the source.
+The characters of a column are the normalised text, so byte pairs need no second look at the file.
 """
 
 from __future__ import annotations
@@ -15,28 +15,29 @@ from typing import NamedTuple
 import numpy as np
 
 from unspool.config import TokenizerConfig
-from unspool.data.cache import cached
-from unspool.data.encode import END, Encoded, Progress, report_stage
-from unspool.data.store import Store, StoreWriter
+from unspool.data.store.cache import cached
+from unspool.data.store.columns import Progress, report_stage
+from unspool.data.store.tokens import TokenColumn, TokenWriter
 from unspool.text.bpe import fit_bpe
 from unspool.text.normalize import Normalizer
+from unspool.text.open_vocabulary import END
 from unspool.text.tokenizers import BPETokenizer, SubwordTokenizer, Tokenizer
 
 BATCH = 256
 
 
 class Stretches(NamedTuple):
-    """What of a source a tokenizer is fitted to: its store, and (N, 2) stretches of it."""
+    """What of a column a tokenizer is fitted to: (N, 2) stretches of its tokens."""
 
-    encoded: Encoded
+    column: TokenColumn
     spans: np.ndarray
 
 
-def texts_of(store: Store, spans: np.ndarray) -> Iterator[str]:
-    """The normalised texts of stretches (N, 2) of a store of characters."""
-    codes = np.array([ord(char or END) for char in store.types], dtype=np.uint32)
+def texts_of(chars: TokenColumn, spans: np.ndarray) -> Iterator[str]:
+    """The normalised texts of stretches (N, 2) of a column of characters."""
+    codes = np.array([ord(char or END) for char in chars.types], dtype=np.uint32)
     for start, stop in spans:
-        yield codes[store.ids[start:stop]].tobytes().decode("utf-32-le")
+        yield codes[chars.ids[start:stop]].tobytes().decode("utf-32-le")
 
 
 def fit_cached(
@@ -60,7 +61,7 @@ def fit_cached(
 
     def reported() -> Iterator[str]:
         report = report_stage(progress, "fitting byte pairs")
-        texts = chain.from_iterable(texts_of(chars.store, spans) for chars, spans in stretches)
+        texts = chain.from_iterable(texts_of(chars, spans) for chars, spans in stretches)
         for i, text in enumerate(texts):
             if report is not None and i % BATCH == 0:
                 report(i / total)
@@ -88,9 +89,9 @@ def fit_cached(
 
 
 def encode_subwords(
-    chars: Encoded, spans: np.ndarray, tokenizer: SubwordTokenizer, progress: Progress | None
-) -> Store:
-    """The store of pieces of words, one entry a span; its ids are those of the tokenizer."""
+    chars: TokenColumn, spans: np.ndarray, tokenizer: SubwordTokenizer, progress: Progress | None
+) -> TokenColumn:
+    """The column of pieces of words, one text a span; its ids are those of the tokenizer."""
     identity = json.dumps(tokenizer.to_json())
     key = {
         "encode": chars.key,
@@ -100,20 +101,15 @@ def encode_subwords(
 
     def build(folder: Path) -> None:
         report = report_stage(progress, "encoding pieces of words")
-        texts = texts_of(chars.store, spans)
-        with StoreWriter(folder) as writer:
-            for start in range(0, len(spans), BATCH):
-                some = list(islice(texts, BATCH))
-                ids = tokenizer.encode_normal(some)
-                writer.add(
-                    np.concatenate(ids),
-                    np.array(list(map(len, ids)), dtype=np.int64),
-                    characters=list(map(len, some)),
-                    lines=[0] * len(some),
-                    labels=[],
-                )
-                if report is not None:
-                    report((start + len(some)) / len(spans))
-            writer.close(tokenizer.vocab.tokens)
+        texts = texts_of(chars, spans)
+        writer = TokenWriter(folder, "pieces")
+        for start in range(0, len(spans), BATCH):
+            some = list(islice(texts, BATCH))
+            ids = tokenizer.encode_normal(some)
+            lengths = np.array(list(map(len, ids)), dtype=np.int64)
+            writer.add(np.concatenate(ids), lengths, list(map(len, some)))
+            if report is not None:
+                report((start + len(some)) / len(spans))
+        writer.close(tokenizer.vocab.tokens)
 
-    return cached(key, build, Store.load)[0]
+    return cached(key, build, lambda folder: TokenColumn.load(folder, "pieces", key))[0]

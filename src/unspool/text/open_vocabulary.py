@@ -1,41 +1,29 @@
-"""A source in, its store of token ids out, in one pass; stores are kept in the cache.
+"""Texts to raw ids with a vocabulary that grows: tokens are numbered in the order of appearance.
 
-Characters and words are numbered in the order of their first appearance, which needs no vocabulary.
-Many texts are encoded at once: joined by a NUL, which no text holds, so that the work is done by a
-few calls on one long string, and the NULs give back the lengths.
+So one pass over a file is enough, and the vocabulary of a model can be chosen afterwards. Many texts
+are encoded at once: joined by a NUL, which no text holds, so that the work is done by a few calls on
+one long string, and the NULs give back the lengths.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict, dataclass
-from pathlib import Path
-from typing import Any, NamedTuple
+from collections.abc import Iterable
+from dataclasses import dataclass
 
 import numpy as np
 
 from unspool.config import TokenizerConfig
-from unspool.data.cache import cached
-from unspool.data.files import Report
-from unspool.data.readers import Source
-from unspool.data.rows import Example
-from unspool.data.store import Store, StoreWriter
-from unspool.errors import DataError
 from unspool.text.chunks import ChunkTable
 from unspool.text.normalize import Normalizer
 from unspool.text.tokenizers import Tokenizer, WordTokenizer
 from unspool.text.vocab import UNK
 from unspool.text.words import NEWLINE, SPLITTERS
 
-BATCH_CHARACTERS = 1 << 22
-BATCH_TEXTS = 1 << 16
 MOST_TYPES = 1 << 22  # distinct words; later ones are unknown, so that memory stays bounded
 CODE_POINTS = 0x110000
 END = "\0"  # of a text; no text holds a NUL
 LINE_END = "\0\0"
-
-Progress = Callable[[str, float], None]
 
 
 @dataclass(frozen=True)
@@ -54,7 +42,7 @@ class Rules:
 
     @staticmethod
     def of(settings: TokenizerConfig, *, stream: bool) -> Rules:
-        """Rules for the store of a source; byte pairs start from characters."""
+        """Rules for a column of texts; byte pairs start from characters."""
         words = settings.kind == "word"
         return Rules(
             "word" if words else "char",
@@ -70,6 +58,11 @@ class Rules:
         if isinstance(tokenizer, WordTokenizer):
             return Rules("word", form, lowercase, tokenizer.split, tokenizer.newlines)
         return Rules("char", form, lowercase, "", False)
+
+    @staticmethod
+    def of_tokens(form: str) -> Rules:
+        """Rules for tokens that are already cut, between spaces."""
+        return Rules("word", form, False, "space", False)
 
 
 class OpenEncoder(ABC):
@@ -145,69 +138,5 @@ class OpenWords(OpenEncoder):
 OPEN: dict[str, type[OpenEncoder]] = {"char": OpenChars, "word": OpenWords}
 
 
-class Encoded(NamedTuple):
-    """A store, the key that names it in the cache, and whether it was there already."""
-
-    store: Store
-    key: dict[str, Any]
-    hit: bool
-
-
-def encode_source(source: Source, rules: Rules, progress: Progress | None = None) -> Encoded:
-    """The store of a source, one piece an example."""
-    stream = source.task == "generate"
-    key = {
-        "content": source.sha256,
-        "layout": asdict(source.layout),
-        "encoding": source.files[0].encoding,
-        "stream": stream,
-        "rules": asdict(rules),
-    }
-
-    def build(folder: Path) -> None:
-        encoder = OPEN[rules.kind](rules)
-        examples = source.read(report_stage(progress, f"tokenising {source.name}"))
-        with StoreWriter(folder) as writer:
-            for batch in _batches(examples):
-                _add(batch, encoder, writer, source, stream)
-            writer.close(encoder.types)
-
-    store, hit = cached(key, build, Store.load)
-    return Encoded(store, key, hit)
-
-
-def report_stage(progress: Progress | None, stage: str) -> Report | None:
-    if progress is None:
-        return None
-    return lambda fraction: progress(stage, fraction)
-
-
-def _batches(examples: Iterable[Example]) -> Iterator[list[Example]]:
-    batch: list[Example] = []
-    size = 0
-    for example in examples:
-        batch.append(example)
-        size += len(example.text)
-        if size >= BATCH_CHARACTERS or len(batch) >= BATCH_TEXTS:
-            yield batch
-            batch, size = [], 0
-    if batch:
-        yield batch
-
-
-def _add(
-    batch: list[Example], encoder: OpenEncoder, writer: StoreWriter, source: Source, stream: bool
-) -> None:
-    texts, labels, lines = map(list, zip(*batch))
-    if "" in labels:
-        raise DataError(
-            "the label is empty",
-            where=source.where(lines[labels.index("")]),
-            remedy="fill it in or remove the row",
-        )
-    if stream:
-        labels = [None] * len(texts)
-        if source.format != "text":
-            texts = [text + NEWLINE for text in texts]
-    ids, lengths = encoder.encode(texts)
-    writer.add(ids, lengths, characters=list(map(len, texts)), lines=lines, labels=labels)
+def open_encoder(rules: Rules) -> OpenEncoder:
+    return OPEN[rules.kind](rules)

@@ -1,0 +1,150 @@
+"""A look at the data before training: a corpus in, a `CheckReport` for people and programs out.
+
+Rows are compared by what the model would see of them: two texts are the same if they differ only in
+what the tokenizer leaves out (white space between words, case if it is folded).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import combinations
+
+import numpy as np
+
+from unspool.data.check.advice import (
+    Suggestion,
+    about_labels,
+    about_lengths,
+    about_pairs,
+    about_size,
+    about_stream,
+    about_words,
+)
+from unspool.data.check.report import CheckReport, Finding, PartReport, percentiles
+from unspool.data.corpus import Corpus
+from unspool.data.fields.text import TextField
+from unspool.data.part import Part
+
+__all__ = ["CheckReport", "check"]
+
+SHOWN = 5  # lines named in a finding
+RATIO = 3  # a side so many times longer than usual, against the other, is probably another text
+LONG = 10  # tokens below which such a ratio means nothing
+
+
+def check(corpus: Corpus, *, summary: str, task: str, unit: str, max_length: int) -> CheckReport:
+    """Count, measure and compare the parts of a corpus, which was read without a limit of length.
+
+    unit         what a row is called
+    max_length   the limit that training would have
+    """
+    sized = [name for name, field in corpus.fields.items() if field.sized]
+    first = corpus.fields[sized[0]]
+    stream = isinstance(first, TextField) and first.stream
+    parts = [
+        part_report(corpus, part, key, name if len(sized) == 1 else f"{name} {key}")
+        for name, part in corpus.parts.items()
+        for key in sized
+    ]
+    found = [] if stream else [each for each in findings(corpus, sized, unit) if each.count]
+    return CheckReport(
+        summary,
+        task,
+        first.unit,
+        len(first.fitted) if hasattr(first, "fitted") else 0,
+        parts,
+        found,
+        list(suggestions(corpus, parts, sized, max_length, stream=stream)),
+        [note for note in corpus.notes if "cache" not in note],
+        rows_compared=not stream,
+    )
+
+
+def part_report(corpus: Corpus, part: Part, key: str, name: str) -> PartReport:
+    measure = corpus.fields[key].measure(part[key])
+    assert measure is not None
+    labels: dict[str, int] = {}
+    for other, values in part.values.items():
+        labels |= corpus.fields[other].tally(values)
+    return PartReport(
+        name,
+        rows=len(measure.lengths),
+        tokens=measure.steps,
+        characters=int(measure.characters.sum()),
+        labels=labels,
+        token_lengths=percentiles(measure.lengths),
+        character_lengths=percentiles(measure.characters) if labels else {},
+        unknown=measure.unknown,
+    )
+
+
+def prints(corpus: Corpus, *, targets: bool) -> dict[str, np.ndarray]:
+    """Of each part (N,) a number for each row, equal where all inputs, or all targets, are."""
+    keys = [key for key, field in corpus.fields.items() if field.is_target == targets]
+    common: dict[str, dict[str, int]] = {key: {} for key in keys}
+    found = {}
+    for name, part in corpus.parts.items():
+        numbers = [part[key].prints(common[key]).tolist() for key in keys]
+        rows = zip(*numbers) if numbers else [()] * len(part)
+        found[name] = np.array([hash(row) for row in rows], dtype=np.int64)
+    return found
+
+
+def findings(corpus: Corpus, sized: list[str], unit: str) -> Iterator[Finding]:
+    """Rows that came before, that contradict another, that look odd, or that are in two parts."""
+    inputs, targets = prints(corpus, targets=False), prints(corpus, targets=True)
+    read = " and ".join(key for key, field in corpus.fields.items() if not field.is_target)
+    wanted = " and ".join(key for key, field in corpus.fields.items() if field.is_target)
+    for name, part in corpus.parts.items():
+        of = "" if name == "train" else f" of {name}"
+        _, first, group = np.unique(inputs[name], return_index=True, return_inverse=True)
+        again = np.ones(len(part), dtype=bool)
+        again[first] = False
+        yield finding(f"{unit}{of} repeat the {read} of an earlier one", part, again)
+        differs = np.zeros(len(first), dtype=bool)
+        np.logical_or.at(differs, group, targets[name] != targets[name][first][group])
+        what = f"{unit}{of} share their {read} with one that has other {wanted}"
+        yield finding(what, part, differs[group])
+        if len(sized) == 2:
+            yield from about_sides(part, sized, f"{unit}{of}")
+    for a, b in combinations(corpus.parts, 2):
+        also = np.isin(inputs[b], inputs[a])
+        yield finding(f"{unit} of {b} have a {read} that is also in {a}", corpus.parts[b], also)
+
+
+def about_sides(part: Part, sides: list[str], what: str) -> Iterator[Finding]:
+    """Two texts that are the same, or of which one is far too long for the other."""
+    common: dict[str, int] = {}
+    a, b = (part[side].prints(common) for side in sides)
+    yield finding(f"{what} have the same {sides[0]} and {sides[1]}", part, a == b)
+    lengths = part.lengths.astype(float)
+    ratio = lengths[:, 1] / lengths[:, 0]
+    usual = float(np.median(ratio))
+    odd = (lengths.max(1) >= LONG) & ((ratio > RATIO * usual) | (ratio < usual / RATIO))
+    yield finding(f"{what} have a side much longer than the other", part, odd)
+
+
+def finding(what: str, part: Part, wrong: np.ndarray) -> Finding:
+    rows = np.flatnonzero(wrong)
+    return Finding(what, len(rows), [part.line(int(row)) for row in rows[:SHOWN]])
+
+
+def suggestions(
+    corpus: Corpus, parts: list[PartReport], sized: list[str], max_length: int, *, stream: bool
+) -> Iterator[Suggestion]:
+    train = corpus.parts["train"]
+    lengths = np.concatenate([part.lengths.max(1) for part in corpus.parts.values()])
+    if stream:
+        yield from about_stream(parts[0].tokens)
+    elif len(sized) == 2:
+        yield from about_pairs(lengths, max_length, len(train))
+    else:
+        yield from about_lengths(lengths, max_length)
+        if any(field.stratifies for field in corpus.fields.values()):
+            yield from about_labels(parts[0].labels)
+        yield from about_size(len(train))
+    field, values = corpus.fields[sized[0]], train[sized[0]]
+    if isinstance(field, TextField) and field.fitted.kind == "word" and len(sized) == 1:
+        unknown = max((report.unknown for report in parts[1:]), default=0.0)
+        lowercase = field.fitted.normalizer.lowercase
+        yield from about_words(list(values.types), values.type_counts(), lowercase, unknown)

@@ -1,0 +1,125 @@
+"""What a field is: the only place that knows what the values of a column are made of.
+
+A field is made from the settings, fitted to the training rows of a stored column, and then turns raw
+values into arrays and arrays into padded tensors:
+
+    raw values -> writer -> stored column -> values -> collate -> tensors     a file
+    raw values -> encode -----------------> values -> collate -> tensors     values in memory
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from unspool.data.read import Column
+from unspool.data.store.columns import ColumnWriter, Progress
+
+Where = Callable[[int], str]  # a row of a part -> file:line
+
+
+class Measure(NamedTuple):
+    """How long the values of a part are, for people.
+
+    lengths      (N,) steps of each row; of a stream, of each of its lines
+    characters   (N,) of each row; empty where they were not counted
+    unknown      share of the steps that the model does not know
+    """
+
+    steps: int
+    lengths: np.ndarray
+    characters: np.ndarray
+    unknown: float
+
+
+class Field(ABC):
+    """One column of a task's data.
+
+    name     of the field in its task: text, label, source, ...
+    sized    whether its values have lengths that count for the size of a batch
+    stratifies  whether every part of a corpus is to have its share of each value
+    is_target   whether it is what a model is to give, not what it reads
+    unit        what a step of its values is called
+    """
+
+    kind: ClassVar[str]
+    sized: ClassVar[bool] = False
+    stratifies: ClassVar[bool] = False
+    is_target: bool = False
+    unit: str = "values"
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def look(self, column: Column) -> None:
+        """Settle what the settings leave open by a look at the first values."""
+
+    @abstractmethod
+    def storage_key(self) -> Any:
+        """Whatever decides how values are stored, for JSON."""
+
+    @abstractmethod
+    def writer(self, folder: Path) -> ColumnWriter: ...
+
+    @abstractmethod
+    def open(self, folder: Path, key: dict[str, Any]) -> Any:
+        """The stored column."""
+
+    def strata(self, column: Any) -> np.ndarray | None:
+        """(N,) the class of each row, of a field that stratifies."""
+        return None
+
+    def blank(self, column: Any) -> np.ndarray:
+        """(N,) bool: rows without a value."""
+        return np.zeros(len(column), dtype=bool)
+
+    @abstractmethod
+    def fit(
+        self, column: Any, rows: np.ndarray, *, where: str, progress: Progress | None = None
+    ) -> list[str]:
+        """Learn from the training rows what the numbers mean; returns notes about it.
+
+        where   the name of the file, for a message
+        """
+
+    @abstractmethod
+    def values(self, column: Any, progress: Progress | None = None) -> Any:
+        """All rows of a stored column as arrays: something with `len` and `select(rows)`."""
+
+    def fits(self, values: Any) -> np.ndarray:
+        """(N,) bool: rows that are not too long to learn from."""
+        return np.ones(len(values), dtype=bool)
+
+    def check(self, values: Any, where: Where) -> list[str]:
+        """Refuse values that the model cannot learn from; notes about what is not read whole."""
+        return []
+
+    def unknown(self, values: Any, where: Where) -> list[str]:
+        """Notes about what a trained model does not know, for an evaluation."""
+        return []
+
+    @abstractmethod
+    def encode(self, raw: Sequence[Any]) -> Any:
+        """`values` of raw values in memory: the same numbers."""
+
+    @abstractmethod
+    def collate(self, values: Any, rows: np.ndarray) -> Any:
+        """Some rows as tensors, padded; padding never changes an answer."""
+
+    def measure(self, values: Any) -> Measure | None:
+        """Of a field that is sized."""
+        return None
+
+    def tally(self, values: Any) -> dict[str, int]:
+        """How often each of a few names occurs: labels, types of spans."""
+        return {}
+
+    @abstractmethod
+    def save(self, folder: Path) -> None: ...
+
+    @abstractmethod
+    def load(self, folder: Path) -> None: ...

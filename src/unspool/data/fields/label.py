@@ -1,0 +1,179 @@
+"""label: one name a row, out of a fixed set.
+
+raw: str, a number or a truth value. values: `Labels`, indices into the sorted names.
+"""
+
+from __future__ import annotations
+
+import json
+from array import array
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from unspool.data.fields.field import Field, Where
+from unspool.data.store.columns import Progress
+from unspool.errors import DataError, RunError
+from unspool.files import AGAIN, read_json, write_json
+
+FILE = "labels.json"
+
+
+class LabelColumn(NamedTuple):
+    """(N,) indices into the names, which stand in the order of their appearance."""
+
+    ids: np.ndarray
+    names: list[str]
+
+
+class Labels:
+    """(N,) indices into the names that the model knows; -1 for another one of `unknown`."""
+
+    def __init__(self, ids: np.ndarray, unknown: Sequence[str] = ()) -> None:
+        self.ids, self.unknown = ids, unknown
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def prints(self, common: dict[str, int]) -> np.ndarray:
+        return self.ids
+
+    def select(self, rows: np.ndarray) -> Labels:
+        return Labels(self.ids[rows], [self.unknown[row] for row in rows] if self.unknown else ())
+
+
+class LabelWriter:
+    def __init__(self, folder: Path, name: str) -> None:
+        self.folder, self.name = folder, name
+        self.ids, self.names = array("q"), dict[str, int]()
+
+    def add(self, values: list[Any], where: Callable[[int], str]) -> None:
+        for i, value in enumerate(values):
+            label = label_name(value, where, i)
+            self.ids.append(self.names.setdefault(label, len(self.names)))
+
+    def close(self) -> None:
+        np.save(self.folder / f"{self.name}.npy", np.array(self.ids, dtype=np.int64))
+        names = self.folder / f"{self.name}.json"
+        names.write_text(json.dumps(list(self.names)), encoding="utf-8")
+
+
+def label_name(value: Any, where: Callable[[int], str], row: int) -> str:
+    """Labels may be written as strings, numbers or truth values."""
+    if isinstance(value, str) and value.strip():
+        return value.strip()
+    if isinstance(value, bool | int | float):
+        return json.dumps(value)
+    if value == "":
+        raise DataError(
+            "the label is empty", where=where(row), remedy="fill it in or remove the row"
+        )
+    raise DataError(
+        "the value is no label",
+        where=where(row),
+        got=value if value is not None else "null",
+        remedy="a label is a string or a number; name its field with --label",
+    )
+
+
+class LabelField(Field):
+    """The names, sorted, are fitted: those that occur in training."""
+
+    kind = "label"
+    unit = "labels"
+    is_target = True
+    stratifies = True
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.names: list[str] = []
+
+    def storage_key(self) -> Any:
+        return self.kind
+
+    def writer(self, folder: Path) -> LabelWriter:
+        return LabelWriter(folder, self.name)
+
+    def open(self, folder: Path, key: dict[str, Any]) -> LabelColumn:
+        names = json.loads((folder / f"{self.name}.json").read_text(encoding="utf-8"))
+        return LabelColumn(np.load(folder / f"{self.name}.npy"), names)
+
+    def blank(self, column: LabelColumn) -> np.ndarray:
+        return np.zeros(len(column.ids), dtype=bool)
+
+    def strata(self, column: LabelColumn) -> np.ndarray:
+                return column.ids
+
+    def fit(
+        self, column: LabelColumn, rows: np.ndarray, *, where: str, progress: Progress | None = None
+    ) -> list[str]:
+        found = column.ids[rows]
+        self.names = sorted(column.names[i] for i in np.unique(found))
+        if len(self.names) < 2:
+            raise DataError(
+                "all rows have the same label, so there is nothing to tell apart",
+                where=where,
+                got=self.names[0],
+                remedy="add rows of another class, name the label column with --label, or use"
+                " --task generate for a text without labels",
+            )
+        single = sorted(column.names[i] for i in np.flatnonzero(np.bincount(found) == 1))
+        return [f"labels with one example: {listed(single)}"] if single else []
+
+    def values(self, column: LabelColumn, progress: Progress | None = None) -> Labels:
+        index = {name: i for i, name in enumerate(self.names)}
+        numbers = np.array([index.get(name, -1) for name in column.names], dtype=np.int64)
+        ids = numbers[column.ids]
+        unknown = [column.names[i] for i in column.ids] if (ids < 0).any() else ()
+        return Labels(ids, unknown)
+
+    def check(self, values: Labels, where: Where) -> list[str]:
+        if (values.ids < 0).any():
+            row = int(np.argmax(values.ids < 0))
+            raise DataError(
+                f"label {values.unknown[row]!r} does not occur in the training data",
+                where=where(row),
+                remedy="the known labels are " + listed(self.names),
+            )
+        return []
+
+    def encode(self, raw: Sequence[Any]) -> Labels:
+        index = {name: i for i, name in enumerate(self.names)}
+        return Labels(np.array([index.get(str(label), -1) for label in raw], dtype=np.int64), raw)
+
+    def collate(self, values: Labels, rows: np.ndarray) -> Tensor:
+        """(B,) int64"""
+        return torch.from_numpy(values.ids[rows])
+
+    def tally(self, values: Labels) -> dict[str, int]:
+        counts = np.bincount(values.ids, minlength=len(self.names))
+        return dict(zip(self.names, counts.tolist()))
+
+    def save(self, folder: Path) -> None:
+        write_json(folder / FILE, self.names)
+
+    def load(self, folder: Path) -> None:
+        self.names = read_names(folder / FILE)
+
+
+def read_names(path: Path) -> list[str]:
+    """The labels of a run folder; a RunError where they are damaged."""
+    names = read_json(path)
+    if not (
+        isinstance(names, list)
+        and all(isinstance(name, str) for name in names)
+        and len(set(names)) == len(names) > 1
+    ):
+        raise RunError(
+            "not a list of at least two different labels", where=path, remedy=AGAIN
+        )
+    return names
+
+
+def listed(names: list[str], most: int = 10) -> str:
+    shown = ", ".join(map(repr, names[:most]))
+    return shown + (f" and {len(names) - most} more" if len(names) > most else "")

@@ -1,0 +1,225 @@
+"""tags: a tag for each word of a sentence; tags that mark spans are IOBES inside.
+
+raw: list of str. values: `Tags`. The scheme is seen from the tags, or named by the user, and then
+kept to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from torch import Tensor
+
+from unspool.data.fields.field import Field, Where
+from unspool.data.fields.label import FILE, read_names
+from unspool.data.fields.schemes import (
+    LETTERS,
+    Asked,
+    Marks,
+    Scheme,
+    WrongTag,
+    as_iobes,
+    breaches,
+    find_spans,
+    guess_letters,
+    parse_tags,
+    tag_name,
+)
+from unspool.data.fields.words import WordsWriter, spread
+from unspool.data.store.columns import Progress
+from unspool.data.store.ragged import Ragged
+from unspool.data.store.tokens import TokenColumn
+from unspool.errors import DataError, RunError
+from unspool.files import AGAIN, write_json
+from unspool.text.open_vocabulary import Rules
+
+
+class TagColumn(NamedTuple):
+    """The tags of a column in IOBES: of each word (M,) the index in `names`; a note about them."""
+
+    ids: np.ndarray
+    names: list[str]
+    note: str
+
+
+class Tags:
+    """The tags of N sentences.
+
+    names   the tags that the model knows, then others that occur all the same
+    """
+
+    def __init__(self, ids: Ragged, names: list[str], note: str = "") -> None:
+        self.ids, self.names, self.note = ids, names, note
+        self.lengths = ids.lengths
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __getitem__(self, row: int) -> np.ndarray:
+        """(T,) indices into `names`."""
+        return self.ids[row]
+
+    def prints(self, common: dict[str, int]) -> np.ndarray:
+        rows = range(len(self))
+        return np.array([hash(self[row].tobytes()) for row in rows], dtype=np.int64)
+
+    def select(self, rows: np.ndarray) -> Tags:
+        return Tags(self.ids.select(rows), self.names, self.note)
+
+
+class TagsField(Field):
+    """The names, sorted, are fitted: those that occur in training.
+
+    scheme     how tags mark spans, or auto
+    position   of token m of a column, for a message: file:line
+    """
+
+    kind = "tags"
+    unit = "tags"
+    is_target = True
+
+    def __init__(self, name: str, *, scheme: Asked = "auto") -> None:
+        super().__init__(name)
+        self.scheme = scheme
+        self.names: list[str] = []
+        self.position: Callable[[TokenColumn, int], str] = lambda column, token: ""
+
+    @property
+    def marks(self) -> Marks | None:
+        """What the tags mark; None where they stand for themselves."""
+        plain = self.scheme == "none" or guess_letters(self.names) == "none"
+        return None if plain else parse_tags(self.names, "iobes")
+
+    def storage_key(self) -> Any:
+        return self.kind
+
+    def writer(self, folder: Path) -> WordsWriter:
+        return WordsWriter(folder, self.name, Rules.of_tokens("none"))
+
+    def open(self, folder: Path, key: dict[str, Any]) -> TokenColumn:
+        return TokenColumn.load(folder, self.name, key)
+
+    def fit(
+        self, column: TokenColumn, rows: np.ndarray, *, where: str, progress: Progress | None = None
+    ) -> list[str]:
+        """The tags that occur in training, sorted; at least two."""
+        tags = self.read(column)
+        found = np.unique(np.concatenate([tags.ids[a:b] for a, b in column.spans()[rows]]))
+        self.names = sorted(tags.names[i] for i in found)
+        if len(self.names) < 2:
+            raise DataError(
+                "all words have the same tag, so there is nothing to tell apart",
+                where=where,
+                got=self.names[0],
+                remedy="name the column of the tags with --label, or add sentences",
+            )
+        return []
+
+    def values(self, column: TokenColumn, progress: Progress | None = None) -> Tags:
+        """Tags are numbered as `names`; others, which the model cannot give, after them."""
+        tags = self.read(column)
+        index = {name: i for i, name in enumerate(self.names)}
+        numbers = np.array([index.setdefault(name, len(index)) for name in tags.names])
+        ids = Ragged.of_offsets(numbers[tags.ids], column.offsets)
+        return Tags(ids, list(index), tags.note)
+
+    def check(self, values: Tags, where: Where) -> list[str]:
+        if len(values.names) == len(self.names):
+            return []
+        found = np.unique(np.concatenate([values[row] for row in range(len(values))]))
+        found = found[found >= len(self.names)]
+        if not len(found):
+            return []
+        shown = ", ".join(repr(values.names[i]) for i in found[:8])
+        return [f"tags that do not occur in training, and so are never found: {shown}"]
+
+    def encode(self, raw: Sequence[Sequence[str]]) -> Tags:
+        index = {name: i for i, name in enumerate(self.names)}
+        numbers = [np.array([index[tag] for tag in tags], dtype=np.int64) for tags in raw]
+        return Tags(Ragged.of(numbers), self.names)
+
+    def collate(self, values: Tags, rows: np.ndarray) -> Tensor:
+        """(B, T) int64, padded with 0"""
+        tags = np.concatenate([values[int(row)] for row in rows])
+        return spread(tags, values.lengths[rows])
+
+    def tally(self, values: Tags) -> dict[str, int]:
+        """The types of spans, or the tags where they mark none."""
+        names, found = values.names, np.concatenate([values[row] for row in range(len(values))])
+        if self.marks is not None:
+            marks = parse_tags(values.names, "iobes")
+            begins = np.cumsum(values.lengths) - values.lengths
+            names, found = marks.names, find_spans(marks.at(found), begins).types
+        counts = np.bincount(found, minlength=len(names))
+        return {name or "span": int(count) for name, count in zip(names, counts)}
+
+    def save(self, folder: Path) -> None:
+        write_json(folder / FILE, self.names)
+
+    def load(self, folder: Path) -> None:
+        self.names = read_names(folder / FILE)
+        try:
+            _ = self.marks
+        except WrongTag as error:
+            raise RunError(
+                f"tag {error.tag!r} {error}", where=folder / FILE, remedy=AGAIN
+            ) from None
+
+    def read(self, column: TokenColumn) -> TagColumn:
+        """The tags of a column, spans as IOBES."""
+        types, ids = column.types[1:], column.ids.astype(np.int64) - 1  # raw id 0 is no tag
+        begins = column.offsets[:-1]
+        try:
+            scheme: Scheme = guess_letters(types) if self.scheme == "auto" else self.scheme
+            if scheme == "none":
+                return TagColumn(ids, types, f"{len(types)} different, which mark no spans")
+            marks = parse_tags(types, scheme)
+        except WrongTag as error:
+            token = int(np.argmax(ids == types.index(error.tag)))
+            raise DataError(
+                f"tag {error.tag!r} {error}",
+                where=self.position(column, token),
+                remedy="mend it, or say how to read the tags: --set scheme=none takes them as they"
+                " are",
+            ) from None
+        found = marks.at(ids)
+        wrong = breaches(found, begins, scheme)
+        if len(wrong) and self.scheme != "auto":
+            raise self._breach(column, types, ids, int(wrong[0]), scheme)
+        if scheme == "iob2" and len(other := breaches(found, begins, "iob1")) < len(wrong):
+            scheme, wrong = "iob1", other
+        note = f"{scheme.upper()}, spans of {len(marks.names)} types{_listed(found, begins)}"
+        if len(wrong):
+            first = self.position(column, int(wrong[0]))
+            note += f"; {len(wrong):,} tags break its rules, the first at {first}, read as by"
+            note += " conlleval"
+        codes = np.where(found.types < 0, 0, found.types * len(LETTERS) + as_iobes(found, begins))
+        kinds, numbers = np.unique(codes, return_inverse=True)
+        names = [
+            "O" if code == 0 else tag_name(code % len(LETTERS), marks.names[code // len(LETTERS)])
+            for code in kinds.tolist()
+        ]
+        return TagColumn(numbers, names, note)
+
+    def _breach(
+        self, column: TokenColumn, types: list[str], ids: np.ndarray, token: int, scheme: str
+    ) -> DataError:
+        first = token in column.offsets
+        before = "the beginning of the sentence" if first else repr(types[ids[token - 1]])
+        return DataError(
+            f"tag {types[ids[token]]!r} after {before} breaks the rules of {scheme.upper()}",
+            where=self.position(column, token),
+            remedy="mend it, or leave out data.scheme, so that such tags are read as conlleval"
+            " does",
+        )
+
+
+def _listed(marks: Marks, begins: np.ndarray) -> str:
+    """` (LOC 12, PER 3)`, the most frequent first."""
+    counts = np.bincount(find_spans(marks, begins).types, minlength=len(marks.names))
+    order = np.argsort(-counts, kind="stable")[:8]
+    shown = [f"{marks.names[i]} {counts[i]:,}".strip() for i in order]
+    return f" ({', '.join(shown)}{', ...' if len(counts) > len(shown) else ''})"

@@ -1,0 +1,130 @@
+"""One split of a corpus: the values of each field for some rows, and padded batches of them.
+
+The same class holds rows of a file, whose values stay on disk until they are asked for, and values
+in memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from unspool.data.fields.field import Field
+from unspool.data.fields.text import Pieces, Tokens
+from unspool.data.read import Plan
+
+
+class Batch:
+    """B rows of a part: the tensors of each field, `batch["text"].ids`."""
+
+    def __init__(self, rows: np.ndarray, tensors: Mapping[str, Any]) -> None:
+        self.rows, self._tensors = rows, tensors
+
+    def __getitem__(self, field: str) -> Any:
+        return self._tensors[field]
+
+    def __contains__(self, field: str) -> bool:
+        return field in self._tensors
+
+    def to(self, device: torch.device) -> Batch:
+        return Batch(self.rows, {name: moved(found, device) for name, found in self._tensors.items()})
+
+
+def moved(value: Any, device: torch.device) -> Any:
+    """Tensors, and named tuples of them, on another device."""
+    if isinstance(value, Tensor):
+        return value.to(device)
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return type(value)(*(moved(each, device) for each in value))
+    return value
+
+
+class Part:
+    """N rows of some fields.
+
+    rows     (N,) of the table they come from
+    lines    (N,) where they start in its file
+    lengths  (N, F) of the F fields whose length counts for the size of a batch
+    """
+
+    def __init__(
+        self,
+        fields: Mapping[str, Field],
+        values: Mapping[str, Any],
+        *,
+        rows: np.ndarray | None = None,
+        lines: np.ndarray | None = None,
+        plan: Plan | None = None,
+    ) -> None:
+        self.fields, self.values, self.plan = fields, values, plan
+        size = len(next(iter(values.values())))
+        self.rows = np.arange(size) if rows is None else rows
+        self.lines = self.rows + 1 if lines is None else lines
+        sized = [values[name].lengths for name, field in fields.items() if field.sized and name in values]
+        self.lengths = np.stack(sized, 1)
+
+    @classmethod
+    def of(cls, fields: Mapping[str, Field], **raw: Sequence[Any]) -> Part:
+        """Raw values in memory, by field."""
+        return cls(fields, {name: fields[name].encode(values) for name, values in raw.items()})
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, field: str) -> Any:
+        return self.values[field]
+
+    def __contains__(self, field: str) -> bool:
+        return field in self.values
+
+    def where(self, row: int) -> str:
+        """file:line"""
+        line = int(self.lines[row])
+        return f"row {row + 1}" if self.plan is None else self.plan.table.where(line)
+
+    def line(self, row: int) -> str:
+        """Its number, with the name of the file where there are several."""
+        line = str(self.lines[row])
+        single = self.plan is None or len(self.plan.table.files) == 1
+        return line if single else self.where(row).rsplit("/", 1)[-1]
+
+    def collate(self, rows: np.ndarray) -> Batch:
+        return Batch(
+            rows, {name: self.fields[name].collate(found, rows) for name, found in self.values.items()}
+        )
+
+    def raw(self, rows: np.ndarray, fields: Sequence[str]) -> list[tuple[Any, ...]]:
+        """The raw values of some rows, read again from the file: no field keeps everything."""
+        assert self.plan is not None
+        wanted = self.rows[rows].tolist()
+        needed = set(wanted)
+        found = {
+            i: row.values
+            for i, row in enumerate(islice(self.plan.rows(fields), max(needed, default=-1) + 1))
+            if i in needed
+        }
+        return [found[i] for i in wanted]
+
+    def in_pieces(self, field: str, length: int) -> Part:
+        """Long texts of a field as several rows of at most `length` tokens (0: not cut)."""
+        tokens = self.values[field]
+        assert isinstance(tokens, Tokens)
+        pieces = Pieces(tokens, length)
+        return Part(
+            self.fields,
+            {field: pieces},
+            rows=self.rows[pieces.texts],
+            lines=self.lines[pieces.texts],
+            plan=self.plan,
+        )
+
+
+def rows_of(batches: Any) -> Iterator[Batch]:
+    """Every batch of the first epoch, in order."""
+    for step in range(batches.steps(0)):
+        yield batches.batch(0, step)

@@ -1,0 +1,108 @@
+"""The columns of a table on disk: a plan of reading in, every column stored in one pass out.
+
+What was stored is kept in the cache, under the content of the file and all that decides how its
+values become numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from unspool.data.read import Plan, Row
+from unspool.data.store.cache import cached
+
+BATCH_ROWS = 1 << 16
+BATCH_CHARACTERS = 1 << 22
+
+Progress = Callable[[str, float], None]
+
+
+class ColumnWriter(Protocol):
+    """Makes numbers of raw values."""
+
+    def add(self, values: list[Any], where: Callable[[int], str]) -> None:
+        """Append values; where(i) is the place of values[i] in its file, for a message."""
+
+    def close(self) -> None: ...
+
+
+class Storable(Protocol):
+    """What a field says about how its column is stored."""
+
+    def storage_key(self) -> Any:
+        """Whatever decides the numbers, for JSON."""
+
+    def writer(self, folder: Path) -> ColumnWriter: ...
+    def open(self, folder: Path, key: dict[str, Any]) -> Any: ...
+
+
+class Stored(NamedTuple):
+    """The columns of a table, by field; the line where each row starts; whether it was cached."""
+
+    columns: dict[str, Any]
+    lines: np.ndarray  # (N,)
+    hit: bool
+
+    def __len__(self) -> int:
+        return len(self.lines)
+
+
+def store_columns(
+    plan: Plan, fields: Mapping[str, Storable], progress: Progress | None = None
+) -> Stored:
+    """Every column of the plan, as its field stores it."""
+    table = plan.table
+    names = [name for name in plan.columns if name in fields]
+    key = {
+        "content": table.sha256,
+        "format": table.format,
+        "header": table.header,
+        "encoding": table.files[0].encoding,
+        "convert": plan.convert and plan.convert.name,
+        "columns": {name: [plan.columns[name].name, plan.columns[name].number] for name in names},
+        "fields": {name: fields[name].storage_key() for name in names},
+    }
+
+    def build(folder: Path) -> None:
+        writers = [fields[name].writer(folder) for name in names]
+        lines: list[int] = []
+        rows = plan.rows(names, report_stage(progress, f"tokenising {table.name}"))
+        for batch in batches(rows):
+            first = len(lines)
+            lines += [row.line for row in batch]
+            for values, writer in zip(zip(*(row.values for row in batch)), writers):
+                writer.add(list(values), lambda i, first=first: table.where(lines[first + i]))
+        for writer in writers:
+            writer.close()
+        np.save(folder / "lines.npy", np.array(lines, dtype=np.int64))
+
+    def load(folder: Path) -> tuple[dict[str, Any], np.ndarray]:
+        found = {name: fields[name].open(folder, {"of": key, "column": name}) for name in names}
+        return found, np.load(folder / "lines.npy")
+
+    (columns, lines), hit = cached(key, build, load)
+    return Stored(columns, lines, hit)
+
+
+def batches(rows: Iterable[Row]) -> Iterator[list[Row]]:
+    """Rows by the thousand, fewer where their texts are long."""
+    batch: list[Row] = []
+    size = 0
+    for row in rows:
+        batch.append(row)
+        size += sum(len(value) for value in row.values if isinstance(value, str))
+        if size >= BATCH_CHARACTERS or len(batch) >= BATCH_ROWS:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
+def report_stage(progress: Progress | None, stage: str) -> Callable[[float], None] | None:
+    if progress is None:
+        return None
+    return lambda fraction: progress(stage, fraction)

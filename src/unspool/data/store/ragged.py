@@ -1,0 +1,42 @@
+"""Sequences of different lengths, one after the other in one array."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+
+class Ragged:
+    """N sequences: number n is values[starts[n] : starts[n] + lengths[n]].
+
+    `values` (M, ...) may be memory-mapped, and is shared by all selections of rows.
+    """
+
+    def __init__(self, values: np.ndarray, starts: np.ndarray, lengths: np.ndarray) -> None:
+        self.values, self.starts, self.lengths = values, starts, lengths
+
+    @classmethod
+    def of(cls, sequences: Sequence[np.ndarray]) -> Ragged:
+        """Sequences in memory."""
+        lengths = np.array([len(sequence) for sequence in sequences], dtype=np.int64)
+        values = np.concatenate(sequences) if len(sequences) else np.empty(0, dtype=np.int64)
+        return cls(values, np.cumsum(lengths) - lengths, lengths)
+
+    @classmethod
+    def of_offsets(cls, values: np.ndarray, offsets: np.ndarray) -> Ragged:
+        return cls(values, offsets[:-1], np.diff(offsets))
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+    def __getitem__(self, row: int) -> np.ndarray:
+        start = self.starts[row]
+        return self.values[start : start + self.lengths[row]]
+
+    def select(self, rows: np.ndarray) -> Ragged:
+        return Ragged(self.values, self.starts[rows], self.lengths[rows])
+
+    def cut(self, longest: int) -> Ragged:
+        """Every sequence to its first `longest` values."""
+        return Ragged(self.values, self.starts, np.minimum(self.lengths, longest))
