@@ -1,4 +1,5 @@
-"""Figures of merit from plain arrays: accuracy, F1, confusion, perplexity, bootstrap intervals."""
+"""Figures of merit from plain arrays: accuracy, F1, confusion, perplexity, correlations, bootstrap
+intervals."""
 
 from __future__ import annotations
 
@@ -8,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 NATS_PER_BIT = math.log(2.0)
+DRAWN = 1 << 23  # numbers that a bootstrap draws at once
 
 
 class ClassScore(NamedTuple):
@@ -83,11 +85,44 @@ def bootstrap_ratio(
     rows, counts = np.unique(
         np.concatenate([numerators, denominators], 1).astype(float), axis=0, return_counts=True
     )
-    draws = np.random.default_rng(seed).multinomial(n, counts / n, size=resamples)  # (R, P)
-    sums = draws @ rows
+    rng, chances = np.random.default_rng(seed), counts / n
+    size = max(1, DRAWN // len(rows))  # resamples at once, so that memory stays bounded
+    sums = np.concatenate(
+        [
+            rng.multinomial(n, chances, size=min(size, resamples - start)) @ rows  # (R, P) (P, 2K)
+            for start in range(0, resamples, size)
+        ]
+    )
     means = (sums[:, :k] / np.maximum(sums[:, k:], 1e-12)).mean(1)
     low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2])
     return float(low), float(high)
+
+
+def ranks(values: np.ndarray) -> np.ndarray:
+    """(N,) from 1; equal values share the mean of their ranks."""
+    _, group, counts = np.unique(values, return_inverse=True, return_counts=True)
+    last = np.cumsum(counts)
+    return (last - (counts - 1) / 2)[group]
+
+
+def correlation(a: np.ndarray, b: np.ndarray) -> float:
+    """Pearson's r; 0 where one of the two does not vary."""
+    a, b = a - a.mean(), b - b.mean()
+    norm = math.sqrt(float((a * a).sum()) * float((b * b).sum()))
+    return float((a * b).sum()) / norm if norm else 0.0
+
+
+def spearman(truth: np.ndarray, guess: np.ndarray) -> float:
+    """Spearman's ρ: the correlation of the ranks."""
+    return correlation(ranks(truth), ranks(guess))
+
+
+def spearman_interval(rho: float, n: int) -> tuple[float, float]:
+    """95 % interval of Spearman's ρ by Fisher's z with the variance of Bonett & Wright (2000)."""
+    if n < 4 or abs(rho) >= 1:
+        return (-1.0, 1.0) if n < 4 else (rho, rho)
+    half = 1.959964 * math.sqrt((1 + rho * rho / 2) / (n - 3))
+    return math.tanh(math.atanh(rho) - half), math.tanh(math.atanh(rho) + half)
 
 
 def perplexity(nats: float) -> float:

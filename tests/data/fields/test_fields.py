@@ -1,0 +1,191 @@
+"""Every kind of field: what is stored is what is encoded, and nothing depends on the company."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from unspool.config import TokenizerConfig
+from unspool.data.fields import FIELDS
+from unspool.data.fields.field import Field
+from unspool.data.fields.label import LabelField
+from unspool.data.fields.number import NumberField
+from unspool.data.fields.tags import TagsField
+from unspool.data.fields.text import TextField
+from unspool.data.fields.words import WordsField
+from unspool.errors import DataError, RunError
+from unspool.text.vocab import SENTENCE_SPECIALS
+
+TEXTS = ["a fine film", "dull", "Zeta, é日本 and it's a film", "fine fine fine fine", "the end"]
+SENTENCES = [["EU", "rejects"], ["a"], ["Peter", "Blackburn", "slept"], ["EU"], ["a", "a", "a"]]
+TAGS = [["B-ORG", "O"], ["O"], ["B-PER", "I-PER", "O"], ["B-ORG"], ["O", "O", "O"]]
+WORDS = TokenizerConfig(kind="word")
+
+
+def cases() -> dict[str, tuple[Callable[[], Field], list[Any]]]:
+    def text(**options: Any) -> Callable[[], Field]:
+        settings = TokenizerConfig(**{"kind": "word", **options.pop("tokens", {})})
+        return lambda: TextField("text", settings, **options)
+
+    return {
+        "text": (text(), TEXTS),
+        "text-char": (text(tokens={"kind": "char", "lowercase": True}), TEXTS),
+        "text-bpe": (text(tokens={"kind": "bpe", "vocab": 300}), TEXTS),
+        "text-cut": (text(max_length=2), TEXTS),
+        "text-marks": (text(specials=SENTENCE_SPECIALS, marks=(True, True), max_length=2), TEXTS),
+        "text-spelled": (text(spelled=True), TEXTS),
+        "words": (lambda: WordsField("words", WORDS), SENTENCES),
+        "words-characters": (lambda: WordsField("words", WORDS, characters=True), SENTENCES),
+        "words-spelled": (lambda: WordsField("words", WORDS, spelled=True), SENTENCES),
+        "label": (lambda: LabelField("label"), ["x", "y", "x", "z", "y"]),
+        "tags": (lambda: TagsField("tags"), TAGS),
+        "number": (lambda: NumberField("number"), ["1", "2.5", "-3", "4e2", "0"]),
+        "numbers": (lambda: NumberField("numbers"), [[1, 2], [2, 0.5], [3, 9], [4, 8], [5, 1]]),
+    }
+
+
+CASES = cases()
+
+
+def test_every_kind_is_tested() -> None:
+    assert {make().kind for make, _ in CASES.values()} == set(FIELDS)
+
+
+def stored(field: Field, raw: list[Any], folder: Path) -> Any:
+    writer = field.writer(folder)
+    writer.add(raw[:2], lambda i: f"file:{i + 1}")
+    writer.add(raw[2:], lambda i: f"file:{i + 3}")
+    writer.close()
+    return field.open(folder, {"of": str(folder)})
+
+
+def fitted(name: str, folder: Path) -> tuple[Field, Any, list[Any]]:
+    make, raw = CASES[name]
+    field = make()
+    column = stored(field, raw, folder)
+    field.fit(column, np.arange(len(raw)), where="file")
+    return field, column, raw
+
+
+def same(a: Any, b: Any) -> None:
+    """Tensors, or named tuples of them, are equal."""
+    if isinstance(a, torch.Tensor):
+        assert torch.equal(a, b)
+    elif isinstance(a, tuple):
+        assert len(a) == len(b)
+        for x, y in zip(a, b):
+            same(x, y)
+    else:
+        assert a == b
+
+
+def unspelled(batch: Any) -> Any:
+    """Without the table of spellings, whose order depends on how the words were met."""
+    if not hasattr(batch, "ids"):
+        return batch
+    return batch.ids, batch.lengths
+
+
+def spelled(batch: Any) -> list[Any]:
+    """The spelling of every word of a batch, one after the other."""
+    found = []
+    if getattr(batch, "spellings", None) is not None:
+        found.append(batch.spellings[batch.which])
+    if getattr(batch, "words", None) is not None:
+        found.append(batch.words.spellings[batch.words[2]])
+    return found
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_stored_values_equal_encoded_ones(name, tmp_path) -> None:
+    field, column, raw = fitted(name, tmp_path)
+    rows = np.arange(len(raw))
+    from_file = field.collate(field.values(column), rows)
+    in_memory = field.collate(field.encode(raw if name != "tags" else iobes(raw)), rows)
+    same(unspelled(from_file), unspelled(in_memory))
+    for a, b in zip(spelled(from_file), spelled(in_memory)):
+        assert torch.equal(a, b)
+
+
+def iobes(raw: list[list[str]]) -> list[list[str]]:
+    """What the raw tags are inside."""
+    inside = {"B-ORG": "S-ORG", "I-PER": "E-PER"}
+    return [[inside.get(tag, tag) for tag in tags] for tags in raw]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_row_is_the_same_alone_in_any_order_and_selected(name, tmp_path) -> None:
+    field, column, raw = fitted(name, tmp_path)
+    values = field.values(column)
+    order = np.array([3, 0, 4, 2, 1])
+    together = unspelled(field.collate(values, order))
+    chosen = unspelled(field.collate(values.select(order), np.arange(len(raw))))
+    same(together, chosen)
+    for i, row in enumerate(order):
+        alone = unspelled(field.collate(values, np.array([row])))
+        if isinstance(alone, tuple):
+            length = int(alone[1][0])
+            assert together[1][i] == length
+            assert torch.equal(together[0][i, :length], alone[0][0])
+            assert not together[0][i, length:].any()
+        else:
+            width = alone.shape[1] if alone.dim() > 1 else None
+            assert torch.equal(together[i][:width] if width else together[i], alone[0])
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_saved_field_is_the_same(name, tmp_path) -> None:
+    field, column, raw = fitted(name, tmp_path)
+    folder = tmp_path / "run"
+    folder.mkdir()
+    field.save(folder)
+    again = CASES[name][0]()
+    again.load(folder)
+    raw = iobes(raw) if name == "tags" else raw
+    rows = np.arange(len(raw))
+    same(
+        unspelled(field.collate(field.encode(raw), rows)),
+        unspelled(again.collate(again.encode(raw), rows)),
+    )
+
+
+def test_numbers_are_standardised_on_the_training_rows(tmp_path) -> None:
+    field = NumberField("number")
+    column = stored(field, ["1", "3", "100", "2"], tmp_path)
+    notes = field.fit(column, np.array([0, 1]), where="file")
+    assert notes == ["number1: mean 2, standard deviation 1, from 1 to 3 in train"]
+    values = field.values(column)
+    scaled = field.collate(values, np.arange(4))
+    assert scaled[:, 0].tolist() == [-1, 1, 98, 0]
+    assert field.restore(scaled.numpy())[:, 0].tolist() == [1, 3, 100, 2]
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"), [("", "nothing"), ("1,5", "1,5"), ("nan", "nan"), ("x", "x")]
+)
+def test_what_is_no_number_is_refused_with_its_line(value, shown, tmp_path) -> None:
+    with pytest.raises(DataError, match=f"file:2: the value is no number; got {shown}"):
+        stored(NumberField("number"), ["1", value, "2"], tmp_path)
+
+
+def test_rows_have_equally_many_numbers(tmp_path) -> None:
+    with pytest.raises(DataError, match="file:2: expected 2 numbers, found 1"):
+        stored(NumberField("number"), [[1, 2], [1], [1, 2]], tmp_path)
+
+
+def test_numbers_that_never_change_are_refused(tmp_path) -> None:
+    field = NumberField("number")
+    column = stored(field, ["1", "1", "1"], tmp_path)
+    with pytest.raises(DataError, match="file: all rows have the same number1"):
+        field.fit(column, np.arange(3), where="file")
+
+
+def test_damaged_numbers_of_a_run_are_refused(tmp_path) -> None:
+    (tmp_path / "numbers.json").write_text('{"names": ["a"], "mean": [1, 2], "std": [1]}')
+    with pytest.raises(RunError, match="not the names, means and deviations of numbers"):
+        NumberField("number").load(tmp_path)
