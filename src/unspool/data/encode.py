@@ -17,7 +17,7 @@ import numpy as np
 
 from unspool.config import TokenizerConfig
 from unspool.data.cache import cached
-from unspool.data.files import Report
+from unspool.data.read.files import Report
 from unspool.data.readers import Source
 from unspool.data.rows import Example
 from unspool.data.store import Store, StoreWriter

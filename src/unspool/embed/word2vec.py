@@ -17,7 +17,7 @@ import numpy as np
 import torch
 
 from unspool.data.encode import Progress
-from unspool.data.files import STDIN
+from unspool.data.read.files import STDIN
 from unspool.data.store import Store
 from unspool.embed.card import vector_card
 from unspool.embed.corpus import Words, choose_words, encode_words, open_corpus
