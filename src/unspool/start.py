@@ -13,7 +13,7 @@ from torch import nn
 
 from unspool.config import Config
 from unspool.data.corpus import Corpus, load_corpus
-from unspool.data.files import sides
+from unspool.data.read.files import sides
 from unspool.data.readers import Source, open_source
 from unspool.errors import ConfigError, RunError, choose
 from unspool.files import write_atomic, write_json

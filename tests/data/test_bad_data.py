@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from unspool.config import DataConfig, TokenizerConfig
-from unspool.data import files
 from unspool.data.corpus import encode_part, load_corpus
+from unspool.data.read import files
 from unspool.data.readers import open_source
 from unspool.errors import DataError
 from unspool.text.tokenizers import CharTokenizer

@@ -12,8 +12,8 @@ from unspool.config import DataConfig, TokenizerConfig
 from unspool.data.batching import BucketBatches, collate_pairs
 from unspool.data.check import check
 from unspool.data.corpus import Corpus, PairPart, load_corpus
-from unspool.data.files import sides
 from unspool.data.paired import encode_pairs
+from unspool.data.read.files import sides
 from unspool.data.readers import open_source
 from unspool.errors import DataError
 from unspool.text.vocab import BEGIN_ID, END_ID, UNK_ID

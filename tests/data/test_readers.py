@@ -233,7 +233,7 @@ def test_labels_before_a_tab_may_hold_spaces(tmp_path) -> None:
 
 
 def test_a_long_line_is_looked_at_in_part(tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr("unspool.data.files.BLOCK", 64)
+    monkeypatch.setattr("unspool.data.read.files.BLOCK", 64)
     text = "word " * 1000
     (tmp_path / "a.txt").write_text(text)
     found = source(tmp_path / "a.txt")

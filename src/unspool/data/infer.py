@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from unspool.config import DataConfig
-from unspool.data.columns import (
+from unspool.data.read.columns import (
     KNOWN_NAMES,
     LABEL_NAMES,
     SOURCE_NAMES,
@@ -25,7 +25,7 @@ from unspool.data.columns import (
     longest,
     plain,
 )
-from unspool.data.files import TextFile, stem
+from unspool.data.read.files import TextFile, stem
 from unspool.data.rows import Layout, cut_label, json_field, json_rows, table_rows
 from unspool.data.tables import SAMPLE, only_a_header, refuse_empty, sample_table
 from unspool.errors import DataError

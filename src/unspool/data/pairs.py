@@ -13,17 +13,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from unspool.config import DataConfig
-from unspool.data.columns import (
-    LANGUAGES,
-    SOURCE_NAMES,
-    TARGET_NAMES,
-    TEXT_NAMES,
+from unspool.data.infer import guess_format
+from unspool.data.read.columns import (
     find_column,
-    known,
+    known_pair,
     plain,
 )
-from unspool.data.files import TextFile
-from unspool.data.infer import guess_format
+from unspool.data.read.files import TextFile
 from unspool.data.rows import Layout, json_field, json_rows
 from unspool.data.tables import SAMPLE, only_a_header, sample_table
 from unspool.errors import DataError
@@ -99,19 +95,6 @@ def _from_columns(file: TextFile, format: str, data: DataConfig, *, sure: bool) 
     says = f"{file.name}: {format.upper()}{'' if header else ' without a header'}"
     says += f", pairs of columns {shown[source]} and {shown[target]} -> translate"
     return Pairs(layout, replace(layout, text=target), says)
-
-
-def known_pair(names: Sequence[str]) -> tuple[int, int] | None:
-    """The columns called source and target, or the only two columns, called by two languages.
-
-    A table that also has a `text` is one of labels: its source is where the text comes from.
-    """
-    numbered = dict(enumerate(names))
-    source, target = known(numbered, SOURCE_NAMES), known(numbered, TARGET_NAMES)
-    if source is not None and target is not None and known(numbered, TEXT_NAMES) is None:
-        return source, target
-    two = {plain(name) for name in names}
-    return (0, 1) if len(names) == 2 == len(two) and two <= LANGUAGES else None
 
 
 def _fill(

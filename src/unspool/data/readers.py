@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from unspool.config import DataConfig
-from unspool.data.files import STDIN, Report, TextFile, find_files, sides, stem
 from unspool.data.infer import infer
 from unspool.data.pairs import infer_pairs
+from unspool.data.read.files import STDIN, Report, TextFile, find_files, sides, stem
 from unspool.data.rows import READERS, Example, Layout
 from unspool.data.sentences import SENTENCE_READERS
 from unspool.data.tagging import infer_tagged

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from unspool.data.files import Report, TextFile, stem
+from unspool.data.read.files import Report, TextFile, stem
 from unspool.errors import DataError, nearest
 
 csv.field_size_limit(1 << 30)  # the default of 131,072 is too short for a long document

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import Any, NamedTuple
 
-from unspool.data.files import Report, TextFile
+from unspool.data.read.files import Report, TextFile
 from unspool.data.rows import (
     Example,
     Layout,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import islice
 from typing import NamedTuple
 
-from unspool.data.files import TextFile
+from unspool.data.read.files import TextFile
 from unspool.data.rows import table_rows
 from unspool.errors import DataError
 

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from unspool.config import DataConfig
-from unspool.data.columns import find_column, known, label_like
-from unspool.data.files import TextFile
+from unspool.data.read.columns import find_column, known, label_like
+from unspool.data.read.files import TextFile
 from unspool.data.rows import Layout, json_field, json_rows
 from unspool.data.schemes import WrongTag, guess_letters
 from unspool.data.sentences import CONLLU, DOCUMENT_MARK, Row, column_rows, cut_fields

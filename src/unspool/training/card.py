@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from unspool.data.files import sides
+from unspool.data.read.files import sides
 from unspool.tasks import Report, Task
 from unspool.training.checkpoint import Counters
 from unspool.training.folder import RunFolder

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from unspool.data.files import TextFile, find_files
+from unspool.data.read.files import TextFile, find_files
 from unspool.errors import DataError
 from unspool.vectors.words import WordVectors
 

@@ -10,7 +10,7 @@ import zlib
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-from unspool.data.files import GZIP_MAGIC, unreadable
+from unspool.data.read.files import GZIP_MAGIC, unreadable
 from unspool.errors import DataError
 
 HEAD = 1 << 16

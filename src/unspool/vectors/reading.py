@@ -15,7 +15,7 @@ import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load as parse_safetensors
 
-from unspool.data.files import TextFile, unreadable
+from unspool.data.read.files import TextFile, unreadable
 from unspool.errors import DataError
 from unspool.vectors.binary import read_binary
 from unspool.vectors.opening import COPY_AGAIN, checked, parse_header, read_head

@@ -7,7 +7,7 @@ from itertools import islice
 
 import numpy as np
 
-from unspool.data.files import TextFile
+from unspool.data.read.files import TextFile
 from unspool.errors import DataError
 from unspool.vectors.opening import Header, checked, twice, wrong_count
 from unspool.vectors.words import WordVectors

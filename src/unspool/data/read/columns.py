@@ -45,6 +45,19 @@ def known(names: Mapping[Key, str], wanted: Sequence[str]) -> Key | None:
     return next((found[name] for name in wanted if name in found), None)
 
 
+def known_pair(names: Sequence[str]) -> tuple[int, int] | None:
+    """The columns called source and target, or the only two columns, called by two languages.
+
+    A table that also has a `text` is one of labels: its source is where the text comes from.
+    """
+    numbered = dict(enumerate(names))
+    source, target = known(numbered, SOURCE_NAMES), known(numbered, TARGET_NAMES)
+    if source is not None and target is not None and known(numbered, TEXT_NAMES) is None:
+        return source, target
+    two = {plain(name) for name in names}
+    return (0, 1) if len(names) == 2 == len(two) and two <= LANGUAGES else None
+
+
 def longest(columns: Mapping[Key, Sequence[str]], *, but: Key | None = None) -> Key | None:
     """The column with the longest values."""
     sizes = {key: sum(map(len, values)) for key, values in columns.items() if key != but}

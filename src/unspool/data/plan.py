@@ -1,0 +1,116 @@
+"""How a task reads a table: which columns are its fields. The tasks make plans; the best is chosen.
+
+table = open_table("reviews.csv", data)
+plan = choose_plan(table, data, None, TASKS)
+print(plan.summary)     # reviews.csv: CSV, text in column 'review', label in ... -> classify
+for (text, label), line in plan.rows():
+    ...
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+from unspool.config import DataConfig
+from unspool.data.read import Column, Report, Row, Table
+from unspool.errors import DataError, choose
+
+Values = tuple[Any, ...]
+
+
+class Conversion(NamedTuple):
+    """What makes the values of fields of the raw values of a row: f(values, names of the columns,
+    where). The name is part of a cache's key."""
+
+    name: str
+    function: Callable[[Values, tuple[str, ...], str], Values]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How a task reads a table.
+
+    columns   by the name of the task's field: text and label, words and tags, source and target; an
+              output field may be missing where only inputs are read
+    fit       how well the table fits the task, larger is better; 0 for what reads anything
+    summary   the whole line that is printed
+    convert   applied to the values of each row; they are strings or lists of strings then
+    """
+
+    task: str
+    table: Table
+    columns: dict[str, Column]
+    fit: int
+    summary: str
+    convert: Conversion | None = None
+
+    def rows(self, report: Report | None = None) -> Iterator[Row]:
+        """The values of the fields, in the order of `columns`, of every row."""
+        rows = self.table.rows(list(self.columns.values()), report)
+        return rows if self.convert is None else self._converted(rows, self.convert)
+
+    def _converted(self, rows: Iterator[Row], convert: Conversion) -> Iterator[Row]:
+        names = tuple(column.name for column in self.columns.values())
+        for values, line in rows:
+            yield Row(convert.function(values, names, self.table.where(line)), line)
+
+    @property
+    def key(self) -> dict[str, Any]:
+        """All that decides what is read, for the key of a cache."""
+        return {
+            **self.table.key,
+            "columns": {field: column.number for field, column in self.columns.items()},
+            "convert": None if self.convert is None else self.convert.name,
+        }
+
+
+class Planner(Protocol):
+    """A task, as far as its plans go."""
+
+    @classmethod
+    def plan(
+        cls, table: Table, data: DataConfig, *, named: bool = False, outputs: bool = True
+    ) -> Plan | None:
+        """How the task reads a table, None where it cannot.
+
+        named     the user has named the task: what stands in its way is a DataError
+        outputs   whether the fields to be predicted are read; without them, as for prediction,
+                  plain text is one document a line
+        """
+
+
+def choose_plan(
+    table: Table, data: DataConfig, task: str | None, tasks: Mapping[str, type[Planner]]
+) -> Plan:
+    """The plan of the named task, or that of the task that fits best.
+
+    An error of one task, such as two fields in one column, counts where no other task fits better
+    than as a fallback.
+    """
+    if task is not None:
+        plan = tasks[choose("task", task, tasks)].plan(table, data, named=True)
+        if plan is None:
+            raise unfit(table, task)
+        return plan
+    plans, errors = [], []
+    for kind in tasks.values():
+        try:
+            plans.append(kind.plan(table, data))
+        except DataError as error:
+            errors.append(error)
+    best = max((plan for plan in plans if plan is not None), key=lambda p: p.fit, default=None)
+    if errors and (best is None or best.fit == 0):
+        raise errors[0]
+    if best is None:
+        raise unfit(table, "any task")
+    return best
+
+
+def unfit(table: Table, task: str) -> DataError:
+    return DataError(
+        f"was read as {table.reader.title}, which holds nothing for {task}",
+        where=table.path,
+        remedy="name the format with --format, or another task with --task",
+    )

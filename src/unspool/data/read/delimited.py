@@ -1,0 +1,135 @@
+"""Tables: fields between commas (or semicolons, bars) or tabs, perhaps with a header."""
+
+from __future__ import annotations
+
+import csv
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import Any, NamedTuple
+
+from unspool.config import DataConfig
+from unspool.data.read.columns import has_header, known_pair
+from unspool.data.read.files import Report, TextFile
+from unspool.data.read.reader import SAMPLE, Column, Reader, Row, refuse_empty
+from unspool.errors import DataError
+
+csv.field_size_limit(1 << 30)  # the default of 131,072 is too short for a long document
+
+
+class Dialect(NamedTuple):
+    """How fields are told apart: what is between them, and whether they may be quoted."""
+
+    delimiter: str
+    quoted: bool
+
+
+class Delimited(Reader):
+    """A table. A header is what the settings, known names or the first rows make one."""
+
+    def __init__(self, files: Sequence[TextFile], data: DataConfig) -> None:
+        super().__init__(files, data)
+        file = files[0]
+        self.dialect = self.find_dialect(file)
+        rows = [fields for _, fields in islice(table_rows(file, self.dialect), SAMPLE + 1)]
+        if not rows:
+            refuse_empty(file)
+            raise DataError(
+                "the table has no rows", where=file.name, remedy="name a file with rows"
+            )
+        first, self.width = [cell.strip() for cell in rows[0]], len(rows[0])
+        rows = [row for row in rows if len(row) == self.width]  # `read` refuses the others
+        asked = [name for name in (data.text, data.label, data.source, data.target) if name]
+        self.header = (
+            data.header
+            if data.header is not None
+            else known_pair(first) is not None or has_header(rows, asked=asked)
+        )
+        body = rows[1:] if self.header else rows
+        if not body:
+            raise DataError(
+                "the table has a header and no rows",
+                where=file.name,
+                remedy="add rows, or set header=false if the first row is data",
+            )
+        names = first if self.header else [str(i + 1) for i in range(self.width)]
+        self.columns = [
+            Column(name, i, [row[i].strip() for row in body[:SAMPLE]])
+            for i, name in enumerate(names)
+        ]
+
+    @abstractmethod
+    def find_dialect(self, file: TextFile) -> Dialect: ...
+
+    @property
+    def options(self) -> dict[str, Any]:
+        return {**self.dialect._asdict(), "header": self.header, "width": self.width}
+
+    def read(self, file: TextFile, numbers: Sequence[int], report: Report | None) -> Iterator[Row]:
+        rows = table_rows(file, self.dialect, report)
+        if self.header:
+            next(rows, None)
+        for line, fields in rows:
+            if len(fields) != self.width:
+                raise DataError(
+                    f"expected {self.width} columns, found {len(fields)}",
+                    where=f"{file.name}:{line}",
+                    remedy="quote fields that hold the delimiter or a line end, or mend the row",
+                )
+            yield Row(tuple(fields[i].strip() for i in numbers), line)
+
+
+class Csv(Delimited):
+    """Fields may be quoted; the delimiter is the first of `,;\\t|` in the first line."""
+
+    title = "CSV"
+
+    def find_dialect(self, file: TextFile) -> Dialect:
+        first = next((line for line in file.lines() if line.strip()), "")
+        return Dialect(next((mark for mark in ",;\t|" if mark in first), ","), quoted=True)
+
+
+class Tsv(Delimited):
+    """Fields are quoted if the quotes read well that way; otherwise a quotation mark is just a
+    character of the text."""
+
+    title = "TSV"
+
+    def find_dialect(self, file: TextFile) -> Dialect:
+        opened = any('\t"' in line or line.startswith('"') for line in islice(file.lines(), SAMPLE))
+        quoted = Dialect("\t", quoted=True)
+        return quoted if opened and _reads_well(file, quoted) else Dialect("\t", quoted=False)
+
+
+def _reads_well(file: TextFile, dialect: Dialect) -> bool:
+    """Whether the first rows have no stray quote and all the same width."""
+    try:
+        rows = islice(table_rows(file, dialect), SAMPLE)
+        return len({len(fields) for _, fields in rows}) == 1
+    except DataError:
+        return False
+
+
+def table_rows(
+    file: TextFile, dialect: Dialect, report: Report | None = None
+) -> Iterator[tuple[int, list[str]]]:
+    """(line, fields) of every row that is not blank; a quoted field may hold line ends."""
+    reader = csv.reader(
+        file.lines(report),
+        delimiter=dialect.delimiter,
+        quoting=csv.QUOTE_MINIMAL if dialect.quoted else csv.QUOTE_NONE,
+        strict=True,
+    )
+    line = 1
+    try:
+        for fields in reader:
+            if fields:
+                yield line, fields
+            line = reader.line_num + 1
+    except csv.Error as error:
+        open_quote = "unexpected end" in str(error)
+        raise DataError(
+            "a quote is opened and never closed" if open_quote else f"malformed quotes ({error})",
+            where=f"{file.name}:{line}",
+            remedy='close it, and write a quote inside a quoted field as ""',
+        ) from None

@@ -1,0 +1,126 @@
+"""Which format a file has, by its name and its first lines, and the reader of each format."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from unspool.config import DataConfig
+from unspool.data.read.columns import KNOWN_NAMES, label_like, plain
+from unspool.data.read.conll import Conll, ConllU, conll_format, looks_like_conll
+from unspool.data.read.delimited import Csv, Tsv
+from unspool.data.read.files import TextFile
+from unspool.data.read.folder import Folder
+from unspool.data.read.json_lines import JsonLines
+from unspool.data.read.parallel import Parallel
+from unspool.data.read.plain import Labelled, Lines, LongText, cut_label, label_delimiter
+from unspool.data.read.reader import SAMPLE, Reader, refuse_empty
+
+FORMATS: dict[str, type[Reader]] = {
+    "csv": Csv,
+    "tsv": Tsv,
+    "jsonl": JsonLines,
+    "labelled": Labelled,
+    "lines": Lines,
+    "text": LongText,
+    "folder": Folder,
+    "conll": Conll,
+    "conllu": ConllU,
+    "parallel": Parallel,
+}
+SUFFIXES = {
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".tab": "tsv",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".json": "jsonl",
+}
+SENTENCE_SUFFIXES = {
+    ".conll": "conll",
+    ".iob": "conll",
+    ".iob2": "conll",
+    ".bio": "conll",
+    ".conllu": "conllu",
+}
+
+
+class Guess(NamedTuple):
+    """A format; `certain` where a setting, the suffix, JSON or a header of known names says so,
+    rather than the look of the lines."""
+
+    format: str
+    certain: bool
+
+
+def guess_format(file: TextFile, data: DataConfig, *, sentences: bool = True) -> Guess:
+    """The format by the settings, by the file's suffix, otherwise by its first lines.
+
+    sentences   whether it may be one of sentences in columns
+    """
+    if data.format != "auto":
+        return Guess(data.format, True)
+    suffix = Path(file.path.name.removesuffix(".gz")).suffix.lower()
+    if suffix in SUFFIXES:
+        return Guess(SUFFIXES[suffix], True)
+    if sentences and suffix in SENTENCE_SUFFIXES:
+        found = SENTENCE_SUFFIXES[suffix]
+        return Guess(conll_format(file) if found == "conll" else found, True)
+    if sentences and looks_like_conll(file, data):
+        return Guess(conll_format(file), False)
+    lines = file.head(SAMPLE)
+    if not lines:
+        refuse_empty(file)
+        return Guess("text", False)
+    if _is_json_object(lines[0]):
+        return Guess("jsonl", True)
+    for format, delimiter in (("tsv", "\t"), ("csv", ",")):
+        if _looks_like_table(lines, delimiter, asked=data.text):
+            return Guess(format, True)
+    return Guess(_by_look(lines, data), False)
+
+
+def _by_look(lines: Sequence[str], data: DataConfig) -> str:
+    """A table where columns were asked for, or lines are cut alike by tabs; lines of `label text`;
+    otherwise one long text."""
+    if data.text or data.label:
+        return "tsv" if "\t" in lines[0] else "csv"
+    widths = {line.count("\t") for line in lines}
+    if len(widths) == 1 and min(widths) > 1:
+        return "tsv"
+    if _looks_labelled(lines):
+        return "labelled"
+    if widths == {1} and label_like([line.split("\t")[1] for line in lines]):
+        return "tsv"
+    return "text"
+
+
+def _is_json_object(line: str) -> bool:
+    if not line.lstrip().startswith("{"):
+        return False
+    try:
+        return isinstance(json.loads(line), dict)
+    except ValueError:
+        return False
+
+
+def _looks_like_table(lines: Sequence[str], delimiter: str, *, asked: str | None) -> bool:
+    """A first line of names, a known one among them, and columns in the line below it."""
+    names = {plain(name) for name in lines[0].split(delimiter)}
+    known_names = KNOWN_NAMES | ({plain(asked)} if asked else set())
+    return len(lines) > 1 and len(names) > 1 and delimiter in lines[1] and bool(names & known_names)
+
+
+def _looks_labelled(lines: Sequence[str]) -> bool:
+    """Whether the first words are few and come again and again, each before some text."""
+    delimiter = label_delimiter(lines)
+    pairs = [cut_label(line, delimiter) for line in lines]
+    if sum(bool(text) for _, text in pairs) < 0.9 * len(pairs):
+        return False
+    counts = Counter(label for label, _ in pairs)
+    if len(lines) < 20:
+        return len(lines) > 1 and min(counts.values()) > 1
+    return len(counts) <= max(2, len(lines) // 10)

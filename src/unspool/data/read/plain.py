@@ -1,0 +1,73 @@
+"""Plain text: one long text, a document a line, or lines of `label text`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from unspool.config import DataConfig
+from unspool.data.read.files import Report, TextFile
+from unspool.data.read.reader import SAMPLE, Column, Reader, Row, refuse_empty
+
+
+class Lines(Reader):
+    """One document a line; a blank line is an empty one."""
+
+    title = "one document a line"
+
+    def __init__(self, files: Sequence[TextFile], data: DataConfig) -> None:
+        super().__init__(files, data)
+        if len(files) == 1:
+            refuse_empty(files[0])
+        self.columns = [Column("text", 0, files[0].head(SAMPLE))]
+
+    def read(self, file: TextFile, numbers: Sequence[int], report: Report | None) -> Iterator[Row]:
+        for line, content in enumerate(file.lines(report), start=1):
+            yield Row((content.strip(),) * len(numbers), line)
+
+
+class LongText(Lines):
+    """One long text, in pieces that join to the whole."""
+
+    title = "one long text"
+
+    def read(self, file: TextFile, numbers: Sequence[int], report: Report | None) -> Iterator[Row]:
+        line = 1
+        for piece in file.pieces(report):
+            yield Row((piece,) * len(numbers), line)
+            line += piece.count("\n")
+
+
+class Labelled(Reader):
+    """`label<space or tab>text`, one a line; a label before a tab may hold spaces."""
+
+    title = "lines of `label text`"
+
+    def __init__(self, files: Sequence[TextFile], data: DataConfig) -> None:
+        super().__init__(files, data)
+        refuse_empty(files[0])
+        lines = files[0].head(SAMPLE)
+        self.delimiter = label_delimiter(lines)
+        labels, texts = zip(*(cut_label(line, self.delimiter) for line in lines))
+        self.columns = [Column("label", 0, list(labels)), Column("text", 1, list(texts))]
+
+    @property
+    def options(self) -> dict[str, Any]:
+        return {"delimiter": self.delimiter}
+
+    def read(self, file: TextFile, numbers: Sequence[int], report: Report | None) -> Iterator[Row]:
+        for line, content in enumerate(file.lines(report), start=1):
+            if content.strip():
+                pair = cut_label(content, self.delimiter)
+                yield Row(tuple(pair[i] for i in numbers), line)
+
+
+def label_delimiter(lines: Sequence[str]) -> str:
+    """A tab where every line has one, otherwise a space."""
+    return "\t" if lines and all("\t" in line.strip() for line in lines) else " "
+
+
+def cut_label(line: str, delimiter: str) -> tuple[str, str]:
+    """(label, text): cut at the first tab, or with a space as delimiter at any white space."""
+    label, *text = line.strip().split("\t" if delimiter == "\t" else None, 1)
+    return label.strip(), text[0].strip() if text else ""

@@ -1,0 +1,84 @@
+"""What a format is: a class that knows the columns of its files and reads their rows."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import Any, ClassVar, NamedTuple
+
+from unspool.config import DataConfig
+from unspool.data.read.files import Report, TextFile
+from unspool.errors import DataError
+
+SAMPLE = 1000  # rows looked at
+
+
+class Column(NamedTuple):
+    """What is known of a column without reading the whole file.
+
+    name     the header's, a JSON field's, CoNLL-U's; "1", "2", ... where there is no header
+    number   from 0
+    sample   the raw values of the first rows, at most 1000
+    """
+
+    name: str
+    number: int
+    sample: list[Any]
+
+
+class Row(NamedTuple):
+    """The raw values of the columns that were asked for, and the line where the row starts.
+
+    A cell or a line is a str without white space around it; a piece of one long text is a str as it
+    stands; a JSON value is as it stands; the tokens of a CoNLL sentence are a list[str].
+    """
+
+    values: tuple[Any, ...]
+    line: int
+
+
+class Reader(ABC):
+    """The rows of some files in one format. The constructor looks at the first rows.
+
+    title        what the summary calls the format
+    first_line   where the first row starts
+    options      what decides, besides the content of the files, what is read: for keys of caches
+    """
+
+    title: ClassVar[str]
+    header: bool = False
+    first_line: int = 1
+    columns: list[Column]
+
+    def __init__(self, files: Sequence[TextFile], data: DataConfig) -> None:
+        self.files = files
+
+    @property
+    def options(self) -> dict[str, Any]:
+        return {}
+
+    @abstractmethod
+    def read(self, file: TextFile, numbers: Sequence[int], report: Report | None) -> Iterator[Row]:
+        """The rows of one file, with the values of the columns of these numbers."""
+
+    def rows(self, numbers: Sequence[int], report: Report | None = None) -> Iterator[Row]:
+        """The rows of all files; `report` gets the share of their bytes that has been read."""
+        sizes = [max(1, file.size()) for file in self.files]
+        total = sum(sizes)
+        for i, file in enumerate(self.files):
+            part = _rescaled(report, sum(sizes[:i]) / total, sizes[i] / total)
+            yield from self.read(file, numbers, part)
+
+    def token_line(self, row: int, token: int) -> int:
+        """The line of a token of a row, for a message: the file is read once more."""
+        return next(islice(self.rows([0]), row, None)).line
+
+
+def _rescaled(report: Report | None, start: float, share: float) -> Report | None:
+    return None if report is None else lambda fraction: report(start + share * fraction)
+
+
+def refuse_empty(file: TextFile) -> None:
+    if not any(block.strip() for block in file.blocks()):
+        raise DataError("the file is empty", where=file.name, remedy="name a file that holds text")

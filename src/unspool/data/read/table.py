@@ -1,0 +1,188 @@
+"""A file, a folder, two parallel files or standard input, seen as columns of raw values.
+
+table = open_table("reviews.csv", data)
+print(table.summary)                                # reviews.csv: CSV
+text = table.column("review", option="--text")
+for (value,), line in table.rows([text]):           # as often as needed, in constant memory
+    ...
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from unspool.config import DataConfig
+from unspool.data.read.columns import plain
+from unspool.data.read.files import STDIN, Report, TextFile, find_files, sides, stem
+from unspool.data.read.formats import FORMATS, guess_format
+from unspool.data.read.json_lines import json_field
+from unspool.data.read.reader import Column, Reader, Row
+from unspool.errors import DataError, nearest
+
+
+@dataclass
+class Table:
+    """What was found at a path, and how it is read.
+
+    name      what messages call it
+    certain   whether the format was not only guessed from the look of the lines
+    """
+
+    path: str
+    name: str
+    format: str
+    files: Sequence[TextFile]
+    certain: bool
+    data: DataConfig = field(repr=False)
+    reader: Reader = field(repr=False)
+
+    @property
+    def header(self) -> bool:
+        return self.reader.header
+
+    @property
+    def columns(self) -> list[Column]:
+        return self.reader.columns
+
+    @property
+    def summary(self) -> str:
+        """The beginning of the line that is printed: `reviews.csv: CSV without a header`."""
+        title = self.reader.title
+        if self.format in ("csv", "tsv") and not self.header:
+            title += " without a header"
+        if self.format == "parallel":
+            return f"{', '.join(file.name for file in self.files)}: {title}"
+        if Path(self.path).is_dir():
+            text = self.format == "text"
+            count = f"{len(self.files)} files"
+            return f"{self.path}: {count} of text" if text else f"{self.path}: {count}, {title}"
+        return f"{self.name}: {title}"
+
+    def column(self, asked: str, *, option: str) -> Column:
+        """The column with a name, or a number from 1; a DataError names the nearest."""
+        for match in (asked, plain(asked)):
+            for column in self.columns:
+                if match in (column.name, plain(column.name)):
+                    return column
+        where, names = self.where(self.reader.first_line), [c.name for c in self.columns]
+        if self.format == "jsonl":
+            json_field(dict.fromkeys(names), asked, where)
+        if asked.isdigit():
+            if 1 <= int(asked) <= len(names):
+                return self.columns[int(asked) - 1]
+            raise DataError(
+                f"there is no column {asked}, only {len(names)}",
+                where=where,
+                remedy=f"columns are numbered from 1; choose another with {option}",
+            )
+        near = nearest(asked, names)
+        raise DataError(
+            f"there is no column {asked!r} among {', '.join(names)}",
+            where=where,
+            remedy=f"did you mean {option} {near}?"
+            if near
+            else f"choose one of them with {option}",
+        )
+
+    def rows(self, columns: Sequence[Column], report: Report | None = None) -> Iterator[Row]:
+        """The rows, with the values of some columns; `report` gets the share that has been read."""
+        return self.reader.rows([column.number for column in columns], report)
+
+    def reread(self, format: str, *, header: bool | None = None) -> Table:
+        """The same files in another format, or with another decision about the header."""
+        changes: dict[str, Any] = {} if header is None else {"header": header}
+        data = self.data.model_copy(update=changes)
+        reader = FORMATS[format](self.files, data)
+        return Table(self.path, self.name, format, self.files, self.certain, data, reader)
+
+    def as_documents(self) -> Table:
+        """The same file, where it was taken for sentences in columns without being named so, as
+        what it is otherwise."""
+        if self.format not in ("conll", "conllu") or self.data.format != "auto":
+            return self
+        format, certain = guess_format(self.files[0], self.data, sentences=False)
+        reader = FORMATS[format](self.files, self.data)
+        return Table(self.path, self.name, format, self.files, certain, self.data, reader)
+
+    def where(self, line: int, *, label: str | None = None, column: Column | None = None) -> str:
+        """`file:line` for a message; the label names the file of a folder, the column that of two
+        parallel ones."""
+        if self.format == "folder" and label is not None:
+            for file in self.files:
+                if stem(file.path) == label:
+                    return f"{file.name}:{line}"
+        if self.format == "parallel":
+            return f"{self.files[0 if column is None else column.number].name}:{line}"
+        return f"{self.name}:{line}"
+
+    def token_line(self, row: int, token: int) -> int:
+        """The line of a token of a row, for a message: the file is read once more."""
+        return self.reader.token_line(row, token)
+
+    @property
+    def key(self) -> dict[str, Any]:
+        """All that decides what is read, for the key of a cache."""
+        return {
+            "content": self.sha256,
+            "format": self.format,
+            "options": self.reader.options,
+            "encoding": self.files[0].encoding,
+        }
+
+    @cached_property
+    def sha256(self) -> str:
+        """The hash of the content, as it is on disk; a folder's names count as well."""
+        if self.format == "parallel":
+            hashes = dict.fromkeys(_hash([file]) for file in self.files)
+            if len(hashes) == 1:
+                return next(iter(hashes))
+            return hashlib.sha256(" ".join(hashes).encode()).hexdigest()
+        return _hash(self.files)
+
+
+def _hash(files: Sequence[TextFile]) -> str:
+    digest = hashlib.sha256()
+    for file in files:
+        if len(files) > 1:
+            digest.update(f"\0{stem(file.path)}\0".encode())
+        file.add_to(digest)
+    return digest.hexdigest()
+
+
+def open_table(path: str, data: DataConfig) -> Table:
+    """Look at a file, two parallel files `a,b`, a folder of NAME.txt files, or stdin (`-`).
+
+    The format, the header and the names of the columns are inferred; `data` overrides.
+    """
+    both = sides(path)
+    if len(both) > 1:
+        return _open_parallel(path, both, data)
+    files = find_files(path, encoding=data.encoding)
+    format, certain = "folder", True
+    if not Path(path).is_dir():
+        format, certain = guess_format(files[0], data)
+    name = files[0].name if len(files) == 1 else path
+    return Table(path, name, format, files, certain, data, FORMATS[format](files, data))
+
+
+def _open_parallel(path: str, paths: Sequence[str], data: DataConfig) -> Table:
+    if data.format not in ("auto", "lines"):
+        raise DataError(
+            f"two files of pairs are read as lines, not as {data.format}",
+            where=path,
+            remedy="name one file, or leave out --format",
+        )
+    files = []
+    for name in paths:
+        found = find_files(name, encoding=data.encoding)
+        if len(found) > 1 or name == STDIN:
+            raise DataError(
+                "a side of pairs must be a file", where=name, remedy="name two files: a.en,a.de"
+            )
+        files += found
+    return Table(path, path, "parallel", files, True, data, FORMATS["parallel"](files, data))

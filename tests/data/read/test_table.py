@@ -1,0 +1,191 @@
+"""Every format as columns of raw values, with the lines where rows start."""
+
+from __future__ import annotations
+
+import ast
+import gzip
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from unspool.config import DataConfig
+from unspool.data import read
+from unspool.data.read import Table, open_table
+from unspool.errors import DataError
+
+
+def table(path: Path | str, **data) -> Table:
+    return open_table(str(path), DataConfig(**data))
+
+
+def content(found: Table) -> list[tuple]:
+    return [(*row.values, row.line) for row in found.rows(found.columns)]
+
+
+def conllu_row(number: object, word: str, kind: str) -> str:
+    return "\t".join([str(number), word, "_", kind, *["_"] * 6]) + "\n"
+
+
+SENTENCES = "-DOCSTART- -X- O\n\nEU B-ORG\nleft O\n\nHe O\n"
+# name: content, format, whether it has a header, names of the columns, rows with their lines
+FORMATS = {
+    "a.csv": ('id,review\n1,"two\nlines"\n\n2, b \n', "csv", True, ["id", "review"],
+              [("1", "two\nlines", 2), ("2", "b", 5)]),
+    "b.csv": ("1;x\n2;y\n", "csv", False, ["1", "2"], [("1", "x", 1), ("2", "y", 2)]),
+    "a.tsv": ('0\t"Alien" is\n1\tb\n', "tsv", False, ["1", "2"],
+              [("0", '"Alien" is', 1), ("1", "b", 2)]),
+    "a.jsonl": ('{"n": 1, "t": " a"}\n\n{"t": ["b"], "n": null}\n', "jsonl", True, ["n", "t"],
+                [(1, " a", 1), (None, ["b"], 3)]),
+    "plain.txt": ("one two\nthree\n", "text", False, ["text"], [("one two\nthree\n", 1)]),
+    "labels.txt": ("x a b\ny c\n\nx d\ny e\n", "labelled", False, ["label", "text"],
+                   [("x", "a b", 1), ("y", "c", 2), ("x", "d", 4), ("y", "e", 5)]),
+    "a.conll": (SENTENCES, "conll", False, ["1", "2"],
+                [(["EU", "left"], ["B-ORG", "O"], 3), (["He"], ["O"], 6)]),
+    "b.txt": (SENTENCES, "conll", False, ["1", "2"],
+              [(["EU", "left"], ["B-ORG", "O"], 3), (["He"], ["O"], 6)]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("zipped", [False, True], ids=["plain", "gzip"])
+def test_formats(tmp_path, name: str, zipped: bool) -> None:
+    text, format, header, names, rows = FORMATS[name]
+    path = tmp_path / (name + (".gz" if zipped else ""))
+    path.write_bytes(gzip.compress(text.encode()) if zipped else text.encode())
+    found = table(path)
+    assert (found.format, found.header) == (format, header)
+    assert [column.name for column in found.columns] == names
+    assert [column.number for column in found.columns] == list(range(len(names)))
+    assert content(found) == content(found) == rows
+    if format != "text":
+        assert [column.sample[0] for column in found.columns] == list(rows[0][:-1])
+    for column in found.columns:
+        assert [row.values for row in found.rows([column])] == [
+            (row[column.number],) for row in rows
+        ]
+
+
+def test_universal_dependencies(tmp_path) -> None:
+    text = "# text = x\n" + conllu_row("1-2", "im", "_") + conllu_row(1, "in", "ADP")
+    (tmp_path / "a.txt").write_text(text + conllu_row(2, "dem", "DET"))
+    found = table(tmp_path / "a.txt")
+    assert found.format == "conllu"
+    assert found.columns[3].name == "upos"
+    assert content(found)[0][1:4] == (["in", "dem"], ["_", "_"], ["ADP", "DET"])
+    assert found.token_line(0, 1) == 4
+    assert found.where(4).endswith("a.txt:4")
+
+
+def test_a_folder(tmp_path) -> None:
+    (tmp_path / "Czech.txt").write_text("Abl\n\nAdsit\n")
+    (tmp_path / "Greek.txt").write_text("Antonopoulos\n")
+    found = table(tmp_path)
+    assert found.summary == f"{tmp_path}: 2 files, one item a line"
+    rows = [("Abl", "Czech", 1), ("Adsit", "Czech", 3), ("Antonopoulos", "Greek", 1)]
+    assert content(found) == rows
+    assert found.where(3, label="Czech") == f"{tmp_path}/Czech.txt:3"
+    whole = found.reread("text")
+    assert whole.summary == f"{tmp_path}: 2 files of text"
+    assert "".join(row.values[0] for row in whole.rows(whole.columns)).startswith("Abl\n\nAdsit")
+    assert [row.values[0] for row in found.reread("lines").rows(whole.columns)][1] == ""
+    assert whole.sha256 == found.sha256
+
+
+def test_parallel_files(tmp_path) -> None:
+    (tmp_path / "a.en").write_text("a dog\n\nx\n")
+    (tmp_path / "a.de").write_text("ein Hund\ny\nz\n")
+    found = table(f"{tmp_path}/a.en,{tmp_path}/a.de")
+    assert found.summary == f"{tmp_path}/a.en, {tmp_path}/a.de: pairs of lines"
+    assert content(found) == [("a dog", "ein Hund", 1), ("", "y", 2), ("x", "z", 3)]
+    assert [row.values for row in found.rows(found.columns[1:])] == [("ein Hund",), ("y",), ("z",)]
+    assert found.where(2, column=found.columns[1]) == f"{tmp_path}/a.de:2"
+    (tmp_path / "a.de").write_text("ein Hund\n")
+    with pytest.raises(DataError, match=r"a\.en:2: this line has no partner: .* has 3 lines .* 1"):
+        content(found)
+
+
+def test_summaries(tmp_path) -> None:
+    for name, text, expected in (
+        ("a.csv", "text,label\na,b\n", "CSV"),
+        ("b.tsv", "1\t2\n3\t4\n", "TSV without a header"),
+        ("c.jsonl", '{"a": 1}\n', "JSON lines"),
+        ("d.txt", "a text\n", "one long text"),
+        ("e.txt", "x a\ny b\n" * 9, "lines of `label text`"),
+        ("f.conll", "a O\n", "CoNLL columns"),
+    ):
+        (tmp_path / name).write_text(text)
+        assert table(tmp_path / name).summary == f"{tmp_path / name}: {expected}"
+
+
+def test_columns_by_name_and_number(tmp_path) -> None:
+    (tmp_path / "a.csv").write_text("Id,Body\n1,a\n2,b\n")
+    found = table(tmp_path / "a.csv", header=True)
+    for asked in ("Body", "body", "2"):
+        assert found.column(asked, option="--text").number == 1
+    with pytest.raises(DataError, match=r"a\.csv:1: there is no column 3, only 2.*with --text"):
+        found.column("3", option="--text")
+    with pytest.raises(
+        DataError, match=r"no column .bdy. among Id, Body\. Did you mean --text Body"
+    ):
+        found.column("bdy", option="--text")
+    (tmp_path / "a.jsonl").write_text('\n{"text": "a"}\n')
+    with pytest.raises(DataError, match=r"a\.jsonl:2: has no field 'txt'.*Did you mean 'text'"):
+        table(tmp_path / "a.jsonl").column("txt", option="--text")
+
+
+def test_names_that_are_asked_for_make_a_header(tmp_path) -> None:
+    (tmp_path / "a.tsv").write_text("p\tq\na\tb\nc\td\n")
+    assert not table(tmp_path / "a.tsv").header
+    assert table(tmp_path / "a.tsv", source="q").header
+    assert table(tmp_path / "a.tsv").reread("tsv", header=True).header
+    (tmp_path / "a.csv").write_text("en,de\na,b\nc,d\n")
+    assert table(tmp_path / "a.csv").header
+
+
+def test_other_formats_of_the_same_file(tmp_path) -> None:
+    (tmp_path / "a.txt").write_text("x one\ny two\nx three\ny four\n")
+    found = table(tmp_path / "a.txt")
+    assert not found.certain
+    assert content(found.reread("lines"))[1] == ("y two", 2)
+    assert content(found.reread("text")) == [("x one\ny two\nx three\ny four\n", 1)]
+    (tmp_path / "b.txt").write_text(SENTENCES)
+    assert table(tmp_path / "b.txt").as_documents().format == "text"
+    assert table(tmp_path / "b.txt", format="conll").as_documents().format == "conll"
+
+
+def test_the_key_says_how_a_file_is_read(tmp_path) -> None:
+    (tmp_path / "a.csv").write_text("text,label\na,x\n")
+    found = table(tmp_path / "a.csv")
+    keys = [found.key, found.reread("csv", header=False).key, found.reread("lines").key]
+    assert len({json.dumps(key) for key in keys}) == 3
+    (tmp_path / "b.csv").write_text("text,label\na,x\n")
+    assert table(tmp_path / "b.csv").key == found.key
+
+
+def test_a_report_of_what_is_read(tmp_path) -> None:
+    for name in ("a.txt", "b.txt"):
+        (tmp_path / name).write_text("some words\n" * 200_000)
+    shares: list[float] = []
+    found = table(tmp_path)
+    assert sum(1 for _ in found.rows(found.columns, shares.append)) == 400_000
+    assert shares == sorted(shares)
+    assert shares[-1] == 1
+
+
+READ = sorted(Path(read.__file__).parent.glob("*.py"))
+TASK_NAMES = re.compile(r"\b(classify|tag|generate|translate|pretrain|elmo)\b", re.IGNORECASE)
+
+
+@pytest.mark.parametrize("path", READ, ids=lambda path: path.name)
+def test_readers_know_no_task(path: Path) -> None:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name):
+            assert not TASK_NAMES.fullmatch(node.id)
+        if isinstance(node, (ast.ImportFrom, ast.Import)):
+            names = [alias.name for alias in node.names] + [getattr(node, "module", None) or ""]
+            assert not any("unspool.tasks" in name for name in names)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value != "tag":
+            assert not TASK_NAMES.search(node.value), node.value  # "tag" is a name of columns
