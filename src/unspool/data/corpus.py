@@ -14,7 +14,7 @@ from unspool.data.fields.bytepairs import Stretches
 from unspool.data.fields.field import Field
 from unspool.data.fields.text import TextField
 from unspool.data.part import Part
-from unspool.data.read import Plan
+from unspool.data.plan import Plan
 from unspool.data.split import HoldOut, check_shares, choose_rows, stratified, stream_cuts
 from unspool.data.store.columns import Progress, Stored, store_columns
 from unspool.errors import DataError
@@ -173,7 +173,9 @@ def load_stream(
         if name != "train":
             found |= text.streams(column, {name: (0, column.tokens)}, progress)
     parts = {
-        name: Part({text.name: text}, {text.name: found[name]}, plan=plans.get(name, plans["train"]))
+        name: Part(
+            {text.name: text}, {text.name: found[name]}, plan=plans.get(name, plans["train"])
+        )
         for name in ("train", "valid", "test")
         if name in found
     }
@@ -230,4 +232,3 @@ def split_note(corpus: Corpus, plans: Mapping[str, Plan], unit: str) -> str:
 
 def part_size(part: Part, unit: str) -> int:
     return int(part.lengths.sum()) if unit == "tokens" else len(part)
-

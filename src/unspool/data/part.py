@@ -6,7 +6,7 @@ in memory.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import Any
 
@@ -16,7 +16,7 @@ from torch import Tensor
 
 from unspool.data.fields.field import Field
 from unspool.data.fields.text import Pieces, Tokens
-from unspool.data.read import Plan
+from unspool.data.plan import Plan
 
 
 class Batch:
@@ -32,7 +32,9 @@ class Batch:
         return field in self._tensors
 
     def to(self, device: torch.device) -> Batch:
-        return Batch(self.rows, {name: moved(found, device) for name, found in self._tensors.items()})
+        return Batch(
+            self.rows, {name: moved(found, device) for name, found in self._tensors.items()}
+        )
 
 
 def moved(value: Any, device: torch.device) -> Any:
@@ -65,7 +67,9 @@ class Part:
         size = len(next(iter(values.values())))
         self.rows = np.arange(size) if rows is None else rows
         self.lines = self.rows + 1 if lines is None else lines
-        sized = [values[name].lengths for name, field in fields.items() if field.sized and name in values]
+        sized = [
+            values[name].lengths for name, field in fields.items() if field.sized and name in values
+        ]
         self.lengths = np.stack(sized, 1)
 
     @classmethod
@@ -95,7 +99,8 @@ class Part:
 
     def collate(self, rows: np.ndarray) -> Batch:
         return Batch(
-            rows, {name: self.fields[name].collate(found, rows) for name, found in self.values.items()}
+            rows,
+            {name: self.fields[name].collate(found, rows) for name, found in self.values.items()},
         )
 
     def raw(self, rows: np.ndarray, fields: Sequence[str]) -> list[tuple[Any, ...]]:
@@ -103,9 +108,10 @@ class Part:
         assert self.plan is not None
         wanted = self.rows[rows].tolist()
         needed = set(wanted)
+        numbers = [list(self.plan.columns).index(field) for field in fields]
         found = {
-            i: row.values
-            for i, row in enumerate(islice(self.plan.rows(fields), max(needed, default=-1) + 1))
+            i: tuple(row.values[number] for number in numbers)
+            for i, row in enumerate(islice(self.plan.rows(), max(needed, default=-1) + 1))
             if i in needed
         }
         return [found[i] for i in wanted]
@@ -122,9 +128,3 @@ class Part:
             lines=self.lines[pieces.texts],
             plan=self.plan,
         )
-
-
-def rows_of(batches: Any) -> Iterator[Batch]:
-    """Every batch of the first epoch, in order."""
-    for step in range(batches.steps(0)):
-        yield batches.batch(0, step)

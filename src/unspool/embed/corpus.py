@@ -12,12 +12,13 @@ import numpy as np
 
 from unspool.config import DataConfig, TokenizerConfig
 from unspool.data.fields.text import TextField
-from unspool.data.read import Plan, open_table
+from unspool.data.plan import Plan, choose_plan
+from unspool.data.read import open_table
 from unspool.data.store.columns import Progress, store_columns
 from unspool.data.store.tokens import TokenColumn
 from unspool.embed.phrases import join_phrases
 from unspool.errors import DataError
-from unspool.tasks import TASKS, choose_plan
+from unspool.tasks import TASKS
 from unspool.text.vocab import UNK
 
 LONG_LINE = 100_000  # characters; a longer one is no document but running text

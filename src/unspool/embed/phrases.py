@@ -110,7 +110,9 @@ def _windows(column: TokenColumn) -> Iterator[tuple[int, int]]:
         start = stop
 
 
-def _add(column: TokenColumn, start: int, stop: int, phrases: np.ndarray, writer: TokenWriter) -> None:
+def _add(
+    column: TokenColumn, start: int, stop: int, phrases: np.ndarray, writer: TokenWriter
+) -> None:
     """Write the pieces `start` to `stop` with their phrases joined, from the left."""
     ids, inside, pairs = _pairs(column, start, stop)
     place = np.searchsorted(phrases, pairs)

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from unspool.data.store.columns import Progress
 from unspool.data.read.files import STDIN
+from unspool.data.store.columns import Progress
 from unspool.data.store.tokens import TokenColumn
 from unspool.embed.card import vector_card
 from unspool.embed.corpus import Words, choose_words, encode_words, open_corpus

@@ -140,7 +140,7 @@ def test_a_row_is_the_same_alone_in_any_order_and_selected(name, tmp_path) -> No
 
 @pytest.mark.parametrize("name", CASES)
 def test_a_saved_field_is_the_same(name, tmp_path) -> None:
-    field, column, raw = fitted(name, tmp_path)
+    field, _, raw = fitted(name, tmp_path)
     folder = tmp_path / "run"
     folder.mkdir()
     field.save(folder)
@@ -169,7 +169,7 @@ def test_numbers_are_standardised_on_the_training_rows(tmp_path) -> None:
     ("value", "shown"), [("", "nothing"), ("1,5", "1,5"), ("nan", "nan"), ("x", "x")]
 )
 def test_what_is_no_number_is_refused_with_its_line(value, shown, tmp_path) -> None:
-    with pytest.raises(DataError, match=f"file:2: the value is no number; got {shown}"):
+    with pytest.raises(DataError, match=f"file:2: the value is no number; got '{shown}'"):
         stored(NumberField("number"), ["1", value, "2"], tmp_path)
 
 

@@ -106,7 +106,7 @@ class LabelField(Field):
         return np.zeros(len(column.ids), dtype=bool)
 
     def strata(self, column: LabelColumn) -> np.ndarray:
-                return column.ids
+        return column.ids
 
     def fit(
         self, column: LabelColumn, rows: np.ndarray, *, where: str, progress: Progress | None = None
@@ -168,9 +168,7 @@ def read_names(path: Path) -> list[str]:
         and all(isinstance(name, str) for name in names)
         and len(set(names)) == len(names) > 1
     ):
-        raise RunError(
-            "not a list of at least two different labels", where=path, remedy=AGAIN
-        )
+        raise RunError("not a list of at least two different labels", where=path, remedy=AGAIN)
     return names
 
 

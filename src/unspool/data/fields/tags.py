@@ -15,7 +15,8 @@ from torch import Tensor
 
 from unspool.data.fields.field import Field, Where
 from unspool.data.fields.label import FILE, read_names
-from unspool.data.fields.schemes import (
+from unspool.data.fields.words import WordsWriter, spread
+from unspool.data.schemes import (
     LETTERS,
     Asked,
     Marks,
@@ -28,7 +29,6 @@ from unspool.data.fields.schemes import (
     parse_tags,
     tag_name,
 )
-from unspool.data.fields.words import WordsWriter, spread
 from unspool.data.store.columns import Progress
 from unspool.data.store.ragged import Ragged
 from unspool.data.store.tokens import TokenColumn

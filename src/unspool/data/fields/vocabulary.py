@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from unspool.config import TokenizerConfig
+from unspool.data.store.tokens import TokenColumn
 from unspool.data.fields.bytepairs import Stretches, fit_cached
 from unspool.data.store.columns import Progress
-from unspool.data.column.tokens import TokenColumn
 from unspool.text.normalize import Normalizer
 from unspool.text.tokenizers import CharTokenizer, Tokenizer, WordTokenizer
 from unspool.text.vocab import SPECIALS, Vocab
@@ -92,9 +92,7 @@ def select_tokenizer(
 
 def _count_together(stretches: Sequence[Stretches]) -> tuple[list[str], np.ndarray]:
     """The types of all columns, and how often each occurs within the stretches."""
-    counted = [
-        (column.types, count_types(column, spans)) for column, spans in stretches
-    ]
+    counted = [(column.types, count_types(column, spans)) for column, spans in stretches]
     if len(counted) == 1:
         return counted[0]
     index: dict[str, int] = {}

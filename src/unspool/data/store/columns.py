@@ -12,7 +12,8 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from unspool.data.read import Plan, Row
+from unspool.data.plan import Plan
+from unspool.data.read import Row
 from unspool.data.store.cache import cached
 
 BATCH_ROWS = 1 << 16
@@ -55,27 +56,19 @@ def store_columns(
     plan: Plan, fields: Mapping[str, Storable], progress: Progress | None = None
 ) -> Stored:
     """Every column of the plan, as its field stores it."""
-    table = plan.table
     names = [name for name in plan.columns if name in fields]
-    key = {
-        "content": table.sha256,
-        "format": table.format,
-        "header": table.header,
-        "encoding": table.files[0].encoding,
-        "convert": plan.convert and plan.convert.name,
-        "columns": {name: [plan.columns[name].name, plan.columns[name].number] for name in names},
-        "fields": {name: fields[name].storage_key() for name in names},
-    }
+    numbers = [list(plan.columns).index(name) for name in names]
+    key = {**plan.key, "fields": {name: fields[name].storage_key() for name in names}}
 
     def build(folder: Path) -> None:
         writers = [fields[name].writer(folder) for name in names]
         lines: list[int] = []
-        rows = plan.rows(names, report_stage(progress, f"tokenising {table.name}"))
-        for batch in batches(rows):
-            first = len(lines)
-            lines += [row.line for row in batch]
-            for values, writer in zip(zip(*(row.values for row in batch)), writers):
-                writer.add(list(values), lambda i, first=first: table.where(lines[first + i]))
+        for batch in batches(plan.rows(report_stage(progress, f"tokenising {plan.table.name}"))):
+            new = [row.line for row in batch]
+            for number, writer in zip(numbers, writers):
+                values = [row.values[number] for row in batch]
+                writer.add(values, lambda i, new=new: plan.table.where(new[i]))
+            lines += new
         for writer in writers:
             writer.close()
         np.save(folder / "lines.npy", np.array(lines, dtype=np.int64))
