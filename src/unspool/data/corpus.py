@@ -10,9 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from unspool.data.fields.bytepairs import Stretches
 from unspool.data.fields.field import Field
-from unspool.data.fields.text import TextField
 from unspool.data.part import Part
 from unspool.data.plan import Plan
 from unspool.data.split import HoldOut, check_shares, choose_rows, stratified, stream_cuts
@@ -64,7 +62,7 @@ def load_corpus(
     stored = {name: store_columns(plan, fields, progress) for name, plan in plans.items()}
     for name, plan in plans.items():
         refuse_nothing(plan, fields, stored[name])
-    streams = [each for each in fields.values() if isinstance(each, TextField) and each.stream]
+    streams = [each for each in fields.values() if each.stream]
     if streams:
         corpus = load_stream(plans, streams[0], stored, hold_out, progress)
     else:
@@ -156,30 +154,27 @@ def short_enough(
 
 def load_stream(
     plans: Mapping[str, Plan],
-    text: TextField,
+    stream: Field,
     stored: Mapping[str, Stored],
     hold_out: HoldOut,
     progress: Progress | None,
 ) -> Corpus:
-    """One long text, of which the last shares are held out."""
-    columns = {name: found.columns[text.name] for name, found in stored.items()}
+    """One long sequence, of which the last shares are held out."""
+    name, fields = stream.name, {stream.name: stream}
+    columns = {part: found.columns[name] for part, found in stored.items()}
     train = columns["train"]
-    cuts = stream_cuts(train.tokens, hold_out, where=plans["train"].table.name)
-    spans = train.spans(sorted({edge for pair in cuts.values() for edge in pair}))
-    inside = spans[spans[:, 1] <= cuts["train"][1]]
-    notes = text.fit_spans([Stretches(train, inside)], progress)
-    found = text.streams(train, cuts, progress)
-    for name, column in columns.items():
-        if name != "train":
-            found |= text.streams(column, {name: (0, column.tokens)}, progress)
+    cuts = stream_cuts(stream.steps(train), hold_out, where=plans["train"].table.name)
+    notes = stream.fit_stream(train, cuts, progress)
+    found = stream.streams(train, cuts, progress)
+    for part, column in columns.items():
+        if part != "train":
+            found |= stream.streams(column, {part: (0, stream.steps(column))}, progress)
     parts = {
-        name: Part(
-            {text.name: text}, {text.name: found[name]}, plan=plans.get(name, plans["train"])
-        )
-        for name in ("train", "valid", "test")
-        if name in found
+        part: Part(fields, {name: found[part]}, plan=plans.get(part, plans["train"]))
+        for part in ("train", "valid", "test")
+        if part in found
     }
-    return Corpus({text.name: text}, parts, notes)
+    return Corpus(fields, parts, notes)
 
 
 def encode_table(
@@ -192,15 +187,15 @@ def encode_table(
     fields = {name: each for name, each in fields.items() if name in plan.columns}
     stored = store_columns(plan, fields, progress)
     refuse_nothing(plan, fields, stored)
-    values = {
-        name: each.streams(column, {"all": (0, column.tokens)}, progress)["all"]
-        if isinstance(each, TextField) and each.stream
-        else each.values(column, progress)
-        for (name, each), column in zip(fields.items(), stored.columns.values())
-    }
-    stream = len(next(iter(values.values()))) != len(stored)
-    lines = stored.lines[:1] if stream else stored.lines
-    part = Part(fields, values, lines=lines, plan=plan)
+    values = {}
+    for name, each in fields.items():
+        column = stored.columns[name]
+        if each.stream:
+            values |= each.streams(column, {name: (0, each.steps(column))}, progress)
+        else:
+            values[name] = each.values(column, progress)
+    size = len(next(iter(values.values())))
+    part = Part(fields, values, lines=stored.lines[:size], plan=plan)
     notes = []
     for name, found in values.items():
         notes += fields[name].check(found, part.where)

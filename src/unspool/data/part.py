@@ -15,7 +15,6 @@ import torch
 from torch import Tensor
 
 from unspool.data.fields.field import Field
-from unspool.data.fields.text import Pieces, Tokens
 from unspool.data.plan import Plan
 
 
@@ -117,14 +116,12 @@ class Part:
         return [found[i] for i in wanted]
 
     def in_pieces(self, field: str, length: int) -> Part:
-        """Long texts of a field as several rows of at most `length` tokens (0: not cut)."""
-        tokens = self.values[field]
-        assert isinstance(tokens, Tokens)
-        pieces = Pieces(tokens, length)
+        """Long rows of a field as several of at most `length` steps (0: not cut)."""
+        pieces = self.fields[field].in_pieces(self.values[field], length)
         return Part(
             self.fields,
             {field: pieces},
-            rows=self.rows[pieces.texts],
-            lines=self.lines[pieces.texts],
+            rows=self.rows[pieces.origin],
+            lines=self.lines[pieces.origin],
             plan=self.plan,
         )

@@ -18,11 +18,9 @@ from unspool.data.check.advice import (
     about_pairs,
     about_size,
     about_stream,
-    about_words,
 )
 from unspool.data.check.report import CheckReport, Finding, PartReport, percentiles
 from unspool.data.corpus import Corpus
-from unspool.data.fields.text import TextField
 from unspool.data.part import Part
 
 __all__ = ["CheckReport", "check"]
@@ -40,23 +38,22 @@ def check(corpus: Corpus, *, summary: str, task: str, unit: str, max_length: int
     """
     sized = [name for name, field in corpus.fields.items() if field.sized]
     first = corpus.fields[sized[0]]
-    stream = isinstance(first, TextField) and first.stream
     parts = [
         part_report(corpus, part, key, name if len(sized) == 1 else f"{name} {key}")
         for name, part in corpus.parts.items()
         for key in sized
     ]
-    found = [] if stream else [each for each in findings(corpus, sized, unit) if each.count]
+    found = [] if first.stream else [each for each in findings(corpus, sized, unit) if each.count]
     return CheckReport(
         summary,
         task,
         first.unit,
-        len(first.fitted) if hasattr(first, "fitted") else 0,
+        first.vocabulary,
         parts,
         found,
-        list(suggestions(corpus, parts, sized, max_length, stream=stream)),
+        list(suggestions(corpus, parts, sized, max_length)),
         [note for note in corpus.notes if "cache" not in note],
-        rows_compared=not stream,
+        rows_compared=not first.stream,
     )
 
 
@@ -130,11 +127,11 @@ def finding(what: str, part: Part, wrong: np.ndarray) -> Finding:
 
 
 def suggestions(
-    corpus: Corpus, parts: list[PartReport], sized: list[str], max_length: int, *, stream: bool
+    corpus: Corpus, parts: list[PartReport], sized: list[str], max_length: int
 ) -> Iterator[Suggestion]:
-    train = corpus.parts["train"]
+    train, field = corpus.parts["train"], corpus.fields[sized[0]]
     lengths = np.concatenate([part.lengths.max(1) for part in corpus.parts.values()])
-    if stream:
+    if field.stream:
         yield from about_stream(parts[0].tokens)
     elif len(sized) == 2:
         yield from about_pairs(lengths, max_length, len(train))
@@ -143,8 +140,7 @@ def suggestions(
         if any(field.stratifies for field in corpus.fields.values()):
             yield from about_labels(parts[0].labels)
         yield from about_size(len(train))
-    field, values = corpus.fields[sized[0]], train[sized[0]]
-    if isinstance(field, TextField) and field.fitted.kind == "word" and len(sized) == 1:
+    if len(sized) == 1:
         unknown = max((report.unknown for report in parts[1:]), default=0.0)
-        lowercase = field.fitted.normalizer.lowercase
-        yield from about_words(list(values.types), values.type_counts(), lowercase, unknown)
+        for setting, reason in field.advise(train[sized[0]], unknown):
+            yield Suggestion(setting, reason)

@@ -82,27 +82,3 @@ def about_stream(tokens: int) -> Iterator[Suggestion]:
         yield Suggestion(
             "--set batch=8 --set bptt=64", f"{tokens:,} tokens are few: more updates an epoch"
         )
-
-
-def about_words(
-    types: list[str], counts: np.ndarray, lowercase: bool, unknown: float
-) -> Iterator[Suggestion]:
-    seen = [types[raw] for raw in np.flatnonzero(counts)]
-    if not lowercase and seen:
-        folded = len({word.lower() for word in seen})
-        if folded < 0.9 * len(seen):
-            yield Suggestion(
-                "--set lowercase=true",
-                f"{len(seen) - folded:,} of {len(seen):,} words differ from another only in case",
-            )
-    once = int((counts == 1).sum())
-    if len(seen) > 1000 and once > 0.4 * len(seen):
-        yield Suggestion(
-            "--set min_count=2",
-            f"{once:,} of {len(seen):,} words occur once, too rarely to learn a vector for",
-        )
-    if unknown > 0.05:
-        yield Suggestion(
-            "--set kind=bpe",
-            f"{100 * unknown:.1f} % of the held-out words are unknown; pieces of words never are",
-        )

@@ -10,7 +10,7 @@ values into arrays and arrays into padded tensors:
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
@@ -43,6 +43,7 @@ class Field(ABC):
     sized    whether its values have lengths that count for the size of a batch
     stratifies  whether every part of a corpus is to have its share of each value
     is_target   whether it is what a model is to give, not what it reads
+    stream      whether all rows are one long sequence, of which the end is held out
     unit        what a step of its values is called
     """
 
@@ -50,13 +51,20 @@ class Field(ABC):
     sized: ClassVar[bool] = False
     stratifies: ClassVar[bool] = False
     is_target: bool = False
+    stream: bool = False
     unit: str = "values"
 
     def __init__(self, name: str) -> None:
         self.name = name
 
+    @property
+    def vocabulary(self) -> int:
+        """How many different steps it knows; 0 where they are not counted."""
+        return 0
+
     def look(self, column: Column) -> None:
         """Settle what the settings leave open by a look at the first values."""
+        return
 
     @abstractmethod
     def storage_key(self) -> Any:
@@ -102,6 +110,27 @@ class Field(ABC):
         """Notes about what a trained model does not know, for an evaluation."""
         return []
 
+    def steps(self, column: Any) -> int:
+        """Of a stream: how long it is."""
+        raise NotImplementedError
+
+    def fit_stream(
+        self, column: Any, cuts: Mapping[str, tuple[int, int]], progress: Progress | None = None
+    ) -> list[str]:
+        """Of a stream: `fit` to the stretch from the first to the last step of "train"."""
+        raise NotImplementedError
+
+    def streams(
+        self, column: Any, cuts: Mapping[str, tuple[int, int]], progress: Progress | None = None
+    ) -> dict[str, Any]:
+        """Of a stream: the values of each stretch, as one row."""
+        raise NotImplementedError
+
+    def in_pieces(self, values: Any, length: int) -> Any:
+        """Long rows as several of at most `length` steps (0: not cut); it has `origin` (N,), the
+        row that each is a piece of."""
+        raise NotImplementedError
+
     @abstractmethod
     def encode(self, raw: Sequence[Any]) -> Any:
         """`values` of raw values in memory: the same numbers."""
@@ -113,6 +142,10 @@ class Field(ABC):
     def measure(self, values: Any) -> Measure | None:
         """Of a field that is sized."""
         return None
+
+    def advise(self, values: Any, unknown: float) -> Iterator[tuple[str | None, str]]:
+        """Settings that would suit the training values, each with its reason."""
+        return iter(())
 
     def tally(self, values: Any) -> dict[str, int]:
         """How often each of a few names occurs: labels, types of spans."""

@@ -5,7 +5,7 @@ raw: str. values: `Tokens`. tensors: `TokenBatch`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
@@ -145,19 +145,19 @@ class Pieces:
         whole = tokens.lengths.astype(np.int64)
         self.size = length or int(whole.max(initial=1))
         counts = -(-whole // self.size)
-        self.texts = np.repeat(np.arange(len(tokens)), counts)
+        self.origin = np.repeat(np.arange(len(tokens)), counts)
         firsts = np.repeat(np.cumsum(counts) - counts, counts)
-        self.starts = (np.arange(len(self.texts)) - firsts) * self.size
-        self.lengths = np.minimum(self.size, whole[self.texts] - self.starts)
+        self.starts = (np.arange(len(self.origin)) - firsts) * self.size
+        self.lengths = np.minimum(self.size, whole[self.origin] - self.starts)
 
     def __len__(self) -> int:
-        return len(self.texts)
+        return len(self.origin)
 
     def __getitem__(self, row: int) -> np.ndarray:
-        return self._piece(self.tokens[int(self.texts[row])], row)
+        return self._piece(self.tokens[int(self.origin[row])], row)
 
     def words(self, row: int) -> np.ndarray:
-        return self._piece(self.tokens.words(int(self.texts[row])), row)
+        return self._piece(self.tokens.words(int(self.origin[row])), row)
 
     def _piece(self, whole: np.ndarray, row: int) -> np.ndarray:
         return whole[self.starts[row] : self.starts[row] + self.lengths[row]]
@@ -232,6 +232,10 @@ class TextField(Field):
         return UNITS[self.fitted.kind]
 
     @property
+    def vocabulary(self) -> int:
+        return len(self.fitted)
+
+    @property
     def frame(self) -> Frame:
         """A vocabulary that was made for another task may have no <s> and </s>."""
         if self.stream:
@@ -279,6 +283,22 @@ class TextField(Field):
         self, column: TokenColumn, rows: np.ndarray, *, where: str, progress: Progress | None = None
     ) -> list[str]:
         return self.fit_spans([Stretches(column, column.spans()[rows])], progress)
+
+    def steps(self, column: TokenColumn) -> int:
+        return column.tokens
+
+    def fit_stream(
+        self,
+        column: TokenColumn,
+        cuts: Mapping[str, tuple[int, int]],
+        progress: Progress | None = None,
+    ) -> list[str]:
+        spans = column.spans(sorted({edge for pair in cuts.values() for edge in pair}))
+        inside = spans[spans[:, 1] <= cuts["train"][1]]
+        return self.fit_spans([Stretches(column, inside)], progress)
+
+    def in_pieces(self, values: Tokens, length: int) -> Pieces:
+        return Pieces(values, length)
 
     def fit_spans(self, stretches: Sequence[Stretches], progress: Progress | None) -> list[str]:
         """Learn the vocabulary from stretches of one column or more, unless there is one."""
@@ -369,6 +389,30 @@ class TextField(Field):
         unknown = values.counts(UNK_ID).sum() / max(1, int(values.sizes.sum()))
         characters = np.empty(0) if values.characters is None else values.characters
         return Measure(int(values.sizes.sum()), lengths, characters, float(unknown))
+
+    def advise(self, values: Tokens, unknown: float) -> Iterator[tuple[str | None, str]]:
+        if self.fitted.kind != "word":
+            return
+        counts = values.type_counts()
+        seen = [values.types[raw] for raw in np.flatnonzero(counts)]
+        folded = len({word.lower() for word in seen})
+        if not self.fitted.normalizer.lowercase and folded < 0.9 * len(seen):
+            yield (
+                "--set lowercase=true",
+                f"{len(seen) - folded:,} of {len(seen):,} words differ from another only in case",
+            )
+        once = int((counts == 1).sum())
+        if len(seen) > 1000 and once > 0.4 * len(seen):
+            yield (
+                "--set min_count=2",
+                f"{once:,} of {len(seen):,} words occur once, too rarely to learn a vector for",
+            )
+        if unknown > 0.05:
+            yield (
+                "--set kind=bpe",
+                f"{100 * unknown:.1f} % of the held-out words are unknown; pieces of words never"
+                " are",
+            )
 
     def labels(self, text: str) -> list[str]:
         """What each step is called: its token."""

@@ -121,6 +121,10 @@ class WordsField(Field):
         return self.tokenizer
 
     @property
+    def vocabulary(self) -> int:
+        return len(self.fitted)
+
+    @property
     def rules(self) -> Rules:
         known = self.tokenizer
         return Rules.of_tokens(self.settings.normalize if known is None else known.normalizer.form)
