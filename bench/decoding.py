@@ -30,10 +30,11 @@ from torch import Tensor
 
 from timing import Work, installed, parser, ratio, set_up, take_turns, write_json
 from unspool.nn import (
+    Encoder,
     Sinusoidal,
+    TransformerEncoder,
     TransformerOptions,
     TransformerSeqDecoder,
-    TransformerSeqEncoder,
 )
 from unspool.nn.multihead import MultiHeadAttention
 from unspool.search import Rules, beam, greedy
@@ -45,7 +46,7 @@ THEIRS, THEIRS_INT8 = "CTranslate2", "CTranslate2 int8"
 
 
 class Model(NamedTuple):
-    encoder: TransformerSeqEncoder
+    encoder: Encoder
     decoder: TransformerSeqDecoder
     vocab: int
     options: TransformerOptions
@@ -55,7 +56,7 @@ def make_model(*, quick: bool) -> Model:
     torch.manual_seed(1)
     width, layers, vocab = (64, 2, 500) if quick else (512, 6, 16_000)
     options = TransformerOptions(width, 8, layers=layers, norm="pre")
-    encoder = TransformerSeqEncoder(vocab, options).eval()
+    encoder = Encoder(options.token_input(vocab), TransformerEncoder(options)).eval()
     decoder = TransformerSeqDecoder(vocab, options, tied=False).eval()
     return Model(encoder, decoder, vocab, options)
 
@@ -69,7 +70,7 @@ def ours(model: Model, decoder: Any, *, width: int, tokens: int) -> Search:
     def search(ids: Tensor) -> list[list[int]]:
         with torch.inference_mode():
             encoded = model.encoder(ids)
-            state, first = decoder.start(*encoded), torch.full((len(ids),), BEGIN)
+            state, first = decoder.start(encoded), torch.full((len(ids),), BEGIN)
             if width == 1:
                 return [list(h.tokens) for h in greedy(decoder, state, first, rules)]
             return [
@@ -85,7 +86,7 @@ def recompute(model: Model, *, tokens: int) -> Search:
             encoded = model.encoder(ids)
             written = torch.full((len(ids), 1), BEGIN)
             for _ in range(tokens):
-                logits = model.decoder(written, *encoded)[:, -1]
+                logits = model.decoder(written, encoded)[:, -1]
                 logits[:, [0, END]] = -torch.inf
                 written = torch.cat([written, logits.argmax(-1, keepdim=True)], 1)
             return written[:, 1:].tolist()
@@ -147,13 +148,14 @@ def write_their_model(model: Model, folder: str) -> None:
             linear(side, layer.weight, layer.bias)
 
     encoder, decoder = model.encoder, model.decoder
-    for side, module in ((spec.encoder.embeddings[0], encoder), (spec.decoder.embeddings, decoder)):
+    read = encoder.input
+    for side, module in ((spec.encoder.embeddings[0], read), (spec.decoder.embeddings, decoder)):
         side.weight = module.embedding.weight.detach().numpy()
         side.multiply_by_sqrt_depth = True
-    for side, module in ((spec.encoder, encoder), (spec.decoder, decoder)):
+    for side, stack in ((spec.encoder, encoder.network), (spec.decoder, decoder.transformer)):
         side.position_encodings.encodings = positions
-        norm(side.layer_norm, module.transformer.norm)
-    for to, block in zip(spec.encoder.layer, encoder.transformer.layers):
+        norm(side.layer_norm, stack.norm)
+    for to, block in zip(spec.encoder.layer, encoder.network.layers):
         self_attention(to.self_attention, block.attention, block.around_attention)
         feed_forward(to.ffn, block)
     width = options.width

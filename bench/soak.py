@@ -21,7 +21,7 @@ from itertools import product
 import torch
 from torch import Tensor
 
-from unspool.nn import CELLS, Recurrent, TransformerOptions, TransformerSeqDecoder
+from unspool.nn import CELLS, Encoded, Recurrent, TransformerOptions, TransformerSeqDecoder
 from unspool.search import Rules, beam
 from unspool.search.packed import PackedSearch
 
@@ -55,7 +55,7 @@ def decoder_case(threads: int, as_bytes: bool) -> Callable[[], Tensor]:
 
     def run() -> Tensor:
         torch.set_num_threads(threads)
-        found = beam(packed, packed.start(memory), first, rules, width=3)
+        found = beam(packed, packed.start(Encoded(memory)), first, rules, width=3)
         return torch.tensor([best[0].log_probability for best in found])
 
     return run

@@ -26,12 +26,12 @@ from torch import Tensor, nn
 
 from timing import Work, parser, set_up, write_json
 from unspool.nn import (
+    Encoder,
     Recurrent,
     RecurrentDecoder,
-    RecurrentEncoder,
     Seq2Seq,
     Tap,
-    TextEncoder,
+    TokenInput,
     TransformerEncoder,
     TransformerOptions,
 )
@@ -81,8 +81,8 @@ def cases(quick: bool) -> dict[str, tuple[nn.Module, Callable[[nn.Module], Work]
     ids = torch.randint(1000, (batch, steps))
     lengths = torch.full((batch,), steps)
     lengths[::2] = steps // 2
-    keep = torch.arange(steps) < lengths[:, None]
-    text = TextEncoder(1000, embedding=size, cell="gru", hidden=size, bidirectional=True)
+    network = Recurrent("gru", size, size, bidirectional=True)
+    encoder = Encoder(TokenInput(1000, size), network)
     decoder = RecurrentDecoder(1000, memory=2 * size, embedding=size, cell="gru", hidden=size)
     return {
         "lstm, 2 layers": (
@@ -99,10 +99,10 @@ def cases(quick: bool) -> dict[str, tuple[nn.Module, Callable[[nn.Module], Work]
         ),
         "transformer, 4 blocks": (
             TransformerEncoder(TransformerOptions(size, 4, layers=4)),
-            lambda model: learning(model, x, keep),
+            lambda model: learning(model, x, lengths),
         ),
         "bahdanau": (
-            Seq2Seq(RecurrentEncoder(text), decoder),
+            Seq2Seq(encoder, decoder),
             lambda model: learning(model, ids, lengths, ids),
         ),
     }

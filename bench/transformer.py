@@ -51,14 +51,23 @@ class Case(NamedTuple):
     lengths: Tensor | None
 
     @property
-    def keep(self) -> Tensor | None:
-        return None if self.lengths is None else keep_mask(self.lengths, self.x.shape[1])
-
-    @property
     def real(self) -> int:
         return (
             self.x.shape[0] * self.x.shape[1] if self.lengths is None else int(self.lengths.sum())
         )
+
+
+def keep_of(x: Tensor, lengths: Tensor | None) -> Tensor | None:
+    return None if lengths is None else keep_mask(lengths, x.shape[1])
+
+
+class Ours(nn.Module):
+    def __init__(self, network: TransformerEncoder) -> None:
+        super().__init__()
+        self.network = network
+
+    def forward(self, x: Tensor, lengths: Tensor | None) -> Tensor:
+        return self.network(x, lengths).outputs
 
 
 class Block(nn.Module):
@@ -84,7 +93,8 @@ class Blocks(nn.Module):
         self.blocks = nn.ModuleList(Block(dropout) for _ in range(LAYERS))
         self.norm = nn.LayerNorm(WIDTH)
 
-    def forward(self, x: Tensor, keep: Tensor | None) -> Tensor:
+    def forward(self, x: Tensor, lengths: Tensor | None) -> Tensor:
+        keep = keep_of(x, lengths)
         mask = None if keep is None else keep[:, None, None]
         for block in self.blocks:
             x = block(x, mask)
@@ -92,7 +102,7 @@ class Blocks(nn.Module):
 
 
 class Torch(nn.Module):
-    """nn.TransformerEncoder with our face. Its attention has no dropout either."""
+    """nn.TransformerEncoder with our interface. Its attention has no dropout either."""
 
     def __init__(self, dropout: float) -> None:
         super().__init__()
@@ -104,7 +114,8 @@ class Torch(nn.Module):
             layer, LAYERS, norm=nn.LayerNorm(WIDTH), enable_nested_tensor=False
         )
 
-    def forward(self, x: Tensor, keep: Tensor | None) -> Tensor:
+    def forward(self, x: Tensor, lengths: Tensor | None) -> Tensor:
+        keep = keep_of(x, lengths)
         return self.stack(x, src_key_padding_mask=None if keep is None else ~keep)
 
 
@@ -134,8 +145,8 @@ def contestants(dropout: float, compiled: bool) -> dict[str, nn.Module]:
                 for target in targets:
                     target.copy_(source)
     found: dict[str, nn.Module] = {
-        "unspool": ours,
-        "unspool padded": padded,
+        "unspool": Ours(ours),
+        "unspool padded": Ours(padded),
         "torch": torchs,
         "sdpa": blocks,
     }
@@ -153,13 +164,13 @@ def train(model: nn.Module, case: Case, precision: str) -> None:
     model.zero_grad()
     case.x.grad = None
     with autocast(precision):
-        y = model(case.x, case.keep)
+        y = model(case.x, case.lengths)
     y.sum().backward()
 
 
 def read(model: nn.Module, case: Case, precision: str) -> None:
     with torch.inference_mode(), autocast(precision):
-        model(case.x, case.keep)
+        model(case.x, case.lengths)
 
 
 def cases(options: Any) -> list[Case]:
@@ -187,9 +198,10 @@ def sentence_counts() -> np.ndarray:
 
 def agree(models: dict[str, nn.Module], case: Case) -> None:
     """Refuse to compare the speed of models that do not compute the same."""
-    keep = torch.ones(case.x.shape[:2], dtype=torch.bool) if case.keep is None else case.keep
+    keep = keep_of(case.x, case.lengths)
+    keep = torch.ones(case.x.shape[:2], dtype=torch.bool) if keep is None else keep
     with torch.no_grad():
-        outputs = {name: model.eval()(case.x, case.keep)[keep] for name, model in models.items()}
+        outputs = {name: model.eval()(case.x, case.lengths)[keep] for name, model in models.items()}
     for name, y in outputs.items():
         torch.testing.assert_close(y, outputs["unspool"], rtol=0, atol=1e-3, msg=name)
 

@@ -192,7 +192,7 @@ def test_a_cell_from_outside_trains_by_name(reviews, tmp_path, monkeypatch) -> N
     unspool.train(reviews, model="bileaky", alpha=0.3, epochs=1, out=tmp_path / "r", **SMALL)
     run = unspool.load(tmp_path / "r")
     assert run.config.model.options == {"alpha": 0.3}
-    assert run.model.encoder.recurrent.layers[0].forwards.alpha == 0.3
+    assert run.model.encoder.network.layers[0].forwards.alpha == 0.3
     monkeypatch.delitem(CELLS, "leaky")
     with pytest.raises(ConfigError, match="unknown cell; got 'leaky'"):
         unspool.load(tmp_path / "r")

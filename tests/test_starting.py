@@ -158,13 +158,17 @@ def test_what_does_not_fit_is_refused(pretrained, reviews, book, writer, tmp_pat
         unspool.train(out=pretrained, resume=True, start=writer)
 
 
-def test_a_decoder_is_no_encoder(book, reviews, tmp_path) -> None:
+def test_a_causal_transformer_starts_none_but_its_kind(book, reviews, tmp_path) -> None:
     unspool.train(
         book, task="generate", model="transformer", out=tmp_path / "g", max_steps=1, bptt=8,
         **NET, **SMALL,
     )  # fmt: skip
-    with pytest.raises(ConfigError, match=r"no encoder that another model could start from; got"):
+    with pytest.raises(ConfigError, match=r"is trained further for generate; got .task classify"):
         unspool.train(reviews, start=tmp_path / "g", out=tmp_path / "r")
+    said: list[str] = []
+    asked = {"task": "generate", "bptt": 8, "max_steps": 1, **SMALL}
+    unspool.train(book, start=tmp_path / "g", out=tmp_path / "r", say=said.append, **asked)
+    assert any("weights of the encoder" in line for line in said)
 
 
 def test_the_card_says_where_it_started(pretrained, reviews, tmp_path) -> None:

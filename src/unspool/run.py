@@ -25,6 +25,9 @@ from unspool.insight.saliency import Saliency, explain
 from unspool.insight.summary import Summary, summarise
 from unspool.insight.trace import Trace, trace
 from unspool.nn.cells import steady
+from unspool.nn.models.classifier import Classifier
+from unspool.nn.models.elmo import ElmoModel
+from unspool.nn.models.masked import MaskedModel
 from unspool.page.example import example_text
 from unspool.page.look import Look
 from unspool.page.subject import Subject
@@ -38,10 +41,7 @@ from unspool.predict.translator import translate
 from unspool.resolving import changed
 from unspool.search import Sampling, stream
 from unspool.tasks import Classify, ElmoTask, Generate, Pretrain, Report, Tag, Task, Translate
-from unspool.tasks.classify import Classifier
 from unspool.tasks.decoding import Decoding
-from unspool.tasks.elmo import ElmoModel
-from unspool.tasks.pretrain import MaskedModel
 from unspool.tasks.translation import Translation
 from unspool.training.checkpoint import Counters
 from unspool.training.folder import RunFolder

@@ -21,6 +21,7 @@ from unspool.files import AGAIN
 from unspool.nn.pretrained import is_pretrained, read_pretrained
 from unspool.nn.transformer import TransformerDecoder
 from unspool.tasks import ElmoTask, Task
+from unspool.tasks.embedding import EMBEDDING
 from unspool.text.pretrained import read_pretrained_tokenizer
 from unspool.text.tokenizers import PretrainedTokenizer, Tokenizer
 from unspool.training.folder import RunFolder
@@ -61,7 +62,8 @@ class Start:
     tokenizer  that its tokens are made with; None where the new run makes one of its own
     tensors    of its encoder, by name, or of the whole where that is what a task trains further
     sha256     of the file that holds them
-    tasks      that can start from it; none named: any that has a place for the tensors
+    causal     its Transformer sees only the tokens before each, and fits no other kind
+    tasks      that can start from it; none named: any whose model has tensors of these names
     """
 
     path: Path
@@ -71,6 +73,7 @@ class Start:
     tokenizer: Tokenizer | None
     tensors: Mapping[str, Tensor]
     sha256: str
+    causal: bool = False
     tasks: tuple[str, ...] = ()
 
     def record(self) -> dict[str, str]:
@@ -127,7 +130,10 @@ def start_from_pretrained(folder: Path) -> Start:
         defaults |= {"train.batch": 8, "train.bptt": min(256, options.length)}
     else:
         defaults |= {"data.max_length": min(256, options.length), "model.pooling": "mean"}
-    parts: dict[str, nn.Module] = {"embedding": model.embedding, "transformer": model.transformer}
+    parts: dict[str, nn.Module] = {
+        EMBEDDING: model.embedding,
+        ENCODER + "network": model.transformer,
+    }
     if causal and model.output is not None:
         parts["output"] = model.output
     return Start(
@@ -137,11 +143,12 @@ def start_from_pretrained(folder: Path) -> Start:
         defaults=defaults,
         tokenizer=read_pretrained_tokenizer(folder, kind=model.kind, size=model.embedding.vocab),
         tensors={
-            ("" if causal else ENCODER) + f"{part}.{name}": tensor
+            f"{part}.{name}": tensor
             for part, module in parts.items()
             for name, tensor in module.state_dict().items()
         },
         sha256=_hash_of(sorted(folder.glob("model*.safetensors"))),
+        causal=causal,
         tasks=("generate",) if causal else ("classify",),
     )
 
@@ -178,7 +185,14 @@ def start_from_run(folder: RunFolder) -> Start:
         tokenizer=task.tokenizer,
         tensors=encoder,
         sha256=_hash_of([folder.weights]),
+        causal=is_causal(task.config),
+        tasks=(task.name,) if is_causal(task.config) else (),
     )
+
+
+def is_causal(config: Config) -> bool:
+    """Whether a Transformer sees only the tokens before each, as a language model's does."""
+    return config.task == "generate" and config.model.network == "transformer"
 
 
 def _hash_of(files: list[Path]) -> str:
@@ -225,7 +239,8 @@ def refuse_other_settings(config: Config, start: Start) -> None:
 def take_over(task: Task, model: nn.Module, start: Start) -> str:
     """Put the encoder's weights into a new model; returns a line about what was taken."""
     own = model.state_dict()
-    taken = [name for name in own if name in start.tensors]
+    fits = start.causal == is_causal(task.config)
+    taken = [name for name in own if fits and name in start.tensors]
     if not taken:
         raise ConfigError(
             f"the weights fit no part of {task.name} with --model {task.config.model_name}",

@@ -365,7 +365,7 @@ DAMAGE: dict[str, tuple[Callable[[Path], object], list[str]]] = {
     ),
     "tokenizer of another size": (
         lambda run: edit(run / "tokenizer.json", lambda t: t["vocab"].append("extra")),
-        ["run/model.safetensors: tensor 'encoder.embedding", "should have shape", AGAIN],
+        ["run/model.safetensors: tensor 'encoder.input.embedding", "should have shape", AGAIN],
     ),
     "no labels": (
         lambda run: (run / "labels.json").unlink(),

@@ -107,9 +107,9 @@ def test_a_run_begins_with_the_weights_of_the_folder(bert, reviews, tmp_path) ->
     own = run.model.state_dict()
     stored = load_file(bert / "model.safetensors")
     close = torch.testing.assert_close
-    close(own["encoder.embedding.weight"], stored["embeddings.word_embeddings.weight"])
+    close(own["encoder.input.embedding.weight"], stored["embeddings.word_embeddings.weight"])
     close(
-        own["encoder.transformer.layers.1.attention.W"][:16],
+        own["encoder.network.layers.1.attention.W"][:16],
         stored["encoder.layer.1.attention.self.query.weight"],
     )
 

@@ -9,9 +9,10 @@ import torch
 from unspool.data.parts import TextPart
 from unspool.insight.ngrams import distinct_windows, top_ngrams
 from unspool.nn.convolution import Filters
+from unspool.nn.models.classifier import Classifier
 from unspool.run import build_model
 from unspool.settings import make_config
-from unspool.tasks.classify import Classifier, Classify
+from unspool.tasks.classify import Classify
 from unspool.text.tokenizers import WordTokenizer
 from unspool.text.vocab import Vocab
 

@@ -79,7 +79,7 @@ def test_the_word_that_is_asked_about_stays() -> None:
 def test_a_word_that_matters() -> None:
     """A classifier whose score is the value of one token."""
     task, model = make("classify-one-hot", labels=("no", "yes"))
-    cell = model.encoder.recurrent.cells()[0][0]
+    cell = model.encoder.network.cells()[0][0]
     with torch.no_grad():
         for p in model.parameters():
             p.zero_()
@@ -129,7 +129,7 @@ def test_in_float64_the_same(name) -> None:
 
 def test_what_float32_cannot_follow_float64_can() -> None:
     task, model = make("classify-lstm")
-    model.encoder.recurrent.cells()[0][0].U.detach().mul_(6)
+    model.encoder.network.cells()[0][0].U.detach().mul_(6)
     reading = read(task, model, "a b c d e f " * 5)
     single = integrate(Vectors(reading), 0, 0, READ, NARROW)
     assert single.gap > 0.1
@@ -141,7 +141,7 @@ def test_what_float32_cannot_follow_float64_can() -> None:
 def test_where_the_answer_leaps_slopes_are_not_believed() -> None:
     """A recurrent matrix so large that slopes on the way reach 100,000 and more."""
     task, model = make("classify-lstm")
-    model.encoder.recurrent.cells()[0][0].U.detach().mul_(20)
+    model.encoder.network.cells()[0][0].U.detach().mul_(20)
     found = explain(read(task, model, "a b c d e f " * 50), deletions=False)
     assert found.gap == pytest.approx(abs(found.values.sum() - found.total))
     assert found.gap < 2

@@ -9,8 +9,10 @@ from torch import nn
 from unspool.blueprint import blueprint
 from unspool.insight.summary import shape_of, summarise
 from unspool.nn.cells import CELLS
-from unspool.nn.encoders import TextEncoder
-from unspool.tasks.generate import LanguageModel
+from unspool.nn.encoder import Encoder
+from unspool.nn.inputs import TokenInput
+from unspool.nn.models.language_model import LanguageModel
+from unspool.nn.recurrent import Recurrent
 
 
 def counts(summary) -> list[int]:
@@ -26,7 +28,7 @@ def of_classifier(model: str, *, classes: int = 2, **settings: object):
 
 
 def language_model(*, embedding: int, tied: bool = False, hidden: int = 3) -> LanguageModel:
-    encoder = TextEncoder(4, embedding=embedding, cell="elman", hidden=hidden)
+    encoder = Encoder(TokenInput(4, embedding), Recurrent("elman", embedding or 4, hidden))
     return LanguageModel(encoder, vocab=4, tied=tied, dropout=0.0)
 
 
@@ -55,7 +57,7 @@ def test_the_figures_of_the_course(model, recurrent, total) -> None:
     width = 32 if model == "bilstm" else 16
     assert [count for count in counts(summary) if count] == [80_000, recurrent, width + 1]
     assert summary.parameters == total
-    assert summary.layers[0].path == "encoder.embedding"
+    assert summary.layers[0].path == "encoder.input.embedding"
     assert "5000" in summary.layers[0].kind
     assert "lstm" in summary.layers[1].kind
     assert shapes(summary) == ["(B, T, 16)", f"(B, T, {width})", f"(B, {width})", "(B, 2)"]
@@ -84,7 +86,7 @@ def test_tied_weights_are_counted_once(hidden) -> None:
 
 def test_frozen_parameters_are_not_trainable() -> None:
     model = language_model(embedding=6)
-    model.encoder.embedding.weight.requires_grad_(False)
+    model.encoder.input.embedding.weight.requires_grad_(False)
     summary = summarise(model, (torch.tensor([[1, 0, 2]]),))
     assert summary.parameters - summary.trainable == 24
 

@@ -80,8 +80,8 @@ def test_language_models_say_what_follows(name) -> None:
 def test_gates_of_an_lstm_by_hand() -> None:
     task, model = make("classify-lstm")
     found = trace(task, model, TEXT)
-    cell = model.encoder.recurrent.cells()[0][0]
-    x = model.encoder.embedding.weight.detach()[read(task, model, TEXT).ids].numpy()
+    cell = model.encoder.network.cells()[0][0]
+    x = model.encoder.input.embedding.weight.detach()[read(task, model, TEXT).ids].numpy()
     W, U, b = (p.detach().numpy() for p in (cell.W, cell.U, cell.b))
     h = c = np.zeros(8)
     for t in range(len(x)):
@@ -97,8 +97,8 @@ def test_gates_of_an_lstm_by_hand() -> None:
 def test_gates_of_a_gru_by_hand() -> None:
     task, model = make("classify-gru")
     found = trace(task, model, TEXT)
-    cell = model.encoder.recurrent.cells()[0][1]  # the one that reads backwards
-    x = model.encoder.embedding.weight.detach()[read(task, model, TEXT).ids].numpy()
+    cell = model.encoder.network.cells()[0][1]  # the one that reads backwards
+    x = model.encoder.input.embedding.weight.detach()[read(task, model, TEXT).ids].numpy()
     W, U, b, b_hn = (p.detach().numpy() for p in (cell.W, cell.U, cell.b, cell.b_hn))
     h = np.zeros(8)
     for t in reversed(range(len(x))):
@@ -114,11 +114,11 @@ def test_gates_of_a_gru_by_hand() -> None:
 
 def test_gates_of_a_peephole_lstm_by_hand() -> None:
     task, model = make("generate-peephole")
-    cell = model.encoder.recurrent.cells()[0][0]
+    cell = model.encoder.network.cells()[0][0]
     for P in (cell.P_i, cell.P_f, cell.P_o):
         P.data.uniform_(-1, 1)
     found = trace(task, model, TEXT)
-    x = model.encoder.embedding.weight.detach()[read(task, model, TEXT).ids].numpy()
+    x = model.encoder.input.embedding.weight.detach()[read(task, model, TEXT).ids].numpy()
     W, U, b, P_i, P_f, P_o = (
         p.detach().numpy() for p in (cell.W, cell.U, cell.b, cell.P_i, cell.P_f, cell.P_o)
     )
@@ -143,7 +143,7 @@ def test_a_source_that_is_read_backwards_is_shown_in_its_order() -> None:
     reading, found = read(task, model, TEXT), trace(task, model, TEXT)
     with torch.inference_mode():
         lengths = torch.tensor([len(reading.ids)])
-        memory = model.encoder.encode(reading.rows([reading]), lengths).memory
+        memory = model.encoder(reading.rows([reading]), lengths).outputs
     np.testing.assert_allclose(values(found, "hidden_state", 2), memory[0], atol=1e-6)
 
 

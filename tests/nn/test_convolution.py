@@ -96,7 +96,7 @@ def test_a_stack_reads_wider() -> None:
     torch.manual_seed(1)
     stack = ConvolutionStack(4, 3, widths=(3,), layers=3)
     x = torch.randn(1, 9, 4, requires_grad=True)
-    stack(x)[0, 4].sum().backward()
+    stack(x).outputs[0, 4].sum().backward()
     assert x.grad is not None
     seen = x.grad[0].any(1).nonzero().flatten()
     assert seen.min() >= 1

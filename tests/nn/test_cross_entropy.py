@@ -6,8 +6,8 @@ from torch.nn import functional as F
 
 from unspool.nn import cross_entropy
 from unspool.nn.cross_entropy import linear_cross_entropy, linear_nats
-from unspool.nn.embeddings import TokenEmbedding
 from unspool.nn.heads import TokenOutput
+from unspool.nn.inputs import TokenEmbedding
 
 
 @pytest.fixture(params=[1, 64, 10_000], ids=lambda n: f"chunk{n}")

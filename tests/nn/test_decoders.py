@@ -13,9 +13,10 @@ from torch import Tensor
 from unspool.errors import ConfigError
 from unspool.nn.cells import CELLS
 from unspool.nn.decoders import Decoder, TransformerSeqDecoder
-from unspool.nn.encoders import TextEncoder
+from unspool.nn.encoder import Encoded, Encoder
+from unspool.nn.inputs import TokenInput
+from unspool.nn.recurrent import Recurrent
 from unspool.nn.recurrent_decoder import DECODER_ATTENTIONS, RecurrentDecoder
-from unspool.nn.source import Encoded, RecurrentEncoder
 from unspool.nn.taps import record
 from unspool.nn.transformer_blocks import TransformerOptions
 
@@ -53,17 +54,17 @@ class Case:
 
     def __init__(self, form: str, dtype: torch.dtype = torch.double) -> None:
         self.decoder: Decoder = shake(FORMS[form]()).to(dtype)  # type: ignore[assignment]
-        text = TextEncoder(V, embedding=3, cell="lstm", hidden=M // 2, layers=2, bidirectional=True)
-        self.encoder = RecurrentEncoder(text).to(dtype)
+        network = Recurrent("lstm", 3, M // 2, layers=2, bidirectional=True)
+        self.encoder = Encoder(TokenInput(V, 3), network).to(dtype)
         self.source, self.ids = torch.randint(V, (B, S)), torch.randint(V, (B, T))
         self.reads = form != "transformer-alone"
-        self.encoded: tuple[Any, ...] = ()
+        self.encoded: Encoded | None = None
         if self.reads:
             with torch.no_grad():
-                self.encoded = self.encoder.encode(self.source, LENGTHS)
+                self.encoded = self.encoder(self.source, LENGTHS)
 
-    def some(self, rows: Tensor) -> tuple[Any, ...]:
-        return Encoded(*self.encoded).select(rows) if self.reads else ()
+    def some(self, rows: Tensor) -> Encoded | None:
+        return None if self.encoded is None else self.encoded.select(rows)
 
 
 def steps(decoder: Decoder, ids: Tensor, state: Any) -> tuple[Tensor, Any]:
@@ -82,11 +83,11 @@ def form(request: pytest.FixtureRequest) -> str:
 @pytest.mark.parametrize(("dtype", "atol"), [(torch.float, 1e-5), (torch.double, 1e-10)])
 def test_step_by_step_is_as_all_at_once(form: str, dtype: torch.dtype, atol: float) -> None:
     case = Case(form, dtype)
-    whole = case.decoder(case.ids, *case.encoded)
+    whole = case.decoder(case.ids, case.encoded)
     assert whole.shape == (B, T, V)
     for grad in (False, True):
         with torch.set_grad_enabled(grad):
-            found, _ = steps(case.decoder, case.ids, case.decoder.start(*case.encoded))
+            found, _ = steps(case.decoder, case.ids, case.decoder.start(case.encoded))
         close(found, whole, atol)
 
 
@@ -97,20 +98,21 @@ def test_a_batch_is_as_alone_and_padding_never_matters(form: str) -> None:
     alone = []
     for i, n in enumerate(lengths):
         one = case.some(torch.tensor([i]))
-        one = (one[0][:, :n], None, one[2]) if one else ()
-        y = case.decoder(case.ids[i : i + 1], *one)
+        one = one and Encoded(one.outputs[:, :n], None, one.state)
+        y = case.decoder(case.ids[i : i + 1], one)
         alone.append([y, *gradients(y, weight[i : i + 1], *parameters)])
     for content in (0.0, NAN, 1e4) if case.reads else (0.0,):
         given = case.encoded
-        if given:
-            given = (given[0].masked_fill(~given[1][..., None], content), *given[1:])
-        y = case.decoder(case.ids, *given)
+        if given is not None:
+            filled = given.outputs.masked_fill(~given.keep[..., None], content)
+            given = Encoded(filled, given.lengths, given.state)
+        y = case.decoder(case.ids, given)
         for row, (y_alone, *_) in zip(y, alone):
             close(row, y_alone[0])
         by_parameters = gradients(y, weight, *parameters)
         for g, parts in zip(by_parameters, zip(*(found[1:] for found in alone))):
             close(g, sum(parts))
-        found, _ = steps(case.decoder, case.ids, case.decoder.start(*given))
+        found, _ = steps(case.decoder, case.ids, case.decoder.start(given))
         close(found, y)
 
 
@@ -118,22 +120,22 @@ def test_later_tokens_change_nothing_before_them(form: str) -> None:
     case = Case(form)
     other = case.ids.clone()
     other[:, 3:] = (other[:, 3:] + 1) % V
-    close(case.decoder(other, *case.encoded)[:, :3], case.decoder(case.ids, *case.encoded)[:, :3])
+    close(case.decoder(other, case.encoded)[:, :3], case.decoder(case.ids, case.encoded)[:, :3])
 
 
 def test_selected_rows_go_on_as_if_they_had_been_there_from_the_start(form: str) -> None:
     case = Case(form)
     rows = torch.tensor([2, 0, 0, 1, 2])
     with torch.no_grad():
-        _, state = steps(case.decoder, case.ids[:, :2], case.decoder.start(*case.encoded))
-        whole = case.decoder(case.ids[rows], *case.some(rows))
+        _, state = steps(case.decoder, case.ids[:, :2], case.decoder.start(case.encoded))
+        whole = case.decoder(case.ids[rows], case.some(rows))
         chosen = case.decoder.select(state, rows)
         found, _ = steps(case.decoder, case.ids[rows][:, 2:], chosen)
         close(found, whole[:, 2:])
         # Nothing of that has touched the state it came from.
         found, _ = steps(case.decoder, case.ids[:, 2:], state)
-        close(found, case.decoder(case.ids, *case.encoded)[:, 2:])
-        early = case.decoder.select(case.decoder.start(*case.encoded), rows)
+        close(found, case.decoder(case.ids, case.encoded)[:, 2:])
+        early = case.decoder.select(case.decoder.start(case.encoded), rows)
         close(steps(case.decoder, case.ids[rows], early)[0], whole)
 
 
@@ -144,12 +146,12 @@ def test_a_gradient_reaches_every_parameter_of_decoder_and_encoder(form: str) ->
     weight, parameters = normal(B, T, V), [p for _, p in named]
 
     def found(way: Callable[..., Tensor]) -> list[Tensor]:
-        encoded = case.encoder.encode(case.source, LENGTHS) if case.reads else ()
+        encoded = case.encoder(case.source, LENGTHS) if case.reads else None
         return gradients(way(encoded), weight, *parameters)
 
     pairs = zip(
-        found(lambda encoded: case.decoder(case.ids, *encoded)),
-        found(lambda encoded: steps(case.decoder, case.ids, case.decoder.start(*encoded))[0]),
+        found(lambda encoded: case.decoder(case.ids, encoded)),
+        found(lambda encoded: steps(case.decoder, case.ids, case.decoder.start(encoded))[0]),
     )
     for (name, _), (whole, by_steps) in zip(named, pairs):
         assert whole.isfinite().all(), name
@@ -160,11 +162,11 @@ def test_a_gradient_reaches_every_parameter_of_decoder_and_encoder(form: str) ->
 @pytest.mark.parametrize("form", ["none", "additive", "feeding", "concat", "transformer"])
 def test_gradcheck(form: str) -> None:
     case = Case(form)
-    memory, keep, state = case.encoded
+    memory, lengths, state = case.encoded
 
     def run(memory: Tensor, h: Tensor) -> Tensor:
         layers = (state[0], ((h, state[1][0][1]), state[1][1]))
-        return case.decoder(case.ids[:, :3], memory, keep, layers)
+        return case.decoder(case.ids[:, :3], Encoded(memory, lengths, layers))
 
     inputs = [memory.clone().requires_grad_(), state[1][0][0].clone().requires_grad_()]
     assert torch.autograd.gradcheck(run, inputs, fast_mode=True)
@@ -174,12 +176,12 @@ def test_gradcheck(form: str) -> None:
 def test_the_alignment_sums_to_one_over_the_source(form: str) -> None:
     case = Case(form)
     with record(case.decoder, "alignment") as trace:
-        case.decoder(case.ids, *case.encoded)
+        case.decoder(case.ids, case.encoded)
     weights = trace["alignment"]
     assert weights.shape == (B, T, S)
     close(weights.sum(-1), torch.ones(B, T).double())
-    assert not weights.masked_select(~case.encoded[1][:, None]).any()
-    state = case.decoder.start(*case.encoded)
+    assert not weights.masked_select(~case.encoded.keep[:, None]).any()
+    state = case.decoder.start(case.encoded)
     assert state.alignment is None
     for t, column in enumerate(case.ids.unbind(1)):
         with record(case.decoder, "alignment") as trace:
@@ -194,17 +196,17 @@ def test_the_native_single_step_is_the_same(cell: str, attention: Any) -> None:
     decoder = recurrent(cell, attention=attention, hidden=32, layers=2)
     memory, ids = torch.randn(B, S, M), torch.randint(V, (B, T))
     with torch.no_grad():
-        found, _ = steps(decoder, ids, decoder.start(memory))
-    close(found, decoder(ids, memory).detach(), 1e-5)
+        found, _ = steps(decoder, ids, decoder.start(Encoded(memory)))
+    close(found, decoder(ids, Encoded(memory)).detach(), 1e-5)
 
 
 @pytest.mark.parametrize("form", ["none", "additive", "general", "feeding", "transformer"])
 def test_bfloat16_is_near(form: str) -> None:
     case = Case(form, torch.float)
-    expected = case.decoder(case.ids, *case.encoded).detach()
+    expected = case.decoder(case.ids, case.encoded).detach()
     with torch.autocast("cpu", torch.bfloat16):
-        found = case.decoder(case.ids, *case.encoded)
-        stepped, _ = steps(case.decoder, case.ids, case.decoder.start(*case.encoded))
+        found = case.decoder(case.ids, case.encoded)
+        stepped, _ = steps(case.decoder, case.ids, case.decoder.start(case.encoded))
     for y in (found, stepped):
         close(y.detach().float(), expected, 0.1 * float(expected.abs().max()))
 
@@ -213,7 +215,7 @@ def test_the_equations_of_additive_attention() -> None:
     """Bahdanau's step written out, and s_0 from both directions of the encoder."""
     decoder = shake(recurrent("elman", attention="additive")).double()
     memory, forwards, backwards = normal(B, S, M), normal(B, M // 2), normal(B, M // 2)
-    state = decoder.start(memory, None, (((forwards,), (backwards,)),))
+    state = decoder.start(Encoded(memory, None, (((forwards,), (backwards,)),)))
     (W_s,) = decoder.W_s
     s_0 = torch.tanh(W_s(torch.cat([forwards, backwards], -1)))
     close(state.cells[0][0][0], s_0)
@@ -229,11 +231,11 @@ def test_the_equations_of_additive_attention() -> None:
 
 def test_without_a_state_the_mean_of_the_memory_starts() -> None:
     decoder = recurrent(attention="none").double()
-    memory, keep = normal(2, S, M), torch.arange(S) < torch.tensor([[2], [S]])
+    memory, lengths = normal(2, S, M), torch.tensor([2, S])
     memory[0, 2:] = NAN
     h = torch.stack([memory[0, :2].mean(0), memory[1].mean(0)])
-    close(decoder.start(memory, keep).vector, h)
-    close(decoder.start(memory[:, :2]).vector[0], h[0])
+    close(decoder.start(Encoded(memory, lengths)).vector, h)
+    close(decoder.start(Encoded(memory[:, :2])).vector[0], h[0])
 
 
 @pytest.mark.parametrize("form", ["none", "dot", "stacked-none", "additive", "feeding"])
@@ -241,7 +243,7 @@ def test_all_steps_at_once_wherever_the_cell_need_not_wait(form: str) -> None:
     case, calls = Case(form), []
     recurrent = case.decoder.get_submodule("recurrent")
     recurrent.register_forward_hook(lambda module, inputs, output: calls.append(inputs[0].shape[1]))
-    case.decoder(case.ids, *case.encoded)
+    case.decoder(case.ids, case.encoded)
     assert calls == ([1] * T if form in ("additive", "feeding") else [T])
 
 
@@ -255,6 +257,6 @@ def test_what_does_not_fit_is_refused() -> None:
     with pytest.raises(ValueError, match="reads a memory"):
         recurrent().start()
     with pytest.raises(ValueError, match="the encoder has 1 layers, too few for 2"):
-        recurrent(layers=2).start(torch.randn(B, S, M), None, (((torch.randn(B, M),),),))
+        recurrent(layers=2).start(Encoded(torch.randn(B, S, M), None, (((torch.randn(B, M),),),)))
     with pytest.raises(ValueError, match="reads a memory"):
         TransformerSeqDecoder(V, OPTIONS).start()

@@ -1,4 +1,4 @@
-"""Activations, initial weights, embeddings, pooling, output layers, the text encoder."""
+"""Activations, initial weights, embeddings, pooling, output layers, encoders of tokens."""
 
 from __future__ import annotations
 
@@ -16,14 +16,16 @@ from unspool.nn import (
     ACTIVATIONS,
     CELLS,
     POOLINGS,
+    ClassToken,
+    Encoder,
     OneHot,
-    TextEncoder,
+    Recurrent,
     TokenEmbedding,
+    TokenInput,
     TokenOutput,
+    TransformerEncoder,
     TransformerOptions,
-    TransformerTextEncoder,
     WordDropout,
-    keep_mask,
     record,
 )
 from unspool.nn.cells import GRU, IRNN, LSTM, Coupled, Elman, MinLSTM, Peephole
@@ -191,10 +193,10 @@ def test_attention_pooling_shows_its_weights() -> None:
 @pytest.mark.parametrize("cell", CELLS)
 @pytest.mark.parametrize("bidirectional", [False, True])
 def test_last_pooling_gives_the_final_states(cell: str, bidirectional: bool) -> None:
-    encoder = TextEncoder(9, embedding=4, cell=cell, hidden=3, bidirectional=bidirectional)
+    encoder = Encoder(TokenInput(9, 4), Recurrent(cell, 4, 3, bidirectional=bidirectional))
     lengths = torch.tensor([5, 1, 3])
-    outputs, state = encoder(torch.randint(2, 9, (3, 5)), lengths)
-    pooled = POOLINGS["last"](encoder.size, bidirectional=bidirectional)(outputs, lengths)
+    outputs, _, state = encoder(torch.randint(2, 9, (3, 5)), lengths)
+    pooled = POOLINGS["last"](encoder.size, bidirectional=encoder.bidirectional)(outputs, lengths)
     torch.testing.assert_close(pooled, torch.cat([way[0] for way in state[-1]], -1))
 
 
@@ -235,35 +237,35 @@ def count(model: nn.Module) -> int:
 
 
 def test_the_figures_of_the_course() -> None:
-    sentiment = TextEncoder(5000, embedding=16, cell="lstm", hidden=16)
+    sentiment = Encoder(TokenInput(5000, 16), Recurrent("lstm", 16, 16))
     assert count(sentiment) + 16 + 1 == 82_129
-    both = TextEncoder(5000, embedding=16, cell="lstm", hidden=16, bidirectional=True)
+    both = Encoder(TokenInput(5000, 16), Recurrent("lstm", 16, 16, bidirectional=True))
     assert count(both) + 32 + 1 == 84_257
-    hello = TextEncoder(4, embedding=0, cell="elman", hidden=3)
+    hello = Encoder(TokenInput(4, 0), Recurrent("elman", 4, 3))
     assert (count(hello), count(TokenOutput(3, 4))) == (24, 16)
 
 
 def test_encoder_is_its_parts() -> None:
-    encoder = TextEncoder(
-        9, embedding=4, cell="gru", hidden=3, layers=2, dropout=0.5, options={"reset": "before"}
-    ).eval()
+    network = Recurrent("gru", 4, 3, layers=2, dropout=0.5, options={"reset": "before"})
+    encoder = Encoder(TokenInput(9, 4, dropout=0.5), network).eval()
     ids, lengths = torch.randint(9, (2, 5)), torch.tensor([5, 2])
-    outputs = encoder(ids, lengths, encoder.start(2)).outputs
-    by_hand = encoder.recurrent(encoder.embedding.weight[ids], lengths)
+    outputs = encoder(ids, lengths, network.start(2)).outputs
+    by_hand = network(encoder.input.embedding.weight[ids], lengths)
     assert torch.equal(outputs, by_hand.outputs)
     assert encoder.size == 3
-    assert encoder.recurrent.cells()[1][0].reset == "before"
+    assert network.cells()[1][0].reset == "before"
     assert not torch.equal(encoder.train()(ids, lengths).outputs, outputs)
 
 
 def test_a_transformer_encoder_is_its_parts() -> None:
     options = TransformerOptions(4, 2, positions="none")
-    encoder = TransformerTextEncoder(9, options, cls=True).eval()
+    encoder = Encoder(options.token_input(9), TransformerEncoder(options), cls=ClassToken(4)).eval()
     ids, lengths = torch.randint(9, (2, 5)), torch.tensor([5, 2])
-    outputs, state = encoder(ids, lengths)
+    outputs, read, state = encoder(ids, lengths)
+    assert read.tolist() == [6, 3]
     cls = encoder.cls.vector.expand(2, 1, 4)
-    x = torch.cat([cls, encoder.embedding.weight[ids]], 1)
-    torch.testing.assert_close(outputs, encoder.transformer(x, keep_mask(lengths + 1, 6)))
+    x = torch.cat([cls, encoder.input.embedding.weight[ids]], 1)
+    torch.testing.assert_close(outputs, encoder.network(x, lengths + 1).outputs)
     assert state is None
     assert outputs.shape == (2, 6, 4)
     pooled = POOLINGS["cls"](4)(outputs, lengths)
@@ -284,7 +286,7 @@ def test_the_spread_of_a_transformers_token_vectors(positions, std, spread) -> N
 
 
 def test_word_dropout_reaches_the_encoder() -> None:
-    encoder = TextEncoder(9, embedding=4, cell="lstm", hidden=3, word_dropout=0.999999)
+    encoder = Encoder(TokenInput(9, 4, word_dropout=0.999999), Recurrent("lstm", 4, 3))
     ids = torch.randint(2, 9, (2, 5))
     unknown = encoder.eval()(torch.ones_like(ids)).outputs
     torch.testing.assert_close(encoder.train()(ids).outputs, unknown)

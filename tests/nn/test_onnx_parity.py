@@ -20,7 +20,7 @@ from onnx import ModelProto, helper, numpy_helper, parser
 from onnx.reference import ReferenceEvaluator
 from torch import Tensor, nn
 
-from unspool.nn import CELLS, Cell, Recurrent, RecurrentOutput
+from unspool.nn import CELLS, Cell, NetworkOutput, Recurrent
 from unspool.nn.recurrent import unroll
 
 IN, H, B, T = 3, 5, 4, 6
@@ -137,7 +137,7 @@ class Problem(NamedTuple):
     x: Tensor
     starts: list[Tensor]  # for each of the cell's state names (D, B, H)
     lengths: Tensor | None
-    answer: RecurrentOutput
+    answer: NetworkOutput
 
     def outputs(self) -> np.ndarray:
         """As ONNX lays them out: (T, D, B, H)."""
@@ -168,7 +168,7 @@ def pose(
     state = tuple(tuple(start[d] for start in starts) for d in range(len(cells)))
     if direction == "reverse":  # ONNX reads one way, from the end: our backward cell alone
         outputs, final = unroll(cells[0], x, sizes, state[0], backwards=True)
-        answer = RecurrentOutput(outputs, ((final,),))
+        answer = NetworkOutput(outputs, ((final,),))
     else:
         answer = model(x, sizes, (state,))
     return Problem(model, cells, x, starts, sizes, answer)

@@ -17,7 +17,7 @@ from unspool.nn.transformer import TransformerEncoder
 from unspool.nn.transformer_blocks import TransformerOptions
 
 B, T, E = 5, 9, 8
-LENGTHS = torch.tensor([9, 2, 2, 0, 7])
+LENGTHS = torch.tensor([9, 2, 2, 1, 7])
 OPTIONS = TransformerOptions(E, 2, hidden=12, layers=2)
 FORMS = {
     "pre": {},
@@ -44,9 +44,9 @@ def encoder(form: str = "pre", **options) -> TransformerEncoder:
     return shake(made).double()  # type: ignore[return-value]
 
 
-def reference(model: TransformerEncoder, x: Tensor, keep: Tensor | None) -> Tensor:
+def reference(model: TransformerEncoder, x: Tensor, lengths: Tensor | None) -> Tensor:
     model.fast = False
-    y = model(x, keep)
+    y = model(x, lengths).outputs
     model.fast = True
     return y
 
@@ -70,7 +70,7 @@ def test_packed_is_padded(form: str) -> None:
     x = normal(B, T, E).masked_fill(~keep[..., None], NAN).requires_grad_()
     weight = normal(B, T, E)
     by = [x, *model.parameters()]
-    y1, y2 = model(x, keep), reference(model, x, keep)
+    y1, y2 = model(x, LENGTHS).outputs, reference(model, x, LENGTHS)
     assert seen == [True, False]
     close(y1, y2)
     assert not y1[~keep].any()
@@ -82,39 +82,35 @@ def test_packed_is_padded(form: str) -> None:
 @pytest.mark.parametrize("form", FORMS)
 def test_gradcheck_without_padding(form: str) -> None:
     model, x = encoder(form), normal(2, 4, E, grad=True)
-    keep = keep_mask(torch.tensor([4, 2]), 4)
-    assert torch.autograd.gradcheck(lambda x: model(x, keep), [x], fast_mode=True)
+    lengths = torch.tensor([4, 2])
+    assert torch.autograd.gradcheck(lambda x: model(x, lengths).outputs, [x], fast_mode=True)
 
 
 def test_where_rows_are_not_packed() -> None:
     model, x = encoder(), normal(B, T, E)
     seen = packs(model)
-    holes = keep_mask(LENGTHS, T)
-    holes[0, 3] = False
-    close(model(x, holes), reference(model, x, holes))
-    full = torch.ones(B, T, dtype=torch.bool)
-    close(model(x, full), reference(model, x, None))
+    close(model(x, torch.full((B,), T)).outputs, reference(model, x, None))
     with record(model):
-        model(x, keep_mask(LENGTHS, T))
+        model(x, LENGTHS)
     assert not any(seen)
 
 
 @pytest.mark.usefixtures("short")
 def test_dropout_falls_on_packed_rows() -> None:
     model = encoder(dropout=0.5, attention_dropout=0.5)
-    x, keep = normal(B, T, E), keep_mask(LENGTHS, T)
-    assert not torch.equal(model(x, keep), model(x, keep))
+    x = normal(B, T, E)
+    assert not torch.equal(model(x, LENGTHS).outputs, model(x, LENGTHS).outputs)
     model.eval()
-    close(model(x, keep), reference(model, x, keep))
+    close(model(x, LENGTHS).outputs, reference(model, x, LENGTHS))
 
 
 @pytest.mark.usefixtures("short")
 @pytest.mark.parametrize("form", FORMS)
 def test_packed_bfloat16_is_near(form: str) -> None:
-    model, x, keep = encoder(form).float(), normal(B, T, E).float(), keep_mask(LENGTHS, T)
-    expected = reference(model, x, keep).detach()
+    model, x = encoder(form).float(), normal(B, T, E).float()
+    expected = reference(model, x, LENGTHS).detach()
     with torch.autocast("cpu", torch.bfloat16):
-        y = model(x, keep)
+        y = model(x, LENGTHS).outputs
     close(y.detach().float(), expected, 0.1 * float(expected.abs().max()))
     found = gradients(y, torch.ones_like(y), *model.parameters())
     assert all(g.isfinite().all() for g in found)

@@ -7,11 +7,13 @@ import torch
 
 from unspool.nn import TransformerOptions
 from unspool.nn.decoders import TransformerSeqDecoder
-from unspool.nn.encoders import TextEncoder
+from unspool.nn.encoder import Encoder
+from unspool.nn.inputs import TokenInput
+from unspool.nn.models.seq2seq import Seq2Seq
+from unspool.nn.recurrent import Recurrent
 from unspool.nn.recurrent_decoder import RecurrentDecoder
-from unspool.nn.seq2seq import Seq2Seq
-from unspool.nn.source import RecurrentEncoder, TransformerSeqEncoder
 from unspool.nn.taps import record
+from unspool.nn.transformer import TransformerEncoder
 
 VOCAB = 11
 SOURCE = torch.tensor([[5, 6, 7, 8, 3], [4, 9, 3, 0, 0]])
@@ -23,13 +25,13 @@ def build(kind: str, *, shared: bool = False) -> Seq2Seq:
     torch.manual_seed(1)
     if kind == "transformer":
         options = TransformerOptions(8, 2, layers=3, hidden=12)
-        encoder = TransformerSeqEncoder(VOCAB, options)
+        encoder = Encoder(options.token_input(VOCAB), TransformerEncoder(options))
         return Seq2Seq(encoder, TransformerSeqDecoder(VOCAB, options), shared=shared).eval()
-    text = TextEncoder(VOCAB, embedding=6, cell="gru", hidden=5, bidirectional=True)
+    encoder = Encoder(TokenInput(VOCAB, 6), Recurrent("gru", 6, 5, bidirectional=True))
     decoder = RecurrentDecoder(
         VOCAB, memory=10, embedding=6, cell="gru", hidden=5, attention="additive", tied=True
     )
-    return Seq2Seq(RecurrentEncoder(text), decoder, shared=shared).eval()
+    return Seq2Seq(encoder, decoder, shared=shared).eval()
 
 
 @pytest.mark.parametrize("kind", ["transformer", "recurrent"])
@@ -72,7 +74,7 @@ def test_shared_vectors_are_one_matrix(kind: str) -> None:
     assert names == {"decoder.embedding.weight"}
     less = sum(p.numel() for p in apart.parameters()) - sum(p.numel() for p in shared.parameters())
     assert less == apart.get_submodule("decoder.embedding").weight.numel()
-    before = shared.encoder(SOURCE, LENGTHS).memory
+    before = shared.encoder(SOURCE, LENGTHS).outputs
     with torch.no_grad():
         shared.get_submodule("decoder.embedding").weight.mul_(2)
-    assert not torch.allclose(before, shared.encoder(SOURCE, LENGTHS).memory)
+    assert not torch.allclose(before, shared.encoder(SOURCE, LENGTHS).outputs)

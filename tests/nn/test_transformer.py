@@ -35,7 +35,7 @@ FORMS = {
 
 
 class Case:
-    """A stack, its input, and the same face for all: run(x, keep) -> (B, T, E)."""
+    """A stack, its input, and one interface for all: run(x, lengths) -> (B, T, E)."""
 
     def __init__(self, stack: str, form: str, dtype: torch.dtype = torch.double) -> None:
         options = replace(OPTIONS, **FORMS[form])
@@ -51,11 +51,11 @@ class Case:
         self.memory = torch.randn(B, S, E, dtype=dtype)
         self.memory_keep = keep_mask(MEMORY_LENGTHS, S)
 
-    def run(self, x: Tensor, keep: Tensor | None, memory: Tensor | None = None) -> Tensor:
+    def run(self, x: Tensor, lengths: Tensor | None, memory: Tensor | None = None) -> Tensor:
         if not self.reads:
-            return self.module(x, keep=keep)
+            return self.module(x, lengths).outputs
         memory = self.memory if memory is None else memory
-        return self.module(x, memory, keep, self.memory_keep)
+        return self.module(x, lengths, memory=memory, memory_keep=self.memory_keep).outputs
 
 
 @pytest.fixture(params=FORMS)
@@ -74,12 +74,13 @@ def test_alone_is_as_in_a_batch_whatever_the_padding(case: Case) -> None:
     alone = []
     for i, (n, m) in enumerate(zip(LENGTHS.tolist(), MEMORY_LENGTHS.tolist())):
         x = case.x[i : i + 1, :n].clone().requires_grad_()
-        y = case.module(x, case.memory[i : i + 1, :m]) if case.reads else case.module(x)
+        memory = case.memory[i : i + 1, :m] if case.reads else None
+        y = (case.module(x, memory=memory) if case.reads else case.module(x)).outputs
         alone.append([y, *gradients(y, weight[i : i + 1, :n], x, *parameters)])
     for content in (0.0, NAN, 1e4):
         x = case.x.masked_fill(~case.keep[..., None], content).requires_grad_()
         memory = case.memory.masked_fill(~case.memory_keep[..., None], content)
-        y = case.run(x, case.keep, memory)
+        y = case.run(x, LENGTHS, memory)
         by_x, *by_parameters = gradients(y, weight, x, *parameters)
         assert not y[~case.keep].any()
         assert not by_x[~case.keep].any()
@@ -91,7 +92,7 @@ def test_alone_is_as_in_a_batch_whatever_the_padding(case: Case) -> None:
 
 
 def test_a_gradient_reaches_every_parameter(case: Case) -> None:
-    y = case.run(case.x, case.keep)
+    y = case.run(case.x, LENGTHS)
     weight = normal(B, T, E)
     names = [name for name, _ in case.module.named_parameters()]
     for name, g in zip(names, gradients(y, weight, *case.module.parameters())):
@@ -101,8 +102,8 @@ def test_a_gradient_reaches_every_parameter(case: Case) -> None:
 
 def test_tapped_is_untapped(case: Case) -> None:
     with record(case.module) as trace:
-        tapped = case.run(case.x, case.keep)
-    close(tapped, case.run(case.x, case.keep))
+        tapped = case.run(case.x, LENGTHS)
+    close(tapped, case.run(case.x, LENGTHS))
     wanted = [f"layers.{k}.attention.weights" for k in (0, 1)]
     if case.reads:
         wanted += [f"layers.{k}.cross_attention.weights" for k in (0, 1)]
@@ -114,20 +115,20 @@ def test_tapped_is_untapped(case: Case) -> None:
 
 def test_gradcheck(case: Case) -> None:
     x = case.x.requires_grad_()
-    assert torch.autograd.gradcheck(lambda x: case.run(x, case.keep), [x], fast_mode=True)
+    assert torch.autograd.gradcheck(lambda x: case.run(x, LENGTHS), [x], fast_mode=True)
 
 
 def test_bfloat16_is_near(case: Case) -> None:
     case.module.float()
     case.x, case.memory = case.x.float(), case.memory.float()
-    expected = case.run(case.x, case.keep).detach()
+    expected = case.run(case.x, LENGTHS).detach()
     for tapped in (False, True):
         with torch.autocast("cpu", torch.bfloat16):
             if tapped:
                 with record(case.module):
-                    y = case.run(case.x, case.keep)
+                    y = case.run(case.x, LENGTHS)
             else:
-                y = case.run(case.x, case.keep)
+                y = case.run(case.x, LENGTHS)
         close(y.detach().float(), expected, 0.1 * float(expected.abs().max()))
         found = gradients(y, torch.ones_like(y), *case.module.parameters())
         assert all(g.isfinite().all() for g in found)
@@ -146,36 +147,33 @@ def test_exported_is_the_same_at_other_sizes(stack: str, form: str) -> None:
     """`torch.export`, which ONNX's exporter uses, fixes neither the batch nor the length."""
     case = Case(stack, form, torch.float)
     sizes = {0: torch.export.Dim.AUTO, 1: torch.export.Dim.AUTO}
-    x, keep = torch.randn(2, 20, E), keep_mask(torch.tensor([20, 4]), 20)
-    given = {"x": x, "keep": keep}
-    shapes = {"x": sizes, "keep": sizes}
-    if stack == "language-model":
-        given, shapes = given | {"memory": None}, shapes | {"memory": None}
+    given = {"x": torch.randn(2, 20, E), "lengths": torch.tensor([20, 4])}
+    shapes = {"x": sizes, "lengths": {0: torch.export.Dim.AUTO}}
     exported = torch.export.export(case.module, (), given, dynamic_shapes=shapes).module()
-    given |= {"x": torch.randn(3, 80, E), "keep": keep_mask(torch.tensor([80, 4, 20]), 80)}
-    close(exported(**given), case.module(**given), 1e-5)
+    given = {"x": torch.randn(3, 80, E), "lengths": torch.tensor([80, 4, 20])}
+    close(exported(**given)[0], case.module(**given).outputs, 1e-5)
 
 
 def test_saved_is_loaded(case: Case) -> None:
-    expected = case.run(case.x, case.keep)
+    expected = case.run(case.x, LENGTHS)
     state = {name: tensor.clone() for name, tensor in case.module.state_dict().items()}
     assert set(state) == {name for name, _ in case.module.named_parameters()}
     shake(case.module)
     case.module.load_state_dict(state)
-    assert torch.equal(case.run(case.x, case.keep), expected)
+    assert torch.equal(case.run(case.x, LENGTHS), expected)
 
 
 def test_a_memory_that_is_all_padding_gives_zeros(form: str) -> None:
     case = Case("decoder", form)
     case.memory_keep = keep_mask(torch.tensor([3, 0, 7]), S)
     memory = case.memory.requires_grad_()
-    y = case.run(case.x, case.keep, memory)
+    y = case.run(case.x, LENGTHS, memory)
     assert y.isfinite().all()
     (by_memory,) = gradients(y, normal(B, T, E), memory)
     assert not by_memory[1].any()
     assert by_memory.isfinite().all()
     with record(case.module) as trace:
-        close(case.run(case.x, case.keep, memory), y)
+        close(case.run(case.x, LENGTHS, memory), y)
     assert not trace["layers.0.cross_attention.weights"][1].any()
 
 

@@ -27,7 +27,7 @@ def subject(name: str, **settings: object) -> Subject:
 
 def features(of: Subject) -> np.ndarray:
     """(T, K·F) of the first layer."""
-    path = "encoder.convolution.layers.0.features"
+    path = "encoder.network.layers.0.features"
     with torch.no_grad(), record(of.trained, path) as passed:
         of.read(TEXT).run()
     return passed[path][0].numpy()

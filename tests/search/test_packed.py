@@ -10,7 +10,7 @@ from torch import Tensor
 
 from unspool import native
 from unspool.native import decoder as native_decoder
-from unspool.nn import RecurrentDecoder, TransformerOptions, TransformerSeqDecoder
+from unspool.nn import Encoded, RecurrentDecoder, TransformerOptions, TransformerSeqDecoder
 from unspool.search import Rules, beam, greedy
 from unspool.search.packed import PackedSearch, why_not_packed
 
@@ -31,12 +31,12 @@ def decoder_of(*, cross: bool = True, tied: bool = True, **options: Any) -> Tran
     return decoder
 
 
-def sources(batch: int) -> tuple[Tensor, Tensor]:
-    """A memory (B, S, E) and what of it is real; the last sentence has nothing at all."""
+def sources(batch: int) -> Encoded:
+    """A memory (B, S, E), some of it padding; the last sentence has nothing at all."""
     torch.manual_seed(2)
-    memory, keep = torch.randn(batch, 6, 32), torch.rand(batch, 6) < 0.7
-    keep[-1] = False
-    return memory, keep
+    memory, lengths = torch.randn(batch, 6, 32), torch.randint(1, 7, (batch,))
+    lengths[-1] = 0
+    return Encoded(memory, lengths)
 
 
 def walk(decoder: Any, state: Any, steps: int) -> tuple[list[Tensor], list[Tensor | None]]:
@@ -68,12 +68,10 @@ def walk(decoder: Any, state: Any, steps: int) -> tuple[list[Tensor], list[Tenso
 def test_steps_are_the_same(options: dict[str, Any]) -> None:
     reference = decoder_of(**options)
     packed = PackedSearch(reference)
-    memory, keep = sources(5)
-    for decoder_keep in (keep, None):
-        wanted, wanted_looked = walk(
-            reference, reference.start(memory, decoder_keep, aligned=True), 7
-        )
-        found, looked = walk(packed, packed.start(memory, decoder_keep, aligned=True), 7)
+    source = sources(5)
+    for encoded in (source, Encoded(source.outputs)):
+        wanted, wanted_looked = walk(reference, reference.start(encoded, aligned=True), 7)
+        found, looked = walk(packed, packed.start(encoded, aligned=True), 7)
         for a, b in zip([*found, *looked], [*wanted, *wanted_looked]):
             torch.testing.assert_close(a, b, rtol=1e-5, atol=1e-5)
 
@@ -91,9 +89,9 @@ def test_a_language_model_has_no_memory() -> None:
 def test_bytes_are_nearly_the_same(activation: str) -> None:
     reference = decoder_of(activation=activation)
     packed = PackedSearch(reference, as_bytes=True)
-    memory, keep = sources(5)
-    found, _ = walk(packed, packed.start(memory, keep), 7)
-    wanted, _ = walk(reference, reference.start(memory, keep), 7)
+    encoded = sources(5)
+    found, _ = walk(packed, packed.start(encoded), 7)
+    wanted, _ = walk(reference, reference.start(encoded), 7)
     for a, b in zip(found, wanted):
         assert (a - b).norm() / b.norm() < 0.03
 
@@ -104,13 +102,13 @@ def test_every_instruction_set(wanted: str) -> None:
     if wanted not in native._kernels.instruction_sets():
         pytest.skip(f"this processor has no {wanted}")
     reference = decoder_of(activation="gelu")
-    memory, keep = sources(5)
-    exact, _ = walk(reference, reference.start(memory, keep), 5)
+    encoded = sources(5)
+    exact, _ = walk(reference, reference.start(encoded), 5)
     native._kernels.use(wanted)
     try:
         for as_bytes, tolerance in ((False, 1e-5), (True, 0.03)):
             packed = PackedSearch(reference, as_bytes=as_bytes)
-            found, _ = walk(packed, packed.start(memory, keep), 5)
+            found, _ = walk(packed, packed.start(encoded), 5)
             for a, b in zip(found, exact):
                 assert (a - b).norm() / b.norm() < tolerance
     finally:
@@ -120,13 +118,13 @@ def test_every_instruction_set(wanted: str) -> None:
 def test_searches_find_the_same() -> None:
     reference = decoder_of()
     packed = PackedSearch(reference)
-    memory, keep = sources(4)
+    encoded = sources(4)
     first, rules = torch.full((4,), 2), Rules(end=3, max_length=12)
-    wanted = greedy(reference, reference.start(memory, keep), first, rules)
-    found = greedy(packed, packed.start(memory, keep), first, rules)
+    wanted = greedy(reference, reference.start(encoded), first, rules)
+    found = greedy(packed, packed.start(encoded), first, rules)
     assert [h.tokens for h in found] == [h.tokens for h in wanted]
-    many = beam(reference, reference.start(memory, keep), first, rules, width=4, best=3)
-    again = beam(packed, packed.start(memory, keep), first, rules, width=4, best=3)
+    many = beam(reference, reference.start(encoded), first, rules, width=4, best=3)
+    again = beam(packed, packed.start(encoded), first, rules, width=4, best=3)
     assert [[h.tokens for h in best] for best in again] == [
         [h.tokens for h in best] for best in many
     ]
@@ -134,13 +132,13 @@ def test_searches_find_the_same() -> None:
 
 def test_threads_agree() -> None:
     reference, before = decoder_of(norm="post", activation="swiglu"), torch.get_num_threads()
-    memory, keep = sources(5)
+    encoded = sources(5)
     packed = PackedSearch(reference)
     try:
         found = []
         for threads in (1, 3):
             torch.set_num_threads(threads)
-            found.append(walk(packed, packed.start(memory, keep), 5)[0])
+            found.append(walk(packed, packed.start(encoded), 5)[0])
     finally:
         torch.set_num_threads(before)
     for a, b in zip(*found):

@@ -10,13 +10,14 @@ import torch
 from torch import Tensor
 
 from unspool.nn.decoders import Decoder, TransformerSeqDecoder
-from unspool.nn.encoders import TextEncoder
+from unspool.nn.encoder import Encoder
+from unspool.nn.inputs import TokenInput
+from unspool.nn.models.language_model import LanguageModel
+from unspool.nn.recurrent import Recurrent
 from unspool.nn.recurrent_decoder import RecurrentDecoder
-from unspool.nn.source import RecurrentEncoder
 from unspool.nn.taps import record
 from unspool.nn.transformer_blocks import TransformerOptions
 from unspool.search import Hypothesis, Rules, beam, greedy, sample
-from unspool.tasks.generate import LanguageModel
 
 V, START, END, B, S, M = 5, 1, 2, 4, 6, 8
 RULES = Rules(end=END, max_length=4, forbidden=(0, START))
@@ -43,21 +44,21 @@ class Case:
         self.decoder = DECODERS[name]().double().eval()
         for parameter in self.decoder.parameters():
             torch.nn.init.normal_(parameter, std=0.7)
-        text = TextEncoder(V, embedding=3, cell="lstm", hidden=M // 2, bidirectional=True)
-        self.encoder = RecurrentEncoder(text).double()
+        network = Recurrent("lstm", 3, M // 2, bidirectional=True)
+        self.encoder = Encoder(TokenInput(V, 3), network).double()
         with torch.no_grad():
-            self.encoded = self.encoder.encode(torch.randint(V, (B, S)), LENGTHS)
+            self.encoded = self.encoder(torch.randint(V, (B, S)), LENGTHS)
 
     def start(self, rows: list[int] | None = None) -> Any:
         rows = list(range(B)) if rows is None else rows
-        return self.decoder.start(*self.encoded.select(torch.tensor(rows)))
+        return self.decoder.start(self.encoded.select(torch.tensor(rows)))
 
     def forced(self, place: int, tokens: tuple[int, ...]) -> tuple[float, Tensor | None]:
         """The log probability of a sentence and its alignment, all at once."""
         ids = torch.tensor([[START, *tokens]])
         given = self.encoded.select(torch.tensor([place]))
         with torch.no_grad(), record(self.decoder) as trace:
-            log_p = self.decoder(ids, *given).log_softmax(-1)[0]
+            log_p = self.decoder(ids, given).log_softmax(-1)[0]
         score = float(log_p.gather(-1, torch.tensor([*tokens, END])[:, None]).sum())
         alignment = trace["alignment"][0, :-1] if "alignment" in trace else None
         return score, alignment
@@ -115,7 +116,7 @@ def test_a_batch_is_as_alone(case: Case) -> None:
 
 def test_language_models_have_the_same_face() -> None:
     torch.manual_seed(0)
-    encoder = TextEncoder(V, embedding=4, cell="gru", hidden=16)
+    encoder = Encoder(TokenInput(V, 4), Recurrent("gru", 4, 16))
     model = LanguageModel(encoder, vocab=V, tied=False, dropout=0.0).eval()
     alone = TransformerSeqDecoder(V, TransformerOptions(M, 2), cross=False)
     for decoder, state in ((model, model.start(2)), (alone, alone.start())):

@@ -13,9 +13,10 @@ import unspool
 from unspool.data.batching import collate_spelled
 from unspool.data.parts import TextPart
 from unspool.nn.elmo import Contextual
+from unspool.nn.models.elmo import ElmoModel
 from unspool.run import build_model
 from unspool.settings import make_config
-from unspool.tasks.elmo import ElmoModel, ElmoReport, ElmoTask, framed
+from unspool.tasks.elmo import ElmoReport, ElmoTask, framed
 from unspool.text.tokenizers import WordTokenizer
 from unspool.text.vocab import SENTENCE_SPECIALS, Vocab
 
@@ -124,7 +125,7 @@ def test_contextual_vectors_alone_and_tuned(elmo, reviews, tmp_path) -> None:
     run = unspool.train(
         reviews, model="cnn", start=elmo.path, out=tmp_path / "run", tuned=True, **settings
     )
-    assert run.model.encoder.convolution.layers[0].inputs == 16
+    assert run.model.encoder.network.layers[0].inputs == 16
     own = run.model.contextual.elmo.state_dict()
     before = elmo.model.encoder.state_dict()
     assert any(not torch.equal(own[name], before[name]) for name in own)

@@ -9,8 +9,8 @@ import torch
 from torch.nn import functional as F
 
 import unspool
+from unspool.nn.models.language_model import TransformerLanguageModel
 from unspool.nn.transformer_blocks import TransformerOptions
-from unspool.tasks.language_model import TransformerLanguageModel
 
 SMALL = {"hidden": 8, "heads": 2, "layers": 1, "threads": 1, "batch": 8, "dropout": 0}
 

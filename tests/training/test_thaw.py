@@ -22,11 +22,11 @@ def classifier(model: str, **settings):
 def test_depths_of_a_transformer() -> None:
     below = depths(classifier("transformer", positions="learned", max_length=5, pooling="cls"))
     assert below["output.linear.weight"] == 0
-    assert below["encoder.transformer.norm.weight"] == 1
-    assert below["encoder.transformer.layers.2.attention.W"] == 1
-    assert below["encoder.transformer.layers.0.around_attention.norm.weight"] == 3
-    assert below["encoder.embedding.weight"] == 4
-    assert below["encoder.transformer.positions.P"] == 4
+    assert below["encoder.network.norm.weight"] == 1
+    assert below["encoder.network.layers.2.attention.W"] == 1
+    assert below["encoder.network.layers.0.around_attention.norm.weight"] == 3
+    assert below["encoder.input.embedding.weight"] == 4
+    assert below["encoder.network.positions.P"] == 4
     assert below["encoder.cls.vector"] == 4
     assert set(below.values()) == {0, 1, 2, 3, 4}
 
@@ -36,7 +36,7 @@ def test_depths_of_recurrent_layers() -> None:
     assert below["pooling.v.weight"] == 0
     assert {d for name, d in below.items() if "layers.2" in name} == {1}
     assert {d for name, d in below.items() if "layers.0" in name} == {3}
-    assert below["encoder.embedding.weight"] == 4
+    assert below["encoder.input.embedding.weight"] == 4
 
 
 @pytest.mark.parametrize(

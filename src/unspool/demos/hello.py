@@ -12,9 +12,11 @@ import torch
 from torch.nn import functional as F
 
 from unspool.insight.summary import summarise
-from unspool.nn.encoders import TextEncoder
+from unspool.nn.encoder import Encoder
+from unspool.nn.inputs import TokenInput
+from unspool.nn.models.language_model import LanguageModel
+from unspool.nn.recurrent import Recurrent
 from unspool.search import Sampling, stream
-from unspool.tasks.generate import LanguageModel
 
 LETTERS = "EHLO"
 WORD = "HELLO"
@@ -22,7 +24,8 @@ WORD = "HELLO"
 
 def run(say: Callable[[str], None], *, seed: int = 2, epochs: int = 500) -> None:
     torch.manual_seed(seed)
-    encoder = TextEncoder(len(LETTERS), embedding=0, cell="elman", hidden=3)
+    tokens = TokenInput(len(LETTERS), 0)
+    encoder = Encoder(tokens, Recurrent("elman", tokens.size, 3))
     model = LanguageModel(encoder, vocab=len(LETTERS), tied=False, dropout=0.0)
     ids = torch.tensor([[LETTERS.index(letter) for letter in WORD]])  # (1, 5)
     for line in summarise(model, (ids,)).lines():

@@ -19,8 +19,7 @@ from unspool.insight.label_readings import ClassifyReading
 from unspool.insight.ngrams import effects, readable
 from unspool.insight.reading import Reading
 from unspool.insight.trace import Trace
-from unspool.nn.convolution import Convolution, Filters
-from unspool.nn.encoders import ConvolutionTextEncoder
+from unspool.nn.convolution import Convolution, ConvolutionStack, Filters
 
 EACH = 6  # filters of a word
 
@@ -46,13 +45,13 @@ class Answering(NamedTuple):
 
 def first_convolution(model: nn.Module) -> Convolution:
     """The filters that read tokens; a ConfigError for a model without any."""
-    encoder = getattr(model, "encoder", None)
-    if not isinstance(encoder, ConvolutionTextEncoder):
+    network = getattr(getattr(model, "encoder", None), "network", None)
+    if not isinstance(network, ConvolutionStack):
         raise ConfigError(
             "n-grams are what the filters of a convolution answer to",
             remedy="look at a run of --model cnn",
         )
-    layer = encoder.convolution.layers[0]
+    layer = network.layers[0]
     assert isinstance(layer, Convolution)
     return layer
 

@@ -15,8 +15,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from unspool.insight.reading import Reading
-from unspool.nn.convolution import Convolution, ConvolutionStack
-from unspool.nn.recurrent import Recurrent
+from unspool.nn.network import Network
 from unspool.nn.transformer import Stack
 
 SCORES, TOKENS = 4_000_000, 8192  # made and read at once, at most
@@ -93,14 +92,14 @@ def always(points: Tensor) -> Change:
 
 
 @contextmanager
-def changed(network: nn.Module, change: Change) -> Iterator[None]:
+def changed(network: Network, change: Change) -> Iterator[None]:
     """In this block the network reads change(x) (B, T, E) in place of x; one-hot vectors, which are
     otherwise never made, too."""
 
     def before(module: nn.Module, given: tuple[Any, ...]) -> tuple[Any, ...]:
         x = given[0]
         if not x.is_floating_point():
-            x = F.one_hot(x, inputs_of(module)).to(next(module.parameters()).dtype)
+            x = F.one_hot(x, network.inputs).to(next(module.parameters()).dtype)
         return (change(x), *given[1:])
 
     handle = network.register_forward_pre_hook(before)
@@ -108,13 +107,3 @@ def changed(network: nn.Module, change: Change) -> Iterator[None]:
         yield
     finally:
         handle.remove()
-
-
-def inputs_of(network: nn.Module) -> int:
-    """The size of the one-hot vectors that a network reads."""
-    if isinstance(network, Recurrent):
-        return network.inputs
-    assert isinstance(network, ConvolutionStack)
-    first = network.layers[0]
-    assert isinstance(first, Convolution)
-    return first.inputs

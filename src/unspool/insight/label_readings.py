@@ -14,11 +14,9 @@ from unspool.data.parts import TextPart
 from unspool.data.sentences import solid
 from unspool.data.tagged import collate_in_context, collate_tagged, sentences_part
 from unspool.insight.reading import (
-    Network,
     Reading,
     longest,
     names_before,
-    network_of,
     nothing,
     shown,
     unknown,
@@ -90,10 +88,6 @@ class ClassifyReading(Reading):
         ids = frame.around(ids[frame.size :]) if frame.size else ids
         pieces = self.pieces and [""] * len(self.pieces)
         return ClassifyReading(self.task, self.model, self.text, ids, pieces)
-
-    @property
-    def network(self) -> Network:
-        return network_of(self.model.encoder)
 
 
 class TagReading(Reading):
@@ -167,7 +161,3 @@ class TagReading(Reading):
 
     def blank(self) -> TagReading:
         return TagReading(self.task, self.model, [UNK] * len(self.words))
-
-    @property
-    def network(self) -> Network:
-        return network_of(self.model.encoder)

@@ -24,7 +24,7 @@ from unspool.insight.gradients import (
 from unspool.insight.inputs import Vectors
 from unspool.insight.reading import Reading
 from unspool.nn.cells import Cell
-from unspool.nn.embeddings import OneHot
+from unspool.nn.inputs import OneHot
 from unspool.nn.recurrent import Recurrent
 from unspool.nn.taps import record, taps
 from unspool.tasks import Task
@@ -72,7 +72,7 @@ def flow_of_run(
 
 def _recurrent(model: nn.Module) -> Recurrent:
     encoder: Any = getattr(model, "encoder", None)
-    network = getattr(getattr(encoder, "text", encoder), "recurrent", None)
+    network = getattr(encoder, "network", None)
     if not isinstance(network, Recurrent):
         raise not_recurrent()
     return network
@@ -81,7 +81,7 @@ def _recurrent(model: nn.Module) -> Recurrent:
 def _random(model: Any, cell: Cell, count: int, seed: int) -> Tensor:
     """What the cell reads for random tokens; noise, where more is read than their vectors."""
     generator = torch.Generator().manual_seed(seed)
-    embedding = getattr(model.encoder, "text", model.encoder).embedding
+    embedding = model.encoder.input.embedding
     ids = torch.randint(embedding.vocab, (count,), generator=generator)
     if embedding.size != cell.inputs:
         return torch.randn(count, cell.inputs, generator=generator)

@@ -18,10 +18,11 @@ from torch import Tensor
 
 from unspool.data.batching import Documents
 from unspool.errors import ConfigError
-from unspool.nn.convolution import Convolution, Filters
-from unspool.nn.embeddings import OneHot, TokenEmbedding
-from unspool.nn.encoders import ConvolutionTextEncoder
-from unspool.tasks.classify import Classifier, Classify
+from unspool.nn.convolution import Convolution, ConvolutionStack, Filters
+from unspool.nn.encoder import Encoder
+from unspool.nn.inputs import OneHot, TokenEmbedding, TokenInput
+from unspool.nn.models.classifier import Classifier
+from unspool.tasks.classify import Classify
 from unspool.tasks.task import walk
 from unspool.text.tokenizers import Tokenizer
 from unspool.text.vocab import PAD_ID
@@ -92,13 +93,16 @@ def top_ngrams(
 ) -> NgramTable:
     """The `top` n-grams of every filter."""
     encoder = readable(task, model)
-    convolution = encoder.convolution.layers[0]
+    assert isinstance(encoder.network, ConvolutionStack)
+    assert isinstance(encoder.input, TokenInput)
+    assert isinstance(encoder.input.embedding, TokenEmbedding | OneHot)
+    convolution = encoder.network.layers[0]
     assert isinstance(convolution, Convolution)
     weights, spread = effects(task, model, part)
     features: list[Feature] = []
     for filters in convolution.by_width():
         windows, counts = distinct_windows(part, filters)
-        activations, found = _strongest(encoder.embedding, filters, windows, top)
+        activations, found = _strongest(encoder.input.embedding, filters, windows, top)
         for column in range(activations.shape[1]):
             number = len(features)
             best = int(weights[:, number].argmax())
@@ -139,9 +143,9 @@ def distinct_windows(part: Documents, filters: Filters) -> tuple[np.ndarray, np.
     return np.stack([column[first] for column in columns], 1), counts
 
 
-def readable(task: Classify, model: Classifier) -> ConvolutionTextEncoder:
+def readable(task: Classify, model: Classifier) -> Encoder:
     encoder = model.encoder
-    if not isinstance(encoder, ConvolutionTextEncoder):
+    if not isinstance(encoder.network, ConvolutionStack):
         raise ConfigError(
             "n-grams are what the filters of a convolution answer to",
             got=f"--model {task.config.model_name}",

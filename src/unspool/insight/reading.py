@@ -16,12 +16,9 @@ import torch
 from torch import Tensor, nn
 
 from unspool.errors import DataError
-from unspool.nn.convolution import ConvolutionStack
-from unspool.nn.encoders import TransformerTextEncoder
+from unspool.nn.encoder import Encoder
 from unspool.nn.multihead import MultiHeadAttention
-from unspool.nn.recurrent import Recurrent
-from unspool.nn.source import RecurrentEncoder
-from unspool.nn.transformer import TransformerDecoder, TransformerEncoder
+from unspool.nn.network import Network
 from unspool.tasks.translation import Candidate
 from unspool.text.tokenizers import Tokenizer
 from unspool.text.vocab import UNK, UNK_ID
@@ -29,8 +26,6 @@ from unspool.text.vocab import UNK, UNK_ID
 LONGEST = 2048  # tokens of an input that are looked at
 WEIGHTS = 64_000_000  # attention weights that a recorded run may make
 CLS = "(cls)"  # stands for the learned vector before a text
-
-Network = Recurrent | ConvolutionStack | TransformerEncoder | TransformerDecoder
 
 
 class Reading(ABC):
@@ -115,9 +110,11 @@ class Reading(ABC):
         return x[:, answer] - others.logsumexp(1)
 
     @property
-    @abstractmethod
     def network(self) -> Network:
         """The layers that read the vectors of the tokens."""
+        network = self.model.encoder.network
+        assert isinstance(network, Network)
+        return network
 
 
 def longest(model: nn.Module) -> int:
@@ -126,21 +123,9 @@ def longest(model: nn.Module) -> int:
     return min(LONGEST, math.isqrt(WEIGHTS // heads)) if heads else LONGEST
 
 
-def network_of(encoder: Any) -> Network:
-    """The layers of an encoder, behind its embedding."""
-    if isinstance(encoder, RecurrentEncoder):
-        encoder = encoder.text
-    for name in ("recurrent", "convolution", "transformer"):
-        if hasattr(encoder, name):
-            network = getattr(encoder, name)
-            assert isinstance(network, Network)
-            return network
-    raise TypeError(f"{type(encoder).__name__} has no layers that read vectors of tokens")
-
-
 def names_before(encoder: nn.Module) -> list[str]:
     """What an encoder puts before the tokens of a text."""
-    return [CLS] if isinstance(encoder, TransformerTextEncoder) and encoder.cls else []
+    return [CLS] if isinstance(encoder, Encoder) and encoder.cls is not None else []
 
 
 def unknown(tokenizer: Tokenizer) -> int:

@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
+from unspool.nn.network import Network
+
 
 class Layer(NamedTuple):
     path: str
@@ -71,9 +73,14 @@ def summarise(model: nn.Module, inputs: tuple[Any, ...]) -> Summary:
 
         handles.append(module.register_forward_hook(hook))
 
+    networks: list[str] = []  # what they describe includes their layers
     for path, module in model.named_modules():
-        if hasattr(module, "describe"):
+        if hasattr(module, "describe") and not any(
+            path.startswith(f"{n}.layers.") for n in networks
+        ):
             note(path, module)
+        if isinstance(module, Network):
+            networks.append(path)
     was_training = model.training
     try:
         model.eval()

@@ -14,19 +14,18 @@ from unspool.data.parts import TextPart
 from unspool.errors import ConfigError
 from unspool.insight.reading import (
     LONGEST,
-    Network,
     Reading,
     longest,
-    network_of,
     shown,
     unknown,
 )
-from unspool.nn.seq2seq import Seq2Seq
+from unspool.nn.models.elmo import ElmoModel
+from unspool.nn.models.language_model import TransformerLanguageModel
+from unspool.nn.models.seq2seq import Seq2Seq
+from unspool.nn.network import Network
 from unspool.predict.filler import encode_masked
 from unspool.tasks import ElmoTask, Generate, Pretrain, Task, Translate
 from unspool.tasks.decoding import Decoding
-from unspool.tasks.elmo import ElmoModel
-from unspool.tasks.language_model import TransformerLanguageModel
 from unspool.tasks.translation import Candidate
 from unspool.text.vocab import BEGIN, BEGIN_ID, END, END_ID, MASK, MASK_ID
 
@@ -89,12 +88,6 @@ class GenerateReading(TokenReading):
         assert isinstance(self.task, Generate)
         return GenerateReading(self.task, self.model, self.text, self.unknowns(self.ids))
 
-    @property
-    def network(self) -> Network:
-        if isinstance(self.model, TransformerLanguageModel):
-            return self.model.transformer
-        return network_of(self.model.encoder)
-
 
 class PretrainReading(TokenReading):
     """At each place a token: what may be hidden behind a <mask>, or what stands there."""
@@ -130,10 +123,6 @@ class PretrainReading(TokenReading):
     def blank(self) -> PretrainReading:
         assert isinstance(self.task, Pretrain)
         return PretrainReading(self.task, self.model, self.text, self.unknowns(self.ids))
-
-    @property
-    def network(self) -> Network:
-        return network_of(self.model.encoder)
 
 
 class TranslateReading(TokenReading):
@@ -203,10 +192,6 @@ class TranslateReading(TokenReading):
         assert isinstance(self.task, Translate)
         source = self.unknowns(self.source)
         return TranslateReading(self.task, self.model, self.text, source, self.target)
-
-    @property
-    def network(self) -> Network:
-        return network_of(self.model.encoder)
 
 
 class ElmoReading(Reading):

@@ -35,24 +35,35 @@ from unspool.nn.crf import CRF
 from unspool.nn.decoders import Decoder, TransformerSeqDecoder
 from unspool.nn.dot_product import HeadAttention, ScaledDotProduct, SlidingWindow
 from unspool.nn.elmo import Contextual, Elmo, ElmoOptions, Mix
-from unspool.nn.embeddings import ClassToken, OneHot, TokenEmbedding, WordDropout
-from unspool.nn.encoders import ConvolutionTextEncoder, TextEncoder, TransformerTextEncoder
+from unspool.nn.encoder import Encoded, Encoder
 from unspool.nn.heads import TokenOutput
+from unspool.nn.inputs import (
+    INPUT_LAYERS,
+    AddFeatures,
+    ClassToken,
+    ConcatFeatures,
+    InputLayer,
+    OneHot,
+    TokenEmbedding,
+    TokenInput,
+    VectorInput,
+    WordDropout,
+)
 from unspool.nn.linear_attention import LinearAttention
 from unspool.nn.masks import keep_mask, masked_softmax
+from unspool.nn.models.seq2seq import Seq2Seq
 from unspool.nn.multihead import MultiHeadAttention
+from unspool.nn.network import Network, NetworkOutput
 from unspool.nn.pooling import POOLINGS, Pooling
 from unspool.nn.positions import Learned, Rotary, Sinusoidal
 from unspool.nn.pretrained import Pretrained, read_pretrained
-from unspool.nn.recurrent import Recurrent, RecurrentOutput
+from unspool.nn.recurrent import Recurrent
 from unspool.nn.recurrent_decoder import (
     DECODER_ATTENTIONS,
     RecurrentDecoder,
     RecurrentDecoderState,
 )
 from unspool.nn.scan import linear_scan
-from unspool.nn.seq2seq import Seq2Seq
-from unspool.nn.source import Encoded, RecurrentEncoder, SourceEncoder, TransformerSeqEncoder
 from unspool.nn.state import RecurrentState, State, map_state
 from unspool.nn.tags import SeparateTags
 from unspool.nn.taps import Tap, Trace, record, taps
@@ -71,9 +82,11 @@ __all__ = [
     "CRF",
     "DECODER_ATTENTIONS",
     "GRU",
+    "INPUT_LAYERS",
     "IRNN",
     "LSTM",
     "POOLINGS",
+    "AddFeatures",
     "Additive",
     "Attention",
     "AttentionOutput",
@@ -81,10 +94,10 @@ __all__ = [
     "CharacterCNN",
     "CharacterLSTM",
     "ClassToken",
+    "ConcatFeatures",
     "Contextual",
     "Convolution",
     "ConvolutionStack",
-    "ConvolutionTextEncoder",
     "Coupled",
     "Decoder",
     "DecoderBlock",
@@ -93,9 +106,11 @@ __all__ = [
     "Elmo",
     "ElmoOptions",
     "Encoded",
+    "Encoder",
     "EncoderBlock",
     "FeedForward",
     "HeadAttention",
+    "InputLayer",
     "Learned",
     "LinearAttention",
     "Memory",
@@ -104,6 +119,8 @@ __all__ = [
     "Mix",
     "MultiHeadAttention",
     "Multiplicative",
+    "Network",
+    "NetworkOutput",
     "OneHot",
     "Peephole",
     "Pooling",
@@ -111,8 +128,6 @@ __all__ = [
     "Recurrent",
     "RecurrentDecoder",
     "RecurrentDecoderState",
-    "RecurrentEncoder",
-    "RecurrentOutput",
     "RecurrentState",
     "Rotary",
     "ScaledDotProduct",
@@ -120,19 +135,17 @@ __all__ = [
     "Seq2Seq",
     "Sinusoidal",
     "SlidingWindow",
-    "SourceEncoder",
     "State",
     "Tap",
-    "TextEncoder",
     "TokenEmbedding",
+    "TokenInput",
     "TokenOutput",
     "Trace",
     "TransformerDecoder",
     "TransformerEncoder",
     "TransformerOptions",
     "TransformerSeqDecoder",
-    "TransformerSeqEncoder",
-    "TransformerTextEncoder",
+    "VectorInput",
     "WordDropout",
     "cell_options",
     "keep_mask",

@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from torch import Tensor, nn
 
 from unspool.nn.convolution import Convolution
-from unspool.nn.embeddings import TokenEmbedding
+from unspool.nn.inputs import TokenEmbedding
 from unspool.nn.pooling import LastPooling, MaxPooling
 from unspool.nn.recurrent import Recurrent
 

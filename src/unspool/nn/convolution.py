@@ -13,8 +13,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from unspool.nn.dropout import Dropout
+from unspool.nn.network import Network, NetworkOutput, check_lengths
 from unspool.nn.packing import Packing, put_rows, take_rows
-from unspool.nn.recurrent import check_lengths
 from unspool.nn.taps import Tap
 
 WIDTHS = (2, 3, 4)
@@ -107,7 +107,7 @@ class Convolution(nn.Module):
         return f"{self.inputs}, {self.size // len(self.widths)}, widths={self.widths}"
 
 
-class ConvolutionStack(nn.Module):
+class ConvolutionStack(Network):
     """`layers` of `Convolution`, each reading the features of the one below.
 
     dropout   on the features between layers, in training
@@ -123,13 +123,23 @@ class ConvolutionStack(nn.Module):
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
+        self.inputs = inputs
         self.size = len(widths) * filters
         self.dropout = Dropout(dropout)
         self.layers = nn.ModuleList(
             Convolution(self.size if k else inputs, filters, widths) for k in range(layers)
         )
 
-    def forward(self, x: Tensor, lengths: Tensor | None = None) -> Tensor:
+    def forward(
+        self, x: Tensor, lengths: Tensor | None = None, state: None = None
+    ) -> NetworkOutput:
+        """A convolution has no state."""
         for k, layer in enumerate(self.layers):
             x = layer(self.dropout(x) if k else x, lengths)
-        return x
+        return NetworkOutput(x)
+
+    def describe(self) -> str:
+        stack = f"{len(self.layers)} layers of " if len(self.layers) > 1 else ""
+        first = self.layers[0]
+        assert isinstance(first, Convolution)
+        return stack + first.describe()

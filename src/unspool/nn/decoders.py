@@ -1,10 +1,10 @@
-"""From what an encoder has read to tokens: the face of every decoder, and the Transformer's.
+"""From what an encoder has read to tokens: the interface of every decoder, and the Transformer's.
 
 In: an `Encoded` source, and the tokens y_0, ..., y_{T-1} (B, T) that are already there, of which
 the first is a start token. Out: scores (B, T, V) for y_1, ..., y_T. Training reads whole sentences;
 a search goes step by step, with the same result:
 
-    state = decoder.start(*encoded)
+    state = decoder.start(encoded)
     logits, state = decoder.step(ids, state)          # (B,) -> (B, V)
     state = decoder.select(state, rows)               # some rows of the batch, which may repeat
 """
@@ -16,51 +16,32 @@ from typing import Any, NamedTuple
 
 from torch import Tensor, nn
 
+from unspool.nn.encoder import Encoded
 from unspool.nn.heads import TokenOutput
-from unspool.nn.state import RecurrentState
 from unspool.nn.taps import record
 from unspool.nn.transformer import DecoderState, TransformerDecoder
 from unspool.nn.transformer_blocks import TransformerOptions
 
 
 class Decoder(nn.Module, ABC):
-    """The one face. A subclass has an `output` layer and says how the vectors before it are made.
+    """The interface of a decoder. A subclass has an `output` layer, and computes its inputs.
 
-    `memory`, `keep` and `encoder_state` are the parts of an `Encoded`; a language model has none.
+    `encoded` is what an encoder has read; a language model is given none.
     """
 
     output: TokenOutput
 
-    def forward(
-        self,
-        ids: Tensor,
-        memory: Tensor | None = None,
-        keep: Tensor | None = None,
-        encoder_state: RecurrentState | None = None,
-    ) -> Tensor:
+    def forward(self, ids: Tensor, encoded: Encoded | None = None) -> Tensor:
         """Scores (B, T, V) for the token after each of ids (B, T), which are given: "teacher
         forcing". Padding after a sentence's end changes nothing before it."""
-        return self.output(self.vectors(ids, memory, keep, encoder_state))
+        return self.output(self.vectors(ids, encoded))
 
     @abstractmethod
-    def vectors(
-        self,
-        ids: Tensor,
-        memory: Tensor | None = None,
-        keep: Tensor | None = None,
-        encoder_state: RecurrentState | None = None,
-    ) -> Tensor:
-        """What `output` gets to see, (B, T, size): its `loss` needs no (B, T, V)."""
+    def vectors(self, ids: Tensor, encoded: Encoded | None = None) -> Tensor:
+        """The inputs (B, T, size) of `output`, whose `loss` needs no (B, T, V)."""
 
     @abstractmethod
-    def start(
-        self,
-        memory: Tensor | None = None,
-        keep: Tensor | None = None,
-        encoder_state: RecurrentState | None = None,
-        *,
-        aligned: bool = False,
-    ) -> Any:
+    def start(self, encoded: Encoded | None = None, *, aligned: bool = False) -> Any:
         """The state before the first token.
 
         aligned   the states after a step have an `alignment` (B, S), where the step looked. Not all
@@ -107,16 +88,11 @@ class TransformerSeqDecoder(Decoder):
         self.aligning_layer = max(0, options.layers - 2)
         self.aligning = f"layers.{self.aligning_layer}.cross_attention.weights"
 
-    def start(
-        self,
-        memory: Tensor | None = None,
-        keep: Tensor | None = None,
-        encoder_state: RecurrentState | None = None,
-        *,
-        aligned: bool = False,
-    ) -> SeqDecoderState:
-        """A recurrent encoder's state is of no use here: the memory says it all."""
-        return SeqDecoderState(self.transformer.start(memory, keep), aligned)
+    def start(self, encoded: Encoded | None = None, *, aligned: bool = False) -> SeqDecoderState:
+        """The final state of a recurrent encoder is not used: the outputs contain it."""
+        if encoded is None:
+            return SeqDecoderState(self.transformer.start(), aligned)
+        return SeqDecoderState(self.transformer.start(encoded.outputs, encoded.keep), aligned)
 
     def step(self, ids: Tensor, state: SeqDecoderState) -> tuple[Tensor, SeqDecoderState]:
         x, inner, alignment = self.embedding(ids), state.inner, None
@@ -130,14 +106,11 @@ class TransformerSeqDecoder(Decoder):
             y, inner = self.transformer.step(x, inner)
         return self.output(y), SeqDecoderState(inner, state.aligned, alignment)
 
-    def vectors(
-        self,
-        ids: Tensor,
-        memory: Tensor | None = None,
-        keep: Tensor | None = None,
-        encoder_state: RecurrentState | None = None,
-    ) -> Tensor:
-        return self.transformer(self.embedding(ids), memory, memory_keep=keep)
+    def vectors(self, ids: Tensor, encoded: Encoded | None = None) -> Tensor:
+        x = self.embedding(ids)
+        if encoded is None:
+            return self.transformer(x).outputs
+        return self.transformer(x, memory=encoded.outputs, memory_keep=encoded.keep).outputs
 
     def select(self, state: SeqDecoderState, rows: Tensor) -> SeqDecoderState:
         alignment = None if state.alignment is None else state.alignment[rows]

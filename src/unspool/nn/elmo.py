@@ -18,8 +18,8 @@ from torch import Tensor, nn
 from unspool.nn import init
 from unspool.nn.convolution import Convolution
 from unspool.nn.dropout import Dropout
-from unspool.nn.embeddings import TokenEmbedding
 from unspool.nn.highway import Highway
+from unspool.nn.inputs import TokenEmbedding
 from unspool.nn.masks import reverse
 from unspool.nn.pooling import MaxPooling
 from unspool.nn.recurrent import Recurrent

@@ -13,7 +13,7 @@ from unspool.errors import ConfigError, choose
 from unspool.nn import init
 from unspool.nn.activations import ACTIVATIONS
 from unspool.nn.cross_entropy import linear_cross_entropy, linear_nats
-from unspool.nn.embeddings import OneHot, SharedEmbedding, TokenEmbedding
+from unspool.nn.inputs import OneHot, SharedEmbedding, TokenEmbedding
 from unspool.nn.transformer_blocks import FEED_FORWARDS
 
 

@@ -9,7 +9,7 @@ ways to the same numbers: the native kernels (`run_native`), and what else a cel
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
@@ -21,18 +21,12 @@ from unspool.nn.cells import CELLS, Cell, State, cell_options
 from unspool.nn.compiled import compiled_step
 from unspool.nn.dropout import Dropout
 from unspool.nn.masks import keep_mask, reverse, zero_padding
+from unspool.nn.network import Network, NetworkOutput, check_lengths
 from unspool.nn.packing import Batch, Packing
 from unspool.nn.state import RecurrentState
 from unspool.nn.taps import over_time, recording
 
 Fast = Literal["auto", True, False]
-
-
-class RecurrentOutput(NamedTuple):
-    """`outputs` (B, T, D·H); `state[layer][direction]`, a tuple of (B, H) each."""
-
-    outputs: Tensor
-    state: RecurrentState
 
 
 def unroll(
@@ -89,7 +83,7 @@ def run_native(
 
 def single_step(
     steppers: list[list[Stepper | None]], x: Tensor, state: RecurrentState
-) -> RecurrentOutput:
+) -> NetworkOutput:
     """What `unroll` gives for T = 1, without all that a sequence needs around its kernel."""
     x = x[:, 0].contiguous()
     final = []
@@ -97,7 +91,7 @@ def single_step(
         ends = tuple(step(x, s) for step, s in zip(layer, start) if step)
         x = ends[0][0] if len(ends) == 1 else torch.cat([end[0] for end in ends], -1)
         final.append(ends)
-    return RecurrentOutput(x[:, None], tuple(final))
+    return NetworkOutput(x[:, None], tuple(final))
 
 
 class Layer(nn.Module):
@@ -112,7 +106,7 @@ class Layer(nn.Module):
         return (self.forwards,) if self.backwards is None else (self.forwards, self.backwards)
 
 
-class Recurrent(nn.Module):
+class Recurrent(Network):
     """`layers` of a cell, each reading the outputs of the one below.
 
     cell          a name out of `CELLS`, or a class derived from `Cell`
@@ -163,7 +157,7 @@ class Recurrent(nn.Module):
 
     def forward(
         self, x: Tensor, lengths: Tensor | None = None, state: RecurrentState | None = None
-    ) -> RecurrentOutput:
+    ) -> NetworkOutput:
         self._check(x)
         lengths = check_lengths(lengths, x)
         state = self.start(x.shape[0]) if state is None else self._check_state(state, x.shape[0])
@@ -178,7 +172,7 @@ class Recurrent(nn.Module):
                 batch.apply(self.dropout)
             run = self._native if self._is_native(cells, batch) else self._padded
             final.append(run(cells, batch, start))
-        return RecurrentOutput(batch.padded(), tuple(final))
+        return NetworkOutput(batch.padded(), tuple(final))
 
     def _is_native(self, cells: tuple[Cell, ...], batch: Batch) -> bool:
         if self.fast is False or any(recording(cell) for cell in cells):
@@ -259,18 +253,3 @@ def check_options(cell: type[Cell], options: Mapping[str, Any]) -> dict[str, Any
                 + (f"it has {', '.join(known)}" if known else "it has none"),
             )
     return dict(options)
-
-
-def check_lengths(lengths: Tensor | None, x: Tensor) -> Tensor | None:
-    """None where all T steps of every sequence are real, otherwise the lengths, checked."""
-    if lengths is None:
-        return None
-    batch, steps = x.shape[:2]
-    if lengths.shape != (batch,):
-        raise ValueError(f"lengths must have shape ({batch},); got {tuple(lengths.shape)}")
-    if batch == 0:
-        return None
-    low, high = int(lengths.min()), int(lengths.max())
-    if low < 1 or high > steps:
-        raise ValueError(f"lengths must lie between 1 and {steps}; got {low} to {high}")
-    return None if low == steps else lengths.to(x.device)

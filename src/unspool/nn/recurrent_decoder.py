@@ -1,6 +1,6 @@
 """Any recurrent cell as a decoder, with attention or without.
 
-In: a memory (B, S, D_m), keep (B, S) and the encoder's final state; the tokens (B, T) so far. Out:
+In: an `Encoded` source, whose outputs are the memory (B, S, D_m); the tokens (B, T) so far. Out:
 scores (B, T, V) for the next ones; and where it looked, the alignment (B, T, S).
 """
 
@@ -14,12 +14,13 @@ from torch import Tensor, nn
 
 from unspool.errors import choose
 from unspool.nn import init
-from unspool.nn.attention import Additive, Memory, Multiplicative, check_keep
+from unspool.nn.attention import Additive, Memory, Multiplicative
 from unspool.nn.cells import Cell
 from unspool.nn.decoders import Decoder
 from unspool.nn.dropout import Dropout
-from unspool.nn.embeddings import TokenEmbedding
+from unspool.nn.encoder import Encoded
 from unspool.nn.heads import TokenOutput
+from unspool.nn.inputs import TokenEmbedding
 from unspool.nn.masks import zero_padding
 from unspool.nn.recurrent import Fast, Recurrent
 from unspool.nn.state import RecurrentState, map_state
@@ -130,18 +131,13 @@ class RecurrentDecoder(Decoder):
         init.linear_(self.W_c)
 
     def start(
-        self,
-        memory: Tensor | None = None,
-        keep: Tensor | None = None,
-        encoder_state: RecurrentState | None = None,
-        *,
-        aligned: bool = False,
+        self, encoded: Encoded | None = None, *, aligned: bool = False
     ) -> RecurrentDecoderState:
         """With attention every state after a step has its alignment, asked for or not."""
-        if memory is None:
-            raise ValueError("a RecurrentDecoder reads a memory: give one")
-        check_keep(keep, tuple(memory.shape[:2]))
-        h = self._summaries(memory, keep, encoder_state)
+        if encoded is None:
+            raise ValueError("a RecurrentDecoder reads a memory: give what an encoder has read")
+        memory, keep = encoded.outputs, encoded.keep
+        h = self._summaries(memory, keep, encoded.state)
         # What is carried through time stays precise under autocast, and is what kernels take.
         cells = tuple(
             (tuple(s.contiguous() for s in torch.tanh(W(h_k)).to(h_k.dtype).split(self.size, -1)),)
@@ -177,14 +173,8 @@ class RecurrentDecoder(Decoder):
             self.alignment(state.alignment[:, None])
         return self.output(vector), state
 
-    def vectors(
-        self,
-        ids: Tensor,
-        memory: Tensor | None = None,
-        keep: Tensor | None = None,
-        encoder_state: RecurrentState | None = None,
-    ) -> Tensor:
-        state = self.start(memory, keep, encoder_state)
+    def vectors(self, ids: Tensor, encoded: Encoded | None = None) -> Tensor:
+        state = self.start(encoded)
         y = self.embedding(ids)  # (B, T, E)
         if self.kind == "additive" or self.input_feeding:
             vectors, alignments = [], []

@@ -1,12 +1,11 @@
 """The Transformer (Vaswani et al. 2017): attention and feed-forward layers in turn.
 
-In: vectors (B, T, E), such as embeddings; keep (B, T), True = keep. Out: (B, T, E), zeros at
+In: vectors (B, T, E), such as embeddings; lengths (B,). Out: (B, T, E), zeros at
 padding. A decoder also reads a memory (B, S, E), and can go step by step with a `DecoderState`.
 """
 
 from __future__ import annotations
 
-from abc import ABC
 from typing import NamedTuple
 
 import torch
@@ -16,19 +15,20 @@ from unspool.nn.attention import Memory, check_keep
 from unspool.nn.cache import Cache
 from unspool.nn.dropout import Dropout
 from unspool.nn.masks import keep_mask
+from unspool.nn.network import Network, NetworkOutput, check_lengths
 from unspool.nn.packing import Packing
 from unspool.nn.positions import added_positions
 from unspool.nn.taps import recording
 from unspool.nn.transformer_blocks import DecoderBlock, EncoderBlock, TransformerOptions, clean
 
 
-class Stack(nn.Module, ABC):
+class Stack(Network):
     """What encoder and decoder have in common: what stands before the blocks, and after them."""
 
     def __init__(self, options: TransformerOptions, layers: nn.ModuleList) -> None:
         super().__init__()
         self.options = options
-        self.size = options.width
+        self.inputs = self.size = options.width
         self.positions = added_positions(options.positions, options.width, length=options.length)
         self.embedding_norm = options.layer_norm() if options.embedding_norm else None
         self.dropout = Dropout(options.dropout)
@@ -58,13 +58,18 @@ class Stack(nn.Module, ABC):
         return self.dropout(x)
 
 
+def mask_of(lengths: Tensor | None, x: Tensor) -> Tensor | None:
+    """keep (B, T), None where all of x is real."""
+    return None if lengths is None else keep_mask(lengths, x.shape[1])
+
+
 class TransformerEncoder(Stack):
     """Positions, dropout, `layers` blocks, and with norm="pre" a last normalisation.
 
     fast   without padding: all that is done to each token by itself is done to real ones only, and
            sequences attend to themselves (`MultiHeadAttention.packed`). False: the padded batch
            goes through it all, which is the reference, and the way while a tap is recorded, where
-           the model is exported or compiled, on a GPU, and where padding is not at the end.
+           the model is exported or compiled, and on a GPU.
     """
 
     def __init__(self, options: TransformerOptions, *, fast: bool = True) -> None:
@@ -72,21 +77,18 @@ class TransformerEncoder(Stack):
         super().__init__(options, nn.ModuleList(blocks))
         self.fast = fast
 
-    def forward(self, x: Tensor, keep: Tensor | None = None) -> Tensor:
-        if keep is None or not self._may_pack(x):
-            return self._padded(x, keep)
-        B, T, _ = x.shape
-        check_keep(keep, (B, T))
-        lengths = keep.sum(1)
-        if not torch.equal(keep, keep_mask(lengths, T)):
-            return self._padded(x, keep)
-        if bool(keep.all()):
-            return self._padded(x, None)
-        packing = Packing.of(B, T, lengths, by_time=False)
-        x = self.enter(x, keep, packing)
+    def forward(
+        self, x: Tensor, lengths: Tensor | None = None, state: None = None
+    ) -> NetworkOutput:
+        """It reads all steps at once, so there is no state."""
+        lengths = check_lengths(lengths, x)
+        if lengths is None or not self._may_pack(x):
+            return NetworkOutput(self._padded(x, mask_of(lengths, x)))
+        packing = Packing.of(x.shape[0], x.shape[1], lengths, by_time=False)
+        x = self.enter(x, mask_of(lengths, x), packing)
         for block in self.layers:
             x = block(x, packing=packing)
-        return packing.unpack(self.norm(x))
+        return NetworkOutput(packing.unpack(self.norm(x)))
 
     def _may_pack(self, x: Tensor) -> bool:
         away = torch.compiler.is_compiling() or x.device.type != "cpu"
@@ -128,14 +130,21 @@ class TransformerDecoder(Stack):
     def forward(
         self,
         x: Tensor,
+        lengths: Tensor | None = None,
+        state: DecoderState | None = None,
+        *,
         memory: Tensor | None = None,
-        keep: Tensor | None = None,
         memory_keep: Tensor | None = None,
-    ) -> Tensor:
+    ) -> NetworkOutput:
+        """With a state, x are the steps after those it has read; without one, all there are, and
+        no state is made. memory_keep (B, S) is the memory's mask."""
+        if state is not None:
+            return NetworkOutput(*self.step(x, state))
+        keep = mask_of(check_lengths(lengths, x), x)
         x = self.enter(x, keep)
         for block in self.layers:
             x = block(x, memory, keep, memory_keep)
-        return clean(self.norm(x), keep)
+        return NetworkOutput(clean(self.norm(x), keep))
 
     def start(self, memory: Tensor | None = None, keep: Tensor | None = None) -> DecoderState:
         """The state before the first step; keep (B, S) is the memory's."""

@@ -21,7 +21,7 @@ from unspool.nn.activations import Activation
 from unspool.nn.attention import Memory
 from unspool.nn.cache import Cache
 from unspool.nn.dropout import Dropout
-from unspool.nn.embeddings import TokenEmbedding
+from unspool.nn.inputs import TokenEmbedding, TokenInput
 from unspool.nn.masks import zero_padding
 from unspool.nn.multihead import AttentionKind, MultiHeadAttention
 from unspool.nn.packing import Packing
@@ -87,11 +87,24 @@ class TransformerOptions:
     window: int | None = None
     embedding_std: float | None = None
 
+    @property
+    def scale(self) -> float:
+        """What the rows of the embedding are multiplied by."""
+        return math.sqrt(self.width) if self.positions == "sinusoidal" else 1.0
+
+    @property
+    def std(self) -> float:
+        """Standard deviation of the initial rows, before they are multiplied."""
+        std = self.embedding_std or (1.0 if self.positions == "sinusoidal" else 0.02)
+        return std / self.scale
+
     def embedding(self, vocab: int) -> TokenEmbedding:
-        sinusoidal = self.positions == "sinusoidal"
-        scale = math.sqrt(self.width) if sinusoidal else 1.0
-        std = self.embedding_std or (1.0 if sinusoidal else 0.02)
-        return TokenEmbedding(vocab, self.width, std=std / scale, scale=scale)
+        return TokenEmbedding(vocab, self.width, std=self.std, scale=self.scale)
+
+    def token_input(self, vocab: int, *, word_dropout: float = 0.0) -> TokenInput:
+        return TokenInput(
+            vocab, self.width, std=self.std, scale=self.scale, word_dropout=word_dropout
+        )
 
     def self_attention(self) -> MultiHeadAttention:
         return MultiHeadAttention(

@@ -14,8 +14,8 @@ from torch import nn
 
 from unspool.errors import DataError, choose
 from unspool.insight.reading import CLS
-from unspool.nn.embeddings import SharedEmbedding, TokenEmbedding
-from unspool.nn.seq2seq import Seq2Seq
+from unspool.nn.inputs import SharedEmbedding, TokenEmbedding
+from unspool.nn.models.seq2seq import Seq2Seq
 from unspool.page.query import Query
 from unspool.page.subject import Subject
 from unspool.tasks import Translate
@@ -86,8 +86,8 @@ def tables(subject: Subject) -> dict[str, Table]:
 
 
 def _embedding(model: nn.Module) -> TokenEmbedding | SharedEmbedding | None:
-    encoder = getattr(model, "encoder", model)
-    own = getattr(getattr(encoder, "text", encoder), "embedding", None)
+    encoder = getattr(model, "encoder", None)
+    own = getattr(getattr(encoder, "input", None), "embedding", None)
     return own if isinstance(own, TokenEmbedding | SharedEmbedding) else None
 
 

@@ -47,13 +47,12 @@ def layers_of(subject: Subject) -> list[dict[str, str]]:
 
 def is_recurrent(subject: Subject) -> bool:
     encoder: Any = getattr(subject.model, "encoder", None)
-    own = getattr(encoder, "text", encoder)
-    return isinstance(getattr(own, "recurrent", None), Recurrent)
+    return isinstance(getattr(encoder, "network", None), Recurrent)
 
 
 def has_filters(subject: Subject) -> bool:
     encoder: Any = getattr(subject.model, "encoder", None)
-    return isinstance(getattr(encoder, "convolution", None), ConvolutionStack)
+    return isinstance(getattr(encoder, "network", None), ConvolutionStack)
 
 
 def explains(subject: Subject) -> bool:

@@ -14,7 +14,8 @@ from unspool.data.batching import Documents
 from unspool.data.parts import TextPart
 from unspool.data.pieces import PiecesPart
 from unspool.errors import ConfigError, nearest
-from unspool.tasks.elmo import ElmoModel, ElmoTask
+from unspool.nn.models.elmo import ElmoModel
+from unspool.tasks.elmo import ElmoTask
 from unspool.tasks.task import walk
 
 CHUNK = 1024  # texts held at once

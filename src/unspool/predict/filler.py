@@ -9,7 +9,8 @@ import numpy as np
 import torch
 
 from unspool.errors import DataError
-from unspool.tasks.pretrain import MaskedModel, Pretrain
+from unspool.nn.models.masked import MaskedModel
+from unspool.tasks.pretrain import Pretrain
 from unspool.text.tokenizers import Tokenizer
 from unspool.text.vocab import MASK, MASK_ID
 

@@ -15,8 +15,8 @@ from torch.nn import functional as F
 from unspool import native
 from unspool.native.decoder import WIDTH, Memory, PackedDecoder, Past, Shape
 from unspool.nn.decoders import TransformerSeqDecoder
+from unspool.nn.encoder import Encoded
 from unspool.nn.multihead import MultiHeadAttention
-from unspool.nn.state import RecurrentState
 from unspool.nn.transformer_blocks import DecoderBlock
 
 
@@ -59,16 +59,15 @@ class PackedSearch:
 
     def start(
         self,
-        memory: Tensor | None = None,
-        keep: Tensor | None = None,
-        encoder_state: RecurrentState | None = None,
+        encoded: Encoded | None = None,
         *,
         aligned: bool = False,
         batch: int = 1,
     ) -> PackedState:
         """`batch` is that of a language model, which has no memory."""
-        if memory is None:
+        if encoded is None:
             return PackedState(self.packed.start(batch), None, aligned)
+        memory, keep = encoded.outputs, encoded.keep
         if keep is None:
             keep = torch.ones(memory.shape[:2], dtype=torch.bool)
         width = self.packed.shape.width

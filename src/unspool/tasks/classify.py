@@ -20,10 +20,7 @@ from unspool.data.corpus import Corpus, DocumentPart
 from unspool.data.parts import TextPart
 from unspool.errors import ConfigError
 from unspool.files import write_json
-from unspool.nn.dropout import Dropout
-from unspool.nn.elmo import Contextual
-from unspool.nn.heads import Dense, LabelOutput
-from unspool.nn.pooling import POOLINGS
+from unspool.nn.models.classifier import Classifier
 from unspool.tasks.contextual import (
     build_contextual,
     contextual_size,
@@ -31,8 +28,7 @@ from unspool.tasks.contextual import (
     refuse_other_tokens,
 )
 from unspool.tasks.encoder import (
-    AnyTextEncoder,
-    build_text_encoder,
+    build_encoder,
     check_learned_positions,
     recurrent_models,
 )
@@ -64,39 +60,6 @@ TRANSFORMER: dict[str, Any] = {
     "train.lr": 5e-4,
     "train.warmup": 0.1,
 }
-
-
-class Classifier(nn.Module):
-    """An encoder, a pooling over time, perhaps a dense layer, and a linear layer."""
-
-    def __init__(
-        self,
-        encoder: AnyTextEncoder,
-        *,
-        pooling: str,
-        dense: int = 0,
-        classes: int,
-        dropout: float,
-        contextual: Contextual | None = None,
-    ) -> None:
-        super().__init__()
-        self.contextual = contextual
-        self.encoder = encoder
-        self.pooling = POOLINGS[pooling](encoder.size, bidirectional=encoder.bidirectional)
-        self.dropout = Dropout(dropout)
-        self.dense = Dense(encoder.size, dense) if dense else None
-        self.output = LabelOutput(dense or encoder.size, classes)
-
-    def forward(self, ids: Tensor, lengths: Tensor, *words: Tensor) -> Tensor:
-        """`words`: what contextual vectors are made of, in the order of `Words`."""
-        beside = None if self.contextual is None else self.contextual(*words)
-        states = self.encoder(ids, lengths, beside=beside).outputs  # (B, T, D·H)
-        return self.score(self.pooling(states, lengths))
-
-    def score(self, v: Tensor) -> Tensor:
-        """The vectors of documents, (B, D·H) -> logits (B, C)."""
-        v = self.dropout(v)
-        return self.output(v if self.dense is None else self.dropout(self.dense(v)))
 
 
 class ClassifyReport(Report):
@@ -204,13 +167,13 @@ class Classify(Task):
     def build(self) -> Classifier:
         model = self.config.model
         return Classifier(
-            build_text_encoder(
+            build_encoder(
                 model,
                 len(self.tokenizer.vocab),
                 length=self.config.data.max_length,
                 # The tokenizer of a pretrained model begins each text with a token for this.
                 cls=model.pooling == "cls" and not self.tokenizer.frame.before,
-                beside=contextual_size(self.config),
+                extra=contextual_size(self.config),
             ),
             pooling=model.pooling,
             dense=model.dense,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -19,11 +19,11 @@ from unspool.config import Config
 from unspool.data.batching import Batch, BucketBatches, Documents, collate_spelled
 from unspool.data.corpus import Corpus, DocumentPart
 from unspool.data.pieces import PiecesPart
+from unspool.data.spelling import Words
 from unspool.errors import ConfigError
 from unspool.files import write_json
 from unspool.nn.elmo import Elmo
-from unspool.nn.heads import TokenOutput
-from unspool.nn.masks import keep_mask
+from unspool.nn.models.elmo import ElmoModel
 from unspool.tasks.contextual import elmo_options, example_words
 from unspool.tasks.metrics import bootstrap_mean, perplexity
 from unspool.tasks.task import Report, Step, Task, read_tokenizer, walk
@@ -47,38 +47,9 @@ ELMO: dict[str, Any] = {
 }
 
 
-class Predicted(NamedTuple):
-    """N states of one direction, and the words that they are to predict."""
-
-    h: Tensor  # (N, P)
-    targets: Tensor  # (N,)
-    rows: Tensor  # (N,) of the batch
-
-
-class ElmoModel(nn.Module):
-    """Both language models and the softmax that they share."""
-
-    def __init__(self, encoder: Elmo, *, vocab: int) -> None:
-        super().__init__()
-        self.encoder = encoder
-        self.output = TokenOutput(encoder.size, vocab)
-
-    def forward(self, spellings: Tensor, sizes: Tensor, places: Tensor, lengths: Tensor) -> Tensor:
-        """Scores (B, T + 2, 2, V), forwards and backwards, for small inputs."""
-        found = self.encoder(spellings, sizes, places, lengths)
-        return self.output(torch.stack([found.forwards[-1], found.backwards[-1]], 2))
-
-    def read(self, batch: Batch) -> tuple[Predicted, Predicted]:
-        """What the forward and the backward model have to predict, and from what."""
-        assert batch.words is not None
-        found = self.encoder(*batch.words)
-        words, lengths = framed(batch.ids, batch.lengths), batch.lengths
-        keep = keep_mask(lengths + 1, words.shape[1] - 1)  # (B, T + 1)
-        rows = keep.nonzero()[:, 0]
-        return (
-            Predicted(found.forwards[-1][:, :-1][keep], words[:, 1:][keep], rows),
-            Predicted(found.backwards[-1][:, 1:][keep], words[:, :-1][keep], rows),
-        )
+def words_of(batch: Batch) -> Words:
+    assert batch.words is not None
+    return batch.words
 
 
 def framed(ids: Tensor, lengths: Tensor) -> Tensor:
@@ -182,7 +153,7 @@ class ElmoTask(Task):
 
     def loss(self, model: nn.Module, batch: Batch, carry: Any) -> Step:
         assert isinstance(model, ElmoModel)
-        forward, backward = model.read(batch)
+        forward, backward = model.read(framed(batch.ids, batch.lengths), *words_of(batch))
         loss = model.output.loss(
             torch.cat([forward.h, backward.h]),
             torch.cat([forward.targets, backward.targets]),
@@ -206,7 +177,9 @@ class ElmoTask(Task):
         with torch.inference_mode():
             for batch in walk(batches):
                 counts[batch.rows] = batch.lengths.numpy() + 1
-                for direction, found in enumerate(model.read(batch)):
+                for direction, found in enumerate(
+                    model.read(framed(batch.ids, batch.lengths), *words_of(batch))
+                ):
                     losses = model.output.nats(found.h, found.targets).double().numpy()
                     np.add.at(nats[:, direction], batch.rows[found.rows.numpy()], losses)
         return ElmoReport(nats, counts)

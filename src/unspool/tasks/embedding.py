@@ -17,15 +17,14 @@ from torch import nn
 from unspool.config import Config
 from unspool.data.parts import PairPart, StreamPart
 from unspool.errors import ConfigError
-from unspool.nn.embeddings import SharedEmbedding, TokenEmbedding
+from unspool.nn.inputs import SharedEmbedding, TokenEmbedding
 from unspool.tasks.task import Task
 from unspool.text.tokenizers import Tokenizer, WordTokenizer
 from unspool.text.vocab import Vocab
 from unspool.vectors import WordVectors
 from unspool.vectors.reading import size_of
 
-# Where the models of the tasks keep the embedding of what they read.
-PLACES = ("encoder.embedding", "encoder.text.embedding", "embedding")
+EMBEDDING = "encoder.input.embedding"  # of what a model reads, in every task
 STRETCH = 1 << 20  # tokens of a stream counted at once
 
 
@@ -98,8 +97,7 @@ def extended(tokenizer: Tokenizer, vectors: WordVectors, limit: int) -> WordToke
 
 def token_embedding(model: nn.Module) -> TokenEmbedding:
     """The embedding of what a model reads."""
-    modules = dict(model.named_modules())
-    found = next(modules[place] for place in PLACES if place in modules)
+    found = model.get_submodule(EMBEDDING)
     embedding = found.owner if isinstance(found, SharedEmbedding) else found
     assert isinstance(embedding, TokenEmbedding)  # `check_embedding` has refused one-hot vectors
     return embedding

@@ -11,10 +11,13 @@ from typing import Any
 from unspool.config import Config, ModelConfig
 from unspool.errors import ConfigError, choose
 from unspool.nn.cells import CELLS, cell_options
-from unspool.nn.encoders import ConvolutionTextEncoder, TextEncoder, TransformerTextEncoder
+from unspool.nn.convolution import ConvolutionStack
+from unspool.nn.encoder import Encoder
+from unspool.nn.inputs import AddFeatures, ClassToken, ConcatFeatures, TokenInput
+from unspool.nn.network import Network
+from unspool.nn.recurrent import Recurrent
+from unspool.nn.transformer import TransformerEncoder
 from unspool.nn.transformer_blocks import TransformerOptions
-
-AnyTextEncoder = TextEncoder | ConvolutionTextEncoder | TransformerTextEncoder
 
 
 def recurrent_models() -> dict[str, dict[str, Any]]:
@@ -24,54 +27,60 @@ def recurrent_models() -> dict[str, dict[str, Any]]:
     return one | both
 
 
-def build_text_encoder(
-    model: ModelConfig, vocab: int, *, length: int = 0, cls: bool = False, beside: int = 0
-) -> AnyTextEncoder:
-    """The encoder that a config describes, whatever its network; it may read in both directions.
+def build_encoder(
+    model: ModelConfig,
+    vocab: int,
+    *,
+    length: int = 0,
+    embedding_std: float = 0.1,
+    cls: bool = False,
+    extra: int = 0,
+    reverse: bool = False,
+) -> Encoder:
+    """The encoder of tokens that a config describes, whatever its network.
 
-    `length` is that of the longest text, 0 where it is not known; `cls` asks a Transformer for a
-    place before the text; `beside` is the size of further vectors of the tokens.
+    length         of the longest text, for learned positions; 0 where it is not known
+    embedding_std  where the config leaves it open: small vectors keep a classifier or a tied output
+                   layer calm, but starve a language model's gates, which then learn slowly
+    cls            a Transformer reads a learned vector before the text
+    extra          size of extra features of the tokens
     """
-    if model.network == "recurrent":
-        return build_encoder(model, vocab, beside=beside)
+    if model.network == "transformer":
+        # One position more than the text has tokens, for the cls vector.
+        options = transformer_options(model, length=length + 1 if length else None)
+        tokens = options.token_input(vocab, word_dropout=model.word_dropout)
+        added = AddFeatures(tokens, extra) if extra else None
+        token = ClassToken(options.width) if cls else None
+        return Encoder(tokens, TransformerEncoder(options), extra=added, cls=token, reverse=reverse)
+    tokens = TokenInput(
+        vocab,
+        model.embedding,
+        std=model.embedding_std or embedding_std,
+        dropout=model.dropout,
+        word_dropout=model.word_dropout,
+    )
+    joined = ConcatFeatures(tokens, extra) if extra else None
+    inputs = tokens.size if joined is None else joined.size
+    return Encoder(tokens, build_network(model, inputs), extra=joined, reverse=reverse)
+
+
+def build_network(model: ModelConfig, inputs: int) -> Network:
+    """The recurrent or convolutional network that a config describes."""
     if model.network == "cnn":
-        return ConvolutionTextEncoder(
-            vocab,
-            embedding=model.embedding,
-            embedding_std=model.embedding_std or 0.1,
-            filters=model.filters,
+        return ConvolutionStack(
+            inputs,
+            model.filters,
             widths=model.widths,
             layers=model.layers,
             dropout=model.dropout,
-            word_dropout=model.word_dropout,
-            beside=beside,
         )
-    # One place more than the text has tokens, for the cls vector.
-    options = transformer_options(model, length=length + 1 if length else None)
-    return TransformerTextEncoder(
-        vocab, options, cls=cls, word_dropout=model.word_dropout, beside=beside
-    )
-
-
-def build_encoder(
-    model: ModelConfig, vocab: int, *, embedding_std: float = 0.1, beside: int = 0
-) -> TextEncoder:
-    """The recurrent encoder that a config describes, for a vocabulary of `vocab` tokens.
-
-    `embedding_std` is used where the config leaves it open: small vectors keep a classifier or a
-    tied output layer calm, but starve a language model's gates, which then learn slowly.
-    """
-    return TextEncoder(
-        vocab,
-        embedding=model.embedding,
-        embedding_std=model.embedding_std or embedding_std,
-        cell=model.cell,
-        hidden=model.hidden,
+    return Recurrent(
+        model.cell,
+        inputs,
+        model.hidden,
         layers=model.layers,
         bidirectional=model.bidirectional,
         dropout=model.dropout,
-        word_dropout=model.word_dropout,
-        beside=beside,
         options=checked_options(model),
     )
 

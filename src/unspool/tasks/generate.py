@@ -21,6 +21,11 @@ from unspool.data.corpus import Corpus, StreamPart
 from unspool.data.streams import LaneBatches, StreamBatch, StridedBatches, WindowBatches
 from unspool.errors import ConfigError
 from unspool.files import write_json
+from unspool.nn.models.language_model import (
+    LanguageModel,
+    NextTokenModel,
+    TransformerLanguageModel,
+)
 from unspool.nn.state import map_state
 from unspool.tasks.encoder import (
     build_encoder,
@@ -28,7 +33,6 @@ from unspool.tasks.encoder import (
     recurrent_models,
     transformer_options,
 )
-from unspool.tasks.language_model import LanguageModel, NextTokenModel, TransformerLanguageModel
 from unspool.tasks.metrics import bits_per_character, bootstrap_mean, perplexity
 from unspool.tasks.task import Batches, Report, Step, Task, read_tokenizer, walk
 from unspool.text.tokenizers import Tokenizer

@@ -20,9 +20,8 @@ from unspool.data.corpus import Corpus, DocumentPart
 from unspool.data.masking import MaskedBatch, MaskedBatches
 from unspool.data.pieces import PiecesPart
 from unspool.files import write_json
-from unspool.nn.encoders import TransformerTextEncoder
-from unspool.nn.heads import MaskedOutput
-from unspool.tasks.encoder import build_text_encoder, check_learned_positions
+from unspool.nn.models.masked import MaskedModel
+from unspool.tasks.encoder import build_encoder, check_learned_positions
 from unspool.tasks.metrics import bootstrap_mean, perplexity
 from unspool.tasks.task import Report, Step, Task, read_tokenizer, walk
 from unspool.text.tokenizers import Tokenizer
@@ -38,22 +37,6 @@ TRANSFORMER: dict[str, Any] = {
     "train.lr": 1e-3,
     "train.warmup": 0.05,
 }
-
-
-class MaskedModel(nn.Module):
-    """An encoder that reads in both directions, and scores for every token at every place."""
-
-    def __init__(self, encoder: TransformerTextEncoder, *, activation: str) -> None:
-        super().__init__()
-        self.encoder = encoder
-        self.output = MaskedOutput(encoder.embedding, activation=activation)
-
-    def forward(self, ids: Tensor, lengths: Tensor) -> Tensor:
-        return self.output(self.read(ids, lengths))  # (B, T, V)
-
-    def read(self, ids: Tensor, lengths: Tensor) -> Tensor:
-        """(B, T, E), a vector for each token."""
-        return self.encoder(ids, lengths).outputs
 
 
 class PretrainReport(Report):
@@ -116,10 +99,9 @@ class Pretrain(Task):
 
     def build(self) -> MaskedModel:
         model = self.config.model
-        encoder = build_text_encoder(
+        encoder = build_encoder(
             model, len(self.tokenizer.vocab), length=self.config.data.max_length
         )
-        assert isinstance(encoder, TransformerTextEncoder)
         return MaskedModel(encoder, activation=model.activation)
 
     def example_inputs(self) -> tuple[Tensor, ...]:

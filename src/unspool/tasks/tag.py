@@ -26,11 +26,11 @@ from unspool.errors import ConfigError, RunError
 from unspool.files import AGAIN, write_json
 from unspool.nn.characters import CHARACTER_ENCODERS
 from unspool.nn.crf import CRF
+from unspool.nn.models.tagger import Tagger
 from unspool.nn.tags import Allowed, Along, SeparateTags, TagOutput
 from unspool.tasks.contextual import build_contextual, contextual_size, example_words
-from unspool.tasks.encoder import build_text_encoder, recurrent_models
+from unspool.tasks.encoder import build_encoder, recurrent_models
 from unspool.tasks.tag_report import PlainReport, SpanReport, TagReport
-from unspool.tasks.tagger import Tagger
 from unspool.tasks.task import Step, Task, read_labels, read_tokenizer, walk
 from unspool.text.tokenizers import CharTokenizer, Tokenizer
 from unspool.text.vocab import UNK_ID
@@ -162,10 +162,10 @@ class Tag(Task):
                 embedding=model.character_embedding,
                 size=model.character_hidden,
             )
-        encoder = build_text_encoder(
+        encoder = build_encoder(
             model,
             len(self.tokenizer.vocab),
-            beside=contextual_size(self.config) + (characters.size if characters else 0),
+            extra=contextual_size(self.config) + (characters.size if characters else 0),
         )
         return Tagger(
             encoder,

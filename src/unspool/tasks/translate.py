@@ -23,10 +23,11 @@ from unspool.data.readers import Source
 from unspool.errors import ConfigError
 from unspool.files import write_json
 from unspool.nn.decoders import TransformerSeqDecoder
+from unspool.nn.encoder import Encoder
 from unspool.nn.masks import keep_mask
+from unspool.nn.models.seq2seq import Seq2Seq
 from unspool.nn.recurrent_decoder import RecurrentDecoder
-from unspool.nn.seq2seq import Seq2Seq
-from unspool.nn.source import RecurrentEncoder, TransformerSeqEncoder
+from unspool.nn.transformer import TransformerEncoder
 from unspool.tasks.bleu import corpus_bleu
 from unspool.tasks.decoding import GREEDY, Decoding
 from unspool.tasks.encoder import (
@@ -159,10 +160,10 @@ class Translate(Task):
             longest = self.config.data.max_length
             # A place for </s> of the source, or <s> of the target.
             options = transformer_options(model, length=longest + 1 if longest else None)
-            encoder = TransformerSeqEncoder(read, options)
+            encoder = Encoder(options.token_input(read), TransformerEncoder(options))
             decoder = TransformerSeqDecoder(written, options, tied=model.tied)
             return Seq2Seq(encoder, decoder, shared=shared)
-        reader = RecurrentEncoder(build_encoder(model, read), reverse_source=model.reverse_source)
+        reader = build_encoder(model, read, reverse=model.reverse_source)
         writer = RecurrentDecoder(
             written,
             memory=reader.size,

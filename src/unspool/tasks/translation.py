@@ -14,7 +14,7 @@ from unspool.data.paired import Tokenizers, source_frame
 from unspool.data.parts import TextPart
 from unspool.errors import ConfigError
 from unspool.nn.decoders import Decoder, TransformerSeqDecoder
-from unspool.nn.seq2seq import Seq2Seq
+from unspool.nn.models.seq2seq import Seq2Seq
 from unspool.search import Hypothesis, Rules
 from unspool.search.packed import PackedSearch, why_not_packed
 from unspool.tasks.decoding import Decoding
@@ -132,8 +132,8 @@ class Translator:
             first = torch.full((len(batch.rows),), BEGIN_ID)
             decoder = self.decoder(int8=decoding.int8)
             with torch.inference_mode():
-                encoded = self.model.encoder.encode(batch.ids, batch.lengths)
-                state = decoder.start(*encoded, aligned=aligned)
+                encoded = self.model.encoder(batch.ids, batch.lengths)
+                state = decoder.start(encoded, aligned=aligned)
                 found = decoding.search(decoder, state, first, rules, generator)
             for row, hypotheses in enumerate(found):
                 yield batch, row, hypotheses

@@ -41,7 +41,8 @@ def rows_of(layers: Sequence[Layer]) -> list[Row]:
         if last in ASIDE or layer.path in ("encoder", "decoder"):
             continue
         kind = layer.kind
-        recurrent, blocks = last == "recurrent", "block" in kind
+        blocks = "block" in kind
+        recurrent = last in ("network", "recurrent") and not blocks and "convolution" not in kind
         rows.append(
             Row(
                 layer,

@@ -12,9 +12,8 @@ import torch
 from torch import Tensor, nn
 
 from unspool.errors import RunError
-from unspool.nn.embeddings import TokenEmbedding
 from unspool.nn.heads import FirstVector, MaskedOutput, TokenOutput
-from unspool.nn.masks import keep_mask
+from unspool.nn.inputs import TokenEmbedding
 from unspool.nn.pretrained.layouts import Layout, Source, layout_of
 from unspool.nn.pretrained.weights import COPY, Settings, Weights, read_json
 from unspool.nn.transformer import TransformerDecoder, TransformerEncoder
@@ -55,8 +54,7 @@ class Pretrained(nn.Module):
 
     def forward(self, ids: Tensor, lengths: Tensor | None = None) -> Tensor:
         """ids (B, T) and their lengths (B,), None: all are T -> vectors (B, T, E)."""
-        keep = None if lengths is None else keep_mask(lengths, ids.shape[1])
-        return self.transformer(self.embedding(ids), keep=keep)
+        return self.transformer(self.embedding(ids), lengths).outputs
 
     def describe(self) -> str:
         return f"{self.kind}: {self.transformer.describe()}"

@@ -1,14 +1,17 @@
-"""Tokens as vectors.
+"""Input layers: the values of a field as the vectors that a network reads.
 
-In: ids (B, T). Out: what a `Recurrent` reads: vectors (B, T, E), or the ids themselves, which it
-takes as one-hot vectors.
+In: token ids (B, T), or vectors over time (B, T, C). Out: vectors (B, T, E); or the ids themselves,
+which a network takes as one-hot vectors. One class a kind of field, in `INPUT_LAYERS`.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+
 import torch
 from torch import Tensor, nn
 
+from unspool.nn import init
 from unspool.nn.dropout import Dropout
 
 PAD = 0
@@ -123,3 +126,108 @@ class WordDropout(nn.Module):
 
     def extra_repr(self) -> str:
         return f"{self.rate}"
+
+
+class InputLayer(nn.Module, ABC):
+    """`size` is that of the vectors it gives."""
+
+    size: int
+
+    @abstractmethod
+    def forward(self, values: Tensor) -> Tensor:
+        """(B, T, ...) -> (B, T, size)"""
+
+
+class TokenInput(InputLayer):
+    """Token ids (B, T): word dropout, then an embedding (B, T, E).
+
+    size           of the token vectors; 0 gives one-hot vectors, as ids (B, T)
+    std, scale     of the embedding, see `TokenEmbedding`
+    dropout        on the elements of the vectors, in training
+    word_dropout   share of tokens that become <unk> (id 1) in training
+    """
+
+    def __init__(
+        self,
+        vocab: int,
+        size: int,
+        *,
+        std: float = 0.1,
+        scale: float = 1.0,
+        dropout: float = 0.0,
+        word_dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        self.word_dropout = WordDropout(word_dropout)
+        self.embedding: TokenEmbedding | SharedEmbedding | OneHot = (
+            TokenEmbedding(vocab, size, dropout=dropout, std=std, scale=scale)
+            if size
+            else OneHot(vocab)
+        )
+        self.size = self.embedding.size
+
+    def share(self, embedding: TokenEmbedding) -> None:
+        """Read with an embedding that belongs to another module, such as a decoder."""
+        self.embedding = SharedEmbedding(embedding)
+        self.size = embedding.size
+
+    def forward(self, values: Tensor) -> Tensor:
+        return self.embedding(self.word_dropout(values))
+
+
+class VectorInput(InputLayer):
+    """Vectors over time (B, T, C), such as those of sensors: x_t = W v_t + b, (B, T, E).
+
+    dropout   on the elements of x, in training
+    """
+
+    def __init__(self, channels: int, size: int, *, dropout: float = 0.0) -> None:
+        super().__init__()
+        self.size = size
+        self.linear = nn.Linear(channels, size)
+        self.dropout = Dropout(dropout)
+        init.linear_(self.linear)
+
+    def forward(self, values: Tensor) -> Tensor:
+        return self.dropout(self.linear(values))
+
+    def describe(self) -> str:
+        return f"linear {self.linear.in_features} -> {self.size}"
+
+
+INPUT_LAYERS: dict[str, type[InputLayer]] = {
+    "text": TokenInput,
+    "words": TokenInput,
+    "series": VectorInput,
+}
+
+
+class ConcatFeatures(nn.Module):
+    """[x_t; f_t]: vectors x (B, T, E), and extra features f (B, T, K) of the same steps.
+
+    One-hot vectors, ids (B, T), are replaced by the features.
+    """
+
+    def __init__(self, input_layer: InputLayer, features: int) -> None:
+        super().__init__()
+        one_hot = isinstance(input_layer, TokenInput) and isinstance(input_layer.embedding, OneHot)
+        self.size = features if one_hot else input_layer.size + features
+
+    def forward(self, x: Tensor, features: Tensor) -> Tensor:
+        return torch.cat([x, features], -1) if x.is_floating_point() else features
+
+
+class AddFeatures(nn.Module):
+    """x_t + W f_t: extra features f (B, T, K) of the steps, added as positions are."""
+
+    def __init__(self, input_layer: InputLayer, features: int) -> None:
+        super().__init__()
+        self.size = input_layer.size
+        self.W = nn.Linear(features, self.size, bias=False)
+        init.linear_(self.W)
+
+    def forward(self, x: Tensor, features: Tensor) -> Tensor:
+        return x + self.W(features)
+
+    def describe(self) -> str:
+        return f"{self.W.in_features} extra features of each token, added"

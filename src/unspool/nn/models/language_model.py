@@ -1,4 +1,4 @@
-"""Models of the next token, behind one face.
+"""Tokens in, the scores of the next token out.
 
 In: ids (B, T), perhaps the state after the tokens before them. Out: scores (B, T, V) for the token
 after each, and the new state. `read` stops before the output layer, whose `loss` needs no scores;
@@ -14,23 +14,26 @@ import torch
 from torch import Tensor, nn
 
 from unspool.nn.dropout import Dropout
-from unspool.nn.encoders import TextEncoder
+from unspool.nn.encoder import Encoder
 from unspool.nn.heads import TokenOutput
+from unspool.nn.inputs import OneHot, SharedEmbedding, TokenEmbedding, TokenInput
+from unspool.nn.recurrent import Recurrent
 from unspool.nn.state import map_state
 from unspool.nn.transformer import DecoderState, TransformerDecoder
 from unspool.nn.transformer_blocks import TransformerOptions
 
 
 class NextToken(NamedTuple):
-    """What a language model says after each token, and the state it is then in."""
+    """The scores of the token after each, and the state after the last."""
 
     logits: Tensor  # (B, T, V)
     state: Any
 
 
 class NextTokenModel(nn.Module, ABC):
-    """The one face. A subclass has an `output` layer and says how what it reads is made."""
+    """The interface of a language model; a subclass has an `encoder` and an `output` layer."""
 
+    encoder: Encoder
     output: TokenOutput
 
     def forward(self, ids: Tensor, state: Any = None) -> NextToken:
@@ -56,21 +59,29 @@ class NextTokenModel(nn.Module, ABC):
         """The state of some rows of the batch, for search."""
 
 
+def _tied_to(encoder: Encoder) -> TokenEmbedding | OneHot:
+    """The embedding whose matrix the output layer shares."""
+    assert isinstance(encoder.input, TokenInput)
+    assert not isinstance(encoder.input.embedding, SharedEmbedding)
+    return encoder.input.embedding
+
+
 class LanguageModel(NextTokenModel):
     """A recurrent encoder with a distribution over the next token at every step."""
 
-    def __init__(self, encoder: TextEncoder, *, vocab: int, tied: bool, dropout: float) -> None:
+    def __init__(self, encoder: Encoder, *, vocab: int, tied: bool, dropout: float) -> None:
         super().__init__()
         self.encoder = encoder
         self.dropout = Dropout(dropout)
-        self.output = TokenOutput(encoder.size, vocab, tied_to=encoder.embedding if tied else None)
+        self.output = TokenOutput(encoder.size, vocab, tied_to=_tied_to(encoder) if tied else None)
 
     def read(self, ids: Tensor, state: Any) -> tuple[Tensor, Any]:
-        outputs, state = self.encoder(ids, state=state)
-        return self.dropout(outputs), state
+        encoded = self.encoder(ids, state=state)
+        return self.dropout(encoded.outputs), encoded.state
 
     def start(self, batch: int) -> Any:
-        return self.encoder.start(batch)
+        assert isinstance(self.encoder.network, Recurrent)
+        return self.encoder.network.start(batch)
 
     def select(self, state: Any, rows: Tensor) -> Any:
         return map_state(state, lambda tensor: tensor[rows])
@@ -87,21 +98,21 @@ class TransformerLanguageModel(NextTokenModel):
     """A Transformer whose tokens see those before them, `options.length` at most.
 
     A context that is full begins anew with its last half, which is read again. So step by step
-    every token is predicted from at least half a context, just as `StridedBatches` lays it out.
+    every token is predicted from at least half a context, as `StridedBatches` arranges evaluation.
     """
 
     def __init__(self, vocab: int, options: TransformerOptions, *, tied: bool) -> None:
         super().__init__()
         assert options.length is not None
         self.length = options.length
-        self.embedding = options.embedding(vocab)
-        self.transformer = TransformerDecoder(options, cross=False)
-        self.output = TokenOutput(options.width, vocab, tied_to=self.embedding if tied else None)
+        inputs = options.token_input(vocab)
+        self.encoder = Encoder(inputs, TransformerDecoder(options, cross=False))
+        self.output = TokenOutput(options.width, vocab, tied_to=inputs.embedding if tied else None)
 
     def read(self, ids: Tensor, state: Context | None) -> tuple[Tensor, Context | None]:
         """Without a state, as in training, a window is read at once and leaves none."""
         if state is None:
-            return self.transformer(self.embedding(ids)), None
+            return self.encoder(ids).outputs, None
         read = []
         while ids.shape[1]:
             if state.ids.shape[1] == self.length:
@@ -115,8 +126,13 @@ class TransformerLanguageModel(NextTokenModel):
 
     def _append(self, ids: Tensor, state: Context) -> tuple[Tensor, Context]:
         """Read ids (B, T) for which there is room."""
-        outputs, decoder = self.transformer.step(self.embedding(ids), state.decoder)
-        return outputs, Context(torch.cat([state.ids, ids], 1), decoder)
+        encoded = self.encoder(ids, state=state.decoder)
+        return encoded.outputs, Context(torch.cat([state.ids, ids], 1), encoded.state)
+
+    @property
+    def transformer(self) -> TransformerDecoder:
+        assert isinstance(self.encoder.network, TransformerDecoder)
+        return self.encoder.network
 
     def start(self, batch: int) -> Context:
         return Context(torch.empty(batch, 0, dtype=torch.int64), self.transformer.start())

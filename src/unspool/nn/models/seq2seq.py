@@ -11,8 +11,9 @@ from typing import Any
 from torch import Tensor, nn
 
 from unspool.nn.decoders import Decoder, TransformerSeqDecoder
+from unspool.nn.encoder import Encoder
+from unspool.nn.inputs import TokenInput
 from unspool.nn.recurrent_decoder import RecurrentDecoder
-from unspool.nn.source import SourceEncoder
 
 
 class Seq2Seq(nn.Module):
@@ -23,7 +24,7 @@ class Seq2Seq(nn.Module):
 
     def __init__(
         self,
-        encoder: SourceEncoder,
+        encoder: Encoder,
         decoder: RecurrentDecoder | TransformerSeqDecoder,
         *,
         shared: bool = False,
@@ -32,15 +33,16 @@ class Seq2Seq(nn.Module):
         self.encoder = encoder
         self.decoder: Decoder = decoder
         if shared:
-            encoder.share(decoder.embedding)
+            assert isinstance(encoder.input, TokenInput)
+            encoder.input.share(decoder.embedding)
 
     def forward(self, source: Tensor, lengths: Tensor | None, inputs: Tensor) -> Tensor:
-        return self.decoder(inputs, *self.encoder.encode(source, lengths))
+        return self.decoder(inputs, self.encoder(source, lengths))
 
     def vectors(self, source: Tensor, lengths: Tensor | None, inputs: Tensor) -> Tensor:
-        """What the decoder's output layer gets to see, (B, T, size)."""
-        return self.decoder.vectors(inputs, *self.encoder.encode(source, lengths))
+        """The inputs (B, T, size) of the decoder's output layer."""
+        return self.decoder.vectors(inputs, self.encoder(source, lengths))
 
     def start(self, source: Tensor, lengths: Tensor | None, *, aligned: bool = False) -> Any:
         """The decoder's state before the first token."""
-        return self.decoder.start(*self.encoder.encode(source, lengths), aligned=aligned)
+        return self.decoder.start(self.encoder(source, lengths), aligned=aligned)

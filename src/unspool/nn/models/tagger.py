@@ -1,4 +1,4 @@
-"""The network of a tagger: words and what is known of their spelling in, scores of tags out."""
+"""Words and their spelling in, the scores of a tag for each out (many-to-many)."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from torch import Tensor, nn
 from unspool.nn.characters import CharacterEncoder
 from unspool.nn.dropout import Dropout
 from unspool.nn.elmo import Contextual
+from unspool.nn.encoder import Encoder
 from unspool.nn.tags import TagOutput, TagScores
-from unspool.tasks.encoder import AnyTextEncoder
 
 
 class Tagger(nn.Module):
@@ -17,7 +17,7 @@ class Tagger(nn.Module):
 
     def __init__(
         self,
-        encoder: AnyTextEncoder,
+        encoder: Encoder,
         *,
         characters: CharacterEncoder | None,
         contextual: Contextual | None = None,
@@ -40,19 +40,20 @@ class Tagger(nn.Module):
         lengths: Tensor,
         spellings: Tensor | None = None,
         sizes: Tensor | None = None,
-        places: Tensor | None = None,
+        indices: Tensor | None = None,
         *words: Tensor,
     ) -> Tensor:
-        """Scores (B, T, C). The characters of U different words are spellings (U, L) with sizes
-        (U,); places (B, T) say which of them each word is. `words`: what contextual vectors are
-        made of, in the order of `Words`."""
-        beside: list[Tensor] = []
+        """Scores (B, T, C) of the tags of words ids (B, T).
+
+        The characters of U different words are spellings (U, L) with sizes (U,); indices (B, T)
+        say which of them each word is. `words`: the same for contextual vectors."""
+        extra: list[Tensor] = []
         if self.characters is not None:
-            assert places is not None
+            assert indices is not None
             vectors = self.characters(spellings, sizes)  # (U, K)
-            beside.append(self.character_dropout(nn.functional.embedding(places, vectors)))
+            extra.append(self.character_dropout(nn.functional.embedding(indices, vectors)))
         if self.contextual is not None:
-            beside.append(self.contextual(*words))
-        joined = torch.cat(beside, -1) if beside else None  # (B, T, K)
-        states = self.encoder(ids, lengths, beside=joined).outputs  # (B, T, D·H)
+            extra.append(self.contextual(*words))
+        joined = torch.cat(extra, -1) if extra else None  # (B, T, K)
+        states = self.encoder(ids, lengths, extra=joined).outputs  # (B, T, D·H)
         return self.output(self.scores(self.dropout(states)))

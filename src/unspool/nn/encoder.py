@@ -1,0 +1,99 @@
+"""From the values of a field to a vector for each step.
+
+In: values (B, T, ...), such as token ids, their lengths (B,), perhaps a state and extra features.
+Out: `Encoded`, which a head, a pooling or a decoder reads. An encoder knows no task.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from torch import Tensor, nn
+
+from unspool.nn.inputs import AddFeatures, ClassToken, ConcatFeatures, InputLayer
+from unspool.nn.masks import keep_mask, reverse
+from unspool.nn.network import Network, check_lengths
+from unspool.nn.state import map_state
+
+
+class Encoded(NamedTuple):
+    """What an encoder has read.
+
+    outputs   (B, S, D), zeros at padding: the memory of a decoder
+    lengths   (B,), None where all S steps are real
+    state     the network's final state; None where it has none
+    """
+
+    outputs: Tensor
+    lengths: Tensor | None = None
+    state: Any = None
+
+    @property
+    def keep(self) -> Tensor | None:
+        """(B, S), True = real; None where all is."""
+        return None if self.lengths is None else keep_mask(self.lengths, self.outputs.shape[1])
+
+    def select(self, rows: Tensor) -> Encoded:
+        """Some rows of the batch; of a state, that of a recurrent network."""
+        return Encoded(
+            self.outputs[rows],
+            None if self.lengths is None else self.lengths[rows],
+            None if self.state is None else map_state(self.state, lambda s: s[rows]),
+        )
+
+
+class Encoder(nn.Module):
+    """An input layer and a network: x = input(values), outputs = network(x).
+
+    extra     how extra features of the steps join x, where `forward` is given some
+    cls       a learned vector before each sequence: outputs are then (B, 1 + T, D), and step 0
+              can stand for the sequence
+    reverse   read each sequence last to first (Sutskever et al. 2014), so that its first words
+              stand next to the first that a decoder writes. The outputs are in the order of the
+              values all the same: output t belongs to value t.
+    """
+
+    def __init__(
+        self,
+        input_layer: InputLayer,
+        network: Network,
+        *,
+        extra: ConcatFeatures | AddFeatures | None = None,
+        cls: ClassToken | None = None,
+        reverse: bool = False,
+    ) -> None:
+        super().__init__()
+        if cls is not None and reverse:
+            raise ValueError("a reversed sequence has no step before it: leave out cls or reverse")
+        self.input = input_layer
+        self.extra = extra
+        self.cls = cls
+        self.network = network
+        self.reverse = reverse
+        self.size = network.size
+        self.bidirectional = network.bidirectional
+
+    def forward(
+        self,
+        values: Tensor,
+        lengths: Tensor | None = None,
+        state: Any = None,
+        *,
+        extra: Tensor | None = None,
+    ) -> Encoded:
+        """extra (B, T, K): features of the steps that the input layer does not make."""
+        lengths = check_lengths(lengths, values)
+        if self.reverse:
+            values = reverse(values, lengths)
+            extra = None if extra is None else reverse(extra, lengths)
+        x = self.input(values)
+        if self.extra is not None and extra is not None:
+            x = self.extra(x, extra)
+        if self.cls is not None:
+            x = self.cls(x)
+            lengths = None if lengths is None else lengths + 1
+        outputs, state = self.network(x, lengths, state)
+        return Encoded(reverse(outputs, lengths) if self.reverse else outputs, lengths, state)
+
+    def extra_repr(self) -> str:
+        return "last step first" if self.reverse else ""

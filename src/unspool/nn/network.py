@@ -1,0 +1,58 @@
+"""The interface of every network that reads a sequence of vectors.
+
+In: x (B, T, I), lengths (B,), a state. Out: a `NetworkOutput`: vectors (B, T, size), zero at
+padding, and the new state. `Recurrent`, `ConvolutionStack`, `TransformerEncoder` and
+`TransformerDecoder` are networks; what they read is made by an input layer (`inputs.py`).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+
+class NetworkOutput(NamedTuple):
+    """`outputs` (B, T, size); `state`, from which the next steps go on, None where there is none.
+
+    That of a `Recurrent` is `state[layer][direction]`, a tuple of (B, H) each.
+    """
+
+    outputs: Tensor
+    state: Any = None
+
+
+class Network(nn.Module, ABC):
+    """inputs        I, the size of the vectors it reads
+    size          of the vectors it gives
+    bidirectional whether the second half of a vector comes from reading backwards
+    """
+
+    inputs: int
+    size: int
+    bidirectional: bool = False
+
+    @abstractmethod
+    def forward(self, x: Tensor, lengths: Tensor | None = None, state: Any = None) -> NetworkOutput:
+        """lengths None: all T steps of every sequence are real; state None: nothing came before."""
+
+    @abstractmethod
+    def describe(self) -> str:
+        """The network in the words of the literature, for a summary."""
+
+
+def check_lengths(lengths: Tensor | None, x: Tensor) -> Tensor | None:
+    """None where all T steps of every sequence are real, otherwise the lengths, checked."""
+    if lengths is None or torch.compiler.is_compiling():  # a graph is made for any lengths
+        return lengths
+    batch, steps = x.shape[:2]
+    if lengths.shape != (batch,):
+        raise ValueError(f"lengths must have shape ({batch},); got {tuple(lengths.shape)}")
+    if batch == 0:
+        return None
+    low, high = int(lengths.min()), int(lengths.max())
+    if low < 1 or high > steps:
+        raise ValueError(f"lengths must lie between 1 and {steps}; got {low} to {high}")
+    return None if low == steps else lengths.to(x.device)
