@@ -37,7 +37,9 @@ class Batch:
 
 
 def moved(value: Any, device: torch.device) -> Any:
-    """Tensors, and named tuples of them, on another device."""
+    """Tensors, and batches and named tuples of them, on another device."""
+    if isinstance(value, Batch):
+        return value.to(device)
     if isinstance(value, Tensor):
         return value.to(device)
     if isinstance(value, tuple) and hasattr(value, "_fields"):

@@ -6,7 +6,6 @@ tokens (B, T) -> encoder (B, T, D·H) -> pooling (B, D·H) [-> dense] -> logits 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,11 +14,12 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from unspool.config import Config
-from unspool.data.batching import Batch, BucketBatches, Documents, collate, collate_spelled
-from unspool.data.corpus import Corpus, DocumentPart
-from unspool.data.parts import TextPart
+from unspool.data.batching import BucketBatches
+from unspool.data.fields.field import Field
+from unspool.data.fields.label import LabelField
+from unspool.data.fields.text import TextField
+from unspool.data.part import Batch, Part
 from unspool.errors import ConfigError
-from unspool.files import write_json
 from unspool.nn.models.classifier import Classifier
 from unspool.tasks.contextual import (
     build_contextual,
@@ -33,8 +33,7 @@ from unspool.tasks.encoder import (
     recurrent_models,
 )
 from unspool.tasks.metrics import bootstrap_mean, class_scores, confusion_matrix, macro_f1
-from unspool.tasks.task import Report, Step, Task, read_labels, read_tokenizer, walk
-from unspool.text.tokenizers import Tokenizer
+from unspool.tasks.task import Report, Step, Task, as_array, walk
 
 # Kim (2014), as some thousand sentences want it (chosen on a held-out part of MR). Many words are
 # rare there, and vectors that start small keep them from being noise.
@@ -131,12 +130,15 @@ class Classify(Task):
     higher_is_better = True
     defaults: ClassVar[Mapping[str, Any]] = {}
 
-    labels: list[str]
-
-    def __init__(self, config: Config, tokenizer: Tokenizer, labels: list[str]) -> None:
-        self.config = config
-        self.tokenizer = tokenizer
-        self.labels = labels
+    @classmethod
+    def make_fields(cls, config: Config) -> dict[str, Field]:
+        text = TextField(
+            "text",
+            config.tokenizer,
+            max_length=config.data.max_length,
+            spelled=config.embedding.contextual is not None,
+        )
+        return {"text": text, "label": LabelField("label")}
 
     @classmethod
     def check_config(cls, config: Config) -> None:
@@ -158,14 +160,9 @@ class Classify(Task):
     def models(cls) -> dict[str, dict[str, Any]]:
         return {**recurrent_models(), "cnn": CNN, "transformer": TRANSFORMER}
 
-    @classmethod
-    def prepare(cls, config: Config, corpus: Corpus) -> Classify:
-        assert corpus.labels is not None
-        refuse_other_tokens(config, corpus.tokenizer)
-        return cls(config, corpus.tokenizer, corpus.labels)
-
     def build(self) -> Classifier:
         model = self.config.model
+        refuse_other_tokens(self.config, self.tokenizer)
         return Classifier(
             build_encoder(
                 model,
@@ -186,7 +183,7 @@ class Classify(Task):
         words = () if self.config.embedding.contextual is None else example_words(3)
         return torch.ones(1, 3, dtype=torch.int64), torch.tensor([3]), *words
 
-    def batches(self, part: Documents, *, training: bool) -> BucketBatches:
+    def batches(self, part: Part, *, training: bool) -> BucketBatches:
         train = self.config.train
         return BucketBatches(
             part,
@@ -194,49 +191,28 @@ class Classify(Task):
             tokens=train.batch_tokens,
             seed=train.seed,
             shuffle=training,
-            collate=collate if self.config.embedding.contextual is None else collate_spelled,
         )
-
-    def text_part(self, texts: list[str]) -> TextPart:
-        """Texts in memory as a part."""
-        limit = self.config.data.max_length
-        ids = [self.tokenizer.document(text, limit=limit) for text in texts]
-        if self.config.embedding.contextual is None:
-            return TextPart(ids)
-        words = [(self.tokenizer.pieces(text) or [""])[: limit or None] for text in texts]
-        return TextPart(ids, words)
 
     def loss(self, model: nn.Module, batch: Batch, carry: Any) -> Step:
-        logits = model(batch.ids, batch.lengths, *(batch.words or ()))
-        assert batch.labels is not None
+        x = batch[self.input]
         loss = F.cross_entropy(
-            logits.float(), batch.labels, label_smoothing=self.config.train.label_smoothing
+            model(*x.inputs).float(),
+            batch["label"],
+            label_smoothing=self.config.train.label_smoothing,
         )
-        return Step(loss, targets=len(batch.rows), tokens=int(batch.lengths.sum()), carry=None)
+        return Step(loss, targets=len(batch.rows), tokens=int(x.lengths.sum()), carry=None)
 
-    def where(self, part: DocumentPart, batch: Batch) -> str:
-        return "data lines " + ", ".join(map(str, sorted(part.lines[batch.rows].tolist())[:8]))
-
-    def validate(self, model: nn.Module, part: DocumentPart) -> dict[str, float]:
+    def validate(self, model: nn.Module, part: Part) -> dict[str, float]:
         return self.evaluate(model, part).metrics
 
-    def evaluate(self, model: nn.Module, part: DocumentPart) -> ClassifyReport:
-        assert part.labels is not None
-        return ClassifyReport(part.labels, self.probabilities(model, part), self.labels)
+    def evaluate(self, model: nn.Module, part: Part) -> ClassifyReport:
+        return ClassifyReport(part["label"].ids, self.probabilities(model, part), self.labels)
 
-    def probabilities(self, model: nn.Module, part: Documents) -> np.ndarray:
+    def probabilities(self, model: nn.Module, part: Part) -> np.ndarray:
         """(N, C) in the order of the part's rows."""
         result = np.zeros((len(part), len(self.labels)), dtype=np.float64)
         with torch.inference_mode():
-            for batch in walk(self.batches(part, training=False)):
-                logits = model(batch.ids, batch.lengths, *(batch.words or ()))
-                result[batch.rows] = logits.double().softmax(1).numpy()
+            for batch in walk(self.batches(part, training=False), model):
+                logits = model(*batch[self.input].inputs)
+                result[batch.rows] = as_array(logits.double().softmax(1))
         return result
-
-    def save(self, folder: Path) -> None:
-        write_json(folder / "tokenizer.json", self.tokenizer.to_json())
-        write_json(folder / "labels.json", self.labels)
-
-    @classmethod
-    def load(cls, config: Config, folder: Path) -> Classify:
-        return cls(config, read_tokenizer(folder), read_labels(folder))

@@ -12,8 +12,8 @@ import numpy as np
 from torch import nn
 
 from unspool.config import Config, ModelConfig
-from unspool.data.parts import TextPart
-from unspool.data.spelling import BYTE_IDS, Words, collate_words
+from unspool.data.fields.spelling import BYTE_IDS, SpelledWords, collate_words
+from unspool.data.fields.text import Tokens, number_words
 from unspool.errors import ConfigError
 from unspool.nn.elmo import Contextual, ElmoOptions
 from unspool.tasks.encoder import checked_options
@@ -62,10 +62,10 @@ def refuse_other_tokens(config: Config, tokenizer: Tokenizer) -> None:
         )
 
 
-def example_words(count: int) -> Words:
+def example_words(count: int) -> SpelledWords:
     """A text of `count` words, for a summary."""
-    part = TextPart([np.ones(count, dtype=np.int64)], [["a"] * count])
-    return collate_words(part, np.array([0]))
+    words, types = number_words([["a"] * count])
+    return collate_words(Tokens(words, types=types), np.array([0]))
 
 
 def mix_report(model: nn.Module) -> dict[str, Any]:

@@ -8,7 +8,6 @@ needed; the states of both models are the contextual vectors that other tasks st
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,19 +15,17 @@ import torch
 from torch import Tensor, nn
 
 from unspool.config import Config
-from unspool.data.batching import Batch, BucketBatches, Documents, collate_spelled
-from unspool.data.corpus import Corpus, DocumentPart
-from unspool.data.pieces import PiecesPart
-from unspool.data.spelling import Words
+from unspool.data.batching import BucketBatches
+from unspool.data.fields.field import Field
+from unspool.data.fields.text import TextField, TokenBatch
+from unspool.data.part import Batch, Part
 from unspool.errors import ConfigError
-from unspool.files import write_json
 from unspool.nn.elmo import Elmo
 from unspool.nn.models.elmo import ElmoModel
 from unspool.tasks.contextual import elmo_options, example_words
 from unspool.tasks.metrics import bootstrap_mean, perplexity
-from unspool.tasks.task import Report, Step, Task, read_tokenizer, walk
-from unspool.text.tokenizers import Tokenizer
-from unspool.text.vocab import BEGIN_ID, END_ID, PAD_ID
+from unspool.tasks.task import Report, Step, Task, as_array, walk
+from unspool.text.vocab import BEGIN_ID, END_ID, PAD_ID, SENTENCE_SPECIALS
 
 # The paper's model, made small: 1 + 2 layers, whose vectors have 2 x 128 elements.
 ELMO: dict[str, Any] = {
@@ -47,16 +44,12 @@ ELMO: dict[str, Any] = {
 }
 
 
-def words_of(batch: Batch) -> Words:
+def inputs(batch: TokenBatch) -> tuple[Tensor, ...]:
+    """<s> w_1 ... w_T </s>, (B, T + 2), and the spelling of the words."""
     assert batch.words is not None
-    return batch.words
-
-
-def framed(ids: Tensor, lengths: Tensor) -> Tensor:
-    """<s> w_1 ... w_T </s>: (B, T) -> (B, T + 2)"""
-    words = nn.functional.pad(ids, (1, 1), value=PAD_ID)
-    words[:, 0] = BEGIN_ID
-    return words.scatter(1, lengths[:, None] + 1, END_ID)
+    ids = nn.functional.pad(batch.ids, (1, 1), value=PAD_ID)
+    ids[:, 0] = BEGIN_ID
+    return ids.scatter(1, batch.lengths[:, None] + 1, END_ID), *batch.words
 
 
 class ElmoReport(Report):
@@ -110,9 +103,11 @@ class ElmoTask(Task):
         "data.valid_share": 0.02,
     }
 
-    def __init__(self, config: Config, tokenizer: Tokenizer) -> None:
-        self.config = config
-        self.tokenizer = tokenizer
+    @classmethod
+    def make_fields(cls, config: Config) -> dict[str, Field]:
+        """Texts are read whole, in pieces of `data.max_length`."""
+        text = TextField("text", config.tokenizer, specials=SENTENCE_SPECIALS, spelled=True)
+        return {"text": text}
 
     @classmethod
     def models(cls) -> dict[str, dict[str, Any]]:
@@ -127,66 +122,50 @@ class ElmoTask(Task):
                 remedy="leave it out: their characters are read anyway",
             )
 
-    @classmethod
-    def prepare(cls, config: Config, corpus: Corpus) -> ElmoTask:
-        return cls(config, corpus.tokenizer)
-
     def build(self) -> ElmoModel:
         return ElmoModel(Elmo(elmo_options(self.config.model)), vocab=len(self.tokenizer.vocab))
 
     def example_inputs(self) -> tuple[Tensor, ...]:
         return example_words(3)
 
-    def batches(
-        self, part: Documents, *, training: bool, length: int | None = None
-    ) -> BucketBatches:
+    def batches(self, part: Part, *, training: bool, length: int | None = None) -> BucketBatches:
         """Texts are cut into pieces of `length` words (0: not at all), or as the config says."""
         train = self.config.train
         return BucketBatches(
-            PiecesPart(part, self.config.data.max_length if length is None else length),
+            part.in_pieces(self.input, self.config.data.max_length if length is None else length),
             size=train.batch if training else max(train.batch, 64),
             tokens=train.batch_tokens,
             seed=train.seed,
             shuffle=training,
-            collate=collate_spelled,
         )
 
     def loss(self, model: nn.Module, batch: Batch, carry: Any) -> Step:
         assert isinstance(model, ElmoModel)
-        forward, backward = model.read(framed(batch.ids, batch.lengths), *words_of(batch))
+        x = batch[self.input]
+        forward, backward = model.read(*inputs(x))
         loss = model.output.loss(
             torch.cat([forward.h, backward.h]),
             torch.cat([forward.targets, backward.targets]),
             label_smoothing=self.config.train.label_smoothing,
         )
-        return Step(loss, 2 * len(forward.targets), int(batch.lengths.sum()), carry=None)
+        return Step(loss, 2 * len(forward.targets), int(x.lengths.sum()), carry=None)
 
-    def where(self, part: DocumentPart, batch: Batch) -> str:
-        pieces = PiecesPart(part, self.config.data.max_length)
-        lines = sorted(set(part.lines[pieces.documents[batch.rows]].tolist()))
-        return "data lines " + ", ".join(map(str, lines[:8]))
+    def where(self, part: Part, batch: Batch) -> str:
+        return super().where(part.in_pieces(self.input, self.config.data.max_length), batch)
 
-    def validate(self, model: nn.Module, part: DocumentPart) -> dict[str, float]:
+    def validate(self, model: nn.Module, part: Part) -> dict[str, float]:
         return self.evaluate(model, part).metrics
 
-    def evaluate(self, model: nn.Module, part: DocumentPart) -> ElmoReport:
+    def evaluate(self, model: nn.Module, part: Part) -> ElmoReport:
         assert isinstance(model, ElmoModel)
         batches = self.batches(part, training=False)
         size = len(batches.part)
         nats, counts = np.zeros((size, 2)), np.zeros(size)
         with torch.inference_mode():
-            for batch in walk(batches):
-                counts[batch.rows] = batch.lengths.numpy() + 1
-                for direction, found in enumerate(
-                    model.read(framed(batch.ids, batch.lengths), *words_of(batch))
-                ):
-                    losses = model.output.nats(found.h, found.targets).double().numpy()
-                    np.add.at(nats[:, direction], batch.rows[found.rows.numpy()], losses)
+            for batch in walk(batches, model):
+                x = batch[self.input]
+                counts[batch.rows] = as_array(x.lengths) + 1
+                for direction, found in enumerate(model.read(*inputs(x))):
+                    losses = as_array(model.output.nats(found.h, found.targets).double())
+                    np.add.at(nats[:, direction], batch.rows[as_array(found.rows)], losses)
         return ElmoReport(nats, counts)
-
-    def save(self, folder: Path) -> None:
-        write_json(folder / "tokenizer.json", self.tokenizer.to_json())
-
-    @classmethod
-    def load(cls, config: Config, folder: Path) -> ElmoTask:
-        return cls(config, read_tokenizer(folder))

@@ -6,7 +6,7 @@ They become weights like others: a run does not need the file again.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from itertools import islice
 from typing import Any
 
@@ -15,7 +15,8 @@ import torch
 from torch import nn
 
 from unspool.config import Config
-from unspool.data.parts import PairPart, StreamPart
+from unspool.data.fields.text import Tokens
+from unspool.data.part import Part
 from unspool.errors import ConfigError
 from unspool.nn.inputs import SharedEmbedding, TokenEmbedding
 from unspool.tasks.task import Task
@@ -25,7 +26,7 @@ from unspool.vectors import WordVectors
 from unspool.vectors.reading import size_of
 
 EMBEDDING = "encoder.input.embedding"  # of what a model reads, in every task
-STRETCH = 1 << 20  # tokens of a stream counted at once
+STRETCH = 1 << 20  # tokens of a text counted at once
 
 
 def vector_settings(said: Mapping[str, Any]) -> dict[str, Any]:
@@ -107,7 +108,7 @@ def freeze_embedding(model: nn.Module) -> None:
     token_embedding(model).weight.requires_grad_(False)
 
 
-def place_vectors(model: nn.Module, task: Task, vectors: WordVectors, part: Any) -> str:
+def place_vectors(model: nn.Module, task: Task, vectors: WordVectors, part: Part) -> str:
     """Put vectors into the embedding of a new model; returns a line about how many there were.
 
     A word without a vector of its own gets that of its lower case; else it keeps chance, with the
@@ -132,7 +133,7 @@ def place_vectors(model: nn.Module, task: Task, vectors: WordVectors, part: Any)
         weight.mul_(taken.std(correction=0) / weight.std())
         weight[torch.from_numpy(found)] = taken.to(weight.dtype)
         weight.div_(embedding.scale)
-    return _coverage(vectors, tokens, found, occurrences(part, len(tokens)))
+    return _coverage(vectors, tokens, found, occurrences(part[task.input], len(tokens)))
 
 
 def _coverage(
@@ -146,17 +147,11 @@ def _coverage(
     )
 
 
-def occurrences(part: Any, vocab: int) -> np.ndarray:
+def occurrences(tokens: Tokens, vocab: int) -> np.ndarray:
     """(vocab,) how often each token is read in a part of a corpus."""
     counts = np.zeros(vocab, np.int64)
-    for ids in _stretches(part.source if isinstance(part, PairPart) else part):
-        np.add.at(counts, ids, 1)
+    for row in range(len(tokens)):
+        for start in range(0, int(tokens.sizes[row]), STRETCH):
+            stop = min(start + STRETCH, int(tokens.sizes[row]))
+            np.add.at(counts, tokens.slice(row, start, stop), 1)
     return counts
-
-
-def _stretches(part: Any) -> Iterator[np.ndarray]:
-    if isinstance(part, StreamPart):
-        for start in range(0, len(part), STRETCH):
-            yield part.slice(start, min(start + STRETCH, len(part)))
-    else:
-        yield from map(part.ids, range(len(part)))

@@ -9,7 +9,6 @@ A Transformer reads B windows of `bptt` tokens, its context, from anywhere in th
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,10 +16,11 @@ import torch
 from torch import Tensor, nn
 
 from unspool.config import Config
-from unspool.data.corpus import Corpus, StreamPart
+from unspool.data.fields.field import Field
+from unspool.data.fields.text import TextField
+from unspool.data.part import Part
 from unspool.data.streams import LaneBatches, StreamBatch, StridedBatches, WindowBatches
 from unspool.errors import ConfigError
-from unspool.files import write_json
 from unspool.nn.models.language_model import (
     LanguageModel,
     NextTokenModel,
@@ -34,8 +34,7 @@ from unspool.tasks.encoder import (
     transformer_options,
 )
 from unspool.tasks.metrics import bits_per_character, bootstrap_mean, perplexity
-from unspool.tasks.task import Batches, Report, Step, Task, read_tokenizer, walk
-from unspool.text.tokenizers import Tokenizer
+from unspool.tasks.task import Batches, Report, Step, Task, as_array, walk
 
 EXACT_TOKENS = (
     500_000  # longer texts are evaluated in lanes, as reading them serially takes minutes
@@ -122,9 +121,9 @@ class Generate(Task):
         "train.lr": 2e-3,
     }
 
-    def __init__(self, config: Config, tokenizer: Tokenizer) -> None:
-        self.config = config
-        self.tokenizer = tokenizer
+    @classmethod
+    def make_fields(cls, config: Config) -> dict[str, Field]:
+        return {"text": TextField("text", config.tokenizer, auto="char", stream=True)}
 
     @classmethod
     def check_config(cls, config: Config) -> None:
@@ -149,10 +148,6 @@ class Generate(Task):
     def models(cls) -> dict[str, dict[str, Any]]:
         return {**recurrent_models(), "transformer": TRANSFORMER}
 
-    @classmethod
-    def prepare(cls, config: Config, corpus: Corpus) -> Generate:
-        return cls(config, corpus.tokenizer)
-
     def build(self) -> NextTokenModel:
         model, vocab = self.config.model, len(self.tokenizer.vocab)
         if model.network == "transformer":
@@ -168,11 +163,11 @@ class Generate(Task):
     def example_inputs(self) -> tuple[Tensor, ...]:
         return (torch.ones(1, 3, dtype=torch.int64),)
 
-    def batches(self, part: StreamPart, *, training: bool) -> Batches:
-        train = self.config.train
+    def batches(self, part: Part, *, training: bool) -> Batches:
+        train, text = self.config.train, part[self.input]
         if self.config.model.network == "transformer":
-            return WindowBatches(part, size=train.batch, length=train.bptt, seed=train.seed)
-        return LaneBatches(part, lanes=train.batch, bptt=train.bptt)
+            return WindowBatches(text, size=train.batch, length=train.bptt, seed=train.seed)
+        return LaneBatches(text, lanes=train.batch, bptt=train.bptt)
 
     def loss(self, model: nn.Module, batch: StreamBatch, carry: Any) -> Step:
         assert isinstance(model, NextTokenModel)
@@ -182,50 +177,46 @@ class Generate(Task):
         count = batch.targets.numel()
         return Step(loss, count, count, state and map_state(state, Tensor.detach))
 
-    def where(self, part: StreamPart, batch: StreamBatch) -> str:
+    def where(self, part: Part, batch: StreamBatch) -> str:
         return f"{batch.ids.shape[0]} stretches of {batch.ids.shape[1]} tokens"
 
-    def validate(self, model: nn.Module, part: StreamPart) -> dict[str, float]:
+    def validate(self, model: nn.Module, part: Part) -> dict[str, float]:
         return self._report(model, part, exact=False).metrics
 
-    def evaluate(self, model: nn.Module, part: StreamPart) -> GenerateReport:
+    def evaluate(self, model: nn.Module, part: Part) -> GenerateReport:
         return self._report(model, part, exact=True)
 
-    def _report(self, model: nn.Module, part: StreamPart, *, exact: bool) -> GenerateReport:
+    def _report(self, model: nn.Module, part: Part, *, exact: bool) -> GenerateReport:
         """Every token but the first is predicted, from as much context as the model can use; unless
         `exact`, sooner, from somewhat less."""
         assert isinstance(model, NextTokenModel)
         batches, read = self._reading(part, exact=exact)
         nats, tokens, state = [], [], None
         with torch.inference_mode():
-            for batch in walk(batches):
+            for batch in walk(batches, model):
                 outputs, state = model.read(batch.ids, None if batch.first else state)
                 losses = model.output.nats(outputs[:, batch.skip :], batch.targets[:, batch.skip :])
-                nats.append(losses.double().sum(1).numpy())
+                nats.append(as_array(losses.double().sum(1)))
                 tokens.append(np.full(len(losses), losses.shape[1]))
         return GenerateReport(
-            np.concatenate(nats), np.concatenate(tokens), characters=part.characters, read=read
+            np.concatenate(nats),
+            np.concatenate(tokens),
+            characters=int(part[self.input].characters[0]),
+            read=read,
         )
 
-    def _reading(self, part: StreamPart, *, exact: bool) -> tuple[Batches, dict[str, int]]:
+    def _reading(self, part: Part, *, exact: bool) -> tuple[Batches, dict[str, int]]:
         """How a part is read in evaluation, and in which figures a report says so.
 
         A recurrent model reads in lanes, the state carried all along: in one lane if `exact`. A
         Transformer reads windows, which overlap by half if `exact`.
         """
-        train = self.config.train
+        train, text = self.config.train, part[self.input]
         if self.config.model.network == "transformer":
             length, size = train.bptt, max(1, EVALUATED // train.bptt)
             context = length // 2 if exact else 0
-            windows = StridedBatches(part, size=size, length=length, context=context)
+            windows = StridedBatches(text, size=size, length=length, context=context)
             return windows, {"context": length, "least_context": context}
-        lanes = 1 if exact and len(part) <= EXACT_TOKENS else train.batch
-        stream = LaneBatches(part, lanes=lanes, bptt=WINDOW if lanes == 1 else 128)
+        lanes = 1 if exact and text.sizes[0] <= EXACT_TOKENS else train.batch
+        stream = LaneBatches(text, lanes=lanes, bptt=WINDOW if lanes == 1 else 128)
         return stream, {"lanes": stream.lanes}
-
-    def save(self, folder: Path) -> None:
-        write_json(folder / "tokenizer.json", self.tokenizer.to_json())
-
-    @classmethod
-    def load(cls, config: Config, folder: Path) -> Generate:
-        return cls(config, read_tokenizer(folder))

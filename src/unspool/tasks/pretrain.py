@@ -7,7 +7,6 @@ No labels are needed; what the encoder has learnt is where other tasks can start
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,16 +14,16 @@ import torch
 from torch import Tensor, nn
 
 from unspool.config import Config
-from unspool.data.batching import BucketBatches, Documents
-from unspool.data.corpus import Corpus, DocumentPart
+from unspool.data.batching import BucketBatches
+from unspool.data.fields.field import Field
+from unspool.data.fields.text import TextField
 from unspool.data.masking import MaskedBatch, MaskedBatches
-from unspool.data.pieces import PiecesPart
-from unspool.files import write_json
+from unspool.data.part import Part
 from unspool.nn.models.masked import MaskedModel
 from unspool.tasks.encoder import build_encoder, check_learned_positions
 from unspool.tasks.metrics import bootstrap_mean, perplexity
-from unspool.tasks.task import Report, Step, Task, read_tokenizer, walk
-from unspool.text.tokenizers import Tokenizer
+from unspool.tasks.task import Report, Step, Task, as_array, walk
+from unspool.text.vocab import MASK_SPECIALS
 
 TRANSFORMER: dict[str, Any] = {
     "model.network": "transformer",
@@ -81,9 +80,10 @@ class Pretrain(Task):
     higher_is_better = False
     defaults: ClassVar[Mapping[str, Any]] = {"data.max_length": 128}
 
-    def __init__(self, config: Config, tokenizer: Tokenizer) -> None:
-        self.config = config
-        self.tokenizer = tokenizer
+    @classmethod
+    def make_fields(cls, config: Config) -> dict[str, Field]:
+        """Texts are read whole, in pieces of `data.max_length`."""
+        return {"text": TextField("text", config.tokenizer, specials=MASK_SPECIALS)}
 
     @classmethod
     def models(cls) -> dict[str, dict[str, Any]]:
@@ -92,10 +92,6 @@ class Pretrain(Task):
     @classmethod
     def check_config(cls, config: Config) -> None:
         check_learned_positions(config)
-
-    @classmethod
-    def prepare(cls, config: Config, corpus: Corpus) -> Pretrain:
-        return cls(config, corpus.tokenizer)
 
     def build(self) -> MaskedModel:
         model = self.config.model
@@ -107,10 +103,10 @@ class Pretrain(Task):
     def example_inputs(self) -> tuple[Tensor, ...]:
         return torch.ones(1, 3, dtype=torch.int64), torch.tensor([3])
 
-    def batches(self, part: Documents, *, training: bool) -> MaskedBatches:
+    def batches(self, part: Part, *, training: bool) -> MaskedBatches:
         train = self.config.train
         inner = BucketBatches(
-            PiecesPart(part, self.config.data.max_length),
+            part.in_pieces(self.input, self.config.data.max_length),
             size=train.batch if training else max(train.batch, 64),
             tokens=train.batch_tokens,
             seed=train.seed,
@@ -132,33 +128,24 @@ class Pretrain(Task):
         loss = model.output.output.loss(h, batch.targets, label_smoothing=smoothing)
         return Step(loss, len(batch.targets), int(batch.lengths.sum()), carry=None)
 
-    def where(self, part: DocumentPart, batch: MaskedBatch) -> str:
-        pieces = PiecesPart(part, self.config.data.max_length)
-        lines = sorted(set(part.lines[pieces.documents[batch.rows]].tolist()))
-        return "data lines " + ", ".join(map(str, lines[:8]))
+    def where(self, part: Part, batch: MaskedBatch) -> str:
+        return super().where(part.in_pieces(self.input, self.config.data.max_length), batch)
 
-    def validate(self, model: nn.Module, part: DocumentPart) -> dict[str, float]:
+    def validate(self, model: nn.Module, part: Part) -> dict[str, float]:
         return self.evaluate(model, part).metrics
 
-    def evaluate(self, model: nn.Module, part: DocumentPart) -> PretrainReport:
+    def evaluate(self, model: nn.Module, part: Part) -> PretrainReport:
         assert isinstance(model, MaskedModel)
         batches = self.batches(part, training=False)
         size = len(batches.inner.part)
         nats, right, counts = np.zeros(size), np.zeros(size), np.zeros(size)
         with torch.inference_mode():
-            for batch in walk(batches):
+            for batch in walk(batches, model):
                 h = model.output.vectors(model.read(batch.ids, batch.lengths)[batch.chosen])
                 scores = model.output.output(h).float()  # (N, V)
                 losses = nn.functional.cross_entropy(scores, batch.targets, reduction="none")
-                rows = batch.rows[batch.chosen.nonzero()[:, 0].numpy()]
-                np.add.at(nats, rows, losses.double().numpy())
-                np.add.at(right, rows, (scores.argmax(1) == batch.targets).numpy())
+                rows = batch.rows[as_array(batch.chosen.nonzero()[:, 0])]
+                np.add.at(nats, rows, as_array(losses.double()))
+                np.add.at(right, rows, as_array(scores.argmax(1) == batch.targets))
                 np.add.at(counts, rows, 1)
         return PretrainReport(nats, right, counts)
-
-    def save(self, folder: Path) -> None:
-        write_json(folder / "tokenizer.json", self.tokenizer.to_json())
-
-    @classmethod
-    def load(cls, config: Config, folder: Path) -> Pretrain:
-        return cls(config, read_tokenizer(folder))

@@ -7,23 +7,21 @@ a softmax at each step, or a linear-chain CRF over the sentence.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from unspool.config import Config, DataConfig
+from unspool.config import Config
 from unspool.data.batching import BucketBatches
-from unspool.data.corpus import Corpus
-from unspool.data.encode import Progress
-from unspool.data.readers import Source
-from unspool.data.schemes import WrongTag, allowed_moves, guess_letters, parse_tags
-from unspool.data.tag_corpus import encode_tagged
-from unspool.data.tagged import TaggedBatch, TaggedPart, collate_in_context, collate_tagged
-from unspool.errors import ConfigError, RunError
-from unspool.files import AGAIN, write_json
+from unspool.data.corpus import Fields
+from unspool.data.fields.field import Field
+from unspool.data.fields.tags import TagsField
+from unspool.data.fields.words import WordsField
+from unspool.data.part import Batch, Part
+from unspool.data.schemes import allowed_moves, parse_tags
+from unspool.errors import ConfigError
 from unspool.nn.characters import CHARACTER_ENCODERS
 from unspool.nn.crf import CRF
 from unspool.nn.models.tagger import Tagger
@@ -31,8 +29,7 @@ from unspool.nn.tags import Allowed, Along, SeparateTags, TagOutput
 from unspool.tasks.contextual import build_contextual, contextual_size, example_words
 from unspool.tasks.encoder import build_encoder, recurrent_models
 from unspool.tasks.tag_report import PlainReport, SpanReport, TagReport
-from unspool.tasks.task import Step, Task, read_labels, read_tokenizer, walk
-from unspool.text.tokenizers import CharTokenizer, Tokenizer
+from unspool.tasks.task import Step, Task, as_array, walk
 from unspool.text.vocab import UNK_ID
 
 CNN: dict[str, Any] = {
@@ -53,7 +50,7 @@ TRANSFORMER: dict[str, Any] = {
 }
 
 
-class Tags(NamedTuple):
+class Tagging(NamedTuple):
     """What a model says of one sentence: the tags, by their numbers, and their probabilities."""
 
     tags: np.ndarray  # (T,)
@@ -81,23 +78,27 @@ class Tag(Task):
         "train.patience": 8,
     }
 
-    labels: list[str]
+    unit = "sentences"
 
-    def __init__(
-        self,
-        config: Config,
-        tokenizer: Tokenizer,
-        labels: list[str],
-        spelling: CharTokenizer | None,
-    ) -> None:
-        self.config = config
-        self.tokenizer = tokenizer
-        self.labels = labels
-        self.spelling = spelling if config.model.characters != "none" else None
-        plain = config.data.scheme == "none" or guess_letters(labels) == "none"
-        self.marks = None if plain else parse_tags(labels, "iobes")
-        if plain:
+    def __init__(self, config: Config, fields: Fields) -> None:
+        super().__init__(config, fields)
+        words, tags = fields["words"], fields["tags"]
+        assert isinstance(words, WordsField)
+        assert isinstance(tags, TagsField)
+        self.spelling, self.marks = words.spelling, tags.marks
+        if self.marks is None:
             self.metric = "accuracy"
+
+    @classmethod
+    def make_fields(cls, config: Config) -> dict[str, Field]:
+        words = WordsField(
+            "words",
+            config.tokenizer,
+            max_length=config.data.max_length,
+            characters=config.model.characters != "none",
+            spelled=config.embedding.contextual is not None,
+        )
+        return {"words": words, "tags": TagsField("tags", scheme=config.data.scheme)}
 
     @classmethod
     def models(cls) -> dict[str, dict[str, Any]]:
@@ -143,11 +144,6 @@ class Tag(Task):
                 remedy="leave it out, or set model.output=softmax",
             )
 
-    @classmethod
-    def prepare(cls, config: Config, corpus: Corpus) -> Tag:
-        assert corpus.labels is not None
-        return cls(config, corpus.tokenizer, corpus.labels, corpus.spelling)
-
     @property
     def uses_crf(self) -> bool:
         chosen = self.config.model.output
@@ -191,12 +187,7 @@ class Tag(Task):
         words = () if self.config.embedding.contextual is None else example_words(3)
         return ids, lengths, *spelled, *words
 
-    def encode(
-        self, source: Source, data: DataConfig, progress: Progress | None
-    ) -> tuple[TaggedPart, list[str]]:
-        return encode_tagged(source, self.tokenizer, self.spelling, self.labels, data, progress)
-
-    def batches(self, part: TaggedPart, *, training: bool) -> BucketBatches:
+    def batches(self, part: Part, *, training: bool) -> BucketBatches:
         train = self.config.train
         return BucketBatches(
             part,
@@ -204,89 +195,54 @@ class Tag(Task):
             tokens=train.batch_tokens,
             seed=train.seed,
             shuffle=training,
-            collate=collate_tagged
-            if self.config.embedding.contextual is None
-            else collate_in_context,
         )
 
-    def score(self, model: nn.Module, batch: TaggedBatch) -> Tensor:
-        """(B, T, C)"""
-        spelled = (batch.spellings, batch.sizes, batch.places)
-        return model(batch.ids, batch.lengths, *spelled, *(batch.words or ()))
-
-    def loss(self, model: nn.Module, batch: TaggedBatch, carry: Any) -> Step:
+    def loss(self, model: nn.Module, batch: Batch, carry: Any) -> Step:
         assert isinstance(model, Tagger)
-        assert batch.tags is not None
-        nats = model.output.loss(self.score(model, batch), batch.tags, batch.lengths)
-        words = int(batch.lengths.sum())
-        return Step(nats.sum() / words, targets=words, tokens=words, carry=None)
+        x = batch[self.input]
+        losses = model.output.loss(model(*x.inputs), batch["tags"], x.lengths)
+        words = int(x.lengths.sum())
+        return Step(losses.sum() / words, targets=words, tokens=words, carry=None)
 
-    def where(self, part: TaggedPart, batch: TaggedBatch) -> str:
-        return "data lines " + ", ".join(map(str, sorted(part.lines[batch.rows].tolist())[:8]))
-
-    def validate(self, model: nn.Module, part: TaggedPart) -> dict[str, float]:
+    def validate(self, model: nn.Module, part: Part) -> dict[str, float]:
         return self.evaluate(model, part).metrics
 
-    def evaluate(self, model: nn.Module, part: TaggedPart) -> TagReport:
+    def evaluate(self, model: nn.Module, part: Part) -> TagReport:
         assert isinstance(model, Tagger)
         guess: list[np.ndarray] = [np.empty(0)] * len(part)
-        nats, words = 0.0, 0
+        total, words = 0.0, 0
         with torch.inference_mode():
-            for batch in walk(self.batches(part, training=False)):
-                scores = self.score(model, batch)
-                tags = model.output.best(scores, batch.lengths).numpy()
-                for row, length, own in zip(batch.rows, batch.lengths.tolist(), tags):
+            for batch in walk(self.batches(part, training=False), model):
+                x, truth = batch[self.input], batch["tags"]
+                scores = model(*x.inputs)
+                tags = as_array(model.output.best(scores, x.lengths))
+                for row, length, own in zip(batch.rows, x.lengths.tolist(), tags):
                     guess[row] = own[:length]
                 # A sentence with a tag that the model does not know has no probability.
-                known = batch.tags.amax(1) < len(self.labels)
+                known = truth.amax(1) < len(self.labels)
                 if known.any():
-                    own = (scores[known], batch.tags[known], batch.lengths[known])
-                    nats += float(model.output.loss(*own).double().sum())
-                    words += int(batch.lengths[known].sum())
-        rows = range(len(part))
-        truth = [part.tags(row) for row in rows]
-        unknown = [part.ids(row) == UNK_ID for row in rows]
-        loss = nats / max(1, words)
+                    own = (scores[known], truth[known], x.lengths[known])
+                    total += float(model.output.loss(*own).double().sum())
+                    words += int(x.lengths[known].sum())
+        rows, tags = range(len(part)), part["tags"]
+        truth = [tags[row] for row in rows]
+        unknown = [part[self.input][row] == UNK_ID for row in rows]
+        loss = total / max(1, words)
         if self.marks is not None:
-            return SpanReport(truth, guess, unknown, loss, parse_tags(part.names, "iobes"))
-        return PlainReport(truth, guess, unknown, loss, part.names)
+            return SpanReport(truth, guess, unknown, loss, parse_tags(tags.names, "iobes"))
+        return PlainReport(truth, guess, unknown, loss, tags.names)
 
-    def tags(self, model: nn.Module, part: TaggedPart) -> list[Tags]:
+    def tags(self, model: nn.Module, part: Part) -> list[Tagging]:
         """What the model says of each sentence."""
         assert isinstance(model, Tagger)
         found: list[Any] = [None] * len(part)
         with torch.inference_mode():
-            for batch in walk(self.batches(part, training=False)):
-                scores = self.score(model, batch)
-                tags = model.output.best(scores, batch.lengths)
-                along = model.output.along(scores, tags, batch.lengths)
-                for i, (row, length) in enumerate(zip(batch.rows, batch.lengths.tolist())):
+            for batch in walk(self.batches(part, training=False), model):
+                x = batch[self.input]
+                scores = model(*x.inputs)
+                tags = model.output.best(scores, x.lengths)
+                along = model.output.along(scores, tags, x.lengths)
+                for i, (row, length) in enumerate(zip(batch.rows, x.lengths.tolist())):
                     own = Along(*(part[i, :length] for part in along))
-                    found[row] = Tags(tags[i, :length].numpy(), own)
+                    found[row] = Tagging(as_array(tags[i, :length]), own)
         return found
-
-    def save(self, folder: Path) -> None:
-        write_json(folder / "tokenizer.json", self.tokenizer.to_json())
-        write_json(folder / "labels.json", self.labels)
-        if self.spelling is not None:
-            write_json(folder / "characters.json", self.spelling.to_json())
-
-    @classmethod
-    def load(cls, config: Config, folder: Path) -> Tag:
-        spelling = None
-        if config.model.characters != "none":
-            found = read_tokenizer(folder, "characters.json")
-            if not isinstance(found, CharTokenizer):
-                raise RunError(
-                    "not a tokenizer of characters",
-                    where=folder / "characters.json",
-                    got=found.kind,
-                    remedy=AGAIN,
-                )
-            spelling = found
-        try:
-            return cls(config, read_tokenizer(folder), read_labels(folder), spelling)
-        except WrongTag as error:
-            raise RunError(
-                f"tag {error.tag!r} {error}", where=folder / "labels.json", remedy=AGAIN
-            ) from None

@@ -12,14 +12,15 @@ from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
+import torch
 from torch import Tensor, nn
 
-from unspool.config import Config, DataConfig
-from unspool.data.corpus import Corpus, encode_part
-from unspool.data.encode import Progress
-from unspool.data.readers import Source
-from unspool.errors import RunError
-from unspool.files import AGAIN, read_json
+from unspool.config import Config
+from unspool.data.corpus import Fields, encode_table, fit_fields
+from unspool.data.fields.field import Field
+from unspool.data.part import Part, moved
+from unspool.data.plan import Plan
+from unspool.data.store.columns import Progress, Stored
 from unspool.tasks.encoder import recurrent_models
 from unspool.tasks.metrics import bootstrap_ratio
 from unspool.text.tokenizers import Tokenizer
@@ -80,10 +81,43 @@ class Task(ABC):
     higher_is_better: ClassVar[bool]
     default_model: ClassVar[str]
     defaults: ClassVar[Mapping[str, Any]] = {}  # settings that differ from config.py's
+    unit: ClassVar[str] = "rows"  # what a row of its data is called
+    most_held_out: ClassVar[int | None] = None  # rows of a part at most that no file was given for
 
-    config: Config
-    tokenizer: Tokenizer
-    labels: list[str] | None = None  # of a task that has a fixed set of answers
+    def __init__(self, config: Config, fields: Fields) -> None:
+        """`fields` have been fitted."""
+        self.config, self.fields = config, fields
+
+    @classmethod
+    @abstractmethod
+    def make_fields(cls, config: Config) -> dict[str, Field]:
+        """The fields that it reads and writes, by name, not fitted; what it reads comes first."""
+
+    @classmethod
+    def fit(
+        cls, fields: Fields, stored: Stored, rows: np.ndarray, where: str, progress: Progress | None
+    ) -> list[str]:
+        """Fit the fields to the training rows; returns notes."""
+        return fit_fields(fields, stored, rows, where, progress)
+
+    @property
+    def input(self) -> str:
+        """The name of the field that it reads."""
+        return next(iter(self.fields))
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        """Of what it reads."""
+        field: Any = self.fields[self.input]
+        return field.fitted
+
+    @property
+    def labels(self) -> list[str]:
+        """The answers, of a task that has a fixed set of them."""
+        for field in self.fields.values():
+            if field.is_target and field.answers:
+                return field.answers
+        return []
 
     @classmethod
     def models(cls) -> dict[str, dict[str, Any]]:
@@ -95,11 +129,6 @@ class Task(ABC):
     def check_config(cls, config: Config) -> None:
         """Refuse, with a reason, settings that this task cannot work with."""
 
-    @classmethod
-    @abstractmethod
-    def prepare(cls, config: Config, corpus: Corpus) -> Task:
-        """The task for the tokenizer and the labels of a corpus."""
-
     @abstractmethod
     def build(self) -> nn.Module:
         """A fresh model with its initial weights."""
@@ -108,11 +137,13 @@ class Task(ABC):
     def example_inputs(self) -> tuple[Tensor, ...]:
         """The smallest input that the model can read, for its summary."""
 
-    def encode(
-        self, source: Source, data: DataConfig, progress: Progress | None
-    ) -> tuple[Any, list[str]]:
-        """A whole source as a part to evaluate on, and what is to be said about it."""
-        return encode_part(source, self.tokenizer, self.labels, data, progress), []
+    def encode(self, plan: Plan, progress: Progress | None = None) -> tuple[Part, list[str]]:
+        """A whole table as a part to evaluate on, and notes about it."""
+        return encode_table(plan, self.fields, progress)
+
+    def part(self, **raw: Sequence[Any]) -> Part:
+        """Raw values in memory, by field, as a part."""
+        return Part.of(self.fields, **raw)
 
     @abstractmethod
     def batches(self, part: Any, *, training: bool) -> Batches: ...
@@ -120,9 +151,10 @@ class Task(ABC):
     @abstractmethod
     def loss(self, model: nn.Module, batch: Any, carry: Any) -> Step: ...
 
-    @abstractmethod
-    def where(self, part: Any, batch: Any) -> str:
-        """The place of a batch in the data, for a message."""
+    def where(self, part: Part, batch: Any) -> str:
+        """Where a batch stands in the data, for a message."""
+        lines = sorted({int(line) for line in part.lines[batch.rows]})
+        return "data lines " + ", ".join(map(str, lines[:8]))
 
     @abstractmethod
     def validate(self, model: nn.Module, part: Any) -> dict[str, float]:
@@ -137,46 +169,30 @@ class Task(ABC):
     def evaluate(self, model: nn.Module, part: Any) -> Report:
         """The full report on one part of the data."""
 
-    @abstractmethod
     def save(self, folder: Path) -> None:
         """Write what, beside the weights, is needed to predict."""
+        for field in self.fields.values():
+            field.save(folder)
 
     @classmethod
-    @abstractmethod
-    def load(cls, config: Config, folder: Path) -> Task: ...
+    def load(cls, config: Config, folder: Path) -> Task:
+        fields = cls.make_fields(config)
+        for field in fields.values():
+            field.load(folder)
+        return cls(config, fields)
 
 
-def read_tokenizer(folder: Path, name: str = "tokenizer.json") -> Tokenizer:
-    """The tokenizer of a run folder; a RunError where it is damaged."""
-    path = folder / name
-    stored = read_json(path)
-    tokenizer = Tokenizer.from_json(stored, where=path)
-    if tokenizer.to_json().keys() != stored.keys():
-        raise RunError(
-            f"holds other fields than a tokenizer of the kind {tokenizer.kind!r} has",
-            where=path,
-            remedy=AGAIN,
-        )
-    return tokenizer
-
-
-def read_labels(folder: Path) -> list[str]:
-    """The labels of a run folder; a RunError where they are damaged."""
-    labels = read_json(folder / "labels.json")
-    if not (
-        isinstance(labels, list)
-        and all(isinstance(label, str) for label in labels)
-        and len(set(labels)) == len(labels) > 1
-    ):
-        raise RunError(
-            "not a list of at least two different labels",
-            where=folder / "labels.json",
-            remedy=AGAIN,
-        )
-    return labels
-
-
-def walk(batches: Batches) -> Iterator[Any]:
-    """Every batch of the first epoch, in order."""
+def walk(batches: Batches, model: nn.Module) -> Iterator[Any]:
+    """Every batch of the first epoch, in order, where the model is."""
+    device = device_of(model)
     for step in range(batches.steps(0)):
-        yield batches.batch(0, step)
+        yield moved(batches.batch(0, step), device)
+
+
+def device_of(model: nn.Module) -> torch.device:
+    return next(model.parameters()).device
+
+
+def as_array(x: Tensor) -> np.ndarray:
+    """A tensor of any device as an array."""
+    return x.detach().cpu().numpy()

@@ -14,14 +14,15 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from unspool.config import Config, DataConfig
-from unspool.data.batching import BucketBatches, PairBatch, collate_pairs
-from unspool.data.corpus import Corpus, PairPart
-from unspool.data.encode import Progress
-from unspool.data.paired import encode_pairs
-from unspool.data.readers import Source
+from unspool.config import Config, TokenizerConfig
+from unspool.data.batching import BucketBatches
+from unspool.data.corpus import Fields
+from unspool.data.fields.bytepairs import Stretches
+from unspool.data.fields.field import Field
+from unspool.data.fields.text import TextField
+from unspool.data.part import Batch, Part
+from unspool.data.store.columns import Progress, Stored
 from unspool.errors import ConfigError
-from unspool.files import write_json
 from unspool.nn.decoders import TransformerSeqDecoder
 from unspool.nn.encoder import Encoder
 from unspool.nn.masks import keep_mask
@@ -36,10 +37,11 @@ from unspool.tasks.encoder import (
     checked_options,
     transformer_options,
 )
-from unspool.tasks.task import Step, Task, read_tokenizer, walk
+from unspool.tasks.task import Step, Task, walk
 from unspool.tasks.translate_report import TranslateReport
 from unspool.tasks.translation import Translation, Translator
 from unspool.text.tokenizers import Tokenizer
+from unspool.text.vocab import SENTENCE_SPECIALS
 
 VALIDATED = 1000  # sentences translated in a validation: enough to tell weights apart, in seconds
 TARGET_TOKENIZER = "target_tokenizer.json"
@@ -104,9 +106,61 @@ class Translate(Task):
         "train.patience": 5,
     }
 
-    def __init__(self, config: Config, tokenizer: Tokenizer, target_tokenizer: Tokenizer) -> None:
-        self.config = config
-        self.tokenizer, self.target_tokenizer = tokenizer, target_tokenizer
+    unit = "pairs"
+    most_held_out = 5000  # more cost time to translate and tell no more
+
+    @classmethod
+    def make_fields(cls, config: Config) -> dict[str, Field]:
+        def side(name: str, **options: Any) -> TextField:
+            return TextField(
+                name,
+                config.tokenizer,
+                auto="bpe",
+                specials=SENTENCE_SPECIALS,
+                max_length=config.data.max_length,
+                too_long="leave out",
+                **options,
+            )
+
+        # A source ends with </s>, which gives attention a step to rest on; a target is written
+        # from <s> on.
+        source = side("source", marks=(False, True))
+        target = side("target", marks=(True, True), is_target=True, file=TARGET_TOKENIZER)
+        return {"source": source, "target": target}
+
+    @classmethod
+    def fit(
+        cls, fields: Fields, stored: Stored, rows: np.ndarray, where: str, progress: Progress | None
+    ) -> list[str]:
+        """One vocabulary for both sides, or one for each. A source that is read by a tokenizer of
+        the model it starts from keeps that."""
+        source, target = sides(fields)
+        stretches = [
+            Stretches(stored.columns[side.name], stored.columns[side.name].spans()[rows])
+            for side in (source, target)
+        ]
+        if source.tokenizer is not None:
+            if source.settings.joint:
+                raise ConfigError(
+                    "a model that starts from another reads with the vocabulary of that one, and"
+                    " writes with one of its own",
+                    got="tokenizer.joint=true",
+                    remedy="leave it out",
+                )
+            return [f"target {note}" for note in target.fit_spans(stretches[1:], progress)]
+        if is_joint(source.settings):
+            notes = source.fit_spans(stretches, progress)
+            target.tokenizer = source.tokenizer
+            return [f"{note}, both sides together" for note in notes]
+        return [
+            f"{side.name} {note}"
+            for side, own in zip((source, target), stretches)
+            for note in side.fit_spans([own], progress)
+        ]
+
+    @property
+    def target_tokenizer(self) -> Tokenizer:
+        return sides(self.fields)[1].fitted
 
     @property
     def joint(self) -> bool:
@@ -148,10 +202,6 @@ class Translate(Task):
                 remedy="set attention=general, or bidirectional=false",
             )
 
-    @classmethod
-    def prepare(cls, config: Config, corpus: Corpus) -> Translate:
-        return cls(config, corpus.tokenizer, corpus.target_tokenizer or corpus.tokenizer)
-
     def build(self) -> Seq2Seq:
         model = self.config.model
         read, written = len(self.tokenizer), len(self.target_tokenizer)
@@ -183,12 +233,7 @@ class Translate(Task):
         ids = torch.ones(1, 3, dtype=torch.int64)
         return ids, torch.tensor([3]), ids[:, :2]
 
-    def encode(
-        self, source: Source, data: DataConfig, progress: Progress | None
-    ) -> tuple[PairPart, list[str]]:
-        return encode_pairs(source, (self.tokenizer, self.target_tokenizer), data, progress)
-
-    def batches(self, part: PairPart, *, training: bool) -> BucketBatches:
+    def batches(self, part: Part, *, training: bool) -> BucketBatches:
         train = self.config.train
         return BucketBatches(
             part,
@@ -196,20 +241,16 @@ class Translate(Task):
             tokens=train.batch_tokens,
             seed=train.seed,
             shuffle=training,
-            collate=collate_pairs,
         )
 
-    def loss(self, model: nn.Module, batch: PairBatch, carry: Any) -> Step:
+    def loss(self, model: nn.Module, batch: Batch, carry: Any) -> Step:
         assert isinstance(model, Seq2Seq)
         smoothing = self.config.train.label_smoothing
         vectors, targets = real_targets(model, batch)
         loss = model.decoder.output.loss(vectors, targets, label_smoothing=smoothing)
-        return Step(loss, len(targets), len(targets) + int(batch.source_lengths.sum()), None)
+        return Step(loss, len(targets), len(targets) + int(batch["source"].lengths.sum()), None)
 
-    def where(self, part: PairPart, batch: PairBatch) -> str:
-        return "data lines " + ", ".join(map(str, sorted(part.lines[batch.rows].tolist())[:8]))
-
-    def validate(self, model: nn.Module, part: PairPart) -> dict[str, float]:
+    def validate(self, model: nn.Module, part: Part) -> dict[str, float]:
         assert isinstance(model, Seq2Seq)
         nats, tokens = self._nats(model, part)
         rows = np.unique(np.linspace(0, len(part) - 1, VALIDATED).astype(np.int64))
@@ -226,7 +267,7 @@ class Translate(Task):
         return metrics["bleu"], metrics["exact"], -metrics["loss"]
 
     def evaluate(
-        self, model: nn.Module, part: PairPart, decoding: Decoding | None = None
+        self, model: nn.Module, part: Part, decoding: Decoding | None = None
     ) -> TranslateReport:
         assert isinstance(model, Seq2Seq)
         found, references = self._translate(
@@ -247,38 +288,58 @@ class Translate(Task):
         )
 
     def _translate(
-        self, model: Seq2Seq, part: PairPart, rows: np.ndarray, decoding: Decoding
+        self, model: Seq2Seq, part: Part, rows: np.ndarray, decoding: Decoding
     ) -> tuple[list[Translation], list[str]]:
         """The translations of some rows, and what stands in the data for them."""
-        pairs = part.texts(rows)
+        pairs = part.raw(rows, ("source", "target"))
         found = self.translator(model)([source for source, _ in pairs], decoding)
         return found, [target for _, target in pairs]
 
-    def _nats(self, model: Seq2Seq, part: PairPart) -> tuple[float, int]:
+    def _nats(self, model: Seq2Seq, part: Part) -> tuple[float, int]:
         """The total loss of the targets of a part, and how many tokens they have."""
         nats, tokens = 0.0, 0
         with torch.inference_mode():
-            for batch in walk(self.batches(part, training=False)):
+            for batch in walk(self.batches(part, training=False), model):
                 vectors, targets = real_targets(model, batch)
                 nats += float(model.decoder.output.nats(vectors, targets).double().sum())
                 tokens += len(targets)
         return nats, tokens
 
     def save(self, folder: Path) -> None:
-        write_json(folder / "tokenizer.json", self.tokenizer.to_json())
+        source, target = sides(self.fields)
+        source.save(folder)
         if not self.joint:
-            write_json(folder / TARGET_TOKENIZER, self.target_tokenizer.to_json())
+            target.save(folder)
 
     @classmethod
     def load(cls, config: Config, folder: Path) -> Translate:
-        source = read_tokenizer(folder)
-        joint = not (folder / TARGET_TOKENIZER).exists()
-        return cls(config, source, source if joint else read_tokenizer(folder, TARGET_TOKENIZER))
+        fields = cls.make_fields(config)
+        source, target = sides(fields)
+        source.load(folder)
+        if (folder / TARGET_TOKENIZER).exists():
+            target.load(folder)
+        else:
+            target.tokenizer = source.tokenizer
+        return cls(config, fields)
 
 
-def real_targets(model: Seq2Seq, batch: PairBatch) -> tuple[Tensor, Tensor]:
+def sides(fields: Fields) -> tuple[TextField, TextField]:
+    source, target = fields["source"], fields["target"]
+    assert isinstance(source, TextField)
+    assert isinstance(target, TextField)
+    return source, target
+
+
+def is_joint(settings: TokenizerConfig) -> bool:
+    """Whether both sides get one vocabulary; unless it is said, byte pairs do."""
+    return settings.kind in ("auto", "bpe") if settings.joint is None else settings.joint
+
+
+def real_targets(model: Seq2Seq, batch: Batch) -> tuple[Tensor, Tensor]:
     """What the output layer sees before each target token, (N, size), and the tokens (N,): padding
     is left out."""
-    vectors = model.vectors(batch.source, batch.source_lengths, batch.inputs)
-    keep = keep_mask(batch.target_lengths, batch.targets.shape[1])
-    return vectors[keep], batch.targets[keep]
+    source, target = batch["source"], batch["target"]
+    inputs, targets = target.ids[:, :-1].contiguous(), target.ids[:, 1:].contiguous()
+    vectors = model.vectors(source.ids, source.lengths, inputs)
+    keep = keep_mask(target.lengths - 1, targets.shape[1])
+    return vectors[keep], targets[keep]

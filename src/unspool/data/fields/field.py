@@ -58,6 +58,11 @@ class Field(ABC):
         self.name = name
 
     @property
+    def answers(self) -> list[str]:
+        """The names of a fixed set of values."""
+        return []
+
+    @property
     def vocabulary(self) -> int:
         """How many different steps it knows; 0 where they are not counted."""
         return 0

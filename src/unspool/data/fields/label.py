@@ -92,6 +92,10 @@ class LabelField(Field):
         super().__init__(name)
         self.names: list[str] = []
 
+    @property
+    def answers(self) -> list[str]:
+        return self.names
+
     def storage_key(self) -> Any:
         return self.kind
 

@@ -93,6 +93,10 @@ class TagsField(Field):
         plain = self.scheme == "none" or guess_letters(self.names) == "none"
         return None if plain else parse_tags(self.names, "iobes")
 
+    @property
+    def answers(self) -> list[str]:
+        return self.names
+
     def storage_key(self) -> Any:
         return self.kind
 

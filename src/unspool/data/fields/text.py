@@ -39,6 +39,11 @@ class TokenBatch(NamedTuple):
     lengths: Tensor  # (B,) int64
     words: SpelledWords | None = None  # their spelling, for models that read it
 
+    @property
+    def inputs(self) -> tuple[Tensor, ...]:
+        """What a model reads."""
+        return self.ids, self.lengths, *(self.words or ())
+
 
 class Tokens:
     """The ids of N texts, numbered by a vocabulary when a row is asked for.

@@ -52,6 +52,12 @@ class WordBatch(NamedTuple):
     which: Tensor | None = None  # (B, T) int64: which of the U spellings a word has
     words: SpelledWords | None = None  # their spelling in bytes, for contextual vectors
 
+    @property
+    def inputs(self) -> tuple[Tensor | None, ...]:
+        """What a model reads."""
+        spelled = (self.spellings, self.sizes, self.which)
+        return self.ids, self.lengths, *spelled, *(self.words or ())
+
 
 class Spellings(SpellingTable):
     """The ids of the characters of words."""
