@@ -26,7 +26,7 @@ from statistics import median
 from typing import Any, NamedTuple
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from timing import Work, installed, parser, ratio, set_up, take_turns, write_json
 from unspool.nn import (
@@ -134,13 +134,13 @@ def write_their_model(model: Model, folder: str) -> None:
     def norm(to: Any, module: Any) -> None:
         to.gamma, to.beta = module.weight.detach().numpy(), module.bias.detach().numpy()
 
-    def self_attention(to: Any, attention: MultiHeadAttention, around: Any) -> None:
-        norm(to.layer_norm, around.norm)
+    def self_attention(to: Any, attention: MultiHeadAttention, layer_norm: nn.Module) -> None:
+        norm(to.layer_norm, layer_norm)
         linear(to.linear[0], attention.W, attention.b)
         linear(to.linear[1], attention.W_o, attention.b_o)
 
     def feed_forward(to: Any, block: Any) -> None:
-        norm(to.layer_norm, block.around_feed_forward.norm)
+        norm(to.layer_norm, block.norm2)
         for side, layer in (
             (to.linear_0, block.feed_forward.W_1),
             (to.linear_1, block.feed_forward.W_2),
@@ -156,13 +156,13 @@ def write_their_model(model: Model, folder: str) -> None:
         side.position_encodings.encodings = positions
         norm(side.layer_norm, stack.norm)
     for to, block in zip(spec.encoder.layer, encoder.network.layers):
-        self_attention(to.self_attention, block.attention, block.around_attention)
+        self_attention(to.self_attention, block.attention, block.norm1)
         feed_forward(to.ffn, block)
     width = options.width
     for to, block in zip(spec.decoder.layer, decoder.transformer.layers):
-        self_attention(to.self_attention, block.attention, block.around_attention)
+        self_attention(to.self_attention, block.attention, block.norm1)
         cross = block.cross_attention
-        norm(to.attention.layer_norm, block.around_cross_attention.norm)
+        norm(to.attention.layer_norm, block.cross_norm)
         linear(to.attention.linear[0], cross.W[:width], cross.b[:width])
         linear(to.attention.linear[1], cross.W[width:], cross.b[width:])
         linear(to.attention.linear[2], cross.W_o, cross.b_o)

@@ -39,10 +39,10 @@ ENCODER_NAMES = {
     "feed_forward.W_1.bias": "linear1.bias",
     "feed_forward.W_2.weight": "linear2.weight",
     "feed_forward.W_2.bias": "linear2.bias",
-    "around_attention.norm.weight": "norm1.weight",
-    "around_attention.norm.bias": "norm1.bias",
-    "around_feed_forward.norm.weight": "norm2.weight",
-    "around_feed_forward.norm.bias": "norm2.bias",
+    "norm1.weight": "norm1.weight",
+    "norm1.bias": "norm1.bias",
+    "norm2.weight": "norm2.weight",
+    "norm2.bias": "norm2.bias",
 }
 DECODER_NAMES = {
     **{k: v.replace("norm2", "norm3") for k, v in ENCODER_NAMES.items()},
@@ -50,8 +50,8 @@ DECODER_NAMES = {
     "cross_attention.b": "multihead_attn.in_proj_bias",
     "cross_attention.W_o": "multihead_attn.out_proj.weight",
     "cross_attention.b_o": "multihead_attn.out_proj.bias",
-    "around_cross_attention.norm.weight": "norm2.weight",
-    "around_cross_attention.norm.bias": "norm2.bias",
+    "cross_norm.weight": "norm2.weight",
+    "cross_norm.bias": "norm2.bias",
 }
 
 
@@ -156,7 +156,7 @@ def test_dropout_falls_in_the_papers_places() -> None:
     for module in (TransformerEncoder(options), TransformerDecoder(options, cross=False)):
         rates = {n: m.p for n, m in module.named_modules() if isinstance(m, Dropout)}
         assert rates == dict.fromkeys(rates, 0.5)
-        assert len(rates) == 1 + 2 * 3
+        assert len(rates) == 1 + 3
         x = torch.randn(B, T, E)
         assert not torch.equal(module(x).outputs, module(x).outputs)
         module.eval()

@@ -24,7 +24,7 @@ def test_depths_of_a_transformer() -> None:
     assert below["output.linear.weight"] == 0
     assert below["encoder.network.norm.weight"] == 1
     assert below["encoder.network.layers.2.attention.W"] == 1
-    assert below["encoder.network.layers.0.around_attention.norm.weight"] == 3
+    assert below["encoder.network.layers.0.norm1.weight"] == 3
     assert below["encoder.input.embedding.weight"] == 4
     assert below["encoder.network.positions.P"] == 4
     assert below["encoder.cls.vector"] == 4

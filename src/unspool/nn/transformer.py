@@ -23,7 +23,8 @@ from unspool.nn.transformer_blocks import DecoderBlock, EncoderBlock, Transforme
 
 
 class Stack(Network):
-    """What encoder and decoder have in common: what stands before the blocks, and after them."""
+    """What encoder and decoder have in common: positions and dropout before the blocks, a last
+    normalisation after them."""
 
     def __init__(self, options: TransformerOptions, layers: nn.ModuleList) -> None:
         super().__init__()
@@ -35,7 +36,7 @@ class Stack(Network):
         self.layers = layers
         self.norm = options.layer_norm() if options.norm == "pre" else nn.Identity()
 
-    def enter(
+    def prepare_input(
         self,
         x: Tensor,
         keep: Tensor | None = None,
@@ -43,7 +44,8 @@ class Stack(Network):
         *,
         offset: int = 0,
     ) -> Tensor:
-        """x (B, T, E) of the time steps from `offset` on, as the first block reads it."""
+        """The input of the first block: x (B, T, E), of the steps from `offset` on, with positions,
+        normalisation and dropout; with a `packing` (N, E)."""
         if x.dim() != 3 or x.shape[-1] != self.size:
             raise ValueError(
                 f"the input must have shape (batch, time, {self.size}); got {tuple(x.shape)}"
@@ -85,7 +87,7 @@ class TransformerEncoder(Stack):
         if lengths is None or not self._may_pack(x):
             return NetworkOutput(self._padded(x, mask_of(lengths, x)))
         packing = Packing.of(x.shape[0], x.shape[1], lengths, by_time=False)
-        x = self.enter(x, mask_of(lengths, x), packing)
+        x = self.prepare_input(x, mask_of(lengths, x), packing)
         for block in self.layers:
             x = block(x, packing=packing)
         return NetworkOutput(packing.unpack(self.norm(x)))
@@ -95,7 +97,7 @@ class TransformerEncoder(Stack):
         return self.fast and not away and not recording(self)
 
     def _padded(self, x: Tensor, keep: Tensor | None) -> Tensor:
-        x = self.enter(x, keep)
+        x = self.prepare_input(x, keep)
         for block in self.layers:
             x = block(x, keep)
         return clean(self.norm(x), keep)
@@ -141,7 +143,7 @@ class TransformerDecoder(Stack):
         if state is not None:
             return NetworkOutput(*self.step(x, state))
         keep = mask_of(check_lengths(lengths, x), x)
-        x = self.enter(x, keep)
+        x = self.prepare_input(x, keep)
         for block in self.layers:
             x = block(x, memory, keep, memory_keep)
         return NetworkOutput(clean(self.norm(x), keep))
@@ -156,7 +158,7 @@ class TransformerDecoder(Stack):
         if x.dim() == 2:
             y, state = self.step(x[:, None], state)
             return y[:, 0], state
-        x = self.enter(x, offset=state.steps)
+        x = self.prepare_input(x, offset=state.steps)
         caches = []
         for block, before, memory in zip(self._blocks(), state.caches, state.memories):
             x, cache = block.step(x, before, memory)

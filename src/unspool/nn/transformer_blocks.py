@@ -55,8 +55,8 @@ class TransformerOptions:
     heads              of each attention; they divide the width
     layers             blocks, one upon the other
     hidden             units of the feed-forward layers; None: 4 E, as in the paper
-    dropout            on the input with its positions and on the output of each sublayer, the
-                       paper's two places (section 5.4), in training
+    dropout            on the input with its positions and on the output of each sublayer, as in
+                       section 5.4 of the paper, in training
     attention_dropout  on the attention weights, in training
     activation         "relu" (the paper's), "gelu", "gelu_tanh" or "swiglu"
     norm               "post": norm(x + f(x)), the paper's; "pre": x + f(norm(x)) and one more norm
@@ -123,8 +123,8 @@ class TransformerOptions:
         hidden = 4 * self.width if self.hidden is None else self.hidden
         return FeedForward(self.width, hidden, activation=self.activation)
 
-    def add_and_norm(self) -> AddAndNorm:
-        return AddAndNorm(self.layer_norm(), norm=self.norm, dropout=self.dropout)
+    def is_pre_norm(self) -> bool:
+        return choose("norm", self.norm, ("pre", "post")) == "pre"
 
     def layer_norm(self) -> nn.LayerNorm:
         return nn.LayerNorm(self.width, eps=self.epsilon)
@@ -158,29 +158,6 @@ class FeedForward(nn.Module):
         return self.W_2(self.f(self.W_1(x)))
 
 
-class AddAndNorm(nn.Module):
-    """The residual connection around a sublayer f, with its layer normalisation and dropout.
-
-        post    norm(x + dropout(f(x)))
-        pre     x + dropout(f(norm(x)))
-
-    `enter` gives what f reads, `leave` joins what f has made of it with x.
-    """
-
-    def __init__(self, layer_norm: nn.LayerNorm, *, norm: str, dropout: float = 0.0) -> None:
-        super().__init__()
-        self.pre = choose("norm", norm, ("pre", "post")) == "pre"
-        self.norm = layer_norm
-        self.dropout = Dropout(dropout)
-
-    def enter(self, x: Tensor) -> Tensor:
-        return self.norm(x) if self.pre else x
-
-    def leave(self, x: Tensor, y: Tensor) -> Tensor:
-        x = x + self.dropout(y)
-        return x if self.pre else self.norm(x)
-
-
 def clean(x: Tensor, keep: Tensor | None) -> Tensor:
     """x with zeros at padding.
 
@@ -191,40 +168,53 @@ def clean(x: Tensor, keep: Tensor | None) -> Tensor:
 
 
 class EncoderBlock(nn.Module):
-    """Self-attention, then a feed-forward layer.
+    """Self-attention, then a feed-forward layer, each with a residual connection.
+
+        pre     x + dropout(f(norm(x)))
+        post    norm(x + dropout(f(x)))
 
     x is (B, T, E) with padding where `keep` is False, or with a `packing` (N, E) without any.
     """
 
     def __init__(self, options: TransformerOptions) -> None:
         super().__init__()
+        self.pre = options.is_pre_norm()
         self.attention = options.self_attention()
         self.feed_forward = options.feed_forward()
-        self.around_attention = options.add_and_norm()
-        self.around_feed_forward = options.add_and_norm()
+        self.norm1 = options.layer_norm()
+        self.norm2 = options.layer_norm()
+        self.dropout = Dropout(options.dropout)
 
     def forward(
         self, x: Tensor, keep: Tensor | None = None, packing: Packing | None = None
     ) -> Tensor:
         x = clean(x, keep)
-        z = self.around_attention.enter(x)
-        y = self.attention(z, keep=keep) if packing is None else self.attention.packed(z, packing)
-        x = self.around_attention.leave(x, y)
-        y = self.feed_forward(self.around_feed_forward.enter(x))
-        return self.around_feed_forward.leave(x, y)
+        if self.pre:
+            x = x + self.dropout(self._attend(self.norm1(x), keep, packing))
+            return x + self.dropout(self.feed_forward(self.norm2(x)))
+        x = self.norm1(x + self.dropout(self._attend(x, keep, packing)))
+        return self.norm2(x + self.dropout(self.feed_forward(x)))
+
+    def _attend(self, x: Tensor, keep: Tensor | None, packing: Packing | None) -> Tensor:
+        if packing is not None:
+            return self.attention.packed(x, packing)
+        return self.attention(x, keep=keep)
 
 
 class DecoderBlock(nn.Module):
-    """Causal self-attention, with `cross` attention to a memory, then a feed-forward layer."""
+    """Causal self-attention, with `cross` attention to a memory, then a feed-forward layer, each
+    with a residual connection as in `EncoderBlock`."""
 
     def __init__(self, options: TransformerOptions, *, cross: bool = True) -> None:
         super().__init__()
+        self.pre = options.is_pre_norm()
         self.attention = options.self_attention()
         self.cross_attention = options.cross_attention() if cross else None
         self.feed_forward = options.feed_forward()
-        self.around_attention = options.add_and_norm()
-        self.around_cross_attention = options.add_and_norm() if cross else None
-        self.around_feed_forward = options.add_and_norm()
+        self.norm1 = options.layer_norm()
+        self.cross_norm = options.layer_norm() if cross else None
+        self.norm2 = options.layer_norm()
+        self.dropout = Dropout(options.dropout)
 
     def forward(
         self,
@@ -234,9 +224,8 @@ class DecoderBlock(nn.Module):
         memory_keep: Tensor | None = None,
     ) -> Tensor:
         x = clean(x, keep)
-        y = self.attention(self.around_attention.enter(x), keep=keep, causal=True)
-        x = self.around_attention.leave(x, y)
-        return self._rest(x, self.prepare(memory, memory_keep))
+        read = self.prepare(memory, memory_keep)
+        return self._block(x, lambda z: self.attention(z, keep=keep, causal=True), read)
 
     def prepare(self, memory: Tensor | None, keep: Tensor | None = None) -> Memory | None:
         """The keys and values of the memory, for `step`."""
@@ -253,13 +242,25 @@ class DecoderBlock(nn.Module):
     def step(
         self, x: Tensor, cache: Cache | None, memory: Memory | None
     ) -> tuple[Tensor, Cache | None]:
-        y, cache = self.attention.step(self.around_attention.enter(x), cache)
-        return self._rest(self.around_attention.leave(x, y), memory), cache
+        """The next steps x (B, T, E), after those in the cache."""
 
-    def _rest(self, x: Tensor, memory: Memory | None) -> Tensor:
-        """What is the same for a whole sequence and for a step."""
-        if self.cross_attention and self.around_cross_attention and memory is not None:
-            y = self.cross_attention.read(self.around_cross_attention.enter(x), memory)
-            x = self.around_cross_attention.leave(x, y)
-        y = self.feed_forward(self.around_feed_forward.enter(x))
-        return self.around_feed_forward.leave(x, y)
+        def attend(z: Tensor) -> Tensor:
+            nonlocal cache
+            y, cache = self.attention.step(z, cache)
+            return y
+
+        return self._block(x, attend, memory), cache
+
+    def _block(
+        self, x: Tensor, attend: Callable[[Tensor], Tensor], memory: Memory | None
+    ) -> Tensor:
+        cross, cross_norm = self.cross_attention, self.cross_norm
+        if self.pre:
+            x = x + self.dropout(attend(self.norm1(x)))
+            if cross and cross_norm and memory is not None:
+                x = x + self.dropout(cross.read(cross_norm(x), memory))
+            return x + self.dropout(self.feed_forward(self.norm2(x)))
+        x = self.norm1(x + self.dropout(attend(x)))
+        if cross and cross_norm and memory is not None:
+            x = cross_norm(x + self.dropout(cross.read(x, memory)))
+        return self.norm2(x + self.dropout(self.feed_forward(x)))

@@ -83,7 +83,7 @@ class PackedSearch:
     def step(self, ids: Tensor, state: PackedState) -> tuple[Tensor, PackedState]:
         transformer = self.decoder.transformer
         steps = len(state.past.blocks)
-        x = transformer.enter(self.decoder.embedding(ids)[:, None], offset=steps)[:, 0]
+        x = transformer.prepare_input(self.decoder.embedding(ids)[:, None], offset=steps)[:, 0]
         aligning = max(0, len(self.blocks) - 2) if state.aligned else None
         logits, past, looked = self.packed.step(x, state.past, state.memory, aligning=aligning)
         return logits[:, : self.vocab], state._replace(past=past, alignment=looked)
@@ -111,12 +111,12 @@ class PackedSearch:
         found: list[Tensor] = []
         for block in self.blocks:
             attention, cross = block.attention, block.cross_attention
-            found += _norm(block.around_attention.norm)
+            found += _norm(block.norm1)
             found += [*_input(attention, 0, 3 * width), *_output(attention)]
-            if cross is not None and block.around_cross_attention is not None:
-                found += _norm(block.around_cross_attention.norm)
+            if cross is not None and block.cross_norm is not None:
+                found += _norm(block.cross_norm)
                 found += [*_input(cross, 0, width), *_output(cross)]
-            found += _norm(block.around_feed_forward.norm)
+            found += _norm(block.norm2)
             for linear in (block.feed_forward.W_1, block.feed_forward.W_2):
                 found += [linear.weight, linear.bias]
         last = self.decoder.transformer.norm
