@@ -20,7 +20,6 @@ from unspool.errors import ConfigError, DataError
 from unspool.insight.gradients import GradientFlow
 from unspool.insight.learnt import flow_of_run
 from unspool.insight.ngrams import NgramTable, top_ngrams
-from unspool.insight.readings import read
 from unspool.insight.saliency import Saliency, explain
 from unspool.insight.summary import Summary, summarise
 from unspool.insight.trace import Trace, trace
@@ -286,7 +285,7 @@ class Run:
     ) -> Saliency:
         """What each token contributes to an answer, and what would be without it: see
         `unspool.insight.saliency.explain`."""
-        reading = read(self.task, self.model, text)
+        reading = self.task.reading(self.model, text)
         return explain(reading, place=place, answer=answer, method=method)
 
     def gradients(
@@ -300,7 +299,7 @@ class Run:
         """Of a recurrent model: how far back its first layer learns, beside fresh cells of the same
         size, or beside itself with one thing different (`what_if`), reading the text, or random
         tokens over `distance` steps."""
-        reading = None if text is None else read(self.task, self.model, text)
+        reading = None if text is None else self.task.reading(self.model, text)
         return flow_of_run(
             self.task, self.model, reading, distance=distance, seed=seed, what_if=what_if
         )

@@ -24,7 +24,6 @@ from unspool.insight.plots import (
     ngram_figure,
     saliency_figure,
 )
-from unspool.insight.readings import read
 from unspool.insight.saliency import explain
 from unspool.insight.trace import trace
 from unspool.pictures import save_picture

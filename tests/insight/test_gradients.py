@@ -21,7 +21,6 @@ from unspool.insight.gradients import (
     what_ifs,
 )
 from unspool.insight.learnt import flow_of_run, state_gradients
-from unspool.insight.readings import read
 from unspool.nn.cells import CELLS
 
 X = torch.randn(7, 4, generator=torch.Generator().manual_seed(3))
@@ -134,7 +133,7 @@ def test_what_if_of_a_run() -> None:
 @pytest.mark.parametrize("name", ["classify-lstm", "translate-seq2seq"])
 def test_the_gradient_of_an_answer_at_every_state(name) -> None:
     task, model = make(name)
-    reading = read(task, model, TEXT)
+    reading = task.reading(model, TEXT)
     found = state_gradients(reading, model, 0, 3 if "translate" in name else 1)
     assert len(found) == (4 if name == "classify-lstm" else 2)
     for own in found:
@@ -145,7 +144,7 @@ def test_the_gradient_of_an_answer_at_every_state(name) -> None:
 @pytest.mark.parametrize("name", ["classify-gru", "classify-one-hot", "tag-bilstm", "generate-gru"])
 def test_a_run_beside_fresh_cells(name) -> None:
     task, model = make(name)
-    for reading in (None, read(task, model, TEXT)):
+    for reading in (None, task.reading(model, TEXT)):
         found = flow_of_run(task, model, reading, distance=9).flows
         assert len(found[0].norms) == (10 if reading is None else 6)
         assert found[0].name.endswith("this run")

@@ -9,7 +9,6 @@ import torch
 from insight_models import MODELS, TEXT, make
 from unspool.errors import ConfigError
 from unspool.insight.inputs import Vectors, always, changed
-from unspool.insight.readings import read
 from unspool.insight.saliency import NARROW, READ, explain, integrate
 
 ASKED = [name for name in MODELS if name != "elmo"]
@@ -51,13 +50,13 @@ def test_as_captum(name, method) -> None:
 @pytest.mark.parametrize("name", ASKED)
 def test_without_a_token_is_the_text_without_it(name) -> None:
     task, model = make(name)
-    reading = read(task, model, TEXT)
+    reading = task.reading(model, TEXT)
     place = 2 if len(reading.asked) > 2 else 0
     found = explain(reading, place=place, method="gradient")
     assert found.deletions
     deletion = found.deletions[0]
     words = [w for w in TEXT.split() if w != reading.tokens[deletion.token]]
-    shorter = read(task, model, " ".join(words))
+    shorter = task.reading(model, " ".join(words))
     if name.startswith("translate"):
         shorter = reading.without(deletion.token)
         assert shorter.tokens == [t for t in reading.tokens if t != found.tokens[deletion.token]]
@@ -85,7 +84,7 @@ def test_a_word_that_matters() -> None:
             p.zero_()
         cell.W[16:, task.tokenizer.vocab.id("c")] = 2.0  # the candidate
         model.output.linear.weight.fill_(1.0)
-    found = explain(read(task, model, TEXT), answer="yes")
+    found = explain(task.reading(model, TEXT), answer="yes")
     assert int(found.values.argmax()) == 2
     assert found.values[2] == pytest.approx(found.total, abs=1e-3)
     without = {d.token: d for d in found.deletions}
@@ -130,7 +129,7 @@ def test_in_float64_the_same(name) -> None:
 def test_what_float32_cannot_follow_float64_can() -> None:
     task, model = make("classify-lstm")
     model.encoder.network.cells()[0][0].U.detach().mul_(6)
-    reading = read(task, model, "a b c d e f " * 5)
+    reading = task.reading(model, "a b c d e f " * 5)
     single = integrate(Vectors(reading), 0, 0, READ, NARROW)
     assert single.gap > 0.1
     found = explain(reading, answer=reading.name(0), deletions=False)
@@ -142,7 +141,7 @@ def test_where_the_answer_leaps_slopes_are_not_believed() -> None:
     """A recurrent matrix so large that slopes on the way reach 100,000 and more."""
     task, model = make("classify-lstm")
     model.encoder.network.cells()[0][0].U.detach().mul_(20)
-    found = explain(read(task, model, "a b c d e f " * 50), deletions=False)
+    found = explain(task.reading(model, "a b c d e f " * 50), deletions=False)
     assert found.gap == pytest.approx(abs(found.values.sum() - found.total))
     assert found.gap < 2
     assert np.abs(found.values).max() < 10
@@ -190,7 +189,7 @@ def test_elmo_has_no_answers() -> None:
 
 def test_of_a_sentence_the_first_tagged_word_is_asked_about() -> None:
     task, model = make("tag-lstm")
-    reading = read(task, model, TEXT)
+    reading = task.reading(model, TEXT)
     outside = task.labels.index("O")
     bias = model.scores.linear.bias.detach()
     bias[outside] = 100

@@ -11,7 +11,6 @@ import torch
 from insight_models import MODELS, TEXT, make
 from unspool.errors import DataError
 from unspool.insight.gallery import input_pictures
-from unspool.insight.readings import read
 from unspool.insight.stored import stored_trace
 from unspool.insight.trace import LEAST, VERSION, Trace, trace
 from unspool.nn.cells import CELLS
@@ -31,7 +30,7 @@ def values(found: Trace, kind: str, layer: int = 1, direction: str = "forwards")
 @pytest.mark.parametrize("name", MODELS)
 def test_traced_as_untraced(name) -> None:
     task, model = make(name)
-    reading = read(task, model, TEXT)
+    reading = task.reading(model, TEXT)
     found = trace(task, model, TEXT)
     with torch.inference_mode():
         plain = reading.run()[0]
@@ -81,7 +80,7 @@ def test_gates_of_an_lstm_by_hand() -> None:
     task, model = make("classify-lstm")
     found = trace(task, model, TEXT)
     cell = model.encoder.network.cells()[0][0]
-    x = model.encoder.input.embedding.weight.detach()[read(task, model, TEXT).ids].numpy()
+    x = model.encoder.input.embedding.weight.detach()[task.reading(model, TEXT).ids].numpy()
     W, U, b = (p.detach().numpy() for p in (cell.W, cell.U, cell.b))
     h = c = np.zeros(8)
     for t in range(len(x)):
@@ -98,7 +97,7 @@ def test_gates_of_a_gru_by_hand() -> None:
     task, model = make("classify-gru")
     found = trace(task, model, TEXT)
     cell = model.encoder.network.cells()[0][1]  # the one that reads backwards
-    x = model.encoder.input.embedding.weight.detach()[read(task, model, TEXT).ids].numpy()
+    x = model.encoder.input.embedding.weight.detach()[task.reading(model, TEXT).ids].numpy()
     W, U, b, b_hn = (p.detach().numpy() for p in (cell.W, cell.U, cell.b, cell.b_hn))
     h = np.zeros(8)
     for t in reversed(range(len(x))):
@@ -118,7 +117,7 @@ def test_gates_of_a_peephole_lstm_by_hand() -> None:
     for P in (cell.P_i, cell.P_f, cell.P_o):
         P.data.uniform_(-1, 1)
     found = trace(task, model, TEXT)
-    x = model.encoder.input.embedding.weight.detach()[read(task, model, TEXT).ids].numpy()
+    x = model.encoder.input.embedding.weight.detach()[task.reading(model, TEXT).ids].numpy()
     W, U, b, P_i, P_f, P_o = (
         p.detach().numpy() for p in (cell.W, cell.U, cell.b, cell.P_i, cell.P_f, cell.P_o)
     )
@@ -140,7 +139,7 @@ def sigmoid(a: np.ndarray) -> np.ndarray:
 
 def test_a_source_that_is_read_backwards_is_shown_in_its_order() -> None:
     task, model = make("translate-seq2seq")
-    reading, found = read(task, model, TEXT), trace(task, model, TEXT)
+    reading, found = task.reading(model, TEXT), trace(task, model, TEXT)
     with torch.inference_mode():
         lengths = torch.tensor([len(reading.ids)])
         memory = model.encoder(reading.rows([reading]), lengths).outputs
@@ -201,7 +200,7 @@ def test_a_long_text_gives_a_small_file(name) -> None:
 
 
 def test_only_the_beginning_of_an_endless_text(monkeypatch) -> None:
-    monkeypatch.setattr("unspool.insight.reading.LONGEST", 10)
+    monkeypatch.setattr("unspool.tasks.reading.LONGEST", 10)
     found = traced("generate-gru", "a b " * 50)
     assert len(found.tokens) == 10
     assert found.whole == 100

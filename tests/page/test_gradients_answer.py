@@ -10,7 +10,6 @@ import pytest
 from insight_models import TEXT, make
 from unspool.errors import ConfigError
 from unspool.insight.learnt import flow_of_run, state_gradients
-from unspool.insight.readings import read
 from unspool.page.answers import answer
 from unspool.page.subject import Subject
 

@@ -15,11 +15,11 @@ from torch import nn
 
 from unspool.data.parts import TextPart
 from unspool.errors import ConfigError
-from unspool.insight.label_readings import ClassifyReading
 from unspool.insight.ngrams import effects, readable
-from unspool.insight.reading import Reading
 from unspool.insight.trace import Trace
 from unspool.nn.convolution import Convolution, ConvolutionStack, Filters
+from unspool.tasks.label_readings import ClassifyReading
+from unspool.tasks.reading import Reading
 
 EACH = 6  # filters of a word
 

@@ -14,9 +14,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from unspool.insight.reading import Reading
 from unspool.nn.network import Network
 from unspool.nn.transformer import Stack
+from unspool.tasks.reading import Reading
 
 SCORES, TOKENS = 4_000_000, 8192  # made and read at once, at most
 

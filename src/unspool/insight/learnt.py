@@ -22,13 +22,13 @@ from unspool.insight.gradients import (
     what_ifs,
 )
 from unspool.insight.inputs import Vectors
-from unspool.insight.reading import Reading
 from unspool.nn.cells import Cell
 from unspool.nn.inputs import OneHot
 from unspool.nn.recurrent import Recurrent
 from unspool.nn.taps import record, taps
 from unspool.tasks import Task
 from unspool.tasks.encoder import checked_options
+from unspool.tasks.reading import Reading
 
 CLIP = 1.0  # the longest that a gradient may get, as in training
 

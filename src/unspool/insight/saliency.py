@@ -18,7 +18,7 @@ from torch import Tensor
 
 from unspool.errors import ConfigError, choose
 from unspool.insight.inputs import Vectors, rows_at_once
-from unspool.insight.reading import Reading
+from unspool.tasks.reading import Reading
 
 PIECES, NODES = 2, 8  # of the path of integrated gradients at first, and points in each
 MOST = 2048  # points on it at most; of a long text fewer:

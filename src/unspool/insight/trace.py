@@ -15,12 +15,11 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from unspool.insight.reading import Reading
-from unspool.insight.readings import read
 from unspool.nn.taps import Trace as Passed
 from unspool.nn.taps import record, taps
 from unspool.nn.transformer_blocks import DecoderBlock
 from unspool.tasks import Task
+from unspool.tasks.reading import Reading
 from unspool.tasks.translation import Candidate
 
 VERSION = 1
@@ -181,7 +180,7 @@ def rounded(values: np.ndarray) -> Any:
 
 def trace(task: Task, model: nn.Module, text: str | Sequence[str], *, top: int = TOP) -> Trace:
     """Run the model once, with all its taps recorded."""
-    return trace_reading(read(task, model, text), task, model, top=top)
+    return trace_reading(task.reading(model, text), task, model, top=top)
 
 
 @torch.no_grad()

@@ -13,7 +13,7 @@ import numpy as np
 from torch import nn
 
 from unspool.errors import DataError, choose
-from unspool.insight.reading import CLS
+from unspool.tasks.reading import CLS
 from unspool.nn.inputs import SharedEmbedding, TokenEmbedding
 from unspool.nn.models.seq2seq import Seq2Seq
 from unspool.page.query import Query

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from unspool.errors import ConfigError
 from unspool.insight.plots.recurrence import layers_of
-from unspool.insight.reading import Reading
+from unspool.tasks.reading import Reading
 from unspool.insight.trace import Recorded, Trace, is_turned, trace_reading
 from unspool.nn.cells import CELLS, GRU, Cell, MinLSTM, cell_options
 from unspool.page.query import Query

@@ -9,8 +9,7 @@ from torch import nn
 
 from unspool.errors import RunError
 from unspool.insight.ngrams import NgramTable
-from unspool.insight.reading import Reading
-from unspool.insight.readings import read
+from unspool.tasks.reading import Reading
 from unspool.tasks import Task
 
 

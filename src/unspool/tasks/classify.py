@@ -32,6 +32,7 @@ from unspool.tasks.encoder import (
     check_learned_positions,
     recurrent_models,
 )
+from unspool.tasks.label_readings import ClassifyReading
 from unspool.tasks.metrics import bootstrap_mean, class_scores, confusion_matrix, macro_f1
 from unspool.tasks.task import Report, Step, Task, as_array, walk
 
@@ -128,6 +129,7 @@ class Classify(Task):
     metric = "accuracy"
     default_model = "bilstm"
     higher_is_better = True
+    looked_at = ClassifyReading
     defaults: ClassVar[Mapping[str, Any]] = {}
 
     @classmethod

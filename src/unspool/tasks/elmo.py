@@ -25,6 +25,7 @@ from unspool.nn.models.elmo import ElmoModel
 from unspool.tasks.contextual import elmo_options, example_words
 from unspool.tasks.metrics import bootstrap_mean, perplexity
 from unspool.tasks.task import Report, Step, Task, as_array, walk
+from unspool.tasks.token_readings import ElmoReading
 from unspool.text.vocab import BEGIN_ID, END_ID, PAD_ID, SENTENCE_SPECIALS
 
 # The paper's model, made small: 1 + 2 layers, whose vectors have 2 x 128 elements.
@@ -96,6 +97,7 @@ class ElmoTask(Task):
     metric = "loss"
     default_model = "elmo"
     higher_is_better = False
+    looked_at = ElmoReading
     defaults: ClassVar[Mapping[str, Any]] = {
         "tokenizer.kind": "word",
         "tokenizer.vocab": 10_000,

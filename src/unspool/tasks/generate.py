@@ -35,6 +35,7 @@ from unspool.tasks.encoder import (
 )
 from unspool.tasks.metrics import bits_per_character, bootstrap_mean, perplexity
 from unspool.tasks.task import Batches, Report, Step, Task, as_array, walk
+from unspool.tasks.token_readings import GenerateReading
 
 EXACT_TOKENS = (
     500_000  # longer texts are evaluated in lanes, as reading them serially takes minutes
@@ -115,6 +116,7 @@ class Generate(Task):
     metric = "loss"
     default_model = "lstm"
     higher_is_better = False
+    looked_at = GenerateReading
     defaults: ClassVar[Mapping[str, Any]] = {
         "model.hidden": 256,
         "model.dropout": 0.2,

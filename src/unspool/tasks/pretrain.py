@@ -23,6 +23,7 @@ from unspool.nn.models.masked import MaskedModel
 from unspool.tasks.encoder import build_encoder, check_learned_positions
 from unspool.tasks.metrics import bootstrap_mean, perplexity
 from unspool.tasks.task import Report, Step, Task, as_array, walk
+from unspool.tasks.token_readings import PretrainReading
 from unspool.text.vocab import MASK_SPECIALS
 
 TRANSFORMER: dict[str, Any] = {
@@ -78,6 +79,7 @@ class Pretrain(Task):
     metric = "loss"
     default_model = "transformer"
     higher_is_better = False
+    looked_at = PretrainReading
     defaults: ClassVar[Mapping[str, Any]] = {"data.max_length": 128}
 
     @classmethod

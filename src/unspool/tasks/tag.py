@@ -28,6 +28,7 @@ from unspool.nn.models.tagger import Tagger
 from unspool.nn.tags import Allowed, Along, SeparateTags, TagOutput
 from unspool.tasks.contextual import build_contextual, contextual_size, example_words
 from unspool.tasks.encoder import build_encoder, recurrent_models
+from unspool.tasks.label_readings import TagReading
 from unspool.tasks.tag_report import PlainReport, SpanReport, TagReport
 from unspool.tasks.task import Step, Task, as_array, walk
 from unspool.text.vocab import UNK_ID
@@ -62,6 +63,7 @@ class Tag(Task):
     metric = "f1"
     default_model = "bilstm"
     higher_is_better = True
+    looked_at = TagReading
     defaults: ClassVar[Mapping[str, Any]] = {
         # What a word that was met once is to be tagged is known as little as of one never met: its
         # place is taken by <unk>, which learns from it, and by its characters.

@@ -23,6 +23,7 @@ from unspool.data.plan import Plan
 from unspool.data.store.columns import Progress, Stored
 from unspool.tasks.encoder import recurrent_models
 from unspool.tasks.metrics import bootstrap_ratio
+from unspool.tasks.reading import Reading, nothing
 from unspool.text.tokenizers import Tokenizer
 
 
@@ -81,6 +82,7 @@ class Task(ABC):
     higher_is_better: ClassVar[bool]
     default_model: ClassVar[str]
     defaults: ClassVar[Mapping[str, Any]] = {}  # settings that differ from config.py's
+    looked_at: ClassVar[type[Reading]]  # how `look` reads one input
     unit: ClassVar[str] = "rows"  # what a row of its data is called
     most_held_out: ClassVar[int | None] = None  # rows of a part at most that no file was given for
 
@@ -168,6 +170,12 @@ class Task(ABC):
     @abstractmethod
     def evaluate(self, model: nn.Module, part: Any) -> Report:
         """The full report on one part of the data."""
+
+    def reading(self, model: nn.Module, item: Any) -> Reading:
+        """One input as the model reads it: what is recorded, and what is asked for reasons."""
+        if not (item.strip() if isinstance(item, str) else item):
+            raise nothing()
+        return self.looked_at(self, model, item)
 
     def save(self, folder: Path) -> None:
         """Write what, beside the weights, is needed to predict."""

@@ -38,6 +38,7 @@ from unspool.tasks.encoder import (
     transformer_options,
 )
 from unspool.tasks.task import Step, Task, walk
+from unspool.tasks.token_readings import TranslateReading
 from unspool.tasks.translate_report import TranslateReport
 from unspool.tasks.translation import Translation, Translator
 from unspool.text.tokenizers import Tokenizer
@@ -93,6 +94,7 @@ class Translate(Task):
     metric = "bleu"
     default_model = "transformer"
     higher_is_better = True
+    looked_at = TranslateReading
     defaults: ClassVar[Mapping[str, Any]] = {
         "data.max_length": 256,
         "tokenizer.vocab": 8000,

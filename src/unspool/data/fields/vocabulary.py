@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from unspool.config import TokenizerConfig
-from unspool.data.store.tokens import TokenColumn
 from unspool.data.fields.bytepairs import Stretches, fit_cached
 from unspool.data.store.columns import Progress
+from unspool.data.store.tokens import TokenColumn
 from unspool.text.normalize import Normalizer
 from unspool.text.tokenizers import CharTokenizer, Tokenizer, WordTokenizer
 from unspool.text.vocab import SPECIALS, Vocab

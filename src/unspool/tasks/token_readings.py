@@ -3,31 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from unspool.data.batching import collate_spelled
-from unspool.data.parts import TextPart
 from unspool.errors import ConfigError
-from unspool.insight.reading import (
-    LONGEST,
-    Reading,
-    longest,
-    shown,
-    unknown,
-)
 from unspool.nn.models.elmo import ElmoModel
 from unspool.nn.models.language_model import TransformerLanguageModel
 from unspool.nn.models.seq2seq import Seq2Seq
 from unspool.nn.network import Network
 from unspool.predict.filler import encode_masked
-from unspool.tasks import ElmoTask, Generate, Pretrain, Task, Translate
 from unspool.tasks.decoding import Decoding
+from unspool.tasks.reading import (
+    LONGEST,
+    Reading,
+    longest,
+    shown,
+    token_batch,
+    unknown,
+)
 from unspool.tasks.translation import Candidate
 from unspool.text.vocab import BEGIN, BEGIN_ID, END, END_ID, MASK, MASK_ID
+
+if TYPE_CHECKING:
+    from unspool.tasks.task import Task
 
 
 class TokenReading(Reading):
@@ -61,9 +62,7 @@ class TokenReading(Reading):
 class GenerateReading(TokenReading):
     """At each place the token that follows; after the last one the likeliest."""
 
-    def __init__(
-        self, task: Generate, model: Any, text: str, ids: np.ndarray | None = None
-    ) -> None:
+    def __init__(self, task: Task, model: Any, text: str, ids: np.ndarray | None = None) -> None:
         limit = longest(model)
         if isinstance(model, TransformerLanguageModel):
             limit = min(limit, model.length)
@@ -81,20 +80,16 @@ class GenerateReading(TokenReading):
         return list(range(place))
 
     def without(self, token: int) -> GenerateReading:
-        assert isinstance(self.task, Generate)
         return GenerateReading(self.task, self.model, self.text, np.delete(self.ids, token))
 
     def blank(self) -> GenerateReading:
-        assert isinstance(self.task, Generate)
         return GenerateReading(self.task, self.model, self.text, self.unknowns(self.ids))
 
 
 class PretrainReading(TokenReading):
     """At each place a token: what may be hidden behind a <mask>, or what stands there."""
 
-    def __init__(
-        self, task: Pretrain, model: Any, text: str, ids: np.ndarray | None = None
-    ) -> None:
+    def __init__(self, task: Task, model: Any, text: str, ids: np.ndarray | None = None) -> None:
         if ids is None:
             masked = MASK in text
             ids = encode_masked(task.tokenizer, text) if masked else task.tokenizer.encode(text)
@@ -117,11 +112,9 @@ class PretrainReading(TokenReading):
         return scores.index_fill(1, torch.tensor(specials), -torch.inf).argmax(1).tolist()
 
     def without(self, token: int) -> PretrainReading:
-        assert isinstance(self.task, Pretrain)
         return PretrainReading(self.task, self.model, self.text, np.delete(self.ids, token))
 
     def blank(self) -> PretrainReading:
-        assert isinstance(self.task, Pretrain)
         return PretrainReading(self.task, self.model, self.text, self.unknowns(self.ids))
 
 
@@ -130,7 +123,7 @@ class TranslateReading(TokenReading):
 
     def __init__(
         self,
-        task: Translate,
+        task: Task,
         model: Any,
         text: str,
         ids: np.ndarray | None = None,
@@ -184,12 +177,10 @@ class TranslateReading(TokenReading):
         return place
 
     def without(self, token: int) -> TranslateReading:
-        assert isinstance(self.task, Translate)
         source = np.delete(self.source, token)
         return TranslateReading(self.task, self.model, self.text, source, self.target)
 
     def blank(self) -> TranslateReading:
-        assert isinstance(self.task, Translate)
         source = self.unknowns(self.source)
         return TranslateReading(self.task, self.model, self.text, source, self.target)
 
@@ -197,7 +188,7 @@ class TranslateReading(TokenReading):
 class ElmoReading(Reading):
     """At each place the word that follows, as the forward language model of the two predicts it."""
 
-    def __init__(self, task: ElmoTask, model: Any, text: str) -> None:
+    def __init__(self, task: Task, model: Any, text: str) -> None:
         assert isinstance(model, ElmoModel)
         pieces = task.tokenizer.pieces(text) or [""]
         self.task, self.model, self.pieces = task, model, pieces[: longest(model)]
@@ -205,8 +196,8 @@ class ElmoReading(Reading):
 
     def together(self, readings: Sequence[ElmoReading]) -> Tensor:
         ids = np.zeros(len(self.pieces), dtype=np.int64)
-        part = TextPart([ids] * len(readings), [each.pieces for each in readings])
-        words = collate_spelled(part, np.arange(len(readings))).words
+        field, pieces = self.task.fields[self.task.input], [each.pieces for each in readings]
+        words = token_batch(field, [ids] * len(readings), pieces).words
         assert words is not None
         return self.model(*words)[:, :, 0]
 

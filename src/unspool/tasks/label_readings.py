@@ -3,30 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from unspool.data.batching import Batch, collate, collate_spelled
-from unspool.data.parts import TextPart
-from unspool.data.sentences import solid
-from unspool.data.tagged import collate_in_context, collate_tagged, sentences_part
-from unspool.insight.reading import (
+from unspool.data.fields.words import solid
+from unspool.nn.crf import CRF, FORBIDDEN, LogPartition
+from unspool.tasks.reading import (
     Reading,
     longest,
     names_before,
     nothing,
     shown,
+    token_batch,
     unknown,
 )
-from unspool.nn.crf import CRF, FORBIDDEN, LogPartition
-from unspool.tasks import Classify, Tag
 from unspool.tasks.tag import Tagger
 from unspool.text.tokenizers import WordTokenizer
 from unspool.text.vocab import UNK
 from unspool.text.words import places
+
+if TYPE_CHECKING:
+    from unspool.tasks.task import Task
 
 
 class ClassifyReading(Reading):
@@ -34,14 +34,14 @@ class ClassifyReading(Reading):
 
     def __init__(
         self,
-        task: Classify,
+        task: Task,
         model: Any,
         text: str,
         ids: np.ndarray | None = None,
         pieces: list[str] | None = None,
     ) -> None:
         if ids is None:
-            ids = task.text_part([text]).ids(0)
+            ids = task.part(**{task.input: [text]})[task.input][0]
             if task.config.embedding.contextual is not None:
                 pieces = task.tokenizer.pieces(text) or [""]
         self.task, self.model, self.ids = task, model, ids[: longest(model)]
@@ -55,11 +55,10 @@ class ClassifyReading(Reading):
         return [""]
 
     def together(self, readings: Sequence[ClassifyReading]) -> Tensor:
-        plain = self.pieces is None
-        words = None if plain else [each.pieces or [] for each in readings]
-        part = TextPart([each.ids for each in readings], words)
-        made: Batch = (collate if plain else collate_spelled)(part, np.arange(len(readings)))
-        return self.model(made.ids, made.lengths, *(made.words or ()))[:, None]
+        pieces = None if self.pieces is None else [each.pieces or [] for each in readings]
+        field = self.task.fields[self.task.input]
+        batch = token_batch(field, [each.ids for each in readings], pieces)
+        return self.model(*batch.inputs)[:, None]
 
     def chosen(self, scores: Tensor) -> list[int]:
         return [int(scores[0].argmax())]
@@ -93,7 +92,7 @@ class ClassifyReading(Reading):
 class TagReading(Reading):
     """A place for each word, and a tag for it."""
 
-    def __init__(self, task: Tag, model: Any, text: str | Sequence[str]) -> None:
+    def __init__(self, task: Task, model: Any, text: str | Sequence[str]) -> None:
         if isinstance(text, str):
             assert isinstance(task.tokenizer, WordTokenizer)
             words = [place.token for place in places(text, split=task.tokenizer.split)]
@@ -113,11 +112,9 @@ class TagReading(Reading):
         return next((at for at, tag in enumerate(tags) if tag != "O"), len(tags) - 1)
 
     def together(self, readings: Sequence[TagReading]) -> Tensor:
-        task, words = self.task, [each.words for each in readings]
-        part = sentences_part(words, task.tokenizer, task.spelling, task.labels)
-        plain = task.config.embedding.contextual is None
-        batch = (collate_tagged if plain else collate_in_context)(part, np.arange(len(readings)))
-        return task.score(self.model, batch)
+        field = self.task.fields[self.task.input]
+        values = field.encode([each.words for each in readings])
+        return self.model(*field.collate(values, np.arange(len(readings))).inputs)
 
     def chosen(self, scores: Tensor) -> list[int]:
         assert isinstance(self.model, Tagger)

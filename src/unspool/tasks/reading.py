@@ -1,7 +1,7 @@
 """One input as the model of a task reads it: what is recorded, and what is asked for reasons.
 
 In: a model and an input. Out: the scores of its answers, and what its tokens, its places and its
-answers are called. `readings.read` makes one, `trace` records it, `saliency` asks it for gradients.
+answers are called. `Task.reading` makes one, `trace` records it, `saliency` asks it for gradients.
 """
 
 from __future__ import annotations
@@ -12,14 +12,16 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, Self
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
+from unspool.data.fields.text import TokenBatch, Tokens, number_words
+from unspool.data.store.ragged import Ragged
 from unspool.errors import DataError
 from unspool.nn.encoder import Encoder
 from unspool.nn.multihead import MultiHeadAttention
 from unspool.nn.network import Network
-from unspool.tasks.translation import Candidate
 from unspool.text.tokenizers import Tokenizer
 from unspool.text.vocab import UNK, UNK_ID
 
@@ -43,7 +45,7 @@ class Reading(ABC):
 
     model: Any
     written: Sequence[str] = ()
-    candidates: Sequence[Candidate] = ()
+    candidates: Sequence[Any] = ()
     backwards = False
 
     def __init__(self, text: str, tokens: Sequence[str], whole: int) -> None:
@@ -136,6 +138,15 @@ def unknown(tokenizer: Tokenizer) -> int:
 
 def shown(tokenizer: Tokenizer, ids: Sequence[int]) -> list[str]:
     return [token or " " for token in tokenizer.shown(ids)]
+
+
+def token_batch(
+    field: Any, ids: Sequence[np.ndarray], pieces: Sequence[Sequence[str]] | None = None
+) -> TokenBatch:
+    """Texts whose ids, and where they are spelled the tokens, are known."""
+    words, types = (None, []) if pieces is None else number_words(pieces)
+    tokens = Tokens(Ragged.of(ids), words=words, types=types)
+    return field.collate(tokens, np.arange(len(ids)))
 
 
 def nothing() -> DataError:
