@@ -20,6 +20,7 @@ from unspool import native
 from unspool.native import operator
 from unspool.nn import ACTIVATIONS, Recurrent, record
 from unspool.nn.cells import steady
+from unspool.nn.cells.base import steady_stepper
 
 pytestmark = pytest.mark.skipif(native.INSTRUCTIONS is None, reason=native.ABOUT)
 
@@ -260,7 +261,7 @@ def test_steps_with_weights_packed_once(
         with torch.inference_mode():
             whole, state = model(x), None
             with steady(model):
-                packed = [c.steady for layer in model.cells() for c in layer]
+                packed = [steady_stepper(c) for layer in model.cells() for c in layer]
                 assert all((c is not None) == (hidden % 16 == 0) for c in packed)
                 for t in range(6):
                     step, state = model(x[:, t : t + 1], state=state)
@@ -268,7 +269,7 @@ def test_steps_with_weights_packed_once(
                     torch.testing.assert_close(step[:, 0], wanted, rtol=1e-5, atol=1e-5)
     finally:
         torch.set_num_threads(before)
-    assert all(c.steady is None for layer in model.cells() for c in layer)
+    assert all(steady_stepper(c) is None for layer in model.cells() for c in layer)
 
 
 def test_a_steady_cell_learns_and_is_tapped_as_ever() -> None:

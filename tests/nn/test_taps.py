@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier, Event
+from typing import Any
+
 import pytest
 import torch
-from torch import nn
+from torch import Tensor, nn
 
-from unspool.nn import Recurrent, Tap, record, taps
-from unspool.nn.taps import recording
+from unspool.nn import (
+    Recurrent,
+    Tap,
+    Trace,
+    TransformerEncoder,
+    TransformerOptions,
+    record,
+    taps,
+)
+from unspool.nn.cells import steady
+from unspool.nn.cells.base import steady_stepper
+from unspool.nn.taps import recorded, recording
 
 
 class Twice(nn.Module):
@@ -109,3 +124,96 @@ def test_only_the_recorded_cell_leaves_the_fast_path() -> None:
     with record(model, "layers.1.*.forget_gate") as trace:
         model(x)
     assert set(trace) == {"layers.1.forwards.forget_gate"}
+
+
+def in_threads(*works: Callable[[], Any]) -> list[Any]:
+    """What each function gives when all run at once, each in a thread of its own."""
+    begin = Barrier(len(works))
+
+    def run(work: Callable[[], Any]) -> Any:
+        begin.wait()
+        return work()
+
+    with ThreadPoolExecutor(len(works)) as pool:
+        return [future.result() for future in [pool.submit(run, work) for work in works]]
+
+
+@pytest.mark.parametrize("kind", ["lstm", "transformer"])
+def test_a_thread_records_what_passes_in_it_alone(kind: str) -> None:
+    """Two threads run one model, one of them recorded: its trace is complete, the other leaves
+    neither its fast path nor anything in the trace, and both answer as alone, to the bit."""
+    torch.manual_seed(1)
+    model: nn.Module = Recurrent("lstm", 6, 16, bidirectional=True)
+    if kind == "transformer":
+        model = TransformerEncoder(TransformerOptions(6, 2, layers=2))
+    x, lengths, times = torch.randn(2, 4, 9, 6), torch.tensor([9, 3, 5, 1]), 30
+    plain = model(x[0], lengths).outputs
+    with record(model) as trace:
+        tapped = model(x[1], lengths).outputs
+    inside, done = Event(), Event()
+
+    def watched() -> list[tuple[Tensor, Trace]]:
+        found = []
+        for _ in range(times):
+            with record(model) as own:
+                inside.set()
+                found.append((model(x[1], lengths).outputs, own))
+        done.wait(60)
+        return found
+
+    def unwatched() -> list[Tensor]:
+        inside.wait(60)
+        try:
+            assert not recording(model)
+            assert not recorded()
+            return [model(x[0], lengths).outputs for _ in range(times)]
+        finally:
+            done.set()
+
+    with record(model) as held:  # of this thread, in which nothing passes meanwhile
+        found, others = in_threads(watched, unwatched)
+    assert not held
+    assert all(torch.equal(answer, plain) for answer in others)
+    for answer, own in found:
+        assert torch.equal(answer, tapped)
+        assert set(own) == set(trace)
+        for path in trace:
+            assert len(own.passes(path)) == 1
+            assert torch.equal(own[path], trace[path])
+
+
+def test_two_threads_hold_the_weights_at_once() -> None:
+    torch.manual_seed(1)
+    model = Recurrent("gru", 5, 32, layers=2)
+    x, steps = torch.randn(2, 1, 40, 5), 40
+
+    def write(which: int) -> tuple[Tensor, bool]:
+        with torch.inference_mode(), steady(model):
+            found, state = [], None
+            for t in range(steps):
+                outputs, state = model(x[which, :, t : t + 1], None, state)
+                found.append(outputs)
+            kept = any(steady_stepper(cells[0]) is not None for cells in model.cells())
+        return torch.cat(found, 1), kept
+
+    alone = [write(0), write(1)]
+    assert all(
+        torch.equal(a[0], b[0]) and a[1] == b[1]
+        for _ in range(5)
+        for a, b in zip(in_threads(lambda: write(0), lambda: write(1)), alone)
+    )
+    assert all(steady_stepper(cells[0]) is None for cells in model.cells())
+
+
+def test_a_block_that_ends_in_another_thread_holds_nothing_longer() -> None:
+    model = Recurrent("gru", 5, 32)
+    cell = model.cells()[0][0]
+
+    def steps() -> Iterator[bool]:
+        with steady(model):
+            yield steady_stepper(cell) is not None
+
+    generator = steps()
+    next(generator)
+    in_threads(generator.close)
+    assert steady_stepper(cell) is None

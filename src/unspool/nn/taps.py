@@ -6,31 +6,46 @@ In: a model whose modules pass values through `Tap`s. Out: a `Trace` of what pas
         model(x)
     trace["layers.0.forwards.forget_gate"]       # (B, T, H)
 
-A tap is the identity. Off, it costs one comparison; nothing is kept when the block ends.
+A tap is the identity. Off, it costs one comparison; nothing is kept on a module. What is recorded
+belongs to the thread (more exactly, to the `contextvars` context) that opened the block: another
+one that runs the same model neither adds to the trace nor leaves its fast paths.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from contextvars import ContextVar
 from fnmatch import fnmatchcase
+from threading import Lock
 
 import torch
 from torch import Tensor, nn
 
+Passed = list[Tensor | tuple[Tensor, ...]]
+
+_open = 0  # blocks of `record`, in all threads: without one no module needs to be searched
+_lock = Lock()
+_recorded: ContextVar[Mapping[Tap, Passed]] = ContextVar("recorded")  # of this thread
+
 
 class Tap(nn.Module):
-    """The identity under a name; while recorded it also appends what passes to `passed`.
+    """The identity under a name; while it is recorded, what passes is appended to its trace.
 
     It is called without what nn.Module does around `forward` for hooks, which would take longer.
     """
 
-    passed: list[Tensor | tuple[Tensor, ...]] | None = None
-
     def __call__(self, value: Tensor) -> Tensor:
-        if self.passed is not None:
-            self.passed.append(value)
+        if _open:
+            passed = recorded().get(self)
+            if passed is not None:
+                passed.append(value)
         return value
+
+
+def recorded() -> Mapping[Tap, Passed]:
+    """The taps that this thread records, with what has passed them."""
+    return _recorded.get({})
 
 
 class Trace(Mapping[str, Tensor]):
@@ -40,10 +55,8 @@ class Trace(Mapping[str, Tensor]):
     steps beyond a sequence's length it holds whatever the equations gave there: mask it.
     """
 
-    def __init__(self, taps: Mapping[str, Tap]) -> None:
-        self._passed: dict[str, list[Tensor | tuple[Tensor, ...]]] = {path: [] for path in taps}
-        for path, tap in taps.items():
-            tap.passed = self._passed[path]
+    def __init__(self, passed: Mapping[str, Passed]) -> None:
+        self._passed = passed
 
     def passes(self, path: str) -> list[Tensor]:
         """The values of every pass, oldest first (several chunks of a stream, for instance)."""
@@ -73,17 +86,18 @@ def taps(model: nn.Module) -> dict[str, Tap]:
     return {path: module for path, module in model.named_modules() if isinstance(module, Tap)}
 
 
-_blocks = 0  # of `record` that are open: without one no module needs to be searched
-
-
 def recording(module: nn.Module) -> bool:
-    """Whether any tap inside `module` is being recorded."""
-    return _blocks > 0 and any(tap.passed is not None for tap in taps(module).values())
+    """Whether this thread records any tap inside `module`."""
+    if not _open:
+        return False
+    own = recorded()
+    return bool(own) and any(tap in own for tap in taps(module).values())
 
 
 @contextmanager
 def record(model: nn.Module, *patterns: str) -> Iterator[Trace]:
-    """Records the taps whose path matches one of the shell-like `patterns` (none: all taps)."""
+    """Records the taps whose path matches one of the shell-like `patterns` (none: all taps), in
+    this thread."""
     found = taps(model)
     chosen = {
         path: tap
@@ -93,15 +107,32 @@ def record(model: nn.Module, *patterns: str) -> Iterator[Trace]:
     if not chosen:
         known = ", ".join(found) or "none at all"
         raise ValueError(f"no tap matches {', '.join(patterns) or '*'}; this model has: {known}")
-    before = {path: tap.passed for path, tap in chosen.items()}
-    global _blocks
-    _blocks += 1
+    passed: dict[str, Passed] = {path: [] for path in chosen}
+    with _count_open(), _recording({tap: passed[path] for path, tap in chosen.items()}):
+        yield Trace(passed)
+
+
+@contextmanager
+def _count_open() -> Iterator[None]:
+    global _open
+    with _lock:
+        _open += 1
     try:
-        yield Trace(chosen)
+        yield
     finally:
-        _blocks -= 1
-        for path, tap in chosen.items():
-            tap.passed = before[path]
+        with _lock:
+            _open -= 1
+
+
+@contextmanager
+def _recording(passed: Mapping[Tap, Passed]) -> Iterator[None]:
+    """In this block, what passes these taps in this thread goes into these lists."""
+    before = recorded()
+    _recorded.set({**before, **passed})
+    try:
+        yield
+    finally:
+        _recorded.set(before)
 
 
 @contextmanager
@@ -110,15 +141,16 @@ def over_time(module: nn.Module, *, reverse: bool = False) -> Iterator[None]:
 
     With `reverse` the steps came last to first and are put back in the order of time.
     """
-    found = taps(module).values() if _blocks else ()
-    recorded = [(tap, tap.passed) for tap in found if tap.passed is not None]
-    for tap, _ in recorded:
-        tap.passed = []
-    try:
+    if not recording(module):
         yield
+        return
+    outer = recorded()
+    inner: dict[Tap, Passed] = {tap: [] for tap in taps(module).values() if tap in outer}
+    try:
+        with _recording(inner):
+            yield
     finally:
-        for tap, outer in recorded:
-            steps = tuple(v for v in tap.passed or () if isinstance(v, Tensor))
-            tap.passed = outer
+        for tap, passed in inner.items():
+            steps = tuple(v for v in passed if isinstance(v, Tensor))
             if steps:
-                outer.append(steps[::-1] if reverse else steps)
+                outer[tap].append(steps[::-1] if reverse else steps)

@@ -10,6 +10,7 @@ import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, ClassVar
 
 import torch
@@ -34,7 +35,6 @@ class Cell(nn.Module, ABC):
     """
 
     state_names: ClassVar[tuple[str, ...]] = ("h",)
-    steady: Stepper | None = None  # inside `with steady(model)`
 
     def __init__(self, inputs: int, hidden: int) -> None:
         super().__init__()
@@ -63,8 +63,9 @@ class Cell(nn.Module, ABC):
             return None
         if self.hidden % recurrence.WIDTH[False] or x.shape[0] > recurrence.FEW:
             return None
-        if self.steady is not None:
-            return None if recording(self) else self.steady
+        kept = steady_stepper(self)
+        if kept is not None:
+            return None if recording(self) else kept
         form = self.native()
         fits = form is not None and recurrence.why_not(x, form.W) is None and not recording(self)
         return Stepper(form, self.hidden) if form is not None and fits else None
@@ -98,22 +99,37 @@ class Cell(nn.Module, ABC):
         return f"{self.inputs}, {self.hidden}"
 
 
+# Of each `steady` block of this thread, the latest first.
+_steppers: ContextVar[tuple[dict[Cell, Stepper], ...]] = ContextVar("steppers")
+
+
 @contextmanager
 def steady(model: nn.Module) -> Iterator[None]:
-    """Inside this block the weights stay as they are: single steps find them packed."""
-    cells = [cell for cell in model.modules() if isinstance(cell, Cell)]
+    """Inside this block the weights must not change: they are packed once for all single steps of
+    this thread. Nothing is kept on the model, so other threads may do what they like with it."""
+    own: dict[Cell, Stepper] = {}
     with torch.no_grad():
-        for cell in cells:
-            form = cell.native()
-            if form is None or cell.hidden % recurrence.WIDTH[False]:
+        for cell in model.modules():
+            if not isinstance(cell, Cell) or cell.hidden % recurrence.WIDTH[False]:
                 continue
-            if recurrence.why_not(form.W, form.W) is None:
-                cell.steady = Stepper(form, cell.hidden, pack=True)
+            form = cell.native()
+            if form is not None and recurrence.why_not(form.W, form.W) is None:
+                own[cell] = Stepper(form, cell.hidden, pack=True)
+    _steppers.set((own, *_steppers.get(())))
     try:
         yield
     finally:
-        for cell in cells:
-            cell.steady = None
+        # Emptied too: a generator that is abandoned may end its block in another thread.
+        own.clear()
+        _steppers.set(tuple(each for each in _steppers.get(()) if each is not own))
+
+
+def steady_stepper(cell: Cell) -> Stepper | None:
+    """The packed weights of a cell inside `steady`, None outside."""
+    for steppers in _steppers.get(()):
+        if cell in steppers:
+            return steppers.get(cell)
+    return None
 
 
 def affine(x: Tensor, W: Tensor, b: Tensor) -> Tensor:
