@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import torch
+from small_tasks import make_task
 
 from unspool.nn.cells import CELLS
 from unspool.run import build_model
 from unspool.settings import make_config
-from unspool.tasks import Classify, ElmoTask, Generate, Pretrain, Tag, Translate
+from unspool.tasks.reading import Reading
 from unspool.tasks.task import Task
 from unspool.text.tokenizers import CharTokenizer, WordTokenizer
 from unspool.text.vocab import MASK_SPECIALS, SENTENCE_SPECIALS, Vocab
@@ -53,16 +54,16 @@ def make(
     config = make_config(kind, model, settings={**SMALL, **settings, **more})
     specials = MASK_SPECIALS if kind == "pretrain" else SENTENCE_SPECIALS
     tokenizer = WordTokenizer(Vocab.of(WORDS, specials=specials))
-    task: Task
-    if kind == "classify":
-        task = Classify(config, tokenizer, list(labels))
-    elif kind == "tag":
-        tags = ["B-x", "E-x", "I-x", "O", "S-x"]
-        task = Tag(config, tokenizer, tags, CharTokenizer(Vocab.of(WORDS)))
-    elif kind == "translate":
-        task = Translate(config, tokenizer, WordTokenizer(Vocab.of("ABCDE", specials=specials)))
-    else:
-        task = {"generate": Generate, "pretrain": Pretrain, "elmo": ElmoTask}[kind](
-            config, tokenizer
-        )
+    tags = ["B-x", "E-x", "I-x", "O", "S-x"]
+    task = make_task(
+        config,
+        tokenizer,
+        tags if kind == "tag" else labels,
+        target=WordTokenizer(Vocab.of("ABCDE", specials=specials)),
+        characters=CharTokenizer(Vocab.of(WORDS)),
+    )
     return task, build_model(task).eval()
+
+
+def read(task: Task, model: torch.nn.Module, text: object) -> Reading:
+    return task.reading(model, text)

@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import pytest
 import torch
+from small_tasks import make_task
 
 import unspool
 from unspool.nn.taps import record, taps
 from unspool.run import build_model, summary_of
 from unspool.settings import make_config
-from unspool.tasks import TASKS, Classify, Generate, Pretrain, Tag
+from unspool.tasks import TASKS, Generate, Tag
 from unspool.tasks.task import Task
 from unspool.text.tokenizers import CharTokenizer
 from unspool.text.vocab import MASK_SPECIALS, Vocab
@@ -52,14 +53,8 @@ def make(name: str) -> tuple[Task, torch.nn.Module]:
     torch.manual_seed(1)
     config = make_config(task, model, settings={**SMALL, **settings})
     tokenizer = CharTokenizer(Vocab.of("abcdefghij", specials=MASK_SPECIALS))
-    if task == "tag":
-        made: Task = Tag(config, tokenizer, ["B-x", "E-x", "I-x", "O", "S-x"], tokenizer)
-        return made, build_model(made).eval()
-    made = (
-        Classify(config, tokenizer, ["x", "y", "z"])
-        if task == "classify"
-        else {"generate": Generate, "pretrain": Pretrain}[task](config, tokenizer)
-    )
+    labels = ["B-x", "E-x", "I-x", "O", "S-x"] if task == "tag" else ["x", "y", "z"]
+    made = make_task(config, tokenizer, labels, characters=tokenizer)
     return made, build_model(made).eval()
 
 

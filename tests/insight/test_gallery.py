@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_hex
 
-from insight_models import TEXT, make
+from insight_models import TEXT, make, read
 from unspool.insight.gallery import input_pictures, run_pictures
 from unspool.insight.gradients import gradient_flow
 from unspool.insight.ngrams import Feature, Ngram, NgramTable

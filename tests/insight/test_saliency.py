@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from insight_models import MODELS, TEXT, make
+from insight_models import MODELS, TEXT, make, read
 from unspool.errors import ConfigError
 from unspool.insight.inputs import Vectors, always, changed
 from unspool.insight.saliency import NARROW, READ, explain, integrate

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from insight_models import TEXT, make
+from insight_models import TEXT, make, read
 from unspool.errors import ConfigError
 from unspool.insight.learnt import flow_of_run, state_gradients
 from unspool.page.answers import answer

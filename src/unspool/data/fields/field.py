@@ -1,7 +1,7 @@
 """What a field is: the only place that knows what the values of a column are made of.
 
-A field is made from the settings, fitted to the training rows of a stored column, and then turns raw
-values into arrays and arrays into padded tensors:
+A field is made from the settings and fitted to the training rows of a stored column; then it turns
+raw values into arrays and arrays into padded tensors:
 
     raw values -> writer -> stored column -> values -> collate -> tensors     a file
     raw values -> encode -----------------> values -> collate -> tensors     values in memory
@@ -98,6 +98,10 @@ class Field(ABC):
 
         where   the name of the file, for a message
         """
+
+    @abstractmethod
+    def invent(self, *, vocab: int, classes: int) -> None:
+        """Fit it to invented values of this many kinds, for a summary without data."""
 
     @abstractmethod
     def values(self, column: Any, progress: Progress | None = None) -> Any:

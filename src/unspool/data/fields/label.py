@@ -128,6 +128,9 @@ class LabelField(Field):
         single = sorted(column.names[i] for i in np.flatnonzero(np.bincount(found) == 1))
         return [f"labels with one example: {listed(single)}"] if single else []
 
+    def invent(self, *, vocab: int, classes: int) -> None:
+        self.names = [f"class{i}" for i in range(classes)]
+
     def values(self, column: LabelColumn, progress: Progress | None = None) -> Labels:
         index = {name: i for i, name in enumerate(self.names)}
         numbers = np.array([index.get(name, -1) for name in column.names], dtype=np.int64)

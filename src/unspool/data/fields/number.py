@@ -128,6 +128,9 @@ class NumberField(Field):
             for name, m, s, a, b in zip(self.names, self.mean, self.std, low, high)
         ]
 
+    def invent(self, *, vocab: int, classes: int) -> None:
+        self.names, self.mean, self.std = [self.name], np.zeros(1), np.ones(1)
+
     def values(self, column: Numbers, progress: Progress | None = None) -> Numbers:
         return column
 

@@ -122,6 +122,9 @@ class TagsField(Field):
             )
         return []
 
+    def invent(self, *, vocab: int, classes: int) -> None:
+        self.names = [f"class{i}" for i in range(classes)]
+
     def values(self, column: TokenColumn, progress: Progress | None = None) -> Tags:
         """Tags are numbered as `names`; others, which the model cannot give, after them."""
         tags = self.read(column)

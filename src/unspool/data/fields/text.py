@@ -27,8 +27,8 @@ from unspool.data.store.tokens import TokenColumn, TokenWriter
 from unspool.errors import RunError
 from unspool.files import AGAIN, read_json, write_json
 from unspool.text.open_vocabulary import Rules, open_encoder
-from unspool.text.tokenizers import Frame, SubwordTokenizer, Tokenizer
-from unspool.text.vocab import BEGIN_ID, END, END_ID, PAD_ID, SPECIALS, UNK_ID
+from unspool.text.tokenizers import CharTokenizer, Frame, SubwordTokenizer, Tokenizer
+from unspool.text.vocab import BEGIN_ID, END, END_ID, PAD_ID, SPECIALS, UNK_ID, Vocab
 from unspool.text.words import NEWLINE
 
 
@@ -313,6 +313,10 @@ class TextField(Field):
             stretches, self.settings, progress, stream=self.stream, specials=self.specials
         )
         return [note]
+
+    def invent(self, *, vocab: int, classes: int) -> None:
+        names = (f"token{i}" for i in range(vocab - len(self.specials)))
+        self.tokenizer = CharTokenizer(Vocab.of(names, specials=self.specials))
 
     def values(self, column: TokenColumn, progress: Progress | None = None) -> Tokens:
         characters = column.characters

@@ -29,7 +29,7 @@ from unspool.files import AGAIN, write_json
 from unspool.text.normalize import Normalizer
 from unspool.text.open_vocabulary import Rules
 from unspool.text.tokenizers import CharTokenizer, Tokenizer
-from unspool.text.vocab import UNK_ID, Vocab
+from unspool.text.vocab import SPECIALS, UNK_ID, Vocab
 
 LONGEST_WORD = 40  # characters of a word that are read
 RAREST_CHARACTER = 2  # times in train; a rarer one is <unk>, which is learnt in this way
@@ -160,6 +160,12 @@ class WordsField(Field):
         if self.reads_characters:
             self.spelling = fit_spelling(column.types, counts, self.settings)
         return [note]
+
+    def invent(self, *, vocab: int, classes: int) -> None:
+        names = (f"token{i}" for i in range(vocab - len(SPECIALS)))
+        self.tokenizer = CharTokenizer(Vocab.of(names))
+        if self.reads_characters:
+            self.spelling = CharTokenizer(Vocab.of(map(chr, range(33, 127))))
 
     def values(self, column: TokenColumn, progress: Progress | None = None) -> Words:
         return self._words(Ragged.of_offsets(column.ids, column.offsets), column.types)

@@ -1,7 +1,7 @@
 """A column of texts on disk: raw token ids in one flat array with offsets, memory-mapped.
 
-Raw ids number the distinct tokens (`types`) in the order of their first appearance, so that one pass
-over the texts is enough and the vocabulary can be chosen afterwards.
+Raw ids number the distinct tokens (`types`) in the order of their first appearance, so that one
+pass over the texts is enough and the vocabulary can be chosen afterwards.
 """
 
 from __future__ import annotations
