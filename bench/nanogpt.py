@@ -29,10 +29,10 @@ from typing import Any, NamedTuple
 import torch
 
 from timing import DATA, parser, set_up
+from unspool.api.run import Run, load
 from unspool.data.corpus import StreamPart, encode_part
 from unspool.data.readers import open_source
 from unspool.data.streams import WindowBatches
-from unspool.run import Run, load
 from unspool.tasks.language_model import NextTokenModel
 from unspool.training.trainer import resolve_precision
 

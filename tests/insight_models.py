@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import torch
 
+from unspool.api.settings import make_config
 from unspool.nn.cells import CELLS
-from unspool.run import build_model
-from unspool.settings import make_config
-from unspool.tasks import Classify, ElmoTask, Generate, Pretrain, Tag, Translate
+from unspool.tasks import Classify, ElmoTask, Generate, Pretrain, Tag, Translate, build_model
 from unspool.tasks.task import Task
 from unspool.text.tokenizers import CharTokenizer, WordTokenizer
 from unspool.text.vocab import MASK_SPECIALS, SENTENCE_SPECIALS, Vocab

@@ -7,10 +7,10 @@ import pytest
 import torch
 
 import unspool
+from unspool.api.settings import make_config
+from unspool.insight.summary import summary_of
 from unspool.nn.taps import record, taps
-from unspool.run import build_model, summary_of
-from unspool.settings import make_config
-from unspool.tasks import TASKS, Classify, Generate, Pretrain, Tag
+from unspool.tasks import TASKS, Classify, Generate, Pretrain, Tag, build_model
 from unspool.tasks.task import Task
 from unspool.text.tokenizers import CharTokenizer
 from unspool.text.vocab import MASK_SPECIALS, Vocab

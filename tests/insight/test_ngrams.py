@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 import torch
 
+from unspool.api.settings import make_config
 from unspool.data.parts import TextPart
 from unspool.insight.ngrams import distinct_windows, top_ngrams
 from unspool.nn.convolution import Filters
-from unspool.run import build_model
-from unspool.settings import make_config
+from unspool.tasks import build_model
 from unspool.tasks.classify import Classifier, Classify
 from unspool.text.tokenizers import WordTokenizer
 from unspool.text.vocab import Vocab

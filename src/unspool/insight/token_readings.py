@@ -22,11 +22,11 @@ from unspool.insight.reading import (
     unknown,
 )
 from unspool.nn.seq2seq import Seq2Seq
-from unspool.predict.filler import encode_masked
+from unspool.search.decoding import Decoding
 from unspool.tasks import ElmoTask, Generate, Pretrain, Task, Translate
-from unspool.tasks.decoding import Decoding
 from unspool.tasks.elmo import ElmoModel
 from unspool.tasks.language_model import TransformerLanguageModel
+from unspool.tasks.pretrain import encode_masked
 from unspool.tasks.translation import Candidate
 from unspool.text.vocab import BEGIN, BEGIN_ID, END, END_ID, MASK, MASK_ID
 
@@ -163,8 +163,7 @@ class TranslateReading(TokenReading):
         self.backwards = task.config.model.reverse_source
         if target is None:
             options = decoding or Decoding(nbest=5)
-            generator = torch.Generator().manual_seed(options.seed)
-            ((_, _, found),) = translator.search(TextPart([framed]), options, generator)
+            ((_, found),) = translator.search(TextPart([framed]), options)
             target = list(found[0].tokens)
             self.candidates = [
                 Candidate(task.target_tokenizer.decode(h.tokens), h.score, h.log_probability)

@@ -98,7 +98,7 @@ def _matrix(embedding: TokenEmbedding | SharedEmbedding) -> np.ndarray:
 def neighbours(subject: Subject, query: Query) -> dict[str, Any]:
     found = tables(subject)
     if not found:
-        spelled = subject.task.name == "elmo" or subject.task.config.embedding.contextual
+        spelled = subject.task.contextual or subject.task.config.embedding.contextual
         return {"none": SPELLED if spelled else ONE_HOT}
     side = choose("side", query["side"], found) if query["side"] else next(iter(found))
     table = found[side]

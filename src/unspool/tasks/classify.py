@@ -5,7 +5,8 @@ tokens (B, T) -> encoder (B, T, D·H) -> pooling (B, D·H) [-> dense] -> logits 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -19,11 +20,12 @@ from unspool.data.batching import Batch, BucketBatches, Documents, collate, coll
 from unspool.data.corpus import Corpus, DocumentPart
 from unspool.data.parts import TextPart
 from unspool.errors import ConfigError
-from unspool.files import write_json
+from unspool.io.files import write_json
 from unspool.nn.dropout import Dropout
 from unspool.nn.elmo import Contextual
 from unspool.nn.heads import Dense, LabelOutput
 from unspool.nn.pooling import POOLINGS
+from unspool.tasks.answer import Answer, one_line
 from unspool.tasks.contextual import (
     build_contextual,
     contextual_size,
@@ -37,8 +39,18 @@ from unspool.tasks.encoder import (
     recurrent_models,
 )
 from unspool.tasks.metrics import bootstrap_mean, class_scores, confusion_matrix, macro_f1
-from unspool.tasks.task import Report, Step, Task, read_labels, read_tokenizer, walk
+from unspool.tasks.task import (
+    Report,
+    Step,
+    Task,
+    chunks,
+    read_labels,
+    read_tokenizer,
+    walk,
+)
 from unspool.text.tokenizers import Tokenizer
+
+CHUNK = 4096  # documents predicted at once
 
 # Kim (2014), as some thousand sentences want it (chosen on a held-out part of MR). Many words are
 # rare there, and vectors that start small keep them from being noise.
@@ -97,6 +109,32 @@ class Classifier(nn.Module):
         """The vectors of documents, (B, D·H) -> logits (B, C)."""
         v = self.dropout(v)
         return self.output(v if self.dense is None else self.dropout(self.dense(v)))
+
+
+@dataclass(frozen=True)
+class Prediction(Answer):
+    """The most probable label of one document, and the probability of every label."""
+
+    text: str
+    label: str
+    probabilities: dict[str, float]
+
+    @property
+    def probability(self) -> float:
+        return self.probabilities[self.label]
+
+    def __str__(self) -> str:
+        return f"{self.label}\t{self.probability:.4f}\t{one_line(self.text)}"
+
+    def header(self) -> list[str]:
+        return ["label", "probability", *(f"p({name})" for name in self.probabilities), "text"]
+
+    def rows(self, number: int) -> list[list[Any]]:
+        figures = [f"{p:.6f}" for p in (self.probability, *self.probabilities.values())]
+        return [[self.label, *figures, self.text]]
+
+    def to_json(self) -> dict[str, Any]:
+        return {"label": self.label, "probabilities": self.probabilities, "text": self.text}
 
 
 class ClassifyReport(Report):
@@ -166,6 +204,7 @@ class Classify(Task):
     metric = "accuracy"
     default_model = "bilstm"
     higher_is_better = True
+    answer = Prediction
     defaults: ClassVar[Mapping[str, Any]] = {}
 
     labels: list[str]
@@ -257,9 +296,19 @@ class Classify(Task):
     def validate(self, model: nn.Module, part: DocumentPart) -> dict[str, float]:
         return self.evaluate(model, part).metrics
 
-    def evaluate(self, model: nn.Module, part: DocumentPart) -> ClassifyReport:
+    def evaluate(
+        self, model: nn.Module, part: DocumentPart, options: None = None
+    ) -> ClassifyReport:
         assert part.labels is not None
         return ClassifyReport(part.labels, self.probabilities(model, part), self.labels)
+
+    def predict(
+        self, model: nn.Module, items: Iterable[str], options: None = None
+    ) -> Iterator[Prediction]:
+        for texts in chunks(items, CHUNK):
+            for text, row in zip(texts, self.probabilities(model, self.text_part(texts))):
+                named = {name: float(p) for name, p in zip(self.labels, row)}
+                yield Prediction(text, self.labels[int(row.argmax())], named)
 
     def probabilities(self, model: nn.Module, part: Documents) -> np.ndarray:
         """(N, C) in the order of the part's rows."""

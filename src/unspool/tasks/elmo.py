@@ -7,9 +7,9 @@ needed; the states of both models are the contextual vectors that other tasks st
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, NoReturn
 
 import numpy as np
 import torch
@@ -18,17 +18,20 @@ from torch import Tensor, nn
 from unspool.config import Config
 from unspool.data.batching import Batch, BucketBatches, Documents, collate_spelled
 from unspool.data.corpus import Corpus, DocumentPart
+from unspool.data.parts import TextPart
 from unspool.data.pieces import PiecesPart
 from unspool.errors import ConfigError
-from unspool.files import write_json
+from unspool.io.files import write_json
 from unspool.nn.elmo import Elmo
 from unspool.nn.heads import TokenOutput
 from unspool.nn.masks import keep_mask
 from unspool.tasks.contextual import elmo_options, example_words
 from unspool.tasks.metrics import bootstrap_mean, perplexity
-from unspool.tasks.task import Report, Step, Task, read_tokenizer, walk
+from unspool.tasks.task import Report, Step, Task, chunks, read_tokenizer, walk
 from unspool.text.tokenizers import Tokenizer
 from unspool.text.vocab import BEGIN_ID, END_ID, PAD_ID
+
+CHUNK = 1024  # texts read at once
 
 # The paper's model, made small: 1 + 2 layers, whose vectors have 2 x 128 elements.
 ELMO: dict[str, Any] = {
@@ -127,11 +130,24 @@ class ElmoReport(Report):
         ]
 
 
+class WordsInContext(NamedTuple):
+    """The words of a text, and their vectors in each layer of the model."""
+
+    words: list[str]
+    layers: np.ndarray  # (1 + L, T, 2P); layer 0 does not look around
+
+    def vectors(self, layer: int | None = None) -> np.ndarray:
+        """(T, 2P): of one layer, or the mean of all."""
+        return self.layers.mean(0) if layer is None else self.layers[layer]
+
+
 class ElmoTask(Task):
     name = "elmo"
     metric = "loss"
     default_model = "elmo"
     higher_is_better = False
+    contextual = True
+    usage = "unspool train DATA --from {run}"
     defaults: ClassVar[Mapping[str, Any]] = {
         "tokenizer.kind": "word",
         "tokenizer.vocab": 10_000,
@@ -198,7 +214,7 @@ class ElmoTask(Task):
     def validate(self, model: nn.Module, part: DocumentPart) -> dict[str, float]:
         return self.evaluate(model, part).metrics
 
-    def evaluate(self, model: nn.Module, part: DocumentPart) -> ElmoReport:
+    def evaluate(self, model: nn.Module, part: DocumentPart, options: None = None) -> ElmoReport:
         assert isinstance(model, ElmoModel)
         batches = self.batches(part, training=False)
         size = len(batches.part)
@@ -210,6 +226,33 @@ class ElmoTask(Task):
                     losses = model.output.nats(found.h, found.targets).double().numpy()
                     np.add.at(nats[:, direction], batch.rows[found.rows.numpy()], losses)
         return ElmoReport(nats, counts)
+
+    def predict(self, model: nn.Module, items: Iterable[str], options: None = None) -> NoReturn:
+        raise ConfigError(
+            "an elmo model gives vectors of words, and no predictions",
+            remedy="train a model that reads with them: unspool train DATA --from RUN",
+        )
+
+    def vectors(self, model: nn.Module, texts: Iterable[str]) -> Iterator[WordsInContext]:
+        """Each text is read by itself and as a whole, so batches and their order change nothing."""
+        for chunk in chunks(texts, CHUNK):
+            words = [self.tokenizer.pieces(text) or [""] for text in chunk]
+            part = TextPart([np.zeros(len(each), dtype=np.int64) for each in words], words)
+            found: list[Any] = [None] * len(part)
+            for batch, layers in self.read(model, part, length=0):
+                for i, row in enumerate(batch.rows.tolist()):
+                    found[row] = WordsInContext(words[row], layers[:, i, : len(words[row])])
+            yield from found
+
+    @torch.inference_mode()
+    def read(
+        self, model: nn.Module, part: Documents, *, length: int
+    ) -> Iterator[tuple[Batch, np.ndarray]]:
+        """Each batch, and the vectors (1 + L, B, T, 2P) of its words."""
+        assert isinstance(model, ElmoModel)
+        for batch in walk(self.batches(part, training=False, length=length)):
+            assert batch.words is not None
+            yield batch, torch.stack(model.encoder.vectors(*batch.words)).numpy()
 
     def save(self, folder: Path) -> None:
         write_json(folder / "tokenizer.json", self.tokenizer.to_json())

@@ -6,9 +6,9 @@ a softmax at each step, or a linear-chain CRF over the sentence.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -20,20 +20,30 @@ from unspool.data.corpus import Corpus
 from unspool.data.encode import Progress
 from unspool.data.readers import Source
 from unspool.data.schemes import WrongTag, allowed_moves, guess_letters, parse_tags
+from unspool.data.sentences import solid
 from unspool.data.tag_corpus import encode_tagged
-from unspool.data.tagged import TaggedBatch, TaggedPart, collate_in_context, collate_tagged
+from unspool.data.tagged import (
+    TaggedBatch,
+    TaggedPart,
+    collate_in_context,
+    collate_tagged,
+    sentences_part,
+)
 from unspool.errors import ConfigError, RunError
-from unspool.files import AGAIN, write_json
+from unspool.io.files import AGAIN, write_json
 from unspool.nn.characters import CHARACTER_ENCODERS
 from unspool.nn.crf import CRF
 from unspool.nn.tags import Allowed, Along, SeparateTags, TagOutput
 from unspool.tasks.contextual import build_contextual, contextual_size, example_words
 from unspool.tasks.encoder import build_text_encoder, recurrent_models
 from unspool.tasks.tag_report import PlainReport, SpanReport, TagReport
+from unspool.tasks.tagged_text import TaggedText, Tags, tagged_text, words_of
 from unspool.tasks.tagger import Tagger
-from unspool.tasks.task import Step, Task, read_labels, read_tokenizer, walk
+from unspool.tasks.task import Step, Task, chunks, read_labels, read_tokenizer, walk
 from unspool.text.tokenizers import CharTokenizer, Tokenizer
 from unspool.text.vocab import UNK_ID
+
+CHUNK = 2048  # texts predicted at once
 
 CNN: dict[str, Any] = {
     "model.network": "cnn",
@@ -53,18 +63,13 @@ TRANSFORMER: dict[str, Any] = {
 }
 
 
-class Tags(NamedTuple):
-    """What a model says of one sentence: the tags, by their numbers, and their probabilities."""
-
-    tags: np.ndarray  # (T,)
-    along: Along  # (T,) each
-
-
 class Tag(Task):
     name = "tag"
     metric = "f1"
     default_model = "bilstm"
     higher_is_better = True
+    answer = TaggedText
+    items_from = "tag"
     defaults: ClassVar[Mapping[str, Any]] = {
         # What a word that was met once is to be tagged is known as little as of one never met: its
         # place is taken by <unk>, which learns from it, and by its characters.
@@ -227,7 +232,7 @@ class Tag(Task):
     def validate(self, model: nn.Module, part: TaggedPart) -> dict[str, float]:
         return self.evaluate(model, part).metrics
 
-    def evaluate(self, model: nn.Module, part: TaggedPart) -> TagReport:
+    def evaluate(self, model: nn.Module, part: TaggedPart, options: None = None) -> TagReport:
         assert isinstance(model, Tagger)
         guess: list[np.ndarray] = [np.empty(0)] * len(part)
         nats, words = 0.0, 0
@@ -251,8 +256,23 @@ class Tag(Task):
             return SpanReport(truth, guess, unknown, loss, parse_tags(part.names, "iobes"))
         return PlainReport(truth, guess, unknown, loss, part.names)
 
+    def predict(
+        self, model: nn.Module, items: Iterable[str | Sequence[str]], options: None = None
+    ) -> Iterator[TaggedText]:
+        """The words and spans of each text with their tags; an item may also be a list of words."""
+        for chunk in chunks(items, CHUNK):
+            pairs = [words_of(item, self.tokenizer) for item in chunk]
+            sentences = [[solid(word.token) for word in words] for _, words in pairs if words]
+            found: Iterator[Tags] = iter(())
+            if sentences:
+                part = sentences_part(sentences, self.tokenizer, self.spelling, self.labels)
+                found = iter(self.tags(model, part))
+            for text, words in pairs:
+                own = next(found) if words else None
+                yield tagged_text(text, words, own, self.labels, self.marks)
+
     def tags(self, model: nn.Module, part: TaggedPart) -> list[Tags]:
-        """What the model says of each sentence."""
+        """The tags of each sentence."""
         assert isinstance(model, Tagger)
         found: list[Any] = [None] * len(part)
         with torch.inference_mode():

@@ -6,7 +6,7 @@ In training the decoder reads the target that is to be written, one step behind.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -21,26 +21,27 @@ from unspool.data.encode import Progress
 from unspool.data.paired import encode_pairs
 from unspool.data.readers import Source
 from unspool.errors import ConfigError
-from unspool.files import write_json
+from unspool.io.files import write_json
 from unspool.nn.decoders import TransformerSeqDecoder
 from unspool.nn.masks import keep_mask
 from unspool.nn.recurrent_decoder import RecurrentDecoder
 from unspool.nn.seq2seq import Seq2Seq
 from unspool.nn.source import RecurrentEncoder, TransformerSeqEncoder
+from unspool.search.decoding import GREEDY, Decoding
 from unspool.tasks.bleu import corpus_bleu
-from unspool.tasks.decoding import GREEDY, Decoding
 from unspool.tasks.encoder import (
     build_encoder,
     check_learned_positions,
     checked_options,
     transformer_options,
 )
-from unspool.tasks.task import Step, Task, read_tokenizer, walk
+from unspool.tasks.task import Step, Task, chunks, read_tokenizer, walk
 from unspool.tasks.translate_report import TranslateReport
 from unspool.tasks.translation import Translation, Translator
 from unspool.text.tokenizers import Tokenizer
 
 VALIDATED = 1000  # sentences translated in a validation: enough to tell weights apart, in seconds
+CHUNK = 1024  # texts sorted by length together, and translated
 TARGET_TOKENIZER = "target_tokenizer.json"
 
 
@@ -90,6 +91,9 @@ class Translate(Task):
     metric = "bleu"
     default_model = "transformer"
     higher_is_better = True
+    answer = Translation
+    options = Decoding
+    items_from = "translate"
     defaults: ClassVar[Mapping[str, Any]] = {
         "data.max_length": 256,
         "tokenizer.vocab": 8000,
@@ -225,13 +229,19 @@ class Translate(Task):
         return metrics["bleu"], metrics["exact"], -metrics["loss"]
 
     def evaluate(
-        self, model: nn.Module, part: PairPart, decoding: Decoding | None = None
+        self, model: nn.Module, part: PairPart, options: Decoding | None = None
     ) -> TranslateReport:
         assert isinstance(model, Seq2Seq)
-        found, references = self._translate(
-            model, part, np.arange(len(part)), decoding or Decoding()
-        )
+        rows = np.arange(len(part))
+        found, references = self._translate(model, part, rows, options or Decoding())
         return TranslateReport(found, references, *self._nats(model, part))
+
+    def predict(
+        self, model: nn.Module, items: Iterable[str], options: Decoding | None = None
+    ) -> Iterator[Translation]:
+        translator = self.translator(model)
+        for texts in chunks(items, CHUNK):
+            yield from translator(texts, options or Decoding())
 
     def translator(self, model: nn.Module) -> Translator:
         assert isinstance(model, Seq2Seq)
