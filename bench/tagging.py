@@ -26,10 +26,10 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from flair_peer import FlairTagger
 from timing import DATA, installed, parser, ratio, set_up, take_turns, write_json
+from unspool.api.settings import make_config
 from unspool.data.corpus import load_corpus
 from unspool.data.readers import open_source
-from unspool.run import build_model
-from unspool.settings import make_config
+from unspool.tasks import build_model
 from unspool.tasks.tag import Tag
 from unspool.training.optim import build_optimizer
 

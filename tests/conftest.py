@@ -64,7 +64,7 @@ def classifier(reviews, tmp_path_factory) -> Path:
     """A run folder of `classify`; copy it before changing it."""
     import os
 
-    from unspool.start import train
+    from unspool.api.train import train
 
     os.environ["UNSPOOL_CACHE"] = str(tmp_path_factory.getbasetemp() / "cache")
     out = tmp_path_factory.mktemp("runs") / "classifier"
@@ -77,7 +77,7 @@ def writer(book, tmp_path_factory) -> Path:
     """A run folder of `generate`; copy it before changing it."""
     import os
 
-    from unspool.start import train
+    from unspool.api.train import train
 
     os.environ["UNSPOOL_CACHE"] = str(tmp_path_factory.getbasetemp() / "cache")
     out = tmp_path_factory.mktemp("runs") / "writer"
@@ -117,7 +117,7 @@ def translator(pairs, tmp_path_factory) -> Path:
     """A run folder of `translate`, of words; copy it before changing it."""
     import os
 
-    from unspool.start import train
+    from unspool.api.train import train
 
     os.environ["UNSPOOL_CACHE"] = str(tmp_path_factory.getbasetemp() / "cache")
     out = tmp_path_factory.mktemp("runs") / "translator"
@@ -160,7 +160,7 @@ def tagger(sentences, tmp_path_factory) -> Path:
     """A run folder of `tag`; copy it before changing it."""
     import os
 
-    from unspool.start import train
+    from unspool.api.train import train
 
     os.environ["UNSPOOL_CACHE"] = str(tmp_path_factory.getbasetemp() / "cache")
     out = tmp_path_factory.mktemp("runs") / "tagger"

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import torch
-from small_tasks import make_task
 
+from small_tasks import make_task
+from unspool.api.settings import make_config
 from unspool.nn.cells import CELLS
-from unspool.run import build_model
-from unspool.settings import make_config
+from unspool.tasks import build_model
 from unspool.tasks.reading import Reading
 from unspool.tasks.task import Task
 from unspool.text.tokenizers import CharTokenizer, WordTokenizer

@@ -75,7 +75,7 @@ def small(tmp_path, monkeypatch, classifier) -> Path:
     """A working folder with little data, a trained run, and demos that end at once. Pictures are
     made, but not drawn: other tests do that."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("unspool.pictures.save_picture", lambda figure, path: path.write_text(""))
+    monkeypatch.setattr("unspool.io.pictures.save_picture", lambda _, path: path.write_text(""))
     (tmp_path / "data").mkdir()
     every = reviews.reviews(300, seed=1)
     reviews.write_csv(tmp_path / "data" / "reviews.csv", every)

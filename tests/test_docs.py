@@ -10,9 +10,9 @@ import typer
 
 from unspool.cli.app import app
 from unspool.config import Config
+from unspool.config.resolve import full_name
 from unspool.embed.settings import EmbedConfig
 from unspool.nn.cells import CELLS, cell_options
-from unspool.resolving import full_name
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]

@@ -11,6 +11,7 @@ import torch
 import unspool
 from unspool.errors import ConfigError
 from unspool.nn.cells import CELLS
+from unspool.tasks.generate import Generation
 
 SMALL = {"hidden": 8, "embedding": 6, "threads": 1, "lr": 0.01, "batch": 16}
 
@@ -217,7 +218,7 @@ def test_compare_gives_a_table_with_intervals(reviews, tmp_path) -> None:
     assert splits[0] == splits[1] == 24
 
 
-def test_notebook_faces(classifier, writer, reviews) -> None:
+def test_tables_in_a_notebook(classifier, writer, reviews) -> None:
     run = unspool.load(classifier)
     assert "<table>" in run.predict(["a <b> film"])._repr_html_()
     assert "&lt;b&gt;" in run.predict(["a <b> film"])._repr_html_()
@@ -225,9 +226,11 @@ def test_notebook_faces(classifier, writer, reviews) -> None:
     assert "accuracy" in run.evaluate(reviews)._repr_html_()
 
 
-def test_the_wrong_verb_for_the_model(classifier, writer) -> None:
-    with pytest.raises(ConfigError, match=r"predict gives labels.*is a generate model"):
-        unspool.load(writer).predict(["x"])
+def test_a_language_model_predicts_continuations(classifier, writer) -> None:
+    run = unspool.load(writer)
+    (answer,) = run.predict(["the film "], Generation(length=40, seed=3))
+    assert answer.text == run.generate("the film ", length=40, seed=3)
+    assert answer.to_json() == {"prompt": "the film ", "text": answer.text, "seed": 3}
     with pytest.raises(ConfigError, match="generate needs a language model"):
         unspool.load(classifier).generate("x")
 

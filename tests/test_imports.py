@@ -1,15 +1,16 @@
 """Data flows one way through the folders: each may import only what stands before it."""
 
 import ast
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[1] / "src" / "unspool"
 ORDER = [
-    "errors", "config", "resolving", "files", "pictures", "text", "data", "vectors", "native", "nn",
-    "search", "tasks", "training", "predict", "insight", "page", "run", "starting", "settings",
-    "start", "embed", "blueprint", "comparison", "demos", "cli", "__main__",
+    "errors", "io", "config", "text", "data", "vectors", "native", "nn", "search", "tasks",
+    "training", "insight", "page", "api", "embed", "demos", "cli", "__main__",
 ]  # fmt: skip
 NN_MAY = {"nn", "native", "errors"}
 
@@ -44,3 +45,8 @@ def test_imports_point_backwards(path: Path) -> None:
 def test_every_part_has_its_place() -> None:
     parts = {p.relative_to(ROOT).parts[0].removesuffix(".py") for p in MODULES}
     assert parts <= set(ORDER)
+
+
+def test_training_does_not_load_the_page() -> None:
+    code = "import sys, unspool.api.train; sys.exit('unspool.page' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0

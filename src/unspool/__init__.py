@@ -16,20 +16,21 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from unspool.comparison import compare
-    from unspool.run import Run, load
-    from unspool.start import check, train
-    from unspool.tasks.decoding import Decoding
+    from unspool.api.check import check
+    from unspool.api.compare import compare
+    from unspool.api.run import Run, load
+    from unspool.api.train import train
+    from unspool.search.decoding import Decoding
 
 __version__ = "0.1.0"
 
 _HOME = {
-    "Decoding": "unspool.tasks.decoding",
-    "Run": "unspool.run",
-    "check": "unspool.start",
-    "compare": "unspool.comparison",
-    "load": "unspool.run",
-    "train": "unspool.start",
+    "Decoding": "unspool.search.decoding",
+    "Run": "unspool.api.run",
+    "check": "unspool.api.check",
+    "compare": "unspool.api.compare",
+    "load": "unspool.api.run",
+    "train": "unspool.api.train",
 }
 
 _MODULES = ("embed", "errors", "nn", "vectors")  # imported on first use

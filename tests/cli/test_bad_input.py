@@ -174,7 +174,7 @@ def test_evaluate_on_a_file_without_labels(file, classifier, refused) -> None:
         (["-m", "gru", "-s", "pooling=cls"], ["pooling=cls reads a place before the text",
          "got 'gru'", "Use --model transformer"]),
         (["-m", "transformr"], ["unknown model; got 'transformr'", "Did you mean 'transformer'?"]),
-        (["-s", "freeze=encoder"], ["train.freeze holds what an encoder has learnt before",
+        (["-s", "freeze=encoder"], ["train.freeze freezes what an encoder has learnt before",
          "--from"]),
         (["--from", "nowhere"], ["nowhere: no such run folder", "Check the path"]),
         (["-s", "valid_share=0.6", "-s", "test_share=0.6"], ["valid_share", "test_share"]),
@@ -626,7 +626,7 @@ def test_a_disk_error_is_exit_code_1(file, refused, monkeypatch) -> None:
     def full(*_: object, **__: object) -> Iterator[bytes]:
         raise OSError(28, "No space left on device", "/cache/x")
 
-    monkeypatch.setattr("unspool.start.load_corpus", full)
+    monkeypatch.setattr("unspool.api.train.load_corpus", full)
     refused("train", file(), code=1, says=["/cache/x: No space left on device"])
 
 

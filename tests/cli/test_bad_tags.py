@@ -110,16 +110,6 @@ def test_a_folder(unspool, tmp_path) -> None:
     assert "a folder holds no tagged sentences" in ended.err
 
 
-def test_tags_asked_of_another_model(tagger, classifier) -> None:
-    import unspool
-    from unspool.errors import ConfigError
-
-    with pytest.raises(ConfigError, match="classify model, which gives no tags"):
-        unspool.load(classifier).tagged("x")
-    with pytest.raises(ConfigError, match="predict gives labels"):
-        unspool.load(tagger).stream("x")
-
-
 def test_a_damaged_list_of_characters(unspool, tagger, tmp_path) -> None:
     run = tmp_path / "run"
     shutil.copytree(tagger, run)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import json
 import os
@@ -30,7 +29,6 @@ COMMANDS = [
     "embed", "settings", "demo", "vectors neighbours", "vectors analogy", "vectors similarity",
     "vectors map", "vectors convert", "vectors context",
 ]  # fmt: skip
-TEXTS = ["a great film", "the plot was awful"]
 
 
 def test_train_prints_the_report_alone_on_stdout(unspool, reviews, tmp_path) -> None:
@@ -45,7 +43,7 @@ def test_train_prints_the_report_alone_on_stdout(unspool, reviews, tmp_path) -> 
     assert any(f"run folder: {out}" in line for line in said)
     assert any("valid accuracy" in line for line in said)
     assert said[-2] == "on the valid part:"
-    assert said[-1] == f"next: unspool predict {out} · unspool evaluate {out} FILE"
+    assert said[-1] == f'next: unspool predict {out} "some text" · unspool evaluate {out} FILE'
     again = unspool("train", "--resume", "-o", out, "--json")
     assert again.code == 0
     assert json.loads(again.out)["run"] == str(out)
@@ -70,7 +68,7 @@ def test_train_names_a_folder_by_itself(unspool, book, tmp_path, monkeypatch) ->
     for name in ("runs/book-gru", "runs/book-gru-2"):
         ended = unspool("train", book, "-c", config)
         assert ended.code == 0
-        assert f"next: unspool generate {name} ·" in ended.err
+        assert f'next: unspool generate {name} --prompt "Once" ·' in ended.err
         assert (tmp_path / name / "model.safetensors").exists()
     assert "perplexity" in ended.out
 
@@ -111,70 +109,6 @@ def test_evaluate_reads_as_told(unspool, classifier, tmp_path) -> None:
     )  # fmt: skip
     assert ended.code == 0, ended.err
     assert json.loads(ended.out)["accuracy"] == 1
-
-
-def test_predict_texts(unspool, classifier) -> None:
-    ended = unspool("predict", classifier, *TEXTS)
-    assert (ended.code, ended.err) == (0, "")
-    rows = [line.split("\t") for line in ended.out.splitlines()]
-    assert [(label, text) for label, _, text in rows] == [("pos", TEXTS[0]), ("neg", TEXTS[1])]
-    assert all(0.5 <= float(chance) <= 1 for _, chance, _ in rows)
-    assert unspool("predict", classifier, TEXTS[0]).out == ended.out.splitlines(True)[0]
-
-
-def test_predict_as_json(unspool, classifier) -> None:
-    answers = [
-        json.loads(line)
-        for line in unspool("predict", classifier, *TEXTS, "--json").out.splitlines()
-    ]
-    assert [answer["label"] for answer in answers] == ["pos", "neg"]
-    assert list(answers[0]["probabilities"]) == ["neg", "pos"]
-
-
-def test_predict_from_standard_input(unspool, classifier, monkeypatch) -> None:
-    lines = f"{TEXTS[0]}\n\n{TEXTS[1]}, café".encode()
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(lines)))
-    ended = unspool("predict", classifier, "-")
-    assert ended.code == 0
-    texts = [line.split("\t")[2] for line in ended.out.splitlines()]
-    assert texts == [TEXTS[0], "", f"{TEXTS[1]}, café"]
-
-
-@pytest.mark.parametrize(
-    ("name", "content"),
-    [
-        ("a.csv", 'id,text\n1,a great film\n2,"the plot was awful"\n'),
-        ("a.tsv", "text\tid\na great film\t1\nthe plot was awful\t2\n"),
-        ("a.jsonl", '{"text": "a great film"}\n{"text": "the plot was awful"}\n'),
-        ("a.txt", "a great film\nthe plot was awful\n"),
-    ],
-)
-def test_predict_a_file_without_labels(name, content, unspool, classifier, tmp_path) -> None:
-    (tmp_path / name).write_text(content)
-    ended = unspool("predict", classifier, "--file", tmp_path / name)
-    assert ended.code == 0, ended.err
-    assert [line.split("\t")[::2] for line in ended.out.splitlines()] == [
-        ["pos", TEXTS[0]], ["neg", TEXTS[1]],
-    ]  # fmt: skip
-    assert ended.err.startswith(f"{tmp_path / name}: ")
-
-
-@pytest.mark.parametrize("name", ["p.csv", "p.tsv", "p.jsonl"])
-def test_predict_into_a_file(name, unspool, classifier, tmp_path) -> None:
-    out = tmp_path / name
-    ended = unspool("predict", classifier, 'a great, "odd"\tfilm', TEXTS[1], "--out", out)
-    assert (ended.code, ended.out) == (0, "")
-    assert ended.err == f"2 predictions in {out}\n"
-    if name == "p.jsonl":
-        rows = [json.loads(line) for line in out.read_text().splitlines()]
-    else:
-        with open(out, newline="") as file:
-            rows = list(csv.DictReader(file, delimiter="," if name == "p.csv" else "\t"))
-        assert list(rows[0]) == ["label", "probability", "p(neg)", "p(pos)", "text"]
-        assert float(rows[0]["p(neg)"]) + float(rows[0]["p(pos)"]) == pytest.approx(1, abs=2e-6)
-    assert [row["label"] for row in rows] == ["pos", "neg"]
-    assert rows[0]["text"] == 'a great, "odd"\tfilm'
-    assert [path.name for path in tmp_path.iterdir()] == [name]
 
 
 def test_generate(unspool, writer) -> None:
@@ -394,7 +328,7 @@ def test_ctrl_c_while_reading_is_exit_code_130(unspool, reviews, tmp_path, monke
         time.sleep(1)
 
     # A job in the background is started with the signal ignored; a person's shell does not do that.
-    monkeypatch.setattr("unspool.start.load_corpus", interrupt)
+    monkeypatch.setattr("unspool.api.train.load_corpus", interrupt)
     previous = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         ended = unspool("train", reviews, "--out", tmp_path / "run")

@@ -51,7 +51,7 @@ def test_words_in_their_context(unspool, book, reviews, here) -> None:
     words = ["--set", "hidden=8", "--set", "epochs=1", "--set", "threads=1", "--out", "run"]
     trained = unspool("train", reviews, "--from", "elmo", *words)
     assert trained.code == 0, trained.err
-    assert "weights for contextual vectors, which stay as they are" in trained.err
+    assert "weights for contextual vectors, which are frozen" in trained.err
     assert "mix: " in trained.err
     told = unspool("predict", "run", "a lovely film")
     assert told.out.startswith(("pos\t", "neg\t"))

@@ -77,7 +77,7 @@ def test_saved(unspool, classifier, tmp_path) -> None:
 
 def test_the_n_grams_of_a_corpus(unspool, reviews, opened, monkeypatch, tmp_path) -> None:
     """--data reaches the page as a table."""
-    from unspool.start import train
+    from unspool.api.train import train
 
     run = tmp_path / "cnn"
     train(reviews, model="cnn", out=run, epochs=1, filters=2, hidden=8, embedding=8, threads=1)

@@ -13,7 +13,7 @@ from safetensors.torch import load_file
 from torch import nn
 
 import unspool as package
-from unspool.run import load
+from unspool.api.run import load
 
 transformers = pytest.importorskip("transformers")
 
@@ -170,7 +170,7 @@ REFUSALS = {
     "another activation": (lambda f: change(f, hidden_act="mish"), [], "hidden_act must be one of"),
     "wrong shapes": (lambda f: change(f, vocab_size=30), [], "should have shape (30, 16)"),
     "a layer missing": (lambda f: change(f, num_hidden_layers=3), [], "has no tensor"),
-    "another task": (lambda f: None, ["--task", "generate"], "trained further for classify"),
+    "another task": (lambda f: None, ["--task", "generate"], "can be fine-tuned for classify"),
     "another width": (lambda f: None, ["--set", "hidden=32"], "has model.hidden=16"),
     "another model": (lambda f: None, ["--model", "lstm"], "the model to start from is a transf"),
     "another tokenizer": (
@@ -205,7 +205,7 @@ def test_a_pretrained_tokenizer_comes_from_a_folder(reviews, unspool, tmp_path) 
 
 
 def test_positions_beyond_the_frame_are_cut(bert) -> None:
-    from unspool.starting import open_start
+    from unspool.training.transfer import open_start
 
     start = open_start(bert)
     ids = start.tokenizer.document("very " * 100, limit=24)

@@ -35,35 +35,6 @@ def test_evaluate(unspool, tagger, sentences) -> None:
     assert "bootstrap over sentences" in ended.out
 
 
-def test_predict_texts(unspool, tagger) -> None:
-    ended = unspool("predict", tagger, "Anna met Ulm today.")
-    assert ended.out == "[PER Anna] met [LOC Ulm] today.\n"
-    found = json.loads(unspool("predict", tagger, "Anna met Ulm today.", "--json").out)
-    assert [(s["start"], s["end"], s["label"]) for s in found["spans"]] == [
-        (0, 4, "PER"), (9, 12, "LOC"),
-    ]  # fmt: skip
-
-
-def test_predict_files(unspool, tagger, sentences, tmp_path) -> None:
-    out = tmp_path / "out.conll"
-    ended = unspool("predict", tagger, "--file", sentences, "--out", out)
-    assert "200 texts in" in ended.err
-    rows = [line.split() for line in out.read_text().splitlines() if line]
-    words = [line.split()[0] for line in sentences.read_text().splitlines() if line]
-    assert [row[0] for row in rows] == words
-    assert {row[1][0] for row in rows} <= set("OBIES")
-    lines = tmp_path / "lines.txt"
-    lines.write_text("Anna met Ulm .\nBert saw Bern .\n")
-    for ending in ("csv", "tsv", "jsonl", "txt"):
-        out = tmp_path / f"out.{ending}"
-        assert unspool("predict", tagger, "--file", lines, "--out", out).code == 0
-    assert len((tmp_path / "out.csv").read_text().splitlines()) == 5
-    assert (tmp_path / "out.txt").read_text().startswith("[PER Anna] met")
-    tokens = tmp_path / "tokens.jsonl"
-    tokens.write_text('{"tokens": ["Anna", "met", "Ulm", "."]}\n')
-    assert unspool("predict", tagger, "--file", tokens).out == "[PER Anna] met [LOC Ulm] .\n"
-
-
 def test_compare(unspool, sentences, tmp_path) -> None:
     out = tmp_path / "compare"
     ended = unspool("compare", sentences, "--models", "lstm,cnn", "--out", out, *FAST)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 
 import pytest
@@ -40,88 +39,6 @@ def test_columns_by_name(unspool, tmp_path) -> None:
     ended = unspool("predict", out, "--file", path)
     assert "text in column 'en'" in ended.err
     assert len(ended.out.splitlines()) == 30
-
-
-def test_predict_prints_a_line_a_text(unspool, translator, tmp_path) -> None:
-    texts = ["red OOOOOA dog", "blue AAAAAA cat"]
-    wanted = ["rot OOOOOA Hund", "blau AAAAAA Katze"]
-    ended = unspool("predict", translator, *texts)
-    assert (ended.code, ended.out.splitlines(), ended.err) == (0, wanted, "")
-    (tmp_path / "t.en").write_text("\n".join([texts[0], "", texts[1]]) + "\n")
-    ended = unspool("predict", translator, "-f", tmp_path / "t.en", "-o", tmp_path / "t.txt")
-    assert (tmp_path / "t.txt").read_text().splitlines() == [wanted[0], "", wanted[1]]
-    assert "3 translations in" in ended.err
-    ended = unspool("predict", translator, texts[0], "--nbest", 2, "--beam", 3)
-    rows = list(csv.reader(ended.out.splitlines(), delimiter="\t"))
-    assert [row[0] for row in rows] == ["1", "1"]
-    assert float(rows[0][1]) > float(rows[1][1])
-    assert rows[0][2] == wanted[0]
-    unspool("predict", translator, *texts, "-o", tmp_path / "t.csv")
-    assert (tmp_path / "t.csv").read_text().startswith("number,score,translation,text\n1,")
-    ended = unspool("predict", translator, texts[0], "--keep-unknown", "--beam", 1)
-    assert ended.out == "rot <unk> Hund\n"
-
-
-def test_predict_with_json_has_all_of_it(unspool, translator) -> None:
-    ended = unspool("predict", translator, "red OOOOOA dog", "--json", "--nbest", 2)
-    found = json.loads(ended.out)
-    assert found["translation"] == "rot OOOOOA Hund"
-    assert len(found["nbest"]) == 2
-    assert len(found["alignment"]) == len(found["tokens"]) == 3
-    assert len(found["alignment"][0]) == len(found["source_tokens"]) == 4
-    drawn = ["predict", translator, "red OOOOOA dog", "--temperature", 2, "--seed", 3]
-    assert unspool(*drawn).out == unspool(*drawn).out
-
-
-@pytest.mark.parametrize(
-    ("options", "says"),
-    [
-        (["--beam", "0"], "beam must be 1 or more; got 0"),
-        (["--nbest", "7"], "a beam of 5 cannot give 7 sentences"),
-        (["--temperature", "0"], "temperature must be above 0"),
-        (["--out", "x.doc"], "unknown ending of the output file; got '.doc'"),
-        (["--max-length", "2", "--min-length", "3"], "min length 3 is above max length 2"),
-        (["--int8"], "int8 is not for this model: it is no Transformer"),
-    ],
-)
-def test_options_that_make_no_sense(unspool, translator, tmp_path, monkeypatch, options, says):
-    monkeypatch.chdir(tmp_path)
-    ended = unspool("predict", translator, "red", *options)
-    assert (ended.code, ended.out) == (2, "")
-    assert len(ended.err.splitlines()) == 1
-    assert says in ended.err
-
-
-def test_a_classifier_has_no_beam(unspool, classifier) -> None:
-    ended = unspool("predict", classifier, "a film", "--length-penalty", 1)
-    assert ended.code == 2
-    assert "--length-penalty is for translations; got 'a classify model'" in ended.err
-    ended = unspool("evaluate", classifier, "reviews.csv", "--beam", 2)
-    assert ended.code == 2
-    assert "--beam is for translations; got 'a classify model'" in ended.err
-
-
-def test_picture_of_an_alignment(unspool, translator, classifier, pairs, tmp_path) -> None:
-    picture = tmp_path / "alignment.svg"
-    ended = unspool("predict", translator, "two dogs play", "a man", "--picture", picture)
-    assert ended.code == 0, ended.err
-    assert len(ended.out.splitlines()) == 2
-    assert f"the alignment is in {picture}" in ended.err
-    assert "<svg" in picture.read_text()
-
-    wrong = unspool("predict", translator, "two dogs", "--picture", tmp_path / "alignment.gif")
-    assert wrong.code == 2
-    assert "a picture cannot be written in this format; got '.gif'" in wrong.err
-    other = unspool("predict", classifier, "a film", "--picture", picture)
-    assert other.code == 2
-    assert "--picture is for translations; got 'a classify model'" in other.err
-    blind = tmp_path / "blind"
-    assert (
-        unspool("train", pairs, "-m", "seq2seq", "-o", blind, "-s", "vocab=300", *SMALL).code == 0
-    )
-    nowhere = unspool("predict", blind, "two dogs", "--picture", picture)
-    assert nowhere.code == 2
-    assert "there is no alignment to draw; got 'a model without attention'" in nowhere.err
 
 
 @pytest.mark.skipif(native.INSTRUCTIONS is None, reason=native.ABOUT)

@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import pytest
 import torch
-from small_tasks import make_task
 
 import unspool
+from small_tasks import make_task
+from unspool.api.settings import make_config
+from unspool.insight.summary import summary_of
 from unspool.nn.taps import record, taps
-from unspool.run import build_model, summary_of
-from unspool.settings import make_config
-from unspool.tasks import TASKS, Generate, Tag
+from unspool.tasks import TASKS, Generate, Tag, build_model
 from unspool.tasks.task import Task
 from unspool.text.tokenizers import CharTokenizer
 from unspool.text.vocab import MASK_SPECIALS, Vocab

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from unspool.data.cache import cached
 
 from unspool.data import cache
-from unspool.data.cache import cached
 from unspool.data.store import IdsFile
 
 

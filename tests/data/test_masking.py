@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from unspool.data.parts import TextPart
+from unspool.data.pieces import PiecesPart
 
 from unspool.data.batching import BucketBatches
 from unspool.data.masking import MaskedBatches, choose, hide
-from unspool.data.parts import TextPart
-from unspool.data.pieces import PiecesPart
 from unspool.text.vocab import MASK_ID, UNK_ID
 
 VOCAB, SPECIALS = 50, 3

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from unspool.data.paired import encode_pairs
 
 from unspool.config import DataConfig, TokenizerConfig
 from unspool.data.batching import BucketBatches, collate_pairs
 from unspool.data.check import check
 from unspool.data.corpus import Corpus, PairPart, load_corpus
-from unspool.data.paired import encode_pairs
 from unspool.data.read.files import sides
 from unspool.data.readers import open_source
 from unspool.errors import DataError

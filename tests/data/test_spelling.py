@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
-
 from unspool.data.parts import TextPart
 from unspool.data.pieces import PiecesPart
 from unspool.data.spelling import BYTE_IDS, LONGEST_WORD, ByteSpellings, collate_words

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from unspool.data.tag_corpus import encode_tagged
+from unspool.data.tagged import TaggedPart, collate_tagged, sentences_part
 
 from unspool.config import DataConfig, TokenizerConfig
 from unspool.data.corpus import load_corpus
 from unspool.data.readers import open_source
-from unspool.data.tag_corpus import encode_tagged
-from unspool.data.tagged import TaggedPart, collate_tagged, sentences_part
 from unspool.errors import DataError
 
 WORDS = [["EU", "rejects", "German", "call"], ["Peter", "Blackburn", "Inc", "sued"]]

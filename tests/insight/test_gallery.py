@@ -25,9 +25,9 @@ from unspool.insight.plots import (
     saliency_figure,
 )
 from unspool.insight.saliency import explain
+from unspool.insight.summary import summary_of
 from unspool.insight.trace import trace
-from unspool.pictures import save_picture
-from unspool.run import summary_of
+from unspool.io.pictures import save_picture
 
 RECORDS = [
     {"step": 10, "loss": 0.7},

@@ -5,14 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-
 from unspool.data.parts import TextPart
+
+from unspool.api.settings import make_config
 from unspool.insight.ngrams import distinct_windows, top_ngrams
 from unspool.nn.convolution import Filters
 from unspool.nn.models.classifier import Classifier
-from unspool.run import build_model
-from unspool.settings import make_config
-from unspool.tasks.classify import Classify
+from unspool.tasks import build_model
 from unspool.text.tokenizers import WordTokenizer
 from unspool.text.vocab import Vocab
 

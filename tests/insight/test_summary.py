@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from unspool.blueprint import blueprint
+from unspool.api.summary import summarise_settings
 from unspool.insight.summary import shape_of, summarise
 from unspool.nn.cells import CELLS
 from unspool.nn.encoder import Encoder
@@ -24,7 +24,7 @@ def shapes(summary) -> list[str]:
 
 
 def of_classifier(model: str, *, classes: int = 2, **settings: object):
-    return blueprint("classify", model, settings=settings, classes=classes)
+    return summarise_settings("classify", model, settings=settings, classes=classes)
 
 
 def language_model(*, embedding: int, tied: bool = False, hidden: int = 3) -> LanguageModel:

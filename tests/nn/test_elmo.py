@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-
 from unspool.data.parts import TextPart
 from unspool.data.spelling import BYTE_IDS, Words, collate_words
+
 from unspool.nn.elmo import Contextual, Elmo, ElmoOptions, Mix
 from unspool.nn.highway import Highway
 

@@ -19,9 +19,9 @@ from urllib.parse import quote, urlencode
 import pytest
 from page_runs import RUNS, TEXTS, settle
 
+from unspool.api.train import train
 from unspool.page.server import PageServer
-from unspool.run import subject_of
-from unspool.start import train
+from unspool.page.subject import open_subject
 
 CHROMIUM = "/usr/bin/chromium"
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"]
@@ -69,7 +69,7 @@ def server_of(run_of, serve) -> Callable[[str], PageServer]:
 
     def server(name: str) -> PageServer:
         if name not in servers:
-            servers[name] = serve(subject_of(run_of(name)))
+            servers[name] = serve(open_subject(run_of(name)))
         return servers[name]
 
     return server

@@ -10,7 +10,8 @@ import pytest
 from expecting import expect
 from page_runs import settle
 
-from unspool.run import load, subject_of
+from unspool.api.run import load
+from unspool.page.subject import open_subject
 
 
 def selected(page) -> str:
@@ -160,7 +161,7 @@ def test_a_run_that_has_no_weights_yet(run_of, serve, page, tmp_path: Path, shot
     run = Path(shutil.copytree(run_of("bilstm"), tmp_path / "young"))
     (run / "model.safetensors").unlink()
     (run / "README.md").unlink()
-    page.goto(serve(subject_of(run)).address())
+    page.goto(serve(open_subject(run)).address())
     settle(page)
     assert page.get_by_role("tab").all_inner_texts() == ["Training"]
     assert not page.is_visible("#text")
@@ -174,7 +175,7 @@ def test_markup_is_text(run_of, serve, page, tmp_path: Path, allowed) -> None:
     nasty = "<img src=x onerror=alert(1)>"
     run = Path(shutil.copytree(run_of("bilstm"), tmp_path / nasty))
     (run / "labels.json").write_text(json.dumps([nasty, "pos"]))
-    page.goto(serve(subject_of(run)).address(text=nasty))
+    page.goto(serve(open_subject(run)).address(text=nasty))
     settle(page)
     for tab in page.get_by_role("tab").all():
         tab.click()

@@ -8,8 +8,8 @@ import pytest
 from expecting import expect
 from page_runs import TEXTS, settle
 
+from unspool.api.run import load
 from unspool.insight.learnt import flow_of_run, state_gradients
-from unspool.run import load
 
 RAISED = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "0123456789-")
 

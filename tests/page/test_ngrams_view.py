@@ -11,11 +11,12 @@ from asking import asked
 from page_runs import TEXTS
 
 from insight_models import make
+from unspool.api.run import load
 from unspool.errors import ConfigError
+from unspool.insight.ngrams import ngrams_of_file
 from unspool.nn.taps import record
 from unspool.page.answers import answer
 from unspool.page.subject import Subject
-from unspool.run import load
 
 TEXT = "c d e f g h"
 
@@ -148,7 +149,7 @@ def test_titles_stay_in_sight_while_strips_are_scrolled(look, new_page) -> None:
 
 def test_the_ngrams_of_a_corpus(run_of, serve, reviews, new_page, shot) -> None:
     run = load(run_of("cnn"))
-    table = run.ngrams(reviews)
+    table = ngrams_of_file(run.task, run.model, reviews)
     server = serve(run.subject()._replace(table=table))
     page = new_page(width=390, scheme="dark")
     page.goto(server.address(view="ngrams", text=TEXTS["cnn"]))
@@ -162,7 +163,7 @@ def test_the_ngrams_of_a_corpus(run_of, serve, reviews, new_page, shot) -> None:
 
 
 def test_words_of_a_tagger(sentences, tmp_path, serve, new_page, shot) -> None:
-    from unspool.start import train
+    from unspool.api.train import train
 
     small = {"filters": 8, "embedding": 8, "epochs": 1, "threads": 1, "character_hidden": 4}
     run = train(sentences, model="cnn", out=tmp_path / "run", **small)

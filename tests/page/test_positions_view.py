@@ -9,10 +9,10 @@ from expecting import expect
 from page_runs import settle
 
 from insight_models import make
+from unspool.api.run import load
 from unspool.nn.positions import Learned, Sinusoidal
 from unspool.page.answers import answer
 from unspool.page.subject import Subject
-from unspool.run import load
 
 
 @pytest.fixture

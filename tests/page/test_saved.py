@@ -11,10 +11,10 @@ import pytest
 from expecting import expect
 from page_runs import RUNS, TEXTS, settle
 
+from unspool.api.run import load
 from unspool.errors import ConfigError, DataError
 from unspool.page.assets import WEB
 from unspool.page.saved import joined
-from unspool.run import load
 
 
 def answers(html: str) -> list[dict]:

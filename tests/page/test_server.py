@@ -10,12 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from unspool.api.run import load
 from unspool.errors import ConfigError
 from unspool.page import server as module
 from unspool.page.answers import encoded
 from unspool.page.assets import WEB
 from unspool.page.server import PageServer
-from unspool.run import load, subject_of
+from unspool.page.subject import open_subject
 
 
 class Reply:
@@ -178,7 +179,7 @@ def test_answers_are_kept_but_not_of_a_training(run_of, monkeypatch) -> None:
     counted: list[str] = []
     true = module.answer
     monkeypatch.setattr(module, "answer", lambda *given: counted.append(given[1]) or true(*given))
-    with PageServer(subject_of(run_of("bilstm"))) as server:
+    with PageServer(open_subject(run_of("bilstm"))) as server:
         for given in ({"text": "a film"}, {"first": "0", "text": "a film"}):
             server.answer("trace", given)
         server.answer("training", {})
@@ -199,7 +200,7 @@ def test_one_computation_at_a_time(run_of, monkeypatch) -> None:
         return given
 
     monkeypatch.setattr(module, "answer", slow)
-    with PageServer(subject_of(run_of("bilstm"))) as server, ThreadPoolExecutor(4) as clients:
+    with PageServer(open_subject(run_of("bilstm"))) as server, ThreadPoolExecutor(4) as clients:
         list(clients.map(lambda i: server.answer("trace", {"text": str(i)}), range(8)))
     assert max(most) == 1
 
@@ -215,9 +216,9 @@ def test_a_port_in_use(run_of) -> None:
         other.listen()
         port = other.getsockname()[1]
         with pytest.raises(ConfigError, match=rf"^port {port} is in use. Choose another one"):
-            PageServer(subject_of(run_of("bilstm")), port)
+            PageServer(open_subject(run_of("bilstm")), port)
     with pytest.raises(ConfigError, match="a port is a number from 0 to 65535; got 70000"):
-        PageServer(subject_of(run_of("bilstm")), 70_000)
+        PageServer(open_subject(run_of("bilstm")), 70_000)
 
 
 def test_a_run_without_its_data_has_an_example_all_the_same(run_of, tmp_path) -> None:
@@ -225,9 +226,9 @@ def test_a_run_without_its_data_has_an_example_all_the_same(run_of, tmp_path) ->
 
     copy = Path(shutil.copytree(run_of("bilstm"), tmp_path / "run"))
     record = json.loads((copy / "config.json").read_text())
-    assert subject_of(copy).example
+    assert open_subject(copy).example
     record["data"]["train"]["path"] = str(tmp_path / "gone.csv")
     (copy / "config.json").write_text(json.dumps(record))
-    words = subject_of(copy).example.split()
+    words = open_subject(copy).example.split()
     assert len(words) == 5
-    assert set(words) <= set(subject_of(copy).task.tokenizer.vocab.tokens)
+    assert set(words) <= set(open_subject(copy).task.tokenizer.vocab.tokens)

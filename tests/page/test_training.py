@@ -11,8 +11,9 @@ import pytest
 from expecting import expect
 from page_runs import settle
 
+from unspool.api.run import load
+from unspool.page.subject import open_subject
 from unspool.page.training import is_running, read_log, thinned
-from unspool.run import load, subject_of
 
 
 def readouts(page) -> list[str]:
@@ -70,7 +71,7 @@ def young(run_of, tmp_path) -> Path:
 
 
 def test_live(young, serve, page, shot) -> None:
-    page.goto(serve(subject_of(young)).address(view="training"))
+    page.goto(serve(open_subject(young)).address(view="training"))
     settle(page)
     assert page.get_by_role("status").inner_text().startswith("Training now: ")
     page.get_by_role("slider", name="Loss").focus()
@@ -120,7 +121,7 @@ def test_a_run_without_a_validation(run_of, serve, page, tmp_path) -> None:
     records = [r for r in load(run).metrics() if "loss" in r]
     (run / "metrics.jsonl").write_text("".join(json.dumps(r) + "\n" for r in records))
     (run / "README.md").touch()
-    page.goto(serve(subject_of(run)).address(view="training"))
+    page.goto(serve(open_subject(run)).address(view="training"))
     settle(page)
     expect(page.get_by_role("slider")).to_have_count(1)
     assert page.get_by_role("status").inner_text() == f"Trained for {records[-1]['step']} steps."

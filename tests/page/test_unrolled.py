@@ -13,12 +13,12 @@ from expecting import expect
 from page_runs import TEXTS, settle
 
 from insight_models import MODELS, TEXT, make
+from unspool.api.run import load
 from unspool.insight.trace import trace
 from unspool.nn.cells import CELLS, Cell
 from unspool.nn.taps import Tap
 from unspool.page.saved import saved_page
-from unspool.page.subject import Subject
-from unspool.run import load, subject_of
+from unspool.page.subject import Subject, open_subject
 
 VARIANTS = {
     **{cell: (cell, {}) for cell in CELLS},
@@ -272,7 +272,7 @@ def test_a_cell_of_ones_own_has_strips_but_no_walk(look_at, monkeypatch) -> None
 
 def test_a_saved_page_has_all_layers(run_of, page, tmp_path) -> None:
     path = tmp_path / "seen.html"
-    path.write_text(saved_page(subject_of(run_of("bilstm")), TEXTS["bilstm"]), encoding="utf-8")
+    path.write_text(saved_page(open_subject(run_of("bilstm")), TEXTS["bilstm"]), encoding="utf-8")
     page.goto(f"file://{path}#view=unrolled&step=2")
     settle(page)
     page.locator("#layer").select_option("encoder 1 backwards")

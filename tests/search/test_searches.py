@@ -124,7 +124,7 @@ def test_a_beam_of_one_is_greedy(rules: Rules, alpha: float) -> None:
         assert a.score == a.log_probability
 
 
-def test_greedy_takes_the_likeliest_and_scores_as_the_model_does() -> None:
+def test_greedy_takes_the_most_probable_and_scores_as_the_model_does() -> None:
     toy = Toy(8)
     for place, found in enumerate(greedy(toy, toy.start(list(range(8))), first(8), RULES)):
         before, last = 0, START

@@ -8,14 +8,16 @@ import numpy as np
 import pytest
 import torch
 from torch.nn import functional as F
+from unspool.data.parts import TextPart
 
 import unspool
+from unspool.api.settings import make_config
 from unspool.data.batching import collate_spelled
-from unspool.data.parts import TextPart
+from unspool.errors import ConfigError
+from unspool.insight.occurrences import nearest_occurrences
 from unspool.nn.elmo import Contextual
 from unspool.nn.models.elmo import ElmoModel
-from unspool.run import build_model
-from unspool.settings import make_config
+from unspool.tasks import build_model
 from unspool.tasks.elmo import ElmoReport, ElmoTask, framed
 from unspool.text.tokenizers import WordTokenizer
 from unspool.text.vocab import SENTENCE_SPECIALS, Vocab
@@ -92,12 +94,19 @@ def test_a_run_gives_vectors_of_any_words(elmo) -> None:
 def test_neighbours_in_context(elmo, book) -> None:
     line = book.read_text().splitlines()[3]
     word = line.rstrip(".").split()[2]
-    (near,) = elmo.near_in_context([line], word, book, top=3)
+    (near,) = nearest_occurrences(elmo.task, elmo.model, [line], word, book, top=3)
     assert near.found[0].word == word
     assert near.found[0].similarity == pytest.approx(1.0, abs=1e-4)
     assert near.found[0].similarity >= near.found[-1].similarity
     assert len(near.found) == 3
     assert word in near.found[0].context
+
+
+def test_it_gives_no_predictions(elmo, classifier) -> None:
+    with pytest.raises(ConfigError, match=r"gives vectors of words, and no predictions.*--from"):
+        elmo.predict("a film")
+    with pytest.raises(ConfigError, match="come from an elmo model; got 'a classify model'"):
+        unspool.load(classifier).vectors("a film")
 
 
 def test_classify_reads_with_it(elmo, reviews, tmp_path) -> None:

@@ -51,7 +51,7 @@ def test_many_tokens_at_once_as_one_by_one() -> None:
 
 
 @pytest.fixture(scope="module")
-def run(book, tmp_path_factory) -> unspool.run.Run:
+def run(book, tmp_path_factory) -> unspool.api.run.Run:
     out = tmp_path_factory.mktemp("gpt") / "run"
     return unspool.train(
         book, task="generate", model="transformer", out=out, max_steps=30, bptt=16, **SMALL

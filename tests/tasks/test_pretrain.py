@@ -12,7 +12,7 @@ import pytest
 
 import unspool
 from unspool.errors import ConfigError, DataError
-from unspool.predict.filler import encode_masked
+from unspool.tasks.pretrain import Filling, encode_masked
 from unspool.text.vocab import MASK_ID, MASK_SPECIALS
 
 SMALL = {"hidden": 16, "heads": 2, "layers": 1, "threads": 1, "batch": 16, "dropout": 0}
@@ -32,7 +32,7 @@ def counting(tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def pretrained(counting, tmp_path_factory) -> unspool.run.Run:
+def pretrained(counting, tmp_path_factory) -> unspool.api.run.Run:
     out = tmp_path_factory.mktemp("pretrained") / "run"
     settings = {**SMALL, "hidden": 32, "lr": 1e-2, "epochs": 10, "patience": 0}
     return unspool.train(counting, task="pretrain", out=out, **settings)
@@ -65,7 +65,7 @@ def test_filling_in(pretrained) -> None:
         assert not {token for token, _ in mask} & set(MASK_SPECIALS)
     assert [mask[0].token for mask in filled.masks] == ["four", "six"]
     assert filled.to_json()["masks"][0][0]["token"] == filled.masks[0][0].token
-    assert len(next(pretrained.fill("<mask>", top=2)).masks[0]) == 2
+    assert len(pretrained.predict("<mask>", Filling(top=2))[0].masks[0]) == 2
 
 
 @pytest.mark.parametrize("kind", ["word", "char", "bpe"])
@@ -113,8 +113,10 @@ def test_a_run_is_the_same_twice(book, tmp_path) -> None:
 def test_wrong_uses(pretrained, classifier, book, tmp_path) -> None:
     with pytest.raises(DataError, match=r"nothing to fill in; got 'plain'.*Write <mask> where"):
         pretrained.predict("plain")
-    with pytest.raises(ConfigError, match=r"is a classify model, which fills in no <mask>"):
-        unspool.load(classifier).fill("<mask>")
+    with pytest.raises(ConfigError, match=r"a classify model takes no options; got 'Filling'"):
+        unspool.load(classifier).predict("<mask>", Filling())
+    with pytest.raises(ConfigError, match=r"top must be 1 or more; got 0"):
+        Filling(top=0)
     with pytest.raises(ConfigError, match=r"unknown model; got 'lstm'.*hoose from transformer"):
         unspool.train(book, task="pretrain", model="lstm", out=tmp_path / "r")
     with pytest.raises(ConfigError, match=r"learned needs a longest text; got .*max_length=0"):

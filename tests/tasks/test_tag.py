@@ -12,8 +12,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import unspool
+from unspool.api.settings import make_config
 from unspool.errors import ConfigError, DataError
-from unspool.settings import make_config
 from unspool.tasks.tag import Tag
 from unspool.tasks.tag_report import PlainReport, SpanReport
 from unspool.text.tokenizers import CharTokenizer, WordTokenizer

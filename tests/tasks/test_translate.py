@@ -10,15 +10,15 @@ import numpy as np
 import pytest
 import torch
 
+from unspool.api.run import Run, load
+from unspool.api.settings import make_config
+from unspool.api.train import train
 from unspool.config import DataConfig
 from unspool.data.batching import collate_pairs
 from unspool.data.readers import open_source
 from unspool.errors import ConfigError
-from unspool.predict import translator as streaming
-from unspool.run import Run, load
-from unspool.settings import make_config
-from unspool.start import train
-from unspool.tasks.decoding import GREEDY, Decoding
+from unspool.search.decoding import GREEDY, Decoding
+from unspool.tasks.generate import Generation
 from unspool.tasks.translate import MODELS, Translate, real_targets
 
 SMALL = {"hidden": 12, "embedding": 10, "threads": 1, "batch": 16, "epochs": 1, "dropout": 0.0}
@@ -138,9 +138,9 @@ def test_tied_vectors_are_stored_once(small) -> None:
 
 
 def test_long_input_streams_in_order(run, monkeypatch) -> None:
-    monkeypatch.setattr(streaming, "CHUNK", 4)
+    monkeypatch.setattr("unspool.tasks.translate.CHUNK", 4)
     texts = [f"{color} AAAAA{c} dog" for color in ("red", "blue") for c in "EIOU"] + [""]
-    found = list(run.translations(iter(texts)))
+    found = list(run.stream(iter(texts)))
     assert [t.text for t in found] == texts
     assert found[5].translation == "blau AAAAAI Hund"
     assert found == run.predict(texts)
@@ -181,11 +181,11 @@ def test_a_table_in_a_notebook(run) -> None:
     assert "red &lt;b&gt;" in html
 
 
-def test_other_models_do_not_translate(classifier, run) -> None:
-    with pytest.raises(ConfigError, match="is a classify model, which does not translate"):
-        load(classifier).translations("a")
-    with pytest.raises(ConfigError, match=r"predict gives labels, and .* is a translate model"):
-        run.stream("a")
+def test_options_are_those_of_the_task(classifier, run) -> None:
+    with pytest.raises(ConfigError, match="a classify model takes no options; got 'Decoding'"):
+        load(classifier).predict("a", GREEDY)
+    with pytest.raises(ConfigError, match="takes options of the class Decoding; got 'Generation'"):
+        run.predict("a", Generation())
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import torch
 
-from unspool.start import train
+from unspool.api.train import train
 from unspool.training.checkpoint import checkpoints
 from unspool.training.tensors import load_tensors
 from unspool.training.trainer import CLOCK_FIELDS

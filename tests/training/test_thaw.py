@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from unspool.blueprint import build_model
+from unspool.api.settings import make_config
 from unspool.config import TrainConfig
-from unspool.settings import make_config
-from unspool.tasks import Classify
+from unspool.tasks import Classify, build_model
 from unspool.text.tokenizers import CharTokenizer
 from unspool.text.vocab import Vocab
 from unspool.training.optim import build_optimizer, set_learning_rate

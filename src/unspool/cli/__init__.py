@@ -20,7 +20,7 @@ def main() -> None:
 
 
 def run(arguments: list[str]) -> int:
-    """The exit code of `unspool ARGUMENTS`; an error has been told in one line on stderr."""
+    """The exit code of `unspool ARGUMENTS`; an error is one line on stderr."""
     from unspool.cli.app import app
     from unspool.errors import UserError
 

@@ -11,13 +11,20 @@ import typer
 from typer import Option
 
 from unspool import __version__
-from unspool.cli.context import context
-from unspool.cli.embedding import embed, vectors_app
+from unspool.cli.check import check
+from unspool.cli.compare import compare
+from unspool.cli.demo import demo
+from unspool.cli.embed import embed
+from unspool.cli.evaluate import evaluate
+from unspool.cli.generate import generate
+from unspool.cli.help import GroupedCommand
 from unspool.cli.look import look
-from unspool.cli.making import check, compare, train
 from unspool.cli.ngrams import ngrams
-from unspool.cli.telling import demo, settings
-from unspool.cli.using import evaluate, generate, predict, summary
+from unspool.cli.predict import predict
+from unspool.cli.settings import settings
+from unspool.cli.summary import summary
+from unspool.cli.train import train
+from unspool.cli.vectors import vectors_app
 
 app = typer.Typer(
     rich_markup_mode=None,
@@ -42,7 +49,7 @@ def unspool(
     context: typer.Context,
     _: Annotated[
         bool,
-        Option("--version", callback=version, is_eager=True, help="Say the version and exit."),
+        Option("--version", callback=version, is_eager=True, help="Show the version and exit."),
     ] = False,
 ) -> None:
     """Files in, a trained sequence model out, and nothing about it hidden.
@@ -67,6 +74,5 @@ for command in (
     train, check, evaluate, predict, generate, summary, look, ngrams, compare, embed, settings,
     demo,
 ):  # fmt: skip
-    app.command()(command)
-vectors_app.command()(context)
+    app.command(cls=GroupedCommand)(command)
 app.add_typer(vectors_app, name="vectors")

@@ -1,4 +1,4 @@
-"""The command `look`: what a trained model does inside."""
+"""`unspool look`: what a trained model does inside."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def look(
         Option(
             "--method",
             metavar="METHOD",
-            help="How the contribution of a token is told: integrated (gradients), or gradient"
+            help="How the contribution of a token is measured: integrated (gradients), or gradient"
             " (times input).",
         ),
     ] = "integrated",
@@ -134,9 +134,9 @@ def look(
       unspool look seen/trace.json --pictures seen --format pdf
       unspool look --figure positions --pictures seen
     """
-    from unspool.cli import seen
+    from unspool.cli import look_results
     from unspool.errors import ConfigError, choose
-    from unspool.pictures import SUFFIXES
+    from unspool.io.pictures import SUFFIXES
 
     choose("format of pictures", f".{format}", SUFFIXES)
     if text is None and (place is not None or answer is not None):
@@ -147,11 +147,11 @@ def look(
         )
     if what_if and not gradients:
         raise ConfigError("--what-if is for gradients through time", remedy="add --gradients")
-    told = {
+    answers = {
         "--pictures": pictures, "--gradients": gradients, "--json": as_json, "--figure": figure,
         "--place": place, "--answer": answer,
     }  # fmt: skip
-    asked = [name for name, value in told.items() if value not in (None, False)]
+    asked = [name for name, value in answers.items() if value not in (None, False)]
     of_page = {
         "--page": page, "--view": view, "--html": html, "--data": data, "--port": port,
         "--no-browser": no_browser,
@@ -161,9 +161,9 @@ def look(
         raise ConfigError(
             f"{paged[0]} is for the page, and {asked[0]} is not on it", remedy="leave out one"
         )
-    album = seen.Album(pictures, format)
+    album = look_results.Album(pictures, format)
     if figure is not None:
-        seen.draw_idea(figure, album, alone=run is None)
+        look_results.draw_idea(figure, album, alone=run is None)
         return
     if run is None:
         raise ConfigError(
@@ -171,28 +171,30 @@ def look(
             remedy="name the folder of a run, or an idea with --figure",
         )
     if run.is_file():
-        seen.draw_stored(run, album, alone=text is None and asked == ["--pictures"] and not paged)
+        look_results.draw_stored(
+            run, album, alone=text is None and asked == ["--pictures"] and not paged
+        )
         return
     text = None if text is None else readable(text, "TEXT")
     if paged or (text is None and not asked):
-        from unspool.cli.pages import open_page
-
-        open_page(run, text, view=view, html=html, data=data, port=port, browser=not no_browser)
+        look_results.open_page(
+            run, text, view=view, html=html, data=data, port=port, browser=not no_browser
+        )
         return
-    from unspool.run import load
+    from unspool.api.run import load
 
     loaded = load(run)
     if gradients:
-        seen.tell_gradients(
+        look_results.show_gradients(
             loaded, text, album, distance=distance, what_if=what_if, as_json=as_json
         )
     elif text is not None:
-        seen.tell_answer(
+        look_results.show_answer(
             loaded, text, album, place=place, answer=answer, method=method, as_json=as_json
         )
     elif pictures is not None:
-        album.add(seen.drawn_run(loaded, [load(other) for other in beside or ()]))
+        album.add(look_results.run_figures(loaded, [load(other) for other in beside or ()]))
     else:
         raise ConfigError(
-            "--json tells of a TEXT", where=run, remedy="give one after the run, or --gradients"
+            "--json is for a TEXT", where=run, remedy="give one after the run, or --gradients"
         )

@@ -1,4 +1,4 @@
-"""The command `ngrams`: what the filters of a cnn look for."""
+"""`unspool ngrams`: what the filters of a cnn look for."""
 
 from __future__ import annotations
 
@@ -42,13 +42,17 @@ def ngrams(
       unspool ngrams runs/reviews-cnn reviews.csv --picture filters.svg
       unspool ngrams runs/reviews-cnn reviews.csv --json
     """
-    from unspool.pictures import check_picture, save_picture
-    from unspool.run import load
+    from unspool.api.run import load
+    from unspool.insight.ngrams import ngrams_of_file
+    from unspool.io.pictures import check_picture, save_picture
 
     if picture is not None:
         check_picture(picture)
     with show.reading() as progress:
-        table = load(run).ngrams(
+        loaded = load(run)
+        table = ngrams_of_file(
+            loaded.task,
+            loaded.model,
             data,
             top=top,
             filters=filters,

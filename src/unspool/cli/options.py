@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
+
+if TYPE_CHECKING:
+    from unspool.api.run import Run as LoadedRun
+    from unspool.errors import ConfigError
 
 DATA_HELP = (
     "CSV or TSV with named columns, JSON lines, `label text` lines, one document a line, or one"
@@ -107,6 +111,19 @@ Target = Annotated[
         help="translate: column of what is to be written: a name or a number.",
     ),
 ]
+
+
+def decoding_option(*names: str, help: str, metavar: str | None = None) -> Any:
+    """An option in the group "Decoding" of the help."""
+    return Option(*names, metavar=metavar, help=help, rich_help_panel="Decoding")
+
+
+Beam = Annotated[
+    int | None, decoding_option(metavar="N", help="Width of the beam (5); 1 is greedy.")
+]
+Int8 = Annotated[
+    bool, decoding_option("--int8", help="int8 products in the decoder: faster, nearly the same.")
+]
 AsJson = Annotated[bool, Option("--json", help="Print the result as JSON.")]
 
 
@@ -127,7 +144,7 @@ def readable(text: str, what: str) -> str:
 
 def assignments(pairs: list[str] | None, **flags: str | None) -> dict[str, Any]:
     """The settings of `--set` and of the flags that stand for a setting of the data section."""
-    from unspool.resolving import parse_assignments
+    from unspool.config.resolve import parse_assignments
 
     given = {f"data.{name}": value for name, value in flags.items() if value is not None}
     return {**given, **parse_assignments(pairs or [])}
@@ -136,3 +153,34 @@ def assignments(pairs: list[str] | None, **flags: str | None) -> dict[str, Any]:
 def given(**options: Any) -> dict[str, Any]:
     """The options that were given."""
     return {name: value for name, value in options.items() if value is not None}
+
+
+def task_options(run: LoadedRun, chosen: dict[str, Any]) -> Any:
+    """The options of the task with the values that were chosen; None where none were. Those of
+    other tasks are refused."""
+    for name in chosen:
+        if name not in option_names(run.task.options):
+            raise unsupported(run, name, name)
+    return run.task.options(**chosen) if chosen and run.task.options is not None else None
+
+
+def option_names(kind: type | None) -> set[str]:
+    """The fields of a class of options."""
+    from dataclasses import fields
+
+    return set() if kind is None else {field.name for field in fields(kind)}
+
+
+def unsupported(run: LoadedRun, flag: str, option: str) -> ConfigError:
+    """The error of a flag that stands for an option which the task of a run does not have."""
+    from unspool.errors import ConfigError
+    from unspool.tasks import TASKS
+
+    able = [task for task in TASKS.values() if option in option_names(task.options)]
+    answers = dict.fromkeys(task.answer.plural for task in able if task.answer is not None)
+    return ConfigError(
+        f"--{flag.replace('_', '-')} is for {' and '.join(answers)}",
+        where=run.path,
+        got=f"a {run.task.name} model",
+        remedy="leave it out",
+    )

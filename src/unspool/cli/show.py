@@ -1,4 +1,4 @@
-"""How the commands speak: lines for people on stderr, results on stdout, JSON where asked."""
+"""What commands print: results on stdout, as text or JSON; messages and progress on stderr."""
 
 from __future__ import annotations
 
@@ -6,14 +6,10 @@ import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rich.console import Console
-
-    from unspool.tasks import Report
 
 
 def result(value: Any, *, as_json: bool) -> None:
@@ -27,22 +23,6 @@ def result(value: Any, *, as_json: bool) -> None:
 
 def say(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
-
-
-@dataclass(frozen=True)
-class TrainResult:
-    """What `unspool train` prints: the report, where anything was held out to report on."""
-
-    path: Path
-    part: str | None
-    report: Report | None
-
-    def to_json(self) -> dict[str, Any]:
-        report = self.report.to_json() if self.report is not None else {}
-        return {"run": str(self.path), "part": self.part, **report}
-
-    def lines(self) -> list[str]:
-        return self.report.lines() if self.report is not None else []
 
 
 def console() -> Console:

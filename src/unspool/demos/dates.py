@@ -14,10 +14,10 @@ from datetime import date
 from pathlib import Path
 from typing import NamedTuple
 
+from unspool.api.train import train
 from unspool.demos.folder import free_folder
 from unspool.insight.alignment import draw
-from unspool.start import train
-from unspool.tasks.decoding import Decoding
+from unspool.search.decoding import Decoding
 from unspool.training.progress import Printed
 
 FIRST, LAST = date(1900, 1, 1).toordinal(), date(2099, 12, 31).toordinal()
@@ -181,7 +181,7 @@ def run(say: Callable[[str], None], *, pairs: int = 16_000, epochs: int = 2) -> 
     for line in result.report.lines() if result.report else []:
         say(line)
     say("")
-    answers = list(result.translations(EXAMPLES, Decoding(alignment=True)))
+    answers = result.predict(EXAMPLES, Decoding(alignment=True))
     for answer in answers:
         say(f"{answer.text:<32} {answer.translation}")
     say("")

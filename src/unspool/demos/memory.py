@@ -23,9 +23,9 @@ from unspool.demos.folder import free_folder
 from unspool.insight.gradients import CELL_NAMES, GradientFlow, gradient_flow
 from unspool.insight.plots.recurrence import draw_gradients
 from unspool.insight.plots.style import COLOURS, DASHES, plain
+from unspool.io.pictures import new_figure, save_picture
 from unspool.nn.cells import Cell
 from unspool.nn.recurrent import Recurrent
-from unspool.pictures import new_figure, save_picture
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -12,8 +12,8 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
+from unspool.api.train import train
 from unspool.demos.folder import free_folder
-from unspool.start import train
 from unspool.training.progress import Printed
 
 THINGS = [
@@ -94,7 +94,7 @@ def run(say: Callable[[str], None]) -> None:
         "the food was bad , not good at all",
         "i hoped the wine would be lovely but it was cold",
     ]
-    for answer in result.stream(questions):
+    for answer in result.predict(questions):
         say(f"{answer.label:<10} {answer.probabilities[answer.label]:6.1%}   {answer.text}")
     say("")
     say("Next:")

@@ -12,11 +12,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Protocol
 
+from unspool.api.train import Say
 from unspool.data.encode import Progress
 from unspool.embed.elmo import train_elmo
 from unspool.embed.word2vec import Embedded, train_word2vec
 from unspool.errors import choose
-from unspool.start import Say
 
 __all__ = ["METHODS", "Embedded", "embed"]
 

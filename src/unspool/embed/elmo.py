@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from unspool.api.train import Say, train
 from unspool.data.encode import Progress
-from unspool.start import Say, train
 from unspool.tasks import Report
 from unspool.training.progress import Printed
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from unspool.config import DataConfig, Section, TokenizerConfig, setting
+from unspool.config.resolve import layered
 from unspool.errors import ConfigError
-from unspool.resolving import layered
 
 
 class Word2vecConfig(Section):

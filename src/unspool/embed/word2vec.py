@@ -16,6 +16,8 @@ from typing import Any
 import numpy as np
 import torch
 
+from unspool.api.train import Say
+from unspool.config.resolve import read_toml
 from unspool.data.read.files import STDIN
 from unspool.data.store.columns import Progress
 from unspool.data.store.tokens import TokenColumn
@@ -24,10 +26,8 @@ from unspool.embed.corpus import Words, choose_words, encode_words, open_corpus
 from unspool.embed.sampling import alias_table, keep_probabilities
 from unspool.embed.settings import Word2vecConfig, make_config
 from unspool.errors import TrainingError
-from unspool.files import write_atomic
+from unspool.io.files import write_atomic
 from unspool.native import word2vec as kernel
-from unspool.resolving import read_toml
-from unspool.start import Say
 from unspool.training.folder import RunFolder, free_folder
 from unspool.vectors import WordVectors, save
 from unspool.vectors.reading import IN_FOLDER

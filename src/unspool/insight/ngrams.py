@@ -9,19 +9,26 @@ read once, however often it occurs.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import islice
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
+from unspool.config.resolve import reading_changed
 from unspool.data.batching import Documents
+from unspool.data.corpus import DocumentPart, encode_part
+from unspool.data.encode import Progress
+from unspool.data.readers import open_source
 from unspool.errors import ConfigError
 from unspool.nn.convolution import Convolution, ConvolutionStack, Filters
 from unspool.nn.encoder import Encoder
 from unspool.nn.inputs import OneHot, TokenEmbedding, TokenInput
 from unspool.nn.models.classifier import Classifier
+from unspool.tasks import Task
 from unspool.tasks.classify import Classify
 from unspool.tasks.task import walk
 from unspool.text.tokenizers import Tokenizer
@@ -86,6 +93,39 @@ class NgramTable(NamedTuple):
                 ]
             lines += [""]
         return lines[:-1]
+
+
+def ngrams_of_file(
+    task: Task,
+    model: nn.Module,
+    data: str | Path,
+    *,
+    top: int = 5,
+    filters: int = 5,
+    say: Callable[[str], None] | None = None,
+    progress: Progress | None = None,
+    **reading: Any,
+) -> NgramTable:
+    """Of a cnn: the `top` n-grams of a file that activate each filter most, and the class whose
+    score it raises. Shown as text, the table has the `filters` strongest of each class.
+
+    reading  overrides how the file is read: text=, label=, ...
+    """
+    if not isinstance(task, Classify) or not isinstance(model, Classifier):
+        raise ConfigError(
+            "n-grams speak for a class, which only a classifier has",
+            got=f"a {task.name} model",
+            remedy="train a classifier with --model cnn",
+        )
+    settings = reading_changed(task.config, reading).data
+    source = open_source(str(data), settings)
+    if source.task != "classify":  # documents without labels
+        source = open_source(str(data), settings, task="classify", labelled=False)
+    if say is not None:
+        say(source.says)
+    part = encode_part(source, task.tokenizer, None, settings, progress)
+    assert isinstance(part, DocumentPart)
+    return top_ngrams(task, model, part, top=top, shown=filters)
 
 
 def top_ngrams(

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from unspool.nn.network import Network
+from unspool.tasks import Task
 
 
 class Layer(NamedTuple):
@@ -96,6 +97,11 @@ def summarise(model: nn.Module, inputs: tuple[Any, ...]) -> Summary:
         sum(p.numel() for p in parameters),
         sum(p.numel() for p in parameters if p.requires_grad),
     )
+
+
+def summary_of(task: Task, model: nn.Module) -> Summary:
+    """The layers of a task's model, by running one short row through it."""
+    return summarise(model, task.example_inputs())
 
 
 def shape_of(output: Any) -> str:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from unspool import __version__
-from unspool.tasks.reading import longest
 from unspool.page.query import Query
 from unspool.page.subject import Subject
 from unspool.page.views import views_of
+from unspool.tasks.reading import longest
 
 
 def about(subject: Subject, query: Query) -> dict[str, Any]:

@@ -11,7 +11,6 @@ import re
 from unspool.data.readers import open_source
 from unspool.errors import UserError
 from unspool.tasks import Task
-from unspool.text.vocab import MASK
 
 LENGTH = 120  # characters, at most
 WORDS = 5
@@ -21,10 +20,7 @@ def example_text(task: Task, data: str) -> str:
     text = " ".join(first_text(task, data)[: 4 * LENGTH].split())
     if len(text) > LENGTH:
         text = text[: LENGTH + 1].rpartition(" ")[0] or text[:LENGTH]
-    words = text.split() or known_words(task)
-    if task.name == "pretrain":  # which says what is hidden
-        words[len(words) // 2] = MASK
-    return " ".join(words)
+    return task.example(text.split() or known_words(task))
 
 
 def first_text(task: Task, data: str) -> str:

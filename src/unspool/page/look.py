@@ -8,7 +8,7 @@ from html import escape
 from pathlib import Path
 
 from unspool.errors import DataError
-from unspool.files import write_atomic
+from unspool.io.files import write_atomic
 from unspool.page.saved import saved_page
 from unspool.page.server import PageServer
 from unspool.page.subject import Subject

@@ -13,12 +13,12 @@ import numpy as np
 from torch import nn
 
 from unspool.errors import DataError, choose
-from unspool.tasks.reading import CLS
 from unspool.nn.inputs import SharedEmbedding, TokenEmbedding
 from unspool.nn.models.seq2seq import Seq2Seq
 from unspool.page.query import Query
 from unspool.page.subject import Subject
 from unspool.tasks import Translate
+from unspool.tasks.reading import CLS
 from unspool.text.tokenizers import Tokenizer
 from unspool.text.vocab import PAD, UNK, UNK_ID
 from unspool.vectors.picture import plane
@@ -98,7 +98,7 @@ def _matrix(embedding: TokenEmbedding | SharedEmbedding) -> np.ndarray:
 def neighbours(subject: Subject, query: Query) -> dict[str, Any]:
     found = tables(subject)
     if not found:
-        spelled = subject.task.name == "elmo" or subject.task.config.embedding.contextual
+        spelled = subject.task.contextual or subject.task.config.embedding.contextual
         return {"none": SPELLED if spelled else ONE_HOT}
     side = choose("side", query["side"], found) if query["side"] else next(iter(found))
     table = found[side]

@@ -1,4 +1,4 @@
-"""What a page is of: a run as the page needs it. `Run` makes one."""
+"""What a page shows: a run folder in, its task, model, log and an example out."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from torch import nn
 
 from unspool.errors import RunError
 from unspool.insight.ngrams import NgramTable
-from unspool.tasks.reading import Reading
+from unspool.page.example import example_text
 from unspool.tasks import Task
+from unspool.tasks.reading import Reading
+from unspool.training.folder import RunFolder
 
 
 class Subject(NamedTuple):
@@ -41,4 +43,17 @@ class Subject(NamedTuple):
         return self.model
 
     def read(self, text: str) -> Reading:
-        return read(self.task, self.trained, text)
+        return self.task.reading(self.trained, text)
+
+
+def subject_of(folder: RunFolder, task: Task, model: nn.Module) -> Subject:
+    example = example_text(task, folder.read_record()["data"]["train"]["path"])
+    return Subject(task, model, folder.path, folder.metrics, example)
+
+
+def open_subject(path: str | Path) -> Subject:
+    """Of a run that is being trained and has no weights yet, its training alone."""
+    folder = RunFolder(Path(path))
+    if folder.weights.exists() or not folder.metrics.exists():
+        return subject_of(folder, *folder.load_model())
+    return Subject(folder.load_task(), None, folder.path, folder.metrics, "")

@@ -1,4 +1,4 @@
-"""Reading sentences out of any decoder: greedily, at random, or by beam search; many at once."""
+"""Sentences from any decoder: greedy, sampled, or by beam search; many at once."""
 
 from unspool.search.beam import beam, length_penalty
 from unspool.search.rules import Decoder, Hypothesis, Rules, repeats

@@ -1,4 +1,4 @@
-"""Beam search: the likeliest few ways through a decoder, side by side.
+"""Beam search: the few most probable sentences of a decoder, side by side.
 
 In: a decoder, its state for B sentences, and the token (B,) that each begins with. Out: of each
 sentence the best few `Hypothesis`es. Sentences that are settled leave the batch.
@@ -43,8 +43,8 @@ def beam(
 ) -> list[list[Hypothesis]]:
     """The `best` sentences that a beam of `width` meets, the highest score first.
 
-    At each step the `width` likeliest continuations of a sentence's beam are kept; those that end
-    are set aside, and of them the `best` by
+    At each step the `width` most probable continuations of a sentence's beam are kept; those that
+    end are set aside, and of them the `best` by
 
         score = log p / ((5 + n) / 6)^alpha
 
@@ -90,7 +90,7 @@ def beam(
 def _continuations(
     allowed: Tensor, live: Sequence[Sentence], width: int
 ) -> Iterator[tuple[int, int, float]]:
-    """(row, token, log probability of all) of the `width` likeliest of each place's beam."""
+    """(row, token, log probability of all) of the `width` most probable of each beam."""
     log_ps, tokens = allowed.topk(min(width, allowed.shape[-1]))  # (R, k)
     before = [[s.log_probability] for s in live]
     totals = log_ps.new_tensor(before, dtype=torch.double) + log_ps

@@ -1,4 +1,4 @@
-"""From logits to a distribution one may draw from: temperature, top-k, top-p."""
+"""From logits to a distribution to sample from: temperature, top-k, top-p."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ def keep_top_p(logits: Tensor, p: float) -> Tensor:
         return logits
     ordered, places = logits.sort(-1, descending=True)
     probabilities = ordered.softmax(-1)
-    before = probabilities.cumsum(-1) - probabilities  # the mass of all likelier tokens
+    before = probabilities.cumsum(-1) - probabilities  # the mass of all more probable tokens
     ordered = ordered.masked_fill(before >= p, -torch.inf)
     return torch.empty_like(logits).scatter_(-1, places, ordered)
 
 
-def draw(
+def sample(
     logits: Tensor,
     *,
     temperature: float,
@@ -33,8 +33,8 @@ def draw(
     top_p: float,
     generator: torch.Generator | None,
 ) -> Tensor:
-    """A token a row, (B, V) -> (B,), from p^(1 / temperature): of the top_k (0: all) likeliest, and
-    of these the fewest whose probability reaches top_p."""
+    """A token a row, (B, V) -> (B,), from p^(1 / temperature): of the top_k (0: all) most probable,
+    and of these the fewest whose probability reaches top_p."""
     # The largest becomes 0, which no temperature turns into an infinity.
     logits = (logits - logits.amax(-1, keepdim=True)).double() / temperature
     p = keep_top_p(keep_top_k(logits, top_k), top_p).softmax(-1)

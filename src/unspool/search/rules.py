@@ -1,6 +1,6 @@
 """What every search obeys and keeps: rules, sentences on their way, hypotheses at their end.
 
-All searches are written over one face of a decoder:
+All searches are written over one interface of a decoder:
 
     logits, state = decoder.step(ids, state)      # (B,) -> (B, V)
     state = decoder.select(state, rows)           # some rows of the batch, which may repeat

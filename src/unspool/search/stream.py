@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from unspool.errors import ConfigError
-from unspool.search.logits import draw
+from unspool.search.logits import sample
 
 
 class LanguageDecoder(Protocol):
@@ -25,7 +25,7 @@ class LanguageDecoder(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Sampling:
-    """How the next token is drawn; temperature 0 takes the likeliest (greedy)."""
+    """How the next token is sampled; temperature 0 takes the most probable (greedy)."""
 
     temperature: float = 1.0
     top_k: int = 0
@@ -36,7 +36,8 @@ class Sampling:
     def __post_init__(self) -> None:
         if not 0 <= self.temperature < math.inf:
             raise ConfigError(
-                "temperature must be 0 (always the likeliest token) or more", got=self.temperature
+                "temperature must be 0 (always the most probable token) or more",
+                got=self.temperature,
             )
         if not 0 <= self.seed < 2**63:
             raise ConfigError("seed must be 0 or more, and below 2^63", got=self.seed)
@@ -45,14 +46,14 @@ class Sampling:
         if not 0 < self.top_p <= 1:
             raise ConfigError("top-p must be above 0 and at most 1", got=self.top_p)
 
-    def draw(self, logits: Tensor, generator: torch.Generator) -> Tensor:
+    def sample(self, logits: Tensor, generator: torch.Generator) -> Tensor:
         """(B, V) -> (B,)"""
         logits = logits.double()
         if self.forbidden:
             logits[:, list(self.forbidden)] = -torch.inf
         if self.temperature == 0:
             return logits.argmax(-1)
-        return draw(
+        return sample(
             logits,
             temperature=self.temperature,
             top_k=self.top_k,
@@ -71,5 +72,5 @@ def stream(decoder: LanguageDecoder, prompt: Sequence[int], sampling: Sampling) 
         token = prompt[-1]
         while True:
             logits, state = decoder.step(torch.tensor([token]), state)
-            token = int(sampling.draw(logits, generator))
+            token = int(sampling.sample(logits, generator))
             yield token

@@ -1,4 +1,4 @@
-"""One way through a decoder: the likeliest token at each step, or one drawn at random.
+"""One way through a decoder: the most probable token at each step, or a sampled one.
 
 In: a decoder, its state for B sentences, and the token (B,) that each begins with. Out: of each
 sentence a `Hypothesis`. Ended sentences leave the batch.
@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from unspool.search.logits import draw
+from unspool.search import logits
 from unspool.search.rules import (
     Decoder,
     Hypothesis,
@@ -26,7 +26,7 @@ from unspool.search.rules import (
 
 
 def greedy(decoder: Decoder, state: Any, first: Tensor, rules: Rules) -> list[Hypothesis]:
-    """The likeliest token at each step."""
+    """The most probable token at each step."""
     return _walk(decoder, state, first, rules, lambda allowed: allowed.argmax(-1))
 
 
@@ -41,10 +41,10 @@ def sample(
     top_p: float = 1.0,
     generator: torch.Generator | None = None,
 ) -> list[Hypothesis]:
-    """Tokens drawn from p^(1 / temperature), of which the top_k (0: all) likeliest, and of these
-    the fewest whose probability reaches top_p.
+    """Tokens sampled from p^(1 / temperature), of which the top_k (0: all) most probable, and of
+    these the fewest whose probability reaches top_p.
 
-    A draw depends on the ones before it: other neighbours in the batch, another sentence.
+    A sample depends on those before it: other neighbours in the batch, another sentence.
     """
     if not 0 < temperature < float("inf"):
         raise ValueError(f"temperature must be above 0 and finite; got {temperature}")
@@ -54,7 +54,9 @@ def sample(
         raise ValueError(f"top_p must be above 0 and at most 1; got {top_p}")
 
     def pick(allowed: Tensor) -> Tensor:
-        return draw(allowed, temperature=temperature, top_k=top_k, top_p=top_p, generator=generator)
+        return logits.sample(
+            allowed, temperature=temperature, top_k=top_k, top_p=top_p, generator=generator
+        )
 
     return _walk(decoder, state, first, rules, pick)
 

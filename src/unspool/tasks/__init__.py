@@ -1,11 +1,12 @@
 """The tasks by name. A new one is a file in this folder and a line here."""
 
+from unspool.tasks.answer import Answer, Answers
 from unspool.tasks.classify import Classify
 from unspool.tasks.elmo import ElmoTask
 from unspool.tasks.generate import Generate
 from unspool.tasks.pretrain import Pretrain
 from unspool.tasks.tag import Tag
-from unspool.tasks.task import Batches, Report, Step, Task
+from unspool.tasks.task import Batches, Report, Step, Task, build_model
 from unspool.tasks.translate import Translate
 
 TASKS: dict[str, type[Task]] = {
@@ -19,6 +20,8 @@ TASKS: dict[str, type[Task]] = {
 
 __all__ = [
     "TASKS",
+    "Answer",
+    "Answers",
     "Batches",
     "Classify",
     "ElmoTask",
@@ -29,4 +32,5 @@ __all__ = [
     "Tag",
     "Task",
     "Translate",
+    "build_model",
 ]

@@ -5,7 +5,8 @@ tokens (B, T) -> encoder (B, T, D·H) -> pooling (B, D·H) [-> dense] -> logits 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -21,6 +22,7 @@ from unspool.data.fields.text import TextField
 from unspool.data.part import Batch, Part
 from unspool.errors import ConfigError
 from unspool.nn.models.classifier import Classifier
+from unspool.tasks.answer import Answer, one_line
 from unspool.tasks.contextual import (
     build_contextual,
     contextual_size,
@@ -34,7 +36,9 @@ from unspool.tasks.encoder import (
 )
 from unspool.tasks.label_readings import ClassifyReading
 from unspool.tasks.metrics import bootstrap_mean, class_scores, confusion_matrix, macro_f1
-from unspool.tasks.task import Report, Step, Task, as_array, walk
+from unspool.tasks.task import Report, Step, Task, as_array, chunks, walk
+
+CHUNK = 4096  # documents predicted at once
 
 # Kim (2014), as some thousand sentences want it (chosen on a held-out part of MR). Many words are
 # rare there, and vectors that start small keep them from being noise.
@@ -60,6 +64,32 @@ TRANSFORMER: dict[str, Any] = {
     "train.lr": 5e-4,
     "train.warmup": 0.1,
 }
+
+
+@dataclass(frozen=True)
+class Prediction(Answer):
+    """The most probable label of one document, and the probability of every label."""
+
+    text: str
+    label: str
+    probabilities: dict[str, float]
+
+    @property
+    def probability(self) -> float:
+        return self.probabilities[self.label]
+
+    def __str__(self) -> str:
+        return f"{self.label}\t{self.probability:.4f}\t{one_line(self.text)}"
+
+    def header(self) -> list[str]:
+        return ["label", "probability", *(f"p({name})" for name in self.probabilities), "text"]
+
+    def rows(self, number: int) -> list[list[Any]]:
+        figures = [f"{p:.6f}" for p in (self.probability, *self.probabilities.values())]
+        return [[self.label, *figures, self.text]]
+
+    def to_json(self) -> dict[str, Any]:
+        return {"label": self.label, "probabilities": self.probabilities, "text": self.text}
 
 
 class ClassifyReport(Report):
@@ -130,6 +160,7 @@ class Classify(Task):
     default_model = "bilstm"
     higher_is_better = True
     looked_at = ClassifyReading
+    answer = Prediction
     defaults: ClassVar[Mapping[str, Any]] = {}
 
     @classmethod
@@ -207,8 +238,17 @@ class Classify(Task):
     def validate(self, model: nn.Module, part: Part) -> dict[str, float]:
         return self.evaluate(model, part).metrics
 
-    def evaluate(self, model: nn.Module, part: Part) -> ClassifyReport:
+    def evaluate(self, model: nn.Module, part: Part, options: None = None) -> ClassifyReport:
         return ClassifyReport(part["label"].ids, self.probabilities(model, part), self.labels)
+
+    def predict(
+        self, model: nn.Module, items: Iterable[Any], options: None = None
+    ) -> Iterator[Prediction]:
+        for some in chunks(items, CHUNK):
+            part = self.part(**{self.input: some})
+            for item, row in zip(some, self.probabilities(model, part)):
+                named = {name: float(p) for name, p in zip(self.labels, row)}
+                yield Prediction(item, self.labels[int(row.argmax())], named)
 
     def probabilities(self, model: nn.Module, part: Part) -> np.ndarray:
         """(N, C) in the order of the part's rows."""

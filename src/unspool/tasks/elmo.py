@@ -7,8 +7,8 @@ needed; the states of both models are the contextual vectors that other tasks st
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, ClassVar, NamedTuple, NoReturn
 
 import numpy as np
 import torch
@@ -24,9 +24,11 @@ from unspool.nn.elmo import Elmo
 from unspool.nn.models.elmo import ElmoModel
 from unspool.tasks.contextual import elmo_options, example_words
 from unspool.tasks.metrics import bootstrap_mean, perplexity
-from unspool.tasks.task import Report, Step, Task, as_array, walk
+from unspool.tasks.task import Report, Step, Task, as_array, chunks, walk
 from unspool.tasks.token_readings import ElmoReading
 from unspool.text.vocab import BEGIN_ID, END_ID, PAD_ID, SENTENCE_SPECIALS
+
+CHUNK = 1024  # texts read at once
 
 # The paper's model, made small: 1 + 2 layers, whose vectors have 2 x 128 elements.
 ELMO: dict[str, Any] = {
@@ -92,12 +94,25 @@ class ElmoReport(Report):
         ]
 
 
+class WordsInContext(NamedTuple):
+    """The words of a text, and their vectors in each layer of the model."""
+
+    words: list[str]
+    layers: np.ndarray  # (1 + L, T, 2P); layer 0 does not look around
+
+    def vectors(self, layer: int | None = None) -> np.ndarray:
+        """(T, 2P): of one layer, or the mean of all."""
+        return self.layers.mean(0) if layer is None else self.layers[layer]
+
+
 class ElmoTask(Task):
     name = "elmo"
     metric = "loss"
     default_model = "elmo"
     higher_is_better = False
     looked_at = ElmoReading
+    contextual = True
+    usage = "unspool train DATA --from {run}"
     defaults: ClassVar[Mapping[str, Any]] = {
         "tokenizer.kind": "word",
         "tokenizer.vocab": 10_000,
@@ -158,7 +173,7 @@ class ElmoTask(Task):
     def validate(self, model: nn.Module, part: Part) -> dict[str, float]:
         return self.evaluate(model, part).metrics
 
-    def evaluate(self, model: nn.Module, part: Part) -> ElmoReport:
+    def evaluate(self, model: nn.Module, part: Part, options: None = None) -> ElmoReport:
         assert isinstance(model, ElmoModel)
         batches = self.batches(part, training=False)
         size = len(batches.part)
@@ -171,3 +186,29 @@ class ElmoTask(Task):
                     losses = as_array(model.output.nats(found.h, found.targets).double())
                     np.add.at(nats[:, direction], batch.rows[as_array(found.rows)], losses)
         return ElmoReport(nats, counts)
+
+    def predict(self, model: nn.Module, items: Iterable[str], options: None = None) -> NoReturn:
+        raise ConfigError(
+            "an elmo model gives vectors of words, and no predictions",
+            remedy="train a model that reads with them: unspool train DATA --from RUN",
+        )
+
+    def vectors(self, model: nn.Module, texts: Iterable[str]) -> Iterator[WordsInContext]:
+        """Each text is read by itself and as a whole, so batches and their order change nothing."""
+        for chunk in chunks(texts, CHUNK):
+            words = [self.tokenizer.pieces(text) or [""] for text in chunk]
+            found: list[Any] = [None] * len(chunk)
+            for batch, layers in self.read(model, self.part(text=chunk), length=0):
+                for i, row in enumerate(batch.rows.tolist()):
+                    found[row] = WordsInContext(words[row], layers[:, i, : len(words[row])])
+            yield from found
+
+    @torch.inference_mode()
+    def read(
+        self, model: nn.Module, part: Part, *, length: int
+    ) -> Iterator[tuple[Batch, np.ndarray]]:
+        """Each batch, and the vectors (1 + L, B, T, 2P) of its words."""
+        assert isinstance(model, ElmoModel)
+        for batch in walk(self.batches(part, training=False, length=length), model):
+            vectors = model.encoder.vectors(*batch[self.input].words)
+            yield batch, as_array(torch.stack(vectors))

@@ -29,12 +29,12 @@ EMBEDDING = "encoder.input.embedding"  # of what a model reads, in every task
 STRETCH = 1 << 20  # tokens of a text counted at once
 
 
-def vector_settings(said: Mapping[str, Any]) -> dict[str, Any]:
+def vector_settings(values: Mapping[str, Any]) -> dict[str, Any]:
     """The settings that follow from vectors: their size, and that a token is a word."""
-    path = said.get("embedding.from", said.get("from"))
+    path = values.get("embedding.from", values.get("from"))
     if path is None or path == "none":
         return {}
-    transformer = said.get("model.network") == "transformer"
+    transformer = values.get("model.network") == "transformer"
     size = "model.hidden" if transformer else "model.embedding"
     return {size: size_of(str(path)), "tokenizer.kind": "word"}
 

@@ -8,7 +8,9 @@ A Transformer reads B windows of `bptt` tokens, its context, from anywhere in th
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import islice
 from typing import Any, ClassVar
 
 import numpy as np
@@ -21,12 +23,15 @@ from unspool.data.fields.text import TextField
 from unspool.data.part import Part
 from unspool.data.streams import LaneBatches, StreamBatch, StridedBatches, WindowBatches
 from unspool.errors import ConfigError
+from unspool.nn.cells import steady
 from unspool.nn.models.language_model import (
     LanguageModel,
     NextTokenModel,
     TransformerLanguageModel,
 )
 from unspool.nn.state import map_state
+from unspool.search import Sampling, stream
+from unspool.tasks.answer import Answer, one_line
 from unspool.tasks.encoder import (
     build_encoder,
     check_context,
@@ -58,6 +63,64 @@ TRANSFORMER: dict[str, Any] = {
     "train.weight_decay": 0.1,
     "train.beta2": 0.99,
 }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Generation:
+    """How a text is continued.
+
+    length       tokens to write
+    temperature  0: always the most probable token; below 1 safer, above 1 more varied
+    top_k        sample from the k most probable tokens only; 0: from all
+    top_p        sample from the fewest tokens whose probability reaches p
+    """
+
+    length: int = 200
+    temperature: float = 0.8
+    top_k: int = 0
+    top_p: float = 1.0
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        if self.length < 0:
+            raise ConfigError("length must be 0 or more", got=self.length)
+        self.sampling()
+
+    def sampling(self, forbidden: tuple[int, ...] = ()) -> Sampling:
+        """How each token is sampled; the `forbidden` ones never are."""
+        return Sampling(
+            temperature=self.temperature,
+            top_k=self.top_k,
+            top_p=self.top_p,
+            seed=self.seed,
+            forbidden=forbidden,
+        )
+
+
+@dataclass(frozen=True)
+class Continuation(Answer):
+    """A prompt, and the text that begins with it."""
+
+    plural: ClassVar[str] = "texts"
+
+    prompt: str
+    text: str
+    seed: int
+
+    def __str__(self) -> str:
+        return self.text
+
+    def lines(self, number: int) -> list[str]:
+        return [one_line(self.text)]
+
+    def header(self) -> list[str]:
+        return ["prompt", "text"]
+
+    def rows(self, number: int) -> list[list[Any]]:
+        return [[self.prompt, self.text]]
+
+    def to_json(self) -> dict[str, Any]:
+        return {"prompt": self.prompt, "text": self.text, "seed": self.seed}
 
 
 class GenerateReport(Report):
@@ -117,6 +180,9 @@ class Generate(Task):
     default_model = "lstm"
     higher_is_better = False
     looked_at = GenerateReading
+    answer = Continuation
+    options = Generation
+    usage = 'unspool generate {run} --prompt "Once"'
     defaults: ClassVar[Mapping[str, Any]] = {
         "model.hidden": 256,
         "model.dropout": 0.2,
@@ -185,7 +251,9 @@ class Generate(Task):
     def validate(self, model: nn.Module, part: Part) -> dict[str, float]:
         return self._report(model, part, exact=False).metrics
 
-    def evaluate(self, model: nn.Module, part: Part) -> GenerateReport:
+    def evaluate(
+        self, model: nn.Module, part: Part, options: Generation | None = None
+    ) -> GenerateReport:
         return self._report(model, part, exact=True)
 
     def _report(self, model: nn.Module, part: Part, *, exact: bool) -> GenerateReport:
@@ -222,3 +290,29 @@ class Generate(Task):
         lanes = 1 if exact and text.sizes[0] <= EXACT_TOKENS else train.batch
         stream = LaneBatches(text, lanes=lanes, bptt=WINDOW if lanes == 1 else 128)
         return stream, {"lanes": stream.lanes}
+
+    def predict(
+        self, model: nn.Module, items: Iterable[str], options: Generation | None = None
+    ) -> Iterator[Continuation]:
+        """Each prompt with its continuation."""
+        chosen = options or Generation()
+        for prompt in items:
+            yield Continuation(prompt, "".join(self.generate(model, prompt, chosen)), chosen.seed)
+
+    def generate(
+        self, model: nn.Module, prompt: str, options: Generation | None = None
+    ) -> Iterator[str]:
+        chosen = options or Generation()
+        sampling = chosen.sampling(forbidden=tuple(self.tokenizer.special_ids()))
+        ids = [int(i) for i in self.tokenizer.encode(prompt or "\n")]
+        shown = self.tokenizer.decode(ids) if prompt else ""
+        yield shown
+        start = 0 if prompt else len(ids)
+        decoder: Any = model
+        with steady(model):
+            for token in islice(stream(decoder, ids, sampling), chosen.length):
+                ids.append(token)
+                text = self.tokenizer.decode(ids[start:])
+                if not text.endswith("�"):  # half a character: wait for the rest of it
+                    yield text[len(shown) :]
+                    shown = text

@@ -1,4 +1,4 @@
-"""pretrain: some tokens of a text are hidden, and the model says what stood there.
+"""pretrain: some tokens of a text are hidden, and the model predicts them.
 
 tokens (B, T), about 15 % hidden -> Transformer (B, T, E) -> scores (N, V) at the N hidden places.
 No labels are needed; what the encoder has learnt is where other tasks can start (`--from`).
@@ -6,8 +6,9 @@ No labels are needed; what the encoder has learnt is where other tasks can start
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import torch
@@ -19,12 +20,15 @@ from unspool.data.fields.field import Field
 from unspool.data.fields.text import TextField
 from unspool.data.masking import MaskedBatch, MaskedBatches
 from unspool.data.part import Part
+from unspool.errors import ConfigError, DataError
 from unspool.nn.models.masked import MaskedModel
+from unspool.tasks.answer import Answer, one_line
 from unspool.tasks.encoder import build_encoder, check_learned_positions
+from unspool.tasks.masks import encode_masked
 from unspool.tasks.metrics import bootstrap_mean, perplexity
 from unspool.tasks.task import Report, Step, Task, as_array, walk
 from unspool.tasks.token_readings import PretrainReading
-from unspool.text.vocab import MASK_SPECIALS
+from unspool.text.vocab import MASK_ID, MASK_SPECIALS
 
 TRANSFORMER: dict[str, Any] = {
     "model.network": "transformer",
@@ -37,6 +41,53 @@ TRANSFORMER: dict[str, Any] = {
     "train.lr": 1e-3,
     "train.warmup": 0.05,
 }
+
+
+class MaskCandidate(NamedTuple):
+    token: str
+    probability: float
+
+
+@dataclass(frozen=True)
+class Filled(Answer):
+    """A text with `<mask>`s, and the candidates for each of them, the most probable first."""
+
+    text: str
+    masks: list[list[MaskCandidate]]
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines(1))
+
+    def lines(self, number: int) -> list[str]:
+        """A line a mask."""
+        text = one_line(self.text)
+        masks = ("  ".join(f"{token} {p:.4f}" for token, p in mask) for mask in self.masks)
+        return [f"{candidates}\t{text}" for candidates in masks]
+
+    def header(self) -> list[str]:
+        return ["number", "mask", "token", "probability", "text"]
+
+    def rows(self, number: int) -> list[list[Any]]:
+        """A row a candidate."""
+        return [
+            [number, i, token, f"{p:.6f}", self.text]
+            for i, mask in enumerate(self.masks, 1)
+            for token, p in mask
+        ]
+
+    def to_json(self) -> dict[str, Any]:
+        return {"text": self.text, "masks": [[c._asdict() for c in mask] for mask in self.masks]}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Filling:
+    """top   how many candidates for each <mask>"""
+
+    top: int = 5
+
+    def __post_init__(self) -> None:
+        if self.top < 1:
+            raise ConfigError("top must be 1 or more", got=self.top)
 
 
 class PretrainReport(Report):
@@ -80,6 +131,9 @@ class Pretrain(Task):
     default_model = "transformer"
     higher_is_better = False
     looked_at = PretrainReading
+    answer = Filled
+    options = Filling
+    usage = 'unspool predict {run} "some <mask> text"'
     defaults: ClassVar[Mapping[str, Any]] = {"data.max_length": 128}
 
     @classmethod
@@ -136,7 +190,9 @@ class Pretrain(Task):
     def validate(self, model: nn.Module, part: Part) -> dict[str, float]:
         return self.evaluate(model, part).metrics
 
-    def evaluate(self, model: nn.Module, part: Part) -> PretrainReport:
+    def evaluate(
+        self, model: nn.Module, part: Part, options: Filling | None = None
+    ) -> PretrainReport:
         assert isinstance(model, MaskedModel)
         batches = self.batches(part, training=False)
         size = len(batches.inner.part)
@@ -151,3 +207,40 @@ class Pretrain(Task):
                 np.add.at(right, rows, as_array(scores.argmax(1) == batch.targets))
                 np.add.at(counts, rows, 1)
         return PretrainReport(nats, right, counts)
+
+    def predict(
+        self, model: nn.Module, items: Iterable[str], options: Filling | None = None
+    ) -> Iterator[Filled]:
+        """The most probable tokens for every mask; each text is read by itself, and as a whole."""
+        assert isinstance(model, MaskedModel)
+        top = (options or Filling()).top
+        specials = self.tokenizer.special_ids()
+        limit = self.config.data.max_length if self.config.model.positions == "learned" else 0
+        for text in items:
+            ids = encode_masked(self.tokenizer, text)
+            if limit and len(ids) > limit:
+                raise DataError(
+                    f"the model reads at most {limit} tokens",
+                    got=f"{len(ids)} in {text!r}",
+                    remedy="give a shorter text",
+                )
+            with torch.inference_mode():
+                row = torch.from_numpy(ids)[None]
+                h = model.read(row, torch.tensor([len(ids)]))[row == MASK_ID]  # (N, E)
+                scores = model.output(h).double()  # (N, V)
+                scores[:, specials] = -torch.inf
+                best = scores.softmax(1).topk(min(top, scores.shape[1] - len(specials)))
+            yield Filled(
+                text,
+                [
+                    [
+                        MaskCandidate(self.tokenizer.decode([token]).strip(), p)
+                        for token, p in zip(tokens, probabilities)
+                    ]
+                    for tokens, probabilities in zip(best.indices.tolist(), best.values.tolist())
+                ],
+            )
+
+    def example(self, words: list[str]) -> str:
+        hidden = len(words) // 2
+        return " ".join([*words[:hidden], MASK, *words[hidden + 1 :]])

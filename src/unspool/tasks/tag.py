@@ -6,8 +6,8 @@ a softmax at each step, or a linear-chain CRF over the sentence.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -30,8 +30,11 @@ from unspool.tasks.contextual import build_contextual, contextual_size, example_
 from unspool.tasks.encoder import build_encoder, recurrent_models
 from unspool.tasks.label_readings import TagReading
 from unspool.tasks.tag_report import PlainReport, SpanReport, TagReport
-from unspool.tasks.task import Step, Task, as_array, walk
+from unspool.tasks.tagged_text import TaggedText, Tags, tagged_text, words_of
+from unspool.tasks.task import Step, Task, as_array, chunks, walk
 from unspool.text.vocab import UNK_ID
+
+CHUNK = 2048  # texts predicted at once
 
 CNN: dict[str, Any] = {
     "model.network": "cnn",
@@ -51,19 +54,14 @@ TRANSFORMER: dict[str, Any] = {
 }
 
 
-class Tagging(NamedTuple):
-    """What a model says of one sentence: the tags, by their numbers, and their probabilities."""
-
-    tags: np.ndarray  # (T,)
-    along: Along  # (T,) each
-
-
 class Tag(Task):
     name = "tag"
     metric = "f1"
     default_model = "bilstm"
     higher_is_better = True
     looked_at = TagReading
+    answer = TaggedText
+    items_from = "tag"
     defaults: ClassVar[Mapping[str, Any]] = {
         # What a word that was met once is to be tagged is known as little as of one never met: its
         # place is taken by <unk>, which learns from it, and by its characters.
@@ -79,7 +77,6 @@ class Tag(Task):
         "train.lr": 2e-3,
         "train.patience": 8,
     }
-
     unit = "sentences"
 
     def __init__(self, config: Config, fields: Fields) -> None:
@@ -209,7 +206,7 @@ class Tag(Task):
     def validate(self, model: nn.Module, part: Part) -> dict[str, float]:
         return self.evaluate(model, part).metrics
 
-    def evaluate(self, model: nn.Module, part: Part) -> TagReport:
+    def evaluate(self, model: nn.Module, part: Part, options: None = None) -> TagReport:
         assert isinstance(model, Tagger)
         guess: list[np.ndarray] = [np.empty(0)] * len(part)
         total, words = 0.0, 0
@@ -234,8 +231,22 @@ class Tag(Task):
             return SpanReport(truth, guess, unknown, loss, parse_tags(tags.names, "iobes"))
         return PlainReport(truth, guess, unknown, loss, tags.names)
 
-    def tags(self, model: nn.Module, part: Part) -> list[Tagging]:
-        """What the model says of each sentence."""
+    def predict(
+        self, model: nn.Module, items: Iterable[str | Sequence[str]], options: None = None
+    ) -> Iterator[TaggedText]:
+        """The words and spans of each text with their tags; an item may also be a list of words."""
+        for chunk in chunks(items, CHUNK):
+            pairs = [words_of(item, self.tokenizer) for item in chunk]
+            sentences = [[word.token for word in words] for _, words in pairs if words]
+            found: Iterator[Tags] = iter(())
+            if sentences:
+                found = iter(self.tags(model, self.part(words=sentences)))
+            for text, words in pairs:
+                own = next(found) if words else None
+                yield tagged_text(text, words, own, self.labels, self.marks)
+
+    def tags(self, model: nn.Module, part: Part) -> list[Tags]:
+        """The tags of each sentence."""
         assert isinstance(model, Tagger)
         found: list[Any] = [None] * len(part)
         with torch.inference_mode():
@@ -246,5 +257,5 @@ class Tag(Task):
                 along = model.output.along(scores, tags, x.lengths)
                 for i, (row, length) in enumerate(zip(batch.rows, x.lengths.tolist())):
                     own = Along(*(part[i, :length] for part in along))
-                    found[row] = Tagging(as_array(tags[i, :length]), own)
+                    found[row] = Tags(as_array(tags[i, :length]), own)
         return found

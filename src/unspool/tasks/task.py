@@ -1,15 +1,17 @@
 """What a task is: it reads a corpus, builds a model, and turns batches into losses and reports.
 
-A task never knows its cell; the trainer never knows its task. A new task is one file with one
-subclass, and one line in `TASKS`.
+A task never knows its cell; nothing outside of this folder asks for a task's name. A new task is
+one file with one subclass, and one line in `TASKS`.
 """
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import torch
@@ -21,10 +23,14 @@ from unspool.data.fields.field import Field
 from unspool.data.part import Part, moved
 from unspool.data.plan import Plan
 from unspool.data.store.columns import Progress, Stored
+from unspool.errors import ConfigError
+from unspool.tasks.answer import Answer
 from unspool.tasks.encoder import recurrent_models
 from unspool.tasks.metrics import bootstrap_ratio
 from unspool.tasks.reading import Reading, nothing
 from unspool.text.tokenizers import Tokenizer
+
+T = TypeVar("T")
 
 
 class Batches(Protocol):
@@ -81,10 +87,15 @@ class Task(ABC):
     metric: str  # decides which weights are best
     higher_is_better: ClassVar[bool]
     default_model: ClassVar[str]
-    defaults: ClassVar[Mapping[str, Any]] = {}  # settings that differ from config.py's
     looked_at: ClassVar[type[Reading]]  # how `look` reads one input
     unit: ClassVar[str] = "rows"  # what a row of its data is called
     most_held_out: ClassVar[int | None] = None  # rows of a part at most that no file was given for
+    defaults: ClassVar[Mapping[str, Any]] = {}  # settings that differ from the schema's
+    answer: ClassVar[type[Answer] | None] = None  # what `predict` gives; None: nothing
+    options: ClassVar[type | None] = None  # a dataclass: the options of `predict`
+    items_from: ClassVar[str] = "classify"  # the task as which a file of items is read
+    contextual: ClassVar[bool] = False  # whether other tasks read with the vectors of its encoder
+    usage: ClassVar[str] = 'unspool predict {run} "some text"'  # for the model card
 
     def __init__(self, config: Config, fields: Fields) -> None:
         """`fields` have been fitted."""
@@ -147,6 +158,12 @@ class Task(ABC):
         """Raw values in memory, by field, as a part."""
         return Part.of(self.fields, **raw)
 
+    def encode(
+        self, source: Source, data: DataConfig, progress: Progress | None
+    ) -> tuple[Any, list[str]]:
+        """A whole source as a part to evaluate on, and notes about it."""
+        return encode_part(source, self.tokenizer, self.labels, data, progress), []
+
     @abstractmethod
     def batches(self, part: Any, *, training: bool) -> Batches: ...
 
@@ -168,8 +185,39 @@ class Task(ABC):
         return (value if self.higher_is_better else -value, -metrics["loss"])
 
     @abstractmethod
-    def evaluate(self, model: nn.Module, part: Any) -> Report:
-        """The full report on one part of the data."""
+    def evaluate(self, model: nn.Module, part: Any, options: Any = None) -> Report:
+        """The full report on one part of the data; `options` as of `predict`, where the report is
+        about answers."""
+
+    @abstractmethod
+    def predict(
+        self, model: nn.Module, items: Iterable[Any], options: Any = None
+    ) -> Iterator[Answer]:
+        """An answer for each item, in order, for input of any length.
+
+        items    texts; or what else the task takes for one
+        options  an instance of the class `options`; None: its defaults
+        """
+
+    def generate(self, model: nn.Module, prompt: str, options: Any = None) -> Iterator[str]:
+        """The continuation of a prompt, piece by piece as it grows, of a language model."""
+        raise ConfigError(
+            "generate needs a language model",
+            got=f"a {self.name} model",
+            remedy="train one with --task generate",
+        )
+
+    def vectors(self, model: nn.Module, texts: Iterable[str]) -> Iterator[Any]:
+        """The words of each text with their contextual vectors."""
+        raise ConfigError(
+            "contextual vectors come from an elmo model",
+            got=f"a {self.name} model",
+            remedy="make one with `unspool embed CORPUS --method elmo`",
+        )
+
+    def example(self, words: list[str]) -> str:
+        """An item to begin with, made of some words of the data."""
+        return " ".join(words)
 
     def reading(self, model: nn.Module, item: Any) -> Reading:
         """One input as the model reads it: what is recorded, and what is asked for reasons."""
@@ -204,3 +252,23 @@ def device_of(model: nn.Module) -> torch.device:
 def as_array(x: Tensor) -> np.ndarray:
     """A tensor of any device as an array."""
     return x.detach().cpu().numpy()
+
+
+def build_model(task: Task) -> nn.Module:
+    """The task's model with fresh weights; one that is too large is a ConfigError."""
+    try:
+        return task.build()
+    except (MemoryError, RuntimeError) as error:
+        if isinstance(error, RuntimeError) and not re.search("memory|overflow", str(error)):
+            raise
+        raise ConfigError(
+            f"the model does not fit into memory with model.hidden={task.config.model.hidden}",
+            remedy="set a smaller hidden, embedding, layers or vocab",
+        ) from None
+
+
+def chunks(items: Iterable[T], size: int) -> Iterator[list[T]]:
+    """Lists of `size` items, so that input of any length streams through."""
+    stream = iter(items)
+    while chunk := list(islice(stream, size)):
+        yield chunk

@@ -9,13 +9,16 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from unspool.data.fields.text import Tokens
+from unspool.data.part import Part
+from unspool.data.store.ragged import Ragged
 from unspool.errors import ConfigError
 from unspool.nn.models.elmo import ElmoModel
 from unspool.nn.models.language_model import TransformerLanguageModel
 from unspool.nn.models.seq2seq import Seq2Seq
 from unspool.nn.network import Network
-from unspool.predict.filler import encode_masked
-from unspool.tasks.decoding import Decoding
+from unspool.search.decoding import Decoding
+from unspool.tasks.masks import encode_masked
 from unspool.tasks.reading import (
     LONGEST,
     Reading,
@@ -123,7 +126,7 @@ class TranslateReading(TokenReading):
 
     def __init__(
         self,
-        task: Task,
+        task: Any,
         model: Any,
         text: str,
         ids: np.ndarray | None = None,
@@ -134,19 +137,20 @@ class TranslateReading(TokenReading):
         """`target`: the ids of the translation to follow; None: the best that a search finds."""
         assert isinstance(model, Seq2Seq)
         translator = task.translator(model)
-        most = min(longest(model), translator.max_length or LONGEST)
+        field = translator.field
+        most = min(longest(model), field.room or LONGEST)
         if ids is None:
             ids = task.tokenizer.encode(text)
         self.source = ids[:most]
-        framed = translator.frame.around(self.source)
+        framed = field.frame.around(self.source)
         super().__init__(task, model, text, framed, limit=len(framed))
         self.whole += len(ids) - len(self.source)
         self.target_tokenizer = task.target_tokenizer
         self.backwards = task.config.model.reverse_source
         if target is None:
             options = decoding or Decoding(nbest=5)
-            generator = torch.Generator().manual_seed(options.seed)
-            ((_, _, found),) = translator.search(TextPart([framed]), options, generator)
+            part = Part({field.name: field}, {field.name: Tokens(Ragged.of([framed]))})
+            ((_, found),) = translator.search(part, options)
             target = list(found[0].tokens)
             self.candidates = [
                 Candidate(task.target_tokenizer.decode(h.tokens), h.score, h.log_probability)

@@ -6,7 +6,7 @@ In training the decoder reads the target that is to be written, one step behind.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -29,15 +29,15 @@ from unspool.nn.masks import keep_mask
 from unspool.nn.models.seq2seq import Seq2Seq
 from unspool.nn.recurrent_decoder import RecurrentDecoder
 from unspool.nn.transformer import TransformerEncoder
+from unspool.search.decoding import GREEDY, Decoding
 from unspool.tasks.bleu import corpus_bleu
-from unspool.tasks.decoding import GREEDY, Decoding
 from unspool.tasks.encoder import (
     build_encoder,
     check_learned_positions,
     checked_options,
     transformer_options,
 )
-from unspool.tasks.task import Step, Task, walk
+from unspool.tasks.task import Step, Task, chunks, walk
 from unspool.tasks.token_readings import TranslateReading
 from unspool.tasks.translate_report import TranslateReport
 from unspool.tasks.translation import Translation, Translator
@@ -45,6 +45,7 @@ from unspool.text.tokenizers import Tokenizer
 from unspool.text.vocab import SENTENCE_SPECIALS
 
 VALIDATED = 1000  # sentences translated in a validation: enough to tell weights apart, in seconds
+CHUNK = 1024  # texts sorted by length together, and translated
 TARGET_TOKENIZER = "target_tokenizer.json"
 
 
@@ -95,6 +96,9 @@ class Translate(Task):
     default_model = "transformer"
     higher_is_better = True
     looked_at = TranslateReading
+    answer = Translation
+    options = Decoding
+    items_from = "translate"
     defaults: ClassVar[Mapping[str, Any]] = {
         "data.max_length": 256,
         "tokenizer.vocab": 8000,
@@ -269,13 +273,19 @@ class Translate(Task):
         return metrics["bleu"], metrics["exact"], -metrics["loss"]
 
     def evaluate(
-        self, model: nn.Module, part: Part, decoding: Decoding | None = None
+        self, model: nn.Module, part: Part, options: Decoding | None = None
     ) -> TranslateReport:
         assert isinstance(model, Seq2Seq)
-        found, references = self._translate(
-            model, part, np.arange(len(part)), decoding or Decoding()
-        )
+        rows = np.arange(len(part))
+        found, references = self._translate(model, part, rows, options or Decoding())
         return TranslateReport(found, references, *self._nats(model, part))
+
+    def predict(
+        self, model: nn.Module, items: Iterable[str], options: Decoding | None = None
+    ) -> Iterator[Translation]:
+        translator = self.translator(model)
+        for texts in chunks(items, CHUNK):
+            yield from translator(texts, options or Decoding())
 
     def translator(self, model: nn.Module) -> Translator:
         assert isinstance(model, Seq2Seq)
@@ -283,9 +293,8 @@ class Translate(Task):
         transformer = settings.network == "transformer"
         return Translator(
             model,
-            (self.tokenizer, self.target_tokenizer),
+            *sides(self.fields),
             aligns=transformer or settings.attention != "none",
-            max_length=most,
             most=most if transformer and settings.positions == "learned" else None,
         )
 

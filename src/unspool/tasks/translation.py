@@ -1,46 +1,45 @@
-"""From texts to their translations: batches of similar length, a search, readable text again."""
+"""From texts to their translations: tokens in, a search (`search/`), readable text out."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from unspool.data.batching import Batch, BucketBatches
-from unspool.data.paired import Tokenizers, source_frame
-from unspool.data.parts import TextPart
-from unspool.errors import ConfigError
-from unspool.nn.decoders import Decoder, TransformerSeqDecoder
+from unspool.data.fields.text import TextField
+from unspool.data.part import Part
 from unspool.nn.models.seq2seq import Seq2Seq
-from unspool.search import Hypothesis, Rules
-from unspool.search.packed import PackedSearch, why_not_packed
-from unspool.tasks.decoding import Decoding
+from unspool.search import Hypothesis
+from unspool.search.batched import BatchedSearch
+from unspool.search.decoding import Decoding
+from unspool.tasks.answer import Answer, one_line
 from unspool.text.tokenizers import SubwordTokenizer, WordTokenizer
-from unspool.text.vocab import BEGIN_ID, END, END_ID, PAD_ID, UNK_ID
+from unspool.text.vocab import BEGIN_ID, END, PAD_ID, UNK_ID
 from unspool.text.words import join
-
-BATCH = 64  # sentences side by side
-BATCH_TOKENS = 4096  # of their sources, padding included
 
 
 class Candidate(NamedTuple):
-    """One sentence of a search; `score` is the log probability over the length penalty."""
+    """One translation of a search; `score` is the log probability over the length penalty."""
 
     translation: str
     score: float
     log_probability: float
 
 
-class Translation(NamedTuple):
+@dataclass(frozen=True)
+class Translation(Answer):
     """The best translation of a text, and the others that were asked for.
 
     alignment   (tokens, source_tokens): where each token looked; None where nothing looks, or
                 nobody asked
     cut         the text was longer than the model reads
     """
+
+    plural: ClassVar[str] = "translations"
 
     text: str
     translation: str
@@ -51,8 +50,30 @@ class Translation(NamedTuple):
     alignment: np.ndarray | None = None
     cut: bool = False
 
+    def __str__(self) -> str:
+        return one_line(self.translation)
+
+    def lines(self, number: int) -> list[str]:
+        """The translation; of several, a line each with number, score and text."""
+        if len(self.nbest) == 1:
+            return [str(self)]
+        return ["\t".join(map(str, row[:3])) for row in self.rows(number)]
+
+    def header(self) -> list[str]:
+        return ["number", "score", "translation", "text"]
+
+    def rows(self, number: int) -> list[list[Any]]:
+        return [
+            [number, f"{each.score:.4f}", one_line(each.translation), self.text]
+            for each in self.nbest
+        ]
+
+    @property
+    def warning(self) -> str | None:
+        return "longer than the model reads, and cut" if self.cut else None
+
     def to_json(self) -> dict[str, Any]:
-        found = {
+        found: dict[str, Any] = {
             "text": self.text,
             "translation": self.translation,
             "score": self.score,
@@ -66,89 +87,55 @@ class Translation(NamedTuple):
 
 
 class Translator:
-    """A model as it is now, with the tokenizers of both sides.
+    """A model as it is now, with the fields of both sides.
 
     aligns      whether its decoder looks at the source
-    max_length  tokens of a source at most (0: no limit)
     most        tokens that it can write at all; None: no limit
     """
 
     def __init__(
         self,
         model: Seq2Seq,
-        tokenizers: Tokenizers,
+        source: TextField,
+        target: TextField,
         *,
         aligns: bool,
-        max_length: int = 0,
         most: int | None = None,
     ) -> None:
-        self.model, self.most = model, most
-        self._decoders: dict[bool, Decoder | PackedSearch] = {}  # by int8
-        self.source, self.target = tokenizers
-        self.frame = source_frame(self.source)
-        self.max_length, self.aligns = max_length, aligns
+        self.searcher = BatchedSearch(model, most=most)
+        self.field, self.aligns = source, aligns
+        self.source, self.target = source.fitted, target.fitted
 
     def __call__(self, texts: Sequence[str], decoding: Decoding) -> list[Translation]:
         """In the order of the texts; batching changes no answer, except of sampling."""
-        limit = self.max_length or None
-        encoded = {i: self.source.encode(text) for i, text in enumerate(texts) if text.strip()}
+        numbers = [i for i, text in enumerate(texts) if text.strip()]
         found = {
             i: Translation(text, "", 0.0, [Candidate("", 0.0, 0.0)], [END], [])
             for i, text in enumerate(texts)
-            if i not in encoded
+            if not text.strip()
         }
-        places = list(encoded)
-        part = TextPart([self.frame.around(ids[:limit]) for ids in encoded.values()])
-        generator = torch.Generator().manual_seed(decoding.seed)
-        for batch, row, hypotheses in self.search(part, decoding, generator):
-            i = places[batch.rows[row]]
-            ids = batch.ids[row, : batch.lengths[row]].tolist()
-            cut = limit is not None and len(encoded[i]) > limit
-            found[i] = self._present(texts[i], ids, hypotheses, decoding, cut=cut)
+        if numbers:
+            name = self.field.name
+            part = Part.of({name: self.field}, **{name: [texts[i] for i in numbers]})
+            tokens = part[name]
+            for row, hypotheses in self.search(part, decoding):
+                i, cut = numbers[row], tokens.is_shortened(row)
+                ids = tokens[row].tolist()
+                found[i] = self._present(texts[i], ids, hypotheses, decoding, cut=cut)
         return [found[i] for i in range(len(texts))]
 
-    def search(
-        self, part: TextPart, decoding: Decoding, generator: torch.Generator
-    ) -> Iterator[tuple[Batch, int, list[Hypothesis]]]:
-        """Of each framed source, in some order: its batch, its row there, and what was found."""
-        if not len(part):
-            return
+    def search(self, part: Part, decoding: Decoding) -> Iterator[tuple[int, list[Hypothesis]]]:
+        """Of each source, in some order: its row, and what was found, best first."""
         unknown = self._copies(decoding) or decoding.keep_unknown
-        forbidden = (PAD_ID, BEGIN_ID) if unknown else (PAD_ID, BEGIN_ID, UNK_ID)
-        aligned = self.aligns and (decoding.alignment or self._copies(decoding))
-        batches = BucketBatches(part, size=BATCH, tokens=BATCH_TOKENS, seed=0, shuffle=False)
-        for step in range(batches.steps(0)):
-            batch = batches.batch(0, step)
-            rules = Rules(
-                end=END_ID,
-                max_length=tuple(
-                    decoding.limit(n - self.frame.size, most=self.most)
-                    for n in batch.lengths.tolist()
-                ),
-                min_length=decoding.min_length,
-                no_repeat_ngram=decoding.no_repeat_ngram,
-                forbidden=forbidden,
-            )
-            first = torch.full((len(batch.rows),), BEGIN_ID)
-            decoder = self.decoder(int8=decoding.int8)
-            with torch.inference_mode():
-                encoded = self.model.encoder(batch.ids, batch.lengths)
-                state = decoder.start(encoded, aligned=aligned)
-                found = decoding.search(decoder, state, first, rules, generator)
-            for row, hypotheses in enumerate(found):
-                yield batch, row, hypotheses
-
-    def decoder(self, *, int8: bool = False) -> Decoder | PackedSearch:
-        """What searches alike and fastest: native kernels where there are some for the decoder."""
-        if int8 not in self._decoders:
-            decoder, reason = self.model.decoder, why_not_packed(self.model.decoder)
-            if int8 and reason is not None:
-                raise ConfigError(f"int8 is not for this model: {reason}", remedy="leave it out")
-            if reason is None and isinstance(decoder, TransformerSeqDecoder):
-                self._decoders[int8] = PackedSearch(decoder, as_bytes=int8)
-            else:
-                self._decoders[int8] = decoder
-        return self._decoders[int8]
+        return self.searcher(
+            part,
+            self.field.name,
+            decoding,
+            forbidden=(PAD_ID, BEGIN_ID) if unknown else (PAD_ID, BEGIN_ID, UNK_ID),
+            aligned=self.aligns and (decoding.alignment or self._copies(decoding)),
+            framing=self.field.frame.size,
+            generator=torch.Generator().manual_seed(decoding.seed),
+        )
 
     def _copies(self, decoding: Decoding) -> bool:
         """Whether unknown words are to be replaced by those of the source they look at."""
@@ -169,7 +156,7 @@ class Translator:
         best = hypotheses[0]
         seen = None
         if decoding.alignment and best.alignment is not None:
-            seen = best.alignment[:, : len(ids)].float().numpy()
+            seen = best.alignment[:, : len(ids)].float().cpu().numpy()
         return Translation(
             text,
             spelt[0],
@@ -195,6 +182,6 @@ class Translator:
         return "".join(words)
 
 
-def strongest(alignment: Tensor, places: int) -> list[int]:
-    """Of each token the place of the source, its end left out, that it looks at most."""
-    return alignment[:, :places].argmax(1).tolist()
+def strongest(alignment: Tensor, length: int) -> list[int]:
+    """Of each token the position in the source, its end left out, with the largest weight."""
+    return alignment[:, :length].argmax(1).tolist()

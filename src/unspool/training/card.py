@@ -30,13 +30,7 @@ def model_card(
     record = folder.read_record()
     config = task.config
     name = folder.path.name
-    use = f'unspool predict {folder.path} "some text"'
-    if task.name == "generate":
-        use = f'unspool generate {folder.path} --prompt "Once"'
-    if task.name == "elmo":
-        use = f"unspool train DATA --from {folder.path}"
-    if task.name == "pretrain":
-        use = f'unspool predict {folder.path} "some <mask> text"'
+    use = task.usage.format(run=folder.path)
     begun = [record[key] for key in ("start", "vectors") if key in record]
     lines = [
         f"# {name}",

@@ -20,10 +20,10 @@ from torch import nn
 
 import unspool
 from unspool.config import Config, Section
+from unspool.config.resolve import build
 from unspool.errors import ConfigError, RunError, choose
-from unspool.files import AGAIN, read_json, write_json
-from unspool.resolving import build
-from unspool.tasks import TASKS, Task
+from unspool.io.files import AGAIN, read_json, write_json
+from unspool.tasks import TASKS, Task, build_model
 from unspool.training.tensors import DamagedFile, TensorFile, load_tensors
 
 FORMAT = 1  # of the run folder; a newer one is refused
@@ -177,6 +177,16 @@ class RunFolder:
         config = self.read_config()
         choose("task", config.task, TASKS, where=self.config_file)
         return TASKS[config.task].load(config, self.path)
+
+    def load_model(self) -> tuple[Task, nn.Module]:
+        """The task, and its model with the trained weights."""
+        task = self.load_task()
+        try:
+            model = build_model(task)
+        except ConfigError as error:  # such as a cell that this program does not have
+            raise ConfigError(str(error), where=self.config_file) from None
+        self.load_weights(model)
+        return task, model
 
     def read_weights(self) -> TensorFile:
         """The trained weights by name, and what was noted beside them."""

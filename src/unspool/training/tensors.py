@@ -16,7 +16,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor
 
-from unspool.files import write_atomic
+from unspool.io.files import write_atomic
 
 
 class DamagedFile(Exception):

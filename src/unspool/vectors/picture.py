@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from unspool.pictures import check_picture, new_figure, save_picture
+from unspool.io.pictures import check_picture, new_figure, save_picture
 from unspool.vectors.words import WordVectors
 
 SIZE = (9.0, 7.0)  # inches

@@ -9,7 +9,7 @@ import numpy as np
 from safetensors.numpy import save as as_safetensors
 
 from unspool.errors import ConfigError, DataError
-from unspool.files import write_atomic
+from unspool.io.files import write_atomic
 from unspool.vectors.words import WordVectors
 
 

@@ -82,6 +82,9 @@ class Tokens:
         """How many texts were longer than there is room."""
         return int((self.raw.lengths > self._kept).sum())
 
+    def is_shortened(self, row: int) -> bool:
+        return bool(self.raw.lengths[row] > self._kept[row])
+
     def __getitem__(self, row: int) -> np.ndarray:
         """int64 ids (T,) of one text; an empty one is a single <unk>, or the frame alone."""
         if self._kept[row] == 0 and not self.frame.size:

@@ -9,7 +9,7 @@ import numpy as np
 
 from unspool.insight.plots.style import COLOURS, DASHES, SIGNED, label, labels, plain, quiet
 from unspool.insight.saliency import Saliency
-from unspool.pictures import new_figure
+from unspool.io.pictures import new_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -9,7 +9,7 @@ import numpy as np
 
 from unspool.insight.plots.style import CELL, TOKENS, WEIGHTS, heat, labels, quiet
 from unspool.insight.trace import Trace
-from unspool.pictures import new_figure
+from unspool.io.pictures import new_figure
 from unspool.tasks.translation import Translation
 
 if TYPE_CHECKING:

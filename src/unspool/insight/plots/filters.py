@@ -9,7 +9,7 @@ import numpy as np
 from unspool.insight.ngrams import NgramTable
 from unspool.insight.plots.style import COLOURS, TOKENS, WEIGHTS, heat, label, labels
 from unspool.insight.trace import Trace
-from unspool.pictures import new_figure
+from unspool.io.pictures import new_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from unspool.insight.plots.style import COLOURS
 from unspool.insight.summary import Layer, Summary
-from unspool.pictures import new_figure
+from unspool.io.pictures import new_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

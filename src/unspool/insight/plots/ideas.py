@@ -17,9 +17,9 @@ from unspool.insight.plots.recurrence import gradient_figure
 from unspool.insight.plots.shapes import shapes_figure
 from unspool.insight.plots.style import COLOURS, DASHES, SIGNED, plain
 from unspool.insight.plots.wiring import cells_figure, steps_figure
+from unspool.io.pictures import new_figure
 from unspool.nn.activations import ACTIVATIONS
 from unspool.nn.positions import Sinusoidal
-from unspool.pictures import new_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -9,7 +9,7 @@ import torch
 from torch.nn import functional as F
 
 from unspool.insight.plots.style import COLOURS, SIGNED, plain, quiet
-from unspool.pictures import new_figure
+from unspool.io.pictures import new_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

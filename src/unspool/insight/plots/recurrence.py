@@ -9,7 +9,7 @@ import numpy as np
 from unspool.insight.gradients import GradientFlow
 from unspool.insight.plots.style import COLOURS, DASHES, TOKENS, heat, labels, plain
 from unspool.insight.trace import Recorded, Trace
-from unspool.pictures import new_figure
+from unspool.io.pictures import new_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from unspool.insight.plots.graph import arrow
 from unspool.insight.plots.style import COLOURS
-from unspool.pictures import new_figure
+from unspool.io.pictures import new_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -10,7 +10,7 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING, NamedTuple
 
 from unspool.insight.plots.style import COLOURS
-from unspool.pictures import new_figure
+from unspool.io.pictures import new_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -1,0 +1,1 @@
+"""What `import unspool` offers: train, load, compare, check."""

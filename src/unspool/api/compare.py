@@ -1,0 +1,180 @@
+"""Several models on the same data, split, seeds and budget: a table with intervals."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from html import escape
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from unspool.api.run import Run
+from unspool.api.settings import make_config, open_data
+from unspool.api.train import Progress, Say, train
+from unspool.errors import ConfigError
+from unspool.io.files import write_atomic
+from unspool.training.folder import RunFolder
+from unspool.training.progress import Watcher
+
+
+class Row(NamedTuple):
+    """One model: its metric over all seeds with a 95 % interval, its size, its cost."""
+
+    model: str
+    metric: str
+    value: float
+    low: float
+    high: float
+    seeds: int
+    parameters: int
+    seconds: float  # of training, mean over the seeds
+    tokens_per_second: float
+
+
+class Comparison(list[Row]):
+    """The rows, best first; prints as a table, saves as CSV and Markdown."""
+
+    part = "test"
+
+    def lines(self) -> list[str]:
+        cells = [self._header(), *(self._cells(row) for row in self)]
+        widths = [max(len(line[i]) for line in cells) for i in range(len(cells[0]))]
+        return [
+            "  ".join(
+                c.ljust(w) if i == 0 else c.rjust(w) for i, (c, w) in enumerate(zip(line, widths))
+            )
+            for line in cells
+        ]
+
+    def markdown(self) -> str:
+        lines = [
+            "| " + " | ".join(line) + " |" for line in [self._header(), *map(self._cells, self)]
+        ]
+        lines.insert(1, "|" + "---|" * len(self._header()))
+        return "\n".join(lines) + "\n"
+
+    def csv(self) -> str:
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(Row._fields)
+        writer.writerows(self)
+        return text.getvalue()
+
+    def to_json(self) -> dict[str, Any]:
+        return {"part": self.part, "models": [row._asdict() for row in self]}
+
+    def _header(self) -> list[str]:
+        metric = self[0].metric if self else "metric"
+        return [
+            "model",
+            f"{self.part} {metric}",
+            "95 % interval",
+            "seeds",
+            "parameters",
+            "seconds",
+            "tokens/s",
+        ]
+
+    @staticmethod
+    def _cells(row: Row) -> list[str]:
+        return [
+            row.model,
+            f"{row.value:.4f}",
+            f"{row.low:.4f} to {row.high:.4f}",
+            str(row.seeds),
+            f"{row.parameters:,}",
+            f"{row.seconds:.0f}",
+            f"{row.tokens_per_second:,.0f}",
+        ]
+
+    def __repr__(self) -> str:
+        return "\n".join(self.lines())
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(repr(self))}</pre>"
+
+
+def compare(
+    data: str | Path,
+    *,
+    models: Sequence[str],
+    seeds: int = 1,
+    out: str | Path = "runs/compare",
+    task: str | None = None,
+    valid: str | Path | None = None,
+    test: str | Path | None = None,
+    config: str | None = None,
+    watcher: Watcher | None = None,
+    say: Say | None = None,
+    progress: Progress | None = None,
+    **settings: Any,
+) -> Comparison:
+    """Train every model with every seed and score it on the test part.
+
+    Without a test file a tenth of the data is held out for it, unless `test_share` is among the
+    settings. Each run lies in its own folder under `out`, beside compare.csv and compare.md.
+    """
+    if not models:
+        raise ConfigError("no models to compare", remedy="name some: --models lstm,gru,elman")
+    for model in models:
+        if list(models).count(model) > 1:
+            raise ConfigError("a model is named twice", got=model, remedy="name each one once")
+    if test is None and not ({"test_share", "data.test_share"} & settings.keys()):
+        settings["data.test_share"] = 0.1
+    say = say or (lambda text: None)
+    folder = Path(out)
+    # Whatever would stop a later run is an error before the first one starts.
+    source = open_data(data, task=task, settings=settings, config_file=config)
+    for model in models:
+        make_config(source.task, model, settings=settings, config_file=config)
+        for seed in range(1, seeds + 1):
+            RunFolder(folder / f"{model}-seed{seed}").refuse_taken()
+    table = Comparison()
+    for model in models:
+        runs = []
+        for seed in range(1, seeds + 1):
+            say(f"— {model}, seed {seed}")
+            runs.append(
+                train(
+                    data,
+                    task=task,
+                    model=model,
+                    valid=valid,
+                    test=test,
+                    out=folder / f"{model}-seed{seed}",
+                    config=config,
+                    watcher=watcher,
+                    say=say,
+                    progress=progress,
+                    **{**settings, "train.seed": seed},
+                )
+            )
+        table.append(_row(model, runs))
+        table.part = runs[0].report_part or "valid"
+        higher = runs[0].task.higher_is_better
+        table.sort(key=lambda row: -row.value if higher else row.value)
+        write_atomic(folder / "compare.csv", table.csv())
+        write_atomic(folder / "compare.md", table.markdown())
+    return table
+
+
+def _row(model: str, runs: list[Run]) -> Row:
+    reports = [run.report for run in runs if run.report is not None]
+    if not reports:
+        raise ConfigError("nothing is held out to compare on", remedy="set test_share=0.1")
+    low, high = reports[0].interval_over(reports)
+    ends = [run.counters for run in runs if run.counters is not None]
+    return Row(
+        model,
+        runs[0].task.metric,
+        float(np.mean([report.metrics[runs[0].task.metric] for report in reports])),
+        low,
+        high,
+        len(runs),
+        sum(p.numel() for p in runs[0].model.parameters()),
+        float(np.mean([end.seconds for end in ends])),
+        sum(end.tokens for end in ends) / max(sum(end.seconds for end in ends), 1e-9),
+    )

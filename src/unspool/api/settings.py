@@ -1,0 +1,185 @@
+"""The `Config` of a run from the task's defaults, the model's, a file's and the caller's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from unspool.config import SECTIONS, Config, ModelConfig
+from unspool.config.resolve import read_toml, resolve
+from unspool.data.readers import Source, open_source
+from unspool.errors import ConfigError, choose
+from unspool.nn.cells import CELLS, cell_options
+from unspool.tasks import TASKS
+from unspool.tasks.embedding import check_embedding, vector_settings
+from unspool.tasks.encoder import check_model
+from unspool.training.folder import RunFolder
+from unspool.training.transfer import Start, refuse_other_settings
+
+
+def open_data(
+    data: str | Path,
+    *,
+    task: str | None = None,
+    model: str | None = None,
+    settings: Mapping[str, Any],
+    config_file: str | None = None,
+) -> Source:
+    """The training file, read as the settings say; it knows its task where `task` is None."""
+    given = read_toml(config_file) if config_file is not None else {}
+    if task is None and "task" in given:
+        task = choose("task", str(given["task"]), TASKS, where=config_file)
+    name = model or given.get("model")
+    # Until the task is inferred from the data, the first that has the model reads the settings.
+    able = (task for task, kind in TASKS.items() if name is None or name in kind.models())
+    draft = draft_config(task or next(able, "classify"), model, settings, config_file)
+    return open_source(str(data), draft.data, task=task)
+
+
+def make_config(
+    task: str,
+    model: str | None = None,
+    *,
+    settings: Mapping[str, Any] | None = None,
+    config_file: str | None = None,
+    where: str = "--set",
+    start: Start | None = None,
+) -> Config:
+    """All settings of a run: the task's own defaults, the model's, those of the model that it
+    starts from, a file's, then the caller's."""
+    config = draft_config(task, model, settings or {}, config_file, where, start)
+    if start is not None:
+        if config.embedding.file is not None and start.tokenizer is not None:
+            raise ConfigError(
+                "the model to start from has vectors of its own",
+                where=start.path,
+                got=f"embedding.from={config.embedding.file}",
+                remedy="leave out --from or embedding.from",
+            )
+        refuse_other_settings(config, start)
+        if start.tokenizer is None and config.train.freeze != "none":
+            raise ConfigError(
+                "train.freeze freezes an encoder that was trained before, and this start has none",
+                where=start.path,
+                got=config.train.freeze,
+                remedy="leave it out: contextual vectors are frozen unless tuned=true",
+            )
+    elif config.embedding.contextual is not None or config.embedding.tuned:
+        raise ConfigError(
+            "contextual vectors come with a run of --task elmo",
+            remedy="name one with --from, or leave out embedding.contextual and embedding.tuned",
+        )
+    elif config.tokenizer.kind == "pretrained":
+        raise ConfigError(
+            "tokenizer.kind=pretrained is that of a model that was trained before",
+            remedy="name its folder with --from, or choose char, word or bpe",
+        )
+    elif config.train.freeze != "none":
+        raise ConfigError(
+            "train.freeze freezes what an encoder has learnt before, and this one starts anew",
+            got=config.train.freeze,
+            remedy="name a run to start from with --from, or leave it out",
+        )
+    check_model(config.model)
+    check_embedding(config)
+    TASKS[task].check_config(config)
+    return config
+
+
+def draft_config(
+    task: str,
+    model: str | None,
+    settings: Mapping[str, Any],
+    config_file: str | None,
+    where: str = "--set",
+    start: Start | None = None,
+) -> Config:
+    """The settings before the task has looked at them."""
+    kind = TASKS[choose("task", task, TASKS)]
+    from_file = read_toml(config_file) if config_file else {}
+    from_file.pop("task", None)
+    models = kind.models()
+    usual = start.model if start is not None and start.model in models else kind.default_model
+    name = model or str(from_file.pop("model", usual))
+    if start is not None and name != start.model and name in models and start.model in models:
+        raise ConfigError(
+            f"the model to start from is a {start.model}",
+            where=start.path,
+            got=name,
+            remedy="leave out --model, or train anew without --from",
+        )
+    preset = models[choose("model", name, models, where=None if model else config_file)]
+    taken = {} if start is None else {**start.fixed, **start.defaults}
+    values = {**preset, **taken, **from_file, **settings}
+    recurrent = values.get("model.network", "recurrent") == "recurrent"
+    if not recurrent and {"cell", "model.cell"} & {*from_file, *settings}:
+        raise ConfigError(
+            f"--model {name} has no cell to choose",
+            where=where,
+            got=values.get("cell", values.get("model.cell")),
+            remedy="leave it out, or name a recurrent model",
+        )
+    cell = choose(
+        "cell",
+        str(values.get("cell", values.get("model.cell", ModelConfig().cell))),
+        CELLS,
+        where=where if {"cell", "model.cell"} & settings.keys() else config_file,
+    )
+    return resolve(
+        task=task,
+        model=name,
+        layers=[
+            (f"task {task}", kind.defaults),
+            (f"model {name}", preset),
+            ("--from", taken),
+            ("embedding.from", vector_settings(values)),
+            (config_file or "config file", from_file),
+            (where, settings),
+        ],
+        options=list(cell_options(CELLS[cell])) if recurrent else (),
+    )
+
+
+def refuse_changes(
+    folder: RunFolder,
+    task: str | None,
+    model: str | None,
+    settings: Mapping[str, Any],
+    config_file: str | None,
+) -> None:
+    """A resumed run keeps its settings: what is given again must be what it has."""
+    stored = folder.read_config()
+    from_file = read_toml(config_file) if config_file else {}
+    task = task or from_file.pop("task", None)
+    model = model or from_file.pop("model", None)
+    from_file = {key: value for key, value in from_file.items() if key not in ("task", "model")}
+    known = _flat(stored)
+    has_cell = stored.model.network == "recurrent" and stored.model.cell in CELLS
+    asked = resolve(
+        task=task or stored.task,
+        model=model or stored.model_name,
+        layers=[("run", known), (config_file or "config file", from_file), ("--set", settings)],
+        options=list(cell_options(CELLS[stored.model.cell])) if has_cell else (),
+    )
+    if asked == stored:
+        return
+    before, after = (
+        {"task": config.task, "model_name": config.model_name, **_flat(config)}
+        for config in (stored, asked)
+    )
+    name = next(name for name in before if before[name] != after[name])
+    raise ConfigError(
+        f"the run has {name}={before[name]}, which --resume cannot change",
+        where=folder.path,
+        got=after[name],
+        remedy="leave the setting out, or train anew with another --out",
+    )
+
+
+def _flat(config: Config) -> dict[str, Any]:
+    """{`section.name`: value}"""
+    tree = config.model_dump()
+    return {
+        f"{section}.{name}": value for section in SECTIONS for name, value in tree[section].items()
+    }

@@ -1,0 +1,67 @@
+"""`unspool check`: look at data before training."""
+
+from __future__ import annotations
+
+from unspool.cli import show
+from unspool.cli.options import (
+    AsJson,
+    Data,
+    Encoding,
+    Format,
+    Label,
+    Set,
+    Source,
+    Target,
+    Task,
+    Test,
+    Text,
+    Valid,
+    assignments,
+)
+
+
+def check(
+    data: Data,
+    task: Task = None,
+    set_: Set = None,
+    valid: Valid = None,
+    test: Test = None,
+    format: Format = None,
+    encoding: Encoding = None,
+    text: Text = None,
+    label: Label = None,
+    source: Source = None,
+    target: Target = None,
+    as_json: AsJson = False,
+) -> None:
+    """Look at data before training: counts, labels, doubtful rows.
+
+    Shows how the file is read and split, how long the texts are, how the labels are balanced, which
+    rows are empty, repeated or contradict each other, which texts are in two parts, how many tokens
+    are unknown; and suggests settings.
+
+    Examples:
+
+    \b
+      unspool check reviews.csv
+      unspool check train.tsv --valid dev.tsv --test test.tsv
+      unspool check rt-polarity.all --encoding latin-1 --json
+    """
+    from unspool.api.check import check as check_data
+
+    report = check_data(
+        data,
+        task=task,
+        valid=valid,
+        test=test,
+        **assignments(
+            set_,
+            format=format,
+            encoding=encoding,
+            text=text,
+            label=label,
+            source=source,
+            target=target,
+        ),
+    )
+    show.result(report, as_json=as_json)

@@ -1,0 +1,92 @@
+"""`unspool compare`: several models on the same data, in a table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from typer import Option
+
+from unspool.cli import show
+from unspool.cli.options import (
+    AsJson,
+    ConfigFile,
+    Data,
+    Encoding,
+    Format,
+    Label,
+    Set,
+    Source,
+    Target,
+    Task,
+    Test,
+    Text,
+    Valid,
+    assignments,
+)
+
+
+def compare(
+    data: Data,
+    models: Annotated[
+        str, Option("--models", metavar="A,B,...", help="Names with commas: elman,lstm,bigru.")
+    ],
+    seeds: Annotated[
+        int, Option(metavar="N", help="Runs of each model, with the seeds 1 to N.", min=1)
+    ] = 1,
+    task: Task = None,
+    set_: Set = None,
+    config: ConfigFile = None,
+    valid: Valid = None,
+    test: Test = None,
+    out: Annotated[
+        Path, Option("--out", "-o", metavar="FOLDER", help="Where the runs and the table go.")
+    ] = Path("runs/compare"),
+    format: Format = None,
+    encoding: Encoding = None,
+    text: Text = None,
+    label: Label = None,
+    source: Source = None,
+    target: Target = None,
+    as_json: AsJson = False,
+) -> None:
+    """Train several models alike and compare them in a table.
+
+    All see the same data, split, seeds and budget. The table has the metric on the test part (a
+    tenth of the data if there is no --test) with its bootstrap 95 % interval, the parameters, the
+    time and the speed; it is saved as compare.csv and compare.md beside the runs.
+
+    Examples:
+
+    \b
+      unspool compare reviews.csv --models elman,lstm,bilstm --seeds 3
+      unspool compare book.txt --task generate --models gru,mingru --set epochs=5
+    """
+    from unspool.api.compare import compare as run_all
+    from unspool.training.progress import Printed
+
+    with show.reading() as progress:
+        table = run_all(
+            data,
+            models=[name.strip() for name in models.split(",") if name.strip()],
+            seeds=seeds,
+            out=out,
+            task=task,
+            valid=valid,
+            test=test,
+            config=config,
+            say=show.say,
+            watcher=Printed(show.console()),
+            progress=progress,
+            **assignments(
+                set_,
+                format=format,
+                encoding=encoding,
+                text=text,
+                label=label,
+                source=source,
+                target=target,
+            ),
+        )
+    show.result(table, as_json=as_json)
+    show.say(f"saved: {out / 'compare.csv'}, {out / 'compare.md'}")

@@ -1,0 +1,167 @@
+"""What `unspool look` does: prints a table, draws into a folder, opens a page or saves it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from unspool.cli import show
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from unspool.api.run import Run
+
+
+class Album:
+    """A folder of pictures; without one, nothing is drawn."""
+
+    def __init__(self, folder: Path | None, format: str) -> None:
+        from unspool.errors import DataError
+
+        self.folder, self.format = folder, format
+        if folder is not None and folder.exists() and not folder.is_dir():
+            raise DataError("not a folder", where=folder, remedy="name another one for --pictures")
+
+    def add(self, named: Iterable[tuple[str, Figure]]) -> None:
+        if self.folder is None:
+            return
+        from unspool.io.pictures import save_picture
+
+        self.folder.mkdir(parents=True, exist_ok=True)
+        for name, figure in named:
+            path = self.folder / f"{name}.{self.format}"
+            save_picture(figure, path)
+            show.say(str(path))
+
+
+def draw_idea(name: str, album: Album, *, alone: bool) -> None:
+    from unspool.errors import ConfigError, choose
+    from unspool.insight.plots import IDEAS
+
+    choose("figure", name, IDEAS)
+    if not alone:
+        raise ConfigError("--figure needs no run", got=name, remedy="leave out the run")
+    if album.folder is None:
+        raise ConfigError("a figure needs a folder", got=name, remedy="add --pictures DIR")
+    album.add([(name, IDEAS[name]())])
+
+
+def draw_stored(path: Path, album: Album, *, alone: bool) -> None:
+    """The pictures of a trace that was written down."""
+    from unspool.errors import ConfigError
+    from unspool.insight.gallery import input_pictures
+    from unspool.insight.stored import stored_trace
+
+    trace = stored_trace(path)
+    if not alone:
+        raise ConfigError(
+            "a stored trace can be drawn, and nothing else",
+            where=path,
+            remedy="give --pictures DIR alone",
+        )
+    album.add(input_pictures(trace))
+
+
+def show_gradients(
+    run: Run, text: str | None, album: Album, *, distance: int, what_if: bool, as_json: bool
+) -> None:
+    from unspool.insight.plots import gradient_figure
+
+    flow = run.gradients(text, distance=distance, what_if=what_if)
+    show.result(flow, as_json=as_json)
+    if album.folder is not None:
+        album.add([("gradients", gradient_figure(flow))])
+
+
+def show_answer(
+    run: Run,
+    text: str,
+    album: Album,
+    *,
+    place: int | None,
+    answer: str | None,
+    method: str,
+    as_json: bool,
+) -> None:
+    import json
+
+    from unspool.insight.gallery import input_pictures
+    from unspool.io.files import write_atomic
+
+    traced = run.trace(text)
+    why = None
+    if run.task.answer is not None:  # otherwise there are vectors alone
+        at = None if place is None else place - 1
+        why = run.explain(text, place=at, answer=answer, method=method)
+    if traced.whole > len(traced.tokens):
+        show.say(f"only the first {len(traced.tokens)} of {traced.whole} tokens are looked at")
+    if as_json:
+        show.result(TraceAndReasons(traced.to_json(), why and why.to_json()), as_json=True)
+    elif why is not None:
+        show.result(why, as_json=False)
+    if album.folder is not None:
+        album.add(input_pictures(traced, why))
+        path = album.folder / "trace.json"
+        write_atomic(path, json.dumps(traced.to_json(), ensure_ascii=False) + "\n")
+        show.say(str(path))
+
+
+class TraceAndReasons:
+    """A trace and a reason as one JSON object."""
+
+    def __init__(self, trace: dict[str, Any], saliency: dict[str, Any] | None) -> None:
+        self.trace, self.saliency = trace, saliency
+
+    def to_json(self) -> dict[str, Any]:
+        return {"trace": self.trace, "saliency": self.saliency}
+
+
+def run_figures(run: Run, others: list[Run]) -> Iterable[tuple[str, Figure]]:
+    from unspool.insight.gallery import run_pictures
+    from unspool.io.files import read_json
+
+    logs = {str(each.path): each.metrics() for each in (run, *others)}
+    path = run.path / "evaluation.json"
+    evaluation = read_json(path) if path.exists() else None
+    return run_pictures(run.summary(), logs, metric=run.task.metric, evaluation=evaluation)
+
+
+def open_page(
+    path: Path,
+    text: str | None,
+    *,
+    view: str | None,
+    html: Path | None,
+    data: str | None,
+    port: int | None,
+    browser: bool,
+) -> None:
+    from unspool.errors import ConfigError
+    from unspool.insight.ngrams import ngrams_of_file
+    from unspool.page.look import Look
+    from unspool.page.subject import open_subject
+
+    if html is not None and (port is not None or not browser):
+        raise ConfigError(
+            "a saved page is not served", got=html, remedy="leave out --port and --no-browser"
+        )
+    subject = open_subject(path)
+    if data is not None:
+        with show.reading() as progress:
+            table = ngrams_of_file(
+                subject.task, subject.trained, data, say=show.say, progress=progress
+            )
+        subject = subject._replace(table=table)
+    look = Look(subject, text, view)
+    if html is not None:
+        look.save(html)
+        show.say(str(html))
+    else:
+        look.serve(port=port or 0, browser=browser, say=print_address)
+
+
+def print_address(address: str) -> None:
+    print(address, flush=True)
+    show.say("Ctrl-C ends it")

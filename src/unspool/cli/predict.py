@@ -1,0 +1,226 @@
+"""`unspool predict`: what a trained model answers to texts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from typer import Argument, Option
+
+from unspool.cli import show
+from unspool.cli.options import (
+    Beam,
+    Encoding,
+    Format,
+    Int8,
+    Run,
+    Text,
+    decoding_option,
+    given,
+    option_names,
+    readable,
+    task_options,
+    unsupported,
+)
+
+if TYPE_CHECKING:
+    from unspool.api.run import Run as LoadedRun
+
+
+def predict(
+    run: Run,
+    texts: Annotated[
+        list[str] | None,
+        Argument(metavar="TEXT", help="The texts; - reads one a line from standard input."),
+    ] = None,
+    file: Annotated[
+        str | None,
+        Option("--file", "-f", metavar="FILE", help="Texts from a data file; it needs no labels."),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        Option(
+            "--out",
+            "-o",
+            metavar="FILE",
+            help="Write to this file, a .csv, .tsv, .jsonl or .txt, with the probability of every"
+            " label; of a tagger also a .conll.",
+        ),
+    ] = None,
+    format: Format = None,
+    encoding: Encoding = None,
+    text: Text = None,
+    beam: Beam = None,
+    nbest: Annotated[
+        int | None,
+        decoding_option(metavar="N", help="Give the N best of each text."),
+    ] = None,
+    length_penalty: Annotated[
+        float | None,
+        decoding_option(metavar="A", help="More prefers longer translations (1); 0: none."),
+    ] = None,
+    max_length: Annotated[
+        int | None,
+        decoding_option(metavar="N", help="Most tokens (twice the source and 10 more)."),
+    ] = None,
+    min_length: Annotated[
+        int | None, decoding_option(metavar="N", help="Fewest tokens (0).")
+    ] = None,
+    no_repeat_ngram: Annotated[
+        int | None,
+        decoding_option(metavar="N", help="No N tokens in a row come twice."),
+    ] = None,
+    temperature: Annotated[
+        float | None,
+        decoding_option(metavar="T", help="Sample, as generate does."),
+    ] = None,
+    top_k: Annotated[
+        int | None,
+        decoding_option(metavar="K", help="Sample from the K most probable tokens."),
+    ] = None,
+    top_p: Annotated[
+        float | None,
+        decoding_option(
+            metavar="P", help="Sample from the fewest tokens whose probability reaches P."
+        ),
+    ] = None,
+    seed: Annotated[int | None, decoding_option(metavar="N", help="Of sampling (1).")] = None,
+    int8: Int8 = False,
+    keep_unknown: Annotated[
+        bool,
+        decoding_option(
+            "--keep-unknown",
+            help="Leave <unk>, instead of the word of the source it is aligned with.",
+        ),
+    ] = False,
+    picture: Annotated[
+        Path | None,
+        decoding_option(
+            metavar="FILE",
+            help="Draw the alignment of the first text, as a .png, .svg or .pdf.",
+        ),
+    ] = None,
+    top: Annotated[
+        int | None,
+        Option(metavar="N", help="Candidates for each <mask> of a pretrained model (5).", min=1),
+    ] = None,
+    as_json: Annotated[
+        bool, Option("--json", help="Print one JSON object a text, with all there is to know.")
+    ] = False,
+) -> None:
+    """Label, tag, translate or complete texts with a trained model.
+
+    One line a text, in order: the most probable label, its probability and the text, between tabs.
+    Of a pretrained model: one line for each <mask> of a text, with the most probable tokens. Of a
+    language model: the text and its continuation; see `unspool generate`.
+
+    Of a tagger: the text with its spans marked, [ORG EU] rejects ..., or EU/PROPN rejects/VERB ...;
+    with --json also positions, by characters, and probabilities. The words of a file of CoNLL
+    columns are taken as they are.
+
+    Of a translator: one translation a line, by beam search, unless --temperature, --top-k or
+    --top-p ask for sampling; with --nbest number, score and translation; with --json also the
+    tokens and their alignment with those of the source.
+
+    Examples:
+
+    \b
+      unspool predict runs/reviews-bilstm "a fine film" "what a bore"
+      cut -f2 mails.tsv | unspool predict runs/mails-bigru -
+      unspool predict runs/reviews-bilstm --file new.csv --text review --out labelled.csv
+      unspool predict runs/eng-bilstm "EU rejects German call" --json
+      unspool predict runs/eng-bilstm --file test.conll --out tagged.conll
+      unspool predict runs/corpus-transformer "the film was <mask> ."
+      unspool predict runs/train-transformer "Two dogs play." --beam 8 --nbest 3
+      unspool predict runs/train-transformer --file test.en --out test.hyp.txt
+      unspool predict runs/train-bahdanau "Two dogs play." --picture alignment.png
+    """
+    from unspool.api.run import load
+    from unspool.cli.answers import check_ending, write_answers
+
+    loaded = load(run)
+    items = read_items(
+        loaded, texts or [], file, given(format=format, encoding=encoding, text=text)
+    )
+    chosen = given(
+        beam=beam,
+        nbest=nbest,
+        length_penalty=length_penalty,
+        max_length=max_length,
+        min_length=min_length,
+        no_repeat_ngram=no_repeat_ngram,
+        temperature=temperature,
+        top_k=top_k,
+        top_p=top_p,
+        seed=seed,
+        keep_unknown=keep_unknown or None,
+        int8=int8 or None,
+        top=top,
+    )
+    if (as_json or picture is not None) and "alignment" in option_names(loaded.task.options):
+        chosen["alignment"] = True
+    elif picture is not None:
+        raise unsupported(loaded, "picture", "alignment")
+    answers = loaded.stream(items, task_options(loaded, chosen))
+    assert loaded.task.answer is not None
+    check_ending(out, loaded.task.answer)
+    if picture is not None:
+        answers = drawing_first(loaded, answers, picture)
+    write_answers(answers, out, as_json=as_json)
+
+
+def read_items(
+    run: LoadedRun, texts: list[str], file: str | None, reading: dict[str, Any]
+) -> Iterable[Any]:
+    """The texts of the command line, of a file or of standard input, in order; `reading` overrides
+    how a file is read. Sentences that are cut into words already are lists of them."""
+    from unspool.config.resolve import reading_changed
+    from unspool.data.readers import open_source
+    from unspool.data.sentences import SENTENCE_READERS
+    from unspool.errors import ConfigError
+
+    if file is not None and texts:
+        raise ConfigError(
+            "give texts or --file, not both", got=texts[0], remedy="leave out one of them"
+        )
+    if not texts and file is None:
+        raise ConfigError(
+            "no text given", remedy="give some, or --file FILE, or - for standard input"
+        )
+    if texts and texts != ["-"]:
+        return [readable(text, "a text") for text in texts]
+    # What a person types is read as lines, whatever the training file was.
+    usual = {"format": "auto"} if file is not None else {"format": "lines", "encoding": "utf-8"}
+    settings = reading_changed(run.config, {**usual, **reading}).data
+    source = open_source(file or "-", settings, task=run.task.items_from, labelled=False)
+    if file is not None:
+        show.say(source.says)
+    if source.format in SENTENCE_READERS:
+        return (example.text.split(" ") for example in source)
+    return (example.text for example in source)
+
+
+def drawing_first(run: LoadedRun, answers: Iterable[Any], path: Path) -> Iterator[Any]:
+    """The same answers; the alignment of the first becomes a picture."""
+    from unspool.errors import ConfigError
+    from unspool.insight.plots import alignment_figure
+    from unspool.io.pictures import check_picture, save_picture
+
+    check_picture(path)
+
+    def drawn() -> Iterator[Any]:
+        for number, answer in enumerate(answers):
+            if number == 0:
+                if getattr(answer, "alignment", None) is None:
+                    raise ConfigError(
+                        "there is no alignment to draw",
+                        where=run.path,
+                        got="a model without attention" if str(answer) else "an empty text",
+                        remedy="leave out --picture, or train bahdanau, luong or transformer",
+                    )
+                save_picture(alignment_figure(answer), path)
+                show.say(f"the alignment is in {path}")
+            yield answer
+
+    return drawn()

@@ -1,0 +1,94 @@
+"""Every setting as a table: what `unspool settings` prints."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, get_args
+
+from pydantic.fields import FieldInfo
+
+from unspool.config import settings
+from unspool.embed.settings import DEFAULTS, EmbedConfig
+from unspool.nn.cells import CELLS, cell_options
+from unspool.tasks import TASKS, Task
+from unspool.tasks.encoder import recurrent_models
+
+
+class SettingsList:
+    """The settings of a run, what a task changes of them, then the options of each cell."""
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "settings": {name: about(field) for name, field in settings()},
+            "tasks": {name: dict(task.defaults) for name, task in TASKS.items()},
+            "models": {name: presets(task) for name, task in TASKS.items()},
+            "cells": {name: cell_options(cell) for name, cell in CELLS.items()},
+            "word2vec": {name: about(field) for name, field in word2vec_settings()},
+        }
+
+    def lines(self) -> list[str]:
+        lines = table(settings())
+        for name, task in TASKS.items():
+            if task.defaults:
+                lines += [
+                    "",
+                    f"defaults of the task {name} that differ: " + assigned(task.defaults),
+                ]
+            for model, preset in presets(task).items():
+                lines += ["", f"defaults of --model {model} in {name}: " + assigned(preset)]
+        lines += ["", "options of the cells, with their defaults (--set NAME=VALUE):"]
+        for name, cell in CELLS.items():
+            lines.append(f"  {name:<10} {assigned(cell_options(cell)) or '-'}")
+        lines += ["", "settings of `unspool embed --method word2vec`, beside data and tokenizer:"]
+        lines += [*table(word2vec_settings()), "", f"its own defaults: {assigned(DEFAULTS)}"]
+        return lines
+
+
+def word2vec_settings() -> list[tuple[str, FieldInfo]]:
+    return [(n, field) for n, field in settings(EmbedConfig) if n.startswith("word2vec.")]
+
+
+def table(rows: Iterable[tuple[str, FieldInfo]]) -> list[str]:
+    """Settings with their defaults and meanings, in columns."""
+    cells = [("setting", "default", "meaning")]
+    for name, field in rows:
+        meaning = (field.description or "") + allowed_words(choices(field.annotation))
+        cells.append((name, typed(field.default), meaning))
+    widths = [max(len(row[i]) for row in cells) for i in range(2)]
+    return [f"{a:<{widths[0]}}  {b:<{widths[1]}}  {c}" for a, b, c in cells]
+
+
+def about(field: FieldInfo) -> dict[str, Any]:
+    return {
+        "default": field.default,
+        "about": field.description,
+        "choices": list(choices(field.annotation)),
+    }
+
+
+def presets(task: type[Task]) -> dict[str, dict[str, Any]]:
+    """What the models of a task stand for, but those that only name a cell."""
+    cells = recurrent_models()
+    return {name: preset for name, preset in task.models().items() if name not in cells}
+
+
+def typed(value: Any) -> str:
+    """A value as one would type it after --set."""
+    if value is None:
+        return "none"
+    if isinstance(value, tuple):
+        return ",".join(map(str, value))
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def assigned(values: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name}={typed(value)}" for name, value in values.items())
+
+
+def allowed_words(words: tuple[str, ...]) -> str:
+    return f" [{'|'.join(words)}]" if words else ""
+
+
+def choices(annotation: Any) -> tuple[str, ...]:
+    """The words of a Literal type, if it is one."""
+    return tuple(x for x in get_args(annotation) if isinstance(x, str))

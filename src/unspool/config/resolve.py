@@ -1,0 +1,165 @@
+"""From given values to a `Config`: defaults, a file and the command line, layer upon layer.
+
+In: names and values, and where each was given. Out: a frozen config, or one line about the first
+thing that does not fit.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import ValidationError
+
+from unspool.config.schema import Config, Section, sections, settings
+from unspool.errors import ConfigError, nearest
+
+S = TypeVar("S", bound=Section)
+
+
+def resolve(
+    *,
+    task: str,
+    model: str,
+    layers: Sequence[tuple[str, Mapping[str, Any]]],
+    options: Collection[str] = (),
+) -> Config:
+    """The `Config` for a task and a model from several layers of settings; see `layered`."""
+    own = {"task": task, "model_name": model}
+    return layered(Config, layers, own=own, options=options)
+
+
+def layered(
+    kind: type[S],
+    layers: Sequence[tuple[str, Mapping[str, Any]]],
+    *,
+    own: Mapping[str, Any],
+    options: Collection[str] = (),
+) -> S:
+    """A config of some kind from several layers of settings, later ones winning.
+
+    layers   (where it was given, {name: value}); a name is `section.name`, a bare name, or one of
+             the cell's own `options`
+    own      what the config has beside its sections
+    """
+    tree: dict[str, dict[str, Any]] = {name: {} for name in sections(kind)}
+    given_in: dict[str, str] = {}
+    for where, values in layers:
+        for key, value in values.items():
+            found = full_name(key, options=options, where=where, kind=kind)
+            section, name = found.split(".", 1)
+            given_in[f"{section}.{name}"] = where
+            if name.startswith("options."):
+                chosen = tree[section].setdefault("options", {})
+                tree[section]["options"] = {**chosen, name.removeprefix("options."): value}
+            else:
+                unset = value == "none" and dict(settings(kind))[found].default is None
+                tree[section][name] = None if unset else value
+    return build(kind, {**own, **tree}, given_in)
+
+
+def build(kind: type[S], tree: Mapping[str, Any], given_in: Mapping[str, str] | None = None) -> S:
+    """The frozen config from plain values; the first thing that does not fit is a ConfigError."""
+    try:
+        return kind.model_validate(tree)
+    except ValidationError as error:
+        first = error.errors()[0]
+        key = ".".join(str(part) for part in first["loc"][:2])
+        if first["type"] == "extra_forbidden":
+            full_name(key, where=(given_in or {}).get(key), kind=kind)
+        field = dict(settings(kind)).get(key)
+        raise ConfigError(
+            f"{key}: {first['msg'][0].lower()}{first['msg'][1:]}",
+            where=(given_in or {}).get(key),
+            got=first["input"],
+            remedy=f"it means: {field.description}" if field else None,
+        ) from None
+
+
+def changed(config: Config, values: Mapping[str, Any]) -> Config:
+    """The config with other values for some settings of `section.name`, checked like any other."""
+    tree = config.model_dump()
+    given_in = {}
+    for key, value in values.items():
+        section, name = full_name(key).split(".", 1)
+        tree[section][name] = value
+        given_in[f"{section}.{name}"] = f"--{name}"
+    return build(Config, tree, given_in)
+
+
+def reading_changed(config: Config, values: Mapping[str, Any]) -> Config:
+    """The config with other settings of how data are read: text=, label=, format=, ..."""
+    return changed(config, {f"data.{name}": value for name, value in values.items()})
+
+
+def read_toml(path: str) -> dict[str, Any]:
+    """The settings of a TOML file, flat: {`section.name`: value}."""
+    try:
+        tree = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ConfigError("no such config file", where=path, remedy="check the path") from None
+    except UnicodeDecodeError:
+        raise ConfigError(
+            "cannot read the config file: not UTF-8", where=path, remedy="save it as UTF-8"
+        ) from None
+    except OSError as error:
+        raise ConfigError(
+            f"cannot read the config file ({error.strerror})", where=path, remedy="check the path"
+        ) from None
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(
+            f"not a TOML file ({error})", where=path, remedy="write lines such as epochs = 5"
+        ) from None
+    flat: dict[str, Any] = {}
+    for key, value in tree.items():
+        flat |= _flatten(key, value)
+    return flat
+
+
+def parse_assignments(pairs: Sequence[str]) -> dict[str, str]:
+    """`key=value` words of the command line as a dictionary."""
+    values = {}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not equals or not key.strip():
+            raise ConfigError(
+                "--set takes key=value", got=pair, remedy="for example --set epochs=5"
+            )
+        values[key.strip()] = value.strip()
+    return values
+
+
+def full_name(
+    key: str,
+    *,
+    options: Collection[str] = (),
+    where: object = None,
+    kind: type[Section] = Config,
+) -> str:
+    """`section.name` for a key that may lack its section; a cell's own `options` come first."""
+    names = [name for name, _ in settings(kind)]
+    if key in names or key.startswith("model.options."):
+        return key
+    if key in options:
+        return f"model.options.{key}"
+    bare = [name for name in names if name.split(".")[1] == key]
+    if len(bare) == 1:
+        return bare[0]
+    near = nearest(key, [*names, *(name.split(".")[1] for name in names), *options])
+    raise ConfigError(
+        "unknown setting",
+        where=where,
+        got=key,
+        remedy=(f"did you mean {near!r}? " if near else "") + "`unspool settings` lists them all",
+    )
+
+
+def _flatten(prefix: str, value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        return {prefix: value}
+    flat: dict[str, Any] = {}
+    for key, inner in value.items():
+        flat |= _flatten(f"{prefix}.{key}", inner)
+    return flat

@@ -1,0 +1,293 @@
+"""Every setting of a run: frozen, typed, with its help text; unknown names are refused.
+
+A setting is addressed as `section.name` (`train.epochs`), or by its bare name where only one
+section has it (`epochs`). `resolve` makes a `Config` of given values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic.fields import FieldInfo
+
+
+class Section(BaseModel):
+    model_config = ConfigDict(
+        frozen=True,
+        extra="forbid",
+        protected_namespaces=(),
+        allow_inf_nan=False,
+        validate_by_name=True,
+        serialize_by_alias=True,  # a setting may be called `from`, which no Python name may
+    )
+
+
+def setting(default: Any, help: str, **bounds: Any) -> Any:
+    return Field(default, description=help, **bounds)
+
+
+def _split_commas(value: Any) -> Any:
+    return value.split(",") if isinstance(value, str) else value
+
+
+Width = Annotated[int, Field(ge=1, le=1000)]
+Widths = Annotated[tuple[Width, ...], BeforeValidator(_split_commas), Field(min_length=1)]
+
+
+class DataConfig(Section):
+    """How the file is read and split."""
+
+    format: Literal[
+        "auto", "csv", "tsv", "jsonl", "labelled", "lines", "text", "conll", "conllu"
+    ] = setting("auto", "file format; auto looks at the name and the first lines")
+    encoding: str = setting("utf-8", "character encoding of the data files")
+    text: str | None = setting(None, "column (name, or number from 1) that holds the text")
+    label: str | None = setting(None, "column (name, or number from 1) that holds the label")
+    source: str | None = setting(
+        None, "translate: column (name, or number from 1) that holds what is read"
+    )
+    target: str | None = setting(
+        None, "translate: column (name, or number from 1) that holds what is to be written"
+    )
+    scheme: Literal["auto", "iob1", "iob2", "iobes", "bioul", "none"] = setting(
+        "auto",
+        "tag: how tags mark spans; auto: by looking at them all; a scheme that is named must be"
+        " kept to; none: tags stand for themselves",
+    )
+    header: bool | None = setting(None, "whether a table's first row names its columns")
+    valid_share: float = setting(0.1, "share of the data held out for validation", ge=0, lt=1)
+    test_share: float = setting(0.0, "share of the data held out for testing", ge=0, lt=1)
+    split_seed: int = setting(
+        1, "seed of the hold-out, so that every run sees the same split", ge=0
+    )
+    max_length: int = setting(
+        0,
+        "cut documents to this many tokens, keeping the start (0: keep all); translate: pairs with"
+        " a longer side are left out of training",
+        ge=0,
+        le=2**31,
+    )
+
+
+class TokenizerConfig(Section):
+    """How text becomes tokens."""
+
+    kind: Literal["auto", "char", "word", "bpe", "pretrained"] = setting(
+        "auto",
+        "unit of text; auto: words for classify and tag, characters for generate, byte pairs for"
+        " translate;"
+        " pretrained: comes with --from",
+    )
+    lowercase: bool = setting(False, "fold case before splitting")
+    split: Literal["punctuation", "space"] = setting(
+        "punctuation", "where words end: at spaces and punctuation, or at spaces only"
+    )
+    vocab: int = setting(30_000, "largest vocabulary, special tokens included", ge=4, le=10_000_000)
+    min_count: int = setting(1, "rarer tokens become <unk>", ge=1)
+    normalize: Literal["none", "nfc", "nfkc"] = setting("nfc", "Unicode normal form")
+    joint: bool | None = setting(
+        None, "translate: one vocabulary for both sides (none: yes for byte pairs, otherwise no)"
+    )
+
+
+class ModelConfig(Section):
+    """The network."""
+
+    network: Literal["recurrent", "cnn", "transformer"] = setting(
+        "recurrent", "kind of network; follows from --model"
+    )
+    cell: str = setting("lstm", "recurrent cell")
+    bidirectional: bool = setting(False, "read the sequence in both directions")
+    layers: int = setting(1, "stacked layers", ge=1, le=1000)
+    hidden: int = setting(
+        128, "units of a layer, in each direction; transformer: size of all vectors", ge=1
+    )
+    filters: int = setting(100, "cnn: filters of each width", ge=1)
+    widths: Widths = setting((2, 3, 4), "cnn: how many tokens a filter reads, with commas")
+    embedding: int = setting(
+        128, "size of token vectors; 0 feeds one-hot vectors (transformer: always hidden)", ge=0
+    )
+    embedding_std: float = setting(
+        0.0,
+        "spread of the initial token vectors (0: 1 in a recurrent language model with an output"
+        " layer of its own, else 0.1; transformer: 0.02, with sinusoidal positions 1)",
+        ge=0,
+    )
+    tied: bool = setting(
+        False,
+        "generate, translate: share the embedding with the output layer; with a joint vocabulary"
+        " both sides share it",
+    )
+    attention: Literal["none", "additive", "dot", "scaled", "general", "concat"] = setting(
+        "additive", "translate: score of a recurrent decoder's attention; follows from --model"
+    )
+    input_feeding: bool = setting(
+        False, "translate: give the decoder's cell what attention last found (Luong et al. 2015)"
+    )
+    reverse_source: bool = setting(
+        False, "translate: read the source last token first (Sutskever et al. 2014)"
+    )
+    pooling: Literal["last", "mean", "max", "attention", "cls"] = setting(
+        "max",
+        "classify: how the states of a document become one vector; cls (transformer): by a learned"
+        " one before its text",
+    )
+    dense: int = setting(
+        0, "classify: units of a relu layer between the pooling and the output (0: none)", ge=0
+    )
+    dropout: float = setting(
+        0.3, "dropout on embeddings, between layers and on the output", ge=0, lt=1
+    )
+    word_dropout: float = setting(0.0, "share of tokens replaced by <unk> in training", ge=0, lt=1)
+    characters: Literal["none", "lstm", "cnn"] = setting(
+        "none", "tag: how the characters of a word become a vector beside that of the word"
+    )
+    character_embedding: int = setting(30, "tag: size of character vectors", ge=1)
+    character_hidden: int = setting(
+        50, "tag: size of the vector that is made of a word's characters; even for lstm", ge=2
+    )
+    output: Literal["auto", "softmax", "crf"] = setting(
+        "auto",
+        "tag: each tag by itself, or all of a sentence together (a linear-chain CRF); auto: crf for"
+        " spans, softmax for other tags",
+    )
+    projection: int = setting(128, "elmo: size of the vectors that a direction gives", ge=1)
+    highways: int = setting(1, "elmo: highway layers over the characters of a word", ge=0)
+    options: dict[str, Any] = setting({}, "options of the cell itself, such as reset=before")
+    heads: int = setting(4, "transformer: attention heads; they divide hidden", ge=1)
+    feed_forward: int = setting(
+        0, "transformer: units of the feed-forward layers (0: 4 x hidden)", ge=0
+    )
+    activation: Literal["relu", "gelu", "gelu_tanh", "swiglu"] = setting(
+        "gelu", "transformer: of the feed-forward layers"
+    )
+    norm: Literal["pre", "post"] = setting(
+        "pre", "transformer: layer normalisation before each sublayer, or after it"
+    )
+    epsilon: float = setting(
+        1e-5, "transformer: what layer normalisation adds to the variance", gt=0
+    )
+    embedding_norm: bool = setting(False, "transformer: normalise the token vectors, as BERT does")
+    positions: Literal["sinusoidal", "learned", "rotary", "none"] = setting(
+        "sinusoidal", "transformer: how it knows the order of tokens"
+    )
+    context: int = setting(
+        0,
+        "transformer: how many learned positions there are (0: as max_length or bptt)",
+        ge=0,
+    )
+    self_attention: Literal["full", "window", "linear"] = setting(
+        "full", "transformer: to all tokens, to near ones, or without softmax, for long texts"
+    )
+    window: int = setting(128, "tokens that self_attention=window sees to each side", ge=1)
+    attention_dropout: float = setting(
+        0.0, "transformer: dropout on the attention weights", ge=0, lt=1
+    )
+
+
+class EmbeddingConfig(Section):
+    """Where the token vectors come from, if not from chance."""
+
+    file: str | None = setting(
+        None,
+        "start from the word vectors of a file, or of a run of `unspool embed`; their size becomes"
+        " that of the embedding",
+        alias="from",
+    )
+    extend: bool = setting(
+        False,
+        "add words that only the vectors have to the vocabulary, the first ones, up to"
+        " tokenizer.vocab",
+    )
+    frozen: bool = setting(False, "freeze the token vectors in training")
+    contextual: ModelConfig | None = setting(
+        None,
+        "the language models whose vectors of words in their context stand beside the token"
+        " vectors; follows from --from",
+    )
+    tuned: bool = setting(
+        False, "let these language models learn too, not only the mix of their layers"
+    )
+
+
+class TrainConfig(Section):
+    """The optimisation."""
+
+    epochs: int = setting(10, "passes over the training data at most", ge=1)
+    max_steps: int = setting(0, "stop after this many updates (0: no limit)", ge=0)
+    batch: int = setting(
+        32, "documents in a batch at most; generate: parallel lanes, or windows", ge=1
+    )
+    batch_tokens: int = setting(
+        16_384,
+        "tokens in a batch at most, padding included (classify; translate: of both sides)",
+        ge=1,
+    )
+    bptt: int = setting(
+        128,
+        "generate: steps of truncated backpropagation through time; transformer: its context",
+        ge=1,
+    )
+    optimizer: Literal["adamw", "sgd"] = setting("adamw", "optimiser")
+    lr: float = setting(1e-3, "peak learning rate", gt=0)
+    momentum: float = setting(0.0, "momentum of sgd", ge=0, lt=1)
+    beta2: float = setting(0.999, "memory of adamw for squared gradients", gt=0, lt=1)
+    weight_decay: float = setting(0.01, "decoupled weight decay, matrices only", ge=0)
+    schedule: Literal["constant", "linear", "cosine"] = setting(
+        "cosine", "shape of the learning rate after the warm-up"
+    )
+    warmup: float = setting(
+        0.02, "share of all steps in which the rate rises from zero", ge=0, lt=1
+    )
+    clip: float = setting(1.0, "largest global Euclidean norm of the gradient (0: off)", ge=0)
+    freeze: Literal["none", "encoder", "gradual"] = setting(
+        "none", "with --from: freeze the encoder, or unfreeze a block more of it each epoch"
+    )
+    layer_decay: float = setting(
+        1.0,
+        "each block of the encoder learns at this share of the rate of the one above it",
+        gt=0,
+        le=1,
+    )
+    label_smoothing: float = setting(0.0, "share of the target spread over all classes", ge=0, lt=1)
+    patience: int = setting(3, "stop after this many validations without gain (0: never)", ge=0)
+    eval_steps: int = setting(0, "validate every so many steps (0: after each epoch)", ge=0)
+    log_steps: int = setting(20, "write a line to metrics.jsonl every so many steps", ge=1)
+    checkpoint_seconds: float = setting(60.0, "longest time between checkpoints", ge=0)
+    max_bad_steps: int = setting(5, "stop after this many non-finite losses in a row", ge=1)
+    precision: Literal["auto", "fp32", "bf16"] = setting(
+        "fp32", "arithmetic of matrix products; auto: bf16 where the CPU has it in hardware"
+    )
+    threads: int = setting(0, "CPU threads (0: one per core)", ge=0, le=1024)
+    tensorboard: bool = setting(False, "also write TensorBoard events into the run folder")
+    seed: int = setting(1, "seed of initial weights, batches and dropout", ge=0, lt=2**32)
+
+
+class Config(Section):
+    """All settings of one run."""
+
+    task: str = setting("classify", "what the model learns to do")
+    model_name: str = setting("bilstm", "the model as named on the command line")
+    data: DataConfig = DataConfig()
+    tokenizer: TokenizerConfig = TokenizerConfig()
+    model: ModelConfig = ModelConfig()
+    embedding: EmbeddingConfig = EmbeddingConfig()
+    train: TrainConfig = TrainConfig()
+
+
+def sections(kind: type[Section]) -> dict[str, type[Section]]:
+    """The sections of a config of some kind."""
+    found = {name: field.annotation for name, field in kind.model_fields.items()}
+    return {n: c for n, c in found.items() if isinstance(c, type) and issubclass(c, Section)}
+
+
+SECTIONS = sections(Config)
+
+
+def settings(kind: type[Section] = Config) -> Iterator[tuple[str, FieldInfo]]:
+    """Every setting as (`section.name`, field), in the order of this file."""
+    for section, model in sections(kind).items():
+        for name, field in model.model_fields.items():
+            yield f"{section}.{field.alias or name}", field

@@ -1,0 +1,1 @@
+"""Files that are written: small ones of a run, whole or not at all, and pictures."""

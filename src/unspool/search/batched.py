@@ -1,0 +1,82 @@
+"""Search over many sources: batches of similar length in, the hypotheses of each source out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import torch
+
+from unspool.data.batching import BucketBatches
+from unspool.data.part import Part, moved
+from unspool.errors import ConfigError
+from unspool.nn.decoders import Decoder, TransformerSeqDecoder
+from unspool.nn.models.seq2seq import Seq2Seq
+from unspool.search.decoding import Decoding
+from unspool.search.packed import PackedSearch, why_not_packed
+from unspool.search.rules import Hypothesis, Rules
+from unspool.text.vocab import BEGIN_ID, END_ID
+
+BATCH = 64  # sources side by side
+BATCH_TOKENS = 4096  # of the sources, padding included
+
+
+class BatchedSearch:
+    """The search of an encoder-decoder model, with its weights as they are now.
+
+    most   tokens that the model can write at all; None: no limit
+    """
+
+    def __init__(self, model: Seq2Seq, *, most: int | None = None) -> None:
+        self.model, self.most = model, most
+        self._decoders: dict[bool, Decoder | PackedSearch] = {}  # by int8
+
+    def __call__(
+        self,
+        part: Part,
+        field: str,
+        decoding: Decoding,
+        *,
+        forbidden: tuple[int, ...],
+        aligned: bool,
+        framing: int,
+        generator: torch.Generator,
+    ) -> Iterator[tuple[int, list[Hypothesis]]]:
+        """Of each source, in some order: its row in the part, and what was found, best first.
+
+        field      of the part, that holds the sources
+        forbidden  tokens that are never written
+        aligned    whether hypotheses have their alignment
+        framing    tokens of each source that do not count for the longest translation, as </s>
+        """
+        device = next(self.model.parameters()).device
+        decoder = self.decoder(int8=decoding.int8)
+        batches = BucketBatches(part, size=BATCH, tokens=BATCH_TOKENS, seed=0, shuffle=False)
+        for step in range(batches.steps(0)):
+            batch = moved(batches.batch(0, step), device)
+            source = batch[field]
+            limits = [decoding.limit(n - framing, most=self.most) for n in source.lengths.tolist()]
+            rules = Rules(
+                end=END_ID,
+                max_length=tuple(limits),
+                min_length=decoding.min_length,
+                no_repeat_ngram=decoding.no_repeat_ngram,
+                forbidden=forbidden,
+            )
+            first = torch.full((len(batch.rows),), BEGIN_ID, device=device)
+            with torch.inference_mode():
+                encoded = self.model.encoder(*source.inputs)
+                state = decoder.start(encoded, aligned=aligned)
+                found = decoding.search(decoder, state, first, rules, generator)
+            yield from zip(batch.rows.tolist(), found)
+
+    def decoder(self, *, int8: bool = False) -> Decoder | PackedSearch:
+        """The fastest equivalent decoder: with native kernels where they support it."""
+        if int8 not in self._decoders:
+            decoder, reason = self.model.decoder, why_not_packed(self.model.decoder)
+            if int8 and reason is not None:
+                raise ConfigError(f"int8 is not for this model: {reason}", remedy="leave it out")
+            if reason is None and isinstance(decoder, TransformerSeqDecoder):
+                self._decoders[int8] = PackedSearch(decoder, as_bytes=int8)
+            else:
+                self._decoders[int8] = decoder
+        return self._decoders[int8]

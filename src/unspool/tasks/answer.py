@@ -1,0 +1,69 @@
+"""What a model answers to one item: it prints itself as text, as rows of a table and as JSON."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from html import escape
+from typing import Any, ClassVar
+
+
+class Answer(ABC):
+    """One answer; each task has a subclass, a frozen dataclass.
+
+    plural    what several answers are called in a message
+    formats   what can be written beside text, tables and JSON: the ending of a file, and the
+              function that gives the lines of an answer in it
+    """
+
+    plural: ClassVar[str] = "predictions"
+    formats: ClassVar[Mapping[str, Callable[[Any], list[str]]]] = {}
+
+    @abstractmethod
+    def __str__(self) -> str: ...
+
+    def lines(self, number: int) -> list[str]:
+        """As text; `number`: of the answer, from 1."""
+        return [str(self)]
+
+    @abstractmethod
+    def header(self) -> list[str]:
+        """The columns of `rows`."""
+
+    @abstractmethod
+    def rows(self, number: int) -> list[list[Any]]:
+        """For a table; `number`: of the answer, from 1."""
+
+    @abstractmethod
+    def to_json(self) -> dict[str, Any]: ...
+
+    @property
+    def warning(self) -> str | None:
+        """What was wrong with the item, to follow `3 texts were ...`."""
+        return None
+
+
+class Answers(list[Any]):
+    """A list of answers of one task that shows itself as lines, and as a table in a notebook."""
+
+    def __repr__(self) -> str:
+        return "\n".join(
+            line for number, answer in enumerate(self, 1) for line in answer.lines(number)
+        )
+
+    def _repr_html_(self) -> str:
+        if not self:
+            return html_table([], [])
+        rows = [row for number, answer in enumerate(self, 1) for row in answer.rows(number)]
+        return html_table(self[0].header(), rows)
+
+
+def html_table(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+    """As HTML, whatever the cells contain."""
+    lines = [("th", header), *(("td", row) for row in rows)]
+    cells = ("".join(f"<{tag}>{escape(str(cell))}</{tag}>" for cell in row) for tag, row in lines)
+    return f"<table>{''.join(f'<tr>{row}</tr>' for row in cells)}</table>"
+
+
+def one_line(text: str) -> str:
+    return " ".join(text.split())
