@@ -15,7 +15,6 @@ from torch import nn
 from unspool.config import Config
 from unspool.data.corpus import DocumentPart, encode_part
 from unspool.data.encode import Progress
-from unspool.data.readers import open_source
 from unspool.errors import ConfigError, DataError
 from unspool.insight.gradients import GradientFlow
 from unspool.insight.learnt import flow_of_run
@@ -41,6 +40,7 @@ from unspool.tasks import Classify, ElmoTask, Generate, Pretrain, Report, Tag, T
 from unspool.tasks.classify import Classifier
 from unspool.tasks.decoding import Decoding
 from unspool.tasks.elmo import ElmoModel
+from unspool.tasks.opening import open_inputs, open_plan
 from unspool.tasks.pretrain import MaskedModel
 from unspool.tasks.translation import Translation
 from unspool.training.checkpoint import Counters
@@ -84,10 +84,10 @@ class Run:
         decoding   how translations are searched for: `Decoding(beam=8)`
         """
         config = changed(self.config, {f"data.{name}": value for name, value in reading.items()})
-        source = open_source(str(data), config.data, task=self.task.name)
+        plan = open_plan(data, config.data, self.task.name)
         if say is not None:
-            say(source.says)
-        part, notes = self.task.encode(source, config.data, progress)
+            say(plan.summary)
+        part, notes = self.task.encode(plan, config.data, progress)
         if say is not None:
             for note in notes:
                 say(note)
@@ -96,7 +96,7 @@ class Run:
                 return self.task.evaluate(self.model, part, decoding)
             return self.task.evaluate(self.model, part)
         except DataError as error:  # such as a text of one token
-            raise DataError(str(error), where=source.path) from None
+            raise DataError(str(error), where=plan.table.path) from None
 
     def predict(
         self, texts: str | Iterable[Any], decoding: Decoding | None = None
@@ -228,10 +228,10 @@ class Run:
         """Of an elmo run: the words of a file nearest to `word` as it stands in each text."""
         model, task = self._elmo()
         config = changed(self.config, {f"data.{name}": value for name, value in reading.items()})
-        source = open_source(str(data), config.data, task=task.name)
+        plan = open_plan(data, config.data, task.name)
         if say is not None:
-            say(source.says)
-        part = encode_part(source, task.tokenizer, None, config.data, progress)
+            say(plan.summary)
+        part = encode_part(plan, task.tokenizer, None, config.data, progress)
         return near_in_context(task, model, texts, word, part, top=top, layer=layer)
 
     def _elmo(self) -> tuple[ElmoModel, ElmoTask]:
@@ -261,12 +261,12 @@ class Run:
                 remedy="train a classifier with --model cnn",
             )
         config = changed(self.config, {f"data.{name}": value for name, value in reading.items()})
-        source = open_source(str(data), config.data)
-        if source.task != "classify":  # documents without labels
-            source = open_source(str(data), config.data, task="classify", labelled=False)
+        plan = open_plan(data, config.data)
+        if plan.task != self.task.name:  # documents without labels
+            plan = open_inputs(data, config.data, self.task.name)
         if say is not None:
-            say(source.says)
-        part = encode_part(source, self.task.tokenizer, None, config.data, progress)
+            say(plan.summary)
+        part = encode_part(plan, self.task.tokenizer, None, config.data, progress)
         assert isinstance(part, DocumentPart)
         assert isinstance(self.model, Classifier)
         return top_ngrams(self.task, self.model, part, top=top, shown=filters)

@@ -13,17 +13,18 @@ from torch import nn
 
 from unspool.config import Config
 from unspool.data.corpus import Corpus, load_corpus
+from unspool.data.plan import Plan
 from unspool.data.read.files import sides
-from unspool.data.readers import Source, open_source
 from unspool.errors import ConfigError, RunError, choose
 from unspool.files import write_atomic, write_json
-from unspool.resolving import read_toml
+from unspool.resolving import read_toml, resolve_data
 from unspool.run import Run, build_model, summary_of
-from unspool.settings import draft_config, make_config, refuse_changes
+from unspool.settings import make_config, refuse_changes
 from unspool.starting import Start, open_start, take_over
 from unspool.tasks import TASKS, Task
 from unspool.tasks.contextual import mix_report
 from unspool.tasks.embedding import extended, freeze_embedding, place_vectors
+from unspool.tasks.opening import open_plan
 from unspool.tasks.task import read_tokenizer
 from unspool.text.tokenizers import Tokenizer
 from unspool.training.card import model_card
@@ -48,19 +49,16 @@ def open_data(
     data: str | Path,
     *,
     task: str | None = None,
-    model: str | None = None,
     settings: Mapping[str, Any],
     config_file: str | None = None,
-) -> Source:
-    """The training file, read as the settings say; it knows its task where `task` is None."""
-    said = read_toml(config_file) if config_file is not None else {}
-    if task is None and "task" in said:
-        task = choose("task", str(said["task"]), TASKS, where=config_file)
-    name = model or said.get("model")
-    # Until the data have said their task, the first that knows the model reads the settings.
-    able = (task for task, kind in TASKS.items() if name is None or name in kind.models())
-    draft = draft_config(task or next(able, "classify"), model, settings, config_file)
-    return open_source(str(data), draft.data, task=task)
+) -> Plan:
+    """How the training file is read, by the settings; its task is inferred where it is not named
+    by the caller or the config file."""
+    from_file = read_toml(config_file) if config_file is not None else {}
+    if task is None and "task" in from_file:
+        task = choose("task", str(from_file["task"]), TASKS, where=config_file)
+    layers = [(config_file or "config file", from_file), ("--set", settings)]
+    return open_plan(data, resolve_data(layers), task)
 
 
 def train(
@@ -104,17 +102,17 @@ def train(
         return _resume(folder, given, watcher or Silent(), say, progress)
     if not data:
         raise ConfigError("no data given", remedy="name a file: unspool train reviews.csv")
-    source = open_data(data, task=task, model=model, settings=settings, config_file=config)
-    say(source.says)
+    plan = open_data(data, task=task, settings=settings, config_file=config)
+    say(plan.summary)
     begun = None if start is None else open_start(start)
-    final = make_config(source.task, model, settings=settings, config_file=config, start=begun)
-    sources = {"train": source}
+    final = make_config(plan.task, model, settings=settings, config_file=config, start=begun)
+    plans = {"train": plan}
     for name, path in (("valid", valid), ("test", test)):
         if path is not None:
-            sources[name] = open_source(str(path), final.data, task=final.task)
-    folder = RunFolder(Path(out) if out else free_folder(source.path, final.model_name))
+            plans[name] = open_plan(path, final.data, final.task)
+    folder = RunFolder(Path(out) if out else free_folder(plan.table.path, final.model_name))
     with folder.making():
-        return _begin(folder, final, sources, begun, watcher or Silent(), say, progress)
+        return _begin(folder, final, plans, begun, watcher or Silent(), say, progress)
 
 
 def check(
@@ -128,39 +126,39 @@ def check(
     """Look at the data before training: counts, lengths, labels, leaks, doubtful rows."""
     from unspool.data import check as data_check
 
-    source = open_data(data, task=task, settings=settings)
-    final = make_config(source.task, None, settings=settings)
+    plan = open_data(data, task=task, settings=settings)
+    final = make_config(plan.task, None, settings=settings)
     others = [
-        open_source(str(path), final.data, task=source.task) if path is not None else None
+        open_plan(path, final.data, plan.task) if path is not None else None
         for path in (valid, test)
     ]
     return data_check.check(
-        source, valid=others[0], test=others[1], data=final.data, tokenizer=final.tokenizer
+        plan, valid=others[0], test=others[1], data=final.data, tokenizer=final.tokenizer
     )
 
 
 def _begin(
     folder: RunFolder,
     config: Config,
-    sources: dict[str, Source],
+    plans: dict[str, Plan],
     start: Start | None,
     watcher: Watcher,
     say: Say,
     progress: Progress | None,
 ) -> Run:
-    corpus = _load(config, sources, None if start is None else start.tokenizer, progress)
+    corpus = _load(config, plans, None if start is None else start.tokenizer, progress)
     file = config.embedding.file
     vectors = None if file is None else load_vectors(file)
     if vectors is not None and config.embedding.extend:
         words = extended(corpus.tokenizer, vectors, config.tokenizer.vocab)
-        corpus = replace(_load(config, sources, words, progress), notes=corpus.notes)
+        corpus = replace(_load(config, plans, words, progress), notes=corpus.notes)
     for note in corpus.notes:
         say(note)
     threads = config.train.threads or torch.get_num_threads()
     task, model = _make(config, corpus, threads)
     files = {
-        name: {"path": _recorded(source.path), "sha256": source.content}
-        for name, source in sources.items()
+        name: {"path": _recorded(plan.table.path), "sha256": plan.table.sha256}
+        for name, plan in plans.items()
     }
     begun: dict[str, dict[str, str]] = {}
     if start is not None:
@@ -189,7 +187,7 @@ def _resume(
     """Go on with a run; files that are `given` stand for the recorded ones, as after a move."""
     record = folder.read_record()
     config = folder.read_config()
-    sources = {}
+    plans = {}
     for name, path in given.items():
         if path is not None and name not in record["data"]:
             raise ConfigError(
@@ -206,17 +204,17 @@ def _resume(
                 where=folder.path,
                 remedy="give them as a file",
             )
-        source = open_source(str(path), config.data, task=config.task)
-        if source.content != file["sha256"]:
+        plan = open_plan(path, config.data, config.task)
+        if plan.table.sha256 != file["sha256"]:
             raise RunError(
                 f"the {name} data have changed since the run began",
-                where=source.path,
+                where=plan.table.path,
                 remedy="put the old file back, or train anew with another --out",
             )
-        sources[name] = source
+        plans[name] = plan
     given_words = "start" in record or config.embedding.extend
     fitted = read_tokenizer(folder.path) if given_words else None
-    corpus = _load(config, sources, fitted, progress)
+    corpus = _load(config, plans, fitted, progress)
     task, model = _make(config, corpus, record["threads"])
     return _train(folder, task, model, corpus, watcher, say, resume=True)
 
@@ -228,14 +226,14 @@ def _recorded(path: str) -> str:
 
 def _load(
     config: Config,
-    sources: dict[str, Source],
+    plans: dict[str, Plan],
     fitted: Tokenizer | None,
     progress: Progress | None,
 ) -> Corpus:
     return load_corpus(
-        sources["train"],
-        valid=sources.get("valid"),
-        test=sources.get("test"),
+        plans["train"],
+        valid=plans.get("valid"),
+        test=plans.get("test"),
         data=config.data,
         tokenizer=config.tokenizer,
         seed=config.data.split_seed,

@@ -12,13 +12,12 @@ from typing import Any, TextIO
 
 from unspool.cli.options import readable
 from unspool.cli.show import say
-from unspool.data.readers import open_source
-from unspool.data.sentences import SENTENCE_READERS
 from unspool.errors import ConfigError, DataError, choose
 from unspool.predict.classifier import Prediction
 from unspool.predict.filler import Filled
 from unspool.resolving import changed
 from unspool.run import Run
+from unspool.tasks.opening import open_inputs
 from unspool.tasks.translation import Translation
 
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
@@ -46,13 +45,10 @@ def inputs(
     # What a person types is read as lines, whatever the training file was.
     usual = {"format": "auto"} if file is not None else {"format": "lines", "encoding": "utf-8"}
     config = changed(run.config, {f"data.{k}": v for k, v in {**usual, **reading}.items()})
-    task = run.task.name if run.task.name in ("translate", "tag") else "classify"
-    source = open_source(file or "-", config.data, task=task, labelled=False)
+    plan = open_inputs(file or "-", config.data, run.task.name)
     if file is not None:
-        say(source.says)
-    if source.format in SENTENCE_READERS:
-        return (example.text.split(" ") for example in source)
-    return (example.text for example in source)
+        say(plan.summary)
+    return (row.values[0] for row in plan.rows())
 
 
 def write(answers: Iterable[Prediction], out: Path | None, *, as_json: bool) -> int:

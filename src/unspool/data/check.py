@@ -18,9 +18,9 @@ from unspool.data.check_tags import check_tags
 from unspool.data.corpus import Corpus, DocumentPart, PairPart, StreamPart, load_corpus
 from unspool.data.encode import Rules, encode_source
 from unspool.data.fit import UNITS, count_types
-from unspool.data.infer import UNLABELLED
-from unspool.data.readers import Source
+from unspool.data.plan import Plan
 from unspool.data.report import CheckReport, Finding, PartReport, percentiles
+from unspool.data.source import UNLABELLED, Source
 from unspool.data.store import Store
 from unspool.data.tagged import TaggedPart
 from unspool.text.tokenizers import SubwordTokenizer
@@ -32,16 +32,16 @@ SHOWN = 5  # line numbers named in a finding
 
 
 def check(
-    source: Source,
+    plan: Plan,
     *,
-    valid: Source | None = None,
-    test: Source | None = None,
+    valid: Plan | None = None,
+    test: Plan | None = None,
     data: DataConfig,
     tokenizer: TokenizerConfig,
 ) -> CheckReport:
     """Count, measure and compare; the split is the one that training would make."""
     corpus = load_corpus(
-        source,
+        plan,
         valid=valid,
         test=test,
         data=data.model_copy(update={"max_length": 0}),
@@ -54,22 +54,22 @@ def check(
         parts, findings = check_pairs(pairs, (corpus.tokenizer, corpus.target_tokenizer))
         lengths = np.concatenate([part.lengths.max(1) for part in pairs.values()])
         suggestions = list(about_pairs(lengths, data.max_length, len(pairs["train"])))
-    elif source.task == "tag":
+    elif plan.task == "tag":
         sentences = {name: p for name, p in corpus.parts.items() if isinstance(p, TaggedPart)}
         plain = data.scheme == "none"
         parts, findings = check_tags(sentences, corpus.labels or [], plain=plain)
         suggestions = list(about_size(len(sentences["train"])))
     else:
-        given = {"train": source, "valid": valid, "test": test}
+        given = {"train": plan, "valid": valid, "test": test}
+        sources = {name: Source(one) for name, one in given.items() if one is not None}
         rules = Rules.of_tokenizer(corpus.tokenizer)
-        stores = {name: encode_source(s, rules).store for name, s in given.items() if s is not None}
-        if source.task in ("classify", *UNLABELLED):
-            sources = {name: s for name, s in given.items() if s is not None}
+        stores = {name: encode_source(s, rules).store for name, s in sources.items()}
+        if plan.task in ("classify", *UNLABELLED):
             parts, findings = _documents(corpus, sources, stores)
         else:
             parts, findings = _stream(corpus, stores), []
         suggestions = advise(
-            task=source.task,
+            task=plan.task,
             kind=corpus.tokenizer.kind,
             lowercase=corpus.tokenizer.normalizer.lowercase,
             max_length=data.max_length,
@@ -81,8 +81,8 @@ def check(
             tokens=parts[0].tokens,
         )
     return CheckReport(
-        source.says,
-        source.task,
+        plan.summary,
+        plan.task,
         unit,
         len(corpus.tokenizer),
         parts,

@@ -16,7 +16,6 @@ from unspool.config import DataConfig, TokenizerConfig
 from unspool.data.bytepairs import Stretches
 from unspool.data.encode import Encoded, Progress, Rules, encode_source
 from unspool.data.fit import UNITS, fit_tokenizer, resolve_kind
-from unspool.data.infer import UNLABELLED
 from unspool.data.labels import (
     class_indices,
     class_names,
@@ -26,7 +25,8 @@ from unspool.data.labels import (
 )
 from unspool.data.paired import split_pairs
 from unspool.data.parts import DocumentPart, PairPart, StreamPart
-from unspool.data.readers import Source
+from unspool.data.plan import Plan
+from unspool.data.source import UNLABELLED, Source
 from unspool.data.split import HoldOut, check_shares, choose_rows, stratified, stream_cuts
 from unspool.data.store import Store
 from unspool.data.tag_corpus import split_tagged
@@ -52,10 +52,10 @@ class Corpus:
 
 
 def load_corpus(
-    train: Source,
+    plan: Plan,
     *,
-    valid: Source | None = None,
-    test: Source | None = None,
+    valid: Plan | None = None,
+    test: Plan | None = None,
     data: DataConfig,
     tokenizer: TokenizerConfig,
     seed: int,
@@ -73,8 +73,9 @@ def load_corpus(
         valid=0.0 if valid else data.valid_share, test=0.0 if test else data.test_share, seed=seed
     )
     check_shares(hold_out)
-    given = {"train": train, "valid": valid, "test": test}
-    sources = {name: source for name, source in given.items() if source is not None}
+    given = {"train": plan, "valid": valid, "test": test}
+    sources = {name: Source(plan) for name, plan in given.items() if plan is not None}
+    train = sources["train"]
     for source in sources.values():
         _same_task(train, source)
     settings = resolve_kind(tokenizer, train)
@@ -102,17 +103,18 @@ def load_corpus(
 
 
 def encode_part(
-    source: Source,
+    plan: Plan,
     tokenizer: Tokenizer,
     labels: list[str] | None,
     data: DataConfig,
     progress: Progress | None = None,
 ) -> DocumentPart | StreamPart:
-    """A whole source for a tokenizer that has been fitted before, as for evaluation.
+    """A whole file for a tokenizer that has been fitted before, as for evaluation.
 
     With `labels` every row must carry one of them; without, rows need none. No row is dropped: an
     empty document is one <unk>.
     """
+    source = Source(plan)
     encoded = encode_source(source, Rules.of_tokenizer(tokenizer), progress)
     _refuse_no_text(source, encoded.store)
     tokens = tokens_of(encoded, tokenizer, spans_of(encoded.store), progress)

@@ -18,8 +18,7 @@ import numpy as np
 from unspool.config import TokenizerConfig
 from unspool.data.cache import cached
 from unspool.data.read.files import Report
-from unspool.data.readers import Source
-from unspool.data.rows import Example
+from unspool.data.source import Example, Source
 from unspool.data.store import Store, StoreWriter
 from unspool.errors import DataError
 from unspool.text.chunks import ChunkTable
@@ -157,9 +156,7 @@ def encode_source(source: Source, rules: Rules, progress: Progress | None = None
     """The store of a source, one piece an example."""
     stream = source.task == "generate"
     key = {
-        "content": source.sha256,
-        "layout": asdict(source.layout),
-        "encoding": source.files[0].encoding,
+        **source.key,
         "stream": stream,
         "rules": asdict(rules),
     }

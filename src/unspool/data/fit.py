@@ -10,8 +10,7 @@ import numpy as np
 from unspool.config import TokenizerConfig
 from unspool.data.bytepairs import Stretches, fit_cached
 from unspool.data.encode import Progress
-from unspool.data.infer import UNLABELLED
-from unspool.data.readers import Source
+from unspool.data.source import UNLABELLED, Source
 from unspool.data.store import Store
 from unspool.text.normalize import Normalizer
 from unspool.text.tokenizers import CharTokenizer, Tokenizer, WordTokenizer

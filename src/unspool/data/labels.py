@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from unspool.data.readers import Source
+from unspool.data.source import Source
 from unspool.data.store import Store
 from unspool.errors import DataError
 

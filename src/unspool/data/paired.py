@@ -14,7 +14,8 @@ from unspool.data.bytepairs import Stretches
 from unspool.data.encode import Encoded, Progress, Rules, encode_source
 from unspool.data.fit import fit_tokenizer
 from unspool.data.parts import DocumentPart, PairPart
-from unspool.data.readers import Source
+from unspool.data.plan import Plan
+from unspool.data.source import Source
 from unspool.data.split import HoldOut, choose_rows, stratified
 from unspool.data.tokens import Tokens, spans_of, tokens_of
 from unspool.errors import ConfigError, DataError
@@ -102,10 +103,11 @@ def split_pairs(
 
 
 def encode_pairs(
-    source: Source, tokenizers: Tokenizers, data: DataConfig, progress: Progress | None
+    plan: Plan, tokenizers: Tokenizers, data: DataConfig, progress: Progress | None
 ) -> tuple[PairPart, list[str]]:
     """A whole source for tokenizers that have been fitted before, as for evaluation; no pair is
     left out. The notes say what the model cannot read or write as it stands."""
+    source = Source(plan)
     if source.target is None:
         raise DataError("holds no targets to compare with", where=source.name)
     rules = [Rules.of_tokenizer(tokenizer) for tokenizer in tokenizers]

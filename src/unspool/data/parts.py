@@ -8,7 +8,7 @@ from itertools import islice
 
 import numpy as np
 
-from unspool.data.readers import Source
+from unspool.data.source import Source
 from unspool.data.spelling import ByteSpellings
 from unspool.data.store import Store
 from unspool.text.tokenizers import Frame

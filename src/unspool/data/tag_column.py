@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from unspool.data.readers import Source
 from unspool.data.schemes import (
     LETTERS,
     Asked,
@@ -23,7 +22,7 @@ from unspool.data.schemes import (
     parse_tags,
     tag_name,
 )
-from unspool.data.sentences import line_of_token
+from unspool.data.source import Source
 from unspool.data.store import Store
 from unspool.errors import DataError
 
@@ -33,7 +32,7 @@ class TagColumn(NamedTuple):
 
     ids: np.ndarray
     names: list[str]
-    says: str
+    summary: str
 
 
 def read_tags(source: Source, store: Store, asked: Asked) -> TagColumn:
@@ -82,7 +81,7 @@ def _listed(marks: Marks, begins: np.ndarray) -> str:
 def _place(source: Source, store: Store, token: int) -> str:
     """file:line of a token of the store."""
     row = int(np.searchsorted(store.offsets, token, "right")) - 1
-    line = line_of_token(source.files[0], source.layout, row, token - int(store.offsets[row]))
+    line = source.plan.table.token_line(row, token - int(store.offsets[row]))
     return source.where(line)
 
 

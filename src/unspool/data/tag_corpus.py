@@ -9,8 +9,9 @@ import numpy as np
 from unspool.config import DataConfig, TokenizerConfig
 from unspool.data.encode import Encoded, Progress, Rules, encode_source
 from unspool.data.fit import count_types, select_tokenizer
-from unspool.data.readers import Source
+from unspool.data.plan import Plan
 from unspool.data.schemes import Asked
+from unspool.data.source import Source
 from unspool.data.split import HoldOut, choose_rows, stratified
 from unspool.data.store import Store
 from unspool.data.tag_column import TagColumn, read_tags
@@ -76,7 +77,7 @@ def split_tagged(
     labels = tag_names(read["train"], rows)
     tables = {name: Table.of(found, tokenizer, spelling, labels) for name, found in read.items()}
     parts = {name: tables[home].part(own) for name, (home, own) in chosen.items()}
-    about = [f"tags of {found.source.name}: {found.tags.says}" for found in read.values()]
+    about = [f"tags of {found.source.name}: {found.tags.summary}" for found in read.values()]
     notes = [told, *about, *notes]
     for name, part in parts.items():
         notes += unknown_tags(name, part, labels)
@@ -100,18 +101,18 @@ def short_enough(train: Sentences, rows: np.ndarray, most: int) -> tuple[np.ndar
 
 
 def encode_tagged(
-    source: Source,
+    plan: Plan,
     tokenizer: Tokenizer,
     spelling: CharTokenizer | None,
     labels: list[str],
     data: DataConfig,
     progress: Progress | None = None,
 ) -> tuple[TaggedPart, list[str]]:
-    """A whole source for a model that has been trained before, as for evaluation, and notes."""
+    """A whole file for a model that has been trained before, as for evaluation, and notes."""
     form = tokenizer.normalizer.form
-    read = read_sentences(source, form, data.scheme, progress)
+    read = read_sentences(Source(plan), form, data.scheme, progress)
     part = Table.of(read, tokenizer, spelling, labels).part(np.arange(len(read.words.store)))
-    return part, [f"tags: {read.tags.says}", *unknown_tags(source.name, part, labels)]
+    return part, [f"tags: {read.tags.summary}", *unknown_tags(plan.table.name, part, labels)]
 
 
 def read_sentences(

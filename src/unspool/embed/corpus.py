@@ -12,25 +12,27 @@ import numpy as np
 
 from unspool.config import DataConfig, TokenizerConfig
 from unspool.data.encode import Encoded, Progress, Rules, encode_source
-from unspool.data.readers import Source, open_source
+from unspool.data.plan import Plan
+from unspool.data.source import Source
 from unspool.data.store import Store
 from unspool.embed.phrases import join_phrases
 from unspool.errors import DataError
+from unspool.tasks.opening import open_plan
 from unspool.text.vocab import UNK
 
 LONG_LINE = 100_000  # characters; a longer one is no document but running text
 
 
-def open_corpus(path: str, data: DataConfig) -> Source:
+def open_corpus(path: str, data: DataConfig) -> Plan:
     """The texts of a file, of a folder of .txt files, or of standard input."""
-    source = open_source(path, data, task="pretrain")
-    if source.format == "lines" and len(source.files[0].head(1)[0]) > LONG_LINE:
-        source = open_source(path, data.model_copy(update={"format": "text"}), task="pretrain")
-    return source
+    plan = open_plan(path, data, "pretrain")
+    if plan.table.format == "lines" and len(plan.table.files[0].head(1)[0]) > LONG_LINE:
+        plan = open_plan(path, data.model_copy(update={"format": "text"}), "pretrain")
+    return plan
 
 
 def encode_words(
-    source: Source,
+    plan: Plan,
     settings: TokenizerConfig,
     *,
     phrases: int = 0,
@@ -38,7 +40,7 @@ def encode_words(
     progress: Progress | None = None,
 ) -> Encoded:
     """The corpus as raw ids of words, with `phrases` passes of joining."""
-    encoded = encode_source(source, Rules.of(settings, stream=False), progress)
+    encoded = encode_source(Source(plan), Rules.of(settings, stream=False), progress)
     for number in range(phrases):
         score = phrase_score / 2**number
         encoded = join_phrases(encoded, score=score, least=settings.min_count, progress=progress)

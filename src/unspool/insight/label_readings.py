@@ -11,7 +11,7 @@ from torch import Tensor
 
 from unspool.data.batching import Batch, collate, collate_spelled
 from unspool.data.parts import TextPart
-from unspool.data.sentences import solid
+from unspool.data.read.conll import solid
 from unspool.data.tagged import collate_in_context, collate_tagged, sentences_part
 from unspool.insight.reading import (
     Network,

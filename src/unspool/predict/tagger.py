@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from torch import nn
 
+from unspool.data.read.conll import solid
 from unspool.data.schemes import find_spans
-from unspool.data.sentences import solid
 from unspool.data.tagged import sentences_part
 from unspool.errors import DataError
 from unspool.tasks.tag import Tag, Tags

@@ -15,10 +15,12 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from unspool.config import Config
+from unspool.config import Config, DataConfig
 from unspool.data.batching import Batch, BucketBatches, Documents, collate_spelled
 from unspool.data.corpus import Corpus, DocumentPart
 from unspool.data.pieces import PiecesPart
+from unspool.data.plan import Plan
+from unspool.data.read import Table
 from unspool.errors import ConfigError
 from unspool.files import write_json
 from unspool.nn.elmo import Elmo
@@ -26,6 +28,7 @@ from unspool.nn.heads import TokenOutput
 from unspool.nn.masks import keep_mask
 from unspool.tasks.contextual import elmo_options, example_words
 from unspool.tasks.metrics import bootstrap_mean, perplexity
+from unspool.tasks.plan import input_plan
 from unspool.tasks.task import Report, Step, Task, read_tokenizer, walk
 from unspool.text.tokenizers import Tokenizer
 from unspool.text.vocab import BEGIN_ID, END_ID, PAD_ID
@@ -155,6 +158,17 @@ class ElmoTask(Task):
                 got=f"tokenizer.kind={config.tokenizer.kind}",
                 remedy="leave it out: their characters are read anyway",
             )
+
+    @classmethod
+    def plan(
+        cls, table: Table, data: DataConfig, *, named: bool = False, outputs: bool = True
+    ) -> Plan | None:
+        """Documents, of which no label is read."""
+        if not named:
+            return None
+        if table.format == "folder":
+            table = table.reread("lines")
+        return input_plan(cls.name, table, data)
 
     @classmethod
     def prepare(cls, config: Config, corpus: Corpus) -> ElmoTask:

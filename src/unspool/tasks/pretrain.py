@@ -14,16 +14,19 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from unspool.config import Config
+from unspool.config import Config, DataConfig
 from unspool.data.batching import BucketBatches, Documents
 from unspool.data.corpus import Corpus, DocumentPart
 from unspool.data.masking import MaskedBatch, MaskedBatches
 from unspool.data.pieces import PiecesPart
+from unspool.data.plan import Plan
+from unspool.data.read import Table
 from unspool.files import write_json
 from unspool.nn.encoders import TransformerTextEncoder
 from unspool.nn.heads import MaskedOutput
 from unspool.tasks.encoder import build_text_encoder, check_learned_positions
 from unspool.tasks.metrics import bootstrap_mean, perplexity
+from unspool.tasks.plan import input_plan
 from unspool.tasks.task import Report, Step, Task, read_tokenizer, walk
 from unspool.text.tokenizers import Tokenizer
 
@@ -109,6 +112,17 @@ class Pretrain(Task):
     @classmethod
     def check_config(cls, config: Config) -> None:
         check_learned_positions(config)
+
+    @classmethod
+    def plan(
+        cls, table: Table, data: DataConfig, *, named: bool = False, outputs: bool = True
+    ) -> Plan | None:
+        """Documents, of which no label is read."""
+        if not named:
+            return None
+        if table.format == "folder":
+            table = table.reread("lines")
+        return input_plan(cls.name, table, data)
 
     @classmethod
     def prepare(cls, config: Config, corpus: Corpus) -> Pretrain:

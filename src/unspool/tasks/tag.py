@@ -18,7 +18,8 @@ from unspool.config import Config, DataConfig
 from unspool.data.batching import BucketBatches
 from unspool.data.corpus import Corpus
 from unspool.data.encode import Progress
-from unspool.data.readers import Source
+from unspool.data.plan import Plan
+from unspool.data.read import Table
 from unspool.data.schemes import WrongTag, allowed_moves, guess_letters, parse_tags
 from unspool.data.tag_corpus import encode_tagged
 from unspool.data.tagged import TaggedBatch, TaggedPart, collate_in_context, collate_tagged
@@ -29,6 +30,7 @@ from unspool.nn.crf import CRF
 from unspool.nn.tags import Allowed, Along, SeparateTags, TagOutput
 from unspool.tasks.contextual import build_contextual, contextual_size, example_words
 from unspool.tasks.encoder import build_text_encoder, recurrent_models
+from unspool.tasks.tag_plan import plan_tags
 from unspool.tasks.tag_report import PlainReport, SpanReport, TagReport
 from unspool.tasks.tagger import Tagger
 from unspool.tasks.task import Step, Task, read_labels, read_tokenizer, walk
@@ -144,6 +146,13 @@ class Tag(Task):
             )
 
     @classmethod
+    def plan(
+        cls, table: Table, data: DataConfig, *, named: bool = False, outputs: bool = True
+    ) -> Plan | None:
+        """Words and their tags."""
+        return plan_tags(table, data, named=named, outputs=outputs)
+
+    @classmethod
     def prepare(cls, config: Config, corpus: Corpus) -> Tag:
         assert corpus.labels is not None
         return cls(config, corpus.tokenizer, corpus.labels, corpus.spelling)
@@ -192,9 +201,9 @@ class Tag(Task):
         return ids, lengths, *spelled, *words
 
     def encode(
-        self, source: Source, data: DataConfig, progress: Progress | None
+        self, plan: Plan, data: DataConfig, progress: Progress | None
     ) -> tuple[TaggedPart, list[str]]:
-        return encode_tagged(source, self.tokenizer, self.spelling, self.labels, data, progress)
+        return encode_tagged(plan, self.tokenizer, self.spelling, self.labels, data, progress)
 
     def batches(self, part: TaggedPart, *, training: bool) -> BucketBatches:
         train = self.config.train

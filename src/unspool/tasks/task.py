@@ -17,7 +17,8 @@ from torch import Tensor, nn
 from unspool.config import Config, DataConfig
 from unspool.data.corpus import Corpus, encode_part
 from unspool.data.encode import Progress
-from unspool.data.readers import Source
+from unspool.data.plan import Plan
+from unspool.data.read import Table
 from unspool.errors import RunError
 from unspool.files import AGAIN, read_json
 from unspool.tasks.encoder import recurrent_models
@@ -92,6 +93,18 @@ class Task(ABC):
 
     @classmethod
     @abstractmethod
+    def plan(
+        cls, table: Table, data: DataConfig, *, named: bool = False, outputs: bool = True
+    ) -> Plan | None:
+        """How the task reads a table, None where it cannot.
+
+        named     the user has named the task: what stands in its way is a DataError
+        outputs   whether the fields to be predicted are read; without them, as for prediction,
+                  plain text is one document a line
+        """
+
+    @classmethod
+    @abstractmethod
     def check_config(cls, config: Config) -> None:
         """Refuse, with a reason, settings that this task cannot work with."""
 
@@ -109,10 +122,10 @@ class Task(ABC):
         """The smallest input that the model can read, for its summary."""
 
     def encode(
-        self, source: Source, data: DataConfig, progress: Progress | None
+        self, plan: Plan, data: DataConfig, progress: Progress | None
     ) -> tuple[Any, list[str]]:
-        """A whole source as a part to evaluate on, and what is to be said about it."""
-        return encode_part(source, self.tokenizer, self.labels, data, progress), []
+        """A whole file as a part to evaluate on, and notes about it."""
+        return encode_part(plan, self.tokenizer, self.labels, data, progress), []
 
     @abstractmethod
     def batches(self, part: Any, *, training: bool) -> Batches: ...

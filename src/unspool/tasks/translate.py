@@ -19,7 +19,8 @@ from unspool.data.batching import BucketBatches, PairBatch, collate_pairs
 from unspool.data.corpus import Corpus, PairPart
 from unspool.data.encode import Progress
 from unspool.data.paired import encode_pairs
-from unspool.data.readers import Source
+from unspool.data.plan import Plan
+from unspool.data.read import Table
 from unspool.errors import ConfigError
 from unspool.files import write_json
 from unspool.nn.decoders import TransformerSeqDecoder
@@ -36,6 +37,7 @@ from unspool.tasks.encoder import (
     transformer_options,
 )
 from unspool.tasks.task import Step, Task, read_tokenizer, walk
+from unspool.tasks.translate_plan import plan_pairs, plan_sources
 from unspool.tasks.translate_report import TranslateReport
 from unspool.tasks.translation import Translation, Translator
 from unspool.text.tokenizers import Tokenizer
@@ -148,6 +150,13 @@ class Translate(Task):
             )
 
     @classmethod
+    def plan(
+        cls, table: Table, data: DataConfig, *, named: bool = False, outputs: bool = True
+    ) -> Plan | None:
+        """A source and its target."""
+        return plan_pairs(table, data, named=named) if outputs else plan_sources(table, data)
+
+    @classmethod
     def prepare(cls, config: Config, corpus: Corpus) -> Translate:
         return cls(config, corpus.tokenizer, corpus.target_tokenizer or corpus.tokenizer)
 
@@ -183,9 +192,9 @@ class Translate(Task):
         return ids, torch.tensor([3]), ids[:, :2]
 
     def encode(
-        self, source: Source, data: DataConfig, progress: Progress | None
+        self, plan: Plan, data: DataConfig, progress: Progress | None
     ) -> tuple[PairPart, list[str]]:
-        return encode_pairs(source, (self.tokenizer, self.target_tokenizer), data, progress)
+        return encode_pairs(plan, (self.tokenizer, self.target_tokenizer), data, progress)
 
     def batches(self, part: PairPart, *, training: bool) -> BucketBatches:
         train = self.config.train
