@@ -26,8 +26,9 @@ from unspool.data.parts import TextPart
 
 from unspool.api.settings import make_config
 from unspool.data.corpus import load_corpus
-from unspool.data.readers import open_source
+from unspool.tasks.opening import open_plan
 from unspool.tasks import Classify
+from unspool.tasks.opening import open_plan
 
 DATA = Path(os.environ.get("UNSPOOL_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 SETTINGS = {
@@ -92,7 +93,7 @@ def main() -> int:
         print(f"skipped: no development data at {DATA}", file=sys.stderr)
         return 0
     config = make_config("classify", "bilstm", settings=SETTINGS)
-    source = open_source(str(path), config.data, task="classify")
+    source = open_plan(path, config.data, task="classify")
     corpus = load_corpus(source, data=config.data, tokenizer=config.tokenizer, seed=1)
     task = Classify.prepare(config, corpus)
     train, valid = some(corpus.parts["train"], options.documents), corpus.parts["valid"]

@@ -43,7 +43,7 @@ from unspool import native
 from unspool.api.settings import make_config
 from unspool.data.batching import collate
 from unspool.data.corpus import load_corpus
-from unspool.data.readers import open_source
+from unspool.tasks.opening import open_plan
 from unspool.training.progress import Silent
 
 REVIEWS = DATA / "sentiment/imdb"
@@ -134,7 +134,7 @@ def keras(plan: Plan) -> Result:
     started = time.perf_counter()
     config = make_config("classify", "bilstm", settings=plan.settings())
     train, test = (
-        open_source(plan.file(part), config.data, task="classify") for part in ("train", "test")
+        open_plan(plan.file(part), config.data, task="classify") for part in ("train", "test")
     )
     corpus = load_corpus(train, test=test, data=config.data, tokenizer=config.tokenizer, seed=1)
     times = [time.perf_counter()]

@@ -31,9 +31,9 @@ import torch
 from timing import DATA, parser, set_up
 from unspool.api.run import Run, load
 from unspool.data.corpus import StreamPart, encode_part
-from unspool.data.readers import open_source
 from unspool.data.streams import WindowBatches
 from unspool.nn.models.language_model import NextTokenModel
+from unspool.tasks.opening import open_plan
 from unspool.training.trainer import resolve_precision
 
 LAYERS, HEADS, WIDTH, CONTEXT, BATCH, STEPS = 4, 4, 128, 64, 12, 2000
@@ -124,7 +124,7 @@ def unspool(text: Path, folder: Path, steps: int, threads: int, precision: str) 
 
 def loss(run: Run, text: Path) -> float:
     """Of the last tenth of the text, as nanoGPT estimates it."""
-    source = open_source(str(text), run.config.data, task="generate")
+    source = open_plan(text, run.config.data, task="generate")
     part = encode_part(source, run.task.tokenizer, None, run.config.data)
     assert isinstance(part, StreamPart)
     assert isinstance(run.model, NextTokenModel)

@@ -82,11 +82,11 @@ def measure(path: str, kind: str) -> dict[str, float]:
     import unspool
     from unspool.config import DataConfig, TokenizerConfig
     from unspool.data.corpus import load_corpus
-    from unspool.data.readers import open_source
+    from unspool.tasks.opening import open_plan
 
     began = time.perf_counter()
     data = DataConfig(valid_share=0.002)
-    source = open_source(path, data, task=None)
+    source = open_plan(path, data, task=None)
     corpus = load_corpus(
         source, data=data, tokenizer=TokenizerConfig(kind=kind), seed=1, progress=None
     )

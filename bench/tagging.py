@@ -28,8 +28,8 @@ from flair_peer import FlairTagger
 from timing import DATA, installed, parser, ratio, set_up, take_turns, write_json
 from unspool.api.settings import make_config
 from unspool.data.corpus import load_corpus
-from unspool.data.readers import open_source
 from unspool.tasks import build_model
+from unspool.tasks.opening import open_plan
 from unspool.tasks.tag import Tag
 from unspool.training.optim import build_optimizer
 
@@ -108,7 +108,7 @@ def contest(data: Path, characters: str, batches: int) -> dict[str, dict[str, Ca
     """{"train" or "predict": {contestant: work}}"""
     settings = {**SETTINGS, "characters": characters}
     config = make_config("tag", "bilstm", settings=settings)
-    source = open_source(str(data), config.data)
+    source = open_plan(data, config.data)
     corpus = load_corpus(source, data=config.data, tokenizer=config.tokenizer, seed=1)
     task = Tag.prepare(config, corpus)
     part: Any = corpus.parts["train"]

@@ -10,16 +10,16 @@ import pytest
 from unspool.config import DataConfig, TokenizerConfig
 from unspool.data.corpus import encode_part, load_corpus
 from unspool.data.read import files
-from unspool.data.readers import open_source
 from unspool.errors import DataError
+from unspool.tasks.opening import open_inputs, open_plan
 from unspool.text.tokenizers import CharTokenizer
 from unspool.text.vocab import Vocab
 
 
 def load(path: Path, *, task: str | None = None, valid: Path | None = None, **data):
     config = DataConfig(**data)
-    source = open_source(str(path), config, task=task)
-    other = open_source(str(valid), config, task=source.task) if valid else None
+    source = open_plan(path, config, task)
+    other = open_plan(valid, config, task=source.task) if valid else None
     return load_corpus(source, valid=other, data=config, tokenizer=TokenizerConfig(), seed=1)
 
 
@@ -145,12 +145,12 @@ def test_missing_file_names_its_neighbour(tmp_path) -> None:
 
 def test_file_that_goes_away(tmp_path) -> None:
     path = write(tmp_path / "a.txt", "some text")
-    source = open_source(str(path), DataConfig())
+    source = open_plan(path, DataConfig())
     path.unlink()
     with pytest.raises(DataError, match=r"a\.txt: no such file"):
-        list(source)
+        list(source.rows())
     with pytest.raises(DataError, match=r"a\.txt: no such file"):
-        _ = source.sha256
+        _ = source.table.sha256
 
 
 def test_folder_with_nothing_usable(tmp_path) -> None:
@@ -194,7 +194,7 @@ def test_label_unseen_in_training(tmp_path) -> None:
     valid = write(tmp_path / "valid.csv", "text,label\na,pos\nb,maybe\n")
     with pytest.raises(DataError, match=r"valid\.csv:3: label 'maybe' .*'neg', 'pos'"):
         load(train, valid=valid)
-    source = open_source(str(valid), DataConfig(), task="classify")
+    source = open_plan(valid, DataConfig(), task="classify")
     tokenizer = CharTokenizer(Vocab.of("ab"))
     with pytest.raises(DataError, match=r"valid\.csv:3: label 'maybe' .*'neg', 'pos'"):
         encode_part(source, tokenizer, ["neg", "pos"], DataConfig())
@@ -202,15 +202,15 @@ def test_label_unseen_in_training(tmp_path) -> None:
 
 def test_evaluation_needs_labels(tmp_path) -> None:
     path = write(tmp_path / "a.txt", "one two\nthree four\n")
-    source = open_source(str(path), DataConfig(), task="classify", labelled=False)
+    source = open_inputs(path, DataConfig(), "classify")
     with pytest.raises(DataError, match="holds no labels"):
         encode_part(source, CharTokenizer(Vocab.of("ab")), ["x", "y"], DataConfig())
 
 
 def test_parts_for_different_tasks(tmp_path) -> None:
     config = DataConfig()
-    train = open_source(str(write(tmp_path / "a.csv", GOOD)), config)
-    valid = open_source(str(write(tmp_path / "b.txt", "some text")), config)
+    train = open_plan(write(tmp_path / "a.csv", GOOD), config)
+    valid = open_plan(write(tmp_path / "b.txt", "some text"), config)
     with pytest.raises(DataError, match=r"b\.txt: is read for generate, .* for classify"):
         load_corpus(train, valid=valid, data=config, tokenizer=TokenizerConfig(), seed=1)
 

@@ -5,13 +5,13 @@ from pathlib import Path
 
 from unspool.config import DataConfig, TokenizerConfig
 from unspool.data.check import CheckReport, check
-from unspool.data.readers import open_source
+from unspool.tasks.opening import open_plan
 
 
 def look(path: Path, *, test: Path | None = None, task=None, data=None, **tokens) -> CheckReport:
     config = DataConfig(**(data or {}))
-    source = open_source(str(path), config, task=task)
-    other = open_source(str(test), config, task=source.task) if test else None
+    source = open_plan(path, config, task)
+    other = open_plan(test, config, task=source.task) if test else None
     report = check(source, test=other, data=config, tokenizer=TokenizerConfig(**tokens))
     json.dumps(report.to_json())
     assert all("\n" not in line for line in report.lines())

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from unspool.config import DataConfig, TokenizerConfig
 from unspool.data import encode
 from unspool.data.corpus import Corpus, DocumentPart, StreamPart, encode_part, load_corpus
-from unspool.data.readers import open_source
-from unspool.data.rows import READERS
+from unspool.data.read.delimited import Csv
+from unspool.tasks.opening import open_plan
 
 WORDS = ["alpha", "Beta", "gamma", "delta,", "epsilon.", "Zeta!", "é日本", "naïve", "it's"]
 
@@ -31,7 +31,7 @@ def write_rows(path: Path, count: int = 60, seed: int = 1) -> Path:
 
 def load(path: Path, *, task: str | None = None, seed: int = 1, data=None, progress=None, **tokens):
     config = DataConfig(**(data or {}))
-    source = open_source(str(path), config, task=task)
+    source = open_plan(path, config, task)
     tokenizer = TokenizerConfig(**tokens)
     return load_corpus(source, data=config, tokenizer=tokenizer, seed=seed, progress=progress)
 
@@ -61,7 +61,7 @@ KINDS = [
 def test_documents_are_what_the_tokenizer_says(tmp_path, tokens: dict) -> None:
     path = write_rows(tmp_path / "a.csv")
     corpus = load(path, data={"test_share": 0.2}, **tokens)
-    rows = [example.text for example in open_source(str(path), DataConfig())]
+    rows = [row.values[0] for row in open_plan(path, DataConfig()).rows()]
     assert list(corpus.parts) == ["train", "valid", "test"]
     for part in corpus.parts.values():
         for row in range(len(part)):
@@ -145,12 +145,12 @@ def test_cache_hit_equals_fresh_and_reads_nothing(tmp_path, monkeypatch, task, t
     path = write_rows(tmp_path / "a.csv")
     get = documents if task == "classify" else stream
     fresh = load(path, task=task, **tokens)
-    source = open_source(str(path), DataConfig(), task=task)
+    source = open_plan(path, DataConfig(), task)
 
     def refuse(*args):
         raise AssertionError("the texts are read again")
 
-    monkeypatch.setitem(READERS, "csv", refuse)
+    monkeypatch.setattr(Csv, "read", refuse)
     again = load_corpus(
         source, data=DataConfig(), tokenizer=TokenizerConfig(**tokens), seed=1, progress=None
     )
@@ -177,12 +177,12 @@ def test_gzip_equals_plain(tmp_path) -> None:
 def test_given_files_are_used_whole(tmp_path) -> None:
     config, tokens = DataConfig(), TokenizerConfig(kind="word")
     train, valid, test = (
-        open_source(str(write_rows(tmp_path / f"{seed}.csv", count, seed)), config)
+        open_plan(write_rows(tmp_path / f"{seed}.csv", count, seed), config)
         for seed, count in ((1, 60), (2, 12), (3, 9))
     )
     corpus = load_corpus(train, valid=valid, test=test, data=config, tokenizer=tokens, seed=1)
     assert [len(part) for part in corpus.parts.values()] == [60, 12, 9]
-    rows = [example.text for example in valid]
+    rows = [row.values[0] for row in valid.rows()]
     assert documents(corpus, "valid") == [corpus.tokenizer.encode(t).tolist() for t in rows]
     assert corpus.notes[0] == "rows: train 60, valid 12, test 9"
 
@@ -192,7 +192,7 @@ def test_given_stream_with_held_out_test(tmp_path) -> None:
     (tmp_path / "b.txt").write_text("edcba!" * 5)
     config = DataConfig(test_share=0.2)
     train, valid = (
-        open_source(str(tmp_path / name), config, task="generate") for name in ("a.txt", "b.txt")
+        open_plan(tmp_path / name, config, task="generate") for name in ("a.txt", "b.txt")
     )
     corpus = load_corpus(train, valid=valid, data=config, tokenizer=TokenizerConfig(), seed=1)
     assert {name: len(part) for name, part in corpus.parts.items()} == {
@@ -207,7 +207,7 @@ def test_empty_rows_are_dropped_in_training_only(tmp_path) -> None:
     corpus = load(path)
     assert sum(map(len, corpus.parts.values())) == 20
     assert any("2 rows with an empty text dropped" in note for note in corpus.notes)
-    source = open_source(str(path), DataConfig())
+    source = open_plan(path, DataConfig())
     part = encode_part(source, corpus.tokenizer, corpus.labels, DataConfig())
     assert len(part) == 22
     assert part.ids(21).tolist() == [1]
@@ -218,14 +218,14 @@ def test_encode_part_equals_training(tmp_path) -> None:
     path = write_rows(tmp_path / "a.csv")
     for tokens in KINDS:
         corpus = load(path, **tokens)
-        source = open_source(str(path), DataConfig())
+        source = open_plan(path, DataConfig())
         part = encode_part(source, corpus.tokenizer, corpus.labels, DataConfig(max_length=3))
         for row, line in enumerate(corpus.parts["valid"].lines):
             expected = corpus.parts["valid"].ids(row)[:3].tolist()
             assert part.ids(line - 2).tolist() == expected
         assert part.labels.tolist() == [i % 3 for i in range(60)]
         assert encode_part(source, corpus.tokenizer, None, DataConfig()).labels is None
-        whole = open_source(str(path), DataConfig(), task="generate")
+        whole = open_plan(path, DataConfig(), task="generate")
         assert len(encode_part(whole, corpus.tokenizer, None, DataConfig())) > 60
 
 

@@ -14,8 +14,8 @@ from unspool.data.batching import BucketBatches, collate_pairs
 from unspool.data.check import check
 from unspool.data.corpus import Corpus, PairPart, load_corpus
 from unspool.data.read.files import sides
-from unspool.data.readers import open_source
 from unspool.errors import DataError
+from unspool.tasks.opening import open_plan
 from unspool.text.vocab import BEGIN_ID, END_ID, UNK_ID
 
 ENGLISH = ["a dog", "two cats", "a red house", "the tree", "a cat and a dog", "go"] * 5
@@ -35,14 +35,14 @@ def two(tmp_path) -> str:
 
 
 def opened(path: object, *, task: str | None = None, **data):
-    return open_source(str(path), DataConfig(**data), task=task)
+    return open_plan(path, DataConfig(**data), task)
 
 
 def load(path: object, *, task: str | None = None, valid=None, data=None, **tokens) -> Corpus:
     config = DataConfig(**{"valid_share": 0.2, **(data or {})})
     return load_corpus(
-        open_source(str(path), config, task=task),
-        valid=None if valid is None else open_source(str(valid), config, task=task),
+        open_plan(path, config, task),
+        valid=None if valid is None else open_plan(valid, config, task),
         data=config,
         tokenizer=TokenizerConfig(**{"kind": "word", **tokens}),
         seed=1,
@@ -50,13 +50,13 @@ def load(path: object, *, task: str | None = None, valid=None, data=None, **toke
 
 
 def first_pair(source) -> tuple[str, str]:
-    return tuple(next(iter(side)).text for side in source.sides)
+    return next(source.rows()).values
 
 
 def test_two_files_in_one_word(tmp_path, two) -> None:
     source = opened(two)
     assert source.task == "translate"
-    assert source.says.endswith("a.de: pairs of lines -> translate")
+    assert source.summary.endswith("a.de: pairs of lines -> translate")
     assert first_pair(source) == ("a dog", "ein Hund")
     zipped = tmp_path / "b.en.gz"
     zipped.write_bytes(gzip.compress(b"x\n" * 30))
@@ -96,7 +96,7 @@ def test_columns_of_pairs(case: str, tmp_path) -> None:
     source = opened(tmp_path / name, task=task, **data)
     assert source.task == "translate"
     assert first_pair(source) == ("a", "x")
-    assert source.says.endswith("-> translate")
+    assert source.summary.endswith("-> translate")
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ import pytest
 
 from unspool.config import DataConfig, TokenizerConfig
 from unspool.data.corpus import load_corpus
-from unspool.data.readers import open_source
 from unspool.errors import DataError
+from unspool.tasks.opening import open_plan
 
 SHARED = Path(__file__).parents[2].parent / "shared" / "data"
 pytestmark = pytest.mark.skipif(not SHARED.is_dir(), reason="the shared data are not here")
@@ -32,10 +32,10 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_inferred(name: str) -> None:
     options, says, rows = CASES[name]
-    source = open_source(str(SHARED / name), DataConfig(**options))
-    assert source.says == f"{SHARED / name}: {says}"
+    source = open_plan(SHARED / name, DataConfig(**options))
+    assert source.summary == f"{SHARED / name}: {says}"
     if rows is not None:
-        assert sum(1 for _ in source) == rows
+        assert sum(1 for _ in source.rows()) == rows
 
 
 def test_latin_1_is_told() -> None:
@@ -43,7 +43,7 @@ def test_latin_1_is_told() -> None:
     with pytest.raises(
         DataError, match=r"rt-polarity\.all:32: not valid utf-8 .*--encoding latin-1"
     ):
-        open_source(str(path), DataConfig())
+        open_plan(path, DataConfig())
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_latin_1_is_told() -> None:
 )
 def test_vocabularies(name: str, options: dict, tokens: dict, kind: str, vocab: int) -> None:
     config = DataConfig(**options)
-    source = open_source(str(SHARED / name), config)
+    source = open_plan(SHARED / name, config)
     corpus = load_corpus(source, data=config, tokenizer=TokenizerConfig(**tokens), seed=1)
     assert corpus.tokenizer.kind == kind
     assert len(corpus.tokenizer) == vocab + 2

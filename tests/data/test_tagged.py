@@ -13,8 +13,9 @@ from unspool.data.tagged import TaggedPart, collate_tagged, sentences_part
 
 from unspool.config import DataConfig, TokenizerConfig
 from unspool.data.corpus import load_corpus
-from unspool.data.readers import open_source
+from unspool.data.read.conll import Conll
 from unspool.errors import DataError
+from unspool.tasks.opening import open_plan
 
 WORDS = [["EU", "rejects", "German", "call"], ["Peter", "Blackburn", "Inc", "sued"]]
 IOB2 = [["B-ORG", "O", "B-MISC", "O"], ["B-PER", "I-PER", "B-PER", "O"]]
@@ -83,7 +84,7 @@ FILES = {
 
 def load(path: Path, **data):
     settings = DataConfig(valid_share=0, **data)
-    source = open_source(str(path), settings)
+    source = open_plan(path, settings)
     assert source.task == "tag"
     return load_corpus(source, data=settings, tokenizer=TokenizerConfig(), seed=1)
 
@@ -152,7 +153,7 @@ def test_case_is_folded_for_words_and_kept_for_characters(tmp_path) -> None:
     path = tmp_path / "a.conll"
     path.write_text("The DT\nthe DT\nUlm NN\n\nTHE DT\nUlm NN\n")
     settings = DataConfig(valid_share=0)
-    source = open_source(str(path), settings)
+    source = open_plan(path, settings)
     tokenizer = TokenizerConfig(lowercase=True)
     corpus = load_corpus(source, data=settings, tokenizer=tokenizer, seed=1)
     part = corpus.parts["train"]
@@ -196,7 +197,7 @@ def test_the_vocabulary_and_the_tags_come_from_the_training_part(tmp_path) -> No
     train.write_text("a B-X\nb O\n\na O\n")
     valid.write_text("a B-Y\nzz O\n")
     settings = DataConfig()
-    sources = [open_source(str(path), settings) for path in (train, valid)]
+    sources = [open_plan(path, settings) for path in (train, valid)]
     corpus = load_corpus(
         sources[0], valid=sources[1], data=settings, tokenizer=TokenizerConfig(), seed=1
     )
@@ -224,11 +225,9 @@ def test_a_second_reading_comes_from_the_cache(tmp_path, monkeypatch) -> None:
     path = tmp_path / "a.conll"
     path.write_text(columns(IOB2) * 3)
     first = load(path)
-    monkeypatch.setattr(
-        "unspool.data.sentences.column_rows", lambda *_: pytest.fail("the file was read again")
-    )
+    monkeypatch.setattr(Conll, "read", lambda *_: pytest.fail("the file was read again"))
     settings = DataConfig(valid_share=0)
-    source = open_source(str(path), settings)
+    source = open_plan(path, settings)
     again = load_corpus(source, data=settings, tokenizer=TokenizerConfig(), seed=1)
     assert content(again.parts["train"]) == content(first.parts["train"])
 
@@ -244,7 +243,7 @@ def test_other_files_are_not_taken_for_tagged_ones(tmp_path) -> None:
     }.items():
         path = tmp_path / name
         path.write_text(text)
-        assert open_source(str(path), settings).task != "tag", name
+        assert open_plan(path, settings).task != "tag", name
 
 
 def test_a_scheme_that_is_named_must_be_kept_to(tmp_path) -> None:
@@ -261,6 +260,6 @@ def test_a_file_without_a_span_can_be_evaluated_on(tmp_path) -> None:
     other.write_text("a X O\nb X O\n")
     corpus = load(train)
     settings = DataConfig(scheme="iob2")
-    source = open_source(str(other), settings)
+    source = open_plan(other, settings)
     part, _ = encode_tagged(source, corpus.tokenizer, corpus.spelling, corpus.labels, settings)
     assert content(part)[1] == [["O", "O"]]

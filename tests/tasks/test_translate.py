@@ -15,10 +15,10 @@ from unspool.api.settings import make_config
 from unspool.api.train import train
 from unspool.config import DataConfig
 from unspool.data.batching import collate_pairs
-from unspool.data.readers import open_source
 from unspool.errors import ConfigError
 from unspool.search.decoding import GREEDY, Decoding
 from unspool.tasks.generate import Generation
+from unspool.tasks.opening import open_plan
 from unspool.tasks.translate import MODELS, Translate, real_targets
 
 SMALL = {"hidden": 12, "embedding": 10, "threads": 1, "batch": 16, "epochs": 1, "dropout": 0.0}
@@ -128,7 +128,7 @@ def _part(task: Translate, folder: Path, rng: random.Random):
     for side in ("en", "de"):
         lines = [" ".join(rng.choices(["red", "rot", "x"], k=rng.randint(1, 7))) for _ in range(6)]
         (folder / f"t.{side}").write_text("\n".join(lines) + "\n")
-    source = open_source(f"{folder}/t.en,{folder}/t.de", DataConfig())
+    source = open_plan(f"{folder}/t.en,{folder}/t.de", DataConfig())
     return task.encode(source, DataConfig(), None)[0]
 
 

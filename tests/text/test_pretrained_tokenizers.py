@@ -11,8 +11,8 @@ import pytest
 
 from unspool.config import DataConfig, TokenizerConfig
 from unspool.data.corpus import encode_part, load_corpus
-from unspool.data.readers import open_source
 from unspool.errors import RunError
+from unspool.tasks.opening import open_plan
 from unspool.text.pretrained import read_pretrained_tokenizer
 from unspool.text.tokenizers import PretrainedTokenizer, Tokenizer
 
@@ -109,7 +109,7 @@ def test_a_corpus_keeps_the_frame_where_it_cuts(folders, tmp_path: Path) -> None
     path.write_text("text,label\n" + "the cat sat on the mat,yes\nthe low mat,no\n" * 10)
     tokenizer = read_pretrained_tokenizer(folders["bert"], kind="bert", size=100)
     data = DataConfig(max_length=6)
-    source = open_source(str(path), data, task="classify")
+    source = open_plan(path, data, task="classify")
     corpus = load_corpus(source, data=data, tokenizer=TokenizerConfig(), seed=1, fitted=tokenizer)
     assert corpus.tokenizer is tokenizer
     whole = encode_part(source, tokenizer, corpus.labels, data)

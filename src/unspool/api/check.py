@@ -6,9 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from unspool.api.settings import make_config, open_data
+from unspool.config.resolve import changed
 from unspool.data import check as data_check
 from unspool.data.check import CheckReport
-from unspool.data.readers import open_source
+from unspool.tasks import TASKS
+from unspool.tasks.opening import open_plan
 
 
 def check(
@@ -19,13 +21,20 @@ def check(
     task: str | None = None,
     **settings: Any,
 ) -> CheckReport:
-    """Look at the data before training: counts, lengths, labels, leaks, doubtful rows."""
-    source = open_data(data, task=task, settings=settings)
-    final = make_config(source.task, None, settings=settings)
-    others = [
-        open_source(str(path), final.data, task=source.task) if path is not None else None
-        for path in (valid, test)
-    ]
+    """Look at the data before training: counts, lengths, labels, leaks, doubtful rows. The split is
+    the one that training would make."""
+    plan = open_data(data, task=task, settings=settings)
+    config = make_config(plan.task, None, settings=settings)
+    plans = {"train": plan}
+    for name, path in (("valid", valid), ("test", test)):
+        if path is not None:
+            plans[name] = open_plan(path, config.data, plan.task)
+    kind = TASKS[plan.task]
+    whole = changed(config, {"data.max_length": 0})
     return data_check.check(
-        source, valid=others[0], test=others[1], data=final.data, tokenizer=final.tokenizer
+        kind.load_corpus(whole, plans),
+        summary=plan.summary,
+        task=plan.task,
+        unit=kind.unit,
+        max_length=config.data.max_length,
     )

@@ -127,9 +127,9 @@ def compare(
     say = say or (lambda text: None)
     folder = Path(out)
     # Whatever would stop a later run is an error before the first one starts.
-    source = open_data(data, task=task, settings=settings, config_file=config)
+    plan = open_data(data, task=task, settings=settings, config_file=config)
     for model in models:
-        make_config(source.task, model, settings=settings, config_file=config)
+        make_config(plan.task, model, settings=settings, config_file=config)
         for seed in range(1, seeds + 1):
             RunFolder(folder / f"{model}-seed{seed}").refuse_taken()
     table = Comparison()

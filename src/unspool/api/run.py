@@ -12,18 +12,17 @@ from torch import nn
 
 from unspool.config import Config
 from unspool.config.resolve import reading_changed
-from unspool.data.encode import Progress
-from unspool.data.readers import open_source
+from unspool.data.store.columns import Progress
 from unspool.errors import ConfigError, DataError
 from unspool.insight.gradients import GradientFlow
 from unspool.insight.learnt import flow_of_run
-from unspool.insight.readings import read
 from unspool.insight.saliency import Saliency, explain
 from unspool.insight.summary import Summary, summary_of
 from unspool.insight.trace import Trace, trace
 from unspool.tasks import Answers, Report, Task
 from unspool.tasks.elmo import WordsInContext
 from unspool.tasks.generate import Generation
+from unspool.tasks.opening import open_plan
 from unspool.training.checkpoint import Counters
 from unspool.training.folder import RunFolder
 
@@ -71,17 +70,17 @@ class Run:
         """
         self._check(options)
         config = reading_changed(self.config, reading)
-        source = open_source(str(data), config.data, task=self.task.name)
+        plan = open_plan(data, config.data, self.task.name)
         if say is not None:
-            say(source.says)
-        part, notes = self.task.encode(source, config.data, progress)
+            say(plan.summary)
+        part, notes = self.task.encode(plan, progress)
         if say is not None:
             for note in notes:
                 say(note)
         try:
             return self.task.evaluate(self.model, part, options)
         except DataError as error:  # such as a text of one token
-            raise DataError(str(error), where=source.path) from None
+            raise DataError(str(error), where=plan.table.path) from None
 
     def predict(self, items: str | Iterable[Any], options: Any = None) -> Answers:
         """What the model answers to each item: the label of a text, its words and spans with their
@@ -149,7 +148,7 @@ class Run:
     ) -> Saliency:
         """What each token contributes to an answer, and what would be without it: see
         `unspool.insight.saliency.explain`."""
-        reading = read(self.task, self.model, text)
+        reading = self.task.reading(self.model, text)
         return explain(reading, place=place, answer=answer, method=method)
 
     def gradients(
@@ -163,7 +162,7 @@ class Run:
         """Of a recurrent model: how far back its first layer learns, beside fresh cells of the same
         size, or beside itself with one thing different (`what_if`), reading the text, or random
         tokens over `distance` steps."""
-        reading = None if text is None else read(self.task, self.model, text)
+        reading = None if text is None else self.task.reading(self.model, text)
         return flow_of_run(
             self.task, self.model, reading, distance=distance, seed=seed, what_if=what_if
         )

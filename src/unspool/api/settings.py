@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from unspool.config import SECTIONS, Config, ModelConfig
-from unspool.config.resolve import read_toml, resolve
-from unspool.data.readers import Source, open_source
+from unspool.config.resolve import read_toml, resolve, resolve_data
+from unspool.data.plan import Plan
 from unspool.errors import ConfigError, choose
 from unspool.nn.cells import CELLS, cell_options
 from unspool.tasks import TASKS
 from unspool.tasks.embedding import check_embedding, vector_settings
 from unspool.tasks.encoder import check_model
+from unspool.tasks.opening import open_plan
 from unspool.training.folder import RunFolder
 from unspool.training.transfer import Start, refuse_other_settings
 
@@ -22,19 +23,16 @@ def open_data(
     data: str | Path,
     *,
     task: str | None = None,
-    model: str | None = None,
     settings: Mapping[str, Any],
     config_file: str | None = None,
-) -> Source:
-    """The training file, read as the settings say; it knows its task where `task` is None."""
+) -> Plan:
+    """How the training file is read, by the settings; its task is inferred where it is not named
+    by the caller or the config file."""
     given = read_toml(config_file) if config_file is not None else {}
     if task is None and "task" in given:
         task = choose("task", str(given["task"]), TASKS, where=config_file)
-    name = model or given.get("model")
-    # Until the task is inferred from the data, the first that has the model reads the settings.
-    able = (task for task, kind in TASKS.items() if name is None or name in kind.models())
-    draft = draft_config(task or next(able, "classify"), model, settings, config_file)
-    return open_source(str(data), draft.data, task=task)
+    layers = [(config_file or "config file", given), ("--set", settings)]
+    return open_plan(data, resolve_data(layers), task)
 
 
 def make_config(

@@ -14,17 +14,17 @@ from torch import nn
 from unspool.api.run import Run
 from unspool.api.settings import make_config, open_data, refuse_changes
 from unspool.config import Config
-from unspool.data.corpus import Corpus, load_corpus
+from unspool.data.corpus import Corpus
+from unspool.data.fields.text import read_tokenizer
+from unspool.data.plan import Plan
 from unspool.data.read.files import sides
-from unspool.data.readers import Source, open_source
 from unspool.errors import ConfigError, RunError
 from unspool.insight.summary import summary_of
 from unspool.io.files import write_atomic, write_json
 from unspool.tasks import TASKS, Task, build_model
 from unspool.tasks.contextual import mix_report
 from unspool.tasks.embedding import extended, freeze_embedding, place_vectors
-from unspool.tasks.task import read_tokenizer
-from unspool.text.tokenizers import Tokenizer
+from unspool.tasks.opening import open_plan
 from unspool.training.card import model_card
 from unspool.training.checkpoint import Counters, save_checkpoint
 from unspool.training.folder import RunFolder, free_folder
@@ -82,41 +82,44 @@ def train(
         return _resume(folder, given, watcher or Silent(), say, progress)
     if not data:
         raise ConfigError("no data given", remedy="name a file: unspool train reviews.csv")
-    source = open_data(data, task=task, model=model, settings=settings, config_file=config)
-    say(source.says)
+    plan = open_data(data, task=task, settings=settings, config_file=config)
+    say(plan.summary)
     origin = None if start is None else open_start(start)
-    final = make_config(source.task, model, settings=settings, config_file=config, start=origin)
-    sources = {"train": source}
+    final = make_config(plan.task, model, settings=settings, config_file=config, start=origin)
+    plans = {"train": plan}
     for name, path in (("valid", valid), ("test", test)):
         if path is not None:
-            sources[name] = open_source(str(path), final.data, task=final.task)
-    folder = RunFolder(Path(out) if out else free_folder(source.path, final.model_name))
+            plans[name] = open_plan(path, final.data, final.task)
+    folder = RunFolder(Path(out) if out else free_folder(plan.table.path, final.model_name))
     with folder.making():
-        return _begin(folder, final, sources, origin, watcher or Silent(), say, progress)
+        return _begin(folder, final, plans, origin, watcher or Silent(), say, progress)
 
 
 def _begin(
     folder: RunFolder,
     config: Config,
-    sources: dict[str, Source],
+    plans: dict[str, Plan],
     start: Start | None,
     watcher: Watcher,
     say: Say,
     progress: Progress | None,
 ) -> Run:
-    corpus = _load(config, sources, None if start is None else start.tokenizer, progress)
+    kind = TASKS[config.task]
+    fitted = None if start is None else start.tokenizer
+    corpus = kind.load_corpus(config, plans, fitted=fitted, progress=progress)
     file = config.embedding.file
     vectors = None if file is None else load_vectors(file)
     if vectors is not None and config.embedding.extend:
-        words = extended(corpus.tokenizer, vectors, config.tokenizer.vocab)
-        corpus = replace(_load(config, sources, words, progress), notes=corpus.notes)
+        words = extended(kind(config, corpus.fields).tokenizer, vectors, config.tokenizer.vocab)
+        again = kind.load_corpus(config, plans, fitted=words, progress=progress)
+        corpus = replace(again, notes=corpus.notes)
     for note in corpus.notes:
         say(note)
     threads = config.train.threads or torch.get_num_threads()
     task, model = _make(config, corpus, threads)
     files = {
-        name: {"path": _recorded(source.path), "sha256": source.content}
-        for name, source in sources.items()
+        name: {"path": _recorded(plan.table.path), "sha256": plan.table.sha256}
+        for name, plan in plans.items()
     }
     origins: dict[str, dict[str, str]] = {}
     if start is not None:
@@ -145,7 +148,7 @@ def _resume(
     """Go on with a run; files that are `given` stand for the recorded ones, as after a move."""
     record = folder.read_record()
     config = folder.read_config()
-    sources = {}
+    plans = {}
     for name, path in given.items():
         if path is not None and name not in record["data"]:
             raise ConfigError(
@@ -162,17 +165,17 @@ def _resume(
                 where=folder.path,
                 remedy="give them as a file",
             )
-        source = open_source(str(path), config.data, task=config.task)
-        if source.content != file["sha256"]:
+        plan = open_plan(path, config.data, config.task)
+        if plan.table.sha256 != file["sha256"]:
             raise RunError(
                 f"the {name} data have changed since the run began",
-                where=source.path,
+                where=plan.table.path,
                 remedy="put the old file back, or train anew with another --out",
             )
-        sources[name] = source
+        plans[name] = plan
     given_words = "start" in record or config.embedding.extend
     fitted = read_tokenizer(folder.path) if given_words else None
-    corpus = _load(config, sources, fitted, progress)
+    corpus = TASKS[config.task].load_corpus(config, plans, fitted=fitted, progress=progress)
     task, model = _make(config, corpus, record["threads"])
     return _train(folder, task, model, corpus, watcher, say, resume=True)
 
@@ -182,29 +185,11 @@ def _recorded(path: str) -> str:
     return path if path == "-" else ",".join(str(Path(side).resolve()) for side in sides(path))
 
 
-def _load(
-    config: Config,
-    sources: dict[str, Source],
-    fitted: Tokenizer | None,
-    progress: Progress | None,
-) -> Corpus:
-    return load_corpus(
-        sources["train"],
-        valid=sources.get("valid"),
-        test=sources.get("test"),
-        data=config.data,
-        tokenizer=config.tokenizer,
-        seed=config.data.split_seed,
-        fitted=fitted,
-        progress=progress,
-    )
-
-
 def _make(config: Config, corpus: Corpus, threads: int) -> tuple[Task, nn.Module]:
     """The task, and its model with the initial weights of the run's seed."""
     tune_process(threads)
     torch.manual_seed(config.train.seed)
-    task = TASKS[config.task].prepare(config, corpus)
+    task = TASKS[config.task](config, corpus.fields)
     model = build_model(task)
     if config.embedding.frozen:
         freeze_embedding(model)

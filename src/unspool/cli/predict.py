@@ -176,9 +176,8 @@ def read_items(
     """The texts of the command line, of a file or of standard input, in order; `reading` overrides
     how a file is read. Sentences that are cut into words already are lists of them."""
     from unspool.config.resolve import reading_changed
-    from unspool.data.readers import open_source
-    from unspool.data.sentences import SENTENCE_READERS
     from unspool.errors import ConfigError
+    from unspool.tasks.opening import open_inputs
 
     if file is not None and texts:
         raise ConfigError(
@@ -193,12 +192,10 @@ def read_items(
     # What a person types is read as lines, whatever the training file was.
     usual = {"format": "auto"} if file is not None else {"format": "lines", "encoding": "utf-8"}
     settings = reading_changed(run.config, {**usual, **reading}).data
-    source = open_source(file or "-", settings, task=run.task.items_from, labelled=False)
+    plan = open_inputs(file or "-", settings, run.task.name)
     if file is not None:
-        show.say(source.says)
-    if source.format in SENTENCE_READERS:
-        return (example.text.split(" ") for example in source)
-    return (example.text for example in source)
+        show.say(plan.summary)
+    return (row.values[0] for row in plan.rows())
 
 
 def drawing_first(run: LoadedRun, answers: Iterable[Any], path: Path) -> Iterator[Any]:

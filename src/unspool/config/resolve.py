@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
-from unspool.config.schema import Config, Section, sections, settings
+from unspool.config.schema import Config, DataConfig, Section, sections, settings
 from unspool.errors import ConfigError, nearest
 
 S = TypeVar("S", bound=Section)
@@ -29,6 +29,22 @@ def resolve(
     """The `Config` for a task and a model from several layers of settings; see `layered`."""
     own = {"task": task, "model_name": model}
     return layered(Config, layers, own=own, options=options)
+
+
+class _Reading(Section):
+    data: DataConfig = DataConfig()
+
+
+def resolve_data(layers: Sequence[tuple[str, Mapping[str, Any]]]) -> DataConfig:
+    """How a file is read, by the settings of that section alone: its task need not be known."""
+    names = {name.split(".")[1]: name for name, _ in settings(_Reading)}
+    bare = [name.split(".")[1] for name, _ in settings(Config)]
+    mine = {name for name in names if bare.count(name) == 1} | set(names.values())
+    chosen = [
+        (where, {key: value for key, value in values.items() if key in mine})
+        for where, values in layers
+    ]
+    return layered(_Reading, chosen, own={}).data
 
 
 def layered(

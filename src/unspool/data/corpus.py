@@ -96,7 +96,7 @@ def load_rows(
             notes.append(f"{count:,} {unit} with an empty {empty} left out, the first at {first}")
     train, where = stored["train"], plans["train"].table.name
     strata = stratification(fields, train)[usable["train"]]
-    split = stratified(strata, hold_out, where=where)
+    split = stratified(strata, hold_out.of(len(strata)), where=where)
     chosen = choose_rows(split, usable)
     notes[:0] = fit(fields, train, chosen["train"].rows, where, progress)
     values = {

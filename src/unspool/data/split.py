@@ -18,9 +18,11 @@ class HoldOut(NamedTuple):
     valid: float = 0.0
     test: float = 0.0
     seed: int = 1
+    most: int | None = None  # rows of a part
 
-    def at_most(self, share: float) -> HoldOut:
-        """The same, with no share larger than this."""
+    def of(self, rows: int) -> HoldOut:
+        """The same for so many rows, with no share of more than `most`."""
+        share = 1.0 if self.most is None else self.most / max(1, rows)
         return self._replace(valid=min(self.valid, share), test=min(self.test, share))
 
 

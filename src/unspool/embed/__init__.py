@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from unspool.api.train import Say
-from unspool.data.encode import Progress
+from unspool.data.store.columns import Progress
 from unspool.embed.elmo import train_elmo
 from unspool.embed.word2vec import Embedded, train_word2vec
 from unspool.errors import choose

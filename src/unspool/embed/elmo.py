@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from unspool.api.train import Say, train
-from unspool.data.encode import Progress
+from unspool.data.store.columns import Progress
 from unspool.tasks import Report
 from unspool.training.progress import Printed
 

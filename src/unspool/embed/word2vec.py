@@ -76,19 +76,20 @@ def train_word2vec(
     """Learn a vector for each word of a corpus; everything about them lies in the folder `out`."""
     from_file = read_toml(config_file) if config_file else {}
     config = make_config(settings, from_file, config_file)
-    source = open_corpus(corpus, config.data)
-    say(f"{source.says.rsplit(' -> ')[0]} -> word2vec")
-    folder = RunFolder(out if out is not None else free_folder(source.path, "word2vec"))
+    plan = open_corpus(corpus, config.data)
+    table = plan.table
+    say(f"{plan.summary.rsplit(' -> ')[0]} -> word2vec")
+    folder = RunFolder(out if out is not None else free_folder(table.path, "word2vec"))
     with folder.making():
         options = config.word2vec
         column = encode_words(
-            source,
+            plan,
             config.tokenizer,
             phrases=options.phrases,
             phrase_score=options.phrase_score,
             progress=progress,
         )
-        words = choose_words(column, config.tokenizer, source.name)
+        words = choose_words(column, config.tokenizer, table.name)
         share = words.counts.sum() / column.tokens
         say(
             f"vocabulary: {len(words.words):,} of {int((column.counts > 0).sum()):,} words,"
@@ -100,8 +101,8 @@ def train_word2vec(
         started = time.monotonic()
         vectors = learn(column, words, options, threads=threads, say=say, progress=progress)
         seconds = time.monotonic() - started
-        path = str(Path(source.path).resolve()) if source.path != STDIN else STDIN
-        data = {"train": {"path": path, "sha256": source.content}}
+        path = str(Path(table.path).resolve()) if table.path != STDIN else STDIN
+        data = {"train": {"path": path, "sha256": table.sha256}}
         speed = options.epochs * column.tokens / max(seconds, 1e-9)
         done = Embedded(folder.path, vectors, column.tokens, seconds, speed)
         save(vectors, folder.path / IN_FOLDER)

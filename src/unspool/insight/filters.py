@@ -13,7 +13,9 @@ from typing import NamedTuple
 import numpy as np
 from torch import nn
 
-from unspool.data.parts import TextPart
+from unspool.data.fields.text import Tokens
+from unspool.data.part import Part
+from unspool.data.store.ragged import Ragged
 from unspool.errors import ConfigError
 from unspool.insight.ngrams import effects, readable
 from unspool.insight.trace import Trace
@@ -68,7 +70,9 @@ def answering(model: nn.Module, reading: Reading, trace: Trace) -> list[Answerin
         readable(reading.task, reading.model)
     except ConfigError:  # more layers or other vectors: no weight tells what a filter is for
         return sorted(found, key=lambda each: -each.activation)
-    weights, _ = effects(reading.task, reading.model, TextPart([reading.ids]))  # (C, K·F)
+    name, tokens = reading.task.input, Tokens(Ragged.of([reading.ids]))
+    part = Part(reading.task.fields, {name: tokens})
+    weights, _ = effects(reading.task, reading.model, part)  # (C, K·F)
     best = weights.argmax(0)
     found = [
         each._replace(

@@ -19,10 +19,10 @@ import torch
 from torch import Tensor, nn
 
 from unspool.config.resolve import reading_changed
-from unspool.data.batching import Documents
-from unspool.data.corpus import DocumentPart, encode_part
-from unspool.data.encode import Progress
-from unspool.data.readers import open_source
+from unspool.data.corpus import encode_table
+from unspool.data.fields.text import Tokens
+from unspool.data.part import Part
+from unspool.data.store.columns import Progress
 from unspool.errors import ConfigError
 from unspool.nn.convolution import Convolution, ConvolutionStack, Filters
 from unspool.nn.encoder import Encoder
@@ -30,6 +30,7 @@ from unspool.nn.inputs import OneHot, TokenEmbedding, TokenInput
 from unspool.nn.models.classifier import Classifier
 from unspool.tasks import Task
 from unspool.tasks.classify import Classify
+from unspool.tasks.opening import open_inputs
 from unspool.tasks.task import walk
 from unspool.text.tokenizers import Tokenizer
 from unspool.text.vocab import PAD_ID
@@ -118,18 +119,15 @@ def ngrams_of_file(
             remedy="train a classifier with --model cnn",
         )
     settings = reading_changed(task.config, reading).data
-    source = open_source(str(data), settings)
-    if source.task != "classify":  # documents without labels
-        source = open_source(str(data), settings, task="classify", labelled=False)
+    plan = open_inputs(data, settings, task.name)
     if say is not None:
-        say(source.says)
-    part = encode_part(source, task.tokenizer, None, settings, progress)
-    assert isinstance(part, DocumentPart)
+        say(plan.summary)
+    part, _ = encode_table(plan, task.fields, progress)
     return top_ngrams(task, model, part, top=top, shown=filters)
 
 
 def top_ngrams(
-    task: Classify, model: Classifier, part: Documents, *, top: int = 5, shown: int = 5
+    task: Classify, model: Classifier, part: Part, *, top: int = 5, shown: int = 5
 ) -> NgramTable:
     """The `top` n-grams of every filter."""
     encoder = readable(task, model)
@@ -141,7 +139,7 @@ def top_ngrams(
     weights, spread = effects(task, model, part)
     features: list[Feature] = []
     for filters in convolution.by_width():
-        windows, counts = distinct_windows(part, filters)
+        windows, counts = distinct_windows(part[task.input], filters)
         activations, found = _strongest(encoder.input.embedding, filters, windows, top)
         for column in range(activations.shape[1]):
             number = len(features)
@@ -165,13 +163,13 @@ def top_ngrams(
     return NgramTable(sorted(features, key=lambda f: -f.moves), shown)
 
 
-def distinct_windows(part: Documents, filters: Filters) -> tuple[np.ndarray, np.ndarray]:
+def distinct_windows(tokens: Tokens, filters: Filters) -> tuple[np.ndarray, np.ndarray]:
     """The distinct windows (U, k) around the tokens of all documents, and how often each occurs;
     places outside of a document are <pad>."""
     gap = np.full(filters.width, PAD_ID, dtype=np.int64)
     pieces = [gap]
-    for row in range(len(part)):
-        pieces += [part.ids(row), gap]
+    for row in range(len(tokens)):
+        pieces += [tokens[row], gap]
     ids = np.concatenate(pieces)
     centres = np.flatnonzero(ids != PAD_ID)
     columns = [ids[centres + j] for j in range(-filters.before, filters.after + 1)]
@@ -206,14 +204,14 @@ def readable(task: Classify, model: Classifier) -> Encoder:
     return encoder
 
 
-def effects(task: Classify, model: Classifier, part: Documents) -> tuple[np.ndarray, np.ndarray]:
+def effects(task: Classify, model: Classifier, part: Part) -> tuple[np.ndarray, np.ndarray]:
     """∂score_c/∂feature (C, K·F), the mean over documents, against the mean of the other classes;
     and the features' spread (K·F)."""
     vectors, slopes, count = [], [], 0
-    for batch in walk(task.batches(part, training=False)):
+    for batch in walk(task.batches(part, training=False), model):
         with torch.no_grad():
-            states = model.encoder(batch.ids, batch.lengths).outputs
-            v = model.pooling(states, batch.lengths)
+            x = batch[task.input]
+            v = model.pooling(model.encoder(x.ids, x.lengths).outputs, x.lengths)
         scores = model.score(v.requires_grad_())  # (B, C)
         slopes.append(
             torch.stack([torch.autograd.grad(s.sum(), v, retain_graph=True)[0] for s in scores.T])

@@ -11,12 +11,13 @@ import numpy as np
 from torch import nn
 
 from unspool.config.resolve import reading_changed
-from unspool.data.corpus import encode_part
-from unspool.data.encode import Progress
-from unspool.data.pieces import PiecesPart
-from unspool.data.readers import open_source
+from unspool.data.corpus import encode_table
+from unspool.data.part import Part
+from unspool.data.store.columns import Progress
 from unspool.errors import ConfigError, nearest
 from unspool.tasks import ElmoTask, Task
+from unspool.tasks.opening import open_plan
+from unspool.tasks.task import as_array
 
 AROUND = 5  # words to each side that are shown of an occurrence
 
@@ -99,10 +100,10 @@ def nearest_occurrences(
         task.vectors(model, texts)  # says that there are none
         raise AssertionError
     settings = reading_changed(task.config, reading).data
-    source = open_source(str(data), settings, task=task.name)
+    plan = open_plan(data, settings, task.name)
     if say is not None:
-        say(source.says)
-    corpus: Any = encode_part(source, task.tokenizer, None, settings, progress)
+        say(plan.summary)
+    corpus, _ = encode_table(plan, task.fields, progress)
     layer = task.config.model.layers if layer is None else layer
     if not 0 <= layer <= task.config.model.layers:
         raise ConfigError(
@@ -115,18 +116,18 @@ def nearest_occurrences(
         vector = read.layers[layer, _find(read.words, word, text)]
         queries.append(_Query(text, word, vector / np.linalg.norm(vector), {}))
     length = task.config.data.max_length
-    pieces = PiecesPart(corpus, length)
+    pieces = corpus.in_pieces(task.input, length)[task.input]
     for batch, layers in task.read(model, corpus, length=length):
         vectors = layers[layer]  # (B, T, 2P)
         vectors = vectors / np.maximum(np.linalg.norm(vectors, axis=-1, keepdims=True), 1e-12)
-        inside = np.arange(vectors.shape[1]) < batch.lengths.numpy()[:, None]
+        inside = np.arange(vectors.shape[1]) < as_array(batch[task.input].lengths)[:, None]
         for query in queries:
             near = vectors @ query.vector  # (B, T)
             for i, t in zip(*np.nonzero(inside & (near > query.floor(top)))):
                 row = batch.rows[i]
                 position = int(pieces.starts[row] + t)
-                document = int(pieces.documents[row])
-                query.add(_occurrence(corpus, document, position, float(near[i, t])))
+                document = int(pieces.origin[row])
+                query.add(_occurrence(corpus, task.input, document, position, float(near[i, t])))
             query.keep(top)
     return [NearestOccurrences(q.text, q.word, list(q.best.values())) for q in queries]
 
@@ -143,7 +144,10 @@ def _find(words: list[str], word: str, text: str) -> int:
     )
 
 
-def _occurrence(corpus: Any, document: int, position: int, similarity: float) -> Occurrence:
-    words = [corpus.types[i] for i in corpus.words(document)]
+def _occurrence(
+    corpus: Part, field: str, document: int, position: int, similarity: float
+) -> Occurrence:
+    tokens = corpus[field]
+    words = [tokens.types[i] for i in tokens.words(document)]
     around = words[max(0, position - AROUND) : position + AROUND + 1]
     return Occurrence(words[position], similarity, int(corpus.lines[document]), " ".join(around))

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 
-from unspool.data.readers import open_source
 from unspool.errors import UserError
 from unspool.tasks import Task
+from unspool.tasks.opening import open_plan
 
 LENGTH = 120  # characters, at most
 WORDS = 5
@@ -28,8 +28,10 @@ def first_text(task: Task, data: str) -> str:
     if data == "-":
         return ""
     try:
-        source = open_source(data, task.config.data, task=task.name)
-        return next((example.text for example in source if example.text.strip()), "")
+        plan = open_plan(data, task.config.data, task.name)
+        texts = (row.values[0] for row in plan.rows())
+        texts = (text if isinstance(text, str) else " ".join(text) for text in texts)
+        return next((text for text in texts if text.strip()), "")
     except (UserError, OSError):
         return ""
 

@@ -14,13 +14,15 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from unspool.config import Config
+from unspool.config import Config, DataConfig
 from unspool.data.batching import BucketBatches
 from unspool.data.fields.field import Field
 from unspool.data.fields.label import LabelField
 from unspool.data.fields.text import TextField
 from unspool.data.part import Batch, Part
-from unspool.errors import ConfigError
+from unspool.data.plan import Plan
+from unspool.data.read import Table
+from unspool.errors import ConfigError, DataError
 from unspool.nn.models.classifier import Classifier
 from unspool.tasks.answer import Answer, one_line
 from unspool.tasks.contextual import (
@@ -36,6 +38,14 @@ from unspool.tasks.encoder import (
 )
 from unspool.tasks.label_readings import ClassifyReading
 from unspool.tasks.metrics import bootstrap_mean, class_scores, confusion_matrix, macro_f1
+from unspool.tasks.plan import (
+    TEXT_AND_LABEL,
+    describe,
+    documents,
+    input_plan,
+    may_be_documents,
+    text_and_label,
+)
 from unspool.tasks.task import Report, Step, Task, as_array, chunks, walk
 
 CHUNK = 4096  # documents predicted at once
@@ -192,6 +202,29 @@ class Classify(Task):
     @classmethod
     def models(cls) -> dict[str, dict[str, Any]]:
         return {**recurrent_models(), "cnn": CNN, "transformer": TRANSFORMER}
+
+    @classmethod
+    def plan(
+        cls, table: Table, data: DataConfig, *, named: bool = False, outputs: bool = True
+    ) -> Plan | None:
+        """A text and a label."""
+        if not named and not may_be_documents(table, data):
+            return None
+        if not outputs:
+            return input_plan(cls.name, table, data)
+        table = documents(table, cls.name)
+        text, label = text_and_label(table, data)
+        if label is None:
+            if not named:
+                return None
+            raise DataError(
+                "holds no labels, which classify needs",
+                where=table.name,
+                remedy="name their column with --label, or use --task generate",
+            )
+        convert = TEXT_AND_LABEL if table.format == "jsonl" else None
+        summary = f"{describe(table, text, label)} -> {cls.name}"
+        return Plan(cls.name, table, {"text": text, "label": label}, 1, summary, convert)
 
     def build(self) -> Classifier:
         model = self.config.model

@@ -14,16 +14,19 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from unspool.config import Config
+from unspool.config import Config, DataConfig
 from unspool.data.batching import BucketBatches
 from unspool.data.fields.field import Field
 from unspool.data.fields.text import TextField, TokenBatch
 from unspool.data.part import Batch, Part
+from unspool.data.plan import Plan
+from unspool.data.read import Table
 from unspool.errors import ConfigError
 from unspool.nn.elmo import Elmo
 from unspool.nn.models.elmo import ElmoModel
 from unspool.tasks.contextual import elmo_options, example_words
 from unspool.tasks.metrics import bootstrap_mean, perplexity
+from unspool.tasks.plan import input_plan
 from unspool.tasks.task import Report, Step, Task, as_array, chunks, walk
 from unspool.tasks.token_readings import ElmoReading
 from unspool.text.vocab import BEGIN_ID, END_ID, PAD_ID, SENTENCE_SPECIALS
@@ -138,6 +141,17 @@ class ElmoTask(Task):
                 got=f"tokenizer.kind={config.tokenizer.kind}",
                 remedy="leave it out: their characters are read anyway",
             )
+
+    @classmethod
+    def plan(
+        cls, table: Table, data: DataConfig, *, named: bool = False, outputs: bool = True
+    ) -> Plan | None:
+        """Documents, of which no label is read."""
+        if not named:
+            return None
+        if table.format == "folder":
+            table = table.reread("lines")
+        return input_plan(cls.name, table, data)
 
     def build(self) -> ElmoModel:
         return ElmoModel(Elmo(elmo_options(self.config.model)), vocab=len(self.tokenizer.vocab))

@@ -17,10 +17,12 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from unspool.config import Config
+from unspool.config import Config, DataConfig
 from unspool.data.fields.field import Field
 from unspool.data.fields.text import TextField
 from unspool.data.part import Part
+from unspool.data.plan import Plan
+from unspool.data.read import Table
 from unspool.data.streams import LaneBatches, StreamBatch, StridedBatches, WindowBatches
 from unspool.errors import ConfigError
 from unspool.nn.cells import steady
@@ -39,6 +41,14 @@ from unspool.tasks.encoder import (
     transformer_options,
 )
 from unspool.tasks.metrics import bits_per_character, bootstrap_mean, perplexity
+from unspool.tasks.plan import (
+    LINES,
+    choose_text,
+    describe,
+    documents,
+    may_be_documents,
+    refuse_columns,
+)
 from unspool.tasks.task import Batches, Report, Step, Task, as_array, walk
 from unspool.tasks.token_readings import GenerateReading
 
@@ -215,6 +225,25 @@ class Generate(Task):
     @classmethod
     def models(cls) -> dict[str, dict[str, Any]]:
         return {**recurrent_models(), "transformer": TRANSFORMER}
+
+    @classmethod
+    def plan(
+        cls, table: Table, data: DataConfig, *, named: bool = False, outputs: bool = True
+    ) -> Plan | None:
+        """A text: plain text as a whole, or the rows of a table, one after the other."""
+        if named:
+            table = documents(table, cls.name)
+            if not table.certain and not (data.text or data.label):
+                table = table.reread("text")
+        elif not may_be_documents(table, data):
+            return None
+        refuse_columns(table, data)
+        if table.format in ("lines", "labelled", "folder"):
+            table = table.reread("text")
+        text = choose_text(table, data.text)
+        convert = None if table.format == "text" else LINES
+        summary = f"{describe(table, text)} -> {cls.name}"
+        return Plan(cls.name, table, {"text": text}, 0, summary, convert)
 
     def build(self) -> NextTokenModel:
         model, vocab = self.config.model, len(self.tokenizer.vocab)

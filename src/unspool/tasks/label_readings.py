@@ -11,6 +11,7 @@ from torch import Tensor
 
 from unspool.data.fields.words import solid
 from unspool.nn.crf import CRF, FORBIDDEN, LogPartition
+from unspool.nn.models.tagger import Tagger
 from unspool.tasks.reading import (
     Reading,
     longest,
@@ -20,7 +21,6 @@ from unspool.tasks.reading import (
     token_batch,
     unknown,
 )
-from unspool.tasks.tag import Tagger
 from unspool.text.tokenizers import WordTokenizer
 from unspool.text.vocab import UNK
 from unspool.text.words import places

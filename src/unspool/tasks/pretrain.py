@@ -14,21 +14,24 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from unspool.config import Config
+from unspool.config import Config, DataConfig
 from unspool.data.batching import BucketBatches
 from unspool.data.fields.field import Field
 from unspool.data.fields.text import TextField
 from unspool.data.masking import MaskedBatch, MaskedBatches
 from unspool.data.part import Part
+from unspool.data.plan import Plan
+from unspool.data.read import Table
 from unspool.errors import ConfigError, DataError
 from unspool.nn.models.masked import MaskedModel
 from unspool.tasks.answer import Answer, one_line
 from unspool.tasks.encoder import build_encoder, check_learned_positions
 from unspool.tasks.masks import encode_masked
 from unspool.tasks.metrics import bootstrap_mean, perplexity
+from unspool.tasks.plan import input_plan
 from unspool.tasks.task import Report, Step, Task, as_array, walk
 from unspool.tasks.token_readings import PretrainReading
-from unspool.text.vocab import MASK_ID, MASK_SPECIALS
+from unspool.text.vocab import MASK, MASK_ID, MASK_SPECIALS
 
 TRANSFORMER: dict[str, Any] = {
     "model.network": "transformer",
@@ -148,6 +151,17 @@ class Pretrain(Task):
     @classmethod
     def check_config(cls, config: Config) -> None:
         check_learned_positions(config)
+
+    @classmethod
+    def plan(
+        cls, table: Table, data: DataConfig, *, named: bool = False, outputs: bool = True
+    ) -> Plan | None:
+        """Documents, of which no label is read."""
+        if not named:
+            return None
+        if table.format == "folder":
+            table = table.reread("lines")
+        return input_plan(cls.name, table, data)
 
     def build(self) -> MaskedModel:
         model = self.config.model

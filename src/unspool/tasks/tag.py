@@ -13,13 +13,15 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from unspool.config import Config
+from unspool.config import Config, DataConfig
 from unspool.data.batching import BucketBatches
 from unspool.data.corpus import Fields
 from unspool.data.fields.field import Field
 from unspool.data.fields.tags import TagsField
 from unspool.data.fields.words import WordsField
 from unspool.data.part import Batch, Part
+from unspool.data.plan import Plan
+from unspool.data.read import Table
 from unspool.data.schemes import allowed_moves, parse_tags
 from unspool.errors import ConfigError
 from unspool.nn.characters import CHARACTER_ENCODERS
@@ -29,6 +31,7 @@ from unspool.nn.tags import Allowed, Along, SeparateTags, TagOutput
 from unspool.tasks.contextual import build_contextual, contextual_size, example_words
 from unspool.tasks.encoder import build_encoder, recurrent_models
 from unspool.tasks.label_readings import TagReading
+from unspool.tasks.tag_plan import plan_tags
 from unspool.tasks.tag_report import PlainReport, SpanReport, TagReport
 from unspool.tasks.tagged_text import TaggedText, Tags, tagged_text, words_of
 from unspool.tasks.task import Step, Task, as_array, chunks, walk
@@ -61,7 +64,6 @@ class Tag(Task):
     higher_is_better = True
     looked_at = TagReading
     answer = TaggedText
-    items_from = "tag"
     defaults: ClassVar[Mapping[str, Any]] = {
         # What a word that was met once is to be tagged is known as little as of one never met: its
         # place is taken by <unk>, which learns from it, and by its characters.
@@ -142,6 +144,13 @@ class Tag(Task):
                 got=config.train.label_smoothing,
                 remedy="leave it out, or set model.output=softmax",
             )
+
+    @classmethod
+    def plan(
+        cls, table: Table, data: DataConfig, *, named: bool = False, outputs: bool = True
+    ) -> Plan | None:
+        """Words and their tags."""
+        return plan_tags(table, data, named=named, outputs=outputs)
 
     @property
     def uses_crf(self) -> bool:

@@ -17,11 +17,13 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from unspool.config import Config
-from unspool.data.corpus import Fields, encode_table, fit_fields
+from unspool.config import Config, DataConfig
+from unspool.data.corpus import Corpus, Fields, encode_table, fit_fields, load_corpus
 from unspool.data.fields.field import Field
 from unspool.data.part import Part, moved
 from unspool.data.plan import Plan
+from unspool.data.read import Table
+from unspool.data.split import HoldOut
 from unspool.data.store.columns import Progress, Stored
 from unspool.errors import ConfigError
 from unspool.tasks.answer import Answer
@@ -93,7 +95,6 @@ class Task(ABC):
     defaults: ClassVar[Mapping[str, Any]] = {}  # settings that differ from the schema's
     answer: ClassVar[type[Answer] | None] = None  # what `predict` gives; None: nothing
     options: ClassVar[type | None] = None  # a dataclass: the options of `predict`
-    items_from: ClassVar[str] = "classify"  # the task as which a file of items is read
     contextual: ClassVar[bool] = False  # whether other tasks read with the vectors of its encoder
     usage: ClassVar[str] = 'unspool predict {run} "some text"'  # for the model card
 
@@ -112,6 +113,29 @@ class Task(ABC):
     ) -> list[str]:
         """Fit the fields to the training rows; returns notes."""
         return fit_fields(fields, stored, rows, where, progress)
+
+    @classmethod
+    def load_corpus(
+        cls,
+        config: Config,
+        plans: Mapping[str, Plan],
+        *,
+        fitted: Tokenizer | None = None,
+        progress: Progress | None = None,
+    ) -> Corpus:
+        """The data, split and with fitted fields. `fitted`, of a model to start from, is the
+        tokenizer of what it reads."""
+        fields = cls.make_fields(config)
+        if fitted is not None:
+            first: Any = next(iter(fields.values()))
+            first.tokenizer = fitted
+        hold_out = HoldOut(
+            valid=0.0 if "valid" in plans else config.data.valid_share,
+            test=0.0 if "test" in plans else config.data.test_share,
+            seed=config.data.split_seed,
+            most=cls.most_held_out,
+        )
+        return load_corpus(plans, fields, hold_out, unit=cls.unit, fit=cls.fit, progress=progress)
 
     @property
     def input(self) -> str:
@@ -139,6 +163,18 @@ class Task(ABC):
 
     @classmethod
     @abstractmethod
+    def plan(
+        cls, table: Table, data: DataConfig, *, named: bool = False, outputs: bool = True
+    ) -> Plan | None:
+        """How the task reads a table, None where it cannot.
+
+        named     the user has named the task: what stands in its way is a DataError
+        outputs   whether the fields to be predicted are read; without them, as for prediction,
+                  plain text is one document a line
+        """
+
+    @classmethod
+    @abstractmethod
     def check_config(cls, config: Config) -> None:
         """Refuse, with a reason, settings that this task cannot work with."""
 
@@ -157,12 +193,6 @@ class Task(ABC):
     def part(self, **raw: Sequence[Any]) -> Part:
         """Raw values in memory, by field, as a part."""
         return Part.of(self.fields, **raw)
-
-    def encode(
-        self, source: Source, data: DataConfig, progress: Progress | None
-    ) -> tuple[Any, list[str]]:
-        """A whole source as a part to evaluate on, and notes about it."""
-        return encode_part(source, self.tokenizer, self.labels, data, progress), []
 
     @abstractmethod
     def batches(self, part: Any, *, training: bool) -> Batches: ...

@@ -14,13 +14,15 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from unspool.config import Config, TokenizerConfig
+from unspool.config import Config, DataConfig, TokenizerConfig
 from unspool.data.batching import BucketBatches
 from unspool.data.corpus import Fields
 from unspool.data.fields.bytepairs import Stretches
 from unspool.data.fields.field import Field
 from unspool.data.fields.text import TextField
 from unspool.data.part import Batch, Part
+from unspool.data.plan import Plan
+from unspool.data.read import Table
 from unspool.data.store.columns import Progress, Stored
 from unspool.errors import ConfigError
 from unspool.nn.decoders import TransformerSeqDecoder
@@ -39,6 +41,7 @@ from unspool.tasks.encoder import (
 )
 from unspool.tasks.task import Step, Task, chunks, walk
 from unspool.tasks.token_readings import TranslateReading
+from unspool.tasks.translate_plan import plan_pairs, plan_sources
 from unspool.tasks.translate_report import TranslateReport
 from unspool.tasks.translation import Translation, Translator
 from unspool.text.tokenizers import Tokenizer
@@ -98,7 +101,6 @@ class Translate(Task):
     looked_at = TranslateReading
     answer = Translation
     options = Decoding
-    items_from = "translate"
     defaults: ClassVar[Mapping[str, Any]] = {
         "data.max_length": 256,
         "tokenizer.vocab": 8000,
@@ -207,6 +209,13 @@ class Translate(Task):
                 " directions of an encoder make vectors twice as large as the decoder's",
                 remedy="set attention=general, or bidirectional=false",
             )
+
+    @classmethod
+    def plan(
+        cls, table: Table, data: DataConfig, *, named: bool = False, outputs: bool = True
+    ) -> Plan | None:
+        """A source and its target."""
+        return plan_pairs(table, data, named=named) if outputs else plan_sources(table, data)
 
     def build(self) -> Seq2Seq:
         model = self.config.model

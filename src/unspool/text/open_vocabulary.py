@@ -1,8 +1,8 @@
 """Texts to raw ids with a vocabulary that grows: tokens are numbered in the order of appearance.
 
-So one pass over a file is enough, and the vocabulary of a model can be chosen afterwards. Many texts
-are encoded at once: joined by a NUL, which no text holds, so that the work is done by a few calls on
-one long string, and the NULs give back the lengths.
+So one pass over a file is enough, and the vocabulary of a model can be chosen afterwards. Many
+texts are encoded at once: joined by a NUL, which no text holds, so that the work is done by a few
+calls on one long string, and the NULs give back the lengths.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from torch import Tensor
 from unspool.data.fields.field import Field, Where
 from unspool.data.store.columns import Progress
 from unspool.errors import DataError, RunError
-from unspool.files import AGAIN, read_json, write_json
+from unspool.io.files import AGAIN, read_json, write_json
 
 FILE = "labels.json"
 

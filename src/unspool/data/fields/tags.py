@@ -33,7 +33,7 @@ from unspool.data.store.columns import Progress
 from unspool.data.store.ragged import Ragged
 from unspool.data.store.tokens import TokenColumn
 from unspool.errors import DataError, RunError
-from unspool.files import AGAIN, write_json
+from unspool.io.files import AGAIN, write_json
 from unspool.text.open_vocabulary import Rules
 
 

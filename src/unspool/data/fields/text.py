@@ -25,7 +25,7 @@ from unspool.data.store.columns import Progress
 from unspool.data.store.ragged import Ragged
 from unspool.data.store.tokens import TokenColumn, TokenWriter
 from unspool.errors import RunError
-from unspool.files import AGAIN, read_json, write_json
+from unspool.io.files import AGAIN, read_json, write_json
 from unspool.text.open_vocabulary import Rules, open_encoder
 from unspool.text.tokenizers import CharTokenizer, Frame, SubwordTokenizer, Tokenizer
 from unspool.text.vocab import BEGIN_ID, END, END_ID, PAD_ID, SPECIALS, UNK_ID, Vocab

@@ -1,16 +1,16 @@
-"""Which column is which: names and the first rows in, text and label column out.
+"""Names that columns often have, and what the first values of a column look like.
 
-Known field names decide first; where there are none, the values do: a label is short and comes
-again and again, a text is what is longest.
+Known names decide first what a column is; where there are none, the values do: a label is short and
+comes again and again, a text is what is longest.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import TypeVar
+from collections.abc import Sequence
+from typing import Any
 
-from unspool.errors import DataError, nearest
+from unspool.data.read.reader import Column
 
 TEXT_NAMES = (
     "text", "sentence", "review", "document", "content", "body", "comment", "tweet", "message",
@@ -32,16 +32,14 @@ LANGUAGES = frozenset({
 })  # fmt: skip
 LONGEST_LABEL = 40  # characters, on average
 
-Key = TypeVar("Key", int, str)
-
 
 def plain(name: str) -> str:
     return name.strip().lower()
 
 
-def known(names: Mapping[Key, str], wanted: Sequence[str]) -> Key | None:
+def known(columns: Sequence[Column], wanted: Sequence[str]) -> Column | None:
     """The column with the first of the wanted names that occurs."""
-    found = {plain(name): key for key, name in reversed(list(names.items()))}
+    found = {plain(column.name): column for column in reversed(columns)}
     return next((found[name] for name in wanted if name in found), None)
 
 
@@ -50,18 +48,26 @@ def known_pair(names: Sequence[str]) -> tuple[int, int] | None:
 
     A table that also has a `text` is one of labels: its source is where the text comes from.
     """
-    numbered = dict(enumerate(names))
-    source, target = known(numbered, SOURCE_NAMES), known(numbered, TARGET_NAMES)
-    if source is not None and target is not None and known(numbered, TEXT_NAMES) is None:
+    numbers = {plain(name): i for i, name in reversed(list(enumerate(names)))}
+
+    def first(wanted: Sequence[str]) -> int | None:
+        return next((numbers[name] for name in wanted if name in numbers), None)
+
+    source, target = first(SOURCE_NAMES), first(TARGET_NAMES)
+    if source is not None and target is not None and first(TEXT_NAMES) is None:
         return source, target
     two = {plain(name) for name in names}
     return (0, 1) if len(names) == 2 == len(two) and two <= LANGUAGES else None
 
 
-def longest(columns: Mapping[Key, Sequence[str]], *, but: Key | None = None) -> Key | None:
-    """The column with the longest values."""
-    sizes = {key: sum(map(len, values)) for key, values in columns.items() if key != but}
-    return max(sizes, key=lambda key: sizes[key]) if sizes else None
+def longest(columns: Sequence[Column]) -> Column | None:
+    """The column with the longest values, the leftmost of equals."""
+    return max(columns, key=lambda column: sum(map(len, shown(column.sample))), default=None)
+
+
+def shown(values: Sequence[Any]) -> list[str]:
+    """Raw values as strings; what is missing is empty."""
+    return ["" if value is None else str(value) for value in values]
 
 
 def label_like(values: Sequence[str]) -> bool:
@@ -78,7 +84,7 @@ def repeats(values: Sequence[str]) -> bool:
     return sum(n for n in counts.values() if n > 1) >= 0.9 * max(1, len(values))
 
 
-def has_header(rows: Sequence[Sequence[str]], *, asked: Sequence[str | None]) -> bool:
+def has_header(rows: Sequence[Sequence[str]], *, asked: Sequence[str]) -> bool:
     """Whether the first row names the columns rather than being data.
 
     It does when it holds a known field name or a name that was asked for; or when its value in the
@@ -86,35 +92,13 @@ def has_header(rows: Sequence[Sequence[str]], *, asked: Sequence[str | None]) ->
     """
     first, rest = rows[0], rows[1:]
     names = {plain(cell) for cell in first}
-    if names & KNOWN_NAMES or any(name and plain(name) in names for name in asked):
+    if names & KNOWN_NAMES or any(plain(name) in names for name in asked):
         return True
-    if any(name and not name.isdigit() for name in asked):
-        return True  # a name was asked for, so there must be names: the misspelt one is told later
+    if any(not name.isdigit() for name in asked):
+        return True  # a name was asked for, so there are names: a misspelt one is refused later
     columns = {i: [row[i] for row in rest] for i in range(len(first))}
     likely = {i: len(set(values)) for i, values in columns.items() if label_like(values)}
     if not likely:
         return False
     column = min(likely, key=lambda i: (likely[i], i))
     return first[column] not in columns[column] and repeats(columns[column])
-
-
-def find_column(asked: str, names: Sequence[str], *, option: str, where: str) -> int:
-    """The index of a column asked for by name or by number from 1."""
-    for match in (asked, plain(asked)):
-        for i, name in enumerate(names):
-            if match in (name, plain(name)):
-                return i
-    if asked.isdigit():
-        if 1 <= int(asked) <= len(names):
-            return int(asked) - 1
-        raise DataError(
-            f"there is no column {asked}, only {len(names)}",
-            where=where,
-            remedy=f"columns are numbered from 1; choose another with {option}",
-        )
-    near = nearest(asked, names)
-    raise DataError(
-        f"there is no column {asked!r} among {', '.join(names)}",
-        where=where,
-        remedy=f"did you mean {option} {near}?" if near else f"choose one of them with {option}",
-    )

@@ -1,0 +1,197 @@
+"""What the plans of tasks share: which column is the text, which the label, and how they are named.
+
+The user's settings decide, then known names, then the look of the values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import islice
+from typing import NamedTuple
+
+from unspool.config import DataConfig
+from unspool.data.plan import Conversion, Plan, Values
+from unspool.data.read import Column, Table
+from unspool.data.read.columns import (
+    LABEL_NAMES,
+    TEXT_NAMES,
+    known,
+    label_like,
+    longest,
+    shown,
+)
+from unspool.data.read.json_lines import json_label, json_text
+from unspool.data.read.reader import SAMPLE
+from unspool.errors import DataError
+from unspool.text.words import NEWLINE
+
+DEEP_SAMPLE = 100_000  # rows looked at to see whether a column changes in a sorted file
+PLAIN = ("lines", "text", "labelled")
+SENTENCES = ("conll", "conllu")
+
+
+def _texts(values: Values, names: tuple[str, ...], where: str) -> Values:
+    return tuple(json_text(value, name, where).strip() for value, name in zip(values, names))
+
+
+def _text_and_label(values: Values, names: tuple[str, ...], where: str) -> Values:
+    text = json_text(values[0], names[0], where).strip()
+    return text, json_label(values[1], names[1], where)
+
+
+def _lines(values: Values, names: tuple[str, ...], where: str) -> Values:
+    return tuple(f"{text}{NEWLINE}" for text in _texts(values, names, where))
+
+
+TEXTS = Conversion("texts", _texts)
+LINES = Conversion("lines", _lines)
+TEXT_AND_LABEL = Conversion("text and label", _text_and_label)
+
+
+def may_be_documents(table: Table, data: DataConfig) -> bool:
+    """Whether nothing speaks for sentences or pairs, where the task is not named."""
+    return table.format not in (*SENTENCES, "parallel") and not (data.source or data.target)
+
+
+def documents(table: Table, task: str) -> Table:
+    """The table for a task that reads documents, whatever else it may look like."""
+    if table.format == "parallel":
+        raise DataError(
+            f"two files are pairs for translate, not data for {task}",
+            where=table.path,
+            remedy="name one file, or use --task translate",
+        )
+    table = table.as_documents()
+    if table.format in SENTENCES:
+        raise DataError(
+            f"was read as {table.reader.title}, which holds no documents for {task}",
+            where=table.path,
+            remedy="leave out --format, or use --task tag",
+        )
+    return table
+
+
+def refuse_columns(table: Table, data: DataConfig) -> None:
+    """Plain text has no columns that the settings could name."""
+    if table.format in PLAIN and (data.text or data.label):
+        raise DataError(
+            f"was read as {table.reader.title}, which has no columns to choose from",
+            where=table.path,
+            remedy="leave out --text and --label, or name the format with --set format=csv",
+        )
+
+
+def choose_text(
+    table: Table,
+    asked: str | None,
+    *,
+    label: Column | None = None,
+    names: Sequence[str] = TEXT_NAMES,
+    leftmost: bool = False,
+) -> Column:
+    """The column of the texts: the one asked for, one with a known name, the longest.
+
+    label      the column of the labels, if that was asked for
+    leftmost   of a table without known names, the first column instead of the longest
+    """
+    if table.format in (*PLAIN, "folder"):
+        return next(column for column in table.columns if column.name == "text")
+    text = None if asked is None else table.column(asked, option="--text")
+    if text is None:
+        others = [column for column in table.columns if column != label]
+        if table.format == "jsonl":
+            others = [column for column in others if isinstance(column.sample[0], str)]
+        text = known(others, names) if table.header else None
+        if text is None:
+            first = leftmost and table.format != "jsonl"
+            text = others[0] if first and others else longest(others)
+    if text is None and table.format == "jsonl":
+        raise DataError(
+            "no field holds a text among"
+            f" {', '.join(column.name for column in table.columns) or 'none'}",
+            where=table.where(table.reader.first_line),
+            remedy="name the field of the text with --text",
+        )
+    if text is None or text == label:
+        raise DataError(
+            f"the text and the label are the same column {table.columns[0].name!r}"
+            if label is None
+            else f"the text and the label are the same column {label.name!r}",
+            where=table.where(table.reader.first_line),
+            remedy="name two different columns with --text and --label",
+        )
+    return text
+
+
+class Document(NamedTuple):
+    """The columns of texts and of labels; None where there are no labels."""
+
+    text: Column
+    label: Column | None
+
+
+def text_and_label(table: Table, data: DataConfig) -> Document:
+    if table.format in (*PLAIN, "folder"):
+        refuse_columns(table, data)
+        label = next((column for column in table.columns if column.name == "label"), None)
+        return Document(choose_text(table, None), label)
+    label = None if data.label is None else table.column(data.label, option="--label")
+    text = choose_text(table, data.text, label=label)
+    if label is None:
+        others = [column for column in table.columns if column != text]
+        label = known(others, LABEL_NAMES) if table.header else None
+        label = label or _likely_label(table, others)
+    return Document(text, label)
+
+
+def _likely_label(table: Table, columns: Sequence[Column]) -> Column | None:
+    """The label-like column with the fewest values, the leftmost of equals.
+
+    A file sorted by label may show only one value at first, so columns that have been constant so
+    far are followed further down.
+    """
+    values = {column.number: shown(column.sample) for column in columns}
+    kinds = {i: len(set(found)) for i, found in values.items() if label_like(found)}
+    constant = [column for column in columns if kinds.get(column.number) == 1]
+    if constant and len(constant[0].sample) >= SAMPLE - 1:
+        for row in islice(table.rows(constant), SAMPLE, DEEP_SAMPLE):
+            for column, value in zip(constant, row.values):
+                if value != column.sample[0]:
+                    kinds[column.number] = 2
+            if all(kinds[column.number] > 1 for column in constant):
+                break
+    varied = {i: n for i, n in kinds.items() if n > 1} or kinds
+    return table.columns[min(varied, key=lambda i: (varied[i], i))] if varied else None
+
+
+def describe(table: Table, text: Column, label: Column | None = None) -> str:
+    """`reviews.csv: CSV, text in column 'review', label in 'sentiment'`"""
+    if table.format in PLAIN:
+        return table.summary
+    if table.format == "folder":
+        return table.summary + (", label = file name" if label is not None else "")
+    if not table.header:
+        summary = f"{table.summary}, text in column {text.name}"
+        return summary + (f", label in column {label.name}" if label is not None else "")
+    noun = "field" if table.format == "jsonl" else "column"
+    summary = f"{table.summary}, text in {noun} {text.name!r}"
+    return summary + (f", label in {label.name!r}" if label is not None else "")
+
+
+def input_plan(
+    task: str,
+    table: Table,
+    data: DataConfig,
+    *,
+    field: str = "text",
+    names: Sequence[str] = TEXT_NAMES,
+    leftmost: bool = False,
+) -> Plan:
+    """Texts alone, a document a line where they are plain, as for prediction."""
+    table = documents(table, task)
+    if not table.certain:
+        table = table.reread("lines")
+    asked = data.text or data.source
+    text = choose_text(table, asked, names=names, leftmost=leftmost)
+    convert = TEXTS if table.format == "jsonl" else None
+    return Plan(task, table, {field: text}, 0, f"{describe(table, text)} -> {task}", convert)

@@ -1,0 +1,133 @@
+"""Which two columns of a table are pairs: what is read, and what is to be written.
+
+The user's settings decide; otherwise known names (`source` and `target`, two languages), otherwise
+that there are just two columns. Unless the task is named only names make a table one of pairs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from unspool.config import DataConfig
+from unspool.data.plan import Plan
+from unspool.data.read import Column, Table
+from unspool.data.read.columns import (
+    KNOWN_NAMES,
+    LANGUAGES,
+    SOURCE_NAMES,
+    TARGET_NAMES,
+    TEXT_NAMES,
+    known_pair,
+    plain,
+)
+from unspool.data.read.reader import SAMPLE
+from unspool.errors import DataError
+from unspool.tasks.plan import PLAIN, SENTENCES, TEXTS, input_plan
+
+FIT = 2
+REMEDY = "name them with --source and --target, or give two files as a.en,a.de"
+NAMES = KNOWN_NAMES | LANGUAGES | {*SOURCE_NAMES, *TARGET_NAMES}
+TABLES = ("csv", "tsv", "jsonl")
+
+
+def plan_sources(table: Table, data: DataConfig) -> Plan:
+    """What is to be translated."""
+    if table.format == "parallel":
+        summary = f"{table.summary} -> translate"
+        return Plan("translate", table, {"source": table.columns[0]}, FIT, summary)
+    names = (*SOURCE_NAMES, *TEXT_NAMES)
+    return input_plan("translate", table, data, field="source", names=names, leftmost=True)
+
+
+def plan_pairs(table: Table, data: DataConfig, *, named: bool) -> Plan | None:
+    if table.format == "parallel":
+        columns = dict(zip(("source", "target"), table.columns))
+        return Plan("translate", table, columns, FIT, f"{table.summary} -> translate")
+    sure = named or bool(data.source or data.target)
+    if not sure and (data.text or data.label):
+        return None
+    if table.format == "folder" and sure:
+        raise DataError("a folder holds no pairs", where=table.path, remedy=REMEDY)
+    if named:
+        table = table.as_documents()
+    if sure and table.format in PLAIN and not table.certain and _has_tabs(table):
+        table = table.reread("tsv")
+    if table.format not in TABLES:
+        if named or (sure and table.format not in SENTENCES):
+            raise DataError(
+                "holds no pairs: translate needs two columns or two files",
+                where=table.path,
+                remedy=REMEDY,
+            )
+        return None
+    if sure and data.header is None and table.format != "jsonl" and not _names_columns(table, data):
+        table = table.reread(table.format, header=False)
+    pair = known_pair([column.name for column in table.columns]) if table.header else None
+    if not sure and pair is None:
+        return None
+    source, target = _choose(table, data, pair)
+    noun = "fields" if table.format == "jsonl" else "columns"
+    names = (f"{column.name!r}" if table.header else column.name for column in (source, target))
+    summary = f"{table.summary}, pairs of {noun} {' and '.join(names)} -> translate"
+    convert = TEXTS if table.format == "jsonl" else None
+    return Plan("translate", table, {"source": source, "target": target}, FIT, summary, convert)
+
+
+def _has_tabs(table: Table) -> bool:
+    return all("\t" in line for line in table.files[0].head(SAMPLE))
+
+
+def _names_columns(table: Table, data: DataConfig) -> bool:
+    """Whether a header has known names, or those asked for; the look of a column of labels, which
+    makes a header elsewhere, says nothing here."""
+    asked = [name for name in (data.source, data.target) if name]
+    return table.header and (
+        any(plain(column.name) in NAMES for column in table.columns)
+        or any(plain(name) in {plain(column.name) for column in table.columns} for name in asked)
+        or any(not name.isdigit() for name in asked)
+    )
+
+
+def _choose(table: Table, data: DataConfig, pair: tuple[int, int] | None) -> tuple[Column, Column]:
+    """Source and target column, where at most some were asked for."""
+    where = table.where(table.reader.first_line)
+    asked = [
+        None if name is None else table.column(name, option=option)
+        for name, option in ((data.source, "--source"), (data.target, "--target"))
+    ]
+    source, target = asked
+    if source is None or target is None:
+        first, second = _usual(table, pair, asked, where)
+        if source is None:
+            source = first if first != target else second
+        if target is None:
+            target = second if second != source else first
+    if source.number == target.number:
+        raise DataError(
+            "the source and the target are the same column",
+            where=where,
+            remedy="name two different columns with --source and --target",
+        )
+    return source, target
+
+
+def _usual(
+    table: Table, pair: tuple[int, int] | None, asked: Sequence[Column | None], where: str
+) -> tuple[Column, Column]:
+    """The columns with known names, or the only two; of JSON, the only two that hold strings."""
+    if pair is not None:
+        return table.columns[pair[0]], table.columns[pair[1]]
+    columns = [
+        column
+        for column in table.columns
+        if table.format != "jsonl" or isinstance(column.sample[0], str) or column in asked
+    ]
+    if len(columns) != 2:
+        raise DataError(
+            f"there are {len(columns)} columns, and which are the pairs is not said"
+            if len(columns) > 1
+            else "there is one column, and pairs need two",
+            where=where,
+            remedy=REMEDY,
+        )
+    return columns[0], columns[1]
