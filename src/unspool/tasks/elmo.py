@@ -180,7 +180,7 @@ class ElmoTask(Task):
                 for direction, found in enumerate(
                     model.read(framed(batch.ids, batch.lengths), *words_of(batch))
                 ):
-                    losses = model.output.nats(found.h, found.targets).double().numpy()
+                    losses = model.output.token_losses(found.h, found.targets).double().numpy()
                     np.add.at(nats[:, direction], batch.rows[found.rows.numpy()], losses)
         return ElmoReport(nats, counts)
 

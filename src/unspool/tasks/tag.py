@@ -27,7 +27,7 @@ from unspool.files import AGAIN, write_json
 from unspool.nn.characters import CHARACTER_ENCODERS
 from unspool.nn.crf import CRF
 from unspool.nn.models.tagger import Tagger
-from unspool.nn.tags import Allowed, Along, SeparateTags, TagOutput
+from unspool.nn.tags import Allowed, SeparateTags, SpanScores, TagOutput
 from unspool.tasks.contextual import build_contextual, contextual_size, example_words
 from unspool.tasks.encoder import build_encoder, recurrent_models
 from unspool.tasks.tag_report import PlainReport, SpanReport, TagReport
@@ -57,7 +57,7 @@ class Tags(NamedTuple):
     """What a model says of one sentence: the tags, by their numbers, and their probabilities."""
 
     tags: np.ndarray  # (T,)
-    along: Along  # (T,) each
+    along: SpanScores  # (T,) each
 
 
 class Tag(Task):
@@ -259,9 +259,9 @@ class Tag(Task):
             for batch in walk(self.batches(part, training=False)):
                 scores = self.score(model, batch)
                 tags = model.output.best(scores, batch.lengths)
-                along = model.output.along(scores, tags, batch.lengths)
+                along = model.output.span_scores(scores, tags, batch.lengths)
                 for i, (row, length) in enumerate(zip(batch.rows, batch.lengths.tolist())):
-                    own = Along(*(part[i, :length] for part in along))
+                    own = SpanScores(*(part[i, :length] for part in along))
                     found[row] = Tags(tags[i, :length].numpy(), own)
         return found
 

@@ -26,7 +26,7 @@ from unspool.nn.taps import recording
 class Cell(nn.Module, ABC):
     """A recurrent cell with I `inputs` and H `hidden` units.
 
-    Weights stand in blocks of H rows, one a gate, in the order that the subclass documents:
+    Weights are in blocks of H rows, one a gate, in the order that the subclass documents:
     W (G·H, I) for the input, U (G·H, H) for the state, b (G·H) the only bias.
 
     A subclass writes `step`, and `project` for the part of the equations that does not need the
@@ -58,7 +58,7 @@ class Cell(nn.Module, ABC):
         return new[0], new
 
     def single_step(self, x: Tensor) -> Stepper | None:
-        """The kernel's way to make steps like this one, None where it has none."""
+        """The native kernel of steps like this one, None where there is none."""
         if torch.is_grad_enabled() or torch.is_autocast_enabled("cpu"):
             return None
         if self.hidden % recurrence.WIDTH[False] or x.shape[0] > recurrence.FEW:
@@ -94,7 +94,7 @@ class Cell(nn.Module, ABC):
     def sequence(self, x: Tensor, lengths: Tensor | None, state: State) -> tuple[Tensor, State]:
         """Outputs (B, T, H) and final state of x (B, T, I) or (B, T); lengths None: all are T.
 
-        What it gives at padding is of no account.
+        Its outputs at padding are ignored.
         """
         raise NotImplementedError
 

@@ -38,7 +38,7 @@ class GRU(Cell):
         self, inputs: int, hidden: int, *, reset: str = "after", update: str = "keep"
     ) -> None:
         super().__init__(inputs, hidden)
-        self.reset = choose("place of the reset gate", reset, ["before", "after"])
+        self.reset = choose("position of the reset gate", reset, ["before", "after"])
         self.update = choose("convention of the update gate", update, ["keep", "take"])
         self.W = weights(3 * hidden, inputs)
         self.U = weights(3 * hidden, hidden)
