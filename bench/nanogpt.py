@@ -135,7 +135,7 @@ def loss(run: Run, text: Path) -> float:
         for step in range(WINDOWS):
             batch = batches.batch(0, step)
             outputs, _ = run.model.read(batch.ids, None)
-            losses.append(run.model.output.nats(outputs, batch.targets).mean().item())
+            losses.append(run.model.output.token_losses(outputs, batch.targets).mean().item())
     return statistics.mean(losses)
 
 

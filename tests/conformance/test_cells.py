@@ -87,7 +87,7 @@ class Variant(NamedTuple):
 
 ALL = [Variant(cell, options) for cell, options in VARIANTS]
 X = torch.zeros(1, 1, INPUTS)
-FAST = [variant for variant in ALL if variant.cell_alone().why_not_fast(X) is None]
+FAST = [variant for variant in ALL if variant.cell_alone().sequence_unsupported_reason(X) is None]
 all_variants = pytest.mark.parametrize("variant", ALL, ids=str)
 fast_variants = pytest.mark.parametrize("variant", FAST, ids=str)
 
@@ -202,7 +202,7 @@ def test_loop_equals_fast(variant: Variant, ragged: bool) -> None:
 @all_variants
 def test_fast_fails_loudly_where_there_is_none(variant: Variant) -> None:
     x, _ = data()
-    if variant in FAST or variant.cell_alone().why_not_native(X) is None:
+    if variant in FAST or variant.cell_alone().native_unsupported_reason(X) is None:
         variant.build(fast=True)(x)
     else:
         with pytest.raises(ValueError, match=f"fast=True cannot run cell '{variant.cell}': .+"):

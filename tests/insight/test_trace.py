@@ -150,10 +150,10 @@ def test_a_crf_gives_the_chances_of_its_tags() -> None:
     task, model = make("tag-bilstm")
     found = trace(task, model, TEXT)
     tags = [task.labels.index(c.answer) for c in found.choices]
-    along = model.output.along(
+    along = model.output.span_scores(
         torch.from_numpy(found.scores)[None], torch.tensor([tags]), torch.tensor([len(tags)])
     )
-    chances = (along.enter + along.leave).exp()[0]
+    chances = (along.before + along.after).exp()[0]
     np.testing.assert_allclose([c.probability for c in found.choices], chances, atol=1e-5)
 
 

@@ -84,7 +84,7 @@ def test_a_training_step_uses_the_blocks_of_the_one_before(pool: Pool) -> None:
         gc.collect()
         assert gone() is None
         x.grad = None
-        if model.layers[0].forwards.why_not_native(x) is None:
+        if model.layers[0].forwards.native_unsupported_reason(x) is None:
             assert pool.in_use == 0
             assert len(pool.free) > 1
             held_before = {block.data_ptr() for block in pool.free}

@@ -136,7 +136,7 @@ def test_what_does_not_fit_is_said() -> None:
     with pytest.raises(ConfigError, match="Did you mean 'general'"):
         Multiplicative(3, 4, score="generl")
     attention = Additive(3, 4, units=5)
-    with pytest.raises(ValueError, match=r"shape \(batch, places, 4\); got \(2, 4\)"):
+    with pytest.raises(ValueError, match=r"shape \(batch, steps, 4\); got \(2, 4\)"):
         attention(torch.zeros(2, 3), torch.zeros(2, 4))
     with pytest.raises(ValueError, match="query must have 3 elements; got 4"):
         attention(torch.zeros(2, 4), torch.zeros(2, 6, 4))

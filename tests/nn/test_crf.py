@@ -32,14 +32,14 @@ RULES = Allowed(
 def is_legal(tags: tuple[int, ...], allowed: Allowed | None) -> bool:
     if allowed is None:
         return True
-    moves = all(allowed.moves[i, j] for i, j in pairwise(tags))
-    return bool(moves and allowed.first[tags[0]] and allowed.last[tags[-1]])
+    moves = all(allowed.transitions[i, j] for i, j in pairwise(tags))
+    return bool(moves and allowed.start[tags[0]] and allowed.end[tags[-1]])
 
 
 def every(crf, x, row, allowed) -> dict[tuple[int, ...], float]:
     """The score of every sequence of tags of one row."""
     n = int(LENGTHS[row])
-    A, a, b = crf.moves, crf.first, crf.last
+    A, a, b = crf.transitions, crf.start, crf.end
     return {
         tags: float(
             a[tags[0]] + b[tags[-1]] + sum(x[row, t, tag] for t, tag in enumerate(tags))
@@ -58,7 +58,7 @@ def test_against_brute_force(allowed) -> None:
         log_z = LogPartition.apply(x, LENGTHS, *chain)
         torch.testing.assert_close(log_z, log_partition(x, LENGTHS, chain), atol=1e-10, rtol=1e-10)
         best = crf.best(x, LENGTHS)
-        along = crf.along(x, best, LENGTHS)
+        along = crf.span_scores(x, best, LENGTHS)
         for row in range(B):
             scores = every(crf, x, row, allowed)
             total = torch.logsumexp(torch.tensor(list(scores.values()), dtype=torch.float64), 0)
@@ -110,9 +110,9 @@ def test_against_pytorch_crf() -> None:
     crf, x = make()
     theirs = torchcrf.CRF(C, batch_first=True).double()
     with torch.no_grad():
-        theirs.transitions.copy_(crf.moves)
-        theirs.start_transitions.copy_(crf.first)
-        theirs.end_transitions.copy_(crf.last)
+        theirs.transitions.copy_(crf.transitions)
+        theirs.start_transitions.copy_(crf.start)
+        theirs.end_transitions.copy_(crf.end)
     keep = torch.arange(T) < LENGTHS[:, None]
     tags = torch.randint(C, (B, T))
     torch.testing.assert_close(
@@ -129,14 +129,14 @@ def test_forbidden_moves_are_never_made_and_give_no_nan() -> None:
     x = (torch.randn(40, 9, C) * 50).requires_grad_()
     lengths = torch.randint(1, 10, (40,))
     # Whatever the learned scores say.
-    torch.nn.init.normal_(crf.moves, std=20)
+    torch.nn.init.normal_(crf.transitions, std=20)
     best = crf.best(x, lengths)
     for tags, n in zip(best.tolist(), lengths.tolist()):
         assert is_legal(tuple(tags[:n]), RULES)
     crf.loss(x, best, lengths).sum().backward()
     for tensor in (x, *crf.parameters()):
         assert tensor.grad.isfinite().all()
-    assert not crf.moves.grad[~RULES.moves].any()
+    assert not crf.transitions.grad[~RULES.transitions].any()
 
 
 def test_scores_far_apart_stay_finite() -> None:
@@ -149,7 +149,9 @@ def test_scores_far_apart_stay_finite() -> None:
     assert loss.isfinite().all()
     assert x.grad.isfinite().all()
     assert (
-        crf.along(x, torch.zeros(1, 3, dtype=torch.int64), torch.tensor([3])).enter.isfinite().all()
+        crf.span_scores(x, torch.zeros(1, 3, dtype=torch.int64), torch.tensor([3]))
+        .before.isfinite()
+        .all()
     )
 
 
@@ -167,7 +169,7 @@ def test_separate_tags() -> None:
     output, x = SeparateTags(), torch.randn(B, T, C)
     tags = output.best(x, LENGTHS)
     loss = output.loss(x, tags, LENGTHS)
-    enter, walk, leave = output.along(x, tags, LENGTHS)
+    enter, walk, leave = output.span_scores(x, tags, LENGTHS)
     for row, n in enumerate(LENGTHS.tolist()):
         chances = x[row, :n].softmax(1).amax(1)
         assert float(loss[row]) == pytest.approx(-float(chances.log().sum()), abs=1e-5)
@@ -181,4 +183,4 @@ def test_the_score_is_the_sum_of_its_parts() -> None:
     row = 1  # of one step
     with torch.no_grad():
         ours = score(x, tags, LENGTHS, crf.chain())[row]
-        torch.testing.assert_close(ours, crf.first[0] + x[row, 0, 0] + crf.last[0])
+        torch.testing.assert_close(ours, crf.start[0] + x[row, 0, 0] + crf.end[0])

@@ -5,7 +5,7 @@ import torch
 from torch.nn import functional as F
 
 from unspool.nn import cross_entropy
-from unspool.nn.cross_entropy import linear_cross_entropy, linear_nats
+from unspool.nn.cross_entropy import linear_cross_entropy, linear_token_losses
 from unspool.nn.heads import TokenOutput
 from unspool.nn.inputs import TokenEmbedding
 
@@ -49,7 +49,7 @@ def test_gradcheck() -> None:
 def test_nats_of_each_row() -> None:
     h, V, b, y = parameters()
     plain = F.cross_entropy(F.linear(h, V, b).float(), y, reduction="none")
-    torch.testing.assert_close(linear_nats(h, V, b, y), plain)
+    torch.testing.assert_close(linear_token_losses(h, V, b, y), plain)
 
 
 def test_without_gradients_and_under_autocast() -> None:
@@ -76,4 +76,4 @@ def test_a_tied_layer_sends_its_gradient_to_the_embedding(size: int) -> None:
     inputs = [h, embedding.weight, *layer.parameters()]
     for a, c in zip(torch.autograd.grad(ours, inputs), torch.autograd.grad(plain, inputs)):
         torch.testing.assert_close(a, c, atol=1e-6, rtol=1e-5)
-    torch.testing.assert_close(layer.nats(h, y).mean(), plain)
+    torch.testing.assert_close(layer.token_losses(h, y).mean(), plain)

@@ -99,7 +99,7 @@ def test_minlstm_stays_finite_where_both_gates_are_closed() -> None:
     ("cell", "options", "message"),
     [
         (Elman, {"activation": "tan"}, "unknown activation; got 'tan'. Did you mean 'tanh'?"),
-        (GRU, {"reset": "befor"}, "unknown place of the reset gate; got 'befor'. Did you mean"),
+        (GRU, {"reset": "befor"}, "unknown position of the reset gate; got 'befor'. Did you mean"),
         (GRU, {"update": "x"}, "unknown convention of the update gate; .*choose from keep, take"),
         (Peephole, {"peepholes": "ifg"}, "gates out of i, f and o, each once; got 'ifg'"),
         (Peephole, {"peepholes": "ii"}, "each once; got 'ii'"),

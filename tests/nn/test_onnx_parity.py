@@ -21,7 +21,7 @@ from onnx.reference import ReferenceEvaluator
 from torch import Tensor, nn
 
 from unspool.nn import CELLS, Cell, NetworkOutput, Recurrent
-from unspool.nn.recurrent import unroll
+from unspool.nn.recurrent_paths import unroll
 
 IN, H, B, T = 3, 5, 4, 6
 RAGGED = [6, 2, 4, 1]

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from unspool.errors import ConfigError
 from unspool.nn import CELLS, GRU, LSTM, Recurrent, cell_options, map_state
-from unspool.nn.recurrent import run_fast, unroll
+from unspool.nn.recurrent_paths import run_sequence, unroll
 
 
 def test_layers_read_the_layer_below() -> None:
@@ -18,7 +18,7 @@ def test_layers_read_the_layer_below() -> None:
     x, lengths = torch.randn(2, 5, 3), torch.tensor([5, 3])
     for k, cells in enumerate(model.cells()):
         start = cells[0].start(2)
-        there = run_fast(cells[0], x, lengths, start)
+        there = run_sequence(cells[0], x, lengths, start)
         back = unroll(cells[1], x, lengths, start, backwards=True)
         x = torch.cat([there[0], back[0]], -1)
         assert cells[0].inputs == (8 if k else 3)

@@ -54,7 +54,7 @@ class Direction(NamedTuple):
     reverse: bool
 
 
-def why_not(x: Tensor, state: Tensor) -> str | None:
+def unsupported_reason(x: Tensor, state: Tensor) -> str | None:
     """None where the kernels can take an input and a state like these, otherwise the reason."""
     if native.INSTRUCTIONS is None:
         return f"no native kernels: {native.ABOUT}"

@@ -4,14 +4,15 @@ Shapes, the same letters everywhere:
 
     B  sequences in a batch     T  time steps, padding included     I  inputs of a layer
     H  hidden units             D  directions, 1 or 2               E  size of an embedding
-    S  places of a memory       A  attention heads                  d  elements of a head
+    S  steps of a memory        A  attention heads                  d  elements of a head
 
-Reading order: `cells/base.py`, `cells/lstm.py` and its neighbours, `recurrent.py`, then `taps.py`,
-`masks.py`, `fused.py`, `scan.py`; `embeddings.py`, `convolution.py`, `encoders.py`, `pooling.py`,
-`heads.py`; `characters.py`, `tags.py`, `crf.py`; `highway.py`, `elmo.py`. Then
-`attention.py`, `dot_product.py`, `linear_attention.py`, `cache.py`, `positions.py`, `multihead.py`,
-`transformer_blocks.py`, `transformer.py`. Last, what makes sequences out of sequences: `source.py`,
-`decoders.py`, `recurrent_decoder.py`, `seq2seq.py`; and `pretrained/`, models that others trained.
+Reading order: `cells/base.py`, `cells/lstm.py` and its neighbours, `network.py`, `recurrent.py`,
+`recurrent_paths.py`, then `taps.py`, `masks.py`, `fused.py`, `scan.py`; `inputs.py`,
+`convolution.py`, `encoder.py`, `pooling.py`, `heads.py`; `characters.py`, `tags.py`, `crf.py`;
+`highway.py`, `elmo.py`. Then `attention.py`, `dot_product.py`, `linear_attention.py`, `cache.py`,
+`positions.py`, `multihead.py`, `transformer_blocks.py`, `transformer.py`; `decoders.py` and
+`recurrent_decoder.py`, which make sequences out of sequences. Last `models/`, the networks that
+tasks train, and `pretrained/`, models that others trained.
 """
 
 from unspool.nn.activations import ACTIVATIONS

@@ -37,10 +37,10 @@ class AttentionOutput(NamedTuple):
 
 
 class Readers(NamedTuple):
-    """Which memory each of R rows reads, and as how manyth; a memory has at most `most` of them."""
+    """Which memory each of R rows reads, and its rank among its at most `most` readers."""
 
     memory: Tensor  # (R,) sorted
-    place: Tensor  # (R,)
+    rank: Tensor  # (R,)
     most: int
 
 
@@ -58,7 +58,8 @@ class Memory(NamedTuple):
     readers: Readers | None = None
 
     def select(self, rows: Tensor) -> Memory:
-        """Some rows of the batch, those of one memory side by side; unread memories go."""
+        """Some rows of the batch, those of one memory side by side; memories that none reads
+        are dropped."""
         memory = rows if self.readers is None else self.readers.memory[rows]
         read, memory, counts = memory.unique_consecutive(return_inverse=True, return_counts=True)
         keys, values, keep = self.keys, self.values, self.keep
@@ -70,24 +71,24 @@ class Memory(NamedTuple):
         most = int(counts.max())
         if most == 1:
             return Memory(keys, values, keep)
-        place = torch.arange(len(rows), device=rows.device) - (counts.cumsum(0) - counts)[memory]
-        return Memory(keys, values, keep, Readers(memory, place, most))
+        rank = torch.arange(len(rows), device=rows.device) - (counts.cumsum(0) - counts)[memory]
+        return Memory(keys, values, keep, Readers(memory, rank, most))
 
     def join(self, x: Tensor) -> Tensor:
         """Rows (R, T, D) -> (B, most · T, D), with zeros where a memory has fewer readers."""
         if self.readers is None:
             return x
-        memory, place, most = self.readers
+        memory, rank, most = self.readers
         joined = x.new_zeros(len(self.keys), most, *x.shape[1:])
-        joined[memory, place] = x
+        joined[memory, rank] = x
         return joined.flatten(1, 2)
 
     def part(self, y: Tensor) -> Tensor:
         """What `join` made of rows, (B, most · T, ...) -> (R, T, ...)."""
         if self.readers is None:
             return y
-        memory, place, most = self.readers
-        return y.unflatten(1, (most, -1))[memory, place]
+        memory, rank, most = self.readers
+        return y.unflatten(1, (most, -1))[memory, rank]
 
 
 def check_keep(keep: Tensor | None, *shapes: tuple[int, ...]) -> None:
@@ -101,13 +102,13 @@ def check_keep(keep: Tensor | None, *shapes: tuple[int, ...]) -> None:
 
 
 class Attention(nn.Module, ABC):
-    """A score for each place of the memory, and the mean of the memory that they weigh.
+    """A score for each step of the memory, and the mean of the memory weighted by them.
 
         e_tj = score(s_t, h_j)
-        α_t  = softmax(e_t) over the real places j
+        α_t  = softmax(e_t) over the real steps j
         c_t  = Σ_j α_tj h_j
 
-    with a tap on the `weights` α. Where no place is real, α and c are zero.
+    with a tap on the `weights` α. Where no step is real, α and c are zero.
     """
 
     def __init__(self, query: int, memory: int) -> None:
@@ -125,7 +126,7 @@ class Attention(nn.Module, ABC):
         if memory.dim() != 3 or memory.shape[-1] != self.memory:
             shape = tuple(memory.shape)
             raise ValueError(
-                f"the memory must have shape (batch, places, {self.memory}); got {shape}"
+                f"the memory must have shape (batch, steps, {self.memory}); got {shape}"
             )
         check_keep(keep, tuple(memory.shape[:2]))
         if keep is not None:

@@ -25,7 +25,7 @@ class Growing:
 
     Without gradients, all that grew from one beginning share a storage that doubles when it is
     full, so S appended steps are S copied steps and not S². A storage is only ever written beyond
-    what anyone has filled; who comes second to the same place gets a copy.
+    what anyone has filled; a second append to the same steps copies.
     """
 
     def __init__(self, start: Tensor) -> None:

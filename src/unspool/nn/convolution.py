@@ -1,4 +1,4 @@
-"""Filters that read a window of a sequence at each of its places.
+"""Filters that read a window of a sequence at each of its steps.
 
 In: x (B, T, I), or integers (B, T) as one-hot vectors, and lengths (B,). Out: (B, T, K·F) for F
 filters of each of K widths, zero at padding. The largest value over time is `pooling.MaxPooling`.
@@ -38,16 +38,16 @@ class Filters(nn.Module):
         nn.init.xavier_uniform_(self.W)
 
     def forward(self, windows: Sequence[Tensor]) -> Tensor:
-        """k times (M, I), a vector for each place of each window -> (M, F).
+        """k times (M, I), a vector for each position of each window -> (M, F).
 
         Or k times (M,): integers for one-hot vectors, counted from 1; 0 stands for zeros.
         """
         if windows[0].is_floating_point():
             return F.linear(torch.cat(list(windows), 1), self.W, self.b)  # (M, kI) -> (M, F)
-        # W's columns are looked up, in blocks of 1 + I a place, of which the first is zero.
+        # W's columns are looked up, in blocks of 1 + I a position, of which the first is zero.
         blocks = F.pad(self.W.t().unflatten(0, (self.width, self.inputs)), (0, 0, 1, 0))
-        places = [ids + j * (1 + self.inputs) for j, ids in enumerate(windows)]
-        return F.embedding_bag(torch.stack(places, 1), blocks.flatten(0, 1), mode="sum") + self.b
+        rows = [ids + j * (1 + self.inputs) for j, ids in enumerate(windows)]
+        return F.embedding_bag(torch.stack(rows, 1), blocks.flatten(0, 1), mode="sum") + self.b
 
 
 class Convolution(nn.Module):
@@ -58,7 +58,7 @@ class Convolution(nn.Module):
     What is before the first token and after the last is zero, so a sequence may be shorter than a
     filter is wide, and the output is as long as the input.
 
-    Only real tokens are read: the sequences of a batch stand one after the other, with rows of
+    Only real tokens are read: the sequences of a batch are laid one after the other, with rows of
     zeros between them, so that windows are slices of one array, and a width is one matrix product.
     """
 
@@ -76,16 +76,16 @@ class Convolution(nn.Module):
         lengths = check_lengths(lengths, x)
         packing = Packing.of(batch, steps, lengths, by_time=False)
         packed = packing.pack(x)  # (N, I), or (N,)
-        # The place of each packed row in the array with gaps.
+        # The index of each packed row in the array with gaps.
         numbers = torch.arange(1, batch + 1, device=x.device)
-        places = torch.arange(len(packed), device=x.device)
-        places += self.gap * numbers.repeat_interleave(packing.offsets.diff())
+        rows = torch.arange(len(packed), device=x.device)
+        rows += self.gap * numbers.repeat_interleave(packing.offsets.diff())
         count = len(packed) + self.gap * (batch + 1)
-        spaced = put_rows(packed if x.is_floating_point() else packed + 1, places, count)
+        spaced = put_rows(packed if x.is_floating_point() else packed + 1, rows, count)
         outputs = torch.cat(
             [f([spaced[a:b] for a, b in self._slices(f, count)]) for f in self.by_width()], 1
         )
-        outputs = torch.relu(take_rows(outputs, places - self.gap))  # (N, K·F)
+        outputs = torch.relu(take_rows(outputs, rows - self.gap))  # (N, K·F)
         # Under autocast a product is bfloat16; a layer gives one type of output all the same.
         return self.features(packing.unpack(outputs.to(next(self.parameters()).dtype)))
 
@@ -93,7 +93,8 @@ class Convolution(nn.Module):
         return [filters for filters in self.filters if isinstance(filters, Filters)]
 
     def _slices(self, filters: Filters, count: int) -> list[tuple[int, int]]:
-        """Where the first, second, ... places of all windows are, in an array of `count` rows."""
+        """Of all windows in an array of `count` rows: the slices of their first, second, ...
+        positions."""
         shifts = range(-filters.before, filters.after + 1)
         return [(self.gap + j, count - self.gap + j) for j in shifts]
 

@@ -1,7 +1,7 @@
 """A linear-chain conditional random field (Lafferty et al. 2001) over the tags of a sequence.
 
 In: scores (B, T, C) of C tags at each step, lengths (B,). Out: the negative log likelihood of given
-tags, the best tags, or the probability of each tag and of any stretch of tags.
+tags, the best tags, or the probability of each tag and of any span of tags.
 
     s(y) = a[y_1] + Σ_t x_t[y_t] + Σ_{t>1} A[y_{t-1}, y_t] + b[y_T]
     p(y) = exp(s(y)) / Z,      Z = Σ_y exp(s(y))
@@ -24,15 +24,15 @@ from torch.autograd.function import once_differentiable
 from unspool.native import chain as native_chain
 from unspool.native.chain import can_chain
 from unspool.nn.masks import keep_mask
-from unspool.nn.tags import Allowed, Along, TagOutput
+from unspool.nn.tags import Allowed, SpanScores, TagOutput
 
 FORBIDDEN = -1e30  # a score below any sum of real ones, and far from the end of float32
 TINY = 1e-300
 
 
 class Chain(NamedTuple):
-    """The scores of moves: A (C, C) from row to column, a (C,) of the first tag, b (C,) of the
-    last; FORBIDDEN where a move is not allowed."""
+    """The scores of transitions: A (C, C) from row to column, a (C,) of starting with a tag, b (C,)
+    of ending with it; FORBIDDEN where not allowed."""
 
     A: Tensor
     a: Tensor
@@ -91,8 +91,8 @@ class Lattice(NamedTuple):
         step = native_chain.backward if can_chain(self.e) else backward
         return step(self.e, self.P, self.s, self.last, lengths)
 
-    def moves(self, q: Tensor, weight: Tensor) -> Tensor:
-        """(C, C) how often each move is expected, of sequences that count `weight` (B,)."""
+    def expected_transitions(self, q: Tensor, weight: Tensor) -> Tensor:
+        """(C, C) how often each transition is expected, of sequences weighted by `weight` (B,)."""
         arrived = self.e[:, 1:] * q[:, 1:] / self.s[:, 1:, None]
         left = self.p[:, :-1] * weight[:, None, None]
         return (left.flatten(0, 1).t() @ arrived.flatten(0, 1)) * self.P
@@ -122,7 +122,7 @@ def backward(e: Tensor, P: Tensor, s: Tensor, last: Tensor, lengths: Tensor) -> 
 
 
 def viterbi(x: Tensor, A: Tensor, a: Tensor, b: Tensor, lengths: Tensor) -> Tensor:
-    """The best tags (B, T): the forward algorithm with the largest move in place of the sum."""
+    """The best tags (B, T): the forward algorithm with a maximum in place of the sum."""
     keep = keep_mask(lengths, x.shape[1])
     best = a + x[:, 0]  # (B, C), of sequences that have ended: at their end
     came_from = torch.zeros(x.shape, dtype=torch.int64, device=x.device)
@@ -155,34 +155,34 @@ class LogPartition(torch.autograd.Function):
         q = lattice.backward(lengths)
         chances = lattice.p * q * weight[:, None, None]  # (B, T, C)
         ends = chances[torch.arange(len(chances), device=chances.device), lengths - 1]
-        found = (lattice.moves(q, weight), chances[:, 0].sum(0), ends.sum(0))
+        found = (lattice.expected_transitions(q, weight), chances[:, 0].sum(0), ends.sum(0))
         return (chances.to(ctx.dtype), None, *(each.to(ctx.dtype) for each in found))
 
 
 class CRF(TagOutput):
-    """The moves of a chain, and what follows from them. A move that is not allowed is never made,
-    and has no gradient."""
+    """Transition scores A, a, b as parameters. A transition that is not allowed has probability 0
+    and no gradient."""
 
     def __init__(self, tags: int, allowed: Allowed | None = None) -> None:
         super().__init__()
-        self.allowed_moves: Tensor
-        self.allowed_first: Tensor
-        self.allowed_last: Tensor
-        self.moves = nn.Parameter(torch.zeros(tags, tags))
-        self.first = nn.Parameter(torch.zeros(tags))
-        self.last = nn.Parameter(torch.zeros(tags))
+        self.allowed_transitions: Tensor
+        self.allowed_start: Tensor
+        self.allowed_end: Tensor
+        self.transitions = nn.Parameter(torch.zeros(tags, tags))
+        self.start = nn.Parameter(torch.zeros(tags))
+        self.end = nn.Parameter(torch.zeros(tags))
         every = (torch.ones(tags, tags), torch.ones(tags), torch.ones(tags))
-        names = ("allowed_moves", "allowed_first", "allowed_last")
+        names = ("allowed_transitions", "allowed_start", "allowed_end")
         for name, mask in zip(names, allowed or every):
             # Not saved: they follow from the names of the tags.
             self.register_buffer(name, mask.bool(), persistent=False)
 
     def chain(self) -> Chain:
-        """The scores of moves as they count."""
+        """The scores with FORBIDDEN where a transition is not allowed."""
         return Chain(
-            self.moves.where(self.allowed_moves, FORBIDDEN),
-            self.first.where(self.allowed_first, FORBIDDEN),
-            self.last.where(self.allowed_last, FORBIDDEN),
+            self.transitions.where(self.allowed_transitions, FORBIDDEN),
+            self.start.where(self.allowed_start, FORBIDDEN),
+            self.end.where(self.allowed_end, FORBIDDEN),
         )
 
     def loss(self, x: Tensor, tags: Tensor, lengths: Tensor) -> Tensor:
@@ -192,33 +192,35 @@ class CRF(TagOutput):
 
     @torch.no_grad()
     def best(self, x: Tensor, lengths: Tensor) -> Tensor:
-        step = native_chain.viterbi if can_chain(x) else viterbi
+        run = native_chain.viterbi if can_chain(x) else viterbi
         A, a, b = (scores.double() for scores in self.chain())
-        return step(x.double().contiguous(), A, a, b, lengths)
+        return run(x.double().contiguous(), A, a, b, lengths)
 
     @torch.no_grad()
-    def along(self, x: Tensor, tags: Tensor, lengths: Tensor) -> Along:
+    def span_scores(self, x: Tensor, tags: Tensor, lengths: Tensor) -> SpanScores:
         lattice = Lattice.of(x, lengths, self.chain())
-        enter, leave, e = (
+        before, after, e = (
             array.gather(2, tags[..., None])[..., 0].clamp(min=TINY).log()
             for array in (lattice.p, lattice.backward(lengths), lattice.e)
         )
-        moved = lattice.P[tags[:, :-1], tags[:, 1:]].clamp(min=TINY) / lattice.s[:, 1:]
-        walk = torch.cat([torch.zeros_like(e[:, :1]), moved.log() + e[:, 1:]], 1).cumsum(1)
-        return Along(enter, walk, leave)
+        step = lattice.P[tags[:, :-1], tags[:, 1:]].clamp(min=TINY) / lattice.s[:, 1:]
+        inside = torch.cat([torch.zeros_like(e[:, :1]), step.log() + e[:, 1:]], 1).cumsum(1)
+        return SpanScores(before, inside, after)
 
     def describe(self) -> str:
-        rules = "" if self.allowed_moves.all() else ", moves outside the scheme forbidden"
-        return f"linear-chain CRF over {len(self.first)} tags{rules}"
+        rules = (
+            "" if self.allowed_transitions.all() else ", transitions outside the scheme forbidden"
+        )
+        return f"linear-chain CRF over {len(self.start)} tags{rules}"
 
 
 def score(x: Tensor, tags: Tensor, lengths: Tensor, chain: Chain) -> Tensor:
     """s(y) (B,) of tags (B, T)."""
     keep = keep_mask(lengths, x.shape[1])
     own = x.gather(2, tags[..., None])[..., 0].masked_fill(~keep, 0).sum(1)
-    moves = chain.A[tags[:, :-1], tags[:, 1:]].masked_fill(~keep[:, 1:], 0).sum(1)
+    transitions = chain.A[tags[:, :-1], tags[:, 1:]].masked_fill(~keep[:, 1:], 0).sum(1)
     final = tags.gather(1, lengths[:, None] - 1)[:, 0]
-    return own + moves + chain.a[tags[:, 0]] + chain.b[final]
+    return own + transitions + chain.a[tags[:, 0]] + chain.b[final]
 
 
 def precise(x: Tensor) -> Tensor:

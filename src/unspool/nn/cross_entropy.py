@@ -30,7 +30,7 @@ def linear_cross_entropy(
     return _LinearCrossEntropy.apply(h, V, b, targets, label_smoothing)
 
 
-def linear_nats(h: Tensor, V: Tensor, b: Tensor, targets: Tensor) -> Tensor:
+def linear_token_losses(h: Tensor, V: Tensor, b: Tensor, targets: Tensor) -> Tensor:
     """(N,) the loss of each row, without a gradient."""
     with torch.no_grad():
         losses = [

@@ -74,7 +74,7 @@ class TransformerSeqDecoder(Decoder):
 
     Each head of each layer has an alignment of its own, at the taps
     `transformer.layers.*.cross_attention.weights`. The `alignment` of an aligned state is the mean
-    of the heads of the last layer but one, which says best what was translated (Garg et al. 2019).
+    of the heads of the last layer but one, whose alignments are the best (Garg et al. 2019).
     """
 
     def __init__(

@@ -1,7 +1,7 @@
 """Attention of queries to keys, head by head: all of them, or those in a window.
 
 In: queries q (B, A, T, d), keys k and values v (B, A, S, d) of A heads; keep (B, S), or (B, T, S)
-where each query has its own, True = keep. Out: (B, A, T, d). Under `causal` the last query stands
+where each query has its own, True = keep. Out: (B, A, T, d). Under `causal` the last query is
 at the last key, and none sees what comes after it.
 
 Each kind has a fast path, and an explicit one that makes the weights (B, A, T, S) and passes them
@@ -42,7 +42,7 @@ def fused(
 ) -> Tensor:
     """`dot_product_weights` times v by torch's kernel, which makes no T x S matrix.
 
-    `causal` stands for a mask, where there is none and T = S.
+    `causal` replaces a mask, where there is none and T = S.
     """
     if mask is None:
         return _kernel(q, k, v, None, causal=causal, dropout=dropout)
@@ -102,7 +102,7 @@ class HeadAttention(nn.Module, ABC):
     def attend(
         self, q: Tensor, k: Tensor, v: Tensor, keep: Tensor | None = None, *, causal: bool = False
     ) -> Tensor:
-        """`forward` for k and v that are known to be finite where nobody sees them."""
+        """`forward` for k and v that are known to be finite where they are masked."""
         if not recording(self):
             return self.fast(q, k, v, keep, causal=causal)
         weights = self.weights(self.explicit(q, k, keep, causal=causal))
@@ -187,8 +187,8 @@ class SlidingWindow(HeadAttention):
 
         real = q.new_ones(1, S, dtype=torch.bool) if keep is None else keep
         real = F.pad(real, (before, after)).unfold(1, b + w + ahead, b)  # (B or 1, N, L)
-        places = torch.arange(b + w + ahead, device=q.device)
-        age = places[:b, None] + w - places
+        steps = torch.arange(b + w + ahead, device=q.device)
+        age = steps[:b, None] + w - steps
         near = (age >= -ahead) & (age <= w)  # (b, L)
         mask = (real[:, :, None] & near).expand(B, -1, -1, -1).flatten(0, 1)[:, None]
         blocks = F.pad(q, (0, 0, 0, N * b - T)).unflatten(2, (N, b)).transpose(1, 2).flatten(0, 1)

@@ -41,7 +41,7 @@ class Dropout(nn.Module):
 
 
 class _Dropout(torch.autograd.Function):
-    """The mask is a function of one number, and is made again on the way back."""
+    """The mask is a function of one number, and is computed again in the backward pass."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, p: float) -> Tensor:

@@ -115,14 +115,14 @@ class ElmoOutput(NamedTuple):
     """What L layers of each direction have of each word: h_0, the same in both, and h_1 .. h_L."""
 
     words: Tensor  # (B, T, P)
-    forwards: list[Tensor]  # L times (B, T, P); at place t after reading the words up to t
-    backwards: list[Tensor]  # L times (B, T, P); at place t after reading the words from t on
+    forwards: list[Tensor]  # L times (B, T, P); at step t after reading the words up to t
+    backwards: list[Tensor]  # L times (B, T, P); at step t after reading the words from t on
 
 
 class Elmo(nn.Module):
     """A forward and a backward language model over the same vectors of words.
 
-    They never meet: the backward one is the forward one's twin, and reads each text last to first.
+    The two share no weights but those of the word vectors; the backward one reads last to first.
     `vectors` gives 1 + L vectors of size 2P for a word: [h_0; h_0], [h_j forwards; h_j backwards].
     """
 
@@ -136,21 +136,21 @@ class Elmo(nn.Module):
         self.backwards = ProjectedStack(options)
 
     def forward(
-        self, spellings: Tensor, sizes: Tensor, places: Tensor, lengths: Tensor
+        self, spellings: Tensor, sizes: Tensor, indices: Tensor, lengths: Tensor
     ) -> ElmoOutput:
-        """spellings (U, L) of sizes (U,); places (B, T + 2) of the words with their frame; lengths
+        """spellings (U, L) of sizes (U,); indices (B, T + 2) of the words with their frame; lengths
         (B,), without it. Out: the same with the frame."""
-        x = nn.functional.embedding(places, self.spelling(spellings, sizes))  # (B, T + 2, P)
+        x = nn.functional.embedding(indices, self.spelling(spellings, sizes))  # (B, T + 2, P)
         framed = lengths + 2
         forwards = self.forwards(x, framed)
         backwards = [reverse(h, framed) for h in self.backwards(reverse(x, framed), framed)]
         return ElmoOutput(x, forwards, backwards)
 
     def vectors(
-        self, spellings: Tensor, sizes: Tensor, places: Tensor, lengths: Tensor
+        self, spellings: Tensor, sizes: Tensor, indices: Tensor, lengths: Tensor
     ) -> list[Tensor]:
         """1 + L times (B, T, 2P), without the frame."""
-        out = self(spellings, sizes, places, lengths)
+        out = self(spellings, sizes, indices, lengths)
         layers = [torch.cat([out.words, out.words], -1)]
         layers += [torch.cat(both, -1) for both in zip(out.forwards, out.backwards)]
         return [layer[:, 1:-1] for layer in layers]
@@ -162,7 +162,7 @@ class Mix(nn.Module):
     v_t = γ Σ_j s_j norm(h_{t,j}),        s = softmax(w)
 
     norm gives each vector mean 0 and variance 1 (section 3.2: the layers differ in scale, and the
-    largest would drown the others).
+    largest would dominate).
     """
 
     def __init__(self, layers: int) -> None:
@@ -197,9 +197,9 @@ class Contextual(nn.Module):
         self.dropout = Dropout(dropout)
         self.size = 2 * options.size
 
-    def forward(self, spellings: Tensor, sizes: Tensor, places: Tensor, lengths: Tensor) -> Tensor:
+    def forward(self, spellings: Tensor, sizes: Tensor, indices: Tensor, lengths: Tensor) -> Tensor:
         with torch.set_grad_enabled(self.tuned and torch.is_grad_enabled()):
-            layers = self.elmo.vectors(spellings, sizes, places, lengths)
+            layers = self.elmo.vectors(spellings, sizes, indices, lengths)
         return self.dropout(self.mix(layers))  # (B, T, 2P)
 
     def train(self, mode: bool = True) -> Contextual:

@@ -1,4 +1,4 @@
-"""torch's fused recurrent kernels behind one face.
+"""torch's fused recurrent kernels with one interface.
 
 In: a padded batch (B, T, I), its lengths (or None where every sequence fills all T steps), a
 start state and the weights of one direction of one layer. Out: outputs (B, T, H) and the final

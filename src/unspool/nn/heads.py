@@ -12,7 +12,7 @@ from torch.nn import functional as F
 from unspool.errors import ConfigError, choose
 from unspool.nn import init
 from unspool.nn.activations import ACTIVATIONS
-from unspool.nn.cross_entropy import linear_cross_entropy, linear_nats
+from unspool.nn.cross_entropy import linear_cross_entropy, linear_token_losses
 from unspool.nn.inputs import OneHot, SharedEmbedding, TokenEmbedding
 from unspool.nn.transformer_blocks import FEED_FORWARDS
 
@@ -36,7 +36,7 @@ class LabelOutput(nn.Module):
     """Scores (B, C) for C classes from vectors (B, size).
 
     y = V v + b            C > 2
-    y = (0, vᵀw + b)       C = 2: one logistic unit, p = σ(vᵀw + b), says all there is to say
+    y = (0, vᵀw + b)       C = 2: one logistic unit, p = σ(vᵀw + b)
     """
 
     def __init__(self, size: int, classes: int) -> None:
@@ -90,7 +90,7 @@ class TokenOutput(nn.Module):
                 init.input_matrix_(matrix, blocks=1)
 
     def forward(self, h: Tensor) -> Tensor:
-        """Scores (..., vocab): the reference for `loss` and `nats`, and what a search reads."""
+        """Scores (..., vocab), for a search; the reference for `loss` and `token_losses`."""
         h, V = self._inputs(h)
         return F.linear(h, V, self.b)
 
@@ -101,10 +101,10 @@ class TokenOutput(nn.Module):
             h.flatten(0, -2), V, self.b, targets.flatten(), label_smoothing=label_smoothing
         )
 
-    def nats(self, h: Tensor, targets: Tensor) -> Tensor:
+    def token_losses(self, h: Tensor, targets: Tensor) -> Tensor:
         """The loss of each target (...), without a gradient."""
         h, V = self._inputs(h)
-        return linear_nats(h.flatten(0, -2), V, self.b, targets.flatten()).view_as(targets)
+        return linear_token_losses(h.flatten(0, -2), V, self.b, targets.flatten()).view_as(targets)
 
     def _inputs(self, h: Tensor) -> tuple[Tensor, Tensor]:
         """What is multiplied: h or Q h, and V or the embedding's matrix."""
@@ -124,7 +124,7 @@ class TokenOutput(nn.Module):
 
 
 class MaskedOutput(nn.Module):
-    """A score for each token at each place, where some places are masked (Devlin et al. 2018).
+    """A score for each token at each step, where some steps are masked (Devlin et al. 2018).
 
     y = E norm(f(W h + b)) + c,      E the matrix of the embedding, f the Transformer's activation
 
@@ -147,7 +147,7 @@ class MaskedOutput(nn.Module):
         return self.output(self.vectors(h))
 
     def vectors(self, h: Tensor) -> Tensor:
-        """What `output` gets to see: its `loss` needs no (..., V)."""
+        """The inputs of `output`, whose `loss` needs no (..., V)."""
         return self.norm(self.f(self.dense(h)))
 
     def describe(self) -> str:

@@ -1,4 +1,4 @@
-"""Initial weights, in one place.
+"""Initial weights of all layers.
 
 In: freshly allocated parameters. Out: the same, filled:
 

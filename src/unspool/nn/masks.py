@@ -45,7 +45,7 @@ def zero_padding(x: Tensor, keep: Tensor) -> Tensor:
 
 
 def masked_softmax(scores: Tensor, keep: Tensor, dim: int = -1) -> Tensor:
-    """Softmax over the kept places of `dim`; the others, and rows with nothing kept, give 0."""
+    """Softmax over the kept elements of `dim`; the others, and rows with nothing kept, give 0."""
     # The lowest finite number rather than -inf: a fully masked row then has no inf - inf = NaN.
     lowest = torch.finfo(scores.dtype).min
     weights = torch.softmax(scores.masked_fill(~keep, lowest), dim)

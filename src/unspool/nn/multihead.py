@@ -94,7 +94,7 @@ class MultiHeadAttention(nn.Module):
     ) -> Tensor:
         """x attends to the memory, or where there is none to itself.
 
-        keep (B, S) says which places of what is attended to are real. For self-attention of kind
+        keep (B, S) marks the real steps of what is attended to. For self-attention of kind
         "full" it may also be (B, T, T): which steps each step sees.
         """
         if memory is not None:

@@ -28,7 +28,7 @@ class Packing(NamedTuple):
     steps: int
     by_time: bool
     offsets: Tensor  # where each time (T + 1), or each sequence (B + 1), begins
-    rows: Tensor | None  # (N,): the place b·T + t of each packed row in the padded batch
+    rows: Tensor | None  # (N,): the index b·T + t of each packed row in the padded batch
     order: Tensor | None  # (B,): the sequences by falling length
 
     @classmethod

@@ -17,7 +17,7 @@ from unspool.nn.taps import Tap
 
 
 class Pooling(nn.Module, ABC):
-    """`size` is D·H; where `bidirectional`, the second half of a vector comes from reading back."""
+    """`size` is D·H; `bidirectional`: the second half of a vector comes from reading backwards."""
 
     def __init__(self, size: int, *, bidirectional: bool = False) -> None:
         super().__init__()
@@ -92,7 +92,7 @@ class AttentionPooling(Pooling):
 
 
 class ClsPooling(Pooling):
-    """The output at the place before the text: of an encoder with `cls`."""
+    """The output at step 0, that of the class token: of an encoder with `cls`."""
 
     def pool(self, outputs: Tensor, lengths: Tensor, keep: Tensor) -> Tensor:
         return outputs[:, 0].masked_fill(lengths[:, None] == 0, 0)

@@ -1,4 +1,4 @@
-"""Where in its sequence a vector stands: attention alone does not see order.
+"""The position of a vector in its sequence, which attention alone does not see.
 
 In: vectors (B, T, E) of the time steps `offset`, ..., `offset` + T - 1. Out: the same, with their
 positions in them. `Rotary` works on queries and keys (..., T, d) instead. `offset` is for decoding
@@ -95,7 +95,7 @@ class Rotary(nn.Module):
         x'_{2i}     = x_{2i} cos(t θ_i) - x_{2i+1} sin(t θ_i)
         x'_{2i + 1} = x_{2i} sin(t θ_i) + x_{2i+1} cos(t θ_i)
 
-    Applied to queries and keys, it makes their products depend on how far apart they stand only.
+    Applied to queries and keys, it makes their products depend on their distance alone.
     """
 
     def __init__(self, width: int) -> None:

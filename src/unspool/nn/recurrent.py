@@ -1,97 +1,25 @@
 """Any cell over whole batches of sequences: stacked, in one or both directions, ragged.
 
 In: x (B, T, I), or integers (B, T) as one-hot vectors, lengths (B,), a state. Out: the outputs
-(B, T, D·H), zero at padding, and the final state. `unroll` is the readable reference. Two faster
-ways to the same numbers: the native kernels (`run_native`), and what else a cell offers as its
-`sequence` (`run_fast`).
+(B, T, D·H), zero at padding, and the final state. How a layer is run, by a loop or by kernels, is
+chosen in `recurrent_paths.py`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any
 
-import torch
 from torch import Tensor, nn
 
 from unspool.errors import ConfigError, choose, nearest
 from unspool.native import recurrence
-from unspool.native.recurrence import Stepper
-from unspool.nn.cells import CELLS, Cell, State, cell_options
-from unspool.nn.compiled import compiled_step
+from unspool.nn.cells import CELLS, Cell, cell_options
 from unspool.nn.dropout import Dropout
-from unspool.nn.masks import keep_mask, reverse, zero_padding
 from unspool.nn.network import Network, NetworkOutput, check_lengths
-from unspool.nn.packing import Batch, Packing
+from unspool.nn.packing import Batch
+from unspool.nn.recurrent_paths import Fast, run_layer, run_single_step, steppers_for
 from unspool.nn.state import RecurrentState
-from unspool.nn.taps import over_time, recording
-
-Fast = Literal["auto", True, False]
-
-
-def unroll(
-    cell: Cell, x: Tensor, lengths: Tensor | None, state: State, *, backwards: bool = False
-) -> tuple[Tensor, State]:
-    """The reference: `cell.step` at each time, t = 1 .. T or T .. 1.
-
-    Where t is beyond a sequence's length its state is kept and its output is 0. So a backward
-    pass meets the padding first, and leaves it with the state it started from.
-    """
-    steps = x.shape[1]
-    # Up to the shortest length there is nothing to mask.
-    shortest = steps if lengths is None else int(lengths.min())
-    keep = [] if lengths is None else keep_mask(lengths, steps)[..., None].unbind(1)  # T x (B, 1)
-    u = cell.project(x).unbind(1)
-    step = compiled_step(cell, x)
-    outputs = [u[0]] * steps
-    with over_time(cell, reverse=backwards):
-        for t in reversed(range(steps)) if backwards else range(steps):
-            output, new = step(u[t], state)
-            if t >= shortest:
-                output = torch.where(keep[t], output, 0)
-                new = tuple(torch.where(keep[t], n, s) for n, s in zip(new, state))
-            # Under autocast a product is bfloat16; what is carried through time stays precise.
-            state = tuple(n.to(s.dtype) for n, s in zip(new, state))
-            outputs[t] = output
-    return torch.stack(outputs, 1), state
-
-
-def run_fast(
-    cell: Cell, x: Tensor, lengths: Tensor | None, state: State, *, backwards: bool = False
-) -> tuple[Tensor, State]:
-    """What `unroll` gives, by the cell's `sequence`."""
-    outputs, final = cell.sequence(reverse(x, lengths) if backwards else x, lengths, state)
-    outputs = reverse(outputs, lengths) if backwards else outputs
-    if lengths is not None:
-        outputs = zero_padding(outputs, keep_mask(lengths, x.shape[1]))
-    return outputs, tuple(f.to(s.dtype) for f, s in zip(final, state))
-
-
-def run_native(
-    cells: tuple[Cell, ...], x: Tensor, packing: Packing, states: tuple[State, ...]
-) -> tuple[Tensor, tuple[State, ...]]:
-    """What `unroll` gives for all directions of a layer, packed: x (N, I) -> (N, D·H)."""
-    directions = [
-        recurrence.Direction(form, tuple(map(packing.sort, state)), reverse=d == 1)
-        for d, (cell, state) in enumerate(zip(cells, states))
-        if (form := cell.native()) is not None
-    ]
-    runs = recurrence.run(x, directions, packing.offsets)
-    outputs = runs[0][0] if len(runs) == 1 else torch.cat([h for h, _ in runs], -1)
-    return outputs, tuple(tuple(map(packing.unsort, end)) for _, end in runs)
-
-
-def single_step(
-    steppers: list[list[Stepper | None]], x: Tensor, state: RecurrentState
-) -> NetworkOutput:
-    """What `unroll` gives for T = 1, without all that a sequence needs around its kernel."""
-    x = x[:, 0].contiguous()
-    final = []
-    for layer, start in zip(steppers, state):
-        ends = tuple(step(x, s) for step, s in zip(layer, start) if step)
-        x = ends[0][0] if len(ends) == 1 else torch.cat([end[0] for end in ends], -1)
-        final.append(ends)
-    return NetworkOutput(x[:, None], tuple(final))
 
 
 class Layer(nn.Module):
@@ -113,8 +41,8 @@ class Recurrent(Network):
     options       the cell's own options, such as {"reset": "before"}
     dropout       on the outputs between layers, in training
     fast          "auto": the native kernels, or else the cell's `sequence`, where there is one and
-                  no tap of the cell is recorded; True: one of these or a ValueError that says why
-                  not; False: the loop
+                  no tap of the cell is recorded; True: one of these, or a ValueError with the
+                  reason; False: the loop
     """
 
     def __init__(
@@ -161,53 +89,16 @@ class Recurrent(Network):
         self._check(x)
         lengths = check_lengths(lengths, x)
         state = self.start(x.shape[0]) if state is None else self._check_state(state, x.shape[0])
-        if x.shape[1] == 1 and self.fast is not False and not torch.is_grad_enabled():
-            steppers = [[cell.single_step(x) for cell in layer] for layer in self._cells]
-            if all(step is not None for layer in steppers for step in layer):
-                return single_step(steppers, x, state)
+        steppers = steppers_for(self._cells, x, fast=self.fast)
+        if steppers is not None:
+            return run_single_step(steppers, x, state)
         batch = Batch(x, lengths, by_time=not recurrence.is_scan(self.cells()[0][0].native()))
         final = []
         for k, (cells, start) in enumerate(zip(self.cells(), state)):
             if k:
                 batch.apply(self.dropout)
-            run = self._native if self._is_native(cells, batch) else self._padded
-            final.append(run(cells, batch, start))
+            final.append(run_layer(cells, batch, start, fast=self.fast, name=self.name))
         return NetworkOutput(batch.padded(), tuple(final))
-
-    def _is_native(self, cells: tuple[Cell, ...], batch: Batch) -> bool:
-        if self.fast is False or any(recording(cell) for cell in cells):
-            return False
-        return all(cell.why_not_native(batch.sample()) is None for cell in cells)
-
-    def _native(
-        self, cells: tuple[Cell, ...], batch: Batch, states: tuple[State, ...]
-    ) -> tuple[State, ...]:
-        packing = batch.packing
-        outputs, ends = run_native(cells, batch.packed(), packing, states)
-        batch.replace(packed=outputs)
-        return ends
-
-    def _padded(
-        self, cells: tuple[Cell, ...], batch: Batch, states: tuple[State, ...]
-    ) -> tuple[State, ...]:
-        x = batch.padded()
-        runs = []
-        for d, (cell, state) in enumerate(zip(cells, states)):
-            reason: str | None = "fast=False"
-            if self.fast is not False:
-                reason = "a tap is recorded" if recording(cell) else cell.why_not_fast(x)
-                if self.fast is True and reason is not None:
-                    also = cell.why_not_native(x)
-                    raise ValueError(
-                        f"fast=True cannot run cell {self.name!r}: {reason}"
-                        + (f"; {also}" if also else "")
-                    )
-            run = run_fast if reason is None else unroll
-            runs.append(run(cell, x, batch.lengths, state, backwards=d == 1))
-        # One type of output whatever path and autocast made it: that of the state.
-        outputs = [outputs.to(end[0].dtype) for outputs, end in runs]
-        batch.replace(padded=torch.cat(outputs, -1))  # (B, T, D·H)
-        return tuple(end for _, end in runs)
 
     def _check(self, x: Tensor) -> None:
         wanted = f"(batch, time, {self.inputs}), or integers (batch, time)"

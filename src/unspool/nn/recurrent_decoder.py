@@ -22,7 +22,8 @@ from unspool.nn.encoder import Encoded
 from unspool.nn.heads import TokenOutput
 from unspool.nn.inputs import TokenEmbedding
 from unspool.nn.masks import zero_padding
-from unspool.nn.recurrent import Fast, Recurrent
+from unspool.nn.recurrent import Recurrent
+from unspool.nn.recurrent_paths import Fast
 from unspool.nn.state import RecurrentState, map_state
 from unspool.nn.taps import Tap
 

@@ -1,8 +1,8 @@
 """From scores of tags to tags.
 
 In: scores (B, T, C) of C tags at each step, lengths (B,). Out: the loss of given tags, the best
-tags, and how probable stretches of them are. `SeparateTags` is a softmax at each step; `crf.CRF`
-judges the tags of a sequence together.
+tags, and the probabilities of spans of them. `SeparateTags` is a softmax at each step; `crf.CRF`
+scores the tags of a sequence together.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ class Allowed(NamedTuple):
     """Of C tags: which may follow which (C, C), which may begin and which may end a sequence (C,)
     each; boolean."""
 
-    moves: Tensor
-    first: Tensor
-    last: Tensor
+    transitions: Tensor
+    start: Tensor
+    end: Tensor
 
 
-class Along(NamedTuple):
-    """Logarithms (B, T) along one sequence of tags y, for the probability of any stretch of it:
+class SpanScores(NamedTuple):
+    """Logarithms (B, T) along one sequence of tags y, for the probability of any span of it:
 
-    p(y_s ... y_e) = exp(enter[s] + walk[e] - walk[s] + leave[e])
+    p(y_s ... y_e) = exp(before[s] + inside[e] - inside[s] + after[e])
     """
 
-    enter: Tensor
-    walk: Tensor
-    leave: Tensor
+    before: Tensor
+    inside: Tensor
+    after: Tensor
 
 
 class TagScores(nn.Module):
@@ -57,7 +57,7 @@ class TagOutput(nn.Module, ABC):
     """What follows from scores (B, T, C). Padding has no part in it."""
 
     def forward(self, x: Tensor) -> Tensor:
-        """The scores as they are: to choose from them takes another method."""
+        """The scores themselves; the other methods choose from them."""
         return x
 
     @abstractmethod
@@ -66,18 +66,18 @@ class TagOutput(nn.Module, ABC):
 
     @abstractmethod
     def best(self, x: Tensor, lengths: Tensor) -> Tensor:
-        """The likeliest tags (B, T), zero at padding."""
+        """The most probable tags (B, T), zero at padding."""
 
     @abstractmethod
-    def along(self, x: Tensor, tags: Tensor, lengths: Tensor) -> Along:
-        """What the probability of a stretch of tags (B, T) is made from."""
+    def span_scores(self, x: Tensor, tags: Tensor, lengths: Tensor) -> SpanScores:
+        """What the probability of any span of tags (B, T) is computed from."""
 
     @abstractmethod
     def describe(self) -> str: ...
 
 
 class SeparateTags(TagOutput):
-    """p(y) = Π_t softmax(x_t)[y_t]: each tag for itself.
+    """p(y) = Π_t softmax(x_t)[y_t]: each tag independently.
 
     label_smoothing   share of the target that is spread over all tags, in training
     """
@@ -89,19 +89,19 @@ class SeparateTags(TagOutput):
     def loss(self, x: Tensor, tags: Tensor, lengths: Tensor) -> Tensor:
         keep = keep_mask(lengths, x.shape[1])
         smoothing = self.label_smoothing if self.training else 0.0
-        nats = F.cross_entropy(
+        losses = F.cross_entropy(
             x[keep].float(), tags[keep], reduction="none", label_smoothing=smoothing
         )
         rows = keep.nonzero()[:, 0]
-        return nats.new_zeros(len(x)).index_add(0, rows, nats)
+        return losses.new_zeros(len(x)).index_add(0, rows, losses)
 
     def best(self, x: Tensor, lengths: Tensor) -> Tensor:
         return x.argmax(2).masked_fill(~keep_mask(lengths, x.shape[1]), 0)
 
-    def along(self, x: Tensor, tags: Tensor, lengths: Tensor) -> Along:
+    def span_scores(self, x: Tensor, tags: Tensor, lengths: Tensor) -> SpanScores:
         own = x.double().log_softmax(2).gather(2, tags[..., None])[..., 0]
         own = own.masked_fill(~keep_mask(lengths, x.shape[1]), 0)
-        return Along(own, own.cumsum(1), torch.zeros_like(own))
+        return SpanScores(own, own.cumsum(1), torch.zeros_like(own))
 
     def describe(self) -> str:
         return "softmax at each step"

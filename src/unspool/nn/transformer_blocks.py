@@ -161,7 +161,7 @@ class FeedForward(nn.Module):
 def clean(x: Tensor, keep: Tensor | None) -> Tensor:
     """x with zeros at padding.
 
-    Needed although nobody attends to padding: the gradient of a weight is a product with all rows
+    Needed although padding is not attended to: the gradient of a weight is a product with all rows
     of x, and 0 · NaN = NaN.
     """
     return x if keep is None else zero_padding(x, keep)

@@ -197,7 +197,7 @@ class ElmoTask(Task):
                 x = batch[self.input]
                 counts[batch.rows] = as_array(x.lengths) + 1
                 for direction, found in enumerate(model.read(*inputs(x))):
-                    losses = as_array(model.output.nats(found.h, found.targets).double())
+                    losses = as_array(model.output.token_losses(found.h, found.targets).double())
                     np.add.at(nats[:, direction], batch.rows[as_array(found.rows)], losses)
         return ElmoReport(nats, counts)
 

@@ -294,7 +294,9 @@ class Generate(Task):
         with torch.inference_mode():
             for batch in walk(batches, model):
                 outputs, state = model.read(batch.ids, None if batch.first else state)
-                losses = model.output.nats(outputs[:, batch.skip :], batch.targets[:, batch.skip :])
+                losses = model.output.token_losses(
+                    outputs[:, batch.skip :], batch.targets[:, batch.skip :]
+                )
                 nats.append(as_array(losses.double().sum(1)))
                 tokens.append(np.full(len(losses), losses.shape[1]))
         return GenerateReport(

@@ -27,7 +27,7 @@ from unspool.errors import ConfigError
 from unspool.nn.characters import CHARACTER_ENCODERS
 from unspool.nn.crf import CRF
 from unspool.nn.models.tagger import Tagger
-from unspool.nn.tags import Allowed, Along, SeparateTags, TagOutput
+from unspool.nn.tags import Allowed, SeparateTags, SpanScores, TagOutput
 from unspool.tasks.contextual import build_contextual, contextual_size, example_words
 from unspool.tasks.encoder import build_encoder, recurrent_models
 from unspool.tasks.label_readings import TagReading
@@ -263,8 +263,8 @@ class Tag(Task):
                 x = batch[self.input]
                 scores = model(*x.inputs)
                 tags = model.output.best(scores, x.lengths)
-                along = model.output.along(scores, tags, x.lengths)
+                along = model.output.span_scores(scores, tags, x.lengths)
                 for i, (row, length) in enumerate(zip(batch.rows, x.lengths.tolist())):
-                    own = Along(*(part[i, :length] for part in along))
+                    own = SpanScores(*(part[i, :length] for part in along))
                     found[row] = Tags(as_array(tags[i, :length]), own)
         return found

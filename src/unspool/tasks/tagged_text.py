@@ -15,7 +15,7 @@ import numpy as np
 
 from unspool.data.schemes import Marks, find_spans
 from unspool.errors import DataError
-from unspool.nn.tags import Along
+from unspool.nn.tags import SpanScores
 from unspool.tasks.answer import Answer
 from unspool.text.tokenizers import Tokenizer, WordTokenizer
 from unspool.text.words import Place, places
@@ -25,7 +25,7 @@ class Tags(NamedTuple):
     """What a model gives for one sentence: the tags, by their numbers, and their probabilities."""
 
     tags: np.ndarray  # (T,)
-    along: Along  # (T,) each
+    along: SpanScores  # (T,) each
 
 
 class TaggedWord(NamedTuple):

@@ -321,7 +321,7 @@ class Translate(Task):
         with torch.inference_mode():
             for batch in walk(self.batches(part, training=False), model):
                 vectors, targets = real_targets(model, batch)
-                nats += float(model.decoder.output.nats(vectors, targets).double().sum())
+                nats += float(model.decoder.output.token_losses(vectors, targets).double().sum())
                 tokens += len(targets)
         return nats, tokens
 

@@ -26,7 +26,7 @@ from unspool.nn.taps import recording
 class Cell(nn.Module, ABC):
     """A recurrent cell with I `inputs` and H `hidden` units.
 
-    Weights stand in blocks of H rows, one a gate, in the order that the subclass documents:
+    Weights are in blocks of H rows, one a gate, in the order that the subclass documents:
     W (G·H, I) for the input, U (G·H, H) for the state, b (G·H) the only bias.
 
     A subclass writes `step`, and `project` for the part of the equations that does not need the
@@ -58,7 +58,7 @@ class Cell(nn.Module, ABC):
         return new[0], new
 
     def single_step(self, x: Tensor) -> Stepper | None:
-        """The kernel's way to make steps like this one, None where it has none."""
+        """The native kernel of steps like this one, None where there is none."""
         if torch.is_grad_enabled() or torch.is_autocast_enabled("cpu"):
             return None
         if self.hidden % recurrence.WIDTH[False] or x.shape[0] > recurrence.FEW:
@@ -67,8 +67,9 @@ class Cell(nn.Module, ABC):
         if kept is not None:
             return None if recording(self) else kept
         form = self.native()
-        fits = form is not None and recurrence.why_not(x, form.W) is None and not recording(self)
-        return Stepper(form, self.hidden) if form is not None and fits else None
+        if form is None or recording(self) or recurrence.unsupported_reason(x, form.W) is not None:
+            return None
+        return Stepper(form, self.hidden)
 
     def start(self, batch: int, like: Tensor | None = None) -> State:
         """A state of zeros, of the type and on the device of `like` (None: of the parameters)."""
@@ -79,19 +80,21 @@ class Cell(nn.Module, ABC):
         """Its weights as a native kernel takes them, None where there is no kernel for it."""
         return None
 
-    def why_not_native(self, x: Tensor) -> str | None:
-        """None where a native kernel can take `x`, otherwise the reason why not."""
+    def native_unsupported_reason(self, x: Tensor) -> str | None:
+        """None where a native kernel can take `x`, otherwise the reason."""
         form = self.native()
-        return "it has no native kernel" if form is None else recurrence.why_not(x, form.W)
+        return (
+            "it has no native kernel" if form is None else recurrence.unsupported_reason(x, form.W)
+        )
 
-    def why_not_fast(self, x: Tensor) -> str | None:
-        """None where `sequence` can take `x`, otherwise the reason why not."""
+    def sequence_unsupported_reason(self, x: Tensor) -> str | None:
+        """None where `sequence` can take `x`, otherwise the reason."""
         return "it has no whole-sequence form, only its step"
 
     def sequence(self, x: Tensor, lengths: Tensor | None, state: State) -> tuple[Tensor, State]:
         """Outputs (B, T, H) and final state of x (B, T, I) or (B, T); lengths None: all are T.
 
-        What it gives at padding is of no account.
+        Its outputs at padding are ignored.
         """
         raise NotImplementedError
 
@@ -113,7 +116,7 @@ def steady(model: nn.Module) -> Iterator[None]:
             if not isinstance(cell, Cell) or cell.hidden % recurrence.WIDTH[False]:
                 continue
             form = cell.native()
-            if form is not None and recurrence.why_not(form.W, form.W) is None:
+            if form is not None and recurrence.unsupported_reason(form.W, form.W) is None:
                 own[cell] = Stepper(form, cell.hidden, pack=True)
     _steppers.set((own, *_steppers.get(())))
     try:
@@ -144,7 +147,7 @@ def weights(rows: int, columns: int | None = None) -> nn.Parameter:
     return nn.Parameter(torch.empty(rows) if columns is None else torch.empty(rows, columns))
 
 
-def why_not_fused(x: Tensor) -> str | None:
+def fused_unsupported_reason(x: Tensor) -> str | None:
     """The one thing torch's fused kernels cannot do that every cell here can."""
     return None if x.is_floating_point() else "torch's fused kernels take no one-hot integers"
 

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from unspool.nn import init
-from unspool.nn.cells.base import Cell, Form, State, affine, weights, why_not_fused
+from unspool.nn.cells.base import Cell, Form, State, affine, fused_unsupported_reason, weights
 from unspool.nn.fused import fused_sequence
 from unspool.nn.taps import Tap
 
@@ -53,8 +53,8 @@ class Coupled(Cell):
     def native(self) -> Form:
         return Form("coupled", self.W, self.b, self.U)
 
-    def why_not_fast(self, x: Tensor) -> str | None:
-        return why_not_fused(x)
+    def sequence_unsupported_reason(self, x: Tensor) -> str | None:
+        return fused_unsupported_reason(x)
 
     def sequence(self, x: Tensor, lengths: Tensor | None, state: State) -> tuple[Tensor, State]:
         # 1 - σ(a) = σ(-a): this is the LSTM whose input gate has the forget gate's weights negated.

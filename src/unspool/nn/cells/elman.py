@@ -8,7 +8,7 @@ from torch.nn import functional as F
 from unspool.errors import choose
 from unspool.nn import init
 from unspool.nn.activations import ACTIVATIONS
-from unspool.nn.cells.base import Cell, Form, State, affine, weights, why_not_fused
+from unspool.nn.cells.base import Cell, Form, State, affine, fused_unsupported_reason, weights
 from unspool.nn.fused import Kernel, fused_sequence
 from unspool.nn.taps import Tap
 
@@ -49,10 +49,10 @@ class Elman(Cell):
     def native(self) -> Form:
         return Form(f"elman_{self.activation}", self.W, self.b, self.U)
 
-    def why_not_fast(self, x: Tensor) -> str | None:
+    def sequence_unsupported_reason(self, x: Tensor) -> str | None:
         if self.activation not in FUSED:
             return f"torch has no fused kernel for activation {self.activation!r}"
-        return why_not_fused(x)
+        return fused_unsupported_reason(x)
 
     def sequence(self, x: Tensor, lengths: Tensor | None, state: State) -> tuple[Tensor, State]:
         kernel = FUSED[self.activation]

@@ -8,7 +8,7 @@ from torch.nn import functional as F
 
 from unspool.errors import choose
 from unspool.nn import init
-from unspool.nn.cells.base import Cell, Form, State, affine, weights, why_not_fused
+from unspool.nn.cells.base import Cell, Form, State, affine, fused_unsupported_reason, weights
 from unspool.nn.fused import fused_sequence
 from unspool.nn.taps import Tap
 
@@ -38,7 +38,7 @@ class GRU(Cell):
         self, inputs: int, hidden: int, *, reset: str = "after", update: str = "keep"
     ) -> None:
         super().__init__(inputs, hidden)
-        self.reset = choose("place of the reset gate", reset, ["before", "after"])
+        self.reset = choose("position of the reset gate", reset, ["before", "after"])
         self.update = choose("convention of the update gate", update, ["keep", "take"])
         self.W = weights(3 * hidden, inputs)
         self.U = weights(3 * hidden, hidden)
@@ -72,10 +72,10 @@ class GRU(Cell):
         take = self.update == "take"
         return Form(f"gru_{self.reset}", self.W, self.b, self.U, self.b_hn, take)
 
-    def why_not_fast(self, x: Tensor) -> str | None:
+    def sequence_unsupported_reason(self, x: Tensor) -> str | None:
         if self.reset == "before":
             return "torch has no fused kernel for reset='before'"
-        return why_not_fused(x)
+        return fused_unsupported_reason(x)
 
     def sequence(self, x: Tensor, lengths: Tensor | None, state: State) -> tuple[Tensor, State]:
         W, U, b = map(self._as_keep, (self.W, self.U, self.b))

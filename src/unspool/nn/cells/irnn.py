@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from unspool.nn.cells.base import Cell, Form, State, affine, weights, why_not_fused
+from unspool.nn.cells.base import Cell, Form, State, affine, fused_unsupported_reason, weights
 from unspool.nn.fused import fused_sequence
 from unspool.nn.taps import Tap
 
@@ -44,8 +44,8 @@ class IRNN(Cell):
     def native(self) -> Form:
         return Form("elman_relu", self.W, self.b, self.U)
 
-    def why_not_fast(self, x: Tensor) -> str | None:
-        return why_not_fused(x)
+    def sequence_unsupported_reason(self, x: Tensor) -> str | None:
+        return fused_unsupported_reason(x)
 
     def sequence(self, x: Tensor, lengths: Tensor | None, state: State) -> tuple[Tensor, State]:
         return fused_sequence("rnn_relu", x, lengths, state, W=self.W, U=self.U, b=self.b)

@@ -47,7 +47,7 @@ class MinGRU(Cell):
     def native(self) -> Form:
         return Form("mingru", self.W, self.b)
 
-    def why_not_fast(self, x: Tensor) -> str | None:
+    def sequence_unsupported_reason(self, x: Tensor) -> str | None:
         return None
 
     def sequence(self, x: Tensor, lengths: Tensor | None, state: State) -> tuple[Tensor, State]:

@@ -57,7 +57,7 @@ class MinLSTM(Cell):
     def native(self) -> Form:
         return Form("minlstm", self.W, self.b)
 
-    def why_not_fast(self, x: Tensor) -> str | None:
+    def sequence_unsupported_reason(self, x: Tensor) -> str | None:
         return None
 
     def sequence(self, x: Tensor, lengths: Tensor | None, state: State) -> tuple[Tensor, State]:

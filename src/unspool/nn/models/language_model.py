@@ -42,8 +42,8 @@ class NextTokenModel(nn.Module, ABC):
 
     @abstractmethod
     def read(self, ids: Tensor, state: Any) -> tuple[Tensor, Any]:
-        """What the output layer gets to see, (B, T, H), and the state after it; None: no token
-        came before."""
+        """The inputs (B, T, H) of the output layer, and the new state; state None: no token came
+        before."""
 
     @abstractmethod
     def start(self, batch: int) -> Any:

@@ -1,11 +1,11 @@
 """How BERT, RoBERTa, DistilBERT and GPT-2 folders call what our Transformer has.
 
 In: the settings of a config.json. Out: a `Layout`: our options, and for each of our parameters the
-name of the tensor, or the names of those that stand one below the other in it.
+name of the tensor, or the names of those that are concatenated in it.
 
 Two things need no option of ours. A text on its own has one token type, whose vector is added to
 every position, so the positions take it in. RoBERTa's first position is number pad_token_id + 1;
-the rows before it are for padding, which nobody reads.
+the rows before it are for padding, which is not read.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ ACTIVATIONS = {
 class Layout:
     """prefix       before the names of `tensors` and `block` where the folder holds a head too
     tensors         of the embedding and the Transformer, without its blocks
-    layer, block    what stands before the names of a block, with {} for its number; its tensors
+    layer, block    the prefix of the names of a block, with {} for its number; its tensors
     transposed      matrices of blocks are stored as (in, out)
-    masked, poolers, classifier   of the heads; which of them are there, the folder's tensors say
+    masked, poolers, classifier   of the heads; those whose tensors the folder has
     """
 
     kind: str

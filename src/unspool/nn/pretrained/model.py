@@ -22,7 +22,7 @@ from unspool.nn.transformer import TransformerDecoder, TransformerEncoder
 class Pretrained(nn.Module):
     """An embedding, a Transformer, and the heads that the folder holds: the others are None.
 
-    output       scores (B, T, V): for the token at each place (BERT and its kin), or for the next
+    output       scores (B, T, V): for the token at each step (BERT and its kin), or for the next
                  one (GPT-2)
     pooler       f(W h_0 + b), (B, E), of the first token's vector
     classifier   scores (B, C) from what the pooler gives

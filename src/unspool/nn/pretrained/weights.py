@@ -94,7 +94,7 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def _files(folder: Path) -> dict[str, tuple[Path, str]]:
-    """{name: (file, name in the file)}; old files say gamma and beta for a norm's parameters."""
+    """{name: (file, name in the file)}; old files have gamma and beta for a norm's parameters."""
     if (folder / ONE).exists():
         paths = [folder / ONE]
     elif (folder / MANY).exists():
