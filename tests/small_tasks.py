@@ -5,8 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from unspool.config import Config
+import numpy as np
+
+from unspool.config import Config, DataConfig, ModelConfig, TokenizerConfig
+from unspool.data.corpus import Corpus
+from unspool.data.fields.field import Field
+from unspool.data.fields.label import LabelField, Labels
+from unspool.data.fields.text import TextField, Tokens, number_words
+from unspool.data.part import Part
+from unspool.data.store.ragged import Ragged
 from unspool.tasks import TASKS
+from unspool.tasks.opening import open_plan
 from unspool.tasks.task import Task
 from unspool.text.tokenizers import CharTokenizer, Tokenizer
 
@@ -30,3 +39,68 @@ def make_task(
         if field.is_target and hasattr(field, "names"):
             made.names = list(labels)
     return TASKS[config.task](config, fields)
+
+
+def token_part(
+    ids: Sequence[np.ndarray],
+    words: Sequence[Sequence[str]] | None = None,
+    *,
+    labels: Sequence[int] | None = None,
+) -> Part:
+    """Texts of known ids, and where they are given words, as a part with a field "text"."""
+    text = TextField("text", TokenizerConfig(kind="word"), spelled=words is not None)
+    numbers, types = (None, []) if words is None else number_words(words)
+    values: dict[str, Any] = {"text": Tokens(Ragged.of(ids), words=numbers, types=types)}
+    fields: dict[str, Field] = {"text": text}
+    if labels is not None:
+        fields["label"] = LabelField("label")
+        values["label"] = Labels(np.array(labels))
+    return Part(fields, values)
+
+
+class Loaded:
+    """A corpus with short names for what tests look at."""
+
+    def __init__(self, task: type[Task], config: Config, corpus: Corpus) -> None:
+        self.config, self.corpus = config, corpus
+        self.task = task(config, corpus.fields)
+        self.fields, self.parts, self.notes = corpus.fields, corpus.parts, corpus.notes
+        self.labels = self.task.labels
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        return self.task.tokenizer
+
+    def encode(self, path: object, **data: Any) -> tuple[Part, list[str]]:
+        """Another file, for an evaluation."""
+        settings = self.config.data.model_copy(update=data)
+        return self.task.encode(open_plan(str(path), settings, self.config.task))
+
+
+def load_data(
+    path: object,
+    *,
+    task: str | None = None,
+    valid: object = None,
+    test: object = None,
+    seed: int = 1,
+    data: dict[str, Any] | None = None,
+    model: dict[str, Any] | None = None,
+    progress: Any = None,
+    **tokens: Any,
+) -> Loaded:
+    """A file, as training reads it with these settings of the sections data and tokenizer."""
+    settings = DataConfig(**{"split_seed": seed, **(data or {})})
+    plan = open_plan(str(path), settings, task)
+    plans = {"train": plan}
+    for name, other in (("valid", valid), ("test", test)):
+        if other is not None:
+            plans[name] = open_plan(str(other), settings, plan.task)
+    config = Config(
+        task=plan.task,
+        data=settings,
+        tokenizer=TokenizerConfig(**tokens),
+        model=ModelConfig(**(model or {})),
+    )
+    kind = TASKS[plan.task]
+    return Loaded(kind, config, kind.load_corpus(config, plans, progress=progress))

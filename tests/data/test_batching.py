@@ -5,34 +5,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from small_tasks import token_part
 from unspool.data.batching import BucketBatches
+from unspool.data.fields.text import Tokens
+from unspool.data.part import Part
+from unspool.data.store.ragged import Ragged
 from unspool.data.streams import LaneBatches
 from unspool.errors import DataError
 
 
-class Documents:
+def documents(lengths: list[int]) -> Part:
     """Documents of given lengths; document r holds r + 2 again and again."""
-
-    def __init__(self, lengths: list[int]) -> None:
-        self.lengths = np.array(lengths)
-        self.labels = np.arange(len(lengths)) % 3
-
-    def __len__(self) -> int:
-        return len(self.lengths)
-
-    def ids(self, row: int) -> np.ndarray:
-        return np.full(self.lengths[row], row + 2)
+    ids = [np.full(length, row + 2) for row, length in enumerate(lengths)]
+    return token_part(ids, labels=[row % 3 for row in range(len(lengths))])
 
 
-class Stream:
-    def __init__(self, size: int) -> None:
-        self.tokens = np.arange(size)
-
-    def __len__(self) -> int:
-        return len(self.tokens)
-
-    def slice(self, a: int, b: int) -> np.ndarray:
-        return self.tokens[a:b]
+def stream(size: int) -> Tokens:
+    return Tokens(Ragged.of([np.arange(size)]))
 
 
 LENGTHS = st.lists(st.integers(1, 60), min_size=1, max_size=300)
@@ -42,25 +31,26 @@ LENGTHS = st.lists(st.integers(1, 60), min_size=1, max_size=300)
 def test_every_row_once_within_the_budget(
     lengths: list[int], size: int, tokens: int, shuffle: bool, epoch: int
 ) -> None:
-    batches = BucketBatches(Documents(lengths), size=size, tokens=tokens, seed=1, shuffle=shuffle)
+    batches = BucketBatches(documents(lengths), size=size, tokens=tokens, seed=1, shuffle=shuffle)
     rows = []
     for step in range(batches.steps(epoch)):
         batch = batches.batch(epoch, step)
-        count, width = batch.ids.shape
+        text = batch["text"]
+        count, width = text.ids.shape
         assert count <= size
         assert count == 1 or count * width <= tokens
-        assert width == batch.lengths.max()
-        for row, ids, length in zip(batch.rows, batch.ids.numpy(), batch.lengths):
+        assert width == text.lengths.max()
+        for row, ids, length in zip(batch.rows, text.ids.numpy(), text.lengths):
             assert length == lengths[row]
             assert (ids[:length] == row + 2).all()
             assert (ids[length:] == 0).all()
-        assert batch.labels.tolist() == (batch.rows % 3).tolist()
+        assert batch["label"].tolist() == (batch.rows % 3).tolist()
         rows += batch.rows.tolist()
     assert sorted(rows) == list(range(len(lengths)))
 
 
 def test_a_batch_is_a_pure_function() -> None:
-    part = Documents(np.random.default_rng(0).integers(1, 50, size=500).tolist())
+    part = documents(np.random.default_rng(0).integers(1, 50, size=500).tolist())
     walked, fresh = (BucketBatches(part, size=8, tokens=128, seed=3) for _ in range(2))
     expected = {(e, s): walked.batch(e, s).rows.tolist() for e in range(3) for s in (0, 5, 40)}
     for (epoch, step), rows in reversed(expected.items()):
@@ -71,20 +61,20 @@ def test_a_batch_is_a_pure_function() -> None:
 
 
 def test_little_padding() -> None:
-    part = Documents(np.random.default_rng(0).integers(1, 200, size=5000).tolist())
+    part = documents(np.random.default_rng(0).integers(1, 200, size=5000).tolist())
     batches = BucketBatches(part, size=32, tokens=16384, seed=1)
-    sizes = [batches.batch(0, step).ids.numel() for step in range(batches.steps(0))]
+    sizes = [batches.batch(0, step)["text"].ids.numel() for step in range(batches.steps(0))]
     assert part.lengths.sum() > 0.95 * sum(sizes)
 
 
 def test_without_shuffling_every_epoch_is_the_same() -> None:
-    batches = BucketBatches(Documents([3, 1, 2]), size=2, tokens=10, seed=1, shuffle=False)
+    batches = BucketBatches(documents([3, 1, 2]), size=2, tokens=10, seed=1, shuffle=False)
     assert [batches.batch(e, s).rows.tolist() for e in (0, 7) for s in (0, 1)] == [[0, 2], [1]] * 2
 
 
 @given(st.integers(2, 500), st.integers(1, 9), st.integers(1, 40))
 def test_lanes_join_to_the_stream(size: int, lanes: int, bptt: int) -> None:
-    batches = LaneBatches(Stream(size), lanes=lanes, bptt=bptt)
+    batches = LaneBatches(stream(size), lanes=lanes, bptt=bptt)
     steps = [batches.batch(0, step) for step in range(batches.steps(0))]
     ids = np.concatenate([step.ids.numpy() for step in steps], axis=1)
     targets = np.concatenate([step.targets.numpy() for step in steps], axis=1)
@@ -97,14 +87,14 @@ def test_lanes_join_to_the_stream(size: int, lanes: int, bptt: int) -> None:
 
 
 def test_short_streams_get_fewer_lanes() -> None:
-    hello = LaneBatches(Stream(5), lanes=32, bptt=128)
+    hello = LaneBatches(stream(5), lanes=32, bptt=128)
     assert hello.lanes == hello.steps(0) == 1
     assert hello.batch(0, 0).ids.tolist() == [[0, 1, 2, 3]]
-    assert LaneBatches(Stream(1001), lanes=32, bptt=100).lanes == 10
+    assert LaneBatches(stream(1001), lanes=32, bptt=100).lanes == 10
 
 
 def test_too_short_to_predict() -> None:
     with pytest.raises(DataError, match="a text of 1 tokens is too short"):
-        LaneBatches(Stream(1), lanes=1, bptt=1)
+        LaneBatches(stream(1), lanes=1, bptt=1)
     with pytest.raises(IndexError):
-        LaneBatches(Stream(9), lanes=1, bptt=4).batch(0, 2)
+        LaneBatches(stream(9), lanes=1, bptt=4).batch(0, 2)

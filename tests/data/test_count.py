@@ -1,11 +1,11 @@
-"""Counting tokens within stretches of a store."""
+"""Counting tokens within stretches of a column."""
 
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unspool.data import fit
-from unspool.data.store import Store
+from unspool.data.fields import vocabulary
+from unspool.data.store.tokens import TokenColumn
 
 
 @given(
@@ -16,14 +16,14 @@ from unspool.data.store import Store
 def test_counts_within_spans(ids: list[int], edges: set[int], window: int) -> None:
     none = np.empty(0, dtype=np.int64)
     counts = np.bincount(np.array(ids, dtype=np.int64), minlength=6)
-    store = Store(np.array(ids, dtype=np.uint8), none, none, none, None, [], list("abcdef"), counts)
+    column = TokenColumn(np.array(ids, dtype=np.uint8), none, none, list("abcdef"), counts)
     ordered = sorted(min(edge, len(ids)) for edge in edges)
     pairs = list(zip(ordered[::2], ordered[1::2]))
     spans = np.array(pairs, dtype=np.int64).reshape(-1, 2)
-    fit.WINDOW, before = window, fit.WINDOW
+    vocabulary.WINDOW, before = window, vocabulary.WINDOW
     try:
-        found = fit.count_types(store, spans)
+        found = vocabulary.count_types(column, spans)
     finally:
-        fit.WINDOW = before
+        vocabulary.WINDOW = before
     inside = [i for a, b in pairs for i in ids[a:b]]
     assert found.tolist() == np.bincount(np.array(inside, dtype=np.int64), minlength=6).tolist()

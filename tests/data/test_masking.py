@@ -5,24 +5,22 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from unspool.data.parts import TextPart
-from unspool.data.pieces import PiecesPart
 
+from small_tasks import token_part
 from unspool.data.batching import BucketBatches
 from unspool.data.masking import MaskedBatches, choose, hide
+from unspool.data.part import Part
 from unspool.text.vocab import MASK_ID, UNK_ID
 
 VOCAB, SPECIALS = 50, 3
 
 
-def part(rows: int = 40) -> TextPart:
+def part(rows: int = 40) -> Part:
     rng = np.random.default_rng(1)
-    return TextPart([rng.integers(SPECIALS, VOCAB, rng.integers(1, 30)) for _ in range(rows)])
+    return token_part([rng.integers(SPECIALS, VOCAB, rng.integers(1, 30)) for _ in range(rows)])
 
 
-def batches(
-    documents: TextPart, *, size: int = 8, seed: int = 1, anew: bool = True
-) -> MaskedBatches:
+def batches(documents: Part, *, size: int = 8, seed: int = 1, anew: bool = True) -> MaskedBatches:
     inner = BucketBatches(documents, size=size, tokens=10_000, seed=1, shuffle=anew)
     return MaskedBatches(inner, vocab=VOCAB, specials=SPECIALS, seed=seed, anew=anew)
 
@@ -67,7 +65,7 @@ def test_targets_are_what_stood_there() -> None:
     for step in range(made.steps(0)):
         batch = made.batch(0, step)
         rows, places = batch.chosen.nonzero().T.tolist()
-        stood = [int(documents.ids(int(batch.rows[i]))[t]) for i, t in zip(rows, places)]
+        stood = [int(documents["text"][int(batch.rows[i])][t]) for i, t in zip(rows, places)]
         assert batch.targets.tolist() == stood
         beyond = torch.arange(batch.ids.shape[1]) >= batch.lengths[:, None]
         assert not batch.chosen[beyond].any()
@@ -86,10 +84,10 @@ def test_masks_depend_on_seed_epoch_and_row_alone() -> None:
 
 
 def test_long_documents_are_read_in_pieces() -> None:
-    documents = TextPart([np.arange(3, 10), np.arange(20, 23), np.arange(30, 36)])
-    pieces = PiecesPart(documents, 3)
-    assert pieces.documents.tolist() == [0, 0, 0, 1, 2, 2]
-    assert pieces.lengths.tolist() == [3, 3, 1, 3, 3, 3]
-    together = [pieces.ids(i).tolist() for i in range(len(pieces))]
+    documents = token_part([np.arange(3, 10), np.arange(20, 23), np.arange(30, 36)])
+    pieces = documents.in_pieces("text", 3)
+    assert pieces.rows.tolist() == [0, 0, 0, 1, 2, 2]
+    assert pieces.lengths[:, 0].tolist() == [3, 3, 1, 3, 3, 3]
+    together = [pieces["text"][i].tolist() for i in range(len(pieces))]
     assert together == [[3, 4, 5], [6, 7, 8], [9], [20, 21, 22], [30, 31, 32], [33, 34, 35]]
-    assert len(PiecesPart(documents, 0)) == 3
+    assert len(documents.in_pieces("text", 0)) == 3

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
-from unspool.data.parts import TextPart
-from unspool.data.pieces import PiecesPart
-from unspool.data.spelling import BYTE_IDS, LONGEST_WORD, ByteSpellings, collate_words
+
+from small_tasks import token_part
+from unspool.data.fields.spelling import BYTE_IDS, LONGEST_WORD, ByteSpellings, collate_words
+from unspool.data.fields.text import Pieces, Tokens
 
 WORDS = st.lists(st.text(max_size=60), min_size=1, max_size=5)
 
@@ -36,9 +37,9 @@ def test_no_word_is_spelled_like_the_ends_of_a_text(words) -> None:
     assert not ends & {spelled(table, i) for i in range(len(words))}
 
 
-def part(*texts: str) -> TextPart:
+def part(*texts: str) -> Tokens:
     words = [text.split() for text in texts]
-    return TextPart([np.ones(len(each), dtype=np.int64) for each in words], words)
+    return token_part([np.ones(len(each), dtype=np.int64) for each in words], words)["text"]
 
 
 def test_the_words_of_a_batch() -> None:
@@ -60,7 +61,7 @@ def spelled_row(words, place) -> bytes:
 
 def test_pieces_keep_their_words() -> None:
     texts = part("a b c d e", "f")
-    pieces = PiecesPart(texts, 2)
+    pieces = Pieces(texts, 2)
     kinds = ["a", "b", "c", "d", "e", "f"]
     found = [[kinds[w] for w in pieces.words(row)] for row in range(len(pieces))]
     assert found == [["a", "b"], ["c", "d"], ["e"], ["f"]]

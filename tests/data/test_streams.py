@@ -6,25 +6,19 @@ import numpy as np
 import pytest
 import torch
 
+from unspool.data.fields.text import Tokens
+from unspool.data.store.ragged import Ragged
 from unspool.data.streams import StridedBatches, WindowBatches
 from unspool.errors import DataError
 
 
-class Stream:
-    def __init__(self, size: int) -> None:
-        self.size = size
-
-    def __len__(self) -> int:
-        return self.size
-
-    def slice(self, a: int, b: int) -> np.ndarray:
-        assert 0 <= a <= b <= self.size
-        return np.arange(a, b)
+def stream(size: int) -> Tokens:
+    return Tokens(Ragged.of([np.arange(size)]))
 
 
 def test_windows_depend_on_seed_epoch_and_step_alone() -> None:
     def starts(seed: int, epoch: int, step: int) -> list[int]:
-        batches = WindowBatches(Stream(1000), size=4, length=10, seed=seed)
+        batches = WindowBatches(stream(1000), size=4, length=10, seed=seed)
         return batches.batch(epoch, step).ids[:, 0].tolist()
 
     assert starts(1, 2, 3) == starts(1, 2, 3)
@@ -34,7 +28,7 @@ def test_windows_depend_on_seed_epoch_and_step_alone() -> None:
 
 
 def test_windows_are_stretches_with_their_targets() -> None:
-    batches = WindowBatches(Stream(21), size=500, length=10, seed=1)
+    batches = WindowBatches(stream(21), size=500, length=10, seed=1)
     batch = batches.batch(0, 0)
     assert batch.first
     assert batch.ids.shape == (500, 10)
@@ -44,8 +38,8 @@ def test_windows_are_stretches_with_their_targets() -> None:
 
 
 def test_an_epoch_holds_the_stream_about_once() -> None:
-    assert WindowBatches(Stream(1001), size=5, length=10, seed=1).steps(0) == 20
-    short = WindowBatches(Stream(4), size=5, length=10, seed=1)
+    assert WindowBatches(stream(1001), size=5, length=10, seed=1).steps(0) == 20
+    short = WindowBatches(stream(4), size=5, length=10, seed=1)
     assert short.steps(0) == 1
     assert short.batch(0, 0).ids.tolist() == [[0, 1, 2]] * 5
 
@@ -53,7 +47,7 @@ def test_an_epoch_holds_the_stream_about_once() -> None:
 @pytest.mark.parametrize("size", [2, 3, 7, 8, 9, 12, 13, 16, 40, 41])
 @pytest.mark.parametrize(("length", "context"), [(1, 0), (2, 1), (5, 2), (8, 4), (8, 0), (3, 2)])
 def test_strided_windows_predict_every_token_once(size, length, context) -> None:
-    batches = StridedBatches(Stream(size), size=3, length=length, context=context)
+    batches = StridedBatches(stream(size), size=3, length=length, context=context)
     targets: list[int] = []
     for step in range(batches.steps(0)):
         batch = batches.batch(0, step)
@@ -68,8 +62,8 @@ def test_strided_windows_predict_every_token_once(size, length, context) -> None
 
 def test_a_stream_of_one_token_is_refused() -> None:
     for make in (
-        lambda: WindowBatches(Stream(1), size=1, length=4, seed=1),
-        lambda: StridedBatches(Stream(1), size=1, length=4, context=2),
+        lambda: WindowBatches(stream(1), size=1, length=4, seed=1),
+        lambda: StridedBatches(stream(1), size=1, length=4, context=2),
     ):
         with pytest.raises(DataError, match="1 tokens is too short to predict one from another"):
             make()

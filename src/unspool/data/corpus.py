@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 
@@ -92,9 +93,11 @@ def load_rows(
         usable[name] = np.flatnonzero(full)
         if count := int((~full).sum()):
             empty = " or ".join(key for key, rows in blank.items() if rows.any())
-            first = plans[name].table.where(int(found.lines[np.argmin(full)]))
+            first = found.where(plans[name], int(np.argmin(full)))
             notes.append(f"{count:,} {unit} with an empty {empty} left out, the first at {first}")
     train, where = stored["train"], plans["train"].table.name
+    for name, each in fields.items():
+        each.survey(train.columns[name], usable["train"], where=where)
     strata = stratification(fields, train)[usable["train"]]
     split = stratified(strata, hold_out.of(len(strata)), where=where)
     chosen = choose_rows(split, usable)
@@ -113,10 +116,12 @@ def load_rows(
             {key: found.select(rows) for key, found in values[home].items()},
             rows=rows,
             lines=stored[home].lines[rows],
+            files=stored[home].files[rows],
             plan=plans[home],
         )
         for key, found in parts[name].values.items():
-            notes += [f"{name}: {note}" for note in fields[key].check(found, parts[name].where)]
+            where_field = partial(parts[name].where, field=key)
+            notes += [f"{name}: {note}" for note in fields[key].check(found, where_field)]
     return Corpus(fields, parts, notes)
 
 
@@ -147,7 +152,7 @@ def short_enough(
             where=plan.table.name,
             remedy="give a larger max_length (0: no limit)",
         )
-    first = plan.table.where(int(stored.lines[rows[np.argmin(fits)]]))
+    first = stored.where(plan, int(rows[np.argmin(fits)]))
     note = f"{int((~fits).sum()):,} {unit} longer than max_length left out of training"
     return rows[fits], [f"{note}, the first at {first}"]
 
@@ -195,11 +200,11 @@ def encode_table(
         else:
             values[name] = each.values(column, progress)
     size = len(next(iter(values.values())))
-    part = Part(fields, values, lines=stored.lines[:size], plan=plan)
+    part = Part(fields, values, lines=stored.lines[:size], files=stored.files[:size], plan=plan)
     notes = []
     for name, found in values.items():
-        notes += fields[name].check(found, part.where)
-        notes += fields[name].unknown(found, part.where)
+        where = partial(part.where, field=name)
+        notes += [*fields[name].check(found, where), *fields[name].unknown(found, where)]
     return part, notes
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -51,7 +52,8 @@ class Part:
     """N rows of some fields.
 
     rows     (N,) of the table they come from
-    lines    (N,) where they start in its file
+    lines    (N,) where they start, and
+    files    (N,) in which file of the table
     lengths  (N, F) of the F fields whose length counts for the size of a batch
     """
 
@@ -62,12 +64,14 @@ class Part:
         *,
         rows: np.ndarray | None = None,
         lines: np.ndarray | None = None,
+        files: np.ndarray | None = None,
         plan: Plan | None = None,
     ) -> None:
         self.fields, self.values, self.plan = fields, values, plan
         size = len(next(iter(values.values())))
         self.rows = np.arange(size) if rows is None else rows
         self.lines = self.rows + 1 if lines is None else lines
+        self.files = np.zeros(size, dtype=np.int64) if files is None else files
         sized = [
             values[name].lengths for name, field in fields.items() if field.sized and name in values
         ]
@@ -87,16 +91,17 @@ class Part:
     def __contains__(self, field: str) -> bool:
         return field in self.values
 
-    def where(self, row: int) -> str:
-        """file:line"""
-        line = int(self.lines[row])
-        return f"row {row + 1}" if self.plan is None else self.plan.table.where(line)
+    def where(self, row: int, field: str | None = None) -> str:
+        """`file:line` of a row, or of one of its fields."""
+        if self.plan is None:
+            return f"row {row + 1}"
+        column = None if field is None else self.plan.columns[field]
+        return self.plan.table.where(int(self.lines[row]), file=int(self.files[row]), column=column)
 
     def line(self, row: int) -> str:
         """Its number, with the name of the file where there are several."""
-        line = str(self.lines[row])
-        single = self.plan is None or len(self.plan.table.files) == 1
-        return line if single else self.where(row).rsplit("/", 1)[-1]
+        several = self.plan is not None and self.files.any()
+        return Path(self.where(row)).name if several else str(self.lines[row])
 
     def collate(self, rows: np.ndarray) -> Batch:
         return Batch(
@@ -125,5 +130,6 @@ class Part:
             {field: pieces},
             rows=self.rows[pieces.origin],
             lines=self.lines[pieces.origin],
+            files=self.files[pieces.origin],
             plan=self.plan,
         )

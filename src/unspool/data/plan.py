@@ -3,7 +3,7 @@
 table = open_table("reviews.csv", data)
 plan = choose_plan(table, data, None, TASKS)
 print(plan.summary)     # reviews.csv: CSV, text in column 'review', label in ... -> classify
-for (text, label), line in plan.rows():
+for (text, label), line, file in plan.rows():
     ...
 """
 
@@ -53,8 +53,9 @@ class Plan:
 
     def _converted(self, rows: Iterator[Row], convert: Conversion) -> Iterator[Row]:
         names = tuple(column.name for column in self.columns.values())
-        for values, line in rows:
-            yield Row(convert.function(values, names, self.table.where(line)), line)
+        for row in rows:
+            where = self.table.where(row.line, file=row.file)
+            yield row._replace(values=convert.function(row.values, names, where))
 
     @property
     def key(self) -> dict[str, Any]:

@@ -92,38 +92,60 @@ def findings(corpus: Corpus, sized: list[str], unit: str) -> Iterator[Finding]:
     inputs, targets = prints(corpus, targets=False), prints(corpus, targets=True)
     read = " and ".join(key for key, field in corpus.fields.items() if not field.is_target)
     wanted = " and ".join(key for key, field in corpus.fields.items() if field.is_target)
-    for name, part in corpus.parts.items():
-        of = "" if name == "train" else f" of {name}"
-        _, first, group = np.unique(inputs[name], return_index=True, return_inverse=True)
-        again = np.ones(len(part), dtype=bool)
+    for name, rows in by_file(corpus).items():
+        of = unit if name == "train" else f"{unit} of the {name} file"
+        own_inputs = np.array([inputs[part][row] for part, row in rows])
+        own_targets = np.array([targets[part][row] for part, row in rows])
+        _, first, group = np.unique(own_inputs, return_index=True, return_inverse=True)
+        again = np.ones(len(rows), dtype=bool)
         again[first] = False
-        yield finding(f"{unit}{of} repeat the {read} of an earlier one", part, again)
+        lines = [corpus.parts[part].line(row) for part, row in rows]
+        yield finding(f"{of} repeat the {read} of an earlier one", lines, again)
         differs = np.zeros(len(first), dtype=bool)
-        np.logical_or.at(differs, group, targets[name] != targets[name][first][group])
-        what = f"{unit}{of} share their {read} with one that has other {wanted}"
-        yield finding(what, part, differs[group])
+        np.logical_or.at(differs, group, own_targets != own_targets[first][group])
+        what = f"{of} have the {read} of another one, but not its {wanted}"
+        yield finding(what, lines, differs[group])
+    for name, part in corpus.parts.items():
         if len(sized) == 2:
-            yield from about_sides(part, sized, f"{unit}{of}")
+            yield from about_sides(part, sized, unit if name == "train" else f"{unit} of {name}")
     for a, b in combinations(corpus.parts, 2):
-        also = np.isin(inputs[b], inputs[a])
-        yield finding(f"{unit} of {b} have a {read} that is also in {a}", corpus.parts[b], also)
+        also, part = np.isin(inputs[b], inputs[a]), corpus.parts[b]
+        yield finding(f"{unit} of {b} have a {read} that is also in {a}", lines_of(part), also)
+
+
+def by_file(corpus: Corpus) -> dict[str, list[tuple[str, int]]]:
+    """Of each file, named by the first part that has its rows: these, as (part, row)."""
+    homes: dict[int, str] = {}
+    rows: dict[str, list[tuple[str, int]]] = {}
+    for name, part in corpus.parts.items():
+        home = homes.setdefault(id(part.plan), name)
+        rows.setdefault(home, []).extend((name, row) for row in range(len(part)))
+    return {
+        home: sorted(own, key=lambda place: corpus.parts[place[0]].rows[place[1]])
+        for home, own in rows.items()
+    }
+
+
+def lines_of(part: Part) -> list[str]:
+    return [part.line(row) for row in range(len(part))]
 
 
 def about_sides(part: Part, sides: list[str], what: str) -> Iterator[Finding]:
     """Two texts that are the same, or of which one is far too long for the other."""
     common: dict[str, int] = {}
     a, b = (part[side].prints(common) for side in sides)
-    yield finding(f"{what} have the same {sides[0]} and {sides[1]}", part, a == b)
+    lines = lines_of(part)
+    yield finding(f"{what} have the same {sides[0]} and {sides[1]}", lines, a == b)
     lengths = part.lengths.astype(float)
     ratio = lengths[:, 1] / lengths[:, 0]
     usual = float(np.median(ratio))
     odd = (lengths.max(1) >= LONG) & ((ratio > RATIO * usual) | (ratio < usual / RATIO))
-    yield finding(f"{what} have a side much longer than the other", part, odd)
+    yield finding(f"{what} have a side much longer than the other", lines, odd)
 
 
-def finding(what: str, part: Part, wrong: np.ndarray) -> Finding:
+def finding(what: str, lines: list[str], wrong: np.ndarray) -> Finding:
     rows = np.flatnonzero(wrong)
-    return Finding(what, len(rows), [part.line(int(row)) for row in rows[:SHOWN]])
+    return Finding(what, len(rows), [lines[row] for row in rows[:SHOWN]])
 
 
 def suggestions(

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from unspool.data.read import Column
-from unspool.data.store.columns import ColumnWriter, Progress
+from unspool.data.store.columns import ColumnWriter, Progress, WhereStep
 
 Where = Callable[[int], str]  # a row of a part -> file:line
 
@@ -79,8 +79,9 @@ class Field(ABC):
     def writer(self, folder: Path) -> ColumnWriter: ...
 
     @abstractmethod
-    def open(self, folder: Path, key: dict[str, Any]) -> Any:
-        """The stored column."""
+    def open(self, folder: Path, key: dict[str, Any], where: WhereStep) -> Any:
+        """The stored column; `key` is its name in the cache, and where(row, step) the position of a
+        step in its file, for a message."""
 
     def strata(self, column: Any) -> np.ndarray | None:
         """(N,) the class of each row, of a field that stratifies."""
@@ -89,6 +90,10 @@ class Field(ABC):
     def blank(self, column: Any) -> np.ndarray:
         """(N,) bool: rows without a value."""
         return np.zeros(len(column), dtype=bool)
+
+    def survey(self, column: Any, rows: np.ndarray, *, where: str) -> None:
+        """Refuse a column of which nothing can be learnt, before its rows are split."""
+        return
 
     @abstractmethod
     def fit(

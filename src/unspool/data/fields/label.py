@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from unspool.data.fields.field import Field, Where
-from unspool.data.store.columns import Progress
+from unspool.data.store.columns import Progress, WhereStep
 from unspool.errors import DataError, RunError
 from unspool.io.files import AGAIN, read_json, write_json
 
@@ -102,7 +102,7 @@ class LabelField(Field):
     def writer(self, folder: Path) -> LabelWriter:
         return LabelWriter(folder, self.name)
 
-    def open(self, folder: Path, key: dict[str, Any]) -> LabelColumn:
+    def open(self, folder: Path, key: dict[str, Any], where: WhereStep) -> LabelColumn:
         names = json.loads((folder / f"{self.name}.json").read_text(encoding="utf-8"))
         return LabelColumn(np.load(folder / f"{self.name}.npy"), names)
 
@@ -112,21 +112,26 @@ class LabelField(Field):
     def strata(self, column: LabelColumn) -> np.ndarray:
         return column.ids
 
+    def survey(self, column: LabelColumn, rows: np.ndarray, *, where: str) -> None:
+        names = [column.names[i] for i in np.unique(column.ids[rows])]
+        if len(names) < 2:
+            raise DataError(
+                "all rows have the same label, so there is nothing to tell apart",
+                where=where,
+                got=names[0],
+                remedy="add rows of another class, name the label column with --label, or use"
+                " --task generate for a text without labels",
+            )
+
     def fit(
         self, column: LabelColumn, rows: np.ndarray, *, where: str, progress: Progress | None = None
     ) -> list[str]:
         found = column.ids[rows]
         self.names = sorted(column.names[i] for i in np.unique(found))
-        if len(self.names) < 2:
-            raise DataError(
-                "all rows have the same label, so there is nothing to tell apart",
-                where=where,
-                got=self.names[0],
-                remedy="add rows of another class, name the label column with --label, or use"
-                " --task generate for a text without labels",
-            )
         single = sorted(column.names[i] for i in np.flatnonzero(np.bincount(found) == 1))
-        return [f"labels with one example: {listed(single)}"] if single else []
+        return (
+            [f"labels with one example, which stays in train: {listed(single)}"] if single else []
+        )
 
     def invent(self, *, vocab: int, classes: int) -> None:
         self.names = [f"class{i}" for i in range(classes)]

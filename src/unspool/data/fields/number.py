@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from unspool.data.fields.field import Field
-from unspool.data.store.columns import Progress
+from unspool.data.store.columns import Progress, WhereStep
 from unspool.errors import DataError, RunError
 from unspool.io.files import AGAIN, read_json, write_json
 
@@ -102,7 +102,7 @@ class NumberField(Field):
     def writer(self, folder: Path) -> NumberWriter:
         return NumberWriter(folder, self.name)
 
-    def open(self, folder: Path, key: dict[str, Any]) -> Numbers:
+    def open(self, folder: Path, key: dict[str, Any], where: WhereStep) -> Numbers:
         return Numbers(np.load(folder / f"{self.name}.npy"))
 
     def fit(

@@ -6,7 +6,7 @@ kept to.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -29,7 +29,7 @@ from unspool.data.schemes import (
     parse_tags,
     tag_name,
 )
-from unspool.data.store.columns import Progress
+from unspool.data.store.columns import Progress, WhereStep
 from unspool.data.store.ragged import Ragged
 from unspool.data.store.tokens import TokenColumn
 from unspool.errors import DataError, RunError
@@ -73,8 +73,7 @@ class Tags:
 class TagsField(Field):
     """The names, sorted, are fitted: those that occur in training.
 
-    scheme     how tags mark spans, or auto
-    position   of token m of a column, for a message: file:line
+    scheme   how tags mark spans, or auto
     """
 
     kind = "tags"
@@ -85,7 +84,6 @@ class TagsField(Field):
         super().__init__(name)
         self.scheme = scheme
         self.names: list[str] = []
-        self.position: Callable[[TokenColumn, int], str] = lambda column, token: ""
 
     @property
     def marks(self) -> Marks | None:
@@ -103,14 +101,15 @@ class TagsField(Field):
     def writer(self, folder: Path) -> WordsWriter:
         return WordsWriter(folder, self.name, Rules.of_tokens("none"))
 
-    def open(self, folder: Path, key: dict[str, Any]) -> TokenColumn:
-        return TokenColumn.load(folder, self.name, key)
+    def open(self, folder: Path, key: dict[str, Any], where: WhereStep) -> TokenColumn:
+        return TokenColumn.load(folder, self.name, key, where)
 
     def fit(
         self, column: TokenColumn, rows: np.ndarray, *, where: str, progress: Progress | None = None
     ) -> list[str]:
         """The tags that occur in training, sorted; at least two."""
         tags = self.read(column)
+        note = f"tags of {where}: {tags.note}"
         found = np.unique(np.concatenate([tags.ids[a:b] for a, b in column.spans()[rows]]))
         self.names = sorted(tags.names[i] for i in found)
         if len(self.names) < 2:
@@ -120,7 +119,7 @@ class TagsField(Field):
                 got=self.names[0],
                 remedy="name the column of the tags with --label, or add sentences",
             )
-        return []
+        return [note]
 
     def invent(self, *, vocab: int, classes: int) -> None:
         self.names = [f"class{i}" for i in range(classes)]
@@ -142,6 +141,9 @@ class TagsField(Field):
             return []
         shown = ", ".join(repr(values.names[i]) for i in found[:8])
         return [f"tags that do not occur in training, and so are never found: {shown}"]
+
+    def unknown(self, values: Tags, where: Where) -> list[str]:
+        return [f"tags: {values.note}"]
 
     def encode(self, raw: Sequence[Sequence[str]]) -> Tags:
         index = {name: i for i, name in enumerate(self.names)}
@@ -188,7 +190,7 @@ class TagsField(Field):
             token = int(np.argmax(ids == types.index(error.tag)))
             raise DataError(
                 f"tag {error.tag!r} {error}",
-                where=self.position(column, token),
+                where=column.where_token(token),
                 remedy="mend it, or say how to read the tags: --set scheme=none takes them as they"
                 " are",
             ) from None
@@ -200,7 +202,7 @@ class TagsField(Field):
             scheme, wrong = "iob1", other
         note = f"{scheme.upper()}, spans of {len(marks.names)} types{_listed(found, begins)}"
         if len(wrong):
-            first = self.position(column, int(wrong[0]))
+            first = column.where_token(int(wrong[0]))
             note += f"; {len(wrong):,} tags break its rules, the first at {first}, read as by"
             note += " conlleval"
         codes = np.where(found.types < 0, 0, found.types * len(LETTERS) + as_iobes(found, begins))
@@ -218,7 +220,7 @@ class TagsField(Field):
         before = "the beginning of the sentence" if first else repr(types[ids[token - 1]])
         return DataError(
             f"tag {types[ids[token]]!r} after {before} breaks the rules of {scheme.upper()}",
-            where=self.position(column, token),
+            where=column.where_token(token),
             remedy="mend it, or leave out data.scheme, so that such tags are read as conlleval"
             " does",
         )

@@ -21,7 +21,7 @@ from unspool.data.fields.field import Field, Measure, Where
 from unspool.data.fields.spelling import ByteSpellings, SpelledWords, collate_words
 from unspool.data.fields.vocabulary import UNITS, fit_tokenizer, made_of_words
 from unspool.data.read import Column
-from unspool.data.store.columns import Progress
+from unspool.data.store.columns import Progress, WhereStep
 from unspool.data.store.ragged import Ragged
 from unspool.data.store.tokens import TokenColumn, TokenWriter
 from unspool.errors import RunError
@@ -281,10 +281,12 @@ class TextField(Field):
     def writer(self, folder: Path) -> TextWriter:
         return TextWriter(folder, self.name, self.rules)
 
-    def open(self, folder: Path, key: dict[str, Any]) -> TokenColumn:
-        return TokenColumn.load(folder, self.name, key)
+    def open(self, folder: Path, key: dict[str, Any], where: WhereStep) -> TokenColumn:
+        return TokenColumn.load(folder, self.name, key, where)
 
     def blank(self, column: TokenColumn) -> np.ndarray:
+        if self.stream and not any(token.strip() for token in column.types):
+            return np.ones(len(column), dtype=bool)
         return column.characters == 0
 
     def fit(

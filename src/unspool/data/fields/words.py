@@ -21,7 +21,7 @@ from unspool.data.fields.field import Field, Measure
 from unspool.data.fields.spelling import SpelledWords, SpellingTable, collate_words
 from unspool.data.fields.text import TextWriter, Tokens, padded, read_tokenizer
 from unspool.data.fields.vocabulary import count_types, select_tokenizer
-from unspool.data.store.columns import Progress
+from unspool.data.store.columns import Progress, WhereStep
 from unspool.data.store.ragged import Ragged
 from unspool.data.store.tokens import TokenColumn
 from unspool.errors import RunError
@@ -141,8 +141,8 @@ class WordsField(Field):
     def writer(self, folder: Path) -> WordsWriter:
         return WordsWriter(folder, self.name, self.rules)
 
-    def open(self, folder: Path, key: dict[str, Any]) -> TokenColumn:
-        return TokenColumn.load(folder, self.name, key)
+    def open(self, folder: Path, key: dict[str, Any], where: WhereStep) -> TokenColumn:
+        return TokenColumn.load(folder, self.name, key, where)
 
     def blank(self, column: TokenColumn) -> np.ndarray:
         return column.characters == 0

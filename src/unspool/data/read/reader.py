@@ -28,7 +28,8 @@ class Column(NamedTuple):
 
 
 class Row(NamedTuple):
-    """The raw values of the columns that were asked for, and the line where the row starts.
+    """The raw values of the columns that were asked for; the line where the row starts, and the
+    number of its file.
 
     A cell or a line is a str without white space around it; a piece of one long text is a str as it
     stands; a JSON value is as it stands; the tokens of a CoNLL sentence are a list[str].
@@ -36,6 +37,7 @@ class Row(NamedTuple):
 
     values: tuple[Any, ...]
     line: int
+    file: int = 0
 
 
 class Reader(ABC):
@@ -68,7 +70,8 @@ class Reader(ABC):
         total = sum(sizes)
         for i, file in enumerate(self.files):
             part = _rescaled(report, sum(sizes[:i]) / total, sizes[i] / total)
-            yield from self.read(file, numbers, part)
+            rows = self.read(file, numbers, part)
+            yield from rows if i == 0 else (row._replace(file=i) for row in rows)
 
     def token_line(self, row: int, token: int) -> int:
         """The line of a token of a row, for a message: the file is read once more."""

@@ -109,16 +109,11 @@ class Table:
         reader = FORMATS[format](self.files, self.data)
         return Table(self.path, self.name, format, self.files, certain, self.data, reader)
 
-    def where(self, line: int, *, label: str | None = None, column: Column | None = None) -> str:
-        """`file:line` for a message; the label names the file of a folder, the column that of two
-        parallel ones."""
-        if self.format == "folder" and label is not None:
-            for file in self.files:
-                if stem(file.path) == label:
-                    return f"{file.name}:{line}"
-        if self.format == "parallel":
-            return f"{self.files[0 if column is None else column.number].name}:{line}"
-        return f"{self.name}:{line}"
+    def where(self, line: int, *, file: int = 0, column: Column | None = None) -> str:
+        """`file:line` for a message; of two parallel files, the one that holds the column."""
+        if self.format == "parallel" and column is not None:
+            file = column.number
+        return f"{self.files[file].name}:{line}"
 
     def token_line(self, row: int, token: int) -> int:
         """The line of a token of a row, for a message: the file is read once more."""

@@ -20,6 +20,7 @@ BATCH_ROWS = 1 << 16
 BATCH_CHARACTERS = 1 << 22
 
 Progress = Callable[[str, float], None]
+WhereStep = Callable[[int, int], str]  # a row and one of its steps -> file:line
 
 
 class ColumnWriter(Protocol):
@@ -38,18 +39,22 @@ class Storable(Protocol):
         """Whatever decides the numbers, for JSON."""
 
     def writer(self, folder: Path) -> ColumnWriter: ...
-    def open(self, folder: Path, key: dict[str, Any]) -> Any: ...
+    def open(self, folder: Path, key: dict[str, Any], where: WhereStep) -> Any: ...
 
 
 class Stored(NamedTuple):
-    """The columns of a table, by field; the line where each row starts; whether it was cached."""
+    """The columns of a table, by field; where each row starts; whether it was cached."""
 
     columns: dict[str, Any]
-    lines: np.ndarray  # (N,)
+    lines: np.ndarray  # (N,) the line, and
+    files: np.ndarray  # (N,) the number of its file
     hit: bool
 
     def __len__(self) -> int:
         return len(self.lines)
+
+    def where(self, plan: Plan, row: int) -> str:
+        return plan.table.where(int(self.lines[row]), file=int(self.files[row]))
 
 
 def store_columns(
@@ -62,23 +67,29 @@ def store_columns(
 
     def build(folder: Path) -> None:
         writers = [fields[name].writer(folder) for name in names]
-        lines: list[int] = []
+        starts: list[tuple[int, int]] = []
         for batch in batches(plan.rows(report_stage(progress, f"tokenising {plan.table.name}"))):
-            new = [row.line for row in batch]
+            new = [(row.line, row.file) for row in batch]
             for number, writer in zip(numbers, writers):
                 values = [row.values[number] for row in batch]
-                writer.add(values, lambda i, new=new: plan.table.where(new[i]))
-            lines += new
+                writer.add(values, lambda i, new=new: plan.table.where(new[i][0], file=new[i][1]))
+            starts += new
         for writer in writers:
             writer.close()
-        np.save(folder / "lines.npy", np.array(lines, dtype=np.int64))
+        np.save(folder / "starts.npy", np.array(starts, dtype=np.int64).reshape(-1, 2))
+
+    def where_step(row: int, step: int) -> str:
+        return plan.table.where(plan.table.token_line(row, step))
 
     def load(folder: Path) -> tuple[dict[str, Any], np.ndarray]:
-        found = {name: fields[name].open(folder, {"of": key, "column": name}) for name in names}
-        return found, np.load(folder / "lines.npy")
+        found = {
+            name: fields[name].open(folder, {"of": key, "column": name}, where_step)
+            for name in names
+        }
+        return found, np.load(folder / "starts.npy")
 
-    (columns, lines), hit = cached(key, build, load)
-    return Stored(columns, lines, hit)
+    (columns, starts), hit = cached(key, build, load)
+    return Stored(columns, starts[:, 0], starts[:, 1], hit)
 
 
 def batches(rows: Iterable[Row]) -> Iterator[list[Row]]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from array import array
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -29,9 +29,15 @@ class TokenColumn:
     types: list[str]  # raw id -> token
     counts: np.ndarray  # (types,) how often each occurs
     key: dict[str, Any] = field(default_factory=dict)  # its name in the cache
+    where: Callable[[int, int], str] = lambda row, step: ""  # file:line of a token of a text
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
+
+    def where_token(self, token: int) -> str:
+        """file:line of a token of the column, for a message."""
+        row = int(np.searchsorted(self.offsets, token, "right")) - 1
+        return self.where(row, token - int(self.offsets[row]))
 
     @property
     def tokens(self) -> int:
@@ -48,7 +54,12 @@ class TokenColumn:
         return round(float(np.interp(token, self.offsets, before)))
 
     @staticmethod
-    def load(folder: Path, name: str, key: dict[str, Any]) -> TokenColumn:
+    def load(
+        folder: Path,
+        name: str,
+        key: dict[str, Any],
+        where: Callable[[int, int], str] = lambda row, step: "",
+    ) -> TokenColumn:
         def array_of(what: str) -> np.ndarray:
             return np.load(folder / f"{name}.{what}.npy")
 
@@ -61,6 +72,7 @@ class TokenColumn:
             types=json.loads((folder / f"{name}.types.json").read_text(encoding="utf-8")),
             counts=array_of("counts"),
             key=key,
+            where=where,
         )
 
 
