@@ -17,6 +17,7 @@ from unspool.data.pieces import PiecesPart
 from unspool.data.readers import open_source
 from unspool.errors import ConfigError, nearest
 from unspool.tasks import ElmoTask, Task
+from unspool.tasks.task import no_vectors
 
 AROUND = 5  # words to each side that are shown of an occurrence
 
@@ -96,8 +97,7 @@ def nearest_occurrences(
     reading  overrides how the file is read: text=, format=, ...
     """
     if not isinstance(task, ElmoTask):
-        task.vectors(model, texts)  # says that there are none
-        raise AssertionError
+        raise no_vectors(task)
     settings = reading_changed(task.config, reading).data
     source = open_source(str(data), settings, task=task.name)
     if say is not None:
