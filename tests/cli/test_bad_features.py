@@ -60,7 +60,13 @@ def test_looking(refused, file, classifier, elmo) -> None:
     asked[2] = classifier
     says = ["contextual vectors come from an elmo model", "--method elmo"]
     refused(*asked, "film", says=says, kept=classifier)
-    refused("predict", elmo, "a film", says=["predict gives labels", "--from"], kept=elmo)
+    refused(
+        "predict",
+        elmo,
+        "a film",
+        says=["gives vectors of words, and no predictions", "--from"],
+        kept=elmo,
+    )
 
 
 def test_ngrams_need_one_layer_of_words(refused, file, elmo, tmp_path) -> None:

@@ -539,10 +539,6 @@ def test_a_text_too_short_to_evaluate(file, writer, refused) -> None:
     refused("evaluate", writer, file("a", "a.txt"), says=["a.txt: a text of 1 tokens", "Give more"])
 
 
-def test_predict_needs_a_classifier(writer, refused) -> None:
-    refused("predict", writer, "x", says=["predict gives labels", "writer", "Use generate"])
-
-
 def test_generate_needs_a_language_model(classifier, refused) -> None:
     refused(
         "generate", classifier, says=["needs a language model", "classifier", "--task generate"]

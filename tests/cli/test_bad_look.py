@@ -12,7 +12,7 @@ import pytest
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["--json"], ["--json tells of a TEXT", "Give one after the run, or --gradients"]),
+        (["--json"], ["--json is for a TEXT", "Give one after the run, or --gradients"]),
         (["--view", "salience"], ["unknown view; got 'salience'", "Did you mean 'saliency'?"]),
         (["--view", "attention"], ["this run has no attention view", "Choose from unrolled,"]),
         (["", "--page"], ["there is nothing to look at: the text is empty", "Give some words"]),

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from torch import nn
 
@@ -29,6 +29,8 @@ from unspool.training.folder import RunFolder
 if TYPE_CHECKING:  # the page is loaded when it is asked for
     from unspool.page.look import Look
     from unspool.page.subject import Subject
+
+T = TypeVar("T")
 
 
 class Run:
@@ -95,7 +97,7 @@ class Run:
     def stream(self, items: str | Iterable[Any], options: Any = None) -> Iterator[Any]:
         """Like `predict`, one answer at a time, for input of any length."""
         self._check(options)
-        return self.task.predict(self.model, [items] if isinstance(items, str) else items, options)
+        return self._call(self.task.predict, as_list(items), options)
 
     def generate(
         self,
@@ -115,11 +117,18 @@ class Run:
 
     def pieces(self, prompt: str = "", options: Generation | None = None) -> Iterator[str]:
         """`generate`, piece by piece as the text grows."""
-        return self.task.generate(self.model, prompt, options)
+        return self._call(self.task.generate, prompt, options)
 
     def vectors(self, texts: str | Iterable[str]) -> list[WordsInContext]:
         """Of an elmo run: the words of each text with their contextual vectors."""
-        return list(self.task.vectors(self.model, [texts] if isinstance(texts, str) else texts))
+        return list(self._call(self.task.vectors, as_list(texts)))
+
+    def _call(self, method: Callable[..., Iterator[T]], *arguments: Any) -> Iterator[T]:
+        """What a method of the task gives; where it cannot, the error names the run."""
+        try:
+            return method(self.model, *arguments)
+        except ConfigError as error:
+            raise ConfigError(str(error), where=self.path) from None
 
     def _check(self, options: Any) -> None:
         """Options are those of the task."""
@@ -193,6 +202,10 @@ class Run:
 
     def _repr_html_(self) -> str:
         return f"<pre>{escape(repr(self))}\n{escape(repr(self.summary()))}</pre>"
+
+
+def as_list(items: str | Iterable[Any]) -> Iterable[Any]:
+    return [items] if isinstance(items, str) else items
 
 
 def load(path: str | Path) -> Run:

@@ -142,7 +142,7 @@ class ModelConfig(Section):
     )
     word_dropout: float = setting(0.0, "share of tokens replaced by <unk> in training", ge=0, lt=1)
     characters: Literal["none", "lstm", "cnn"] = setting(
-        "none", "tag: how the characters of a word become a vector beside that of the word"
+        "none", "tag: encoder of a word's characters, whose vector is an extra feature of the word"
     )
     character_embedding: int = setting(30, "tag: size of character vectors", ge=1)
     character_hidden: int = setting(
@@ -204,8 +204,8 @@ class EmbeddingConfig(Section):
     frozen: bool = setting(False, "freeze the token vectors in training")
     contextual: ModelConfig | None = setting(
         None,
-        "the language models whose vectors of words in their context stand beside the token"
-        " vectors; follows from --from",
+        "the language models whose contextual vectors are extra features of the tokens; follows"
+        " from --from",
     )
     tuned: bool = setting(
         False, "let these language models learn too, not only the mix of their layers"

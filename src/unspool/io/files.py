@@ -13,18 +13,18 @@ AGAIN = "copy the run folder again, or train anew"
 
 
 def write_atomic(path: Path, content: bytes | str) -> None:
-    """Write beside, flush to the disk, rename: a reader sees the old file or the new one."""
+    """Write another file, flush to the disk, rename: readers see the old file or the new one."""
     data = content.encode("utf-8") if isinstance(content, str) else content
-    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
+    partial = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        with open(beside, "wb") as file:
+        with open(partial, "wb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(beside, path)
+        os.replace(partial, path)
         sync_folder(path.parent)
     finally:
-        beside.unlink(missing_ok=True)
+        partial.unlink(missing_ok=True)
 
 
 def sync_folder(folder: Path) -> None:

@@ -239,11 +239,7 @@ class Task(ABC):
 
     def vectors(self, model: nn.Module, texts: Iterable[str]) -> Iterator[Any]:
         """The words of each text with their contextual vectors."""
-        raise ConfigError(
-            "contextual vectors come from an elmo model",
-            got=f"a {self.name} model",
-            remedy="make one with `unspool embed CORPUS --method elmo`",
-        )
+        raise no_vectors(self)
 
     def example(self, words: list[str]) -> str:
         """An item to begin with, made of some words of the data."""
@@ -295,6 +291,14 @@ def build_model(task: Task) -> nn.Module:
             f"the model does not fit into memory with model.hidden={task.config.model.hidden}",
             remedy="set a smaller hidden, embedding, layers or vocab",
         ) from None
+
+
+def no_vectors(task: Task) -> ConfigError:
+    return ConfigError(
+        "contextual vectors come from an elmo model",
+        got=f"a {task.name} model",
+        remedy="make one with `unspool embed CORPUS --method elmo`",
+    )
 
 
 def chunks(items: Iterable[T], size: int) -> Iterator[list[T]]:

@@ -186,7 +186,7 @@ class RunFolder:
         except ConfigError as error:  # such as a cell that this program does not have
             raise ConfigError(str(error), where=self.config_file) from None
         self.load_weights(model)
-        return task, model
+        return task, model.eval()
 
     def read_weights(self) -> TensorFile:
         """The trained weights by name, and what was noted beside them."""
