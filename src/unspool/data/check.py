@@ -183,11 +183,11 @@ def _doubtful_rows(
 
 
 def _finding(what: str, source: Source, store: Store, rows: np.ndarray) -> Finding:
-    places = [str(line) for line in store.lines[rows[:SHOWN]]]
+    lines = [str(line) for line in store.lines[rows[:SHOWN]]]
     if source.format == "folder" and store.labels is not None:
         files = [store.names[i] for i in store.labels[rows[:SHOWN]]]
-        places = [f"{name}:{line}" for name, line in zip(files, places)]
-    return Finding(what, len(rows), places)
+        lines = [f"{name}:{line}" for name, line in zip(files, lines)]
+    return Finding(what, len(rows), lines)
 
 
 def fingerprints(stores: list[Store]) -> list[np.ndarray]:
