@@ -19,7 +19,7 @@ def look(path: Path, *, test: Path | None = None, task=None, data=None, **tokens
 
 
 def findings(report: CheckReport) -> dict[str, tuple[int, list[str]]]:
-    return {found.what: (found.count, found.places) for found in report.findings}
+    return {found.what: (found.count, found.lines) for found in report.findings}
 
 
 def table(path: Path, rows: list[tuple[str, str]]) -> Path:
@@ -58,7 +58,7 @@ def test_doubtful_rows(tmp_path) -> None:
     assert any(k == "rows of valid have a text that is also in train" for k in found)
 
 
-def test_folder_places_name_the_file(tmp_path) -> None:
+def test_lines_of_a_folder_name_the_file(tmp_path) -> None:
     (tmp_path / "x.txt").write_text("".join(f"item{i}\n" for i in range(20)) + "both\n")
     (tmp_path / "y.txt").write_text("".join(f"thing{i}\n" for i in range(20)) + "both\n")
     found = findings(look(tmp_path))

@@ -17,7 +17,7 @@ from unspool.data.store.columns import Progress
 from unspool.errors import ConfigError, nearest
 from unspool.tasks import ElmoTask, Task
 from unspool.tasks.opening import open_plan
-from unspool.tasks.task import as_array
+from unspool.tasks.task import as_array, no_vectors
 
 AROUND = 5  # words to each side that are shown of an occurrence
 
@@ -97,8 +97,7 @@ def nearest_occurrences(
     reading  overrides how the file is read: text=, format=, ...
     """
     if not isinstance(task, ElmoTask):
-        task.vectors(model, texts)  # says that there are none
-        raise AssertionError
+        raise no_vectors(task)
     settings = reading_changed(task.config, reading).data
     plan = open_plan(data, settings, task.name)
     if say is not None:

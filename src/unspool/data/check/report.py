@@ -39,7 +39,7 @@ class Finding:
 
     what: str
     count: int
-    places: list[str] = field(default_factory=list)
+    lines: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -60,24 +60,24 @@ class CheckReport:
         return asdict(self)
 
     def lines(self) -> list[str]:
-        said = [self.summary]
+        lines = [self.summary]
         for part in self.parts:
-            said += _part_lines(part, self.unit)
-        said += [f"note: {note}" for note in self.notes]
-        said += [_finding_line(found) for found in self.findings]
+            lines += _part_lines(part, self.unit)
+        lines += [f"note: {note}" for note in self.notes]
+        lines += [_finding_line(found) for found in self.findings]
         if self.rows_compared and not self.findings:
-            said.append("no doubtful rows found")
-        said += [f"suggestion: {suggestion}" for suggestion in self.suggestions]
-        return said
+            lines.append("no doubtful rows found")
+        lines += [f"suggestion: {suggestion}" for suggestion in self.suggestions]
+        return lines
 
     def __str__(self) -> str:
         return "\n".join(self.lines())
 
 
 def _part_lines(part: PartReport, unit: str) -> list[str]:
-    said = [f"{part.name}: " + ", ".join(_sizes(part, unit))]
+    lines = [f"{part.name}: " + ", ".join(_sizes(part, unit))]
     if not part.name.startswith("train"):
-        said[0] += f"; {100 * part.unknown:.2f} % of the {unit} are unknown to train"
+        lines[0] += f"; {100 * part.unknown:.2f} % of the {unit} are unknown to train"
     if part.labels:
         total = max(1, sum(part.labels.values()))
         shares = [
@@ -85,13 +85,13 @@ def _part_lines(part: PartReport, unit: str) -> list[str]:
             for name, count in sorted(part.labels.items(), key=lambda item: -item[1])
         ]
         more = f", and {len(shares) - 12} more" if len(shares) > 12 else ""
-        said.append("  labels: " + ", ".join(shares[:12]) + more)
+        lines.append("  labels: " + ", ".join(shares[:12]) + more)
     of_what = "length" if part.labels else "lines"
     for what, lengths in {"characters": part.character_lengths, unit: part.token_lengths}.items():
         if lengths:
             shown = ", ".join(f"{_percentile_name(p)} {n:,}" for p, n in lengths.items())
-            said.append(f"  {of_what} in {what}: {shown}")
-    return said
+            lines.append(f"  {of_what} in {what}: {shown}")
+    return lines
 
 
 def _sizes(part: PartReport, unit: str) -> list[str]:
@@ -105,6 +105,6 @@ def _percentile_name(percentile: int) -> str:
 
 
 def _finding_line(found: Finding) -> str:
-    shown = ", ".join(found.places)
-    more = ", ..." if found.count > len(found.places) else ""
+    shown = ", ".join(found.lines)
+    more = ", ..." if found.count > len(found.lines) else ""
     return f"{found.count:,} {found.what}" + (f" (line {shown}{more})" if shown else "")

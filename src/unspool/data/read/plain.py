@@ -48,8 +48,10 @@ class Labelled(Reader):
         refuse_empty(files[0])
         lines = files[0].head(SAMPLE)
         self.delimiter = label_delimiter(lines)
-        labels, texts = zip(*(cut_label(line, self.delimiter) for line in lines))
-        self.columns = [Column("label", 0, list(labels)), Column("text", 1, list(texts))]
+        pairs = [cut_label(line, self.delimiter) for line in lines]
+        self.columns = [
+            Column(name, i, [pair[i] for pair in pairs]) for i, name in enumerate(("label", "text"))
+        ]
 
     @property
     def options(self) -> dict[str, Any]:

@@ -58,9 +58,8 @@ class Table:
         if self.format == "parallel":
             return f"{', '.join(file.name for file in self.files)}: {title}"
         if Path(self.path).is_dir():
-            text = self.format == "text"
-            count = f"{len(self.files)} files"
-            return f"{self.path}: {count} of text" if text else f"{self.path}: {count}, {title}"
+            kind = " of text" if self.format == "text" else f", {FORMATS['folder'].title}"
+            return f"{self.path}: {len(self.files)} files{kind}"
         return f"{self.name}: {title}"
 
     def column(self, asked: str, *, option: str) -> Column:
