@@ -7,20 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from unspool.config import DataConfig, TokenizerConfig
-from unspool.data.corpus import encode_part, load_corpus
+from small_tasks import load_data
+from unspool.config import DataConfig
 from unspool.data.read import files
+from unspool.data.store.tokens import TokenWriter
 from unspool.errors import DataError
-from unspool.tasks.opening import open_inputs, open_plan
-from unspool.text.tokenizers import CharTokenizer
-from unspool.text.vocab import Vocab
+from unspool.tasks.opening import open_plan
 
 
 def load(path: Path, *, task: str | None = None, valid: Path | None = None, **data):
-    config = DataConfig(**data)
-    source = open_plan(path, config, task)
-    other = open_plan(valid, config, task=source.task) if valid else None
-    return load_corpus(source, valid=other, data=config, tokenizer=TokenizerConfig(), seed=1)
+    return load_data(path, task=task, valid=valid, data=data)
 
 
 def write(path: Path, content: str | bytes) -> Path:
@@ -194,34 +190,21 @@ def test_label_unseen_in_training(tmp_path) -> None:
     valid = write(tmp_path / "valid.csv", "text,label\na,pos\nb,maybe\n")
     with pytest.raises(DataError, match=r"valid\.csv:3: label 'maybe' .*'neg', 'pos'"):
         load(train, valid=valid)
-    source = open_plan(valid, DataConfig(), task="classify")
-    tokenizer = CharTokenizer(Vocab.of("ab"))
     with pytest.raises(DataError, match=r"valid\.csv:3: label 'maybe' .*'neg', 'pos'"):
-        encode_part(source, tokenizer, ["neg", "pos"], DataConfig())
+        load(train).encode(valid)
 
 
 def test_evaluation_needs_labels(tmp_path) -> None:
     path = write(tmp_path / "a.txt", "one two\nthree four\n")
-    source = open_inputs(path, DataConfig(), "classify")
     with pytest.raises(DataError, match="holds no labels"):
-        encode_part(source, CharTokenizer(Vocab.of("ab")), ["x", "y"], DataConfig())
-
-
-def test_parts_for_different_tasks(tmp_path) -> None:
-    config = DataConfig()
-    train = open_plan(write(tmp_path / "a.csv", GOOD), config)
-    valid = open_plan(write(tmp_path / "b.txt", "some text"), config)
-    with pytest.raises(DataError, match=r"b\.txt: is read for generate, .* for classify"):
-        load_corpus(train, valid=valid, data=config, tokenizer=TokenizerConfig(), seed=1)
+        load(write(tmp_path / "train.csv", GOOD)).encode(path)
 
 
 def test_full_disk(tmp_path, monkeypatch) -> None:
-    from unspool.data import encode
-
     def no_room(*args, **kwargs):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(encode.StoreWriter, "add", no_room)
+    monkeypatch.setattr(TokenWriter, "add", no_room)
     monkeypatch.setenv("UNSPOOL_CACHE", str(tmp_path / "cache"))
     with pytest.raises(DataError, match=r"no room for the tokenised data.*UNSPOOL_CACHE"):
         load(write(tmp_path / "a.csv", GOOD))

@@ -142,6 +142,6 @@ def test_ids_are_as_narrow_as_can_be(tmp_path, largest: int, dtype: str) -> None
     chunks = [np.array([1, 2]), np.array([], dtype=np.int64), np.array([largest, 0])]
     for chunk in chunks:
         file.append(chunk)
-    assert DTYPES[file.close()] == np.dtype(dtype)
+    assert DTYPES[file.width] == np.dtype(dtype)
     assert np.fromfile(tmp_path / "ids.bin", dtype).tolist() == [1, 2, largest, 0]
     assert json.dumps(os.listdir(tmp_path)) == '["ids.bin"]'

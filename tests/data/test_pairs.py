@@ -7,12 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from unspool.data.paired import encode_pairs
 
-from unspool.config import DataConfig, TokenizerConfig
-from unspool.data.batching import BucketBatches, collate_pairs
-from unspool.data.check import check
-from unspool.data.corpus import Corpus, PairPart, load_corpus
+import unspool
+from small_tasks import Loaded, load_data
+from unspool.config import DataConfig
+from unspool.data.batching import BucketBatches
 from unspool.data.read.files import sides
 from unspool.errors import DataError
 from unspool.tasks.opening import open_plan
@@ -38,15 +37,9 @@ def opened(path: object, *, task: str | None = None, **data):
     return open_plan(path, DataConfig(**data), task)
 
 
-def load(path: object, *, task: str | None = None, valid=None, data=None, **tokens) -> Corpus:
-    config = DataConfig(**{"valid_share": 0.2, **(data or {})})
-    return load_corpus(
-        open_plan(path, config, task),
-        valid=None if valid is None else open_plan(valid, config, task),
-        data=config,
-        tokenizer=TokenizerConfig(**{"kind": "word", **tokens}),
-        seed=1,
-    )
+def load(path: object, *, valid=None, data=None, **tokens) -> Loaded:
+    settings = {"valid_share": 0.2, **(data or {})}
+    return load_data(path, valid=valid, data=settings, **{"kind": "word", **tokens})
 
 
 def first_pair(source) -> tuple[str, str]:
@@ -148,24 +141,23 @@ def test_other_files_hold_no_pairs(tmp_path, two) -> None:
 @pytest.mark.parametrize("tokens", [{}, {"kind": "char"}, {"kind": "bpe", "vocab": 300}], ids=str)
 def test_parts_hold_what_the_tokenizers_say(two, tokens) -> None:
     corpus = load(two, **tokens)
-    read, written = corpus.tokenizer, corpus.target_tokenizer
-    assert written is not None
+    read, written = corpus.tokenizer, corpus.task.target_tokenizer
     assert (read is written) == (tokens.get("kind") == "bpe")
     for part in corpus.parts.values():
-        assert isinstance(part, PairPart)
-        for row, (source, target) in enumerate(part.texts(np.arange(len(part)))):
+        texts = part.raw(np.arange(len(part)), ("source", "target"))
+        for row, (source, target) in enumerate(texts):
             assert GERMAN[ENGLISH.index(source)] == target
-            assert part.source.ids(row).tolist() == [*read.encode(source), END_ID]
-            assert part.target.ids(row).tolist() == [BEGIN_ID, *written.encode(target), END_ID]
+            assert part["source"][row].tolist() == [*read.encode(source), END_ID]
+            assert part["target"][row].tolist() == [BEGIN_ID, *written.encode(target), END_ID]
             if read.kind != "word":
-                assert written.decode(part.target.ids(row)) == target
+                assert written.decode(part["target"][row]) == target
     assert len(corpus.parts["valid"]) == 6
     assert corpus.notes[0] == "pairs: train 24, valid 6 (seeded hold-out)"
 
 
 def test_a_joint_vocabulary_of_words(two) -> None:
     corpus = load(two, joint=True)
-    assert corpus.tokenizer is corpus.target_tokenizer
+    assert corpus.tokenizer is corpus.task.target_tokenizer
     assert {"dog", "Hund"} <= set(corpus.tokenizer.vocab.tokens)
     assert "both sides together" in corpus.notes[1]
     apart = load(two)
@@ -181,7 +173,7 @@ def test_lines_without_a_partner(tmp_path) -> None:
     with pytest.raises(DataError, match=r"a\.de:4: this line has no partner"):
         load(f"{tmp_path}/a.en,{tmp_path}/a.de")
     write(tmp_path / "b.en", [""] * 7)
-    with pytest.raises(DataError, match=r"b\.en: all 7 lines of one side are empty"):
+    with pytest.raises(DataError, match=r"b\.en,.*: all 7 rows have an empty source"):
         load(f"{tmp_path}/b.en,{tmp_path}/a.de")
 
 
@@ -190,30 +182,27 @@ def test_empty_sides_and_long_ones_are_left_out_and_told(tmp_path) -> None:
     write(tmp_path / "a.de", [*GERMAN[:5], "y", " ", *GERMAN[5:], "lang"])
     path = f"{tmp_path}/a.en,{tmp_path}/a.de"
     corpus = load(path, data={"max_length": 8, "valid_share": 0})
-    assert "2 pairs with an empty side left out, the first at" in corpus.notes[-2]
+    assert "2 pairs with an empty source or target left out, the first at" in corpus.notes[-2]
     assert corpus.notes[-2].endswith("a.en:6")
-    assert "1 pairs with a side of more than 8 tokens left out of training" in corpus.notes[-1]
+    assert "1 pairs longer than max_length left out of training, the first at" in corpus.notes[-1]
     assert corpus.notes[-1].endswith("a.en:33")
     assert len(corpus.parts["train"]) == 30
-    with pytest.raises(DataError, match=r"no pair is left for train.* larger max_length"):
+    with pytest.raises(DataError, match=r"no pairs are left to train on.* larger max_length"):
         load(path, data={"max_length": 1, "valid_share": 0}, kind="char")
 
 
 def test_evaluation_keeps_every_pair_and_tells_what_is_unknown(tmp_path, two) -> None:
     corpus = load(two, data={"max_length": 3})
-    assert corpus.target_tokenizer is not None
     write(tmp_path / "t.en", ["a dog", "", "a b c d e"])
     write(tmp_path / "t.de", ["ein Hund", "neu", "ein Wal"])
-    source = opened(f"{tmp_path}/t.en,{tmp_path}/t.de")
-    both = (corpus.tokenizer, corpus.target_tokenizer)
-    part, notes = encode_pairs(source, both, DataConfig(max_length=3), None)
+    part, notes = corpus.encode(f"{tmp_path}/t.en,{tmp_path}/t.de")
     assert len(part) == 3
-    assert part.source.ids(1).tolist() == [END_ID]
-    assert part.target.ids(1).tolist() == [BEGIN_ID, UNK_ID, END_ID]
-    assert len(part.source.ids(2)) == 4
-    assert notes[1].startswith("2 tokens of the targets are unknown to the vocabulary")
-    assert notes[1].endswith("t.de:2")
-    assert notes[2] == "1 sources cut to 3 tokens"
+    assert part["source"][1].tolist() == [END_ID]
+    assert part["target"][1].tolist() == [BEGIN_ID, UNK_ID, END_ID]
+    assert len(part["source"][2]) == 4
+    assert notes[0] == "1 sources cut to their first 3 tokens"
+    assert notes[2].startswith("2 of 11 tokens of the targets are unknown to the vocabulary")
+    assert notes[2].endswith("t.de:2")
 
 
 def test_a_file_of_its_own_for_validation(tmp_path, two) -> None:
@@ -226,18 +215,17 @@ def test_a_file_of_its_own_for_validation(tmp_path, two) -> None:
 
 def test_batches_of_pairs_count_both_sides(two) -> None:
     part = load(two, kind="char").parts["train"]
-    batches = BucketBatches(part, size=5, tokens=150, seed=1, collate=collate_pairs)
+    batches = BucketBatches(part, size=5, tokens=150, seed=1)
     seen = []
     for step in range(batches.steps(0)):
         batch = batches.batch(0, step)
         seen += batch.rows.tolist()
-        assert batch.source.numel() + batch.inputs.numel() <= 150
-        for row, place in enumerate(batch.rows):
-            length = int(batch.target_lengths[row])
-            ids = part.target.ids(int(place)).tolist()
-            assert batch.inputs[row, :length].tolist() == ids[:-1]
-            assert batch.targets[row, :length].tolist() == ids[1:]
-            assert not batch.targets[row, length:].any()
+        source, target = batch["source"], batch["target"]
+        assert source.ids.numel() + target.ids.numel() <= 150
+        for i, row in enumerate(batch.rows):
+            length = int(target.lengths[i])
+            assert target.ids[i, :length].tolist() == part["target"][int(row)].tolist()
+            assert not target.ids[i, length:].any()
     assert sorted(seen) == list(range(len(part)))
 
 
@@ -248,19 +236,19 @@ def test_check_of_pairs(tmp_path) -> None:
     write(tmp_path / "a.de", german)
     write(tmp_path / "v.en", ["a dog", "new"])
     write(tmp_path / "v.de", ["ein Hund", "neu"])
-    settings = DataConfig(max_length=5)
-    report = check(
-        opened(f"{tmp_path}/a.en,{tmp_path}/a.de"),
-        valid=opened(f"{tmp_path}/v.en,{tmp_path}/v.de"),
-        data=settings,
-        tokenizer=TokenizerConfig(kind="word", joint=True),
+    report = unspool.check(
+        f"{tmp_path}/a.en,{tmp_path}/a.de",
+        valid=f"{tmp_path}/v.en,{tmp_path}/v.de",
+        max_length=5,
+        kind="word",
+        joint=True,
     )
-    said = str(report)
-    assert "train source: 10 lines" in said
-    assert "valid target: 2 lines, 3 words; 33.33 % of the words are unknown to train" in said
-    assert "1 pairs have the same text on both sides (line 8)" in said
-    assert "1 pairs repeat an earlier pair (line 9)" in said
-    assert "1 pairs give an earlier source another target (line 7)" in said
-    assert "1 pairs have a side much longer than the other (line 10)" in said
-    assert "1 pairs of valid have a source that is also in train (line 1)" in said
-    assert "max_length=5 leaves out" in said
+    shown = str(report)
+    assert "train source: 10 lines" in shown
+    assert "valid target: 2 lines, 3 words, 11 characters; 33.33 % of the words are unknown" in shown
+    assert "1 pairs have the same source and target (line 8)" in shown
+    assert "2 pairs repeat the source of an earlier one (line 7, 9)" in shown
+    assert "2 pairs have the source of another one, but not its target (line 1, 7)" in shown
+    assert "1 pairs have a side much longer than the other (line 10)" in shown
+    assert "1 pairs of valid have a source that is also in train (line 1)" in shown
+    assert "max_length=5 leaves out" in shown

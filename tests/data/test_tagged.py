@@ -8,11 +8,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from unspool.data.tag_corpus import encode_tagged
-from unspool.data.tagged import TaggedPart, collate_tagged, sentences_part
 
-from unspool.config import DataConfig, TokenizerConfig
-from unspool.data.corpus import load_corpus
+from small_tasks import Loaded, load_data
+from unspool.config import DataConfig
+from unspool.data.part import Part
 from unspool.data.read.conll import Conll
 from unspool.errors import DataError
 from unspool.tasks.opening import open_plan
@@ -82,17 +81,19 @@ FILES = {
 }
 
 
-def load(path: Path, **data):
-    settings = DataConfig(valid_share=0, **data)
-    source = open_plan(path, settings)
-    assert source.task == "tag"
-    return load_corpus(source, data=settings, tokenizer=TokenizerConfig(), seed=1)
+def load(path: Path, **data) -> Loaded:
+    corpus = load_data(path, data={"valid_share": 0, **data}, model={"characters": "lstm"})
+    assert corpus.config.task == "tag"
+    return corpus
 
 
-def content(part: TaggedPart) -> tuple[list[list[str]], list[list[str]]]:
+def content(part: Part) -> tuple[list[list[str]], list[list[str]]]:
+    words, tags = part["words"], part["tags"]
     rows = range(len(part))
-    words = [[part.types[i] for i in part.words(row)] for row in rows]
-    return words, [[part.names[i] for i in part.tags(row)] for row in rows]
+    return (
+        [[words.types[i] for i in words.words(row)] for row in rows],
+        [[tags.names[i] for i in tags[row]] for row in rows],
+    )
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -152,16 +153,14 @@ def test_a_word_with_a_space_stays_one_word(tmp_path) -> None:
 def test_case_is_folded_for_words_and_kept_for_characters(tmp_path) -> None:
     path = tmp_path / "a.conll"
     path.write_text("The DT\nthe DT\nUlm NN\n\nTHE DT\nUlm NN\n")
-    settings = DataConfig(valid_share=0)
-    source = open_plan(path, settings)
-    tokenizer = TokenizerConfig(lowercase=True)
-    corpus = load_corpus(source, data=settings, tokenizer=tokenizer, seed=1)
+    corpus = load_data(path, data={"valid_share": 0}, model={"characters": "lstm"}, lowercase=True)
     part = corpus.parts["train"]
-    assert part.ids(0)[0] == part.ids(0)[1] == part.ids(1)[0]
+    words = part["words"]
+    assert words[0][0] == words[0][1] == words[1][0]
     assert corpus.tokenizer.vocab.tokens[2:] == ["the", "ulm"]
-    batch = collate_tagged(part, np.array([0, 1]))
+    batch = part.collate(np.array([0, 1]))["words"]
     assert len(batch.sizes) == 4  # The, the, THE, Ulm
-    spelled, place = corpus.spelling.vocab.tokens, batch.places[1, 1]
+    spelled, place = corpus.fields["words"].spelling.vocab.tokens, batch.which[1, 1]
     assert "".join(spelled[i] for i in batch.spellings[place].tolist()) == "Ulm"
 
 
@@ -169,11 +168,12 @@ def test_a_batch_holds_each_spelling_once(tmp_path) -> None:
     path = tmp_path / "a.conll"
     path.write_text("aa X\nb Y\naa X\n\nccc Y\n")
     part = load(path).parts["train"]
-    batch = collate_tagged(part, np.array([1, 0]))
-    assert batch.ids.shape == batch.places.shape == batch.tags.shape == (2, 3)
+    both = part.collate(np.array([1, 0]))
+    batch = both["words"]
+    assert batch.ids.shape == batch.which.shape == both["tags"].shape == (2, 3)
     assert batch.lengths.tolist() == [1, 3]
     assert sorted(batch.sizes.tolist()) == [1, 2, 3]
-    assert batch.places[1, 0] == batch.places[1, 2]
+    assert batch.which[1, 0] == batch.which[1, 2]
     assert batch.ids[0, 1:].eq(0).all()
 
 
@@ -181,12 +181,11 @@ def test_sentences_in_memory_as_from_a_file(tmp_path) -> None:
     path = tmp_path / "a.conll"
     path.write_text(columns(IOB2))
     corpus = load(path)
-    part = corpus.parts["train"]
-    other = sentences_part(WORDS, corpus.tokenizer, corpus.spelling, corpus.labels)
+    part, other = corpus.parts["train"], corpus.task.part(words=WORDS)
     for row in range(2):
-        assert part.ids(row).tolist() == other.ids(row).tolist()
-    one, two = (collate_tagged(p, np.arange(2)) for p in (part, other))
-    for a, b in zip(one.places.flatten().tolist(), two.places.flatten().tolist()):
+        assert part["words"][row].tolist() == other["words"][row].tolist()
+    one, two = (each.collate(np.arange(2))["words"] for each in (part, other))
+    for a, b in zip(one.which.flatten().tolist(), two.which.flatten().tolist()):
         assert (
             one.spellings[a, : one.sizes[a]].tolist() == two.spellings[b, : two.sizes[b]].tolist()
         )
@@ -196,20 +195,14 @@ def test_the_vocabulary_and_the_tags_come_from_the_training_part(tmp_path) -> No
     train, valid = tmp_path / "a.conll", tmp_path / "b.conll"
     train.write_text("a B-X\nb O\n\na O\n")
     valid.write_text("a B-Y\nzz O\n")
-    settings = DataConfig()
-    sources = [open_plan(path, settings) for path in (train, valid)]
-    corpus = load_corpus(
-        sources[0], valid=sources[1], data=settings, tokenizer=TokenizerConfig(), seed=1
-    )
+    corpus = load_data(train, valid=valid)
     assert corpus.labels == ["O", "S-X"]
     part = corpus.parts["valid"]
-    assert part.names == ["O", "S-X", "S-Y"]
-    assert part.ids(0).tolist()[1] == 1
+    assert part["tags"].names == ["O", "S-X", "S-Y"]
+    assert part["words"][0].tolist()[1] == 1
     assert any("never found: 'S-Y'" in note for note in corpus.notes)
-    again, notes = encode_tagged(
-        sources[1], corpus.tokenizer, corpus.spelling, corpus.labels, settings
-    )
-    assert again.tags(0).tolist() == part.tags(0).tolist()
+    again, notes = corpus.encode(valid)
+    assert again["tags"][0].tolist() == part["tags"][0].tolist()
     assert any("S-Y" in note for note in notes)
 
 
@@ -218,17 +211,23 @@ def test_long_sentences_are_left_out_of_training_only(tmp_path) -> None:
     path.write_text("a X\nb Y\nc X\n\na Y\n\nb X\n")
     corpus = load(path, max_length=2)
     assert len(corpus.parts["train"]) == 2
-    assert any("1 sentences of more than 2 words" in note for note in corpus.notes)
+    assert any(
+        "1 sentences longer than max_length left out of training" in note for note in corpus.notes
+    )
 
 
 def test_a_second_reading_comes_from_the_cache(tmp_path, monkeypatch) -> None:
     path = tmp_path / "a.conll"
     path.write_text(columns(IOB2) * 3)
     first = load(path)
-    monkeypatch.setattr(Conll, "read", lambda *_: pytest.fail("the file was read again"))
-    settings = DataConfig(valid_share=0)
-    source = open_plan(path, settings)
-    again = load_corpus(source, data=settings, tokenizer=TokenizerConfig(), seed=1)
+    read = Conll.rows
+
+    def refuse(self, numbers, report=None):
+        assert report is None, "the file is read again"
+        return read(self, numbers, report)
+
+    monkeypatch.setattr(Conll, "rows", refuse)
+    again = load_data(path, data={"valid_share": 0}, progress=lambda *_: pytest.fail("read again"))
     assert content(again.parts["train"]) == content(first.parts["train"])
 
 
@@ -259,7 +258,5 @@ def test_a_file_without_a_span_can_be_evaluated_on(tmp_path) -> None:
     train.write_text(columns(IOB2))
     other.write_text("a X O\nb X O\n")
     corpus = load(train)
-    settings = DataConfig(scheme="iob2")
-    source = open_plan(other, settings)
-    part, _ = encode_tagged(source, corpus.tokenizer, corpus.spelling, corpus.labels, settings)
+    part, _ = corpus.encode(other)
     assert content(part)[1] == [["O", "O"]]

@@ -61,7 +61,7 @@ def stored(field: Field, raw: list[Any], folder: Path) -> Any:
     writer.add(raw[:2], lambda i: f"file:{i + 1}")
     writer.add(raw[2:], lambda i: f"file:{i + 3}")
     writer.close()
-    return field.open(folder, {"of": str(folder)})
+    return field.open(folder, {"of": str(folder)}, lambda row, step: f"file:{row + 1}")
 
 
 def fitted(name: str, folder: Path) -> tuple[Field, Any, list[Any]]:

@@ -266,7 +266,8 @@ class TextField(Field):
         if self.settings.kind == "auto":
             kind: str = self.auto
             if kind == "look":
-                kind = "word" if made_of_words(column.sample) else "char"
+                texts = [value for value in column.sample if isinstance(value, str)]
+                kind = "word" if made_of_words(texts) else "char"
             self.settings = self.settings.model_copy(update={"kind": kind})
 
     @property

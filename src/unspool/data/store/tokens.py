@@ -94,9 +94,8 @@ class TokenWriter:
         self.characters.extend(characters)
 
     def close(self, types: list[str]) -> None:
-        width = self.ids.close()
         lengths = np.frombuffer(self.lengths, dtype=np.int64)
-        self._save("width", np.array(width))
+        self._save("width", np.array(self.ids.width))
         self._save("offsets", np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64))
         self._save("characters", np.array(self.characters, dtype=np.int64))
         self._save("counts", np.append(self.counts, [0] * (len(types) - len(self.counts))))
@@ -111,28 +110,21 @@ class IdsFile:
     """A growing file of unsigned integers, as narrow as the largest one allows."""
 
     def __init__(self, path: Path) -> None:
-        self.path = path
-        self.width = 0
-        self.file = open(path, "wb")  # noqa: SIM115
+        self.path, self.width = path, 0  # which of `DTYPES` the integers have
+        path.touch()
 
     def append(self, ids: np.ndarray) -> None:
         largest = int(ids.max()) if len(ids) else 0
         while largest > np.iinfo(DTYPES[self.width]).max:
             self._widen()
-        self.file.write(ids.astype(DTYPES[self.width]).tobytes())
+        with open(self.path, "ab") as file:
+            file.write(ids.astype(DTYPES[self.width]).tobytes())
 
     def _widen(self) -> None:
-        self.file.close()
         narrow, old = self.path.with_suffix(".narrow"), DTYPES[self.width]
         self.path.rename(narrow)
         self.width += 1
-        self.file = open(self.path, "wb")  # noqa: SIM115
-        with open(narrow, "rb") as source:
+        with open(narrow, "rb") as source, open(self.path, "wb") as file:
             while data := source.read(COPY):
-                self.file.write(np.frombuffer(data, old).astype(DTYPES[self.width]).tobytes())
+                file.write(np.frombuffer(data, old).astype(DTYPES[self.width]).tobytes())
         narrow.unlink()
-
-    def close(self) -> int:
-        """Which of `DTYPES` the integers have."""
-        self.file.close()
-        return self.width
