@@ -59,7 +59,10 @@ def test_lines_of_a_folder_name_the_file(tmp_path) -> None:
     (tmp_path / "x.txt").write_text("".join(f"item{i}\n" for i in range(20)) + "both\n")
     (tmp_path / "y.txt").write_text("".join(f"thing{i}\n" for i in range(20)) + "both\n")
     found = findings(look(tmp_path))
-    assert found["rows have the text of another one, but not its label"] == (2, ["x.txt:21", "y.txt:21"])
+    assert found["rows have the text of another one, but not its label"] == (
+        2,
+        ["x.txt:21", "y.txt:21"],
+    )
 
 
 def settings(report: CheckReport) -> str:

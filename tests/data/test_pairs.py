@@ -245,7 +245,9 @@ def test_check_of_pairs(tmp_path) -> None:
     )
     shown = str(report)
     assert "train source: 10 lines" in shown
-    assert "valid target: 2 lines, 3 words, 11 characters; 33.33 % of the words are unknown" in shown
+    assert (
+        "valid target: 2 lines, 3 words, 11 characters; 33.33 % of the words are unknown" in shown
+    )
     assert "1 pairs have the same source and target (line 8)" in shown
     assert "2 pairs repeat the source of an earlier one (line 7, 9)" in shown
     assert "2 pairs have the source of another one, but not its target (line 1, 7)" in shown

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import pytest
-from small_tasks import load_data
 
+from small_tasks import load_data
 from unspool.config import DataConfig
 from unspool.errors import DataError
 from unspool.tasks.opening import open_plan

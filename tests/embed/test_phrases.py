@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unspool.config import DataConfig, TokenizerConfig
-from unspool.data.store import Store
+from unspool.data.store.tokens import TokenColumn
 from unspool.embed import phrases
 from unspool.embed.corpus import encode_words, open_corpus
 from unspool.embed.phrases import count_pairs, every_other, find_phrases
@@ -23,25 +23,25 @@ TEXT = (
 ) * 3
 
 
-def words_of(store: Store) -> list[list[str]]:
-    cut = np.split(store.ids, store.offsets[1:-1])
-    return [[store.types[i] for i in piece] for piece in cut]
+def words_of(column: TokenColumn) -> list[list[str]]:
+    cut = np.split(column.ids, column.offsets[1:-1])
+    return [[column.types[i] for i in piece] for piece in cut]
 
 
-def encode(path: Path, text: str = TEXT, **options: float) -> Store:
+def encode(path: Path, text: str = TEXT, **options: float) -> TokenColumn:
     path.write_text(text)
     settings = TokenizerConfig(kind="word", min_count=1)
-    return encode_words(open_corpus(str(path), DataConfig()), settings, **options).store
+    return encode_words(open_corpus(str(path), DataConfig()), settings, **options)
 
 
 @pytest.mark.parametrize("window", [1, 5, 1 << 22])
 def test_pairs_are_counted_within_lines(tmp_path, monkeypatch, window: int) -> None:
     monkeypatch.setattr(phrases, "WINDOW", window)
-    store = encode(tmp_path / "a.txt")
-    by_hand = Counter(pair for line in words_of(store) for pair in pairwise(line))
-    pairs, counts = count_pairs(store, least=0)
+    column = encode(tmp_path / "a.txt")
+    by_hand = Counter(pair for line in words_of(column) for pair in pairwise(line))
+    pairs, counts = count_pairs(column, least=0)
     found = {
-        (store.types[pair >> 32], store.types[pair & 0xFFFFFFFF]): count
+        (column.types[pair >> 32], column.types[pair & 0xFFFFFFFF]): count
         for pair, count in zip(pairs.tolist(), counts.tolist())
     }
     assert found == by_hand
@@ -51,35 +51,35 @@ def test_pairs_are_counted_within_lines(tmp_path, monkeypatch, window: int) -> N
 def test_what_goes_together_is_joined(tmp_path, monkeypatch, window: int) -> None:
     monkeypatch.setattr(phrases, "WINDOW", window)
     monkeypatch.setenv("UNSPOOL_CACHE", str(tmp_path / "cache"))
-    store = encode(tmp_path / "a.txt", phrases=1, phrase_score=3.5)
-    lines = [line for line in words_of(store) if line]
+    column = encode(tmp_path / "a.txt", phrases=1, phrase_score=3.5)
+    lines = [line for line in words_of(column) if line]
     assert lines[0] == ["in", "new_york", "city"]
     assert lines[1] == ["new_york", "is", "new"]
     assert lines[3] == ["new_york"]
-    assert store.counts[store.types.index("new_york")] == 9
+    assert column.counts[column.types.index("new_york")] == 9
 
 
 def test_a_second_pass_joins_what_was_joined(tmp_path) -> None:
     text = "he saw new york city hall now\nthe old city and new ideas\n" * 8
-    store = encode(tmp_path / "b.txt", text, phrases=2, phrase_score=3.0)
-    assert any(word.count("_") > 1 for word in store.types)
+    column = encode(tmp_path / "b.txt", text, phrases=2, phrase_score=3.0)
+    assert any(word.count("_") > 1 for word in column.types)
 
 
 def test_the_score_is_that_of_the_paper(tmp_path) -> None:
-    store = encode(tmp_path / "a.txt")
-    counts = dict(zip(store.types, store.counts.tolist()))
-    wanted = (9 - 1) * store.tokens / (counts["new"] * counts["york"])
+    column = encode(tmp_path / "a.txt")
+    counts = dict(zip(column.types, column.counts.tolist()))
+    wanted = (9 - 1) * column.tokens / (counts["new"] * counts["york"])
     for score, is_one in ((wanted - 0.01, True), (wanted + 0.01, False)):
-        found = find_phrases(store, score=score, least=1)
-        pair = (store.types.index("new") << 32) | store.types.index("york")
+        found = find_phrases(column, score=score, least=1)
+        pair = (column.types.index("new") << 32) | column.types.index("york")
         assert (pair in found) == is_one
 
 
 def test_very_many_pairs_are_forgotten_from_the_rarest(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(phrases, "MOST_PAIRS", 2)
     monkeypatch.setattr(phrases, "WINDOW", 1)
-    store = encode(tmp_path / "a.txt", "a b\n" * 9 + "c d\ne f\ng h\ni j\n" + "a b\n" * 9)
-    assert count_pairs(store, least=0).counts.max() >= 17
+    column = encode(tmp_path / "a.txt", "a b\n" * 9 + "c d\ne f\ng h\ni j\n" + "a b\n" * 9)
+    assert count_pairs(column, least=0).counts.max() >= 17
 
 
 @given(st.lists(st.booleans(), max_size=40))

@@ -5,13 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from unspool.data.parts import TextPart
 
+from small_tasks import make_task
 from unspool.api.settings import make_config
+from unspool.data.part import Part
 from unspool.insight.ngrams import distinct_windows, top_ngrams
 from unspool.nn.convolution import Filters
 from unspool.nn.models.classifier import Classifier
-from unspool.tasks import build_model
+from unspool.tasks import Task, build_model
 from unspool.text.tokenizers import WordTokenizer
 from unspool.text.vocab import Vocab
 
@@ -19,21 +20,26 @@ WORDS = ["the", "a", "film", "was", "so", "good", "bad", "very"]
 TEXTS = ["so good", "the film was so good", "bad", "the film was so bad", "a very good film"]
 
 
-def make(labels=("neg", "pos"), **settings) -> tuple[Classify, Classifier, TextPart]:
+def documents(part: Part) -> list[np.ndarray]:
+    tokens = part["text"]
+    return [tokens[row] for row in range(len(tokens))]
+
+
+def make(labels=("neg", "pos"), **settings) -> tuple[Task, Classifier, Part]:
     torch.manual_seed(1)
     config = make_config("classify", "cnn", settings={"filters": 3, "embedding": 6, **settings})
-    task = Classify(config, WordTokenizer(Vocab.of(WORDS)), list(labels))
+    task = make_task(config, WordTokenizer(Vocab.of(WORDS)), labels)
     model = build_model(task).eval()
     assert isinstance(model, Classifier)
-    return task, model, TextPart([task.tokenizer.encode(text) for text in TEXTS])
+    return task, model, task.part(text=TEXTS)
 
 
 def test_windows_are_distinct_and_counted() -> None:
     _, _, part = make()
-    windows, counts = distinct_windows(part, Filters(1, 1, 3))
+    windows, counts = distinct_windows(part["text"], Filters(1, 1, 3))
     found = {tuple(window): count for window, count in zip(windows.tolist(), counts.tolist())}
     slow: dict[tuple[int, ...], int] = {}
-    for ids in part.documents:
+    for ids in documents(part):
         around = [0, *ids.tolist(), 0]
         for t in range(len(ids)):
             key = tuple(around[t : t + 3])
@@ -49,7 +55,7 @@ def test_the_strongest_of_all_places(embedding) -> None:
     largest = torch.stack(
         [
             model.encoder(torch.from_numpy(ids)[None]).outputs[0].amax(0).detach()
-            for ids in part.documents
+            for ids in documents(part)
         ]
     ).amax(0)
     assert sorted(feature.filter for feature in table.features) == list(range(6))
@@ -90,7 +96,7 @@ def test_of_several_classes_the_one_that_gains_most() -> None:
 
 def test_a_place_outside_of_the_text_is_a_dot() -> None:
     task, model, _ = make(widths="4")
-    part = TextPart([task.tokenizer.encode("bad")])
+    part = task.part(text=["bad"])
     table = top_ngrams(task, model, part)
     assert {n.text for f in table.features for n in f.ngrams} == {"· bad ··"}
     assert any("· bad ··" in line for line in table.lines())

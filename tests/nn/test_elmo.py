@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from unspool.data.parts import TextPart
-from unspool.data.spelling import BYTE_IDS, Words, collate_words
 
+from small_tasks import token_part
+from unspool.data.fields.spelling import BYTE_IDS, SpelledWords, collate_words
 from unspool.nn.elmo import Contextual, Elmo, ElmoOptions, Mix
 from unspool.nn.highway import Highway
 
@@ -16,10 +16,10 @@ OPTIONS = ElmoOptions(
 )
 
 
-def words_of(*texts: str) -> Words:
+def words_of(*texts: str) -> SpelledWords:
     words = [text.split() for text in texts]
-    part = TextPart([np.ones(len(each), dtype=np.int64) for each in words], words)
-    return collate_words(part, np.arange(len(texts)))
+    part = token_part([np.ones(len(each), dtype=np.int64) for each in words], words)
+    return collate_words(part["text"], np.arange(len(texts)))
 
 
 def make() -> Elmo:

@@ -8,17 +8,18 @@ import numpy as np
 import pytest
 import torch
 from torch.nn import functional as F
-from unspool.data.parts import TextPart
 
 import unspool
+from small_tasks import make_task
 from unspool.api.settings import make_config
-from unspool.data.batching import collate_spelled
+from unspool.data.fields.text import TokenBatch
+from unspool.data.part import Part
 from unspool.errors import ConfigError
 from unspool.insight.occurrences import nearest_occurrences
 from unspool.nn.elmo import Contextual
 from unspool.nn.models.elmo import ElmoModel
 from unspool.tasks import build_model
-from unspool.tasks.elmo import ElmoReport, ElmoTask, framed
+from unspool.tasks.elmo import ElmoReport, ElmoTask, inputs
 from unspool.text.tokenizers import WordTokenizer
 from unspool.text.vocab import SENTENCE_SPECIALS, Vocab
 
@@ -36,27 +37,28 @@ def elmo(book, tmp_path_factory):
     return unspool.train(book, task="elmo", out=out, **settings)
 
 
-def make() -> tuple[ElmoTask, ElmoModel, TextPart]:
+def make() -> tuple[ElmoTask, ElmoModel, Part]:
     torch.manual_seed(1)
     config = make_config("elmo", settings={**SMALL, "dropout": 0.0})
     vocab = Vocab.of(["a", "b", "c"], specials=SENTENCE_SPECIALS)
-    task = ElmoTask(config, WordTokenizer(vocab))
+    task = make_task(config, WordTokenizer(vocab))
+    assert isinstance(task, ElmoTask)
     model = build_model(task)
     assert isinstance(model, ElmoModel)
-    words = [["a", "b", "zebra", "c"], ["b"]]
-    ids = [np.array([vocab.id(word) for word in each]) for each in words]
-    return task, model, TextPart(ids, words)
+    return task, model, task.part(text=["a b zebra c", "b"])
 
 
 def test_a_text_has_a_beginning_and_an_end() -> None:
-    ids = torch.tensor([[5, 6, 7], [8, 0, 0]])
-    assert framed(ids, torch.tensor([3, 1])).tolist() == [[2, 5, 6, 7, 3], [2, 8, 3, 0, 0]]
+    task, _, part = make()
+    batch: TokenBatch = part.collate(np.array([0, 1]))[task.input]
+    framed, *_ = inputs(batch)
+    assert framed.tolist() == [[2, 4, 5, 1, 6, 3], [2, 5, 3, 0, 0, 0]]
 
 
 def test_each_direction_predicts_what_it_has_not_read() -> None:
     task, model, part = make()
-    batch = collate_spelled(part, np.array([0, 1]))
-    scores = model(*batch.words)  # (B, T + 2, 2, V)
+    batch = part.collate(np.array([0, 1]))
+    scores = model(*batch[task.input].words)  # (B, T + 2, 2, V)
     losses = []
     for row, words in enumerate([[2, 4, 5, 1, 6, 3], [2, 5, 3]]):
         for t in range(len(words) - 1):

@@ -10,6 +10,8 @@ import pytest
 import torch
 
 import unspool
+from unspool.data.fields.text import Tokens
+from unspool.data.store.ragged import Ragged
 from unspool import vectors
 from unspool.errors import ConfigError
 from unspool.tasks.embedding import occurrences, token_embedding
@@ -141,14 +143,11 @@ def test_the_vocabulary_is_extended_up_to_its_limit(file, tmp_path) -> None:
     assert len(run.task.tokenizer) == 8
 
 
-def test_occurrences_are_counted_in_streams_too(book) -> None:
-    from unspool.data.corpus import StreamPart
-    from unspool.data.store import Store
-
+def test_occurrences_are_counted_in_stretches(monkeypatch) -> None:
+    monkeypatch.setattr("unspool.tasks.embedding.STRETCH", 3)
     ids = np.array([1, 2, 2, 3, 1], np.uint8)
-    store = Store(ids, np.array([0, 5]), np.array([9]), np.array([1]), None, [], [""] * 4, ids)
-    part = StreamPart(store, 1, 5, remap=np.array([0, 5, 6, 7]))
-    assert occurrences(part, 8).tolist() == [0, 0, 0, 0, 0, 1, 2, 1]
+    raw = Ragged(ids, np.array([1]), np.array([4]))
+    assert occurrences(Tokens(raw, remap=np.array([0, 5, 6, 7])), 8).tolist() == [0, 0, 0, 0, 0, 1, 2, 1]
 
 
 def test_what_does_not_go_together(file, reviews, classifier, tmp_path) -> None:

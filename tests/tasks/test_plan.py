@@ -103,9 +103,9 @@ def test_summary(tmp_path) -> None:
 def test_lines_where_rows_start(tmp_path) -> None:
     (tmp_path / "a.csv").write_text('text,label\n"two\nlines",x\n\none,y\n"",x\n')
     assert list(plan(tmp_path / "a.csv").rows()) == [
-        (("two\nlines", "x"), 2),
-        (("one", "y"), 5),
-        (("", "x"), 6),
+        (("two\nlines", "x"), 2, 0),
+        (("one", "y"), 5, 0),
+        (("", "x"), 6, 0),
     ]
 
 
@@ -173,7 +173,7 @@ def test_unlabelled_table_is_for_generate(tmp_path) -> None:
     (tmp_path / "a.csv").write_text("text\none\ntwo\nthree\n")
     found = plan(tmp_path / "a.csv")
     assert found.task == "generate"
-    assert rows(found) == [("one",), ("two",), ("three",)]
+    assert rows(found) == [("one\n",), ("two\n",), ("three\n",)]
 
 
 def test_given_task_wins(tmp_path) -> None:
@@ -202,7 +202,7 @@ def test_folder_of_labels(tmp_path) -> None:
     (tmp_path / "README.md").write_text("not data")
     found = plan(tmp_path)
     assert rows(found) == [("Abl", "Czech"), ("Adsit", "Czech"), ("Antonopoulos", "Greek")]
-    assert found.table.where(3, label="Czech").endswith("Czech.txt:3")
+    assert found.table.where(3).endswith("Czech.txt:3")
     assert text(plan(tmp_path, task="generate")).startswith("Abl\n")
 
 
@@ -316,6 +316,6 @@ def test_conversions_are_part_of_the_key(tmp_path) -> None:
     (tmp_path / "a.jsonl").write_text('{"text": "EU left", "spans": [], "tokens": ["EU"]}\n')
     texts = plan(tmp_path / "a.jsonl", task="generate")
     marked = plan(tmp_path / "a.jsonl", task="tag")
-    assert texts.key["convert"] == "texts"
+    assert texts.key["convert"] == "lines"
     assert marked.key["convert"] == "spans"
     assert rows(marked) == [(["EU", "left"], ["O", "O"])]

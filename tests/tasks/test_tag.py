@@ -7,11 +7,13 @@ import shutil
 
 import numpy as np
 import pytest
+from small_tasks import make_task
 import torch
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 import unspool
+from unspool.config import Config
 from unspool.api.settings import make_config
 from unspool.errors import ConfigError, DataError
 from unspool.tasks.tag import Tag
@@ -161,7 +163,11 @@ def test_learned_positions_are_refused() -> None:
 def test_the_output_follows_from_the_tags() -> None:
     config = make_config("tag")
     words, characters = (kind(Vocab.of("ab")) for kind in (WordTokenizer, CharTokenizer))
-    assert Tag(config, words, ["B-X", "E-X", "O"], characters).uses_crf
-    assert not Tag(config, words, ["NN", "VB"], characters).uses_crf
     asked = make_config("tag", settings={"output": "softmax"})
-    assert not Tag(asked, words, ["O", "S-X"], characters).uses_crf
+
+    def uses_crf(config: Config, tags: list[str]) -> bool:
+        return make_task(config, words, tags, characters=characters).uses_crf
+
+    assert uses_crf(config, ["B-X", "E-X", "O"])
+    assert not uses_crf(config, ["NN", "VB"])
+    assert not uses_crf(asked, ["O", "S-X"])

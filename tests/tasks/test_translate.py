@@ -14,7 +14,6 @@ from unspool.api.run import Run, load
 from unspool.api.settings import make_config
 from unspool.api.train import train
 from unspool.config import DataConfig
-from unspool.data.batching import collate_pairs
 from unspool.errors import ConfigError
 from unspool.search.decoding import GREEDY, Decoding
 from unspool.tasks.generate import Generation
@@ -112,14 +111,14 @@ def test_every_parameter_learns_and_padding_changes_nothing(small) -> None:
     rows = np.arange(6)
     model = small.model.train()
     model.zero_grad()
-    task.loss(model, collate_pairs(part, rows), None).loss.backward()
+    task.loss(model, part.collate(rows), None).loss.backward()
     still = [name for name, p in model.named_parameters() if p.grad is None or not p.grad.any()]
     assert not still
     model.eval()
     model.zero_grad()
     with torch.no_grad():
-        together, _ = real_targets(model, collate_pairs(part, rows))
-        alone = [real_targets(model, collate_pairs(part, rows[i : i + 1]))[0] for i in rows]
+        together, _ = real_targets(model, part.collate(rows))
+        alone = [real_targets(model, part.collate(rows[i : i + 1]))[0] for i in rows]
     torch.testing.assert_close(together, torch.cat(alone), atol=1e-5, rtol=1e-4)
 
 
@@ -128,8 +127,7 @@ def _part(task: Translate, folder: Path, rng: random.Random):
     for side in ("en", "de"):
         lines = [" ".join(rng.choices(["red", "rot", "x"], k=rng.randint(1, 7))) for _ in range(6)]
         (folder / f"t.{side}").write_text("\n".join(lines) + "\n")
-    source = open_plan(f"{folder}/t.en,{folder}/t.de", DataConfig())
-    return task.encode(source, DataConfig(), None)[0]
+    return task.encode(open_plan(f"{folder}/t.en,{folder}/t.de", DataConfig()))[0]
 
 
 def test_tied_vectors_are_stored_once(small) -> None:

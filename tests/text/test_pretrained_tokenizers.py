@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from unspool.config import DataConfig, TokenizerConfig
-from unspool.data.corpus import encode_part, load_corpus
+from unspool.config import Config, DataConfig
 from unspool.errors import RunError
+from unspool.tasks import Classify
 from unspool.tasks.opening import open_plan
 from unspool.text.pretrained import read_pretrained_tokenizer
 from unspool.text.tokenizers import PretrainedTokenizer, Tokenizer
@@ -108,17 +108,18 @@ def test_a_corpus_keeps_the_frame_where_it_cuts(folders, tmp_path: Path) -> None
     path = tmp_path / "a.csv"
     path.write_text("text,label\n" + "the cat sat on the mat,yes\nthe low mat,no\n" * 10)
     tokenizer = read_pretrained_tokenizer(folders["bert"], kind="bert", size=100)
-    data = DataConfig(max_length=6)
-    source = open_plan(path, data, task="classify")
-    corpus = load_corpus(source, data=data, tokenizer=TokenizerConfig(), seed=1, fitted=tokenizer)
-    assert corpus.tokenizer is tokenizer
-    whole = encode_part(source, tokenizer, corpus.labels, data)
+    config = Config(task="classify", data=DataConfig(max_length=6))
+    plan = open_plan(path, config.data, task="classify")
+    corpus = Classify.load_corpus(config, {"train": plan}, fitted=tokenizer)
+    task = Classify(config, corpus.fields)
+    assert task.tokenizer is tokenizer
+    whole, _ = task.encode(plan)
     for part in [*corpus.parts.values(), whole]:
         for row in range(len(part)):
-            text = "the cat sat on the mat" if part.labels[row] == 1 else "the low mat"
+            text = "the cat sat on the mat" if part["label"].ids[row] == 1 else "the low mat"
             expected = tokenizer.document(text, limit=6)
-            assert np.array_equal(part.ids(row), expected)
-            assert len(expected) == part.lengths[row]
+            assert np.array_equal(part["text"][row], expected)
+            assert len(expected) == part.lengths[row, 0]
             assert expected[-1] == tokenizer.vocab.index["[SEP]"]
 
 

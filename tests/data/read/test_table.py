@@ -85,7 +85,7 @@ def test_a_folder(tmp_path) -> None:
     assert found.summary == f"{tmp_path}: 2 files, one item a line"
     rows = [("Abl", "Czech", 1), ("Adsit", "Czech", 3), ("Antonopoulos", "Greek", 1)]
     assert content(found) == rows
-    assert found.where(3, label="Czech") == f"{tmp_path}/Czech.txt:3"
+    assert found.where(1, file=1) == f"{tmp_path}/Greek.txt:1"
     whole = found.reread("text")
     assert whole.summary == f"{tmp_path}: 2 files of text"
     assert "".join(row.values[0] for row in whole.rows(whole.columns)).startswith("Abl\n\nAdsit")
