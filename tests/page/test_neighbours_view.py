@@ -38,7 +38,7 @@ def test_the_nearest_have_the_largest_cosines(name) -> None:
     of = subject(name)
     found = answer(of, "neighbours", {"word": "c", "top": "4"})
     model = of.trained
-    table = getattr(model, "encoder", model).embedding.weight.detach().numpy()
+    table = model.encoder.input.embedding.weight.detach().numpy()
     cosines = by_hand(of.task.tokenizer.vocab.tokens, table, "c")
     best = sorted(cosines, key=lambda token: -cosines[token])[:4]
     assert [each["token"] for each in found["neighbours"]] == best

@@ -77,9 +77,16 @@ def steppers_for(
     """The kernels of a single step x (B, 1, I), as [layer][direction]; None where any has none."""
     if x.shape[1] != 1 or fast is False or torch.is_grad_enabled():
         return None
-    found = [[cell.single_step(x) for cell in layer] for layer in cells]
-    steppers = [[step for step in layer if step is not None] for layer in found]
-    return steppers if all(len(a) == len(b) for a, b in zip(steppers, found)) else None
+    found = []
+    for layer in cells:
+        steppers = []
+        for cell in layer:
+            stepper = cell.single_step(x)
+            if stepper is None:
+                return None
+            steppers.append(stepper)
+        found.append(steppers)
+    return found
 
 
 def run_single_step(

@@ -130,8 +130,9 @@ def steady(model: nn.Module) -> Iterator[None]:
 def steady_stepper(cell: Cell) -> Stepper | None:
     """The packed weights of a cell inside `steady`, None outside."""
     for steppers in _steppers.get(()):
-        if cell in steppers:
-            return steppers.get(cell)
+        found = steppers.get(cell)
+        if found is not None:
+            return found
     return None
 
 
