@@ -26,7 +26,6 @@ from unspool.data.parts import TextPart
 
 from unspool.api.settings import make_config
 from unspool.data.corpus import load_corpus
-from unspool.tasks.opening import open_plan
 from unspool.tasks import Classify
 from unspool.tasks.opening import open_plan
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 from pathlib import Path
 
@@ -36,10 +37,10 @@ def write_reviews(path: Path, count: int, seed: int = 1) -> Path:
     return path
 
 
-@pytest.fixture(autouse=True)
-def _own_cache(tmp_path_factory, monkeypatch) -> None:
+@pytest.fixture(scope="session", autouse=True)
+def _own_cache(tmp_path_factory) -> None:
     """No test reads or writes the user's cache or configuration."""
-    monkeypatch.setenv("UNSPOOL_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
+    os.environ["UNSPOOL_CACHE"] = str(tmp_path_factory.getbasetemp() / "cache")
 
 
 @pytest.fixture(scope="session")
@@ -62,11 +63,8 @@ def _settings(**more):
 @pytest.fixture(scope="session")
 def classifier(reviews, tmp_path_factory) -> Path:
     """A run folder of `classify`; copy it before changing it."""
-    import os
-
     from unspool.api.train import train
 
-    os.environ["UNSPOOL_CACHE"] = str(tmp_path_factory.getbasetemp() / "cache")
     out = tmp_path_factory.mktemp("runs") / "classifier"
     train(reviews, model="bilstm", out=out, **_settings(epochs=16, batch=16, test_share=0.1))
     return out
@@ -75,11 +73,8 @@ def classifier(reviews, tmp_path_factory) -> Path:
 @pytest.fixture(scope="session")
 def writer(book, tmp_path_factory) -> Path:
     """A run folder of `generate`; copy it before changing it."""
-    import os
-
     from unspool.api.train import train
 
-    os.environ["UNSPOOL_CACHE"] = str(tmp_path_factory.getbasetemp() / "cache")
     out = tmp_path_factory.mktemp("runs") / "writer"
     train(book, task="generate", model="gru", out=out, **_settings(epochs=4, batch=8, bptt=32))
     return out
@@ -115,11 +110,8 @@ def pairs(tmp_path_factory) -> str:
 @pytest.fixture(scope="session")
 def translator(pairs, tmp_path_factory) -> Path:
     """A run folder of `translate`, of words; copy it before changing it."""
-    import os
-
     from unspool.api.train import train
 
-    os.environ["UNSPOOL_CACHE"] = str(tmp_path_factory.getbasetemp() / "cache")
     out = tmp_path_factory.mktemp("runs") / "translator"
     settings = _settings(hidden=24, embedding=24, epochs=8, batch=16, test_share=0.1, dropout=0.0)
     train(pairs, model="bahdanau", out=out, kind="word", min_count=3, **settings)
@@ -158,11 +150,8 @@ def sentences(tmp_path_factory) -> Path:
 @pytest.fixture(scope="session")
 def tagger(sentences, tmp_path_factory) -> Path:
     """A run folder of `tag`; copy it before changing it."""
-    import os
-
     from unspool.api.train import train
 
-    os.environ["UNSPOOL_CACHE"] = str(tmp_path_factory.getbasetemp() / "cache")
     out = tmp_path_factory.mktemp("runs") / "tagger"
     settings = _settings(epochs=6, batch=16, test_share=0.1, dropout=0.1, character_hidden=8)
     train(sentences, model="bilstm", out=out, **settings)

@@ -10,9 +10,9 @@ import pytest
 import torch
 
 import unspool
+from unspool import vectors
 from unspool.data.fields.text import Tokens
 from unspool.data.store.ragged import Ragged
-from unspool import vectors
 from unspool.errors import ConfigError
 from unspool.tasks.embedding import occurrences, token_embedding
 from unspool.vectors import WordVectors
@@ -147,7 +147,17 @@ def test_occurrences_are_counted_in_stretches(monkeypatch) -> None:
     monkeypatch.setattr("unspool.tasks.embedding.STRETCH", 3)
     ids = np.array([1, 2, 2, 3, 1], np.uint8)
     raw = Ragged(ids, np.array([1]), np.array([4]))
-    assert occurrences(Tokens(raw, remap=np.array([0, 5, 6, 7])), 8).tolist() == [0, 0, 0, 0, 0, 1, 2, 1]
+    tokens = Tokens(raw, remap=np.array([0, 5, 6, 7]))
+    assert occurrences(tokens, 8).tolist() == [
+        0,
+        0,
+        0,
+        0,
+        0,
+        1,
+        2,
+        1,
+    ]
 
 
 def test_what_does_not_go_together(file, reviews, classifier, tmp_path) -> None:

@@ -7,16 +7,15 @@ import shutil
 
 import numpy as np
 import pytest
-from small_tasks import make_task
 import torch
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 import unspool
-from unspool.config import Config
+from small_tasks import make_task
 from unspool.api.settings import make_config
+from unspool.config import Config
 from unspool.errors import ConfigError, DataError
-from unspool.tasks.tag import Tag
 from unspool.tasks.tag_report import PlainReport, SpanReport
 from unspool.text.tokenizers import CharTokenizer, WordTokenizer
 from unspool.text.vocab import Vocab

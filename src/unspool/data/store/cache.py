@@ -23,7 +23,7 @@ from typing import Any, TypeVar
 
 from unspool.errors import DataError
 
-VERSION = 2
+VERSION = 3
 MANIFEST = "manifest.json"
 TEMPORARY = ".building-"
 STALE_SECONDS = 2 * 24 * 3600
