@@ -8,6 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from rounding import same
 from unspool import native
 from unspool.native import decoder as native_decoder
 from unspool.nn import RecurrentDecoder, TransformerOptions, TransformerSeqDecoder
@@ -17,6 +18,7 @@ from unspool.search.packed import PackedSearch, why_not_packed
 pytestmark = pytest.mark.skipif(native.INSTRUCTIONS is None, reason=native.ABOUT)
 
 VOCAB = 37  # not a multiple of 16
+TERMS, SUMS = 48, 3 * 8  # of the widest product; products and norms of three layers
 
 
 def decoder_of(*, cross: bool = True, tied: bool = True, **options: Any) -> TransformerSeqDecoder:
@@ -75,7 +77,7 @@ def test_steps_are_the_same(options: dict[str, Any]) -> None:
         )
         found, looked = walk(packed, packed.start(memory, decoder_keep, aligned=True), 7)
         for a, b in zip([*found, *looked], [*wanted, *wanted_looked]):
-            torch.testing.assert_close(a, b, rtol=1e-5, atol=1e-5)
+            same(a, b, TERMS, steps=SUMS)
 
 
 def test_a_language_model_has_no_memory() -> None:
@@ -84,7 +86,7 @@ def test_a_language_model_has_no_memory() -> None:
     found, _ = walk(packed, packed.start(batch=5), 6)
     wanted, _ = walk(reference, reference.start(), 6)
     for a, b in zip(found, wanted):
-        torch.testing.assert_close(a, b, rtol=1e-5, atol=1e-5)
+        same(a, b, TERMS, steps=SUMS)
 
 
 @pytest.mark.parametrize("activation", ["relu", "swiglu"])
@@ -144,7 +146,7 @@ def test_threads_agree() -> None:
     finally:
         torch.set_num_threads(before)
     for a, b in zip(*found):
-        torch.testing.assert_close(a, b, rtol=1e-5, atol=1e-6)
+        same(a, b, TERMS, steps=SUMS)
 
 
 def test_what_cannot_be_packed_is_said() -> None:
