@@ -41,7 +41,7 @@ def test_a_translator_reads_with_what_was_pretrained(pretrained, tmp_path) -> No
     data.write_text("source\ttarget\n" + "".join(rows))
     said: list[str] = []
     out = tmp_path / "translator"
-    settings = {**SMALL, "dropout": 0.0, "lr": 0.02, "epochs": 30}
+    settings = {**SMALL, "dropout": 0.0, "lr": 0.02, "epochs": 30, "precision": "fp32"}
     unspool.train(data, task="translate", start=pretrained, out=out, say=said.append, **settings)
     assert any("weights of the encoder" in line and "new: decoder" in line for line in said)
     run = unspool.load(out)
