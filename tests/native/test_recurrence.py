@@ -22,7 +22,8 @@ from unspool.native import operator
 from unspool.nn import ACTIVATIONS, Recurrent, record
 from unspool.nn.cells import steady
 
-pytestmark = pytest.mark.skipif(native.INSTRUCTIONS is None, reason=native.ABOUT)
+if native.INSTRUCTIONS is None:
+    pytest.skip(native.ABOUT, allow_module_level=True)
 
 KINDS: list[tuple[str, dict[str, Any]]] = [
     *(("elman", {"activation": name}) for name in ACTIVATIONS),

@@ -15,7 +15,8 @@ from unspool.nn import RecurrentDecoder, TransformerOptions, TransformerSeqDecod
 from unspool.search import Rules, beam, greedy
 from unspool.search.packed import PackedSearch, why_not_packed
 
-pytestmark = pytest.mark.skipif(native.INSTRUCTIONS is None, reason=native.ABOUT)
+if native.INSTRUCTIONS is None:
+    pytest.skip(native.ABOUT, allow_module_level=True)
 
 VOCAB = 37  # not a multiple of 16
 TERMS, SUMS = 48, 3 * 8  # of the widest product; products and norms of three layers
