@@ -24,9 +24,8 @@ NET = {"hidden": 8, "heads": 2, "layers": 2}
 @pytest.fixture(scope="module")
 def pretrained(book, tmp_path_factory) -> Path:
     out = tmp_path_factory.mktemp("pretrained") / "run"
-    unspool.train(
-        book, task="pretrain", out=out, epochs=1, lowercase=True, feed_forward=12, **NET, **SMALL
-    )
+    settings = {"epochs": 1, "lowercase": True, "feed_forward": 12, "precision": "fp32"}
+    unspool.train(book, task="pretrain", out=out, **settings, **NET, **SMALL)
     return out
 
 
