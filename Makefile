@@ -1,7 +1,8 @@
 # make demo    install into .venv and run the main example
-# make test    install into .venv and run the tests
+# make test    install into .venv and run the tests, then some again as on other processors
 # make check   lint and types
 # make sanitize   the kernels' tests under the address, undefined behaviour and thread sanitizers
+# make arm     the kernels' tests for 64-bit ARM, cross-compiled and run in QEMU
 # make bench   speed of a training step for every cell, as ratios to torch.nn.LSTM
 # make pictures   the pictures of README and docs, by the commands beside them; some minutes
 
@@ -10,13 +11,25 @@ BIN := $(VENV)/bin
 PYTHON ?= python3
 SOURCES := pyproject.toml CMakeLists.txt $(wildcard src/unspool/native/cpp/*)
 
-.PHONY: demo test check sanitize bench pictures format clean
+.PHONY: demo test check sanitize arm bench pictures format clean
 
 demo: $(VENV)/.installed
 	$(BIN)/unspool demo
 
+PYTEST := $(BIN)/python -m pytest -n 2 -rs
+NUMERIC := tests/conformance tests/native tests/nn/test_fused.py tests/search tests/training
+AVX2_ONLY := ONEDNN_MAX_CPU_ISA=AVX2 ATEN_CPU_CAPABILITY=avx2 UNSPOOL_NATIVE=avx2
+
+test: export OMP_NUM_THREADS = 1
 test: $(VENV)/.installed-dev
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 -rs
+	@red=0; \
+	echo 'make test, 1 of 3: all tests, with all that this processor has'; \
+	$(PYTEST) || red=1; \
+	echo 'make test, 2 of 3: what computes, as on a processor with AVX2 alone'; \
+	$(AVX2_ONLY) $(PYTEST) $(NUMERIC) || red=1; \
+	echo 'make test, 3 of 3: what computes, without native kernels'; \
+	UNSPOOL_NATIVE=0 $(PYTEST) $(NUMERIC) || red=1; \
+	exit $$red
 
 check: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
@@ -25,6 +38,7 @@ check: $(VENV)/.installed-dev
 
 CPP := src/unspool/native/cpp
 AVX512 := -mavx512f -mavx512dq -mavx512vl -mfma
+OTHERS := decoder passes chain word2vec
 KINDS = g++ -std=c++20 -g -O1 -Wno-psabi -I$(CPP) tests/native/kinds.cpp $(CPP)/kernels.cpp -o build/kinds
 
 sanitize:
@@ -33,6 +47,35 @@ sanitize:
 	  for flags in -fsanitize=thread -fsanitize=address,undefined '-fsanitize=address,undefined $(AVX512)'; do \
 	    echo "$$number $$flags"; $(KINDS) -DNUMBER=$$number $$flags && build/kinds || exit 1; \
 	  done; \
+	done
+	g++ -std=c++20 -g -O1 -Wno-psabi -I$(CPP) -fsanitize=address,undefined tests/native/others.cpp \
+	  $(OTHERS:%=$(CPP)/%.cpp) -o build/others
+	build/others
+
+# Needs Debian's g++-aarch64-linux-gnu and qemu-user. The flags are those of CMakeLists.txt.
+ARM := aarch64-linux-gnu
+ARM_FLAGS := -std=c++20 -O3 -fno-math-errno -fno-trapping-math -ffp-contract=fast -Wno-psabi -I$(CPP)
+ARM_OBJECTS := $(addprefix build/arm/,kernels_float.o kernels_bf16.o $(OTHERS:%=%.o))
+
+build/arm/kernels_%.o: $(CPP)/kernels.cpp $(wildcard $(CPP)/*.h)
+	mkdir -p $(@D)
+	$(ARM)-g++ $(ARM_FLAGS) -DNUMBER=$* -c $< -o $@
+
+build/arm/%.o: $(CPP)/%.cpp $(wildcard $(CPP)/*.h)
+	mkdir -p $(@D)
+	$(ARM)-g++ $(ARM_FLAGS) -c $< -o $@
+
+arm: $(ARM_OBJECTS)
+	for number in float bf16; do \
+	  $(ARM)-g++ $(ARM_FLAGS) -static -DNUMBER=$$number tests/native/kinds.cpp build/arm/kernels_$$number.o \
+	    -o build/arm/kinds && qemu-aarch64 build/arm/kinds || exit 1; \
+	done
+	$(ARM)-g++ $(ARM_FLAGS) -static tests/native/others.cpp $(OTHERS:%=build/arm/%.o) -o build/arm/others
+	qemu-aarch64 build/arm/others
+	@for object in $^; do \
+	  count=$$($(ARM)-objdump -d $$object | grep -cE 'fml[as].*v[0-9]+\.(4s|2d)'); \
+	  echo "$$object: $$count multiplications and additions of NEON vectors"; \
+	  [ $$count -gt 0 ] || exit 1; \
 	done
 
 bench: $(VENV)/.installed-dev

@@ -169,6 +169,7 @@ def measure(
             out=folder / "run",
             seed=seed,
             threads=threads,
+            precision="fp32",
             **settings,
         )
         exact = {}

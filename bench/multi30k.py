@@ -52,6 +52,7 @@ def trained(model: str, folder: Path) -> unspool.Run:
         resume=out.exists(),
         watcher=Printed(Console(stderr=True)),
         threads=1,
+        precision="fp32",
         **SETTINGS[model],
     )
 

@@ -34,7 +34,7 @@ from unspool.data.corpus import StreamPart, encode_part
 from unspool.data.streams import WindowBatches
 from unspool.nn.models.language_model import NextTokenModel
 from unspool.tasks.opening import open_plan
-from unspool.training.trainer import resolve_precision
+from unspool.training.precision import resolve_precision
 
 LAYERS, HEADS, WIDTH, CONTEXT, BATCH, STEPS = 4, 4, 128, 64, 12, 2000
 WINDOWS = 200  # batches that the loss is the mean of

@@ -32,6 +32,7 @@ def train(data: Path | str | None, scratch: str, name: str, **settings: Any) -> 
     import unspool
     from unspool.training.progress import Printed
 
+    settings = {"precision": "fp32", **settings}
     watcher = Printed(Console(stderr=True))
     return unspool.train(data, out=Path(scratch) / name, watcher=watcher, **settings)
 

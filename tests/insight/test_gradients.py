@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from insight_models import TEXT, make
+from rounding import rounding
 from unspool.errors import ConfigError
 from unspool.insight.gradients import (
     flow,
@@ -80,7 +81,8 @@ def test_elman_vanishes_or_explodes_and_others_last() -> None:
 def test_no_gradient_grows_faster_than_the_largest_singular_value() -> None:
     cell = fresh("elman", 4, 8, scale=1.5)
     (largest,) = singular_values(cell)
-    assert largest == pytest.approx(1.5, abs=1e-6)  # orthogonal, times 1.5
+    near = rounding(8, steps=2, size=1.5)
+    assert largest == pytest.approx(1.5, abs=near)  # orthogonal, times 1.5
     norms = flow(cell, X).norms
     assert (norms <= largest ** np.arange(len(norms)) + 1e-9).all()
     assert (jacobians(cell, X)[:, 0] <= largest ** np.arange(len(X)) + 1e-9).all()

@@ -1,6 +1,7 @@
-// Every kernel on its own, without Python, for the sanitizers (`make sanitize`): forwards and back, once
-// alone and once as a team of std::thread, as the thread sanitizer does not understand OpenMP's own
-// synchronisation. The results must agree.
+// Every recurrent kernel on its own, without Python, for the sanitizers (`make sanitize`) and for other
+// processors (`make arm`): forwards and back, once alone and once as a team of std::thread, as the thread
+// sanitizer does not understand OpenMP's own synchronisation. Both must agree, with each other and with the
+// equations in plain code (plain_cells.h).
 #include <cmath>
 #include <cstdio>
 #include <cstring>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "kernels.h"
+#include "plain_cells.h"
 #include "vec.h"  // which instruction set this is compiled for
 
 using namespace unspool;
@@ -44,6 +46,12 @@ float value(T number) {
     return found;
 }
 
+Array values(const Numbers& numbers) {
+    Array found;
+    for (T each : numbers) found.push_back(value(each));
+    return found;
+}
+
 Arrays make(int64_t G, int64_t N) {
     std::mt19937 generator(1);
     const auto random = [&](int64_t size, float scale) {
@@ -59,9 +67,11 @@ Arrays make(int64_t G, int64_t N) {
     };
     Arrays a;
     a.x = numbers(random(N * I, 1));
-    a.W = random(G * H * I, .1f);
+    // Weights that T holds exactly.
+    const auto exact = [&](const Array& from) { return values(numbers(from)); };
+    a.W = exact(random(G * H * I, .1f));
     a.b = random(G * H, .1f);
-    a.U = random(G * H * H, .1f);
+    a.U = exact(random(G * H * H, .1f));
     a.extra = random(3 * H, .1f);
     a.h0 = random(B * H, 1);
     a.c0 = random(B * H, 1);
@@ -107,10 +117,85 @@ float difference(const Array& a, const Array& b) {
     return largest;
 }
 
-Array values(const Numbers& numbers) {
-    Array found;
-    for (T each : numbers) found.push_back(value(each));
-    return found;
+// The largest value, at least 1.
+template <class Values>
+double size_of(const Values& values) {
+    double largest = 1;
+    for (double each : values) largest = std::max(largest, std::fabs(each));
+    return largest;
+}
+
+// Both are of rounding: of sums of H + I products over TIMES steps in float, of factors in bf16.
+const double OUTPUT = sizeof(T) == 4 ? 8 * 6e-8 * std::sqrt((H + I) * TIMES) : 4 * 4e-3 * std::sqrt(TIMES);
+const double GRADIENT = sizeof(T) == 4 ? 1e-4 : 4 * 4e-3 * std::sqrt(TIMES);
+
+// Whether states and gradients are those of the equations. Of the gradient by everything that goes in,
+// what is looked at is its product with a random direction, which the equations give by differences.
+bool follows_equations(Kind kind, const Arrays& given, const Arrays& found, int64_t G,
+                       const plain::Rows& rows) {
+    plain::Point point{{}, plain::doubles(given.h0), plain::doubles(given.c0), plain::doubles(given.extra)};
+    const Array x = values(given.x), du = values(found.du);
+    for (int64_t n = 0; n < rows.count(); ++n)
+        for (int64_t g = 0; g < G * H; ++g) {
+            double u = given.b[g];
+            for (int64_t k = 0; k < I; ++k) u += double(given.W[g * I + k]) * x[n * I + k];
+            point.u.push_back(u);
+        }
+    const plain::States wanted = plain::run(kind, H, G, given.U, point, rows);
+    double off = 0;
+    for (size_t i = 0; i < wanted.h.size(); ++i) off = std::max(off, std::fabs(wanted.h[i] - found.h[i]));
+    for (size_t i = 0; i < wanted.h_end.size(); ++i)
+        off = std::max(off, std::fabs(wanted.h_end[i] - found.h_end[i]));
+    bool good = off < OUTPUT * size_of(wanted.h);
+    if (!good) std::printf("kind %d: states off by %g\n", static_cast<int>(kind), off);
+
+    std::mt19937 generator(2);
+    std::normal_distribution<double> normal;
+    plain::Point ahead = point, behind = point;
+    double along = 0, length = 0;
+    const auto move = [&](std::vector<double> plain::Point::*field, const Array& gradient) {
+        for (size_t i = 0; i < (point.*field).size(); ++i) {
+            const double direction = normal(generator);
+            (ahead.*field)[i] += 1e-6 * direction;
+            (behind.*field)[i] -= 1e-6 * direction;
+            along += direction * gradient[i];
+            length += gradient[i] * gradient[i];
+        }
+    };
+    move(&plain::Point::u, du);
+    move(&plain::Point::h0, found.dh0);
+    if (kind == Kind::lstm || kind == Kind::peephole || kind == Kind::coupled)
+        move(&plain::Point::c0, found.dc0);
+    if (kind == Kind::peephole || kind == Kind::gru_after) move(&plain::Point::extra, found.dextra);
+    const auto loss = [&](const plain::Point& at) {
+        const plain::States states = plain::run(kind, H, G, given.U, at, rows);
+        double total = 0;
+        for (size_t i = 0; i < states.h.size(); ++i) total += given.dh[i] * states.h[i];
+        for (size_t i = 0; i < states.h_end.size(); ++i) total += given.dh0[i] * states.h_end[i];
+        for (size_t i = 0; i < states.c_end.size(); ++i) total += given.dc0[i] * states.c_end[i];
+        return total;
+    };
+    const double slope = (loss(ahead) - loss(behind)) / 2e-6;
+    // Rounded to bf16, a unit may lie on the other side of a kink: there only float can be compared.
+    const bool kink = kind == Kind::elman_relu || kind == Kind::elman_leaky_relu || kind == Kind::elman_maxout;
+    const bool comparable = sizeof(T) == 4 || !kink;
+    if (comparable && !(std::fabs(slope - along) < GRADIENT * std::sqrt(length))) {
+        std::printf("kind %d: a slope of %g, not %g\n", static_cast<int>(kind), along, slope);
+        good = false;
+    }
+
+    Array dx(found.dx.size()), db(found.db.size());
+    for (int64_t n = 0; n < rows.count(); ++n)
+        for (int64_t g = 0; g < G * H; ++g) {
+            db[g] += du[n * G * H + g];
+            for (int64_t k = 0; k < I; ++k) dx[n * I + k] += du[n * G * H + g] * given.W[g * I + k];
+        }
+    for (const auto& [mine, plain] : {std::pair{&found.dx, &dx}, {&found.db, &db}})
+        if (!(difference(*mine, *plain) < OUTPUT * size_of(*plain))) {
+            std::printf("kind %d: dx or db off\n", static_cast<int>(kind));
+            good = false;
+        }
+    return good;
 }
 
 }  // namespace
@@ -133,6 +218,7 @@ int main() {
             const Steps steps = pair.recurrent ? Steps{TIMES, by_time.data(), reverse}
                                                : Steps{B, by_sequence.data(), reverse};
             Arrays alone = make(pair.gates, N), team = make(pair.gates, N);
+            const Arrays given = alone;
             for (Arrays* arrays : {&alone, &team}) {
                 const int size = arrays == &alone ? 1 : THREADS;
                 run(pair.forward, job_of(*arrays, steps), *arrays, size);
@@ -147,6 +233,8 @@ int main() {
                 std::printf("kind %d, reverse %d: off by %g\n", kind, reverse, off);
                 failed = true;
             }
+            const plain::Rows rows{lengths, by_time, by_sequence, !pair.recurrent, reverse};
+            if (!follows_equations(static_cast<Kind>(kind), given, alone, pair.gates, rows)) failed = true;
         }
     std::puts(failed ? "failed" : "every kind agrees");
     return failed;

@@ -11,7 +11,8 @@ from unspool import native
 from unspool.native import chain
 from unspool.nn import crf
 
-pytestmark = pytest.mark.skipif(native.INSTRUCTIONS is None, reason=native.ABOUT)
+if native.INSTRUCTIONS is None:
+    pytest.skip(native.ABOUT, allow_module_level=True)
 
 SHAPES = st.tuples(st.integers(1, 40), st.integers(1, 30), st.integers(1, 21))
 

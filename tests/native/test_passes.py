@@ -17,7 +17,8 @@ from unspool.native import passes
 from unspool.nn.cross_entropy import softmax_gradient_
 from unspool.nn.dropout import Dropout, dropout
 
-pytestmark = pytest.mark.skipif(native.INSTRUCTIONS is None, reason=native.ABOUT)
+if native.INSTRUCTIONS is None:
+    pytest.skip(native.ABOUT, allow_module_level=True)
 
 BITS = 0xFFFFFFFF
 

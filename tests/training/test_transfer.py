@@ -24,9 +24,8 @@ NET = {"hidden": 8, "heads": 2, "layers": 2}
 @pytest.fixture(scope="module")
 def pretrained(book, tmp_path_factory) -> Path:
     out = tmp_path_factory.mktemp("pretrained") / "run"
-    unspool.train(
-        book, task="pretrain", out=out, epochs=1, lowercase=True, feed_forward=12, **NET, **SMALL
-    )
+    settings = {"epochs": 1, "lowercase": True, "feed_forward": 12, "precision": "fp32"}
+    unspool.train(book, task="pretrain", out=out, **settings, **NET, **SMALL)
     return out
 
 
@@ -41,7 +40,7 @@ def test_a_translator_reads_with_what_was_pretrained(pretrained, tmp_path) -> No
     data.write_text("source\ttarget\n" + "".join(rows))
     said: list[str] = []
     out = tmp_path / "translator"
-    settings = {**SMALL, "dropout": 0.0, "lr": 0.02, "epochs": 30}
+    settings = {**SMALL, "dropout": 0.0, "lr": 0.02, "epochs": 30, "precision": "fp32"}
     unspool.train(data, task="translate", start=pretrained, out=out, say=said.append, **settings)
     assert any("weights of the encoder" in line and "new: decoder" in line for line in said)
     run = unspool.load(out)

@@ -30,6 +30,7 @@ from unspool.training.checkpoint import Counters, save_checkpoint
 from unspool.training.folder import RunFolder, free_folder
 from unspool.training.machine import tune_process
 from unspool.training.optim import build_optimizer
+from unspool.training.precision import precision_note, with_precision
 from unspool.training.progress import Silent, Watcher
 from unspool.training.signals import stop_on_signals
 from unspool.training.trainer import Trainer
@@ -85,7 +86,9 @@ def train(
     plan = open_data(data, task=task, settings=settings, config_file=config)
     say(plan.summary)
     origin = None if start is None else open_start(start)
-    final = make_config(plan.task, model, settings=settings, config_file=config, start=origin)
+    final = with_precision(
+        make_config(plan.task, model, settings=settings, config_file=config, start=origin)
+    )
     plans = {"train": plan}
     for name, path in (("valid", valid), ("test", test)):
         if path is not None:
@@ -147,7 +150,7 @@ def _resume(
 ) -> Run:
     """Go on with a run; files that are `given` stand for the recorded ones, as after a move."""
     record = folder.read_record()
-    config = folder.read_config()
+    config = with_precision(folder.read_config())  # runs of old may have recorded `auto`
     plans = {}
     for name, path in given.items():
         if path is not None and name not in record["data"]:
@@ -208,6 +211,7 @@ def _train(
 ) -> Run:
     count = sum(p.numel() for p in model.parameters())
     say(f"model: {task.config.model_name}, {count:,} parameters; run folder: {folder.path}")
+    say(precision_note(task.config.train.precision))
     trainer = Trainer(task, model, corpus.parts, folder, watcher)
     if resume:
         trainer.resume()

@@ -258,7 +258,7 @@ class TrainConfig(Section):
     checkpoint_seconds: float = setting(60.0, "longest time between checkpoints", ge=0)
     max_bad_steps: int = setting(5, "stop after this many non-finite losses in a row", ge=1)
     precision: Literal["auto", "fp32", "bf16"] = setting(
-        "fp32", "arithmetic of matrix products; auto: bf16 where the CPU has it in hardware"
+        "auto", "arithmetic of matrix products; auto: bf16 where the CPU has it in hardware"
     )
     threads: int = setting(0, "CPU threads (0: one per core)", ge=0, le=1024)
     tensorboard: bool = setting(False, "also write TensorBoard events into the run folder")

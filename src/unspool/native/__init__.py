@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from importlib import import_module
 from typing import Any
 
@@ -51,8 +52,19 @@ def switched_off() -> Iterator[None]:
         INSTRUCTIONS, ABOUT = before
 
 
+# Values of ONEDNN_MAX_CPU_ISA that leave oneDNN, which makes torch's products, without bfloat16.
+LIMITS_WITHOUT_BF16 = {
+    *("SSE41", "AVX", "AVX2", "AVX2_VNNI", "AVX2_VNNI_2", "AVX512_CORE", "AVX512_CORE_VNNI")
+}
+
+
+@cache
 def multiplies_bf16() -> bool:
-    """Whether the processor has instructions for products of bfloat16."""
+    """Whether torch multiplies bfloat16 by instructions made for it. Where it does not, it is
+    several times as slow as with float32, and some of its kernels refuse bfloat16."""
     import torch
 
+    limit = os.environ.get("ONEDNN_MAX_CPU_ISA") or os.environ.get("DNNL_MAX_CPU_ISA") or ""
+    if limit.upper() in LIMITS_WITHOUT_BF16:
+        return False
     return torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported()

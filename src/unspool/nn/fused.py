@@ -9,6 +9,9 @@ ragged batch runs over its padding and only the final state needs care: h is the
 real step, and an LSTM's c is carried unchanged through the padding by gates that are forced open
 and shut. torch's own way, a packed sequence, trains in a time that grows with T² on a CPU: the
 gradient of each step there fills a tensor of the size of the whole batch.
+
+Under bfloat16 autocast on a processor that does not multiply bfloat16 the kernels run in float32:
+that is faster, no less precise, and oneDNN has no LSTM of bfloat16 below AVX-512.
 """
 
 from __future__ import annotations
@@ -18,6 +21,8 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from unspool import native
+from unspool.native.recurrence import is_half
 from unspool.nn.masks import keep_mask
 from unspool.nn.state import State
 
@@ -47,6 +52,11 @@ def fused_sequence(
     torch adds a second bias to U h; all but the reset product of its GRU could do without it,
     and zeros are passed for it unless `b_recurrent` is given.
     """
+    if is_half() and x.device.type == "cpu" and not native.multiplies_bf16():
+        with torch.autocast("cpu", enabled=False):
+            return fused_sequence(
+                kernel, x.to(W.dtype), lengths, state, W=W, U=U, b=b, b_recurrent=b_recurrent
+            )
     if lengths is not None and kernel in PADDING_WEIGHTS:
         padding = ~keep_mask(lengths, x.shape[1])[..., None]
         x = torch.cat([x, padding.to(x.dtype)], -1)  # (B, T, I + 1)

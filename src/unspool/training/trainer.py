@@ -11,13 +11,11 @@ import json
 import math
 import os
 import time
-from contextlib import AbstractContextManager
 from typing import Any
 
 import torch
 from torch import nn
 
-from unspool import native
 from unspool.config import TrainConfig
 from unspool.errors import TrainingError
 from unspool.tasks import Task
@@ -29,6 +27,7 @@ from unspool.training.optim import (
     learning_rate,
     set_learning_rate,
 )
+from unspool.training.precision import autocast
 from unspool.training.progress import Watcher
 from unspool.training.signals import Interrupted, StopRequest
 from unspool.training.tensors import TensorFile, save_tensors
@@ -249,18 +248,6 @@ class Trainer:
             for key, value in record.items():
                 if isinstance(value, float):
                     self.board.add_scalar(key, value, record["step"])
-
-
-def autocast(precision: str) -> AbstractContextManager[Any]:
-    """bf16 matrix products with fp32 weights, or plain fp32."""
-    return torch.autocast("cpu", torch.bfloat16, enabled=resolve_precision(precision) == "bf16")
-
-
-def resolve_precision(precision: str) -> str:
-    """`auto` becomes bf16 only where the processor multiplies it in hardware."""
-    if precision != "auto":
-        return precision
-    return "bf16" if native.multiplies_bf16() else "fp32"
 
 
 def _tensorboard(folder: RunFolder) -> Any:

@@ -31,7 +31,11 @@
 #else
 #define ISA baseline
 #define LANES 4
+#if defined(__aarch64__)
+#define REGISTERS 32
+#else
 #define REGISTERS 16
+#endif
 #endif
 
 // A call would push every vector to memory and back.
