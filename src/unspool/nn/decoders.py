@@ -49,8 +49,14 @@ class Decoder(nn.Module, ABC):
         memory: Tensor | None = None,
         keep: Tensor | None = None,
         encoder_state: RecurrentState | None = None,
+        *,
+        lengths: Tensor | None = None,
     ) -> Tensor:
-        """What `output` gets to see, (B, T, size): its `loss` needs no (B, T, V)."""
+        """What `output` gets to see, (B, T, size): its `loss` needs no (B, T, V).
+
+        lengths   (B,) of the targets: what the vectors are after them is of no account, and may
+                  be left out of all computation
+        """
 
     @abstractmethod
     def start(
@@ -136,6 +142,8 @@ class TransformerSeqDecoder(Decoder):
         memory: Tensor | None = None,
         keep: Tensor | None = None,
         encoder_state: RecurrentState | None = None,
+        *,
+        lengths: Tensor | None = None,
     ) -> Tensor:
         return self.transformer(self.embedding(ids), memory, memory_keep=keep)
 

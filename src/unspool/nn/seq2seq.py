@@ -37,9 +37,18 @@ class Seq2Seq(nn.Module):
     def forward(self, source: Tensor, lengths: Tensor | None, inputs: Tensor) -> Tensor:
         return self.decoder(inputs, *self.encoder.encode(source, lengths))
 
-    def vectors(self, source: Tensor, lengths: Tensor | None, inputs: Tensor) -> Tensor:
-        """What the decoder's output layer gets to see, (B, T, size)."""
-        return self.decoder.vectors(inputs, *self.encoder.encode(source, lengths))
+    def vectors(
+        self,
+        source: Tensor,
+        lengths: Tensor | None,
+        inputs: Tensor,
+        *,
+        target_lengths: Tensor | None = None,
+    ) -> Tensor:
+        """What the decoder's output layer gets to see, (B, T, size); after the lengths of the
+        targets it is of no account."""
+        encoded = self.encoder.encode(source, lengths)
+        return self.decoder.vectors(inputs, *encoded, lengths=target_lengths)
 
     def start(self, source: Tensor, lengths: Tensor | None, *, aligned: bool = False) -> Any:
         """The decoder's state before the first token."""

@@ -278,6 +278,8 @@ class Translate(Task):
 def real_targets(model: Seq2Seq, batch: PairBatch) -> tuple[Tensor, Tensor]:
     """What the output layer sees before each target token, (N, size), and the tokens (N,): padding
     is left out."""
-    vectors = model.vectors(batch.source, batch.source_lengths, batch.inputs)
+    vectors = model.vectors(
+        batch.source, batch.source_lengths, batch.inputs, target_lengths=batch.target_lengths
+    )
     keep = keep_mask(batch.target_lengths, batch.targets.shape[1])
     return vectors[keep], batch.targets[keep]

@@ -14,13 +14,17 @@ from unspool.data.paired import Tokenizers, source_frame
 from unspool.data.parts import TextPart
 from unspool.errors import ConfigError
 from unspool.nn.decoders import Decoder, TransformerSeqDecoder
+from unspool.nn.recurrent_decoder import RecurrentDecoder
 from unspool.nn.seq2seq import Seq2Seq
 from unspool.search import Hypothesis, Rules
 from unspool.search.packed import PackedSearch, why_not_packed
+from unspool.search.packed_recurrent import PackedRecurrentSearch, unsupported_reason
 from unspool.tasks.decoding import Decoding
 from unspool.text.tokenizers import SubwordTokenizer, WordTokenizer
 from unspool.text.vocab import BEGIN_ID, END, END_ID, PAD_ID, UNK_ID
 from unspool.text.words import join
+
+SearchDecoder = Decoder | PackedSearch | PackedRecurrentSearch
 
 BATCH = 64  # sentences side by side
 BATCH_TOKENS = 4096  # of their sources, padding included
@@ -83,7 +87,7 @@ class Translator:
         most: int | None = None,
     ) -> None:
         self.model, self.most = model, most
-        self._decoders: dict[bool, Decoder | PackedSearch] = {}  # by int8
+        self._decoders: dict[bool, SearchDecoder] = {}  # by int8
         self.source, self.target = tokenizers
         self.frame = source_frame(self.source)
         self.max_length, self.aligns = max_length, aligns
@@ -138,7 +142,7 @@ class Translator:
             for row, hypotheses in enumerate(found):
                 yield batch, row, hypotheses
 
-    def decoder(self, *, int8: bool = False) -> Decoder | PackedSearch:
+    def decoder(self, *, int8: bool = False) -> SearchDecoder:
         """What searches alike and fastest: native kernels where there are some for the decoder."""
         if int8 not in self._decoders:
             decoder, reason = self.model.decoder, why_not_packed(self.model.decoder)
@@ -146,6 +150,8 @@ class Translator:
                 raise ConfigError(f"int8 is not for this model: {reason}", remedy="leave it out")
             if reason is None and isinstance(decoder, TransformerSeqDecoder):
                 self._decoders[int8] = PackedSearch(decoder, as_bytes=int8)
+            elif isinstance(decoder, RecurrentDecoder) and unsupported_reason(decoder) is None:
+                self._decoders[int8] = PackedRecurrentSearch(decoder)
             else:
                 self._decoders[int8] = decoder
         return self._decoders[int8]
