@@ -37,8 +37,14 @@ class Decoder(nn.Module, ABC):
         return self.output(self.vectors(ids, encoded))
 
     @abstractmethod
-    def vectors(self, ids: Tensor, encoded: Encoded | None = None) -> Tensor:
-        """The inputs (B, T, size) of `output`, whose `loss` needs no (B, T, V)."""
+    def vectors(
+        self, ids: Tensor, encoded: Encoded | None = None, *, lengths: Tensor | None = None
+    ) -> Tensor:
+        """The inputs (B, T, size) of `output`, whose `loss` needs no (B, T, V).
+
+        lengths   (B,) of the targets: the vectors after them are not defined, and may be left out
+                  of all computation
+        """
 
     @abstractmethod
     def start(self, encoded: Encoded | None = None, *, aligned: bool = False) -> Any:
@@ -106,7 +112,9 @@ class TransformerSeqDecoder(Decoder):
             y, inner = self.transformer.step(x, inner)
         return self.output(y), SeqDecoderState(inner, state.aligned, alignment)
 
-    def vectors(self, ids: Tensor, encoded: Encoded | None = None) -> Tensor:
+    def vectors(
+        self, ids: Tensor, encoded: Encoded | None = None, *, lengths: Tensor | None = None
+    ) -> Tensor:
         x = self.embedding(ids)
         if encoded is None:
             return self.transformer(x).outputs

@@ -2,6 +2,10 @@
 
 In: an `Encoded` source, whose outputs are the memory (B, S, D_m); the tokens (B, T) so far. Out:
 scores (B, T, V) for the next ones; and where it looked, the alignment (B, T, S).
+
+Whole targets whose cell has to wait for the attention go through native kernels
+(`native/attention_decoder.py`) where these can take them; the loop over `_advance` is the readable
+reference.
 """
 
 from __future__ import annotations
@@ -13,6 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from unspool.errors import choose
+from unspool.native import attention_decoder
 from unspool.nn import init
 from unspool.nn.attention import Additive, Memory, Multiplicative
 from unspool.nn.cells import Cell
@@ -22,10 +27,12 @@ from unspool.nn.encoder import Encoded
 from unspool.nn.heads import TokenOutput
 from unspool.nn.inputs import TokenEmbedding
 from unspool.nn.masks import zero_padding
+from unspool.nn.network import check_lengths
+from unspool.nn.packing import Packing
 from unspool.nn.recurrent import Recurrent
 from unspool.nn.recurrent_paths import Fast
 from unspool.nn.state import RecurrentState, map_state
-from unspool.nn.taps import Tap
+from unspool.nn.taps import Tap, recording
 
 DecoderAttention = Literal["none", "additive", "dot", "scaled", "general", "concat"]
 DECODER_ATTENTIONS: tuple[DecoderAttention, ...] = (
@@ -169,36 +176,102 @@ class RecurrentDecoder(Decoder):
     def step(
         self, ids: Tensor, state: RecurrentDecoderState
     ) -> tuple[Tensor, RecurrentDecoderState]:
-        vector, state = self._advance(self.embedding(ids), state)
+        vector, state = self._advance(self.embedding(ids), state, self._mask(len(ids)))
         if state.alignment is not None:
             self.alignment(state.alignment[:, None])
         return self.output(vector), state
 
-    def vectors(self, ids: Tensor, encoded: Encoded | None = None) -> Tensor:
+    def vectors(
+        self, ids: Tensor, encoded: Encoded | None = None, *, lengths: Tensor | None = None
+    ) -> Tensor:
         state = self.start(encoded)
         y = self.embedding(ids)  # (B, T, E)
+        lengths = check_lengths(lengths, y)
+        mask = self._mask(*y.shape[:2])
+        if self._waits() and self.unsupported_reason(y) is None:
+            return self._run_native(y, state, lengths, mask)
         if self.kind == "additive" or self.input_feeding:
-            vectors, alignments = [], []
-            for y_t in y.unbind(1):
-                vector, state = self._advance(y_t, state)
-                vectors.append(vector)
-                assert state.alignment is not None
-                alignments.append(state.alignment)
-            self.alignment(torch.stack(alignments, 1))
-            return torch.stack(vectors, 1)
+            return self._run_loop(y, state, mask)
         # The cell does not wait for what attention finds: all steps at once.
         if state.vector is not None:
             y = torch.cat([y, state.vector[:, None].expand(-1, y.shape[1], -1)], -1)
-        s = self.recurrent(y, state=state.cells).outputs  # (B, T, H)
+        s = self.recurrent(y, lengths, state=state.cells).outputs  # (B, T, H)
         if self.attention is None or state.memory is None:
             assert state.vector is not None
-            return self._join(state.vector[:, None].expand(-1, s.shape[1], -1), s)
+            return self._join(state.vector[:, None].expand(-1, s.shape[1], -1), s, mask)
         context, weights = self.attention.read(s, state.memory)
         self.alignment(weights)
-        return self._join(context, s)
+        return self._join(context, s, mask)
+
+    def _waits(self) -> bool:
+        """Whether steps are best made one by one: what attention finds goes into the cell, or its
+        (B, T, S, H) of all steps at once would be large."""
+        return self.kind in ("additive", "concat") or self.input_feeding
+
+    def unsupported_reason(self, y: Tensor) -> str | None:
+        """None where native kernels can read whole targets with vectors like y, otherwise why not:
+        the loop runs then."""
+        if self.attention is None:
+            return "it has no attention"
+        if self.recurrent.fast is False:
+            return "fast=False"
+        if recording(self):
+            return "a tap is recorded"
+        cells = [cells[0] for cells in self.recurrent.cells()]
+        reasons = (cell.native_unsupported_reason(y) for cell in cells)
+        found = next((reason for reason in reasons if reason is not None), None)
+        return found or attention_decoder.unsupported_reason([cell.native() for cell in cells])
+
+    def _run_native(
+        self, y: Tensor, state: RecurrentDecoderState, lengths: Tensor | None, mask: Tensor | None
+    ) -> Tensor:
+        """All steps by the kernels, of real tokens alone: y (B, T, E) -> h~ (B, T, H)."""
+        memory = state.memory
+        assert memory is not None
+        batch, steps = y.shape[:2]
+        packing = Packing.of(batch, steps, lengths, by_time=True)
+        source = attention_decoder.Source.of(*memory[:3], packing.order)
+        packed = None if mask is None else packing.pack(mask)
+        between = [self._mask(batch, steps, module=self.recurrent.dropout) for _ in state.cells[1:]]
+        found = attention_decoder.run(
+            packing.pack(y),
+            source,
+            self.native_weights(),
+            [tuple(map(packing.sort, layer[0])) for layer in state.cells],
+            packing.offsets,
+            mask=packed if self.input_feeding else None,
+            masks=[None, *(None if m is None else packing.pack(m) for m in between)],
+        )
+        h = found.output
+        if h is None:
+            h = self._join(found.context, found.states, packed)
+        return packing.unpack(h)
+
+    def native_weights(self) -> attention_decoder.Weights:
+        """As the kernels take them."""
+        attention, W_q, b_q, v = self.attention, None, None, None
+        if isinstance(attention, Additive):
+            W_q, b_q, v = attention.W.weight, attention.W.bias, attention.v.weight[0]
+        elif attention is not None and attention.v is not None and attention.W is not None:
+            W_q, v = attention.W[:, : attention.query], attention.v[0]
+        forms = [form for (cell,) in self.recurrent.cells() if (form := cell.native()) is not None]
+        return attention_decoder.Weights(
+            forms, self.kind == "additive", self.input_feeding, W_q, b_q, v, self.W_c.weight
+        )
+
+    def _run_loop(self, y: Tensor, state: RecurrentDecoderState, mask: Tensor | None) -> Tensor:
+        """Step by step, the reference: y (B, T, E) -> h~ (B, T, H)."""
+        vectors, alignments = [], []
+        for t, y_t in enumerate(y.unbind(1)):
+            vector, state = self._advance(y_t, state, None if mask is None else mask[:, t])
+            vectors.append(vector)
+            assert state.alignment is not None
+            alignments.append(state.alignment)
+        self.alignment(torch.stack(alignments, 1))
+        return torch.stack(vectors, 1)
 
     def _advance(
-        self, y: Tensor, state: RecurrentDecoderState
+        self, y: Tensor, state: RecurrentDecoderState, mask: Tensor | None
     ) -> tuple[Tensor, RecurrentDecoderState]:
         """One step: y_t (B, E) -> h~_t (B, H)"""
         cells, memory, vector, alignment = state
@@ -211,13 +284,22 @@ class RecurrentDecoder(Decoder):
         if self.kind != "additive" and self.attention is not None and memory is not None:
             context, alignment = self.attention.read(s, memory)
         assert context is not None
-        h = self._join(context, s)
+        h = self._join(context, s, mask)
         return h, RecurrentDecoderState(
             cells, memory, h if self.input_feeding else vector, alignment
         )
 
-    def _join(self, context: Tensor, s: Tensor) -> Tensor:
-        return self.dropout(torch.tanh(self.W_c(torch.cat([context, s], -1))))
+    def _mask(self, *shape: int, module: Dropout | None = None) -> Tensor | None:
+        """What dropout multiplies (..., H) with, the same for the loop and the kernels; None: it
+        does nothing."""
+        dropout = module or self.dropout
+        if not (dropout.training and dropout.p):
+            return None
+        return dropout(self.W_c.weight.new_ones(*shape, self.size))
+
+    def _join(self, context: Tensor, s: Tensor, mask: Tensor | None) -> Tensor:
+        h = torch.tanh(self.W_c(torch.cat([context, s], -1)))
+        return h if mask is None else h * mask
 
     def select(self, state: RecurrentDecoderState, rows: Tensor) -> RecurrentDecoderState:
         return RecurrentDecoderState(

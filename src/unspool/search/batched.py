@@ -10,11 +10,15 @@ from unspool.data.batching import BucketBatches
 from unspool.data.part import Part, moved
 from unspool.errors import ConfigError
 from unspool.nn.decoders import Decoder, TransformerSeqDecoder
+from unspool.nn.recurrent_decoder import RecurrentDecoder
 from unspool.nn.models.seq2seq import Seq2Seq
 from unspool.search.decoding import Decoding
 from unspool.search.packed import PackedSearch, why_not_packed
+from unspool.search.packed_recurrent import PackedRecurrentSearch, unsupported_reason
 from unspool.search.rules import Hypothesis, Rules
 from unspool.text.vocab import BEGIN_ID, END_ID
+
+SearchDecoder = Decoder | PackedSearch | PackedRecurrentSearch
 
 BATCH = 64  # sources side by side
 BATCH_TOKENS = 4096  # of the sources, padding included
@@ -28,7 +32,7 @@ class BatchedSearch:
 
     def __init__(self, model: Seq2Seq, *, most: int | None = None) -> None:
         self.model, self.most = model, most
-        self._decoders: dict[bool, Decoder | PackedSearch] = {}  # by int8
+        self._decoders: dict[bool, SearchDecoder] = {}  # by int8
 
     def __call__(
         self,
@@ -69,7 +73,7 @@ class BatchedSearch:
                 found = decoding.search(decoder, state, first, rules, generator)
             yield from zip(batch.rows.tolist(), found)
 
-    def decoder(self, *, int8: bool = False) -> Decoder | PackedSearch:
+    def decoder(self, *, int8: bool = False) -> SearchDecoder:
         """The fastest equivalent decoder: with native kernels where they support it."""
         if int8 not in self._decoders:
             decoder, reason = self.model.decoder, why_not_packed(self.model.decoder)
@@ -77,6 +81,8 @@ class BatchedSearch:
                 raise ConfigError(f"int8 is not for this model: {reason}", remedy="leave it out")
             if reason is None and isinstance(decoder, TransformerSeqDecoder):
                 self._decoders[int8] = PackedSearch(decoder, as_bytes=int8)
+            elif isinstance(decoder, RecurrentDecoder) and unsupported_reason(decoder) is None:
+                self._decoders[int8] = PackedRecurrentSearch(decoder)
             else:
                 self._decoders[int8] = decoder
         return self._decoders[int8]

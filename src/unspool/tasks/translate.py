@@ -360,6 +360,7 @@ def real_targets(model: Seq2Seq, batch: Batch) -> tuple[Tensor, Tensor]:
     is left out."""
     source, target = batch["source"], batch["target"]
     inputs, targets = target.ids[:, :-1].contiguous(), target.ids[:, 1:].contiguous()
-    vectors = model.vectors(source.ids, source.lengths, inputs)
-    keep = keep_mask(target.lengths - 1, targets.shape[1])
+    lengths = target.lengths - 1
+    vectors = model.vectors(source.ids, source.lengths, inputs, target_lengths=lengths)
+    keep = keep_mask(lengths, targets.shape[1])
     return vectors[keep], targets[keep]

@@ -72,10 +72,11 @@ void gru_before_backward(const Job<T>& job, T* packed, Team& team, int rank) {
     const Columns<T> U_rz{job.U, H, 2 * H, packed};
     const Columns<T> U_n{job.U + 2 * H * H, H, H, packed + 2 * H * H};
     const InputGradient<3, T> input(job, packed + 3 * H * H, team, rank);
-    for_panels<BACK_GROUPS>(share, [&]<int V>(Int<V>, int64_t group) {
-        U_rz.pack(group, V);
-        U_n.pack(group, V);
-    });
+    if (job.pack)
+        for_panels<BACK_GROUPS>(share, [&]<int V>(Int<V>, int64_t group) {
+            U_rz.pack(group, V);
+            U_n.pack(group, V);
+        });
     const auto back = [&]<int V>(int64_t n, int rows, const T* panel, vec (*sums)[V]) {
         multiply(rows, job.du + n * 3 * H, 3 * H, panel, 2 * H, sums);
     };

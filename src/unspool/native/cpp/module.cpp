@@ -18,6 +18,8 @@
 #include <string>
 #include <vector>
 
+#include "addresses.h"
+#include "attention_decoding.h"
 #include "decoding.h"
 #include "kernels.h"
 #include "passing.h"
@@ -27,22 +29,6 @@
 namespace nb = nanobind;
 
 namespace unspool {
-
-const std::map<std::string, Kind> KINDS = {
-    {"elman_sigmoid", Kind::elman_sigmoid},
-    {"elman_tanh", Kind::elman_tanh},
-    {"elman_relu", Kind::elman_relu},
-    {"elman_leaky_relu", Kind::elman_leaky_relu},
-    {"elman_elu", Kind::elman_elu},
-    {"elman_maxout", Kind::elman_maxout},
-    {"lstm", Kind::lstm},
-    {"peephole", Kind::peephole},
-    {"coupled", Kind::coupled},
-    {"gru_after", Kind::gru_after},
-    {"gru_before", Kind::gru_before},
-    {"mingru", Kind::mingru},
-    {"minlstm", Kind::minlstm},
-};
 
 // The kernels of an instruction set, for float and for bf16.
 struct Kernels {
@@ -101,35 +87,10 @@ void use(const std::string& wanted) {
             kernels = its_kernels;
             let_decoders_use(name);
             let_passes_use(name);
+            let_attention_decoders_use(name);
             return;
         }
     throw std::invalid_argument("this processor has no " + wanted);
-}
-
-using Addresses = std::vector<uintptr_t>;
-
-// The order of the addresses is that of `Job`; for the way forward they end before dh.
-template <class T>
-Job<T> make_job(const Addresses& addresses, const Steps& steps, int64_t H, int64_t I, bool take) {
-    Job<T> job{};
-    job.steps = steps;
-    job.from = 0;
-    job.to = steps.count ? steps.widest() : 0;
-    job.H = H;
-    job.I = I;
-    job.take = take;
-    job.pack = true;
-    auto next = addresses.begin();
-    const auto fill = [&](auto*&... fields) {
-        ((fields = next == addresses.end()
-                       ? nullptr
-                       : reinterpret_cast<std::remove_reference_t<decltype(fields)>>(*next++)),
-         ...);
-    };
-    fill(job.x, job.W, job.b, job.U, job.extra, job.h0, job.c0, job.gates, job.h, job.c, job.inner,
-         job.h_end, job.c_end, job.h0_read, job.h_read, job.dh, job.dx, job.du, job.dinner,
-         job.dextra, job.dh0, job.dc0, job.db);
-    return job;
 }
 
 // With fewer multiplications in all, one thread is done before another has woken up.
@@ -312,4 +273,5 @@ NB_MODULE(_kernels, module) {
     define("run_bf16", &unspool::run<unspool::bf16>);
     unspool::define_decoder(module);
     unspool::define_passes(module);
+    unspool::define_attention_decoder(module);
 }

@@ -147,7 +147,7 @@ class InputGradient {
         : job_(job),
           share_(job.I / LANES, rank, team.size),
           weights_{job.W, job.I, G * job.H, packed} {
-        if (job.dx)
+        if (job.dx && job.pack)
             for_panels<WIDEST>(share_,
                                [&]<int V>(Int<V>, int64_t group) { weights_.pack(group, V); });
     }
@@ -243,7 +243,9 @@ void backward(const Job<T>& job, T* packed, Team& team, int rank) {
     const Share share(H / LANES, rank, team.size);
     const Columns<T> weights{job.U, H, G * H, packed};
     const InputGradient<G, T> input(job, packed + G * H * H, team, rank);
-    for_panels<BACK_GROUPS>(share, [&]<int V>(Int<V>, int64_t group) { weights.pack(group, V); });
+    if (job.pack)
+        for_panels<BACK_GROUPS>(share,
+                                [&]<int V>(Int<V>, int64_t group) { weights.pack(group, V); });
     const auto back = [&]<int V>(int64_t n, int rows, const T* panel, vec (*sums)[V]) {
         Cell::back(job, n, rows, panel, sums);
     };
