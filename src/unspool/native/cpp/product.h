@@ -100,23 +100,29 @@ struct Factor<uint8_t> {
     }
 };
 
-// Rows whose sums fit in registers beside a panel of V vectors.
+// Rows whose sums fit in registers beside V vectors of a panel.
 constexpr int register_rows(int V) { return std::min((REGISTERS - 1 - V) / V, 12); }
 
-// sums[r][v] += Σ_k a[r][k] b[k][v] for R rows of `a` at a distance of `stride` and a panel `b` packed as
-// (K / DEPTH, V, LANES, DEPTH). With few rows the sums over k are split, so that no addition waits for
-// the one before. Not inlined: what is done with the sums would take registers away from them.
-template <int R, int V, class T>
+// Vectors of a panel that are multiplied at a time: beside four of them, 16 registers would hold the
+// sums of two rows only, and each value would be loaded for little work.
+constexpr int register_vectors(int V) { return REGISTERS < 32 && V > 3 ? 2 : V; }
+
+// sums[r][v] += Σ_k a[r][k] b[k][v] for R rows of `a` at a distance of `stride` and V vectors of a panel
+// packed as (K / DEPTH, WIDTH, LANES, DEPTH), of which `b` is the first. With few rows the sums over k are
+// split, so that no addition waits for the one before. Not inlined: what is done with the sums would take
+// registers away from them.
+template <int R, int V, int WIDTH, class T>
 __attribute__((noinline)) void multiply_rows(const T* a, int64_t stride, const Panel<T>* b,
-                                             int64_t K, Sum<T> (*sums)[V]) {
+                                             int64_t K, Sum<T>* sums) {
     constexpr int SPLIT = R * V >= 8 ? 1 : R * V >= 4 ? 2 : 4, DEPTH = Factor<T>::DEPTH;
     Sum<T> part[SPLIT][R][V] = {};
     const auto add = [&](int p, int64_t k) INLINE_LAMBDA {
         Factor<T> weights[V];
-        for (int v = 0; v < V; ++v) weights[v] = Factor<T>::of_panel(b + (k * V + v * DEPTH) * LANES);
+        for (int v = 0; v < V; ++v)
+            weights[v] = Factor<T>::of_panel(b + (k * WIDTH + v * DEPTH) * LANES);
         if constexpr (V == 4)  // six rows a panel: too few to hide that it comes from the second cache
             for (int v = 0; v < V; ++v)
-                __builtin_prefetch(b + ((k + 16 * DEPTH) * V + v * DEPTH) * LANES);
+                __builtin_prefetch(b + ((k + 16 * DEPTH) * WIDTH + v * DEPTH) * LANES);
         for (int r = 0; r < R; ++r) {
             const auto x = Factor<T>::of_row(a + r * stride + k);
             for (int v = 0; v < V; ++v) x.add_product(weights[v], part[p][r][v]);
@@ -128,19 +134,32 @@ __attribute__((noinline)) void multiply_rows(const T* a, int64_t stride, const P
     for (; k < K; k += DEPTH) add(0, k);
     for (int p = 0; p < SPLIT; ++p)
         for (int r = 0; r < R; ++r)
-            for (int v = 0; v < V; ++v) sums[r][v] += part[p][r][v];
+            for (int v = 0; v < V; ++v) sums[r * WIDTH + v] += part[p][r][v];
 }
 
-template <int R, int V, class T>
-inline void multiply_in_registers(int rows, const T* a, int64_t stride, const Panel<T>* b,
-                                  int64_t K, Sum<T> (*sums)[V]) {
-    for (; rows >= R; rows -= R, a += R * stride, sums += R)
-        multiply_rows<R, V>(a, stride, b, K, sums);
+// The same for any number of rows in so many calls, of R rows or fewer, as even as they can be.
+template <int R, int V, int WIDTH, class T>
+inline void multiply_in_calls(int calls, int rows, const T* a, int64_t stride, const Panel<T>* b,
+                              int64_t K, Sum<T>* sums) {
+    for (; rows > calls * (R - 1); --calls, rows -= R, a += R * stride, sums += R * WIDTH)
+        multiply_rows<R, V, WIDTH>(a, stride, b, K, sums);
     if constexpr (R > 1)
-        if (rows) multiply_in_registers<R - 1, V>(rows, a, stride, b, K, sums);
+        if (rows) multiply_in_calls<R - 1, V, WIDTH>(calls, rows, a, stride, b, K, sums);
 }
 
-// The same for any number of rows. Of bf16, K is a multiple of 32, of bytes one of 4.
+// The same for a whole panel, V of its vectors at a time, from FIRST on.
+template <int V, int WIDTH, int FIRST = 0, class T>
+inline void multiply_in_registers(int rows, const T* a, int64_t stride, const Panel<T>* b,
+                                  int64_t K, Sum<T>* sums) {
+    constexpr int NOW = std::min(V, WIDTH - FIRST), R = register_rows(NOW);
+    multiply_in_calls<R, NOW, WIDTH>((rows + R - 1) / R, rows, a, stride,
+                                     b + FIRST * Factor<T>::DEPTH * LANES, K, sums + FIRST);
+    if constexpr (FIRST + NOW < WIDTH)
+        multiply_in_registers<V, WIDTH, FIRST + NOW>(rows, a, stride, b, K, sums);
+}
+
+// sums[r][v] += Σ_k a[r][k] b[k][v] for any number of rows and a whole panel. Of bf16, K is a multiple of
+// 32, of bytes one of 4.
 template <int V, class T>
 inline void multiply(int rows, const T* a, int64_t stride, const Panel<T>* b, int64_t K,
                      Sum<T> (*sums)[V]) {
@@ -150,7 +169,10 @@ inline void multiply(int rows, const T* a, int64_t stride, const Panel<T>* b, in
         return;
     }
 #endif
-    multiply_in_registers<register_rows(V), V>(rows, a, stride, b, K, sums);
+    if (rows <= register_rows(V))  // one call does it, and reads the panel from end to end
+        multiply_in_registers<V, V>(rows, a, stride, b, K, &sums[0][0]);
+    else
+        multiply_in_registers<register_vectors(V), V>(rows, a, stride, b, K, &sums[0][0]);
 }
 
 // Rows whose sums are made before anything is done with them: a multiple of what registers hold.
