@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from unspool.errors import ConfigError, choose, nearest
 from unspool.native import recurrence
-from unspool.native.recurrence import Stepper
+from unspool.native.recurrence import Form, Stepper
 from unspool.nn.cells import CELLS, Cell, State, cell_options
 from unspool.nn.compiled import compiled_step
 from unspool.nn.dropout import Dropout
@@ -74,13 +74,12 @@ def run_fast(
 
 
 def run_native(
-    cells: tuple[Cell, ...], x: Tensor, packing: Packing, states: tuple[State, ...]
+    forms: list[Form], x: Tensor, packing: Packing, states: tuple[State, ...]
 ) -> tuple[Tensor, tuple[State, ...]]:
     """What `unroll` gives for all directions of a layer, packed: x (N, I) -> (N, D·H)."""
     directions = [
         recurrence.Direction(form, tuple(map(packing.sort, state)), reverse=d == 1)
-        for d, (cell, state) in enumerate(zip(cells, states))
-        if (form := cell.native()) is not None
+        for d, (form, state) in enumerate(zip(forms, states))
     ]
     runs = recurrence.run(x, directions, packing.offsets)
     outputs = runs[0][0] if len(runs) == 1 else torch.cat([h for h, _ in runs], -1)
@@ -159,6 +158,7 @@ class Recurrent(nn.Module):
 
     def start(self, batch: int, like: Tensor | None = None) -> RecurrentState:
         """The state that is used where none is given: zeros."""
+        like = next(self._cells[0][0].parameters()) if like is None else like
         return tuple(tuple(cell.start(batch, like) for cell in layer) for layer in self.cells())
 
     def forward(
@@ -171,27 +171,28 @@ class Recurrent(nn.Module):
             steppers = [[cell.single_step(x) for cell in layer] for layer in self._cells]
             if all(step is not None for layer in steppers for step in layer):
                 return single_step(steppers, x, state)
-        batch = Batch(x, lengths, by_time=not recurrence.is_scan(self.cells()[0][0].native()))
+        batch = Batch(x, lengths, by_time=not self._cells[0][0].is_scan)
         final = []
         for k, (cells, start) in enumerate(zip(self.cells(), state)):
             if k:
                 batch.apply(self.dropout)
-            run = self._native if self._is_native(cells, batch) else self._padded
-            final.append(run(cells, batch, start))
+            forms = self._forms(cells, batch)
+            if forms is None:
+                final.append(self._padded(cells, batch, start))
+                continue
+            outputs, ends = run_native(forms, batch.packed(), batch.packing, start)
+            batch.replace(packed=outputs)
+            final.append(ends)
         return RecurrentOutput(batch.padded(), tuple(final))
 
-    def _is_native(self, cells: tuple[Cell, ...], batch: Batch) -> bool:
+    def _forms(self, cells: tuple[Cell, ...], batch: Batch) -> list[Form] | None:
+        """What the native kernels take, None where they are not to run or cannot."""
         if self.fast is False or any(recording(cell) for cell in cells):
-            return False
-        return all(cell.why_not_native(batch.sample()) is None for cell in cells)
-
-    def _native(
-        self, cells: tuple[Cell, ...], batch: Batch, states: tuple[State, ...]
-    ) -> tuple[State, ...]:
-        packing = batch.packing
-        outputs, ends = run_native(cells, batch.packed(), packing, states)
-        batch.replace(packed=outputs)
-        return ends
+            return None
+        forms = [form for cell in cells if (form := cell.native()) is not None]
+        if len(forms) < len(cells) or recurrence.why_not(batch.sample(), forms[0].W) is not None:
+            return None
+        return forms
 
     def _padded(
         self, cells: tuple[Cell, ...], batch: Batch, states: tuple[State, ...]

@@ -34,6 +34,7 @@ class Cell(nn.Module, ABC):
     """
 
     state_names: ClassVar[tuple[str, ...]] = ("h",)
+    is_scan: ClassVar[bool] = False  # its kernel reads one sequence after the other
     steady: Stepper | None = None  # inside `with steady(model)`
 
     def __init__(self, inputs: int, hidden: int) -> None:
