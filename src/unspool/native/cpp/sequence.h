@@ -214,21 +214,34 @@ void forward(const Job<T>& job, T* packed, Team& team, int rank) {
     const Input<G, T> input(job, packed ? packed + G * H * H : nullptr, share);
     if (packed && job.pack)
         for_panels<WIDEST>(share, [&]<int Q>(Int<Q>, int64_t group) { weights.pack(group, Q); });
+    const auto sums = buffer<vec>((share.to - share.from) * G);  // of one row
     for (int64_t s = 0; s < job.steps.count; ++s) {
         input.before_step(s);
         const int64_t first = job.steps.first(s);
         before_step(job, s, [&](const Before<T>& before) {
+            const auto equations = [&](int64_t row, int64_t group, const vec* z) INLINE_LAMBDA {
+                const int64_t j = group * LANES, at = row * H + j;
+                Cell::forward(job, first + row, j, z, before.h + at, at_or_null(before.c, at));
+            };
+            if (before.to - before.from == 1) {
+                // The equations of a group are a chain of instructions that wait for each other: those
+                // of all groups side by side.
+                const int64_t row = before.from;
+                for_panels<WIDEST>(share, [&]<int Q>(Int<Q>, int64_t group) {
+                    const auto z = reinterpret_cast<vec(*)[Q * G]>(&sums[(group - share.from) * G]);
+                    weights.template multiply<Q>(1, before.h_read + row * H, group, z);
+                });
+                for (int64_t group = share.from; group < share.to; ++group)
+                    equations(row, group, &sums[(group - share.from) * G]);
+                return;
+            }
             for_panels<WIDEST>(share, [&]<int Q>(Int<Q>, int64_t group) {
                 for_rows(before.from, before.to, [&](int64_t row, int rows) {
                     prefetch<G>(job, first + row, group * LANES, rows, Q);
                     vec z[ROWS][Q * G];
                     weights.template multiply<Q>(rows, before.h_read + row * H, group, z);
                     for (int r = 0; r < rows; ++r)
-                        for (int q = 0; q < Q; ++q) {
-                            const int64_t j = (group + q) * LANES, at = (row + r) * H + j;
-                            Cell::forward(job, first + row + r, j, z[r] + q * G, before.h + at,
-                                          at_or_null(before.c, at));
-                        }
+                        for (int q = 0; q < Q; ++q) equations(row + r, group + q, z[r] + q * G);
                 });
             });
         });
