@@ -622,7 +622,7 @@ def test_a_disk_error_is_exit_code_1(file, refused, monkeypatch) -> None:
     def full(*_: object, **__: object) -> Iterator[bytes]:
         raise OSError(28, "No space left on device", "/cache/x")
 
-    monkeypatch.setattr("unspool.api.train.load_corpus", full)
+    monkeypatch.setattr("unspool.tasks.task.load_corpus", full)
     refused("train", file(), code=1, says=["/cache/x: No space left on device"])
 
 

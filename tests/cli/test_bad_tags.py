@@ -96,7 +96,7 @@ SPANS = sentence(text="EU left", spans=[{"start": 0, "end": 2, "label": "ORG"}])
          " string", "got 7"]),
         ("a.csv", "text,label\na,b\n", ["--task", "tag", "--format", "csv"],
          ["was read as csv, which holds no tags"]),
-        ("a.conll", GOOD * 20, ["--set", "max_length=1"], ["no sentence is left for train"]),
+        ("a.conll", GOOD * 20, ["--set", "max_length=1"], ["no sentences are left to train on"]),
     ],
 )  # fmt: skip
 def test_data(refused, name, content, options, says) -> None:

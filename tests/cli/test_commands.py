@@ -328,7 +328,7 @@ def test_ctrl_c_while_reading_is_exit_code_130(unspool, reviews, tmp_path, monke
         time.sleep(1)
 
     # A job in the background is started with the signal ignored; a person's shell does not do that.
-    monkeypatch.setattr("unspool.api.train.load_corpus", interrupt)
+    monkeypatch.setattr("unspool.tasks.task.load_corpus", interrupt)
     previous = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         ended = unspool("train", reviews, "--out", tmp_path / "run")

@@ -69,11 +69,14 @@ def test_data_that_are_no_pairs(unspool, tmp_path, translator) -> None:
     assert not (tmp_path / "run").exists()
 
 
-def test_starts_that_do_not_fit_a_translator(unspool, pairs, classifier, book, tmp_path) -> None:
+def test_a_translator_may_read_as_a_classifier_did(unspool, pairs, classifier, tmp_path) -> None:
     begin = ("train", pairs, "-o", tmp_path / "run", "-s", "max_steps=2", "--from")
     ended = unspool(*begin, classifier, "-m", "bahdanau")
-    assert (ended.code, ended.out) == (2, "")
-    assert "the weights fit no part of translate with --model bahdanau" in ended.err
+    assert ended.code == 0
+
+
+def test_starts_that_do_not_fit_a_translator(unspool, pairs, book, tmp_path) -> None:
+    begin = ("train", pairs, "-o", tmp_path / "run", "-s", "max_steps=2", "--from")
     reader = tmp_path / "reader"
     assert unspool("train", book, "--task", "pretrain", "-o", reader, *SMALL).code == 0
     ended = unspool(*begin, reader, "-s", "joint=true")

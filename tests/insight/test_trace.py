@@ -180,10 +180,7 @@ def numbers_in(value: object) -> int:
 
 @pytest.mark.parametrize("name", ["classify-transformer", "classify-lstm"])
 def test_a_long_text_gives_a_small_file(name) -> None:
-    task, model = make(name)
-    task.config = task.config.model_copy(
-        update={"data": task.config.data.model_copy(update={"max_length": 0})}
-    )
+    task, model = make(name, max_length=0)
     found = trace(task, model, "a b c d " * 75)
     assert len(found.tokens) == 300
     stored = found.to_json(first=100, numbers=6000)

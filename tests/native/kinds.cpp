@@ -27,7 +27,7 @@ struct Arrays {
     Array W, b, U, extra, h0, c0, gates, h, c;
     Numbers inner;
     Array h_end, c_end;
-    Numbers h0_read, h_read;
+    Numbers h0_read, h_read, c0_read, c_read;
     Array dh, dx;
     Numbers du, dinner;
     Array dextra, dh0, dc0, db;
@@ -72,12 +72,13 @@ Arrays make(int64_t G, int64_t N) {
     a.W = exact(random(G * H * I, .1f));
     a.b = random(G * H, .1f);
     a.U = exact(random(G * H * H, .1f));
-    a.extra = random(3 * H, .1f);
+    a.extra = random(3 * H * H, .1f);
     a.h0 = random(B * H, 1);
     a.c0 = random(B * H, 1);
     a.h0_read = numbers(a.h0);
+    a.c0_read = numbers(a.c0);
     for (Array* rows : {&a.h, &a.c}) rows->resize(N * H);
-    for (Numbers* rows : {&a.inner, &a.h_read, &a.dinner}) rows->resize(N * H);
+    for (Numbers* rows : {&a.inner, &a.h_read, &a.c_read, &a.dinner}) rows->resize(N * H);
     for (Array* ends : {&a.h_end, &a.c_end}) ends->resize(B * H);
     a.gates.resize(N * G * H);
     a.dh = random(N * H, 1);
@@ -87,7 +88,7 @@ Arrays make(int64_t G, int64_t N) {
     a.dh0 = random(B * H, 1);
     a.dc0 = random(B * H, 1);
     a.db.resize(G * H);
-    a.packed.resize(G * H * (H + I));
+    a.packed.resize(H * (7 * H + G * I));
     return a;
 }
 
@@ -95,12 +96,15 @@ Job<T> job_of(Arrays& a, const Steps& steps) {
     constexpr bool same = std::is_same_v<T, float>;
     T* h_read = same ? reinterpret_cast<T*>(a.h.data()) : a.h_read.data();
     const T* h0_read = same ? reinterpret_cast<T*>(a.h0.data()) : a.h0_read.data();
+    T* c_read = same ? reinterpret_cast<T*>(a.c.data()) : a.c_read.data();
+    const T* c0_read = same ? reinterpret_cast<T*>(a.c0.data()) : a.c0_read.data();
     return {steps,          0,              B,              H,              I,
             false,          true,            a.x.data(),     a.W.data(),     a.b.data(),
             a.U.data(),     a.extra.data(),  a.h0.data(),    a.c0.data(),    a.gates.data(),
             a.h.data(),     a.c.data(),      a.inner.data(), a.h_end.data(), a.c_end.data(),
-            h0_read,        h_read,          a.dh.data(),    a.dx.data(),    a.du.data(),
-            a.dinner.data(), a.dextra.data(), a.dh0.data(),  a.dc0.data(),   a.db.data()};
+            h0_read,        h_read,          c0_read,        c_read,         a.dh.data(),
+            a.dx.data(),    a.du.data(),     a.dinner.data(), a.dextra.data(), a.dh0.data(),
+            a.dc0.data(),   a.db.data()};
 }
 
 void run(Kernel<T> kernel, const Job<T>& job, Arrays& a, int size) {

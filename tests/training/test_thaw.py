@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from small_tasks import make_task
 
 from unspool.api.settings import make_config
 from unspool.config import TrainConfig
@@ -15,7 +16,7 @@ from unspool.training.thaw import depths, thaw
 
 def classifier(model: str, **settings):
     config = make_config("classify", model, settings={"hidden": 8, "layers": 3, **settings})
-    return build_model(Classify(config, CharTokenizer(Vocab.of("abc")), ["x", "y"]))
+    return build_model(make_task(config, CharTokenizer(Vocab.of("abc")), ["x", "y"]))
 
 
 def test_depths_of_a_transformer() -> None:

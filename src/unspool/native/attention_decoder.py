@@ -23,7 +23,7 @@ from torch import Tensor
 from unspool import native
 from unspool.native import operator
 from unspool.native.memory import empty
-from unspool.native.operator import LSTMS, NUMBER, SCANS, WIDTH, check_array, read
+from unspool.native.operator import LSTMS, NUMBER, READ_C, SCANS, WIDTH, check_array, read
 from unspool.native.recurrence import Form, blocks, is_half, padded
 from unspool.native.weights import (
     Steps,
@@ -249,7 +249,7 @@ def unsupported_reason(forms: list[Form | None]) -> str | None:
     for form in forms:
         if form is None:
             return "its cell has no native kernel"
-        if form.kind in SCANS:
+        if form.kind in (*SCANS, *READ_C):
             return f"decoders of {form.kind} with attention have no native kernel"
     return None
 
@@ -348,7 +348,7 @@ def compute(
         [
             *(inputs_of(k, layers, half), W[k], b[k], U[k], extra[k], h0[k], c0[k]),
             *(layer.gates, layer.h, layer.c, layer.inner, end, end if kind in LSTMS else none),
-            *(read(h0[k], half), layer.h_read if half else layer.h),
+            *(read(h0[k], half), layer.h_read if half else layer.h, none, none),
         ]
         for k, layer in enumerate(layers)
     ]
@@ -409,7 +409,7 @@ def compute_gradients(
         [
             *(none, W[k], none, U[k], extra[k], h0[k], c0[k]),
             *(layer.gates, layer.h, layer.c, layer.inner, none, none),
-            *(read(h0[k], half), layer.h_read if half else layer.h),
+            *(read(h0[k], half), layer.h_read if half else layer.h, none, none),
             *(dh[k], dx[k], du[k], dinner[k], dextra[k], dh0[k], dc0[k], db[k]),
         ]
         for k, layer in enumerate(layers)

@@ -25,12 +25,14 @@ from unspool.native.weights import (
     Steps,
     factor,
     input_weights_gradient,
+    peepholes_gradient,
     recurrent_weights_gradient,
 )
 
 WIDTH = {False: 16, True: 32}  # by `half`: H, and there I as well, must be a multiple of it
 NUMBER = {False: torch.float32, True: torch.bfloat16}  # by `half`: what the products read
-LSTMS = ("lstm", "peephole", "coupled")  # have a cell state
+LSTMS = ("lstm", "peephole", "peephole_full", "coupled")  # have a cell state
+READ_C = ("peephole_full",)  # have products with the cell state
 SCANS = ("mingru", "minlstm")  # have no U
 ELMANS = ("elman_sigmoid", "elman_tanh", "elman_relu", "elman_leaky_relu", "elman_elu")
 
@@ -38,13 +40,14 @@ ELMANS = ("elman_sigmoid", "elman_tanh", "elman_relu", "elman_leaky_relu", "elma
 # What the kernels are given, in the order of `Job` in cpp/job.h, and which of it may be bfloat16.
 ARRAYS = (
     *("x", "W", "b", "U", "extra", "h0", "c0", "gates", "h", "c", "inner", "h_end", "c_end"),
-    *("h0_read", "h_read", "dh", "dx", "du", "dinner", "dextra", "dh0", "dc0", "db"),
+    *("h0_read", "h_read", "c0_read", "c_read"),
+    *("dh", "dx", "du", "dinner", "dextra", "dh0", "dc0", "db"),
 )
-HALF = ("x", "inner", "h0_read", "h_read", "du", "dinner")
+HALF = ("x", "inner", "h0_read", "h_read", "c0_read", "c_read", "du", "dinner")
 
 
 class Kept(NamedTuple):
-    """What the operator returns for a direction; the last four are for the gradient, and empty
+    """What the operator returns for a direction; from `gates` on it is for the gradient, and empty
     where it does not need them."""
 
     h: Tensor  # (N, H)
@@ -54,6 +57,7 @@ class Kept(NamedTuple):
     c: Tensor  # (N, H)
     inner: Tensor  # (N, H)
     h_read: Tensor  # (N, H), with `half`: h as bfloat16
+    c_read: Tensor  # (N, H), c likewise, where products read it
 
 
 def per_direction(flat: list[Tensor]) -> list[Kept]:
@@ -83,6 +87,7 @@ def make_kept(
         c=empty(rows if lstm else 0, hidden, dtype=u.dtype),
         inner=empty(rows if inner else 0, hidden, dtype=number),
         h_read=empty(rows if half else 0, hidden, dtype=number),
+        c_read=empty(rows if half and kind in READ_C else 0, hidden, dtype=number),
     )
 
 
@@ -118,6 +123,7 @@ def compute(
             *(given, W[d], b[d], U[d], extra[d], h0[d], c0[d]),
             *(k.gates, k.h, k.c, k.inner, k.h_end, k.c_end),
             *(read(h0[d], half), k.h_read if half else k.h),
+            *((read(c0[d], half), k.c_read if half else k.c) if kind in READ_C else ()),
         ]
         for d, k in enumerate(kept)
     ]
@@ -168,8 +174,8 @@ def compute_gradients(
     arrays = [
         [
             *(none, W[d], none, U[d], extra[d], h0[d], c0[d]),
-            *(k.gates, k.h, k.c, k.inner, none, none, none, none, dh[d]),
-            *(dx[d], du[d], dinner[d], dextra[d], dh0[d], dc0[d], db[d]),
+            *(k.gates, k.h, k.c, k.inner, *(none,) * 6),
+            *(dh[d], dx[d], du[d], dinner[d], dextra[d], dh0[d], dc0[d], db[d]),
         ]
         for d, k in enumerate(ways)
     ]
@@ -183,6 +189,12 @@ def compute_gradients(
             du[d], dinner[d] = factor(du[d], half), factor(dinner[d], half)
             states = (h0[d], k.h_read if half else k.h, k.inner)
             start, h, inner = (factor(state, half) for state in states)
+            if steps is not None and kind in READ_C:
+                cells = (c0[d], k.c_read if half else k.c)
+                c_start, c = (factor(state, half) for state in cells)
+                dextra[d] = peepholes_gradient(steps, reverse[d], c_start, c, du[d]).float()
+            else:
+                dextra[d] = dextra[d].sum(0)
             flat += [
                 input_weights_gradient(x, du[d], W[d]),
                 db[d].sum(0),
@@ -191,7 +203,7 @@ def compute_gradients(
                 else recurrent_weights_gradient(
                     kind, steps, reverse[d], start, h, inner, du[d], dinner[d]
                 ).float(),
-                *(dextra[d].sum(0), dh0[d], dc0[d]),
+                *(dextra[d], dh0[d], dc0[d]),
             ]
         if input_too and not by_kernel:
             dx = [d @ w for d, w in zip(du, W)]

@@ -16,7 +16,6 @@ from torch.nn import functional as F
 from unspool import native
 from unspool.native.operator import (
     LSTMS,
-    SCANS,
     WIDTH,
     check_array,
     compute,
@@ -31,7 +30,7 @@ FEW = 8  # sequences, up to which a single step reads the weights as they are
 class Form(NamedTuple):
     """What a cell gives to the kernel `kind`: weights, None where it has none.
 
-    extra     peephole: P_i, P_f, P_o (3·H); gru_after: b_hn (H)
+    extra     peephole: P_i, P_f, P_o (3·H), peephole_full (3·H, H); gru_after: b_hn (H)
     take      GRUs: z multiplies the candidate, not the old state
     """
 
@@ -41,11 +40,6 @@ class Form(NamedTuple):
     U: Tensor | None = None
     extra: Tensor | None = None
     take: bool = False
-
-
-def is_scan(form: Form | None) -> bool:
-    """Whether sequences are packed one after the other rather than by time."""
-    return form is not None and form.kind in SCANS
 
 
 class Direction(NamedTuple):
@@ -97,7 +91,7 @@ def run(
             blocks(padded(form.W, (0, fill)), 0, hidden, rows),
             blocks(form.b, 0, hidden, columns),
             none if form.U is None else blocks(padded(form.U, columns), 0, hidden, rows),
-            none if form.extra is None else blocks(form.extra, 0, hidden, columns),
+            none if form.extra is None else padded_extra(form.extra, hidden, pad),
             padded(state[0], columns),
             padded(state[1], columns) if len(state) > 1 else none,
         )
@@ -125,6 +119,13 @@ def padded(x: Tensor, pad: tuple[int, ...]) -> Tensor:
 def blocks(x: Tensor, dim: int, hidden: int, pad: tuple[int, ...]) -> Tensor:
     """x with each of its blocks of `hidden` padded with zeros."""
     return F.pad(x.unflatten(dim, (-1, hidden)), pad).flatten(dim, dim + 1) if any(pad) else x
+
+
+def padded_extra(extra: Tensor, hidden: int, pad: int) -> Tensor:
+    """Blocks of vectors (K·H) or of matrices (K·H, H)."""
+    if extra.dim() == 1:
+        return blocks(extra, 0, hidden, (0, pad))
+    return blocks(padded(extra, (0, pad)), 0, hidden, (0, 0, 0, pad))
 
 
 class Stepper:

@@ -44,6 +44,13 @@ def recurrent_weights_gradient(
     return steps.outer(du, h, h0, reverse)
 
 
+def peepholes_gradient(steps: Steps, reverse: bool, c0: Tensor, c: Tensor, du: Tensor) -> Tensor:
+    """dP_i, dP_f, dP_o (3·H, H), where i and f read c_{t-1} and o reads c_t. du: i, f, g, o."""
+    hidden = c.shape[1]
+    before = steps.outer(du[:, : 2 * hidden], c, c0, reverse)
+    return torch.cat([before, outer(du[:, 3 * hidden :], c)])
+
+
 def outer(d: Tensor, x: Tensor) -> Tensor:
     """Σ_n d_n x_n', which MKL multiplies faster with the wider matrix on the right."""
     return (x.t() @ d).t().contiguous()

@@ -81,6 +81,7 @@ class Recurrent(Network):
 
     def start(self, batch: int, like: Tensor | None = None) -> RecurrentState:
         """The state that is used where none is given: zeros."""
+        like = next(self._cells[0][0].parameters()) if like is None else like
         return tuple(tuple(cell.start(batch, like) for cell in layer) for layer in self.cells())
 
     def forward(
@@ -92,7 +93,7 @@ class Recurrent(Network):
         steppers = steppers_for(self._cells, x, fast=self.fast)
         if steppers is not None:
             return run_single_step(steppers, x, state)
-        batch = Batch(x, lengths, by_time=not recurrence.is_scan(self.cells()[0][0].native()))
+        batch = Batch(x, lengths, by_time=not self._cells[0][0].is_scan)
         final = []
         for k, (cells, start) in enumerate(zip(self.cells(), state)):
             if k:

@@ -104,6 +104,9 @@ class TagsField(Field):
     def open(self, folder: Path, key: dict[str, Any], where: WhereStep) -> TokenColumn:
         return TokenColumn.load(folder, self.name, key, where)
 
+    def survey(self, column: TokenColumn, rows: np.ndarray, *, where: str) -> None:
+        self.read(column)
+
     def fit(
         self, column: TokenColumn, rows: np.ndarray, *, where: str, progress: Progress | None = None
     ) -> list[str]:

@@ -19,6 +19,7 @@ inline const std::map<std::string, Kind> KINDS = {
     {"elman_maxout", Kind::elman_maxout},
     {"lstm", Kind::lstm},
     {"peephole", Kind::peephole},
+    {"peephole_full", Kind::peephole_full},
     {"coupled", Kind::coupled},
     {"gru_after", Kind::gru_after},
     {"gru_before", Kind::gru_before},
@@ -49,8 +50,8 @@ inline Job<T> make_job(const Addresses& addresses, const Steps& steps, int64_t H
     job.take = take;
     job.pack = true;
     fill(addresses, job.x, job.W, job.b, job.U, job.extra, job.h0, job.c0, job.gates, job.h, job.c, job.inner,
-         job.h_end, job.c_end, job.h0_read, job.h_read, job.dh, job.dx, job.du, job.dinner,
-         job.dextra, job.dh0, job.dc0, job.db);
+         job.h_end, job.c_end, job.h0_read, job.h_read, job.c0_read, job.c_read, job.dh, job.dx,
+         job.du, job.dinner, job.dextra, job.dh0, job.dc0, job.db);
     return job;
 }
 

@@ -81,7 +81,7 @@ void gru_before_backward(const Job<T>& job, T* packed, Team& team, int rank) {
         multiply(rows, job.du + n * 3 * H, 3 * H, panel, 2 * H, sums);
     };
     for (int64_t s = job.steps.count - 1; s >= 0; --s) {
-        if (s + 1 < job.steps.count) send_back(job, s + 1, U_rz, share, back);
+        if (s + 1 < job.steps.count) send_back(job, s + 1, job.dh0, U_rz, share, back);
         const int64_t first = job.steps.first(s);
         before_step(job, s, [&](const Before<T>& before) {
             for (int64_t row = before.from; row < before.to; ++row)
@@ -116,7 +116,7 @@ void gru_before_backward(const Job<T>& job, T* packed, Team& team, int rank) {
         team.wait();
         input.after_step(s);
     }
-    send_back(job, 0, U_rz, share, back);
+    send_back(job, 0, job.dh0, U_rz, share, back);
 }
 
 }  // namespace unspool::ISA

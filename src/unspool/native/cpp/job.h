@@ -25,6 +25,7 @@ enum class Kind {
     elman_maxout,
     lstm,
     peephole,
+    peephole_full,
     coupled,
     gru_after,
     gru_before,
@@ -82,7 +83,7 @@ struct Job {
     const float* W;      // (G·H, I)  input weights
     const float* b;      // (G·H)
     const float* U;      // (G·H, H)  recurrent weights
-    const float* extra;  // peephole: P_i, P_f, P_o (3·H); gru_after: b_hn (H)
+    const float* extra;  // peephole: P_i, P_f, P_o (3·H), full (3·H, H); gru_after: b_hn (H)
     const float* h0;     // (B, H)
     const float* c0;     // (B, H)
     float* gates;        // (N, G·H)  first u = W x + b, then the gates
@@ -93,6 +94,8 @@ struct Job {
     float* c_end;        // (B, H)
     const T* h0_read;    // (B, H)    h0 and h as the products read them: in float the same arrays
     T* h_read;           // (N, H)
+    const T* c0_read;    // (B, H)    peephole_full: the same of c0 and c
+    T* c_read;           // (N, H)
 
     const float* dh;     // (N, H)    gradient of the loss by h, through the outputs
     float* dx;           // (N, I)    null: not wanted

@@ -14,7 +14,7 @@ struct Pair {
     Kernel<T> forward, backward;
     int gates;       // blocks of u
     int extras;      // blocks of extra
-    bool recurrent;  // has products with U, which want `packed` (G·H·H)
+    int recurrent;   // matrices (H, H) that a step multiplies with; 0: a scan
 };
 
 template <class T>

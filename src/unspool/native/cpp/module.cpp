@@ -116,7 +116,7 @@ struct Division {
     template <class T>
     Division(int threads, int directions, const Pair<T>& pair, int64_t H, int64_t I,
              const Steps& steps) {
-        const int64_t recurrent = pair.recurrent ? pair.gates * H * H : 0;
+        const int64_t recurrent = pair.recurrent * H * H;
         const int64_t work = steps.offsets[steps.count] * (recurrent + pair.gates * H * I + 16 * H);
         if (work < WORTH_SHARING) return;
         directions_apart = threads >= directions;
@@ -145,7 +145,7 @@ void run(const std::string& kind, bool backward, int64_t H, int64_t I, bool take
     const auto directions = static_cast<int>(arrays.size());
     const Steps steps{count, reinterpret_cast<const int64_t*>(offsets), false};
     const bool pack = backward || std::is_same_v<T, bf16> || steps.offsets[count] > WORTH_PACKING;
-    const int64_t packed_size = pack ? pair.gates * H * (pair.recurrent * H + I) : 0;
+    const int64_t packed_size = pack ? H * (pair.recurrent * H + pair.gates * I) : 0;
     const Division division(threads, directions, pair, H, I, steps);
 
     nb::gil_scoped_release release;
@@ -194,7 +194,7 @@ class Stepper {
     Stepper(const std::string& kind, int64_t H, int64_t I, bool take,
             const std::array<uintptr_t, 4>& weights, bool pack, int threads)
         : pair_(kernels.find<float>(kind)), H_(H), I_(I), take_(take), weights_(weights) {
-        const int64_t size = pair_.gates * H * (pair_.recurrent * H + I);
+        const int64_t size = H * (pair_.recurrent * H + pair_.gates * I);
         members_ = size < WORTH_WAITING ? 1 : static_cast<int>(std::min<int64_t>(threads, H / 16));
         if (!pack) return;
         packed_ = baseline::buffer<float>(size);
@@ -216,8 +216,8 @@ class Stepper {
         const auto& [W, b, U, extra] = weights_;
         // One row a sequence: its states are its final states.
         Job<float> job = make_job<float>(
-            {x, W, b, U, extra, h0, c0, gates, h, c, address(scratch.get()), h, c, h0, h}, steps, H_, I_,
-            take_);
+            {x, W, b, U, extra, h0, c0, gates, h, c, address(scratch.get()), h, c, h0, h, c0, c}, steps,
+            H_, I_, take_);
         job.to = batch;
         job.pack = false;
         if (done_by_team(job)) return;

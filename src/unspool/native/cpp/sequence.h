@@ -11,7 +11,7 @@ namespace unspool::ISA {
 template <class T>
 struct Before {
     const float *h, *c;
-    const T* h_read;
+    const T *h_read, *c_read;
     int64_t from, to;
 };
 
@@ -26,9 +26,10 @@ inline void before_step(const Job<T>& job, int64_t s, const Body& body) {
     const int64_t shared = std::max(std::min(end, job.steps.rows(s - 1)), job.from);
     if (job.from < shared) {
         const int64_t at = job.steps.first(s - 1) * job.H;
-        body(Before<T>{job.h + at, at_or_null(job.c, at), job.h_read + at, job.from, shared});
+        body(Before<T>{job.h + at, at_or_null(job.c, at), job.h_read + at, at_or_null(job.c_read, at),
+                       job.from, shared});
     }
-    if (shared < end) body(Before<T>{job.h0, job.c0, job.h0_read, shared, end});
+    if (shared < end) body(Before<T>{job.h0, job.c0, job.h0_read, job.c0_read, shared, end});
 }
 
 // Calls body(Int<Q>, group) for panels of up to Q groups that cover a share.
@@ -187,19 +188,19 @@ class InputGradient {
     Columns<T> weights_;
 };
 
-// dh0 += what the gradients of step s send back: back(n, rows, panel, sums) makes the product for some
-// rows from n on.
+// to (B, H) += what the gradients of step s send back: back(n, rows, panel, sums) makes the product for
+// some rows from n on.
 template <class T, class Back>
-inline void send_back(const Job<T>& job, int64_t s, const Columns<T>& weights, Share share,
+inline void send_back(const Job<T>& job, int64_t s, float* to, const Columns<T>& weights, Share share,
                       const Back& back) {
-    const int64_t to = std::min(job.steps.rows(s), job.to);
+    const int64_t end = std::min(job.steps.rows(s), job.to);
     for_panels<BACK_GROUPS>(share, [&]<int V>(Int<V>, int64_t group) {
-        for_rows(job.from, to, [&](int64_t row, int rows) {
+        for_rows(job.from, end, [&](int64_t row, int rows) {
             vec sums[ROWS][V] = {};
             back(job.steps.first(s) + row, rows, weights.panel(group), sums);
             for (int r = 0; r < rows; ++r)
                 for (int v = 0; v < V; ++v)
-                    add_to(job.dh0 + (row + r) * job.H + (group + v) * LANES, sums[r][v]);
+                    add_to(to + (row + r) * job.H + (group + v) * LANES, sums[r][v]);
         });
     });
 }
@@ -213,21 +214,34 @@ void forward(const Job<T>& job, T* packed, Team& team, int rank) {
     const Input<G, T> input(job, packed ? packed + G * H * H : nullptr, share);
     if (packed && job.pack)
         for_panels<WIDEST>(share, [&]<int Q>(Int<Q>, int64_t group) { weights.pack(group, Q); });
+    const auto sums = buffer<vec>((share.to - share.from) * G);  // of one row
     for (int64_t s = 0; s < job.steps.count; ++s) {
         input.before_step(s);
         const int64_t first = job.steps.first(s);
         before_step(job, s, [&](const Before<T>& before) {
+            const auto equations = [&](int64_t row, int64_t group, const vec* z) INLINE_LAMBDA {
+                const int64_t j = group * LANES, at = row * H + j;
+                Cell::forward(job, first + row, j, z, before.h + at, at_or_null(before.c, at));
+            };
+            if (before.to - before.from == 1) {
+                // The equations of a group are a chain of instructions that wait for each other: those
+                // of all groups side by side.
+                const int64_t row = before.from;
+                for_panels<WIDEST>(share, [&]<int Q>(Int<Q>, int64_t group) {
+                    const auto z = reinterpret_cast<vec(*)[Q * G]>(&sums[(group - share.from) * G]);
+                    weights.template multiply<Q>(1, before.h_read + row * H, group, z);
+                });
+                for (int64_t group = share.from; group < share.to; ++group)
+                    equations(row, group, &sums[(group - share.from) * G]);
+                return;
+            }
             for_panels<WIDEST>(share, [&]<int Q>(Int<Q>, int64_t group) {
                 for_rows(before.from, before.to, [&](int64_t row, int rows) {
                     prefetch<G>(job, first + row, group * LANES, rows, Q);
                     vec z[ROWS][Q * G];
                     weights.template multiply<Q>(rows, before.h_read + row * H, group, z);
                     for (int r = 0; r < rows; ++r)
-                        for (int q = 0; q < Q; ++q) {
-                            const int64_t j = (group + q) * LANES, at = (row + r) * H + j;
-                            Cell::forward(job, first + row + r, j, z[r] + q * G, before.h + at,
-                                          at_or_null(before.c, at));
-                        }
+                        for (int q = 0; q < Q; ++q) equations(row + r, group + q, z[r] + q * G);
                 });
             });
         });
@@ -250,7 +264,7 @@ void backward(const Job<T>& job, T* packed, Team& team, int rank) {
         Cell::back(job, n, rows, panel, sums);
     };
     for (int64_t s = job.steps.count - 1; s >= 0; --s) {
-        if (s + 1 < job.steps.count) send_back(job, s + 1, weights, share, back);
+        if (s + 1 < job.steps.count) send_back(job, s + 1, job.dh0, weights, share, back);
         const int64_t first = job.steps.first(s);
         before_step(job, s, [&](const Before<T>& before) {
             for (int64_t row = before.from; row < before.to; ++row)
@@ -266,7 +280,7 @@ void backward(const Job<T>& job, T* packed, Team& team, int rank) {
         team.wait();
         input.after_step(s);
     }
-    send_back(job, 0, weights, share, back);
+    send_back(job, 0, job.dh0, weights, share, back);
 }
 
 }  // namespace unspool::ISA

@@ -35,6 +35,7 @@ class Cell(nn.Module, ABC):
     """
 
     state_names: ClassVar[tuple[str, ...]] = ("h",)
+    is_scan: ClassVar[bool] = False  # its kernel reads one sequence after the other
 
     def __init__(self, inputs: int, hidden: int) -> None:
         super().__init__()

@@ -25,6 +25,8 @@ class MinGRU(Cell):
     Blocks: z, g. Parameters: 2(mn + n) for m inputs and n units.
     """
 
+    is_scan = True
+
     def __init__(self, inputs: int, hidden: int) -> None:
         super().__init__(inputs, hidden)
         self.W = weights(2 * hidden, inputs)

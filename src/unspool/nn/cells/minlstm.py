@@ -27,6 +27,8 @@ class MinLSTM(Cell):
     Blocks: f, i, g. Parameters: 3(mn + n) for m inputs and n units.
     """
 
+    is_scan = True
+
     def __init__(self, inputs: int, hidden: int, *, forget_bias: float = 0.0) -> None:
         super().__init__(inputs, hidden)
         self.W = weights(3 * hidden, inputs)

@@ -82,11 +82,12 @@ class Peephole(Cell):
         h = self.hidden_state(o * torch.tanh(c))
         return h, (h, c)
 
-    def native(self) -> Form | None:
-        if self.matrix == "full":
-            return None
-        P = [self.b.new_zeros(self.hidden) if p is None else p for p in self._peepholes()]
-        return Form("peephole", self.W, self.b, self.U, torch.cat(P))
+    def native(self) -> Form:
+        full = self.matrix == "full"
+        shape = (self.hidden, self.hidden) if full else (self.hidden,)
+        P = [self.b.new_zeros(shape) if p is None else p for p in self._peepholes()]
+        kind = "peephole_full" if full else "peephole"
+        return Form(kind, self.W, self.b, self.U, torch.cat(P))
 
     def _peepholes(self) -> tuple[Tensor | None, ...]:
         return self.P_i, self.P_f, self.P_o
