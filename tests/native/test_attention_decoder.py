@@ -140,7 +140,7 @@ def test_it_is_the_loop(cell: str, options: dict[str, Any], attention: str, feed
 
 @forms
 @pytest.mark.parametrize("threads", [1, 2])
-@pytest.mark.parametrize(("batch", "hidden"), [(3, 160), (40, 64)])
+@pytest.mark.parametrize(("batch", "hidden"), [(12, 320), (40, 64)])
 def test_threads_share_units_or_sequences(
     attention: str, feeding: bool, threads: int, batch: int, hidden: int
 ) -> None:

@@ -211,6 +211,7 @@ class Pass {
                 query_gradient(top().dh0);
             } else if (job_.feeding) {
                 for_my_rows([&](int64_t row) { fed_gradient(row); });
+                team_.wait();  // the step before divides its rows otherwise
             }
         }
         memory_gradients();
