@@ -33,6 +33,7 @@ from torch.nn import functional as F
 
 from timing import Work, parser, ratio, set_up, take_turns, write_json
 from unspool import native
+from unspool.nn.encoder import Encoded
 from unspool.nn.masks import keep_mask
 from unspool.nn.recurrent_decoder import RecurrentDecoder
 from unspool.search import Rules, beam, greedy
@@ -168,7 +169,8 @@ def training(cell: str, sizes: Sizes, batch: Batch, *, loss: bool, half: bool) -
         return cross_entropy(plain.output(h)) if loss else h.sum()
 
     def step_ours(decoder: RecurrentDecoder) -> Tensor:
-        h = decoder.vectors(batch.ids, batch.memory, keep, lengths=batch.lengths)
+        encoded = Encoded(batch.memory, batch.sources)
+        h = decoder.vectors(batch.ids, encoded, lengths=batch.lengths)
         if not loss:
             return h.sum()
         if real is None:
@@ -217,7 +219,7 @@ def searching(cell: str, sizes: Sizes, *, batch: int, width: int, tokens: int) -
 
     def search(model: Any) -> Any:
         with torch.inference_mode():
-            state = model.start(memory)
+            state = model.start(Encoded(memory))
             if width == 1:
                 return greedy(model, state, first, rules)
             return beam(model, state, first, rules, width=width)

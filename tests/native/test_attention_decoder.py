@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from unspool import native
+from unspool.nn.encoder import Encoded
 from unspool.nn.recurrent_decoder import RecurrentDecoder
 
 pytestmark = pytest.mark.skipif(native.INSTRUCTIONS is None, reason=native.ABOUT)
@@ -75,9 +76,7 @@ class Case:
         torch.manual_seed(2)
         self.ids = torch.randint(VOCAB, (batch, T))
         self.memory = torch.randn(batch, S, decoder.memory)
-        sources = SOURCES.repeat(-(-batch // B))[:batch]
-        self.keep = torch.arange(S) < sources[:, None]
-        self.keep[0, 2] = False  # not at the end
+        self.sources = SOURCES.repeat(-(-batch // B))[:batch]
         layers = len(decoder.recurrent.cells())
         self.state = [torch.randn(batch, decoder.memory) for _ in range(layers)]
         self.lengths = TARGETS.repeat(-(-batch // B))[:batch]
@@ -86,10 +85,14 @@ class Case:
 
     def some(self, rows: Tensor) -> Case:
         chosen = object.__new__(Case)
-        for name in ("ids", "memory", "keep", "lengths", "weight"):
+        for name in ("ids", "memory", "sources", "lengths", "weight"):
             setattr(chosen, name, getattr(self, name)[rows])
         chosen.state = [s[rows] for s in self.state]
         return chosen
+
+    @property
+    def keep(self) -> Tensor:
+        return torch.arange(S) < self.sources[:, None]
 
 
 def results(decoder: RecurrentDecoder, case: Case, *, lengths: bool = True) -> dict[str, Tensor]:
@@ -98,13 +101,8 @@ def results(decoder: RecurrentDecoder, case: Case, *, lengths: bool = True) -> d
     memory = case.memory.clone().requires_grad_()
     state = [s.clone().requires_grad_() for s in case.state]
     torch.manual_seed(3)
-    h = decoder.vectors(
-        case.ids,
-        memory,
-        case.keep,
-        tuple(((s,),) for s in state),
-        lengths=case.lengths if lengths else None,
-    )
+    encoded = Encoded(memory, case.sources, tuple(((s,),) for s in state))
+    h = decoder.vectors(case.ids, encoded, lengths=case.lengths if lengths else None)
     (h.float() * case.weight).sum().backward()
     real = torch.arange(T) < case.lengths[:, None]
     found = {"vectors": h.detach()[real].float(), "memory": memory.grad}
@@ -225,7 +223,7 @@ def test_without_a_gradient() -> None:
     wanted = results(decoder, case)["vectors"]
     state = tuple(((s,),) for s in case.state)
     with torch.no_grad():
-        h = decoder.vectors(case.ids, case.memory, case.keep, state)
+        h = decoder.vectors(case.ids, Encoded(case.memory, case.sources, state))
     torch.testing.assert_close(h[torch.arange(T) < case.lengths[:, None]], wanted)
 
 

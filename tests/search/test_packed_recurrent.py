@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from unspool import native
+from unspool.nn.encoder import Encoded
 from unspool.nn.recurrent_decoder import RecurrentDecoder
 from unspool.search import Rules, beam, greedy
 from unspool.search.packed_recurrent import PackedRecurrentSearch
@@ -39,10 +40,9 @@ def decoder_of(form: str) -> RecurrentDecoder:
     return decoder
 
 
-def encoded(decoder: RecurrentDecoder) -> tuple[Any, ...]:
+def encoded(decoder: RecurrentDecoder) -> Encoded:
     torch.manual_seed(2)
-    keep = torch.arange(S) < torch.tensor([S, 2, 0, 4])[:, None]
-    return torch.randn(B, S, decoder.memory), keep
+    return Encoded(torch.randn(B, S, decoder.memory), torch.tensor([S, 2, 0, 4]))
 
 
 @pytest.fixture(params=FORMS)
@@ -55,7 +55,7 @@ def test_steps_and_selection_are_the_same(form: str) -> None:
     packed = PackedRecurrentSearch(decoder)
     given = encoded(decoder)
     with torch.inference_mode():
-        state, ours = decoder.start(*given), packed.start(*given)
+        state, ours = decoder.start(given), packed.start(given)
         ids = torch.arange(B)
         for rows in (torch.arange(B), torch.tensor([0, 0, 1, 3, 3]), torch.tensor([2, 4])):
             state, ours = decoder.select(state, rows), packed.select(ours, rows)
@@ -79,13 +79,13 @@ def test_searches_find_the_same(form: str, threads: int) -> None:
         with torch.inference_mode():
             pairs = list(
                 zip(
-                    greedy(packed, packed.start(*given), first, rules),
-                    greedy(decoder, decoder.start(*given), first, rules),
+                    greedy(packed, packed.start(given), first, rules),
+                    greedy(decoder, decoder.start(given), first, rules),
                 )
             )
             for ours, theirs in zip(
-                beam(packed, packed.start(*given), first, rules, width=4, best=3, alpha=0.6),
-                beam(decoder, decoder.start(*given), first, rules, width=4, best=3, alpha=0.6),
+                beam(packed, packed.start(given), first, rules, width=4, best=3, alpha=0.6),
+                beam(decoder, decoder.start(given), first, rules, width=4, best=3, alpha=0.6),
             ):
                 assert len(ours) == len(theirs)
                 pairs += zip(ours, theirs)

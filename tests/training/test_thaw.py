@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from small_tasks import make_task
 
+from small_tasks import make_task
 from unspool.api.settings import make_config
 from unspool.config import TrainConfig
-from unspool.tasks import Classify, build_model
+from unspool.tasks import build_model
 from unspool.text.tokenizers import CharTokenizer
 from unspool.text.vocab import Vocab
 from unspool.training.optim import build_optimizer, set_learning_rate

@@ -13,7 +13,6 @@ from typing import Any
 from torch import Tensor, nn
 
 from unspool.errors import ConfigError, choose, nearest
-from unspool.native import recurrence
 from unspool.nn.cells import CELLS, Cell, cell_options
 from unspool.nn.dropout import Dropout
 from unspool.nn.network import Network, NetworkOutput, check_lengths
