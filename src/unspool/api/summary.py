@@ -19,5 +19,5 @@ def summarise_settings(
     fields = kind.make_fields(config)
     for field in fields.values():
         field.invent(vocab=config.tokenizer.vocab, classes=classes)
-    task = kind(config, fields)
-    return summary_of(task, build_model(task))
+    made = kind(config, fields)
+    return summary_of(made, build_model(made))

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -174,7 +175,7 @@ def load_stream(
     for part, column in columns.items():
         if part != "train":
             found |= stream.streams(column, {part: (0, stream.steps(column))}, progress)
-    parts = {
+    parts: dict[str, Part] = {
         part: Part(fields, {name: found[part]}, plan=plans.get(part, plans["train"]))
         for part in ("train", "valid", "test")
         if part in found
@@ -192,7 +193,7 @@ def encode_table(
     fields = {name: each for name, each in fields.items() if name in plan.columns}
     stored = store_columns(plan, fields, progress)
     refuse_nothing(plan, fields, stored)
-    values = {}
+    values: dict[str, Any] = {}
     for name, each in fields.items():
         column = stored.columns[name]
         if each.stream:

@@ -409,7 +409,7 @@ class TextField(Field):
         if self.fitted.kind != "word":
             return
         counts = values.type_counts()
-        seen = [values.types[raw] for raw in np.flatnonzero(counts)]
+        seen = [values.types[raw] for raw in np.flatnonzero(counts).tolist()]
         folded = len({word.lower() for word in seen})
         if not self.fitted.normalizer.lowercase and folded < 0.9 * len(seen):
             yield (

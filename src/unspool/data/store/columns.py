@@ -7,6 +7,7 @@ values become numbers.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -65,6 +66,10 @@ def store_columns(
     numbers = [list(plan.columns).index(name) for name in names]
     key = {**plan.key, "fields": {name: fields[name].storage_key() for name in names}}
 
+    def where_row(starts: list[tuple[int, int]], row: int) -> str:
+        line, file = starts[row]
+        return plan.table.where(line, file=file)
+
     def build(folder: Path) -> None:
         writers = [fields[name].writer(folder) for name in names]
         starts: list[tuple[int, int]] = []
@@ -72,7 +77,7 @@ def store_columns(
             new = [(row.line, row.file) for row in batch]
             for number, writer in zip(numbers, writers):
                 values = [row.values[number] for row in batch]
-                writer.add(values, lambda i, new=new: plan.table.where(new[i][0], file=new[i][1]))
+                writer.add(values, partial(where_row, new))
             starts += new
         for writer in writers:
             writer.close()
