@@ -162,7 +162,7 @@ def test_a_causal_transformer_starts_none_but_its_kind(book, reviews, tmp_path) 
         book, task="generate", model="transformer", out=tmp_path / "g", max_steps=1, bptt=8,
         **NET, **SMALL,
     )  # fmt: skip
-    with pytest.raises(ConfigError, match=r"is trained further for generate; got .task classify"):
+    with pytest.raises(ConfigError, match=r"can be fine-tuned for generate; got .task classify"):
         unspool.train(reviews, start=tmp_path / "g", out=tmp_path / "r")
     said: list[str] = []
     asked = {"task": "generate", "bptt": 8, "max_steps": 1, **SMALL}

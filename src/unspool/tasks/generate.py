@@ -192,6 +192,8 @@ class Generate(Task):
     higher_is_better = False
     looked_at = GenerateReading
     answer = Continuation
+    causal = True
+    fine_tunes = True
     options = Generation
     usage = 'unspool generate {run} --prompt "Once"'
     defaults: ClassVar[Mapping[str, Any]] = {
