@@ -44,10 +44,10 @@ def test_auto_takes_bf16_only_where_all_multiply_it(
 ) -> None:
     monkeypatch.setattr(native, "multiplies_bf16", lambda: torch_has_it)
     monkeypatch.setattr(native, "INSTRUCTIONS", kernels)
-    assert Config().train.precision == "auto"
+    assert Config(task="classify").train.precision == "auto"
     assert precision.resolve_precision("auto") == expected
     assert [precision.resolve_precision(p) for p in ("fp32", "bf16")] == ["fp32", "bf16"]
-    assert precision.with_precision(Config()).train.precision == expected
+    assert precision.with_precision(Config(task="classify")).train.precision == expected
 
 
 @pytest.mark.parametrize("limit", ["AVX2", "avx512_core"])

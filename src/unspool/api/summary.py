@@ -11,10 +11,10 @@ from unspool.tasks import TASKS, build_model
 
 
 def summarise_settings(
-    task: str, model: str | None, *, settings: Mapping[str, Any], classes: int
+    task: str | None, model: str | None, *, settings: Mapping[str, Any], classes: int
 ) -> Summary:
-    """Of the model that `settings` describe, with a full vocabulary."""
-    config = make_config(task, model, settings=settings)
+    """Of the model that `settings` describe, with a full vocabulary; no task: the first."""
+    config = make_config(task or next(iter(TASKS)), model, settings=settings)
     kind = TASKS[config.task]
     fields = kind.make_fields(config)
     for field in fields.values():

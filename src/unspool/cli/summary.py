@@ -47,9 +47,7 @@ def summary(
     from unspool.errors import ConfigError
 
     if run is None:
-        result = summarise_settings(
-            task or "classify", model, settings=assignments(set_), classes=classes
-        )
+        result = summarise_settings(task, model, settings=assignments(set_), classes=classes)
     elif task or model or set_:
         raise ConfigError(
             "a run has its own settings",

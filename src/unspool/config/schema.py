@@ -268,7 +268,7 @@ class TrainConfig(Section):
 class Config(Section):
     """All settings of one run."""
 
-    task: str = setting("classify", "what the model learns to do")
+    task: str = setting(..., "what the model learns to do")
     model_name: str = setting("bilstm", "the model as named on the command line")
     data: DataConfig = DataConfig()
     tokenizer: TokenizerConfig = TokenizerConfig()

@@ -9,14 +9,16 @@ phrases   words that go together        card       README.md of the folder
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
 from unspool.api.train import Say
 from unspool.data.store.columns import Progress
-from unspool.embed.elmo import train_elmo
+from unspool.embed.elmo import train_contextual
 from unspool.embed.word2vec import Embedded, train_word2vec
 from unspool.errors import choose
+from unspool.tasks import TASKS
 
 __all__ = ["METHODS", "Embedded", "embed"]
 
@@ -36,7 +38,14 @@ class Method(Protocol):
     ) -> Any: ...
 
 
-METHODS: dict[str, Method] = {"word2vec": train_word2vec, "elmo": train_elmo}
+METHODS: dict[str, Method] = {
+    "word2vec": train_word2vec,
+    **{
+        name: partial(train_contextual, task=name)
+        for name, kind in TASKS.items()
+        if kind.contextual
+    },
+}
 
 
 def embed(

@@ -43,19 +43,20 @@ class _Lines:
         self.say(text)
 
 
-def train_elmo(
+def train_contextual(
     corpus: str,
     *,
+    task: str,
     out: Path | None = None,
     settings: Mapping[str, Any],
     config_file: str | None = None,
     say: Say,
     progress: Progress | None = None,
 ) -> ElmoRun:
-    """Train the language models; everything about them lies in the folder `out`."""
+    """Train the language models of a task; everything about them lies in the folder `out`."""
     run = train(
         corpus,
-        task="elmo",
+        task=task,
         out=out,
         config=config_file,
         say=say,

@@ -78,7 +78,7 @@ def train_word2vec(
     config = make_config(settings, from_file, config_file)
     plan = open_corpus(corpus, config.data)
     table = plan.table
-    say(f"{plan.summary.rsplit(' -> ')[0]} -> word2vec")
+    say(plan.summary)
     folder = RunFolder(out if out is not None else free_folder(table.path, "word2vec"))
     with folder.making():
         options = config.word2vec

@@ -29,7 +29,6 @@ from unspool.nn.encoder import Encoder
 from unspool.nn.inputs import OneHot, TokenEmbedding, TokenInput
 from unspool.nn.models.classifier import Classifier
 from unspool.tasks import Task
-from unspool.tasks.classify import Classify
 from unspool.tasks.opening import open_inputs
 from unspool.tasks.task import walk
 from unspool.text.tokenizers import Tokenizer
@@ -112,7 +111,7 @@ def ngrams_of_file(
 
     reading  overrides how the file is read: text=, label=, ...
     """
-    if not isinstance(task, Classify) or not isinstance(model, Classifier):
+    if not isinstance(model, Classifier):
         raise ConfigError(
             "n-grams speak for a class, which only a classifier has",
             got=f"a {task.name} model",
@@ -127,7 +126,7 @@ def ngrams_of_file(
 
 
 def top_ngrams(
-    task: Classify, model: Classifier, part: Part, *, top: int = 5, shown: int = 5
+    task: Task, model: Classifier, part: Part, *, top: int = 5, shown: int = 5
 ) -> NgramTable:
     """The `top` n-grams of every filter."""
     encoder = readable(task, model)
@@ -181,7 +180,7 @@ def distinct_windows(tokens: Tokens, filters: Filters) -> tuple[np.ndarray, np.n
     return np.stack([column[first] for column in columns], 1), counts
 
 
-def readable(task: Classify, model: Classifier) -> Encoder:
+def readable(task: Task, model: Classifier) -> Encoder:
     encoder = model.encoder
     if not isinstance(encoder.network, ConvolutionStack):
         raise ConfigError(
@@ -204,7 +203,7 @@ def readable(task: Classify, model: Classifier) -> Encoder:
     return encoder
 
 
-def effects(task: Classify, model: Classifier, part: Part) -> tuple[np.ndarray, np.ndarray]:
+def effects(task: Task, model: Classifier, part: Part) -> tuple[np.ndarray, np.ndarray]:
     """∂score_c/∂feature (C, K·F), the mean over documents, against the mean of the other classes;
     and the features' spread (K·F)."""
     vectors, slopes, count = [], [], 0

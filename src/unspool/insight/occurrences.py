@@ -15,7 +15,7 @@ from unspool.data.corpus import encode_table
 from unspool.data.part import Part
 from unspool.data.store.columns import Progress
 from unspool.errors import ConfigError, nearest
-from unspool.tasks import ElmoTask, Task
+from unspool.tasks import Task
 from unspool.tasks.opening import open_plan
 from unspool.tasks.task import as_array, no_vectors
 
@@ -96,7 +96,7 @@ def nearest_occurrences(
     layer    0 (the word by itself) to L; None: the top layer, which knows most of the context
     reading  overrides how the file is read: text=, format=, ...
     """
-    if not isinstance(task, ElmoTask):
+    if not task.contextual:
         raise no_vectors(task)
     settings = reading_changed(task.config, reading).data
     plan = open_plan(data, settings, task.name)

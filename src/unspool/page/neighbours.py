@@ -17,7 +17,6 @@ from unspool.nn.inputs import SharedEmbedding, TokenEmbedding
 from unspool.nn.models.seq2seq import Seq2Seq
 from unspool.page.query import Query
 from unspool.page.subject import Subject
-from unspool.tasks import Translate
 from unspool.tasks.reading import CLS
 from unspool.text.tokenizers import Tokenizer
 from unspool.text.vocab import PAD, UNK, UNK_ID
@@ -78,9 +77,9 @@ def tables(subject: Subject) -> dict[str, Table]:
     if own is not None:
         found["read"] = Table(task.tokenizer, _matrix(own))
     if isinstance(model, Seq2Seq) and not isinstance(own, SharedEmbedding):
-        assert isinstance(task, Translate)
         written = model.decoder.embedding
         assert isinstance(written, TokenEmbedding)
+        assert task.target_tokenizer is not None
         found["written"] = Table(task.target_tokenizer, _matrix(written))
     return found
 

@@ -171,6 +171,8 @@ class Classify(Task):
     higher_is_better = True
     looked_at = ClassifyReading
     answer = Prediction
+    reads_contextual = True
+    fine_tunes = True
     defaults: ClassVar[Mapping[str, Any]] = {}
 
     @classmethod

@@ -26,7 +26,7 @@ from unspool.nn.elmo import Elmo
 from unspool.nn.models.elmo import ElmoModel
 from unspool.tasks.contextual import elmo_options, example_words
 from unspool.tasks.metrics import bootstrap_mean, perplexity
-from unspool.tasks.plan import input_plan
+from unspool.tasks.plan import document_plan
 from unspool.tasks.task import Report, Step, Task, as_array, chunks, walk
 from unspool.tasks.token_readings import ElmoReading
 from unspool.text.vocab import BEGIN_ID, END_ID, PAD_ID, SENTENCE_SPECIALS
@@ -147,11 +147,7 @@ class ElmoTask(Task):
         cls, table: Table, data: DataConfig, *, named: bool = False, outputs: bool = True
     ) -> Plan | None:
         """Documents, of which no label is read."""
-        if not named:
-            return None
-        if table.format == "folder":
-            table = table.reread("lines")
-        return input_plan(cls.name, table, data)
+        return document_plan(cls.name, table, data) if named else None
 
     def build(self) -> ElmoModel:
         return ElmoModel(Elmo(elmo_options(self.config.model)), vocab=len(self.tokenizer.vocab))

@@ -46,6 +46,7 @@ from unspool.tasks.plan import (
     choose_text,
     describe,
     documents,
+    input_plan,
     may_be_documents,
     refuse_columns,
 )
@@ -191,6 +192,8 @@ class Generate(Task):
     higher_is_better = False
     looked_at = GenerateReading
     answer = Continuation
+    causal = True
+    fine_tunes = True
     options = Generation
     usage = 'unspool generate {run} --prompt "Once"'
     defaults: ClassVar[Mapping[str, Any]] = {
@@ -230,7 +233,10 @@ class Generate(Task):
     def plan(
         cls, table: Table, data: DataConfig, *, named: bool = False, outputs: bool = True
     ) -> Plan | None:
-        """A text: plain text as a whole, or the rows of a table, one after the other."""
+        """A text: plain text as a whole, or the rows of a table, one after the other; to predict,
+        each is a prompt."""
+        if not outputs:
+            return input_plan(cls.name, table, data)
         if named:
             table = documents(table, cls.name)
             if not table.certain and not (data.text or data.label):

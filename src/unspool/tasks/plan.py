@@ -178,6 +178,11 @@ def describe(table: Table, text: Column, label: Column | None = None) -> str:
     return summary + (f", label in {label.name!r}" if label is not None else "")
 
 
+def document_plan(task: str, table: Table, data: DataConfig) -> Plan:
+    """Documents to learn from, of which no label is read; a folder is one of lines."""
+    return input_plan(task, table.reread("lines") if table.format == "folder" else table, data)
+
+
 def input_plan(
     task: str,
     table: Table,

@@ -28,7 +28,7 @@ from unspool.tasks.answer import Answer, one_line
 from unspool.tasks.encoder import build_encoder, check_learned_positions
 from unspool.tasks.masks import encode_masked
 from unspool.tasks.metrics import bootstrap_mean, perplexity
-from unspool.tasks.plan import input_plan
+from unspool.tasks.plan import document_plan
 from unspool.tasks.task import Report, Step, Task, as_array, walk
 from unspool.tasks.token_readings import PretrainReading
 from unspool.text.vocab import MASK, MASK_ID, MASK_SPECIALS
@@ -157,11 +157,7 @@ class Pretrain(Task):
         cls, table: Table, data: DataConfig, *, named: bool = False, outputs: bool = True
     ) -> Plan | None:
         """Documents, of which no label is read."""
-        if not named:
-            return None
-        if table.format == "folder":
-            table = table.reread("lines")
-        return input_plan(cls.name, table, data)
+        return document_plan(cls.name, table, data) if named else None
 
     def build(self) -> MaskedModel:
         model = self.config.model

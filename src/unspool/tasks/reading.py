@@ -33,7 +33,9 @@ CLS = "(cls)"  # stands for the learned vector before a text
 class Reading(ABC):
     """A model's run on one input: T tokens in, scores (P, C) of C answers at P places out.
 
+    task         whose input it is
     model        that reads it
+    ids          (T,) of the tokens, where the model reads ids
     text         the input
     tokens       (T) as the model reads them
     asked        (P) what each place is called: a token, or "" where one answer is for all
@@ -43,7 +45,9 @@ class Reading(ABC):
     backwards    whether the network reads the last token first
     """
 
+    task: Any
     model: Any
+    ids: np.ndarray
     written: Sequence[str] = ()
     candidates: Sequence[Any] = ()
     backwards = False

@@ -64,6 +64,7 @@ class Tag(Task):
     higher_is_better = True
     looked_at = TagReading
     answer = TaggedText
+    reads_contextual = True
     defaults: ClassVar[Mapping[str, Any]] = {
         # What a word that was met once is to be tagged is known as little as of one never met: its
         # place is taken by <unk>, which learns from it, and by its characters.

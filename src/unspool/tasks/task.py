@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from unspool.config import Config, DataConfig
 from unspool.data.corpus import Corpus, Fields, encode_table, fit_fields, load_corpus
 from unspool.data.fields.field import Field
-from unspool.data.part import Part, moved
+from unspool.data.part import Batch, Part, moved
 from unspool.data.plan import Plan
 from unspool.data.read import Table
 from unspool.data.split import HoldOut
@@ -95,7 +95,10 @@ class Task(ABC):
     defaults: ClassVar[Mapping[str, Any]] = {}  # settings that differ from the schema's
     answer: ClassVar[type[Answer] | None] = None  # what `predict` gives; None: nothing
     options: ClassVar[type | None] = None  # a dataclass: the options of `predict`
+    causal: ClassVar[bool] = False  # whether its tokens see only those before them
     contextual: ClassVar[bool] = False  # whether other tasks read with the vectors of its encoder
+    reads_contextual: ClassVar[bool] = False  # whether it can read with such vectors
+    fine_tunes: ClassVar[bool] = False  # whether it can start from a model of `nn/pretrained`
     usage: ClassVar[str] = 'unspool predict {run} "some text"'  # for the model card
 
     def __init__(self, config: Config, fields: Fields) -> None:
@@ -147,6 +150,11 @@ class Task(ABC):
         """Of what it reads."""
         field: Any = self.fields[self.input]
         return field.fitted
+
+    @property
+    def target_tokenizer(self) -> Tokenizer | None:
+        """Of what it writes, where that is another text than it reads."""
+        return None
 
     @property
     def labels(self) -> list[str]:
@@ -239,6 +247,13 @@ class Task(ABC):
 
     def vectors(self, model: nn.Module, texts: Iterable[str]) -> Iterator[Any]:
         """The words of each text with their contextual vectors."""
+        raise no_vectors(self)
+
+    def read(
+        self, model: nn.Module, part: Part, *, length: int
+    ) -> Iterator[tuple[Batch, np.ndarray]]:
+        """Each batch of a part, cut into pieces of `length` words, and the contextual vectors
+        (1 + L, B, T, D) of its words."""
         raise no_vectors(self)
 
     def example(self, words: list[str]) -> str:

@@ -1,7 +1,7 @@
 """The run folder: the model as files that load anywhere, offline, without running any code.
 
-config.json · model.safetensors · tokenizer.json (+ labels.json, target_tokenizer.json,
-characters.json) · metrics.jsonl · README.md · checkpoints/
+config.json · model.safetensors · tokenizer.json and what else the fields save · metrics.jsonl ·
+README.md · checkpoints/
 """
 
 from __future__ import annotations
@@ -246,9 +246,13 @@ def free_folder(data: str, name: str) -> Path:
 
 def _is_left_over(name: str) -> bool:
     """Whether a run that was killed before it began may have left a file of this name."""
-    files = ("tokenizer.json", "target_tokenizer.json", "characters.json", "labels.json")
-    early = (*files, "checkpoints")
-    return name in early or name.endswith(".part")
+    files = (
+        file
+        for task, kind in TASKS.items()
+        for field in kind.make_fields(Config(task=task)).values()
+        for file in field.files
+    )
+    return name == "checkpoints" or name.endswith(".part") or name in files
 
 
 def _is_data(value: Any) -> bool:

@@ -20,7 +20,7 @@ from unspool.errors import ConfigError, RunError
 from unspool.io.files import AGAIN
 from unspool.nn.pretrained import is_pretrained, read_pretrained
 from unspool.nn.transformer import TransformerDecoder
-from unspool.tasks import Task
+from unspool.tasks import TASKS, Task
 from unspool.tasks.embedding import EMBEDDING
 from unspool.text.pretrained import read_pretrained_tokenizer
 from unspool.text.tokenizers import PretrainedTokenizer, Tokenizer
@@ -90,7 +90,7 @@ def open_start(path: str | Path) -> Start:
 
 
 def start_from_pretrained(folder: Path) -> Start:
-    """BERT and its kin for `classify`, GPT-2 for `generate`; see `nn/pretrained`."""
+    """BERT and its kin for tasks that are not causal, GPT-2 for those that are."""
     model = read_pretrained(folder)
     options = model.options
     assert options.length is not None
@@ -149,7 +149,9 @@ def start_from_pretrained(folder: Path) -> Start:
         },
         sha256=_hash_of(sorted(folder.glob("model*.safetensors"))),
         causal=causal,
-        tasks=("generate",) if causal else ("classify",),
+        tasks=tuple(
+            name for name, kind in TASKS.items() if kind.fine_tunes and kind.causal == causal
+        ),
     )
 
 
@@ -168,7 +170,7 @@ def start_from_run(folder: RunFolder) -> Start:
                 if name.startswith(ENCODER)
             },
             sha256=_hash_of([folder.weights]),
-            tasks=("classify", "tag"),
+            tasks=tuple(name for name, kind in TASKS.items() if kind.reads_contextual),
         )
     encoder = {name: tensor for name, tensor in tensors.items() if name.startswith(ENCODER)}
     if not encoder:
@@ -192,7 +194,7 @@ def start_from_run(folder: RunFolder) -> Start:
 
 def is_causal(config: Config) -> bool:
     """Whether a Transformer sees only the tokens before each, as a language model's does."""
-    return config.task == "generate" and config.model.network == "transformer"
+    return TASKS[config.task].causal and config.model.network == "transformer"
 
 
 def _hash_of(files: list[Path]) -> str:

@@ -165,6 +165,11 @@ class Field(ABC):
         """How often each of a few names occurs: labels, types of spans."""
         return {}
 
+    @property
+    @abstractmethod
+    def files(self) -> tuple[str, ...]:
+        """The names of all files that `save` may write."""
+
     @abstractmethod
     def save(self, folder: Path) -> None: ...
 

@@ -165,6 +165,10 @@ class LabelField(Field):
         counts = np.bincount(values.ids, minlength=len(self.names))
         return dict(zip(self.names, counts.tolist()))
 
+    @property
+    def files(self) -> tuple[str, ...]:
+        return (FILE,)
+
     def save(self, folder: Path) -> None:
         write_json(folder / FILE, self.names)
 

@@ -146,6 +146,10 @@ class NumberField(Field):
         """What a model says, (B, K), in the units of the file."""
         return standardised * self.std + self.mean
 
+    @property
+    def files(self) -> tuple[str, ...]:
+        return (FILE,)
+
     def save(self, folder: Path) -> None:
         write_json(
             folder / FILE,

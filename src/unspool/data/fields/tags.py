@@ -168,6 +168,10 @@ class TagsField(Field):
         counts = np.bincount(found, minlength=len(names))
         return {name or "span": int(count) for name, count in zip(names, counts)}
 
+    @property
+    def files(self) -> tuple[str, ...]:
+        return (FILE,)
+
     def save(self, folder: Path) -> None:
         write_json(folder / FILE, self.names)
 

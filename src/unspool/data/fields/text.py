@@ -434,6 +434,10 @@ class TextField(Field):
         ids = self.frame.around(self.fitted.encode(text)[: self.room])
         return self.fitted.shown(ids.tolist())
 
+    @property
+    def files(self) -> tuple[str, ...]:
+        return (self.file,)
+
     def save(self, folder: Path) -> None:
         write_json(folder / self.file, self.fitted.to_json())
 

@@ -210,6 +210,10 @@ class WordsField(Field):
         """What each step is called: its word."""
         return list(words)
 
+    @property
+    def files(self) -> tuple[str, ...]:
+        return (FILE, CHARACTERS_FILE)
+
     def save(self, folder: Path) -> None:
         write_json(folder / FILE, self.fitted.to_json())
         if self.spelling is not None:

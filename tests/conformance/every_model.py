@@ -1,0 +1,201 @@
+"""Every network of every task with fresh weights, and a few rows of data that it can read.
+
+The cases are made from `TASKS` and the models that each task names, and the data from the kinds of
+a task's fields, so that a new task or model is covered without a line here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from unspool.api.settings import make_config
+from unspool.config import Config
+from unspool.data.part import Part
+from unspool.data.streams import StreamBatch
+from unspool.errors import ConfigError
+from unspool.tasks import TASKS, build_model
+from unspool.tasks.opening import open_plan
+from unspool.tasks.task import Task
+
+SMALL = {
+    "hidden": 8, "filters": 4, "layers": 2, "heads": 2, "embedding": 6, "dropout": 0.0,
+    "word_dropout": 0.0, "character_embedding": 4, "character_hidden": 4, "projection": 6,
+    "min_count": 1, "max_length": 12, "bptt": 8, "batch": 4, "valid_share": 0.0,
+}  # fmt: skip
+
+# What the names of models do not say: settings that change what runs.
+VARIANTS: dict[str, list[tuple[str, dict[str, Any]]]] = {
+    "classify": [
+        ("bilstm", {"pooling": "last"}),
+        ("gru", {"pooling": "attention", "embedding": 0}),
+        ("cnn", {"widths": "5", "layers": 1, "dense": 4}),
+        ("cnn", {"pooling": "mean", "embedding": 0}),
+        ("transformer", {"pooling": "cls", "positions": "learned"}),
+        ("transformer", {"norm": "post", "pooling": "attention"}),
+        ("transformer", {"self_attention": "window", "window": 2}),
+        ("transformer", {"self_attention": "linear", "pooling": "max"}),
+        ("transformer", {"positions": "none", "activation": "swiglu"}),
+    ],
+    "tag": [
+        ("lstm", {"characters": "cnn", "output": "softmax"}),
+        ("cnn", {"characters": "none"}),
+    ],
+    "generate": [
+        ("lstm", {"tied": True}),
+        ("gru", {"embedding": 0}),
+        ("transformer", {"positions": "sinusoidal", "tied": False}),
+        ("transformer", {"positions": "rotary", "activation": "relu"}),
+        ("transformer", {"self_attention": "window", "window": 3}),
+        ("transformer", {"self_attention": "linear"}),
+    ],
+    "translate": [
+        ("seq2seq", {"reverse_source": True, "joint": False}),
+        ("luong", {"attention": "dot", "bidirectional": False}),
+        ("bahdanau", {"attention": "concat", "cell": "mingru"}),
+        ("transformer", {"positions": "learned", "tied": False}),
+    ],
+    "pretrain": [("transformer", {"positions": "learned"})],
+}  # fmt: skip
+
+# Sentences of different lengths, one of them a single word.
+SENTENCES = [
+    "anna met carl in ulm today", "carl", "dora saw anna", "eva left ulm and met dora in bern",
+    "bern saw eva", "anna and eva and carl and dora met", "today carl left", "dora met eva in ulm",
+    "eva", "carl saw bern again and again today",
+]  # fmt: skip
+NAMES = ("anna", "carl", "dora", "eva")
+
+
+class Case(NamedTuple):
+    task: str
+    model: str
+    settings: tuple[tuple[str, Any], ...] = ()
+
+    def __str__(self) -> str:
+        more = [f"{name}={value}" for name, value in self.settings]
+        return "-".join([self.task, self.model, *more])
+
+    def config(self, **more: Any) -> Config:
+        return make_config(self.task, self.model, settings={**SMALL, **dict(self.settings), **more})
+
+
+def all_cases() -> Iterator[Case]:
+    for name, kind in TASKS.items():
+        for model in kind.models():
+            case = Case(name, model)
+            try:
+                case.config()
+            except ConfigError:  # a language model does not read in both directions
+                continue
+            yield case
+        for model, settings in VARIANTS.get(name, []):
+            yield Case(name, model, tuple(settings.items()))
+
+
+CASES = list(all_cases())
+USUAL = [Case(name, kind.default_model) for name, kind in TASKS.items()]
+
+
+def write_data(task: str, folder: Path) -> str:
+    """A file for a task, by the kinds of its fields."""
+    folder.mkdir(parents=True, exist_ok=True)
+    kinds = tuple(f.kind for f in TASKS[task].make_fields(Config(task=task)).values())
+    words = [sentence.split() for sentence in SENTENCES]
+    if kinds == ("text", "text"):
+        paths = folder / "some.en", folder / "some.de"
+        paths[0].write_text("".join(f"{text}\n" for text in SENTENCES))
+        paths[1].write_text("".join(f"{' '.join(reversed(own)).upper()}\n" for own in words))
+        return ",".join(map(str, paths))
+    if kinds == ("words", "tags"):
+        path = folder / "some.conll"
+        rows = ([f"{w} {'B-PER' if w in NAMES else 'O'}" for w in own] for own in words)
+        path.write_text("\n\n".join("\n".join(own) for own in rows) + "\n")
+        return str(path)
+    if kinds == ("text",):
+        path = folder / "some.txt"
+        path.write_text("".join(f"{text}\n" for text in SENTENCES))
+        return str(path)
+    path = folder / "some.csv"
+    assert kinds[0] == "text", f"no data for fields {kinds}: add some here"
+    values = {"label": lambda own: "xyz"[len(own) % 3], "number": len}
+    rows = (
+        ",".join([" ".join(own), *(str(values[kind](own)) for kind in kinds[1:])]) for own in words
+    )
+    path.write_text("\n".join([",".join(["text", *kinds[1:]]), *rows]) + "\n")
+    return str(path)
+
+
+class Made(NamedTuple):
+    """A case with its data: the model has fresh weights and is set to evaluation."""
+
+    task: Task
+    model: nn.Module
+    part: Part  # all rows
+
+    def with_batch(self, size: int) -> Task:
+        """The same task with batches of another size."""
+        config = self.task.config
+        train = config.train.model_copy(update={"batch": size})
+        return type(self.task)(config.model_copy(update={"train": train}), self.task.fields)
+
+    def items(self) -> list[Any]:
+        """Inputs to predict, of different lengths."""
+        return [self.task.example(sentence.split()) for sentence in SENTENCES]
+
+
+@cache
+def make(case: Case, folder: Path) -> Made:
+    """Tests share it, and do not change its weights."""
+    config = case.config()
+    kind = TASKS[case.task]
+    path = write_data(case.task, folder / case.task)
+    corpus = kind.load_corpus(config, {"train": open_plan(path, config.data, case.task)})
+    task = kind(config, corpus.fields)
+    torch.manual_seed(1)
+    return Made(task, build_model(task).eval(), corpus.parts["train"])
+
+
+def batches(task: Task, part: Part) -> list[Any]:
+    """All batches of an epoch."""
+    made = task.batches(part, training=True)
+    return [made.batch(0, step) for step in range(made.steps(0))]
+
+
+def total(task: Task, model: nn.Module, given: Sequence[Any]) -> Tensor:
+    """The sum of the losses of all targets of some batches, without what is carried over."""
+    found = []
+    for batch in given:
+        step = task.loss(model, batch, None)
+        found.append(step.loss * step.targets)
+    return torch.stack(found).sum()
+
+
+def in_rows(batch: StreamBatch) -> list[StreamBatch]:
+    """The stretches of a batch of a stream, each alone."""
+    rows = range(len(batch.ids))
+    return [
+        batch._replace(ids=batch.ids[i : i + 1], targets=batch.targets[i : i + 1]) for i in rows
+    ]
+
+
+def assert_same(found: Any, wanted: Any, tolerance: float = 1e-4) -> None:
+    """Nested lists, dicts and arrays are the same but for rounding."""
+    if isinstance(wanted, dict):
+        assert list(found) == list(wanted)
+        for key in wanted:
+            assert_same(found[key], wanted[key], tolerance)
+    elif isinstance(wanted, list | tuple):
+        assert len(found) == len(wanted)
+        for one, other in zip(found, wanted):
+            assert_same(one, other, tolerance)
+    elif isinstance(wanted, float):
+        assert math.isclose(found, wanted, rel_tol=tolerance, abs_tol=tolerance)
+    else:
+        assert found == wanted
