@@ -12,7 +12,6 @@ from typing import Any
 
 import torch
 from torch import nn
-
 from unspool.data.tagged import TaggedBatch, TaggedPart
 
 TYPE = "span"

@@ -10,8 +10,8 @@ from unspool.data.batching import BucketBatches
 from unspool.data.part import Part, moved
 from unspool.errors import ConfigError
 from unspool.nn.decoders import Decoder, TransformerSeqDecoder
-from unspool.nn.recurrent_decoder import RecurrentDecoder
 from unspool.nn.models.seq2seq import Seq2Seq
+from unspool.nn.recurrent_decoder import RecurrentDecoder
 from unspool.search.decoding import Decoding
 from unspool.search.packed import PackedSearch, why_not_packed
 from unspool.search.packed_recurrent import PackedRecurrentSearch, unsupported_reason
