@@ -96,7 +96,7 @@ def room_for_u(x: Tensor, W: Tensor, b: Tensor) -> Tensor:
 def compute(
     kind: str,
     half: bool,
-    take: bool,
+    update_new: bool,
     reverse: list[bool],
     learning: bool,
     offsets: Tensor,
@@ -121,7 +121,7 @@ def compute(
         ]
         for d, k in enumerate(kept)
     ]
-    call_kernel(kind, half, False, take, reverse, offsets, arrays, inputs, h0[0].shape[1])
+    call_kernel(kind, half, False, update_new, reverse, offsets, arrays, inputs, h0[0].shape[1])
     return flatten(kind, learning, kept)
 
 
@@ -139,7 +139,7 @@ def flatten(kind: str, learning: bool, kept: list[Kept]) -> list[Tensor]:
 def compute_gradients(
     kind: str,
     half: bool,
-    take: bool,
+    update_new: bool,
     reverse: list[bool],
     input_too: bool,
     offsets: Tensor,
@@ -174,7 +174,7 @@ def compute_gradients(
         for d, k in enumerate(ways)
     ]
     inputs = x.shape[1] if by_kernel else 0
-    call_kernel(kind, half, True, take, reverse, offsets, arrays, inputs, h0[0].shape[1])
+    call_kernel(kind, half, True, update_new, reverse, offsets, arrays, inputs, h0[0].shape[1])
     steps = None if kind in SCANS else Steps(offsets)
     with torch.autocast("cpu", enabled=False):
         x = factor(x, half) if x.is_floating_point() else x
@@ -202,7 +202,7 @@ def call_kernel(
     kind: str,
     half: bool,
     backward: bool,
-    take: bool,
+    update_new: bool,
     reverse: list[bool],
     offsets: Tensor,
     arrays: list[list[Tensor]],
@@ -217,7 +217,7 @@ def call_kernel(
     addresses = [[t.data_ptr() if t.numel() else 0 for t in array] for array in arrays]
     call = native._kernels.run_bf16 if half else native._kernels.run
     call(
-        *(kind, backward, hidden, inputs, take),
+        *(kind, backward, hidden, inputs, update_new),
         *(offsets.data_ptr(), len(offsets) - 1, reverse, addresses, torch.get_num_threads()),
     )
 
@@ -235,8 +235,8 @@ recurrence_gradients = torch.library.custom_op(
 
 
 def keep(ctx: Any, inputs: tuple[Any, ...], output: list[Tensor]) -> None:
-    kind, half, take, reverse, _, offsets, x, W, _, U, extra, h0, c0 = inputs
-    ctx.options = kind, half, take, reverse, x.requires_grad
+    kind, half, update_new, reverse, _, offsets, x, W, _, U, extra, h0, c0 = inputs
+    ctx.options = kind, half, update_new, reverse, x.requires_grad
     ctx.directions = len(W)
     ctx.set_materialize_grads(False)
     ctx.save_for_backward(offsets, x, *W, *U, *extra, *h0, *c0, *output)
@@ -269,7 +269,7 @@ recurrence.register_autograd(gradients, setup_context=keep)
 def recurrence_shapes(
     kind: str,
     half: bool,
-    take: bool,
+    update_new: bool,
     reverse: list[bool],
     learning: bool,
     offsets: Tensor,
@@ -290,7 +290,7 @@ def recurrence_shapes(
 def gradients_shapes(
     kind: str,
     half: bool,
-    take: bool,
+    update_new: bool,
     reverse: list[bool],
     input_too: bool,
     offsets: Tensor,

@@ -145,9 +145,9 @@ def run_native(
 ) -> tuple[Tensor, tuple[State, ...]]:
     """What `unroll` gives for all directions of a layer, packed: x (N, I) -> (N, D·H)."""
     directions = [
-        recurrence.Direction(form, tuple(map(packing.sort, state)), reverse=d == 1)
+        recurrence.Direction(weights, tuple(map(packing.sort, state)), reverse=d == 1)
         for d, (cell, state) in enumerate(zip(cells, states))
-        if (form := cell.native()) is not None
+        if (weights := cell.native()) is not None
     ]
     runs = recurrence.run(x, directions, packing.offsets)
     outputs = runs[0][0] if len(runs) == 1 else torch.cat([h for h, _ in runs], -1)

@@ -8,7 +8,7 @@ from torch.nn import functional as F
 
 from unspool.errors import ConfigError, choose
 from unspool.nn import init
-from unspool.nn.cells.base import Cell, Form, State, affine, weights
+from unspool.nn.cells.base import Cell, KernelWeights, State, affine, weights
 from unspool.nn.taps import Tap
 
 
@@ -82,11 +82,11 @@ class Peephole(Cell):
         h = self.hidden_state(o * torch.tanh(c))
         return h, (h, c)
 
-    def native(self) -> Form | None:
+    def native(self) -> KernelWeights | None:
         if self.matrix == "full":
             return None
         P = [self.b.new_zeros(self.hidden) if p is None else p for p in self._peepholes()]
-        return Form("peephole", self.W, self.b, self.U, torch.cat(P))
+        return KernelWeights("peephole", self.W, self.b, self.U, torch.cat(P))
 
     def _peepholes(self) -> tuple[Tensor | None, ...]:
         return self.P_i, self.P_f, self.P_o
