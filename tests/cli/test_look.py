@@ -22,10 +22,10 @@ def test_why(unspool, classifier) -> None:
 
 def test_json(unspool, classifier) -> None:
     ended = unspool("look", classifier, "a lovely film", "--json", "--answer", "neg")
-    told = json.loads(ended.out)
-    assert told["trace"]["tokens"] == ["a", "lovely", "film"]
-    assert told["trace"]["choices"][0]["answer"] == "pos"
-    assert told["saliency"]["answer"] == "neg"
+    shown = json.loads(ended.out)
+    assert shown["trace"]["tokens"] == ["a", "lovely", "film"]
+    assert shown["trace"]["choices"][0]["answer"] == "pos"
+    assert shown["saliency"]["answer"] == "neg"
 
 
 def test_pictures_of_an_input(unspool, classifier, tmp_path) -> None:
@@ -43,7 +43,7 @@ def test_pictures_of_an_input(unspool, classifier, tmp_path) -> None:
 
 
 def test_pictures_of_a_run(unspool, classifier, tmp_path) -> None:
-    where = ("--pictures", tmp_path, "--format", "svg", "--beside", classifier)
+    where = ("--pictures", tmp_path, "--format", "svg", "--compare", classifier)
     assert unspool("look", classifier, *where).code == 0
     made = sorted(path.name for path in tmp_path.iterdir())
     assert made == ["confusion.svg", "graph.svg", "learning.svg"]
@@ -55,8 +55,8 @@ def test_gradients(unspool, writer, tmp_path) -> None:
     names = [line.split(",")[0] for line in ended.out.splitlines()[2:]]
     assert names == ["gru", "gru", "elman", "irnn", "lstm"]
     assert (tmp_path / "gradients.png").exists()
-    told = json.loads(unspool("look", writer, "the film", "--gradients", "--json").out)
-    assert len(told["flows"][0]["norms"]) == len("the film")
+    shown = json.loads(unspool("look", writer, "the film", "--gradients", "--json").out)
+    assert len(shown["flows"][0]["norms"]) == len("the film")
 
 
 def test_figure(unspool, tmp_path) -> None:
@@ -66,15 +66,15 @@ def test_figure(unspool, tmp_path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("run", "text", "place", "first"),
+    ("run", "text", "step", "first"),
     [
         ("tagger", "Anna met Bert .", 1, "'S-PER' at 'Anna', probability"),
         ("translator", "red house", 1, "'rot' at 'rot', probability"),
         ("writer", "the fil", 7, " at 'l', probability"),
     ],
 )
-def test_other_tasks(unspool, request, run, text, place, first) -> None:
-    ended = unspool("look", request.getfixturevalue(run), text, "--place", place)
+def test_other_tasks(unspool, request, run, text, step, first) -> None:
+    ended = unspool("look", request.getfixturevalue(run), text, "--step", step)
     assert ended.code == 0
     assert first in ended.out.splitlines()[0]
 

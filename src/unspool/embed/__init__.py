@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
-from unspool.api.train import Say
+from unspool.api.train import Note
 from unspool.data.store.columns import Progress
 from unspool.embed.elmo import train_contextual
 from unspool.embed.word2vec import Embedded, train_word2vec
@@ -33,7 +33,7 @@ class Method(Protocol):
         out: Path | None,
         settings: dict[str, Any],
         config_file: str | None,
-        say: Say,
+        note: Note,
         progress: Progress | None,
     ) -> Any: ...
 
@@ -54,7 +54,7 @@ def embed(
     method: str = "word2vec",
     out: str | Path | None = None,
     config: str | None = None,
-    say: Say | None = None,
+    note: Note | None = None,
     progress: Progress | None = None,
     **settings: Any,
 ) -> Any:
@@ -68,6 +68,6 @@ def embed(
         out=None if out is None else Path(out),
         settings=settings,
         config_file=config,
-        say=say or (lambda text: None),
+        note=note or (lambda text: None),
         progress=progress,
     )

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from unspool.native import recurrence
-from unspool.native.recurrence import Form, Stepper
+from unspool.native.recurrence import KernelWeights, Stepper
 from unspool.nn.cells import Cell, State
 from unspool.nn.compiled import compiled_step
 from unspool.nn.masks import keep_mask, reverse, zero_padding
@@ -54,7 +54,7 @@ def run_layer(
 
 
 def native_unsupported_reason(
-    cells: tuple[Cell, ...], forms: list[Form], x: Tensor, *, fast: Fast
+    cells: tuple[Cell, ...], forms: list[KernelWeights], x: Tensor, *, fast: Fast
 ) -> str | None:
     """None where the native kernels can run a layer that reads x; `forms` are those of the cells
     that have kernels."""
@@ -146,7 +146,7 @@ def run_sequence(
 
 
 def run_native(
-    forms: list[Form], x: Tensor, packing: Packing, states: tuple[State, ...]
+    forms: list[KernelWeights], x: Tensor, packing: Packing, states: tuple[State, ...]
 ) -> tuple[Tensor, tuple[State, ...]]:
     """What `unroll` gives for all directions of a layer, packed: x (N, I) -> (N, D·H)."""
     directions = [
