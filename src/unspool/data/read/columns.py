@@ -84,6 +84,11 @@ def repeats(values: Sequence[str]) -> bool:
     return sum(n for n in counts.values() if n > 1) >= 0.9 * max(1, len(values))
 
 
+def listed_names(asked: str | None) -> list[str]:
+    """The columns that an option names, with commas between them."""
+    return [name.strip() for name in (asked or "").split(",") if name.strip()]
+
+
 def has_header(rows: Sequence[Sequence[str]], *, asked: Sequence[str]) -> bool:
     """Whether the first row names the columns rather than being data.
 
