@@ -129,7 +129,8 @@ class NumberField(Field):
                 got=self.mean[k],
                 remedy="name the column of the numbers with --label",
             )
-        return [f"{name}: {spread} in train" for name, spread in self.spread(Numbers(found)).items()]
+        spreads = self.spread(Numbers(found))
+        return [f"{name}: {spread} in train" for name, spread in spreads.items()]
 
     def spread(self, values: Numbers) -> dict[str, Spread]:
         figures = (f(values.array, axis=0) for f in (np.mean, np.std, np.min, np.max))
