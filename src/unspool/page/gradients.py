@@ -46,7 +46,8 @@ def states(subject: Subject, query: Query) -> dict[str, Any]:
         "asked": list(reading.asked),
         "place": place,
         "answer": reading.name(answer),
-        "probability": float(reading.probabilities(scores)[place, answer]),
+        "measure": reading.measure,
+        "probability": float(reading.values(scores)[place, answer]),
         "states": [
             {
                 "layer": layer_of(own.path),
