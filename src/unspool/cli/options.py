@@ -25,9 +25,10 @@ Task = Annotated[
         "--task",
         "-t",
         metavar="TASK",
-        help="classify (a label for each text), tag (a tag for each word), generate (a language"
-        " model), translate (a text for each text), pretrain (hidden tokens, no labels) or elmo"
-        " (contextual vectors, no labels); what the data suggest if left out.",
+        help="classify (a label for each text), regress (numbers for each text), tag (a tag"
+        " for each word), generate (a language model), translate (a text for each text), pretrain"
+        " (hidden tokens, no labels) or elmo (contextual vectors, no labels); what the data suggest"
+        " if left out.",
     ),
 ]
 Model = Annotated[
@@ -38,8 +39,8 @@ Model = Annotated[
         metavar="MODEL",
         help="A cell: elman, irnn, lstm, peephole, coupled, gru, mingru or minlstm; with `bi`"
         " before it for both directions: bilstm, bigru, ... Or cnn or transformer; for translate"
-        " also seq2seq, bahdanau or luong.  [default: bilstm for classify and tag, lstm for"
-        " generate]",
+        " also seq2seq, bahdanau or luong.  [default: bilstm for classify, regress and tag,"
+        " lstm for generate]",
     ),
 ]
 Set = Annotated[
@@ -95,7 +96,12 @@ Text = Annotated[
 ]
 Label = Annotated[
     str | None,
-    Option("--label", metavar="COLUMN", help="Column of the label: a name, or a number from 1."),
+    Option(
+        "--label",
+        metavar="COLUMN",
+        help="Column of the label: a name, or a number from 1; regress: of the number, or several"
+        " with commas.",
+    ),
 ]
 Source = Annotated[
     str | None,

@@ -68,9 +68,7 @@ def answering(model: nn.Module, reading: Reading, trace: Trace) -> list[Answerin
     found = list(_of_text(filters, features))
     try:
         readable(reading.task, reading.model)
-    except (
-        ConfigError
-    ):  # numbers, more layers or other vectors: no weight tells what a filter is for
+    except ConfigError:  # of numbers, with more layers or other vectors: there is no one weight
         return sorted(found, key=lambda each: -each.activation)
     name, tokens = reading.task.input, Tokens(Ragged.of([reading.ids]))
     part = Part(reading.task.fields, {name: tokens})

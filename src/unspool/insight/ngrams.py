@@ -210,7 +210,7 @@ def readable(task: Task, model: ManyToOne) -> Encoder:
     return encoder
 
 
-def effects(task: Classify, model: Classifier, part: Part) -> tuple[np.ndarray, np.ndarray]:
+def effects(task: Task, model: ManyToOne, part: Part) -> tuple[np.ndarray, np.ndarray]:
     """∂score_c/∂feature (C, K·F), the mean over documents, against the mean of the other classes;
     and the features' spread (K·F)."""
     vectors, slopes, count = [], [], 0

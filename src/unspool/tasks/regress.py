@@ -77,7 +77,8 @@ class NumberReport(NamedTuple):
     """How well one number is predicted, in its own units.
 
     figures      mae, rmse, r2, spearman with their 95 % intervals
-    baselines    by "mean" and "median" of the training part: mae, rmse and r2 of always predicting it
+    baselines    by "mean" and "median": mae, rmse and r2 of always predicting that of the training
+                 part
     """
 
     name: str

@@ -20,7 +20,8 @@ from unspool.errors import ConfigError, RunError
 from unspool.io.files import AGAIN
 from unspool.nn.pretrained import is_pretrained, read_pretrained
 from unspool.nn.transformer import TransformerDecoder
-from unspool.tasks import Task
+from unspool.tasks import TASKS, Task
+from unspool.tasks.document import DocumentTask
 from unspool.tasks.embedding import EMBEDDING
 from unspool.text.pretrained import read_pretrained_tokenizer
 from unspool.text.tokenizers import PretrainedTokenizer, Tokenizer
@@ -149,8 +150,13 @@ def start_from_pretrained(folder: Path) -> Start:
         },
         sha256=_hash_of(sorted(folder.glob("model*.safetensors"))),
         causal=causal,
-        tasks=("generate",) if causal else ("classify",),
+        tasks=("generate",) if causal else documents(),
     )
+
+
+def documents() -> tuple[str, ...]:
+    """The tasks that read a whole document at once, and the vectors of its words."""
+    return tuple(name for name, kind in TASKS.items() if issubclass(kind, DocumentTask))
 
 
 def start_from_run(folder: RunFolder) -> Start:
@@ -168,7 +174,7 @@ def start_from_run(folder: RunFolder) -> Start:
                 if name.startswith(ENCODER)
             },
             sha256=_hash_of([folder.weights]),
-            tasks=("classify", "tag"),
+            tasks=(*documents(), "tag"),
         )
     encoder = {name: tensor for name, tensor in tensors.items() if name.startswith(ENCODER)}
     if not encoder:
