@@ -97,7 +97,7 @@ class NumberField(Field):
     def __init__(self, name: str, names: Sequence[str] = ()) -> None:
         super().__init__(name)
         self.names = list(names)
-        self.mean, self.std, self.median = np.zeros(0), np.ones(0), np.zeros(0)  # (K,)
+        self.mean, self.std, self.median = np.zeros(1), np.ones(1), np.zeros(1)  # (K,)
 
     def look(self, column: Column) -> None:
         self.names = [

@@ -150,6 +150,8 @@ def scatter_figure(points: Mapping[str, Mapping[str, Sequence[float]]]) -> Figur
             own["true"], own["predicted"], s=12, color=COLOURS[0], alpha=alpha, linewidths=0
         )
         axes.set(xlim=(low, high), ylim=(low, high), aspect="equal")
+        ticks = [at for at in axes.get_yticks() if low <= at <= high]
+        axes.set(xticks=ticks, yticks=ticks)
         axes.set_xlabel(f"true {label(name)}")
         axes.set_ylabel(f"predicted {label(name)}")
         axes.set_title(f"{len(own['true']):,} examples", fontsize=8, loc="right")
