@@ -34,7 +34,7 @@ def test_as_captum(name, method) -> None:
 
     def log_odds(x: torch.Tensor) -> torch.Tensor:
         with changed(reading.network, always(x)):
-            return reading.log_odds(reading.run(len(x)), step, answer)
+            return reading.explained(reading.run(len(x)), step, answer)
 
     x, baseline = (own.float()[None] for own in (vectors.x, vectors.baseline))
     if method == "integrated":
@@ -65,7 +65,7 @@ def test_without_a_token_is_the_text_without_it(name) -> None:
         scores = shorter.run()[0]
     at = reading.moved(step, deletion.token)
     answer = [reading.name(i) for i in range(scores.shape[1])].index(found.answer)
-    want = float(shorter.probabilities(scores)[at, answer])
+    want = float(shorter.values(scores)[at, answer])
     assert deletion.probability == pytest.approx(want, abs=1e-6)
 
 

@@ -61,7 +61,8 @@ def train(
     """Train a model on a file and return it; everything about it lies in the folder `out`.
 
     data      CSV, TSV, JSONL, `label text` lines, documents or one long text; also .gz, or "-"
-    task      classify, tag, generate, translate, pretrain or elmo; by default what the data suggest
+    task      classify, regress, tag, generate, translate, pretrain or elmo; by default what the
+              data suggest
     model     a cell's name, with `bi` before it for both directions: lstm, bigru, ...; transformer
               or cnn; for translate seq2seq, bahdanau, luong or transformer
     start     a folder of a model whose encoder, tokenizer and settings the new one takes over

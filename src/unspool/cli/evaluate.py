@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Annotated
+
+from typer import Option
+
 from unspool.cli import show
 from unspool.cli.options import (
     AsJson,
@@ -19,6 +24,16 @@ from unspool.cli.options import (
     task_options,
 )
 
+Pictures = Annotated[
+    Path | None,
+    Option(
+        "--pictures",
+        metavar="DIR",
+        help="Draw the report into a folder: the confusion matrix of a classifier, predicted"
+        " against true numbers.",
+    ),
+]
+
 
 def evaluate(
     run: Run,
@@ -31,25 +46,31 @@ def evaluate(
     target: Target = None,
     beam: Beam = None,
     int8: Int8 = False,
+    pictures: Pictures = None,
     as_json: AsJson = False,
 ) -> None:
     """Score a trained model on a file.
 
     A classifier: accuracy with a bootstrap 95 % interval, macro F1, precision, recall and F1 of
-    each class, the confusion matrix. A tagger: F1 of spans, of all and of each type, or the
-    accuracy of tags that mark none. A language model: loss with its interval, perplexity, bits per
-    character. A translator: BLEU and chrF with their signatures. The file is read as the training
-    file was, unless options override it.
+    each class, the confusion matrix. Numbers: MAE, RMSE, R² and Spearman's rho with 95 %
+    intervals, beside those of the training mean and median. A tagger: F1 of spans, of all and of
+    each type, or the accuracy of tags that mark none. A language model: loss with its interval,
+    perplexity, bits per character. A translator: BLEU and chrF with their signatures. The file is
+    read as the training file was, unless options override it.
 
     Examples:
 
     \b
       unspool evaluate runs/reviews-bilstm test.csv
       unspool evaluate runs/reviews-bilstm other.tsv --text comment --label stars --json
+      unspool evaluate runs/wine-bigru test.csv --pictures seen
       unspool evaluate runs/train-transformer test.en,test.de --beam 8
     """
     from unspool.api.run import load
+    from unspool.cli.look_results import Album
+    from unspool.insight.gallery import report_pictures
 
+    album = Album(pictures, "png")
     loaded = load(run)
     options = task_options(loaded, given(beam=beam, int8=int8 or None))
     with show.reading() as progress:
@@ -68,3 +89,4 @@ def evaluate(
             ),
         )
     show.result(report, as_json=as_json)
+    album.add(report_pictures(report.to_json()))

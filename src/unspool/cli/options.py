@@ -25,7 +25,8 @@ Task = Annotated[
         "--task",
         "-t",
         metavar="TASK",
-        help="classify (a label for each text), tag (a tag for each word), generate (a language"
+        help="classify (a label for each text), regress (numbers for each text), tag (a tag for each word),"
+        " generate (a language"
         " model), translate (a text for each text), pretrain (hidden tokens, no labels) or elmo"
         " (contextual vectors, no labels).  [default: what the data suggest]",
     ),
@@ -38,7 +39,7 @@ Model = Annotated[
         metavar="MODEL",
         help="A cell: elman, irnn, lstm, peephole, coupled, gru, mingru or minlstm; with `bi`"
         " before it for both directions: bilstm, bigru, ... Or cnn or transformer; for translate"
-        " also seq2seq, bahdanau or luong.  [default: bilstm for classify and tag, lstm for"
+        " also seq2seq, bahdanau or luong.  [default: bilstm for classify, regress and tag, lstm for"
         " generate, transformer for translate and pretrain]",
     ),
 ]
@@ -100,7 +101,12 @@ Text = Annotated[
 ]
 Label = Annotated[
     str | None,
-    Option("--label", metavar="COLUMN", help="Column of the label: a name, or a number from 1."),
+    Option(
+        "--label",
+        metavar="COLUMN",
+        help="Column of the label: a name, or a number from 1; regress: of the number, or several"
+        " with commas.",
+    ),
 ]
 Source = Annotated[
     str | None,

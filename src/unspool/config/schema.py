@@ -44,7 +44,11 @@ class DataConfig(Section):
     ] = setting("auto", "file format; auto looks at the name and the first lines")
     encoding: str = setting("utf-8", "character encoding of the data files")
     text: str | None = setting(None, "column (name, or number from 1) that holds the text")
-    label: str | None = setting(None, "column (name, or number from 1) that holds the label")
+    label: str | None = setting(
+        None,
+        "column (name, or number from 1) that holds the label; regress: the number, or several"
+        " columns with commas",
+    )
     source: str | None = setting(
         None, "translate: column (name, or number from 1) that holds what is read"
     )
@@ -76,9 +80,8 @@ class TokenizerConfig(Section):
 
     kind: Literal["auto", "char", "word", "bpe", "pretrained"] = setting(
         "auto",
-        "unit of text; auto: words for classify and tag, characters for generate, byte pairs for"
-        " translate;"
-        " pretrained: comes with --from",
+        "unit of text; auto: words for classify, regress and tag, characters for generate, byte"
+        " pairs for translate; pretrained: comes with --from",
     )
     lowercase: bool = setting(False, "fold case before splitting")
     split: Literal["punctuation", "space"] = setting(
@@ -131,11 +134,13 @@ class ModelConfig(Section):
     )
     pooling: Literal["last", "mean", "max", "attention", "cls"] = setting(
         "max",
-        "classify: how the states of a document become one vector; cls (transformer): by a learned"
-        " one before its text",
+        "classify, regress: how the states of a document become one vector; cls (transformer): by a"
+        " learned one before its text",
     )
     dense: int = setting(
-        0, "classify: units of a relu layer between the pooling and the output (0: none)", ge=0
+        0,
+        "classify, regress: units of a relu layer between the pooling and the output (0: none)",
+        ge=0,
     )
     dropout: float = setting(
         0.3, "dropout on embeddings, between layers and on the output", ge=0, lt=1
@@ -222,7 +227,7 @@ class TrainConfig(Section):
     )
     batch_tokens: int = setting(
         16_384,
-        "tokens in a batch at most, padding included (classify; translate: of both sides)",
+        "tokens in a batch at most, padding included (classify, regress; translate: of both sides)",
         ge=1,
     )
     bptt: int = setting(
@@ -250,6 +255,11 @@ class TrainConfig(Section):
         "each block of the encoder learns at this share of the rate of the one above it",
         gt=0,
         le=1,
+    )
+    loss: Literal["squared", "absolute"] = setting(
+        "squared",
+        "regress: error that is made small; squared learns means and is judged by rmse, absolute"
+        " learns medians and is judged by mae",
     )
     label_smoothing: float = setting(0.0, "share of the target spread over all classes", ge=0, lt=1)
     patience: int = setting(3, "stop after this many validations without gain (0: never)", ge=0)

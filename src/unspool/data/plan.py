@@ -62,7 +62,10 @@ class Plan:
         """All that decides what is read, for the key of a cache."""
         return {
             **self.table.key,
-            "columns": {field: column.number for field, column in self.columns.items()},
+            "columns": {
+                field: [own.number for own in column.own] if column.parts else column.number
+                for field, column in self.columns.items()
+            },
             "convert": None if self.convert is None else self.convert.name,
         }
 

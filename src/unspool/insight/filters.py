@@ -20,7 +20,7 @@ from unspool.errors import ConfigError
 from unspool.insight.ngrams import effects, readable
 from unspool.insight.trace import Trace
 from unspool.nn.convolution import Convolution, ConvolutionStack, Filters
-from unspool.nn.models.classifier import Classifier
+from unspool.nn.models.classifier import ManyToOne
 from unspool.tasks.reading import Reading
 
 EACH = 6  # filters of a word
@@ -63,12 +63,12 @@ def answering(model: nn.Module, reading: Reading, trace: Trace) -> list[Answerin
     strongest of each word. Filters that are silent are left out."""
     filters = [own for own in first_convolution(model).by_width() for _ in range(len(own.b))]
     features = trace.find("features")[0].values  # (T, K·F)
-    if not isinstance(reading.model, Classifier):
+    if not isinstance(reading.model, ManyToOne):
         return list(_of_words(filters, features))
     found = list(_of_text(filters, features))
     try:
         readable(reading.task, reading.model)
-    except ConfigError:  # more layers or other vectors: no weight tells what a filter is for
+    except ConfigError:  # of numbers, with more layers or other vectors: there is no one weight
         return sorted(found, key=lambda each: -each.activation)
     name, tokens = reading.task.input, Tokens(Ragged.of([reading.ids]))
     part = Part(reading.task.fields, {name: tokens})

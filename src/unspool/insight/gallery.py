@@ -21,6 +21,7 @@ from unspool.insight.plots import (
     matrix_figure,
     pooling_figure,
     saliency_figure,
+    scatter_figure,
 )
 from unspool.insight.saliency import Saliency
 from unspool.insight.summary import Summary
@@ -64,10 +65,17 @@ def run_pictures(
     metric: str,
     evaluation: Mapping[str, Any] | None = None,
 ) -> Named:
-    """What a run is made of, how it and perhaps others learnt, and what it confuses."""
+    """What a run is made of, how it and perhaps others learnt, and how it was evaluated."""
     yield "graph", graph_figure(summary)
     if any(f"valid_{metric}" in r or "loss" in r for log in logs.values() for r in log):
         yield "learning", learning_figure(logs, metric=metric)
-    confusion = (evaluation or {}).get("confusion")
+    yield from report_pictures(evaluation or {})
+
+
+def report_pictures(evaluation: Mapping[str, Any]) -> Named:
+    """What a model confuses, or how its numbers lie around the true ones."""
+    confusion = evaluation.get("confusion")
     if confusion and len(confusion["labels"]) <= CLASSES:
         yield "confusion", confusion_figure(np.array(confusion["rows_true"]), confusion["labels"])
+    if evaluation.get("points"):
+        yield "scatter", scatter_figure(evaluation["points"])

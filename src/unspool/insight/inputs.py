@@ -66,7 +66,7 @@ class Vectors:
         for points in self.at(alphas):
             with changed(self.network, always(points)):
                 scores = self.reading.run(len(points))
-            found.append(self.reading.log_odds(scores, step, answer).numpy())
+            found.append(self.reading.explained(scores, step, answer).numpy())
         return np.concatenate(found)
 
     def contributions(self, step: int, answer: int, alphas: np.ndarray) -> np.ndarray:
@@ -75,7 +75,7 @@ class Vectors:
         for points in self.at(alphas):
             points.requires_grad_()
             with torch.enable_grad(), changed(self.network, always(points)):
-                value = self.reading.log_odds(self.reading.run(len(points)), step, answer)
+                value = self.reading.explained(self.reading.run(len(points)), step, answer)
                 (slope,) = torch.autograd.grad(value.sum(), points)
             found.append((slope.double() * (self.x - self.baseline)).sum(-1).numpy())
         return np.concatenate(found)

@@ -104,7 +104,7 @@ def state_gradients(
     if not paths:
         raise not_recurrent()
     with torch.enable_grad(), record(model, *paths) as trace:
-        value = reading.log_odds(reading.run(), step, answer)
+        value = reading.explained(reading.run(), step, answer)
         steps = [trace.steps(path) for path in paths]
         every = torch.autograd.grad(
             value.sum(), [s for own in steps for s in own], materialize_grads=True

@@ -27,7 +27,7 @@ from unspool.errors import ConfigError
 from unspool.nn.convolution import Convolution, ConvolutionStack, Filters
 from unspool.nn.encoder import Encoder
 from unspool.nn.inputs import OneHot, TokenEmbedding, TokenInput
-from unspool.nn.models.classifier import Classifier
+from unspool.nn.models.classifier import Classifier, ManyToOne
 from unspool.tasks import Task
 from unspool.tasks.opening import open_inputs
 from unspool.tasks.task import walk
@@ -180,8 +180,14 @@ def distinct_windows(tokens: Tokens, filters: Filters) -> tuple[np.ndarray, np.n
     return np.stack([column[first] for column in columns], 1), counts
 
 
-def readable(task: Task, model: Classifier) -> Encoder:
+def readable(task: Task, model: ManyToOne) -> Encoder:
     encoder = model.encoder
+    if not task.labels:
+        raise ConfigError(
+            "n-grams speak for a class, which only a classifier has",
+            got=f"a {task.name} model",
+            remedy="train a classifier with --model cnn",
+        )
     if not isinstance(encoder.network, ConvolutionStack):
         raise ConfigError(
             "n-grams are what the filters of a convolution answer to",
@@ -203,7 +209,7 @@ def readable(task: Task, model: Classifier) -> Encoder:
     return encoder
 
 
-def effects(task: Task, model: Classifier, part: Part) -> tuple[np.ndarray, np.ndarray]:
+def effects(task: Task, model: ManyToOne, part: Part) -> tuple[np.ndarray, np.ndarray]:
     """∂score_c/∂feature (C, K·F), the mean over documents, against the mean of the other classes;
     and the features' spread (K·F)."""
     vectors, slopes, count = [], [], 0

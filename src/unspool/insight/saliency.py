@@ -4,7 +4,7 @@ In: a reading, a step and an answer. Out: a number a token, by which it speaks f
 against it, where negative), and what happens to the answer's probability without the token.
 
 Every method speaks of F = log p / (1 - p), the log odds of the answer, as a function of the vectors
-x_1, ..., x_T that the model's layers read.
+x_1, ..., x_T that the model's layers read. Where the answer is a number, F is that number.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ READ = 200_000  # tokens that are read for one answer
 READ_DOUBLE = 120_000  # the same in float64
 NARROW = 2**-14  # stretch whose ends float32 hardly tells apart
 CLOSE = 1e-3  # how far their sum may be from F(x) - F(x'), as a share of the latter if that is > 1
-IMPOSSIBLE = -500.0  # log odds below which a tag is in no allowed sequence of tags
 BLANKS = {"": "∅", " ": "␣"}
 PAIRED = 4  # times as far all stretches together, whose errors may cancel out
 DELETIONS = 20_000  # tokens that are read again, with others left out, for one answer
 
 
 class Deletion(NamedTuple):
-    """What is without a token: the probability of the answer, and what is most probable then."""
+    """What is without a token: the probability of the answer, or the number that it is, and what is
+    most probable then."""
 
     token: int
     probability: float
@@ -50,6 +50,8 @@ class Saliency(NamedTuple):
     gap          how far their sum is from it
     steps        of the integral, 1 for gradient x input
     deletions    of the tokens that can be left out, in the order of the text
+    measure      what is given as `probability`: that, or "number"
+    unit         of a number: its standard deviation, which `gap` is judged by
     """
 
     method: str
@@ -64,6 +66,8 @@ class Saliency(NamedTuple):
     gap: float
     steps: int
     deletions: list[Deletion]
+    measure: str = "probability"
+    unit: float = 1.0
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -73,14 +77,14 @@ class Saliency(NamedTuple):
         }
 
     def lines(self) -> list[str]:
-        """A table: each token, its value, and the probability of the answer without it."""
+        """A table: each token, its value, and the probability or number without it."""
         without = {deletion.token: deletion for deletion in self.deletions}
         tokens = [seen(token) for token in self.tokens]
         width = max(len(token) for token in [*tokens, "token"])
         largest = float(np.abs(self.values).max()) or 1.0
         of = f" at {self.asked!r}" if self.asked else ""
         lines = [
-            f"{self.answer!r}{of}, probability {self.probability:.4f}",
+            f"{self.answer!r}{of}, {self.measure} {self.probability:.4f}",
             f"{'token':<{width}}  {'for it':>8}  {'':<12}  without the token",
         ]
         for i, (token, value) in enumerate(zip(tokens, self.values.tolist())):
@@ -91,7 +95,7 @@ class Saliency(NamedTuple):
                 if without[i].answer != self.answer:
                     line += f", {without[i].answer!r} is most probable"
             lines.append(line.rstrip())
-        if self.method == "integrated" and self.gap > close_to(self.total):
+        if self.method == "integrated" and self.gap > self.unit * close_to(self.total / self.unit):
             found = self.values.sum()
             lines.append(
                 f"the contributions add up to {found:.4f}, and should to {self.total:.4f}: on the"
@@ -126,15 +130,16 @@ def explain(
     with torch.no_grad():
         scores = reading.run()
         wanted = answer_of(reading, scores[0], step, answer)
-        odds = float(reading.log_odds(scores, step, wanted))
-    if odds < IMPOSSIBLE:
+        explained = float(reading.explained(scores, step, wanted))
+    if explained < reading.least:
         raise ConfigError(
             "the model can never give this answer here",
             got=f"{reading.name(wanted)} at {reading.asked[step]!r}",
             remedy="ask about another answer or step",
         )
     found = METHODS[method](reading, step, wanted)
-    values = found.values[::-1] if reading.backwards else found.values
+    unit = reading.unit(wanted)
+    values = unit * (found.values[::-1] if reading.backwards else found.values)
     return Saliency(
         method,
         reading.text,
@@ -142,12 +147,14 @@ def explain(
         reading.asked[step],
         step,
         reading.name(wanted),
-        float(reading.probabilities(scores[0])[step, wanted]),
+        float(reading.values(scores[0])[step, wanted]),
         values,
-        found.total,
-        found.gap,
+        unit * found.total,
+        unit * found.gap,
         found.steps,
         deleted(reading, step, wanted, values, scores.numel()) if deletions else [],
+        reading.measure,
+        unit,
     )
 
 
@@ -255,8 +262,8 @@ def deleted(
         some = tokens[first : first + rows]
         scores = reading.together([reading.without(token) for token in some])
         for token, own in zip(some, scores):
-            p = reading.probabilities(own)[reading.moved(step, token)]
-            found.append(Deletion(token, float(p[answer]), reading.name(int(p.argmax()))))
+            p = reading.values(own)[reading.moved(step, token)]
+            found.append(Deletion(token, float(p[answer]), reading.name(reading.best(p, answer))))
     return found
 
 

@@ -51,6 +51,7 @@ def _trace(stored: dict[str, Any]) -> Trace:
             own["answer"],
             own["probability"],
             [Alternative(**other) for other in own["alternatives"]],
+            own.get("measure", "probability"),
         )
         for own in stored["choices"]
     ]

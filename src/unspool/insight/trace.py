@@ -80,13 +80,15 @@ class Alternative(NamedTuple):
 class Choice(NamedTuple):
     """The answer at a step, what the model thinks of it, and what else it thought of.
 
-    asked   the token that the answer is of, or follows; "" where there is one answer for all
+    asked    the token that the answer is of, or follows; "" where there is one answer for all
+    measure  what is given as `probability`: that, or "number" where the answers are numbers
     """
 
     asked: str
     answer: str
     probability: float
     alternatives: list[Alternative]  # the most probable first; the answer may be among them
+    measure: str = "probability"
 
 
 class Trace(NamedTuple):
@@ -211,7 +213,7 @@ def trace_reading(reading: Reading, task: Task, model: nn.Module, *, top: int = 
 
 def choices(reading: Reading, scores: Tensor, *, top: int) -> list[Choice]:
     """What the model answers at each step, from scores (P, C)."""
-    p = reading.probabilities(scores)
+    p = reading.values(scores)
     best = p.topk(min(top, p.shape[1]), 1)
     likely = zip(best.values.tolist(), best.indices.tolist())
     return [
@@ -220,6 +222,7 @@ def choices(reading: Reading, scores: Tensor, *, top: int) -> list[Choice]:
             reading.name(answer),
             float(chances[answer]),
             [Alternative(reading.name(a), v) for a, v in zip(indices, values)],
+            reading.measure,
         )
         for asked, answer, chances, (values, indices) in zip(
             reading.asked, reading.chosen(scores), p, likely

@@ -53,6 +53,22 @@ class LabelOutput(nn.Module):
         return "sigmoid unit" if units == 1 else f"softmax over {units} classes"
 
 
+class NumberOutput(nn.Module):
+    """K numbers from vectors: y = V v + b, (B, size) -> (B, K)"""
+
+    def __init__(self, size: int, numbers: int) -> None:
+        super().__init__()
+        self.linear = nn.Linear(size, numbers)
+        init.linear_(self.linear)
+
+    def forward(self, v: Tensor) -> Tensor:
+        return self.linear(v)
+
+    def describe(self) -> str:
+        units = self.linear.out_features
+        return "linear unit" if units == 1 else f"{units} linear units"
+
+
 class TokenOutput(nn.Module):
     """A score for each token of the vocabulary.
 

@@ -23,8 +23,7 @@ def ngrams(subject: Subject, query: Query) -> dict[str, Any]:
         "tokens": recorded.tokens,
         "whole": recorded.whole,
         "choices": [
-            {"asked": c.asked, "answer": c.answer, "probability": c.probability}
-            for c in recorded.choices
+            {k: v for k, v in c._asdict().items() if k != "alternatives"} for c in recorded.choices
         ],
         "filters": convolution.size,
         "widths": list(convolution.widths),

@@ -46,7 +46,8 @@ def states(subject: Subject, query: Query) -> dict[str, Any]:
         "asked": list(reading.asked),
         "step": step,
         "answer": reading.name(answer),
-        "probability": float(reading.probabilities(scores)[step, answer]),
+        "measure": reading.measure,
+        "probability": float(reading.values(scores)[step, answer]),
         "states": [
             {
                 "layer": layer_of(own.path),

@@ -5,6 +5,7 @@ from unspool.tasks.classify import Classify
 from unspool.tasks.elmo import ElmoTask
 from unspool.tasks.generate import Generate
 from unspool.tasks.pretrain import Pretrain
+from unspool.tasks.regress import Regress
 from unspool.tasks.tag import Tag
 from unspool.tasks.task import Batches, Report, Step, Task, build_model
 from unspool.tasks.translate import Translate
@@ -16,6 +17,7 @@ TASKS: dict[str, type[Task]] = {
     "translate": Translate,
     "pretrain": Pretrain,
     "elmo": ElmoTask,
+    "regress": Regress,
 }
 
 __all__ = [
@@ -27,6 +29,7 @@ __all__ = [
     "ElmoTask",
     "Generate",
     "Pretrain",
+    "Regress",
     "Report",
     "Step",
     "Tag",

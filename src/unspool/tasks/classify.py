@@ -5,37 +5,25 @@ tokens (B, T) -> encoder (B, T, D·H) -> pooling (B, D·H) [-> dense] -> logits 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import nn
 from torch.nn import functional as F
 
 from unspool.config import Config, DataConfig
-from unspool.data.batching import BucketBatches
 from unspool.data.fields.field import Field
 from unspool.data.fields.label import LabelField
-from unspool.data.fields.text import TextField
 from unspool.data.part import Batch, Part
 from unspool.data.plan import Plan
 from unspool.data.read import Table
-from unspool.errors import ConfigError, DataError
+from unspool.errors import DataError
 from unspool.nn.models.classifier import Classifier
 from unspool.tasks.answer import Answer, one_line
-from unspool.tasks.contextual import (
-    build_contextual,
-    contextual_size,
-    example_words,
-    refuse_other_tokens,
-)
-from unspool.tasks.encoder import (
-    build_encoder,
-    check_learned_positions,
-    recurrent_models,
-)
+from unspool.tasks.document import CHUNK, DocumentTask, text_field
 from unspool.tasks.label_readings import ClassifyReading
 from unspool.tasks.metrics import bootstrap_mean, class_scores, confusion_matrix, macro_f1
 from unspool.tasks.plan import (
@@ -46,34 +34,7 @@ from unspool.tasks.plan import (
     may_be_documents,
     text_and_label,
 )
-from unspool.tasks.task import Report, Step, Task, as_array, chunks, walk
-
-CHUNK = 4096  # documents predicted at once
-
-# Kim (2014), as some thousand sentences want it (chosen on a held-out part of MR). Many words are
-# rare there, and vectors that start small keep them from being noise.
-CNN: dict[str, Any] = {
-    "model.network": "cnn",
-    "model.embedding": 300,
-    "model.embedding_std": 0.05,
-    "model.dropout": 0.6,
-    "model.word_dropout": 0.3,
-    "train.lr": 2e-3,
-    "train.weight_decay": 0.1,
-}
-# Chosen on SST-2 (seven thousand sentences), from scratch: small, and much dropped.
-TRANSFORMER: dict[str, Any] = {
-    "model.network": "transformer",
-    "model.layers": 2,
-    "model.hidden": 128,
-    "model.heads": 4,
-    "model.dropout": 0.4,
-    "model.word_dropout": 0.3,
-    "model.positions": "rotary",
-    "model.pooling": "mean",
-    "train.lr": 5e-4,
-    "train.warmup": 0.1,
-}
+from unspool.tasks.task import Report, Step, chunks
 
 
 @dataclass(frozen=True)
@@ -164,46 +125,16 @@ class ClassifyReport(Report):
         return lines
 
 
-class Classify(Task):
+class Classify(DocumentTask):
     name = "classify"
     metric = "accuracy"
-    default_model = "bilstm"
     higher_is_better = True
     looked_at = ClassifyReading
     answer = Prediction
-    reads_contextual = True
-    fine_tunes = True
-    defaults: ClassVar[Mapping[str, Any]] = {}
 
     @classmethod
     def make_fields(cls, config: Config) -> dict[str, Field]:
-        text = TextField(
-            "text",
-            config.tokenizer,
-            max_length=config.data.max_length,
-            spelled=config.embedding.contextual is not None,
-        )
-        return {"text": text, "label": LabelField("label")}
-
-    @classmethod
-    def check_config(cls, config: Config) -> None:
-        if config.model.tied:
-            raise ConfigError(
-                "model.tied shares the embedding with the output layer of a language model",
-                got="task classify",
-                remedy="leave it out, or use --task generate",
-            )
-        if config.model.pooling == "cls" and config.model.network != "transformer":
-            raise ConfigError(
-                "model.pooling=cls reads a place before the text, which only a transformer has",
-                got=config.model_name,
-                remedy="use --model transformer, or another pooling",
-            )
-        check_learned_positions(config)
-
-    @classmethod
-    def models(cls) -> dict[str, dict[str, Any]]:
-        return {**recurrent_models(), "cnn": CNN, "transformer": TRANSFORMER}
+        return {"text": text_field(config), "label": LabelField("label")}
 
     @classmethod
     def plan(
@@ -229,37 +160,7 @@ class Classify(Task):
         return Plan(cls.name, table, {"text": text, "label": label}, 1, summary, convert)
 
     def build(self) -> Classifier:
-        model = self.config.model
-        refuse_other_tokens(self.config, self.tokenizer)
-        return Classifier(
-            build_encoder(
-                model,
-                len(self.tokenizer.vocab),
-                length=self.config.data.max_length,
-                # The tokenizer of a pretrained model begins each text with a token for this.
-                cls=model.pooling == "cls" and not self.tokenizer.frame.before,
-                extra=contextual_size(self.config),
-            ),
-            pooling=model.pooling,
-            dense=model.dense,
-            contextual=build_contextual(self.config),
-            classes=len(self.labels),
-            dropout=model.dropout,
-        )
-
-    def example_inputs(self) -> tuple[Tensor, ...]:
-        words = () if self.config.embedding.contextual is None else example_words(3)
-        return torch.ones(1, 3, dtype=torch.int64), torch.tensor([3]), *words
-
-    def batches(self, part: Part, *, training: bool) -> BucketBatches:
-        train = self.config.train
-        return BucketBatches(
-            part,
-            size=train.batch if training else max(train.batch, 64),
-            tokens=train.batch_tokens,
-            seed=train.seed,
-            shuffle=training,
-        )
+        return Classifier(**self.network(), classes=len(self.labels))
 
     def loss(self, model: nn.Module, batch: Batch, carry: Any) -> Step:
         x = batch[self.input]
@@ -287,9 +188,5 @@ class Classify(Task):
 
     def probabilities(self, model: nn.Module, part: Part) -> np.ndarray:
         """(N, C) in the order of the part's rows."""
-        result = np.zeros((len(part), len(self.labels)), dtype=np.float64)
-        with torch.inference_mode():
-            for batch in walk(self.batches(part, training=False), model):
-                logits = model(*batch[self.input].inputs)
-                result[batch.rows] = as_array(logits.double().softmax(1))
-        return result
+        logits = torch.from_numpy(self.scores(model, part, len(self.labels)))
+        return logits.softmax(1).numpy()

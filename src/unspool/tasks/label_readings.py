@@ -1,14 +1,17 @@
-"""Readings of tasks that answer with labels: of a whole text, or of each of its words."""
+"""Readings of tasks that answer with labels, of a whole text or of each of its words, or with
+numbers."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from unspool.data.fields.number import NumberField
 from unspool.data.fields.words import solid
 from unspool.nn.crf import CRF, FORBIDDEN, LogPartition
 from unspool.nn.models.tagger import Tagger
@@ -29,8 +32,8 @@ if TYPE_CHECKING:
     from unspool.tasks.task import Task
 
 
-class ClassifyReading(Reading):
-    """One step, and a label for it."""
+class DocumentReading(Reading):
+    """One step, the whole text."""
 
     def __init__(
         self,
@@ -54,17 +57,11 @@ class ClassifyReading(Reading):
     def asked(self) -> Sequence[str]:
         return [""]
 
-    def together(self, readings: Sequence[ClassifyReading]) -> Tensor:
+    def together(self, readings: Sequence[DocumentReading]) -> Tensor:
         pieces = None if self.pieces is None else [each.pieces or [] for each in readings]
         field = self.task.fields[self.task.input]
         batch = token_batch(field, [each.ids for each in readings], pieces)
         return self.model(*batch.inputs)[:, None]
-
-    def chosen(self, scores: Tensor) -> list[int]:
-        return [int(scores[0].argmax())]
-
-    def name(self, answer: int) -> str:
-        return self.task.labels[answer]
 
     def removable(self, step: int) -> list[int]:
         """The tokens of the text itself, as long as one is left."""
@@ -76,17 +73,60 @@ class ClassifyReading(Reading):
     def moved(self, step: int, token: int) -> int:
         return step
 
-    def without(self, token: int) -> ClassifyReading:
+    def without(self, token: int) -> Self:
         at = token - len(self.before)
         pieces = self.pieces and self.pieces[:at] + self.pieces[at + 1 :]
-        return ClassifyReading(self.task, self.model, self.text, np.delete(self.ids, at), pieces)
+        return type(self)(self.task, self.model, self.text, np.delete(self.ids, at), pieces)
 
-    def blank(self) -> ClassifyReading:
+    def blank(self) -> Self:
         frame = self.task.tokenizer.frame
         ids = np.full_like(self.ids, unknown(self.task.tokenizer))
         ids = frame.around(ids[frame.size :]) if frame.size else ids
         pieces = self.pieces and [""] * len(self.pieces)
-        return ClassifyReading(self.task, self.model, self.text, ids, pieces)
+        return type(self)(self.task, self.model, self.text, ids, pieces)
+
+
+class ClassifyReading(DocumentReading):
+    """A label for the text."""
+
+    def chosen(self, scores: Tensor) -> list[int]:
+        return [int(scores[0].argmax())]
+
+    def name(self, answer: int) -> str:
+        return self.task.labels[answer]
+
+
+class RegressReading(DocumentReading):
+    """A number for the text, or several; reasons are given for the number itself."""
+
+    measure = "number"
+    least = -math.inf
+
+    @property
+    def field(self) -> NumberField:
+        field = next(each for each in self.task.fields.values() if each.is_target)
+        assert isinstance(field, NumberField)
+        return field
+
+    def chosen(self, scores: Tensor) -> list[int]:
+        return [0]
+
+    def name(self, answer: int) -> str:
+        return self.field.names[answer]
+
+    def values(self, scores: Tensor) -> Tensor:
+        """In the units of the file."""
+        return torch.from_numpy(self.field.restore(scores.double().cpu().numpy()))
+
+    def best(self, values: Tensor, answer: int) -> int:
+        return answer
+
+    def explained(self, scores: Tensor, place: int, answer: int) -> Tensor:
+        """In standard deviations, so that one precision fits all numbers."""
+        return scores[:, place, answer].double()
+
+    def unit(self, answer: int) -> float:
+        return float(self.field.std[answer])
 
 
 class TagReading(Reading):
@@ -120,21 +160,21 @@ class TagReading(Reading):
         assert isinstance(self.model, Tagger)
         return self.model.output.best(scores[None], torch.tensor([len(scores)]))[0].tolist()
 
-    def probabilities(self, scores: Tensor) -> Tensor:
+    def values(self, scores: Tensor) -> Tensor:
         """Of a CRF: p(y_t = c | x), which is the slope of log Z in the score of c at t."""
         output = self.model.output
         if not isinstance(output, CRF):
-            return super().probabilities(scores)
+            return super().values(scores)
         with torch.enable_grad():
             x = scores.detach().clone().double()[None].requires_grad_()
             total = LogPartition.apply(x, torch.tensor([len(scores)]), *output.chain())
             return torch.autograd.grad(total.sum(), x)[0][0]
 
-    def log_odds(self, scores: Tensor, step: int, answer: int) -> Tensor:
+    def explained(self, scores: Tensor, step: int, answer: int) -> Tensor:
         """Of a CRF: log Z of the sequences with this tag there, over log Z of all others."""
         output = self.model.output
         if not isinstance(output, CRF):
-            return super().log_odds(scores, step, answer)
+            return super().explained(scores, step, answer)
         lengths = torch.full((len(scores),), scores.shape[1])
         there = torch.zeros(scores.shape[1:], dtype=torch.bool)
         there[step] = True

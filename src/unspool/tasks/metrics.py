@@ -76,25 +76,34 @@ def bootstrap_ratio(
     seed: int = 0,
 ) -> tuple[float, float]:
     """Percentile bootstrap interval of the mean over K of Σ numerators / Σ denominators, (N, K)
-    both, with N examples resampled. F1 is such a ratio: 2 hits / (guessed + true).
+    both, with N examples resampled. F1 is such a ratio: 2 hits / (guessed + true)."""
+    k = numerators.shape[1]
+    sums = resampled_sums(np.concatenate([numerators, denominators], 1), resamples, seed)
+    means = (sums[:, :k] / np.maximum(sums[:, k:], 1e-12)).mean(1)
+    return percentile_interval(means, level)
+
+
+def resampled_sums(values: np.ndarray, resamples: int = 2000, seed: int = 0) -> np.ndarray:
+    """Sums over N examples that are drawn with replacement: (N, K) -> (resamples, K)
 
     Examples with the same numbers are interchangeable, so counts are drawn once for each distinct
     row: a million right-or-wrong answers cost no more than two.
     """
-    n, k = numerators.shape
-    rows, counts = np.unique(
-        np.concatenate([numerators, denominators], 1).astype(float), axis=0, return_counts=True
-    )
-    rng, chances = np.random.default_rng(seed), counts / n
+    rows, counts = np.unique(values.astype(float), axis=0, return_counts=True)
+    rng, chances = np.random.default_rng(seed), counts / len(values)
     size = max(1, DRAWN // len(rows))  # resamples at once, so that memory stays bounded
-    sums = np.concatenate(
+    return np.concatenate(
         [
-            rng.multinomial(n, chances, size=min(size, resamples - start)) @ rows  # (R, P) (P, 2K)
+            # (R, P) (P, K)
+            rng.multinomial(len(values), chances, size=min(size, resamples - start)) @ rows
             for start in range(0, resamples, size)
         ]
     )
-    means = (sums[:, :k] / np.maximum(sums[:, k:], 1e-12)).mean(1)
-    low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2])
+
+
+def percentile_interval(values: np.ndarray, level: float = 0.95) -> tuple[float, float]:
+    """Between which the middle share `level` of resampled figures lies."""
+    low, high = np.quantile(values, [(1 - level) / 2, (1 + level) / 2])
     return float(low), float(high)
 
 

@@ -98,7 +98,8 @@ def choose_text(
         return next(column for column in table.columns if column.name == "text")
     text = None if asked is None else table.column(asked, option="--text")
     if text is None:
-        others = [column for column in table.columns if column != label]
+        taken = () if label is None else label.own
+        others = [column for column in table.columns if column not in taken]
         if table.format == "jsonl":
             others = [column for column in others if isinstance(column.sample[0], str)]
         text = known(others, names) if table.header else None
@@ -112,7 +113,7 @@ def choose_text(
             where=table.where(table.reader.first_line),
             remedy="name the field of the text with --text",
         )
-    if text is None or text == label:
+    if text is None or (label is not None and text in label.own):
         raise DataError(
             f"the text and the label are the same column {table.columns[0].name!r}"
             if label is None
@@ -164,18 +165,20 @@ def _likely_label(table: Table, columns: Sequence[Column]) -> Column | None:
     return table.columns[min(varied, key=lambda i: (varied[i], i))] if varied else None
 
 
-def describe(table: Table, text: Column, label: Column | None = None) -> str:
-    """`reviews.csv: CSV, text in column 'review', label in 'sentiment'`"""
+def describe(
+    table: Table, text: Column, label: Column | None = None, *, what: str = "label"
+) -> str:
+    """`reviews.csv: CSV, text in column 'review', label in 'sentiment'`; `what`: the label is"""
     if table.format in PLAIN:
         return table.summary
     if table.format == "folder":
-        return table.summary + (", label = file name" if label is not None else "")
+        return table.summary + (f", {what} = file name" if label is not None else "")
     if not table.header:
         summary = f"{table.summary}, text in column {text.name}"
-        return summary + (f", label in column {label.name}" if label is not None else "")
+        return summary + (f", {what} in column {label.name}" if label is not None else "")
     noun = "field" if table.format == "jsonl" else "column"
     summary = f"{table.summary}, text in {noun} {text.name!r}"
-    return summary + (f", label in {label.name!r}" if label is not None else "")
+    return summary + (f", {what} in {label.name!r}" if label is not None else "")
 
 
 def document_plan(task: str, table: Table, data: DataConfig) -> Plan:

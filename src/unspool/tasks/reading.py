@@ -10,7 +10,7 @@ import copy
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
@@ -43,6 +43,9 @@ class Reading(ABC):
     candidates   the best few translations
     whole        tokens of the whole input, of which only the first T are looked at
     backwards    whether the network reads the last token first
+    measure      what the values of answers are: probabilities, or numbers
+    least        of `explained`, below which an answer is impossible: such a tag is in no allowed
+                 sequence of tags
     """
 
     task: Any
@@ -51,6 +54,8 @@ class Reading(ABC):
     written: Sequence[str] = ()
     candidates: Sequence[Any] = ()
     backwards = False
+    measure: ClassVar[str] = "probability"
+    least: ClassVar[float] = -500.0
 
     def __init__(self, text: str, tokens: Sequence[str], whole: int) -> None:
         self.text, self.tokens, self.whole = text, list(tokens), whole
@@ -101,13 +106,22 @@ class Reading(ABC):
         """Where a step is in the reading without `token`."""
         return step - (token < step)
 
-    def probabilities(self, scores: Tensor) -> Tensor:
-        """(P, C) -> (P, C)"""
+    def values(self, scores: Tensor) -> Tensor:
+        """What is shown of the scores, by its name `measure`: (P, C) -> (P, C)"""
         return scores.float().softmax(-1)
 
-    def log_odds(self, scores: Tensor, step: int, answer: int) -> Tensor:
-        """log p / (1 - p) of an answer at a step: (copies, P, C) -> (copies,)
+    def best(self, values: Tensor, answer: int) -> int:
+        """Of `values` at one step, (C,), the answer that the model would give instead."""
+        return int(values.argmax())
 
+    def unit(self, answer: int) -> float:
+        """What 1 of `explained` is in the units that people know the answer in."""
+        return 1.0
+
+    def explained(self, scores: Tensor, step: int, answer: int) -> Tensor:
+        """What reasons are given for: (copies, P, C) -> (copies,)
+
+        The log odds log p / (1 - p) of an answer at a step.
         Unlike a logit it says something of two classes too, and unlike log p it stays steep where p
         is near 1.
         """

@@ -21,6 +21,7 @@ from unspool.data.check.advice import (
 )
 from unspool.data.check.report import CheckReport, Finding, PartReport, percentiles
 from unspool.data.corpus import Corpus
+from unspool.data.fields.field import Spread
 from unspool.data.part import Part
 
 __all__ = ["CheckReport", "check"]
@@ -61,16 +62,19 @@ def part_report(corpus: Corpus, part: Part, key: str, name: str) -> PartReport:
     measure = corpus.fields[key].measure(part[key])
     assert measure is not None
     labels: dict[str, int] = {}
+    numbers: dict[str, Spread] = {}
     for other, values in part.values.items():
         labels |= corpus.fields[other].tally(values)
+        numbers |= corpus.fields[other].spread(values)
     return PartReport(
         name,
         rows=len(measure.lengths),
         tokens=measure.steps,
         characters=int(measure.characters.sum()),
         labels=labels,
+        numbers=numbers,
         token_lengths=percentiles(measure.lengths),
-        character_lengths=percentiles(measure.characters) if labels else {},
+        character_lengths=percentiles(measure.characters) if labels or numbers else {},
         unknown=measure.unknown,
     )
 

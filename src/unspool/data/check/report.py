@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from unspool.data.check.advice import Suggestion
+from unspool.data.fields.field import Spread
 
 PERCENTILES = (5, 25, 50, 75, 95, 99, 100)
 
@@ -28,9 +29,15 @@ class PartReport:
     tokens: int
     characters: int
     labels: dict[str, int] = field(default_factory=dict)
+    numbers: dict[str, Spread] = field(default_factory=dict)
     token_lengths: dict[int, int] = field(default_factory=dict)
     character_lengths: dict[int, int] = field(default_factory=dict)
     unknown: float = 0.0  # share of tokens outside the training vocabulary
+
+    @property
+    def has_targets(self) -> bool:
+        """Whether its rows are texts with labels or numbers."""
+        return bool(self.labels or self.numbers)
 
 
 @dataclass(frozen=True)
@@ -57,7 +64,10 @@ class CheckReport:
     rows_compared: bool = True  # a stream has no rows
 
     def to_json(self) -> dict[str, Any]:
-        return asdict(self)
+        found = asdict(self)
+        for part in found["parts"]:
+            part["numbers"] = {k: spread._asdict() for k, spread in part["numbers"].items()}
+        return found
 
     def lines(self) -> list[str]:
         lines = [self.summary]
@@ -86,7 +96,8 @@ def _part_lines(part: PartReport, unit: str) -> list[str]:
         ]
         more = f", and {len(shares) - 12} more" if len(shares) > 12 else ""
         lines.append("  labels: " + ", ".join(shares[:12]) + more)
-    of_what = "length" if part.labels else "lines"
+    lines += [f"  {name}: {spread}" for name, spread in part.numbers.items()]
+    of_what = "length" if part.has_targets else "lines"
     for what, lengths in {"characters": part.character_lengths, unit: part.token_lengths}.items():
         if lengths:
             shown = ", ".join(f"{_percentile_name(p)} {n:,}" for p, n in lengths.items())
@@ -95,7 +106,7 @@ def _part_lines(part: PartReport, unit: str) -> list[str]:
 
 
 def _sizes(part: PartReport, unit: str) -> list[str]:
-    sizes = {"rows" if part.labels else "lines": part.rows, unit: part.tokens}
+    sizes = {"rows" if part.has_targets else "lines": part.rows, unit: part.tokens}
     sizes["characters"] = part.characters
     return [f"{count:,} {what}" for what, count in sizes.items() if count]
 

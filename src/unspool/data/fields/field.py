@@ -36,6 +36,21 @@ class Measure(NamedTuple):
     unknown: float
 
 
+class Spread(NamedTuple):
+    """How the numbers of a part are distributed, for people."""
+
+    mean: float
+    std: float
+    least: float
+    most: float
+
+    def __str__(self) -> str:
+        return (
+            f"mean {self.mean:.4g}, standard deviation {self.std:.4g}, from {self.least:.4g} to"
+            f" {self.most:.4g}"
+        )
+
+
 class Field(ABC):
     """One column of a task's data.
 
@@ -163,6 +178,10 @@ class Field(ABC):
 
     def tally(self, values: Any) -> dict[str, int]:
         """How often each of a few names occurs: labels, types of spans."""
+        return {}
+
+    def spread(self, values: Any) -> dict[str, Spread]:
+        """How its numbers are distributed, by their names."""
         return {}
 
     @property

@@ -15,12 +15,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from unspool.data.fields.field import Field
+from unspool.data.fields.field import Field, Spread, Where
+from unspool.data.read import Column
 from unspool.data.store.columns import Progress, WhereStep
 from unspool.errors import DataError, RunError
 from unspool.io.files import AGAIN, read_json, write_json
 
 FILE = "numbers.json"
+FITTED = ("mean", "std", "median")
 
 
 class Numbers:
@@ -46,7 +48,7 @@ class NumberWriter:
 
     def add(self, values: list[Any], where: Callable[[int], str]) -> None:
         for i, value in enumerate(values):
-            numbers = [parse(one, where, i) for one in as_list(value)]
+            numbers = [parse(one, where, i) for one in as_list(value)] or [parse(None, where, i)]
             self.width = self.width or len(numbers)
             if len(numbers) != self.width:
                 raise DataError(
@@ -84,7 +86,8 @@ def parse(value: Any, where: Callable[[int], str], row: int) -> float:
 class NumberField(Field):
     """Mean and standard deviation of the training rows are fitted; models see (x - mean) / std.
 
-    names   what the K numbers are called
+    names    what the K numbers are called
+    median   (K,) of the training rows
     """
 
     kind = "number"
@@ -94,7 +97,12 @@ class NumberField(Field):
     def __init__(self, name: str, names: Sequence[str] = ()) -> None:
         super().__init__(name)
         self.names = list(names)
-        self.mean, self.std = np.zeros(0), np.ones(0)  # (K,)
+        self.mean, self.std, self.median = np.zeros(1), np.ones(1), np.zeros(1)  # (K,)
+
+    def look(self, column: Column) -> None:
+        self.names = [
+            f"column {own.name}" if own.name.isdigit() else own.name for own in column.own
+        ]
 
     def storage_key(self) -> Any:
         return self.kind
@@ -109,11 +117,10 @@ class NumberField(Field):
         self, column: Numbers, rows: np.ndarray, *, where: str, progress: Progress | None = None
     ) -> list[str]:
         found = column.array[rows]
-        self.mean, self.std = found.mean(0), found.std(0)
-        if len(self.names) != len(self.mean):
-            self.names = self.names[:1] * (len(self.mean) == 1) or [
-                f"{self.name}{i + 1}" for i in range(len(self.mean))
-            ]
+        self.mean, self.std, self.median = found.mean(0), found.std(0), np.median(found, 0)
+        if len(self.names) != len(self.mean):  # a list in one column
+            base = self.names[0] if len(self.names) == 1 else self.name
+            self.names = [f"{base}{i + 1}" for i in range(len(self.mean))]
         if (self.std == 0).any():
             k = int(np.argmax(self.std == 0))
             raise DataError(
@@ -122,14 +129,26 @@ class NumberField(Field):
                 got=self.mean[k],
                 remedy="name the column of the numbers with --label",
             )
-        low, high = found.min(0), found.max(0)
-        return [
-            f"{name}: mean {m:.4g}, standard deviation {s:.4g}, from {a:.4g} to {b:.4g} in train"
-            for name, m, s, a, b in zip(self.names, self.mean, self.std, low, high)
-        ]
+        spreads = self.spread(Numbers(found))
+        return [f"{name}: {spread} in train" for name, spread in spreads.items()]
+
+    def spread(self, values: Numbers) -> dict[str, Spread]:
+        figures = (f(values.array, axis=0) for f in (np.mean, np.std, np.min, np.max))
+        return {name: Spread(*map(float, own)) for name, *own in zip(self.names, *figures)}
+
+    def check(self, values: Numbers, where: Where) -> list[str]:
+        if values.array.shape[1] != len(self.names):
+            raise DataError(
+                f"the model has learnt {len(self.names)} numbers a row, and the file has"
+                f" {values.array.shape[1]}",
+                where=where(0),
+                remedy="name the columns of " + ", ".join(self.names) + " with --label",
+            )
+        return []
 
     def invent(self, *, vocab: int, classes: int) -> None:
-        self.names, self.mean, self.std = [self.name], np.zeros(1), np.ones(1)
+        self.names = [self.name]
+        self.mean, self.std, self.median = np.zeros(1), np.ones(1), np.zeros(1)
 
     def values(self, column: Numbers, progress: Progress | None = None) -> Numbers:
         return column
@@ -153,16 +172,17 @@ class NumberField(Field):
     def save(self, folder: Path) -> None:
         write_json(
             folder / FILE,
-            {"names": self.names, "mean": self.mean.tolist(), "std": self.std.tolist()},
+            {"names": self.names, **{key: getattr(self, key).tolist() for key in FITTED}},
         )
 
     def load(self, folder: Path) -> None:
         stored = read_json(folder / FILE)
         try:
             self.names = [str(name) for name in stored["names"]]
-            self.mean, self.std = (np.array(stored[k], dtype=np.float64) for k in ("mean", "std"))
-            fits = self.mean.shape == self.std.shape == (len(self.names),)
-            fine = fits and np.isfinite(self.mean).all() and (self.std > 0).all()
+            found = [np.array(stored[key], dtype=np.float64) for key in FITTED]
+            self.mean, self.std, self.median = found
+            fits = all(each.shape == (len(self.names),) for each in found)
+            fine = fits and bool(self.names) and np.isfinite(found).all() and (self.std > 0).all()
         except (KeyError, TypeError, ValueError):
             fine = False
         if not fine:

@@ -84,15 +84,20 @@ def repeats(values: Sequence[str]) -> bool:
     return sum(n for n in counts.values() if n > 1) >= 0.9 * max(1, len(values))
 
 
+def listed_names(asked: str | None) -> list[str]:
+    """The columns that an option names, with commas between them."""
+    return [name.strip() for name in (asked or "").split(",") if name.strip()]
+
+
 def has_header(rows: Sequence[Sequence[str]], *, asked: Sequence[str]) -> bool:
     """Whether the first row names the columns rather than being data.
 
-    It does when it holds a known field name or a name that was asked for; or when its value in the
+    It does when it holds a known field name, or a name was asked for; or when its value in the
     most label-like column never comes again, while the values below it do.
     """
     first, rest = rows[0], rows[1:]
     names = {plain(cell) for cell in first}
-    if names & KNOWN_NAMES or any(plain(name) in names for name in asked):
+    if names & KNOWN_NAMES:
         return True
     if any(not name.isdigit() for name in asked):
         return True  # a name was asked for, so there are names: a misspelt one is refused later

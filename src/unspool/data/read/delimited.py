@@ -9,7 +9,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from unspool.config import DataConfig
-from unspool.data.read.columns import has_header, known_pair
+from unspool.data.read.columns import has_header, known_pair, listed_names
 from unspool.data.read.files import Report, TextFile
 from unspool.data.read.reader import SAMPLE, Column, Reader, Row, refuse_empty
 from unspool.errors import DataError
@@ -39,7 +39,8 @@ class Delimited(Reader):
             )
         first, self.width = [cell.strip() for cell in rows[0]], len(rows[0])
         rows = [row for row in rows if len(row) == self.width]  # `read` refuses the others
-        asked = [name for name in (data.text, data.label, data.source, data.target) if name]
+        options = (data.text, data.label, data.source, data.target)
+        asked = [name for option in options for name in listed_names(option)]
         self.header = (
             data.header
             if data.header is not None

@@ -20,11 +20,27 @@ class Column(NamedTuple):
     name     the header's, a JSON field's, CoNLL-U's; "1", "2", ... where there is no header
     number   from 0
     sample   the raw values of the first rows, at most 1000
+    parts    several columns that are read as one: a value is the list of theirs
     """
 
     name: str
     number: int
     sample: list[Any]
+    parts: tuple[Column, ...] = ()
+
+    @property
+    def own(self) -> tuple[Column, ...]:
+        """The columns of the file that it consists of."""
+        return self.parts or (self,)
+
+
+def joined(columns: Sequence[Column]) -> Column:
+    """Several columns as one; a single one as it is."""
+    if len(columns) == 1:
+        return columns[0]
+    sample = [list(values) for values in zip(*(column.sample for column in columns))]
+    name = ", ".join(column.name for column in columns)
+    return Column(name, columns[0].number, sample, tuple(columns))
 
 
 class Row(NamedTuple):

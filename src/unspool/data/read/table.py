@@ -13,6 +13,7 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -90,7 +91,8 @@ class Table:
 
     def rows(self, columns: Sequence[Column], report: Report | None = None) -> Iterator[Row]:
         """The rows, with the values of some columns; `report` gets the share that has been read."""
-        return self.reader.rows([column.number for column in columns], report)
+        rows = self.reader.rows([own.number for column in columns for own in column.own], report)
+        return _joined(rows, columns) if any(column.parts for column in columns) else rows
 
     def reread(self, format: str, *, header: bool | None = None) -> Table:
         """The same files in another format, or with another decision about the header."""
@@ -137,6 +139,17 @@ class Table:
                 return next(iter(hashes))
             return hashlib.sha256(" ".join(hashes).encode()).hexdigest()
         return _hash(self.files)
+
+
+def _joined(rows: Iterator[Row], columns: Sequence[Column]) -> Iterator[Row]:
+    """The values of columns with parts as lists."""
+    for row in rows:
+        values = iter(row.values)
+        found = (
+            list(islice(values, len(column.parts))) if column.parts else next(values)
+            for column in columns
+        )
+        yield row._replace(values=tuple(found))
 
 
 def _hash(files: Sequence[TextFile]) -> str:

@@ -1,6 +1,11 @@
 """Pictures of what a model does. In: what it gave. Out: a figure, for `pictures.save_picture`."""
 
-from unspool.insight.plots.answers import confusion_figure, learning_figure, saliency_figure
+from unspool.insight.plots.answers import (
+    confusion_figure,
+    learning_figure,
+    saliency_figure,
+    scatter_figure,
+)
 from unspool.insight.plots.attention import (
     alignment_figure,
     heads_figure,
@@ -27,4 +32,5 @@ __all__ = [
     "ngram_figure",
     "pooling_figure",
     "saliency_figure",
+    "scatter_figure",
 ]

@@ -52,7 +52,7 @@ def saliency_figure(saliency: Saliency) -> Figure:
             at += len(token) + 1
     of = f" at {label(saliency.asked)!r}" if saliency.asked else ""
     axes.set_title(
-        f"{label(saliency.answer)!r}{of}, probability {saliency.probability:.3f}",
+        f"{label(saliency.answer)!r}{of}, {saliency.measure} {saliency.probability:.3f}",
         loc="left",
         fontsize=10,
     )
@@ -130,4 +130,30 @@ def confusion_figure(confusion: np.ndarray, names: Sequence[str]) -> Figure:
     bar = figure.colorbar(image, ax=axes, shrink=0.7, ticks=[0, 0.5, 1])
     bar.set_label("share of the truth")
     bar.outline.set_edgecolor("0.8")
+    return figure
+
+
+def scatter_figure(points: Mapping[str, Mapping[str, Sequence[float]]]) -> Figure:
+    """Predicted numbers against true ones, a panel for each number; on the diagonal they are equal.
+
+    points   by the name of a number: "true" and "predicted"
+    """
+    figure = new_figure(3.9 * len(points) + 0.3, 4.0)
+    grid = figure.subplots(1, len(points), squeeze=False)[0]
+    for axes, (name, own) in zip(grid, points.items()):
+        both = np.concatenate([own["true"], own["predicted"]])
+        pad = 0.04 * (float(np.ptp(both)) or 1.0)
+        low, high = float(both.min()) - pad, float(both.max()) + pad
+        axes.plot([low, high], [low, high], color="0.5", linewidth=1, zorder=1)
+        alpha = 0.7 if len(own["true"]) <= 200 else 0.25  # many lie on each other
+        axes.scatter(
+            own["true"], own["predicted"], s=12, color=COLOURS[0], alpha=alpha, linewidths=0
+        )
+        axes.set(xlim=(low, high), ylim=(low, high), aspect="equal")
+        ticks = [at for at in axes.get_yticks() if low <= at <= high]
+        axes.set(xticks=ticks, yticks=ticks)
+        axes.set_xlabel(f"true {label(name)}")
+        axes.set_ylabel(f"predicted {label(name)}")
+        axes.set_title(f"{len(own['true']):,} examples", fontsize=8, loc="right")
+        plain(axes)
     return figure

@@ -1,18 +1,24 @@
-"""A sequence in, the scores of its label out (many-to-one)."""
+"""A sequence in, one answer to all of it out (many-to-one): the scores of a label, or numbers."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
 
 from torch import Tensor, nn
 
 from unspool.nn.dropout import Dropout
 from unspool.nn.elmo import Contextual
 from unspool.nn.encoder import Encoder
-from unspool.nn.heads import Dense, LabelOutput
+from unspool.nn.heads import Dense, LabelOutput, NumberOutput
 from unspool.nn.pooling import POOLINGS
 
 
-class Classifier(nn.Module):
-    """An encoder, a pooling over time, perhaps a dense layer, and a linear layer."""
+class ManyToOne(nn.Module):
+    """An encoder, a pooling over time, perhaps a dense layer, and an output layer.
+
+    output   makes the output layer for vectors of a size
+    """
 
     def __init__(
         self,
@@ -20,7 +26,7 @@ class Classifier(nn.Module):
         *,
         pooling: str,
         dense: int = 0,
-        classes: int,
+        output: Callable[[int], nn.Module],
         dropout: float,
         contextual: Contextual | None = None,
     ) -> None:
@@ -30,16 +36,30 @@ class Classifier(nn.Module):
         self.pooling = POOLINGS[pooling](encoder.size, bidirectional=encoder.bidirectional)
         self.dropout = Dropout(dropout)
         self.dense = Dense(encoder.size, dense) if dense else None
-        self.output = LabelOutput(dense or encoder.size, classes)
+        self.output = output(dense or encoder.size)
 
     def forward(self, values: Tensor, lengths: Tensor, *words: Tensor) -> Tensor:
-        """values (B, T, ...) of lengths (B,) -> logits (B, C). `words`: the spelling of the words,
+        """values (B, T, ...) of lengths (B,) -> scores (B, C). `words`: the spelling of the words,
         which contextual vectors are computed from."""
         extra = None if self.contextual is None else self.contextual(*words)
         encoded = self.encoder(values, lengths, extra=extra)
         return self.score(self.pooling(encoded.outputs, encoded.lengths))
 
     def score(self, v: Tensor) -> Tensor:
-        """The vectors of documents, (B, D·H) -> logits (B, C)."""
+        """The vectors of documents, (B, D·H) -> scores (B, C)."""
         v = self.dropout(v)
         return self.output(v if self.dense is None else self.dropout(self.dense(v)))
+
+
+class Classifier(ManyToOne):
+    """The scores of C classes."""
+
+    def __init__(self, encoder: Encoder, *, classes: int, **options: Any) -> None:
+        super().__init__(encoder, output=lambda size: LabelOutput(size, classes), **options)
+
+
+class Regressor(ManyToOne):
+    """K numbers."""
+
+    def __init__(self, encoder: Encoder, *, numbers: int, **options: Any) -> None:
+        super().__init__(encoder, output=lambda size: NumberOutput(size, numbers), **options)

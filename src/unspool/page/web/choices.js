@@ -1,5 +1,5 @@
 // What a model answered at a step, with what else it thought of. In: a choice of a trace. Out: one
-// line, and bars of the most probable answers.
+// line, and bars of the most probable answers; of numbers one line each.
 
 import { bars } from './bars.js';
 import { el } from './dom.js';
@@ -16,7 +16,11 @@ const SENTENCES = {
 };
 
 export function choiceOf(choice, task) {
-  const { asked, answer, probability, alternatives } = choice;
+  const { asked, answer, probability, alternatives, measure } = choice;
+  if (measure === 'number') {
+    return el('div', { class: 'choice' }, alternatives.map((each) => el('p', null,
+      el('strong', { class: 'token', text: visible(each.answer) }), ` is ${each.probability.toFixed(4)}`)));
+  }
   const shown = alternatives.some((each) => each.answer === answer)
     ? alternatives : [...alternatives, { answer, probability }];
   return el('div', { class: 'choice' },

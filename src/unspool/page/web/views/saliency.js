@@ -143,23 +143,28 @@ class Saliency {
 
   // What the contributions add up to.
   sum() {
-    const { method, values, total, gap, steps } = this.found;
+    const { method, values, total, gap, steps, unit } = this.found;
     const sum = values.reduce((a, b) => a + b, 0);
     if (method !== 'integrated') {
       return `Slopes at the text alone, in one step. They add up to ${signed(sum, 4)}, which means ` +
         'nothing in particular.';
     }
-    const close = gap <= CLOSE * Math.max(1, Math.abs(total));
-    return `The contributions add up to ${signed(sum, 4)}; the text as a whole changes the log odds of ` +
-      `“${visible(this.found.answer)}” by ${signed(total, 4)}` +
+    const close = gap <= CLOSE * Math.max(unit, Math.abs(total));
+    return `The contributions add up to ${signed(sum, 4)}; the text as a whole changes ` +
+      `${this.isNumber ? '' : 'the log odds of '}“${visible(this.found.answer)}” by ${signed(total, 4)}` +
       `${close ? '' : ', which they should add up to, but on the way from no token to these the answer ' +
         'changes faster than can be followed'} (${steps} points).`;
   }
 
   // Whether another answer is most probable without token i than with it.
   flips(i) {
+    if (this.isNumber) return false;
     const [mostProbable] = this.choice.alternatives;
     return this.without.has(i) && this.without.get(i).answer !== mostProbable.answer;
+  }
+
+  get isNumber() {
+    return this.found.measure === 'number';
   }
 
   legend() {
@@ -182,7 +187,8 @@ class Saliency {
         el('table', { class: 'contributions' },
           el('thead', null, el('tr', null,
             el('th', { text: 'token' }), el('th', { class: 'number', text: 'for it' }), el('td'),
-            el('th', { class: 'number', text: 'without it' }), el('th', { text: 'most probable then' }))),
+            el('th', { class: 'number', text: 'without it' }),
+            this.isNumber ? null : el('th', { text: 'most probable then' }))),
           el('tbody', null, shown.map((i) => this.row(i, tokens[i], values[i]))))),
       ...(shown.length < order.length
         ? [el('button', {
@@ -205,7 +211,7 @@ class Saliency {
       el('td', { class: 'number', text: signed(value, 4) }),
       el('td', { class: 'two-sided', 'aria-hidden': 'true' }, bar),
       el('td', { class: 'number', text: other === undefined ? '–' : other.probability.toFixed(4) }),
-      el('td', null,
+      this.isNumber ? null : el('td', null,
         other === undefined ? '–' : el('span', { class: 'token', text: visible(other.answer) }),
         this.flips(i) ? el('strong', { text: ' changes' }) : null));
   }
@@ -219,13 +225,13 @@ class Saliency {
   tell(i) {
     this.chosen = i;
     this.mark();
-    const { tokens, values, answer, probability } = this.found;
+    const { tokens, values, answer, probability, measure } = this.found;
     const other = this.without.get(i);
     const then = this.flips(i) ? `, and “${visible(other.answer)}” is most probable` : '';
     this.detail.replaceChildren(
       el('span', { class: 'token', text: visible(tokens[i]) }),
       ` speaks ${values[i] < 0 ? 'against' : 'for'} “${visible(answer)}” by ${signed(values[i], 4)}.`,
-      other === undefined ? '' : ` Without it the probability is ${other.probability.toFixed(4)} ` +
+      other === undefined ? '' : ` Without it the ${measure} is ${other.probability.toFixed(4)} ` +
         `instead of ${probability.toFixed(4)}${then}.`);
   }
 

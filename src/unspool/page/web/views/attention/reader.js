@@ -71,8 +71,8 @@ export class Reader {
   choiceAt(row) {
     const { choices, task } = this.trace;
     const { axis, first } = this.kind.rows;
-    if (task === 'classify') return choices[0];
-    return task === 'translate' && axis !== 'written' ? undefined : choices[first + row];
+    if (task === 'translate' && axis !== 'written') return undefined;
+    return choices.length === 1 ? choices[0] : choices[first + row];
   }
 }
 

@@ -1,0 +1,351 @@
+"""regress: a document in, one number or several out (many-to-one).
+
+tokens (B, T) -> encoder (B, T, D·H) -> pooling (B, D·H) [-> dense] -> numbers (B, K), in standard
+deviations of the training part from its mean.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from torch import nn
+from torch.nn import functional as F
+
+from unspool.config import Config, DataConfig
+from unspool.data.corpus import Fields
+from unspool.data.fields.field import Field
+from unspool.data.fields.number import NumberField
+from unspool.data.part import Batch, Part
+from unspool.data.plan import Conversion, Plan, Values
+from unspool.data.read import Column, Table, joined
+from unspool.data.read.columns import LABEL_NAMES, known, listed_names
+from unspool.data.read.json_lines import json_text
+from unspool.errors import DataError
+from unspool.nn.models.classifier import Regressor
+from unspool.tasks.answer import Answer, one_line
+from unspool.tasks.document import CHUNK, DocumentTask, text_field
+from unspool.tasks.label_readings import RegressReading
+from unspool.tasks.metrics import (
+    percentile_interval,
+    resampled_sums,
+    spearman,
+    spearman_interval,
+)
+from unspool.tasks.plan import PLAIN, choose_text, describe, documents, input_plan, refuse_columns
+from unspool.tasks.task import Report, Step, chunks
+
+NUMBER_NAMES = (
+    "number", "numbers", "score", "scores", "value", "rating", "ratings", "stars", "price", "grade",
+    *LABEL_NAMES,
+)  # fmt: skip
+POINTS = 1000  # of a report that are kept for a picture
+TITLES = {"mae": "MAE", "rmse": "RMSE", "r2": "R²", "spearman": "Spearman"}
+
+
+@dataclass(frozen=True)
+class Estimate(Answer):
+    """The numbers of one document, by their names."""
+
+    text: str
+    numbers: dict[str, float]
+
+    def __str__(self) -> str:
+        shown = "\t".join(f"{number:.6g}" for number in self.numbers.values())
+        return f"{shown}\t{one_line(self.text)}"
+
+    def header(self) -> list[str]:
+        return [*self.numbers, "text"]
+
+    def rows(self, number: int) -> list[list[Any]]:
+        return [[*(f"{value:.6g}" for value in self.numbers.values()), self.text]]
+
+    def to_json(self) -> dict[str, Any]:
+        return {"numbers": self.numbers, "text": self.text}
+
+
+class Figure(NamedTuple):
+    value: float
+    low: float
+    high: float
+
+
+class NumberReport(NamedTuple):
+    """How well one number is predicted, in its own units.
+
+    figures      mae, rmse, r2, spearman with their 95 % intervals
+    baselines    by "mean" and "median": mae, rmse and r2 of always predicting that of the training
+                 part
+    """
+
+    name: str
+    figures: dict[str, Figure]
+    baselines: dict[str, dict[str, float]]
+
+    def to_json(self) -> dict[str, Any]:
+        figures = {name: f._asdict() for name, f in self.figures.items()}
+        return {**figures, "baselines": self.baselines}
+
+    def lines(self) -> list[str]:
+        rows = [[self.name, "", "95 % interval", *(f"training {name}" for name in self.baselines)]]
+        for key, (value, low, high) in self.figures.items():
+            others = [own[key] for own in self.baselines.values() if key in own]
+            interval = f"{shown(low)} to {shown(high)}"
+            rows.append([TITLES[key], shown(value), interval, *map(shown, others)])
+        widths = [max(len(row[i]) for row in rows if i < len(row)) for i in range(len(rows[0]))]
+        return [
+            "  ".join(c.rjust(w) if i else c.ljust(w) for i, (c, w) in enumerate(zip(row, widths)))
+            for row in rows
+        ]
+
+
+def shown(x: float) -> str:
+    """Four places after the point, or four figures of what is very small or large."""
+    return f"{x:.4f}" if x == 0 or 0.01 <= abs(x) < 1e5 else f"{x:.4g}"
+
+
+def errors(truth: np.ndarray, guess: np.ndarray) -> dict[str, float]:
+    """(N,) and (N,) -> mae, rmse, r2"""
+    wrong = guess - truth
+    rest, spread = float(wrong @ wrong), float(((truth - truth.mean()) ** 2).sum())
+    return {
+        "mae": float(np.abs(wrong).mean()),
+        "rmse": math.sqrt(rest / len(truth)),
+        "r2": 1 - rest / spread if spread else float(rest == 0),
+    }
+
+
+def error_intervals(truth: np.ndarray, guess: np.ndarray) -> dict[str, tuple[float, float]]:
+    """95 % intervals of `errors`, by the bootstrap over examples; the variance of the truth is that
+    of the examples that were drawn."""
+    wrong, y, n = guess - truth, truth - truth.mean(), len(truth)
+    sums = resampled_sums(np.stack([np.abs(wrong), wrong**2, y, y**2], 1))  # (R, 4)
+    spread = sums[:, 3] - sums[:, 2] ** 2 / n
+    r2 = 1 - sums[:, 1] / np.where(spread > 0, spread, np.inf)
+    found = {"mae": sums[:, 0] / n, "rmse": np.sqrt(sums[:, 1] / n), "r2": r2}
+    return {name: percentile_interval(values) for name, values in found.items()}
+
+
+def number_report(name: str, truth: np.ndarray, guess: np.ndarray, **known: float) -> NumberReport:
+    """`known`: what the training part alone would predict for every example, by its name."""
+    intervals = error_intervals(truth, guess)
+    figures = {key: Figure(x, *intervals[key]) for key, x in errors(truth, guess).items()}
+    rho = spearman(truth, guess)
+    figures["spearman"] = Figure(rho, *spearman_interval(rho, len(truth)))
+    constant = {key: errors(truth, np.full_like(truth, x)) for key, x in known.items()}
+    return NumberReport(name, figures, constant)
+
+
+def overall(truth: np.ndarray, guess: np.ndarray, field: NumberField) -> dict[str, float]:
+    """The figures of K numbers, (N, K) both: of one number in its own units; of several the means
+    of theirs, with errors in standard deviations of the training part."""
+    scale = field.std if len(field.names) > 1 else np.ones(1)
+    found = [errors(y / s, x / s) for y, x, s in zip(truth.T, guess.T, scale)]
+    figures = {key: float(np.mean([own[key] for own in found])) for key in found[0]}
+    figures["spearman"] = float(np.mean([spearman(y, x) for y, x in zip(truth.T, guess.T)]))
+    return figures
+
+
+class RegressReport(Report):
+    """MAE, RMSE, R² and Spearman's ρ of each number, and what constants would reach."""
+
+    def __init__(
+        self, truth: np.ndarray, guess: np.ndarray, field: NumberField, *, metric: str, loss: float
+    ) -> None:
+        self.truth, self.guess, self.names, self.metric = truth, guess, field.names, metric
+        self.metrics = {**overall(truth, guess, field), "loss": loss}
+        self.numbers = [
+            number_report(name, y, x, mean=mean, median=median)
+            for name, y, x, mean, median in zip(
+                field.names, truth.T, guess.T, field.mean, field.median
+            )
+        ]
+        scale = field.std if len(field.names) > 1 else np.ones(1)
+        wrong = (guess - truth) / scale
+        # (N, K), of which the metric is a mean, after a root for the rmse
+        self.each = np.abs(wrong) if metric == "mae" else wrong**2
+        self.scores = self.each.mean(1)
+        self.interval = self.interval_over([self])
+        self.count = len(truth)
+
+    def interval_over(self, reports: Sequence[Any]) -> tuple[float, float]:
+        means = resampled_sums(np.concatenate([r.each for r in reports], 1)) / len(self.each)
+        return percentile_interval((means if self.metric == "mae" else np.sqrt(means)).mean(1))
+
+    def to_json(self) -> dict[str, Any]:
+        few = np.unique(np.linspace(0, self.count - 1, POINTS).astype(int))
+        return {
+            "task": "regress",
+            "examples": self.count,
+            **self.metrics,
+            f"{self.metric}_interval": list(self.interval),
+            "numbers": {own.name: own.to_json() for own in self.numbers},
+            "points": {
+                name: {
+                    "true": [float(f"{x:.6g}") for x in self.truth[few, k]],
+                    "predicted": [float(f"{x:.6g}") for x in self.guess[few, k]],
+                }
+                for k, name in enumerate(self.names)
+            },
+        }
+
+    def lines(self) -> list[str]:
+        lines = [f"{self.count} examples"]
+        for own in self.numbers:
+            lines += ["", *own.lines()]
+        if len(self.numbers) > 1:
+            low, high = self.interval
+            means = ", ".join(f"{TITLES[key]} {shown(self.metrics[key])}" for key in TITLES)
+            lines += [
+                "",
+                "means of all, errors in standard deviations of the training part:",
+                f"{means}; 95 % interval of {TITLES[self.metric]} {shown(low)} to {shown(high)}",
+            ]
+        return lines
+
+
+def _text_and_numbers(values: Values, names: tuple[str, ...], where: str) -> Values:
+    return json_text(values[0], names[0], where).strip(), *values[1:]
+
+
+TEXT_AND_NUMBERS = Conversion("text and numbers", _text_and_numbers)
+
+
+def is_number(value: Any) -> bool:
+    if isinstance(value, list):
+        return bool(value) and all(map(is_number, value))
+    try:
+        return not isinstance(value, bool) and math.isfinite(float(value))
+    except (TypeError, ValueError):
+        return False
+
+
+def of_numbers(column: Column) -> bool:
+    """Whether the first values are numbers, but for a minority."""
+    return sum(map(is_number, column.sample)) > len(column.sample) / 2
+
+
+def asked_column(table: Table, asked: str) -> Column:
+    """The column that --label names, or several with commas between them."""
+    if any(column.name == asked for column in table.columns):
+        return table.column(asked, option="--label")
+    found = [table.column(name, option="--label") for name in listed_names(asked)]
+    for column in found:
+        if found.count(column) > 1:
+            raise DataError(
+                "a column is named twice",
+                where=table.name,
+                got=column.name,
+                remedy="name each one once with --label",
+            )
+    return joined(found)
+
+
+def number_column(table: Table, text: Column) -> Column:
+    """The one with a known name, or the only one with numbers."""
+    columns = [column for column in table.columns if column != text and of_numbers(column)]
+    found = known(columns, NUMBER_NAMES) if table.header else None
+    if found is None and len(columns) == 1:
+        found = columns[0]
+    if found is not None:
+        return found
+    if columns:
+        raise DataError(
+            "several columns hold numbers: " + ", ".join(column.name for column in columns),
+            where=table.name,
+            remedy="name the one to predict with --label, or several with commas",
+        )
+    raise DataError(
+        "holds no column of numbers, which regress needs",
+        where=table.name,
+        remedy="name their column with --label, or use --task classify for labels",
+    )
+
+
+def with_header(table: Table, data: DataConfig) -> Table:
+    """The table, whose first row names its columns where numbers begin only below it."""
+    if table.format not in ("csv", "tsv") or table.header or data.header is not None:
+        return table
+    columns = [column for column in table.columns if of_numbers(column)]
+    named = columns and not any(is_number(column.sample[0]) for column in columns)
+    return table.reread(table.format, header=True) if named else table
+
+
+class Regress(DocumentTask):
+    name = "regress"
+    metric = "rmse"
+    higher_is_better = False
+    looked_at = RegressReading
+    answer = Estimate
+
+    def __init__(self, config: Config, fields: Fields) -> None:
+        super().__init__(config, fields)
+        self.metric = {"squared": "rmse", "absolute": "mae"}[config.train.loss]
+
+    @property
+    def number(self) -> NumberField:
+        field = self.fields["number"]
+        assert isinstance(field, NumberField)
+        return field
+
+    @classmethod
+    def make_fields(cls, config: Config) -> dict[str, Field]:
+        return {"text": text_field(config), "number": NumberField("number")}
+
+    @classmethod
+    def plan(
+        cls, table: Table, data: DataConfig, *, named: bool = False, outputs: bool = True
+    ) -> Plan | None:
+        """A text and numbers, where the task is named: a number may as well be a label."""
+        if not named:
+            return None
+        if not outputs:
+            return input_plan(cls.name, table, data)
+        table = with_header(documents(table, cls.name), data)
+        if table.format in (*PLAIN, "folder"):
+            refuse_columns(table, data)
+        asked = None if data.label is None else asked_column(table, data.label)
+        text = choose_text(table, data.text, label=asked)
+        numbers = number_column(table, text) if asked is None else asked
+        convert = TEXT_AND_NUMBERS if table.format == "jsonl" else None
+        what = "numbers" if numbers.parts else "number"
+        summary = f"{describe(table, text, numbers, what=what)} -> {cls.name}"
+        return Plan(cls.name, table, {"text": text, "number": numbers}, 0, summary, convert)
+
+    def build(self) -> Regressor:
+        return Regressor(**self.network(), numbers=len(self.number.names))
+
+    def loss(self, model: nn.Module, batch: Batch, carry: Any) -> Step:
+        x = batch[self.input]
+        error = F.mse_loss if self.config.train.loss == "squared" else F.l1_loss
+        loss = error(model(*x.inputs).float(), batch["number"])
+        return Step(loss, targets=len(batch.rows), tokens=int(x.lengths.sum()), carry=None)
+
+    def validate(self, model: nn.Module, part: Part) -> dict[str, float]:
+        truth, guess = part["number"].array, self.numbers(model, part)
+        return {**overall(truth, guess, self.number), "loss": self.mean_loss(truth, guess)}
+
+    def evaluate(self, model: nn.Module, part: Part, options: None = None) -> RegressReport:
+        truth, guess = part["number"].array, self.numbers(model, part)
+        loss = self.mean_loss(truth, guess)
+        return RegressReport(truth, guess, self.number, metric=self.metric, loss=loss)
+
+    def mean_loss(self, truth: np.ndarray, guess: np.ndarray) -> float:
+        """What training makes small."""
+        wrong = (guess - truth) / self.number.std
+        return float((wrong**2 if self.metric == "rmse" else np.abs(wrong)).mean())
+
+    def predict(
+        self, model: nn.Module, items: Iterable[Any], options: None = None
+    ) -> Iterator[Estimate]:
+        for some in chunks(items, CHUNK):
+            part = self.part(**{self.input: some})
+            for item, row in zip(some, self.numbers(model, part)):
+                yield Estimate(item, dict(zip(self.number.names, row.tolist())))
+
+    def numbers(self, model: nn.Module, part: Part) -> np.ndarray:
+        """(N, K) in the order of the part's rows and the units of the file."""
+        return self.number.restore(self.scores(model, part, len(self.number.names)))
