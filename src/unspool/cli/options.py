@@ -25,10 +25,10 @@ Task = Annotated[
         "--task",
         "-t",
         metavar="TASK",
-        help="classify (a label for each text), regress (numbers for each text), tag (a tag for each word),"
-        " generate (a language"
-        " model), translate (a text for each text), pretrain (hidden tokens, no labels) or elmo"
-        " (contextual vectors, no labels).  [default: what the data suggest]",
+        help="classify (a label for each text), regress (numbers for each text), tag (a tag for"
+        " each word), generate (a language model), translate (a text for each text), pretrain"
+        " (hidden tokens, no labels) or elmo (contextual vectors, no labels).  [default: what the"
+        " data suggest]",
     ),
 ]
 Model = Annotated[
@@ -39,8 +39,8 @@ Model = Annotated[
         metavar="MODEL",
         help="A cell: elman, irnn, lstm, peephole, coupled, gru, mingru or minlstm; with `bi`"
         " before it for both directions: bilstm, bigru, ... Or cnn or transformer; for translate"
-        " also seq2seq, bahdanau or luong.  [default: bilstm for classify, regress and tag, lstm for"
-        " generate, transformer for translate and pretrain]",
+        " also seq2seq, bahdanau or luong.  [default: bilstm for classify, regress and tag, lstm"
+        " for generate, transformer for translate and pretrain]",
     ),
 ]
 Set = Annotated[

@@ -121,9 +121,9 @@ class RegressReading(DocumentReading):
     def best(self, values: Tensor, answer: int) -> int:
         return answer
 
-    def explained(self, scores: Tensor, place: int, answer: int) -> Tensor:
+    def explained(self, scores: Tensor, step: int, answer: int) -> Tensor:
         """In standard deviations, so that one precision fits all numbers."""
-        return scores[:, place, answer].double()
+        return scores[:, step, answer].double()
 
     def unit(self, answer: int) -> float:
         return float(self.field.std[answer])
