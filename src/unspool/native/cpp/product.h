@@ -202,7 +202,7 @@ inline void multiply_in_registers(int rows, const T* a, int64_t stride, const Pa
 }
 
 // sums[r][v] += Σ_k a[r][k] b[k][v] for any number of rows and a whole panel. Of bf16, K is a multiple of
-// 32, of bytes one of 4.
+// 32, of integers one of 4.
 template <int V, class T>
 inline void multiply(int rows, const T* a, int64_t stride, const Panel<T>* b, int64_t K,
                      Sum<T> (*sums)[V]) {
@@ -212,7 +212,8 @@ inline void multiply(int rows, const T* a, int64_t stride, const Panel<T>* b, in
         return;
     }
 #endif
-    if (rows <= register_rows(V))  // one call does it, and reads the panel from end to end
+    // So few rows wait for the panel rather than for sums: it is read from end to end.
+    if (rows <= 2 * register_rows(V))
         multiply_in_registers<V, V>(rows, a, stride, b, K, &sums[0][0]);
     else
         multiply_in_registers<register_vectors(V), V>(rows, a, stride, b, K, &sums[0][0]);
