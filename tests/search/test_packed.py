@@ -125,13 +125,12 @@ def test_more_positions_than_a_register_has_lanes(wanted: str) -> None:
         pytest.skip(f"this processor has no {wanted}")
     reference = decoder_of()
     torch.manual_seed(2)
-    memory, keep = torch.randn(5, 37, 32), torch.rand(5, 37) < 0.7
-    keep[0, :32], keep[1, 5:], keep[4] = False, False, False
-    exact, exact_looked = walk(reference, reference.start(memory, keep, aligned=True), 20)
+    encoded = Encoded(torch.randn(5, 37, 32), torch.tensor([37, 33, 16, 5, 0]))
+    exact, exact_looked = walk(reference, reference.start(encoded, aligned=True), 20)
     native._kernels.use(wanted)
     try:
         packed = PackedSearch(reference)
-        found, looked = walk(packed, packed.start(memory, keep, aligned=True), 20)
+        found, looked = walk(packed, packed.start(encoded, aligned=True), 20)
     finally:
         native._kernels.use(native.INSTRUCTIONS)
     for a, b in zip([*found, *looked], [*exact, *exact_looked]):
