@@ -51,7 +51,7 @@ def walk(decoder: Any, state: Any, steps: int) -> tuple[list[Tensor], list[Tenso
             logits, state = decoder.step(ids, state)
             found.append(logits)
             looked.append(state.alignment)
-            rows = torch.randint(0, len(ids), (len(ids) + (1 if step < 3 else -1),))
+            rows = torch.randint(0, len(ids), (max(1, len(ids) + (1 if step < 3 else -1)),))
             state, ids = decoder.select(state, rows), torch.randint(0, VOCAB, rows.shape)
     return found, looked
 
@@ -116,6 +116,25 @@ def test_every_instruction_set(wanted: str) -> None:
                 assert (a - b).norm() / b.norm() < tolerance
     finally:
         native._kernels.use(native.INSTRUCTIONS)
+
+
+@pytest.mark.parametrize("wanted", ["avx512", "avx2", "baseline"])
+def test_more_positions_than_a_register_has_lanes(wanted: str) -> None:
+    assert native._kernels is not None
+    if wanted not in native._kernels.instruction_sets():
+        pytest.skip(f"this processor has no {wanted}")
+    reference = decoder_of()
+    torch.manual_seed(2)
+    encoded = Encoded(torch.randn(5, 37, 32), torch.tensor([37, 33, 16, 5, 0]))
+    exact, exact_looked = walk(reference, reference.start(encoded, aligned=True), 20)
+    native._kernels.use(wanted)
+    try:
+        packed = PackedSearch(reference)
+        found, looked = walk(packed, packed.start(encoded, aligned=True), 20)
+    finally:
+        native._kernels.use(native.INSTRUCTIONS)
+    for a, b in zip([*found, *looked], [*exact, *exact_looked]):
+        torch.testing.assert_close(a, b, rtol=1e-5, atol=1e-5)
 
 
 def test_searches_find_the_same() -> None:

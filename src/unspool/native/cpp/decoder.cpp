@@ -42,43 +42,34 @@ struct Norm {
     }
 };
 
-INLINE float dot(const float* a, const float* b, int64_t size) {
-    vec total{};
-    int64_t i = 0;
-    for (; i + LANES <= size; i += LANES) total += load(a + i) * load(b + i);
-    float rest = sum(total);
-    for (; i < size; ++i) rest += a[i] * b[i];
-    return rest;
-}
-
-INLINE void add_scaled(float* to, const float* from, float scale, int64_t size) {
-    int64_t i = 0;
-    for (; i + LANES <= size; i += LANES) add_to(to + i, load(from + i) * scale);
-    for (; i < size; ++i) to[i] += from[i] * scale;
-}
-
 // softmax(q k' / √d) v for all heads of one query; at(t) gives the keys of place t, E floats with the
 // values behind them, or null where the query may not look. Where it sees nothing, y is 0.
 class Attention {
   public:
-    Attention(int64_t heads, int64_t width) : heads_(heads), width_(width), size_(width / heads) {}
+    Attention(int64_t heads, int64_t width)
+        : heads_(heads), width_(width), size_(width / heads), nothing_(2 * width) {}
 
     template <class At>
     void operator()(const float* q, int64_t places, const At& at, float* y) {
         stride_ = (places + LANES - 1) / LANES * LANES;
-        weights_.assign(heads_ * stride_, -INFINITY);
-        const float scale = 1 / std::sqrt(static_cast<float>(size_));
-        for (int64_t t = 0; t < places; ++t) {
-            const float* k = at(t);
+        weights_.resize(heads_ * stride_);
+        keys_.resize(stride_);
+        for (int64_t t = 0; t < stride_; ++t) keys_[t] = t < places ? at(t) : nullptr;
+        std::fill_n(y, width_, 0.0f);
+        for (int64_t t = 0; t < stride_; t += LANES) {
+            const Block block = block_of(t);
             for (int64_t a = 0; a < heads_; ++a)
-                if (k) weights_[a * stride_ + t] = dot(q + a * size_, k + a * size_, size_) * scale;
+                store(&weights_[a * stride_ + t], block.seen ? scores(q, block.keys, a * size_) : splat(-INFINITY));
+            for (int i = 0; i < LANES; ++i)
+                if (!keys_[t + i])
+                    for (int64_t a = 0; a < heads_; ++a) weights_[a * stride_ + t + i] = -INFINITY;
         }
         for (int64_t a = 0; a < heads_; ++a) softmax(&weights_[a * stride_]);
-        std::fill_n(y, width_, 0.0f);
-        for (int64_t t = 0; t < places; ++t)
-            if (const float* k = at(t))
-                for (int64_t a = 0; a < heads_; ++a)
-                    add_scaled(y + a * size_, k + width_ + a * size_, weights_[a * stride_ + t], size_);
+        for (int64_t t = 0; t < stride_; t += LANES) {
+            const Block block = block_of(t);
+            for (int64_t a = 0; a < heads_ && block.seen; ++a)
+                add_values(&weights_[a * stride_ + t], block.keys, a * size_, y);
+        }
     }
 
     // The mean of the heads' weights at each place, of the latest query.
@@ -90,6 +81,44 @@ class Attention {
     }
 
   private:
+    // The keys of LANES places; those of a place that may not be seen are zeros.
+    struct Block {
+        const float* keys[LANES];
+        bool seen = false;
+    };
+
+    Block block_of(int64_t t) const {
+        Block found;
+        for (int i = 0; i < LANES; ++i) {
+            found.keys[i] = keys_[t + i] ? keys_[t + i] : nothing_.data();
+            found.seen |= keys_[t + i] != nullptr;
+        }
+        return found;
+    }
+
+    // The scores of the head that begins at element `from`, for LANES places.
+    vec scores(const float* q, const float* const (&keys)[LANES], int64_t from) const {
+        vec totals[LANES] = {};
+        int64_t j = from;
+        for (; j + LANES <= from + size_; j += LANES)
+            for (int i = 0; i < LANES; ++i) totals[i] += load(q + j) * load(keys[i] + j);
+        for (; j < from + size_; ++j)
+            for (int i = 0; i < LANES; ++i) totals[i][0] += q[j] * keys[i][j];
+        return sums(totals) * (1 / std::sqrt(static_cast<float>(size_)));
+    }
+
+    // Adds the values of LANES places, weighted, to the head of y that begins at element `from`.
+    void add_values(const float* weights, const float* const (&keys)[LANES], int64_t from, float* y) const {
+        int64_t j = from;
+        for (; j + LANES <= from + size_; j += LANES) {
+            vec total = load(y + j);
+            for (int i = 0; i < LANES; ++i) total += weights[i] * load(keys[i] + width_ + j);
+            store(y + j, total);
+        }
+        for (; j < from + size_; ++j)
+            for (int i = 0; i < LANES; ++i) y[j] += weights[i] * keys[i][width_ + j];
+    }
+
     // The weight of what may not be seen is 1e-38 rather than 0, and 0 where nothing may.
     void softmax(float* w) const {
         vec largest = splat(-INFINITY), total{};
@@ -110,7 +139,8 @@ class Attention {
     }
 
     int64_t heads_, width_, size_, stride_ = 0;
-    std::vector<float> weights_;
+    std::vector<float> weights_, nothing_;  // (heads, stride), (2·E) zeros
+    std::vector<const float*> keys_;        // (stride)
 };
 
 template <class T>
@@ -288,12 +318,10 @@ class Decoder final : public Transformer {
     Linear<T> output_;
 };
 
-template <class T>
-std::unique_ptr<Transformer> make(const Shape& shape, const std::vector<const float*>& weights) {
-    return std::make_unique<Decoder<T>>(shape, weights);
+std::unique_ptr<Transformer> make(const Shape& shape, const std::vector<const float*>& weights,
+                                  bool int8) {
+    if (int8) return std::make_unique<Decoder<Quantized>>(shape, weights);
+    return std::make_unique<Decoder<float>>(shape, weights);
 }
-
-template std::unique_ptr<Transformer> make<float>(const Shape&, const std::vector<const float*>&);
-template std::unique_ptr<Transformer> make<uint8_t>(const Shape&, const std::vector<const float*>&);
 
 }  // namespace unspool::ISA

@@ -2,6 +2,9 @@
 // them. The caller, native/decoder.py, owns the arrays and has checked their types and shapes.
 #include "decoding.h"
 
+#if defined(UNSPOOL_AVX_VNNI)
+#include <cpuid.h>
+#endif
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -35,15 +38,26 @@ std::string allowed;
 
 void let_decoders_use(const std::string& set) { allowed = set; }
 
-template <class T>
-MakeTransformer maker() {
+#if defined(UNSPOOL_AVX_VNNI)
+// Asked of the processor itself (leaf 7, subleaf 1, EAX, bit 4): not every compiler that makes these
+// instructions knows them by a name in __builtin_cpu_supports.
+bool has_avx_vnni() {
+    unsigned a = 0, b = 0, c = 0, d = 0;
+    return __builtin_cpu_supports("avx2") && __get_cpuid_count(7, 1, &a, &b, &c, &d) && (a >> 4 & 1);
+}
+#endif
+
+MakeTransformer* maker() {
 #if defined(UNSPOOL_X86)
     __builtin_cpu_init();
     const bool vnni = __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512bw");
-    if (allowed != "baseline" && allowed != "avx2" && vnni) return avx512_vnni::make<T>;
-    if (allowed != "baseline" && __builtin_cpu_supports("avx2")) return avx2::make<T>;
+    if (allowed != "baseline" && allowed != "avx2" && vnni) return avx512_vnni::make;
+#if defined(UNSPOOL_AVX_VNNI)
+    if (allowed != "baseline" && has_avx_vnni()) return avx_vnni::make;
 #endif
-    return baseline::make<T>;
+    if (allowed != "baseline" && __builtin_cpu_supports("avx2")) return avx2::make;
+#endif
+    return baseline::make;
 }
 
 class PackedDecoder {
@@ -53,7 +67,7 @@ class PackedDecoder {
                   const Addresses& weights)
         : shape_{layers, width,    heads, hidden, vocab, cross, pre_norm, ACTIVATIONS.at(activation),
                  epsilon},
-          model_((bytes ? maker<uint8_t>() : maker<float>())(shape_, pointers<const float>(weights))) {}
+          model_(maker()(shape_, pointers<const float>(weights), bytes)) {}
 
     void step(int64_t rows, uintptr_t x, const Addresses& past, const std::vector<int64_t>& past_rows,
               uintptr_t ancestors, int64_t places, const Addresses& memory, uintptr_t keep,

@@ -1,8 +1,8 @@
 // A layer y = W x + b whose weights are packed once and used many times, in float or in bytes.
 //
 // In bytes, each row of W has its scale, and so has each x, found when it is read:
-//     x ≈ s (q - 128), q in 1 .. 255;   W_n ≈ w_n p_n, p_n in -127 .. 127
-//     y_n = s w_n (Σ_k q_k p_nk - 128 Σ_k p_nk) + b_n
+//     x ≈ s (q - ZERO), q - ZERO and p_n in -127 .. 127;   W_n ≈ w_n p_n
+//     y_n = s w_n (Σ_k q_k p_nk - ZERO Σ_k p_nk) + b_n
 #pragma once
 
 #include <cmath>
@@ -35,7 +35,7 @@ class Reader {
     }
 
   private:
-    static void quantize(const float* x, int64_t K, uint8_t* q, float& scale) {
+    static void quantize(const float* x, int64_t K, T* q, float& scale) {
         vec largest{};
         for (int64_t k = 0; k < K; k += LANES) largest = most(largest, most(load(x + k), -load(x + k)));
         float top = 0;
@@ -44,12 +44,13 @@ class Reader {
         const float inverse = top > 0 ? 127 / top : 0;
         for (int64_t k = 0; k < K; k += LANES) {
             const float shift = 12582912.0f;  // rounds to the nearest, as in exp
-            const vec rounded = (load(x + k) * inverse + shift) - shift + 128.0f;
-            const auto bytes = __builtin_convertvector(__builtin_convertvector(rounded, ivec), byte_vec);
-            std::memcpy(q + k, &bytes, sizeof bytes);
+            const vec rounded = (load(x + k) * inverse + shift) - shift + Factor<T>::ZERO;
+            const auto numbers = __builtin_convertvector(__builtin_convertvector(rounded, ivec), numbers_of<T>);
+            std::memcpy(q + k, &numbers, sizeof numbers);
         }
     }
-    typedef uint8_t byte_vec __attribute__((vector_size(LANES)));
+    template <class N>
+    using numbers_of __attribute__((vector_size(LANES * sizeof(N)))) = N;
 
     std::vector<T> values_;
     std::vector<float> scale_;
@@ -108,7 +109,7 @@ class Linear {
         for (int64_t k = 0; k < K_; ++k) {
             Panel<T>& to = panel(group)[((k / DEPTH * V + i / LANES) * LANES + i % LANES) * DEPTH + k % DEPTH];
             if constexpr (std::is_same_v<T, float>) to = row[k];
-            else offset_[n] += 128 * (to = static_cast<int8_t>(std::lrintf(row[k] * inverse)));
+            else offset_[n] += Factor<T>::ZERO * (to = static_cast<int8_t>(std::lrintf(row[k] * inverse)));
         }
     }
 

@@ -72,12 +72,18 @@ struct Factor<bf16> {
 #endif
 };
 
-// Rows of bytes, panels of signed bytes, sums of integers.
+// Integers of -127 .. 127 on both sides, and sums of integers, all exact. Panels are of signed bytes. Where the
+// processor adds four products of bytes in one instruction, its rows are unsigned: ZERO stands for 0. Elsewhere
+// rows are of 16 bits, and two products are added at a time: at most 2 · 127², and 16-bit sums of products
+// of bytes, which saturate, are not made at all.
+#if defined(__AVX512VNNI__) || defined(__AVXVNNI__)
+using Quantized = uint8_t;
+
 template <>
 struct Factor<uint8_t> {
     using Panel = int8_t;
     using Sum = ivec;
-    static constexpr int DEPTH = 4;
+    static constexpr int DEPTH = 4, ZERO = 128;
     ivec fours;
 
     static INLINE Factor of_row(const uint8_t* a) {
@@ -94,11 +100,47 @@ struct Factor<uint8_t> {
 #if defined(__AVX512VNNI__)
         sum = (ivec)_mm512_dpbusd_epi32((__m512i)sum, (__m512i)fours, (__m512i)b.fours);
 #else
-        for (int d = 0; d < 4; ++d)
-            sum += (fours >> (8 * d) & 255) * (b.fours << (24 - 8 * d) >> 24);
+        sum = (ivec)_mm256_dpbusd_avx_epi32((__m256i)sum, (__m256i)fours, (__m256i)b.fours);
 #endif
     }
 };
+#else
+using Quantized = int16_t;
+
+template <>
+struct Factor<int16_t> {
+    using Panel = int8_t;
+    using Sum = ivec;
+    static constexpr int DEPTH = 2, ZERO = 0;
+    ivec pairs;
+
+    static INLINE Factor of_row(const int16_t* a) {
+        int32_t pair;
+        std::memcpy(&pair, a, sizeof pair);
+        return {pair + ivec{}};
+    }
+    static INLINE Factor of_panel(const int8_t* b) {
+#if LANES == 8
+        return {(ivec)_mm256_cvtepi8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(b)))};
+#else
+        typedef int8_t bytes __attribute__((vector_size(2 * LANES)));
+        typedef int16_t shorts __attribute__((vector_size(4 * LANES)));
+        bytes narrow;
+        std::memcpy(&narrow, b, sizeof narrow);
+        return {(ivec)__builtin_convertvector(narrow, shorts)};
+#endif
+    }
+    INLINE void add_product(const Factor& b, ivec& sum) const {
+#if LANES == 8
+        sum += (ivec)_mm256_madd_epi16((__m256i)pairs, (__m256i)b.pairs);
+#elif LANES == 4 && defined(__SSE2__)
+        sum += (ivec)_mm_madd_epi16((__m128i)pairs, (__m128i)b.pairs);
+#else
+        sum += (pairs << 16 >> 16) * (b.pairs << 16 >> 16) + (pairs >> 16) * (b.pairs >> 16);
+#endif
+    }
+};
+#endif
 
 // Rows whose sums fit in registers beside V vectors of a panel.
 constexpr int register_rows(int V) { return std::min((REGISTERS - 1 - V) / V, 12); }
@@ -160,7 +202,7 @@ inline void multiply_in_registers(int rows, const T* a, int64_t stride, const Pa
 }
 
 // sums[r][v] += Σ_k a[r][k] b[k][v] for any number of rows and a whole panel. Of bf16, K is a multiple of
-// 32, of bytes one of 4.
+// 32, of integers one of 4.
 template <int V, class T>
 inline void multiply(int rows, const T* a, int64_t stride, const Panel<T>* b, int64_t K,
                      Sum<T> (*sums)[V]) {
@@ -170,7 +212,8 @@ inline void multiply(int rows, const T* a, int64_t stride, const Panel<T>* b, in
         return;
     }
 #endif
-    if (rows <= register_rows(V))  // one call does it, and reads the panel from end to end
+    // So few rows wait for the panel rather than for sums: it is read from end to end.
+    if (rows <= 2 * register_rows(V))
         multiply_in_registers<V, V>(rows, a, stride, b, K, &sums[0][0]);
     else
         multiply_in_registers<register_vectors(V), V>(rows, a, stride, b, K, &sums[0][0]);

@@ -52,12 +52,15 @@ class Transformer {
     virtual void step(const DecoderStep& step, Scratch& scratch, Team& team, int rank) const = 0;
 };
 
-// Weights in the order in which a step needs them; those of a layer normalisation are w and b.
-using MakeTransformer = std::unique_ptr<Transformer> (*)(const Shape&, const std::vector<const float*>&);
+// Weights in the order in which a step needs them; those of a layer normalisation are w and b. With int8, products
+// are of integers.
+using MakeTransformer = std::unique_ptr<Transformer>(const Shape&, const std::vector<const float*>&,
+                                                     bool int8);
 
-// Defined by decoder.cpp, once for each instruction set; T is float, or uint8_t for products of bytes.
-namespace baseline { template <class T> std::unique_ptr<Transformer> make(const Shape&, const std::vector<const float*>&); }
-namespace avx2 { template <class T> std::unique_ptr<Transformer> make(const Shape&, const std::vector<const float*>&); }
-namespace avx512_vnni { template <class T> std::unique_ptr<Transformer> make(const Shape&, const std::vector<const float*>&); }
+// Defined by decoder.cpp, once for each instruction set.
+namespace baseline { MakeTransformer make; }
+namespace avx2 { MakeTransformer make; }
+namespace avx_vnni { MakeTransformer make; }
+namespace avx512_vnni { MakeTransformer make; }
 
 }  // namespace unspool

@@ -25,10 +25,17 @@
 #define REGISTERS 32
 #elif defined(__AVX2__)
 #include <immintrin.h>
+#if defined(__AVXVNNI__)
+#define ISA avx_vnni
+#else
 #define ISA avx2
+#endif
 #define LANES 8
 #define REGISTERS 16
 #else
+#if defined(__SSE2__)
+#include <immintrin.h>
+#endif
 #define ISA baseline
 #define LANES 4
 #if defined(__aarch64__)
@@ -90,6 +97,10 @@ INLINE vec splat(float x) { return x - vec{}; }
 INLINE float sum(vec v) {
 #if defined(__AVX512F__)
     return _mm512_reduce_add_ps(v);
+#elif defined(__AVX2__)
+    __m128 half = _mm_add_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
+    half = _mm_add_ps(half, _mm_movehl_ps(half, half));
+    return _mm_cvtss_f32(_mm_add_ss(half, _mm_movehdup_ps(half)));
 #else
     float total = 0;
     for (int lane = 0; lane < LANES; ++lane) total += v[lane];
@@ -125,6 +136,17 @@ INLINE void transpose(vec (&rows)[LANES]) {
         if (!(j & HALF))
             swap_halves<HALF>(rows[j], rows[j + HALF], std::make_integer_sequence<int, LANES>{});
     if constexpr (HALF > 1) transpose<HALF / 2>(rows);
+}
+
+// Lane j of what comes out is the sum of rows[j], which are overwritten.
+template <int HALF = LANES / 2>
+INLINE vec sums(vec (&rows)[LANES]) {
+    for (int j = 0; j < HALF; ++j) {
+        swap_halves<HALF>(rows[j], rows[j + HALF], std::make_integer_sequence<int, LANES>{});
+        rows[j] += rows[j + HALF];
+    }
+    if constexpr (HALF > 1) return sums<HALF / 2>(rows);
+    return rows[0];
 }
 
 INLINE vec least(vec a, vec b) { return a < b ? a : b; }
