@@ -1,7 +1,7 @@
 """A linear-chain conditional random field (Lafferty et al. 2001) over the tags of a sequence.
 
-In: scores (B, T, C) of C tags at each step, lengths (B,) on the CPU. Out: the negative log likelihood of given
-tags, the best tags, or the probability of each tag and of any span of tags.
+In: scores (B, T, C) of C tags at each step, lengths (B,) on the CPU. Out: the negative log
+likelihood of given tags, the best tags, or the probability of each tag and of any span of tags.
 
     s(y) = a[y_1] + Σ_t x_t[y_t] + Σ_{t>1} A[y_{t-1}, y_t] + b[y_T]
     p(y) = exp(s(y)) / Z,      Z = Σ_y exp(s(y))
