@@ -89,8 +89,8 @@ def test_a_run_keeps_its_precision_on_another_machine(
             raise InterruptedError
         return real(self)
 
-    def watched(name: str):
-        context = precision.autocast(name)
+    def watched(name: str, device: str):
+        context = precision.autocast(name, device)
         used.append(context._enabled)
         return context
 

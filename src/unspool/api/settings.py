@@ -160,8 +160,13 @@ def refuse_changes(
         layers=[("run", known), (config_file or "config file", from_file), ("--set", settings)],
         options=list(cell_options(CELLS[stored.model.cell])) if has_cell else (),
     )
-    if asked.train.precision == "auto":  # what it became when the run began
-        kept = {"precision": stored.train.precision}
+    # What they became when the run began:
+    kept = {
+        name: getattr(stored.train, name)
+        for name in ("precision", "device")
+        if getattr(asked.train, name) == "auto"
+    }
+    if kept:
         asked = asked.model_copy(update={"train": asked.train.model_copy(update=kept)})
     if asked == stored:
         return

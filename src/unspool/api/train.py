@@ -27,6 +27,7 @@ from unspool.tasks.embedding import extended, freeze_embedding, place_vectors
 from unspool.tasks.opening import open_plan
 from unspool.training.card import model_card
 from unspool.training.checkpoint import Counters, save_checkpoint
+from unspool.training.device import with_device
 from unspool.training.folder import RunFolder, free_folder
 from unspool.training.machine import tune_process
 from unspool.training.optim import build_optimizer
@@ -87,9 +88,8 @@ def train(
     plan = open_data(data, task=task, settings=settings, config_file=config)
     note(plan.summary)
     origin = None if start is None else open_start(start)
-    final = with_precision(
-        make_config(plan.task, model, settings=settings, config_file=config, start=origin)
-    )
+    asked = make_config(plan.task, model, settings=settings, config_file=config, start=origin)
+    final = with_precision(with_device(asked))
     plans = {"train": plan}
     for name, path in (("valid", valid), ("test", test)):
         if path is not None:
@@ -151,7 +151,8 @@ def _resume(
 ) -> Run:
     """Go on with a run; files that are `given` stand for the recorded ones, as after a move."""
     record = folder.read_record()
-    config = with_precision(folder.read_config())  # runs of old may have recorded `auto`
+    config = with_device(folder.read_config(), resumed=True)
+    config = with_precision(config)  # runs of old may have recorded `auto`
     plans = {}
     for name, path in given.items():
         if path is not None and name not in record["data"]:
@@ -212,7 +213,9 @@ def _train(
 ) -> Run:
     count = sum(p.numel() for p in model.parameters())
     note(f"model: {task.config.model_name}, {count:,} parameters; run folder: {folder.path}")
-    note(precision_note(task.config.train.precision))
+    settings = task.config.train
+    note(precision_note(settings.precision, settings.device))
+    model.to(settings.device)
     trainer = Trainer(task, model, corpus.parts, folder, watcher)
     if resume:
         trainer.resume()
@@ -232,6 +235,7 @@ def _train(
         mix = mix_report(model)
         write_json(folder.path / "evaluation.json", {"part": judged, **report.to_json(), **mix})
         run.report, run.report_part = report, judged
+    model.cpu()  # where a run that is loaded has it
     write_atomic(
         folder.path / "README.md",
         model_card(folder, task, summary_of(task, model).lines(), counters, report, judged),

@@ -270,6 +270,9 @@ class TrainConfig(Section):
     precision: Literal["auto", "fp32", "bf16"] = setting(
         "auto", "arithmetic of matrix products; auto: bf16 where the CPU has it in hardware"
     )
+    device: Literal["auto", "cpu", "cuda", "mps"] = setting(
+        "auto", "where a run computes; auto: on a GPU if there is one"
+    )
     threads: int = setting(0, "CPU threads (0: one per core)", ge=0, le=1024)
     tensorboard: bool = setting(False, "also write TensorBoard events into the run folder")
     seed: int = setting(1, "seed of initial weights, batches and dropout", ge=0, lt=2**32)

@@ -25,7 +25,7 @@ class MaskedBatch(NamedTuple):
 
     ids: Tensor  # (B, T) int64, some tokens hidden
     lengths: Tensor  # (B,) int64
-    chosen: Tensor  # (B, T) bool: the places to predict
+    chosen: Tensor  # (B, T) bool: the places to predict; stays on the CPU
     targets: Tensor  # (N,) int64: what stood there
     rows: np.ndarray  # (B,) rows of the part
 

@@ -37,14 +37,22 @@ class Batch:
         )
 
 
+# What says how many: its values decide the shapes of what is computed, so it stays on the CPU.
+COUNTS = frozenset({"lengths", "sizes", "chosen"})
+
+
 def moved(value: Any, device: torch.device) -> Any:
-    """Tensors, and batches and named tuples of them, on another device."""
+    """Tensors, and batches and tuples of them, on another device; but for `COUNTS`, the fields of a
+    named tuple that live on the CPU."""
     if isinstance(value, Batch):
         return value.to(device)
     if isinstance(value, Tensor):
         return value.to(device)
     if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return type(value)(*(moved(each, device) for each in value))
+        fields = zip(value._fields, value)
+        return type(value)(*(own if name in COUNTS else moved(own, device) for name, own in fields))
+    if isinstance(value, tuple):
+        return tuple(moved(each, device) for each in value)
     return value
 
 

@@ -74,12 +74,13 @@ class Convolution(nn.Module):
     def forward(self, x: Tensor, lengths: Tensor | None = None) -> Tensor:
         batch, steps = x.shape[:2]
         lengths = check_lengths(lengths, x)
-        packing = Packing.of(batch, steps, lengths, by_time=False)
+        packing = Packing.of(batch, steps, lengths, by_time=False, device=x.device)
         packed = packing.pack(x)  # (N, I), or (N,)
         # The index of each packed row in the array with gaps.
-        numbers = torch.arange(1, batch + 1, device=x.device)
-        rows = torch.arange(len(packed), device=x.device)
+        numbers = torch.arange(1, batch + 1)
+        rows = torch.arange(len(packed))
         rows += self.gap * numbers.repeat_interleave(packing.offsets.diff())
+        rows = rows.to(x.device)
         count = len(packed) + self.gap * (batch + 1)
         spaced = put_rows(packed if x.is_floating_point() else packed + 1, rows, count)
         outputs = torch.cat(

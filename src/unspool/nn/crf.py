@@ -1,7 +1,7 @@
 """A linear-chain conditional random field (Lafferty et al. 2001) over the tags of a sequence.
 
-In: scores (B, T, C) of C tags at each step, lengths (B,). Out: the negative log likelihood of given
-tags, the best tags, or the probability of each tag and of any span of tags.
+In: scores (B, T, C) of C tags at each step, lengths (B,) on the CPU. Out: the negative log
+likelihood of given tags, the best tags, or the probability of each tag and of any span of tags.
 
     s(y) = a[y_1] + Σ_t x_t[y_t] + Σ_{t>1} A[y_{t-1}, y_t] + b[y_T]
     p(y) = exp(s(y)) / Z,      Z = Σ_y exp(s(y))
@@ -23,7 +23,7 @@ from torch.autograd.function import once_differentiable
 
 from unspool.native import chain as native_chain
 from unspool.native.chain import can_chain
-from unspool.nn.masks import keep_mask
+from unspool.nn.masks import at_last, keep_mask, true_rows
 from unspool.nn.tags import Allowed, SpanScores, TagOutput
 
 FORBIDDEN = -1e30  # a score below any sum of real ones, and far from the end of float32
@@ -45,7 +45,7 @@ def log_partition(x: Tensor, lengths: Tensor, chain: Chain) -> Tensor:
     α_1 = a + x_1,      α_t[j] = x_t[j] + log Σ_i exp(α_{t-1}[i] + A[i, j])
     """
     A, a, b = chain
-    keep = keep_mask(lengths, x.shape[1])[..., None].unbind(1)
+    keep = keep_mask(lengths, x.shape[1], device=x.device)[..., None].unbind(1)
     alpha = a + x[:, 0]  # (B, C)
     for t in range(1, x.shape[1]):
         new = x[:, t] + torch.logsumexp(alpha[:, :, None] + A, 1)
@@ -78,9 +78,9 @@ class Lattice(NamedTuple):
         m = x.amax(2)  # (B, T)
         e, P = torch.exp(x - m[..., None]), torch.exp(A)
         p, s = (native_chain.forward if can_chain(x) else forward)(e, P, lengths)
-        ends = p[torch.arange(len(p), device=p.device), lengths - 1]  # (B, C)
+        ends = at_last(p, lengths)  # (B, C)
         z = (ends @ torch.exp(b)).clamp(min=TINY)
-        sums = s.log() + m.masked_fill(~keep_mask(lengths, x.shape[1]), 0)
+        sums = s.log() + m.masked_fill(~keep_mask(lengths, x.shape[1], device=x.device), 0)
         return cls(e, P, p, s, torch.exp(b) / z[:, None], z.log() + sums.sum(1))
 
     def backward(self, lengths: Tensor) -> Tensor:
@@ -102,7 +102,7 @@ def forward(e: Tensor, P: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
     """p and s of a `Lattice`."""
     p, s = torch.zeros_like(e), e.new_ones(e.shape[:2])
     for t in range(int(lengths.max())):
-        on = lengths > t
+        on = true_rows(lengths > t, e.device)
         new = e[on, t] if t == 0 else (p[on, t - 1] @ P) * e[on, t]
         # Scores so far apart that all of them vanish must not divide zero by zero.
         s[on, t] = new.sum(1).clamp(min=TINY)
@@ -114,7 +114,7 @@ def backward(e: Tensor, P: Tensor, s: Tensor, last: Tensor, lengths: Tensor) -> 
     """q of a `Lattice`."""
     q = torch.zeros_like(e)
     for t in range(int(lengths.max()) - 1, -1, -1):
-        ends, on = lengths == t + 1, lengths > t + 1
+        ends, on = true_rows(lengths == t + 1, e.device), true_rows(lengths > t + 1, e.device)
         q[ends, t] = last[ends]
         if t + 1 < e.shape[1]:
             q[on, t] = (e[on, t + 1] * q[on, t + 1] / s[on, t + 1, None]) @ P.t()
@@ -123,7 +123,7 @@ def backward(e: Tensor, P: Tensor, s: Tensor, last: Tensor, lengths: Tensor) -> 
 
 def viterbi(x: Tensor, A: Tensor, a: Tensor, b: Tensor, lengths: Tensor) -> Tensor:
     """The best tags (B, T): the forward algorithm with a maximum in place of the sum."""
-    keep = keep_mask(lengths, x.shape[1])
+    keep = keep_mask(lengths, x.shape[1], device=x.device)
     best = a + x[:, 0]  # (B, C), of sequences that have ended: at their end
     came_from = torch.zeros(x.shape, dtype=torch.int64, device=x.device)
     for t in range(1, x.shape[1]):
@@ -154,7 +154,7 @@ class LogPartition(torch.autograd.Function):
         lattice, weight = Lattice(*parts), grad.double()
         q = lattice.backward(lengths)
         chances = lattice.p * q * weight[:, None, None]  # (B, T, C)
-        ends = chances[torch.arange(len(chances), device=chances.device), lengths - 1]
+        ends = at_last(chances, lengths)
         found = (lattice.expected_transitions(q, weight), chances[:, 0].sum(0), ends.sum(0))
         return (chances.to(ctx.dtype), None, *(each.to(ctx.dtype) for each in found))
 
@@ -216,10 +216,10 @@ class CRF(TagOutput):
 
 def score(x: Tensor, tags: Tensor, lengths: Tensor, chain: Chain) -> Tensor:
     """s(y) (B,) of tags (B, T)."""
-    keep = keep_mask(lengths, x.shape[1])
+    keep = keep_mask(lengths, x.shape[1], device=x.device)
     own = x.gather(2, tags[..., None])[..., 0].masked_fill(~keep, 0).sum(1)
     transitions = chain.A[tags[:, :-1], tags[:, 1:]].masked_fill(~keep[:, 1:], 0).sum(1)
-    final = tags.gather(1, lengths[:, None] - 1)[:, 0]
+    final = at_last(tags, lengths)
     return own + transitions + chain.a[tags[:, 0]] + chain.b[final]
 
 

@@ -20,7 +20,7 @@ class Encoded(NamedTuple):
     """What an encoder has read.
 
     outputs   (B, S, D), zeros at padding: the memory of a decoder
-    lengths   (B,), None where all S steps are real
+    lengths   (B,) on the CPU, None where all S steps are real
     state     the network's final state; None where it has none
     """
 
@@ -31,13 +31,15 @@ class Encoded(NamedTuple):
     @property
     def keep(self) -> Tensor | None:
         """(B, S), True = real; None where all is."""
-        return None if self.lengths is None else keep_mask(self.lengths, self.outputs.shape[1])
+        if self.lengths is None:
+            return None
+        return keep_mask(self.lengths, self.outputs.shape[1], device=self.outputs.device)
 
     def select(self, rows: Tensor) -> Encoded:
         """Some rows of the batch; of a state, that of a recurrent network."""
         return Encoded(
             self.outputs[rows],
-            None if self.lengths is None else self.lengths[rows],
+            None if self.lengths is None else self.lengths[rows.cpu()],
             None if self.state is None else map_state(self.state, lambda s: s[rows]),
         )
 

@@ -23,7 +23,7 @@ from torch import Tensor
 
 from unspool import native
 from unspool.native.recurrence import is_half
-from unspool.nn.masks import keep_mask
+from unspool.nn.masks import at_last, keep_mask
 from unspool.nn.state import State
 
 Kernel = Literal["lstm", "gru", "rnn_tanh", "rnn_relu"]
@@ -58,7 +58,7 @@ def fused_sequence(
                 kernel, x.to(W.dtype), lengths, state, W=W, U=U, b=b, b_recurrent=b_recurrent
             )
     if lengths is not None and kernel in PADDING_WEIGHTS:
-        padding = ~keep_mask(lengths, x.shape[1])[..., None]
+        padding = ~keep_mask(lengths, x.shape[1], device=x.device)[..., None]
         x = torch.cat([x, padding.to(x.dtype)], -1)  # (B, T, I + 1)
         column = W.new_tensor(PADDING_WEIGHTS[kernel]).repeat_interleave(U.shape[1])
         W = torch.cat([W, column[:, None]], 1)
@@ -77,5 +77,5 @@ def fused_sequence(
     )
     h, *rest = (s.squeeze(0) for s in final)
     if lengths is not None:
-        h = outputs[torch.arange(len(lengths), device=x.device), lengths - 1]
+        h = at_last(outputs, lengths)
     return outputs, (h, *rest)

@@ -2,6 +2,9 @@
 
 In: the lengths (B,) of padded sequences. Out: masks (B, T), and operations that respect them so
 that padding changes neither values nor gradients; a row without anything to keep gives zeros.
+
+Lengths live on the CPU, wherever the model is: how many steps are run and how many rows are packed
+is decided by their values. What is made of them is moved to where x is.
 """
 
 from __future__ import annotations
@@ -12,9 +15,10 @@ import torch
 from torch import Tensor
 
 
-def keep_mask(lengths: Tensor, steps: int) -> Tensor:
-    """(B,) lengths -> (B, T), True where t < length."""
-    return torch.arange(steps, device=lengths.device) < lengths[:, None]
+def keep_mask(lengths: Tensor, steps: int, *, device: torch.device | None = None) -> Tensor:
+    """(B,) lengths -> (B, T), True where t < length; on a device, or where the lengths are."""
+    keep = torch.arange(steps, device=lengths.device) < lengths[:, None]
+    return keep if device is None else keep.to(device)
 
 
 def causal_mask(steps: int, *, device: torch.device | None = None) -> Tensor:
@@ -39,6 +43,21 @@ def visible(
     return near[None, None] if mask is None else mask & near
 
 
+def at_last(x: Tensor, lengths: Tensor) -> Tensor:
+    """x (B, T, ...) at the last real step of each sequence, (B, ...)."""
+    return x[torch.arange(len(x), device=x.device), (lengths - 1).to(x.device)]
+
+
+def true_rows(mask: Tensor, device: torch.device) -> Tensor:
+    """Where a mask (N,) on the CPU is True, as indices on a device."""
+    return mask.nonzero().flatten().to(device)
+
+
+def where_kept(x: Tensor, keep: Tensor) -> Tensor:
+    """x (B, T, ...) where `keep` (B, T), a mask on the CPU, is True: (N, ...)."""
+    return x.flatten(0, 1).index_select(0, true_rows(keep.flatten(), x.device))
+
+
 def zero_padding(x: Tensor, keep: Tensor) -> Tensor:
     """x (B, T, ...) with zeros where `keep` (B, T) is False, whatever stood there (NaN too)."""
     return x.masked_fill(~keep.view(*keep.shape, *[1] * (x.dim() - 2)), 0)
@@ -56,9 +75,10 @@ def reverse(x: Tensor, lengths: Tensor | None) -> Tensor:
     """x (B, T, ...) with each sequence read last to first within its length; padding stays."""
     if lengths is None:
         return x.flip(1)
-    steps = torch.arange(x.shape[1], device=x.device)
+    steps = torch.arange(x.shape[1], device=lengths.device)
     source = torch.where(steps < lengths[:, None], lengths[:, None] - 1 - steps, steps)  # (B, T)
-    rows = source + torch.arange(x.shape[0], device=x.device)[:, None] * x.shape[1]
+    rows = source + torch.arange(x.shape[0], device=lengths.device)[:, None] * x.shape[1]
+    rows = rows.to(x.device)
     return _Permute.apply(x, rows.flatten()) if x.is_floating_point() else _permute(x, rows)
 
 

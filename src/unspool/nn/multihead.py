@@ -116,7 +116,7 @@ class MultiHeadAttention(nn.Module):
         """
         rows = F.linear(x, self.W, self.b)  # (N, 3 E)
         if packing.steps <= SHORT:
-            keep = keep_mask(packing.offsets.diff(), packing.steps)
+            keep = keep_mask(packing.offsets.diff(), packing.steps, device=x.device)
             y = packing.pack(self._attend(packing.unpack(rows), keep, causal=causal))
         else:
             runs = list(packing.runs())

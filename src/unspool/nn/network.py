@@ -55,4 +55,4 @@ def check_lengths(lengths: Tensor | None, x: Tensor) -> Tensor | None:
     low, high = int(lengths.min()), int(lengths.max())
     if low < 1 or high > steps:
         raise ValueError(f"lengths must lie between 1 and {steps}; got {low} to {high}")
-    return None if low == steps else lengths.to(x.device)
+    return None if low == steps else lengths.cpu()

@@ -27,24 +27,35 @@ class Packing(NamedTuple):
     batch: int
     steps: int
     by_time: bool
-    offsets: Tensor  # where each time (T + 1), or each sequence (B + 1), begins
+    offsets: Tensor  # where each time (T + 1), or each sequence (B + 1), begins; on the CPU
     rows: Tensor | None  # (N,): the index b·T + t of each packed row in the padded batch
     order: Tensor | None  # (B,): the sequences by falling length
 
     @classmethod
-    def of(cls, batch: int, steps: int, lengths: Tensor | None, *, by_time: bool) -> Packing:
+    def of(
+        cls,
+        batch: int,
+        steps: int,
+        lengths: Tensor | None,
+        *,
+        by_time: bool,
+        device: torch.device | None = None,
+    ) -> Packing:
+        """Of a padded batch on a device; lengths None: all steps are real."""
         if lengths is None:
             groups, size = (steps, batch) if by_time else (batch, steps)
             return cls(batch, steps, by_time, torch.arange(groups + 1) * size, None, None)
         if not by_time:
             real = torch.arange(steps) < lengths[:, None]  # (B, T)
             rows = real.flatten().nonzero().flatten()
-            return cls(batch, steps, by_time, F.pad(lengths.cumsum(0), (1, 0)), rows, None)
+            offsets = F.pad(lengths.cumsum(0), (1, 0))
+            return cls(batch, steps, by_time, offsets, rows.to(device=device), None)
         sorted_lengths, order = lengths.sort(descending=True, stable=True)
         running = torch.arange(int(sorted_lengths[0]))[:, None] < sorted_lengths  # (T, B)
         time, rank = running.nonzero(as_tuple=True)
         offsets = F.pad(running.sum(1).cumsum(0), (1, 0))
-        return cls(batch, steps, by_time, offsets, order[rank] * steps + time, order)
+        rows = order[rank] * steps + time
+        return cls(batch, steps, by_time, offsets, rows.to(device=device), order.to(device=device))
 
     def pack(self, x: Tensor) -> Tensor:
         """(B, T, ...) -> (N, ...)."""
@@ -132,7 +143,13 @@ class Batch:
     @property
     def packing(self) -> Packing:
         if self._packing is None:
-            self._packing = Packing.of(self.size, self.steps, self.lengths, by_time=self.by_time)
+            self._packing = Packing.of(
+                self.size,
+                self.steps,
+                self.lengths,
+                by_time=self.by_time,
+                device=self.sample().device,
+            )
         return self._packing
 
     def sample(self) -> Tensor:
@@ -144,7 +161,9 @@ class Batch:
         """(B, T, ...), zeros at padding."""
         if self._padded is None and self._x is not None:
             assert self.lengths is not None
-            self._padded = zero_padding(self._x, keep_mask(self.lengths, self.steps))
+            self._padded = zero_padding(
+                self._x, keep_mask(self.lengths, self.steps, device=self._x.device)
+            )
         elif self._padded is None:
             assert self._packed is not None
             self._padded = self.packing.unpack(self._packed)

@@ -27,8 +27,9 @@ class Pooling(nn.Module, ABC):
     def forward(self, outputs: Tensor, lengths: Tensor | None = None) -> Tensor:
         batch, steps, _ = outputs.shape
         if lengths is None:
-            lengths = torch.full((batch,), steps, device=outputs.device)
-        return self.pool(outputs, lengths, keep_mask(lengths, steps))
+            lengths = torch.full((batch,), steps)
+        keep = keep_mask(lengths, steps, device=outputs.device)
+        return self.pool(outputs, lengths.to(outputs.device), keep)
 
     def describe(self) -> str:
         return f"{type(self).__name__.removesuffix('Pooling').lower()} over time"

@@ -229,7 +229,7 @@ class RecurrentDecoder(Decoder):
         memory = state.memory
         assert memory is not None
         batch, steps = y.shape[:2]
-        packing = Packing.of(batch, steps, lengths, by_time=True)
+        packing = Packing.of(batch, steps, lengths, by_time=True, device=y.device)
         source = attention_decoder.Source.of(*memory[:3], packing.order)
         packed = None if mask is None else packing.pack(mask)
         between = [self._mask(batch, steps, module=self.recurrent.dropout) for _ in state.cells[1:]]

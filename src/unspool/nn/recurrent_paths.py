@@ -118,7 +118,9 @@ def unroll(
     steps = x.shape[1]
     # Up to the shortest length there is nothing to mask.
     shortest = steps if lengths is None else int(lengths.min())
-    keep = [] if lengths is None else keep_mask(lengths, steps)[..., None].unbind(1)  # T x (B, 1)
+    keep = []  # T x (B, 1)
+    if lengths is not None:
+        keep = keep_mask(lengths, steps, device=x.device)[..., None].unbind(1)
     u = cell.project(x).unbind(1)
     step = compiled_step(cell, x)
     outputs = [u[0]] * steps
@@ -141,7 +143,7 @@ def run_sequence(
     outputs, final = cell.sequence(reverse(x, lengths) if backwards else x, lengths, state)
     outputs = reverse(outputs, lengths) if backwards else outputs
     if lengths is not None:
-        outputs = zero_padding(outputs, keep_mask(lengths, x.shape[1]))
+        outputs = zero_padding(outputs, keep_mask(lengths, x.shape[1], device=x.device))
     return outputs, tuple(f.to(s.dtype) for f, s in zip(final, state))
 
 

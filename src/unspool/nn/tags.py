@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from unspool.nn import init
-from unspool.nn.masks import keep_mask
+from unspool.nn.masks import keep_mask, where_kept
 
 
 class Allowed(NamedTuple):
@@ -87,20 +87,23 @@ class SeparateTags(TagOutput):
         self.label_smoothing = label_smoothing
 
     def loss(self, x: Tensor, tags: Tensor, lengths: Tensor) -> Tensor:
-        keep = keep_mask(lengths, x.shape[1])
+        keep = keep_mask(lengths, x.shape[1])  # on the CPU
         smoothing = self.label_smoothing if self.training else 0.0
         losses = F.cross_entropy(
-            x[keep].float(), tags[keep], reduction="none", label_smoothing=smoothing
+            where_kept(x, keep).float(),
+            where_kept(tags, keep),
+            reduction="none",
+            label_smoothing=smoothing,
         )
-        rows = keep.nonzero()[:, 0]
+        rows = keep.nonzero()[:, 0].to(x.device)
         return losses.new_zeros(len(x)).index_add(0, rows, losses)
 
     def best(self, x: Tensor, lengths: Tensor) -> Tensor:
-        return x.argmax(2).masked_fill(~keep_mask(lengths, x.shape[1]), 0)
+        return x.argmax(2).masked_fill(~keep_mask(lengths, x.shape[1], device=x.device), 0)
 
     def span_scores(self, x: Tensor, tags: Tensor, lengths: Tensor) -> SpanScores:
         own = x.double().log_softmax(2).gather(2, tags[..., None])[..., 0]
-        own = own.masked_fill(~keep_mask(lengths, x.shape[1]), 0)
+        own = own.masked_fill(~keep_mask(lengths, x.shape[1], device=x.device), 0)
         return SpanScores(own, own.cumsum(1), torch.zeros_like(own))
 
     def describe(self) -> str:

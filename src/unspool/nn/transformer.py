@@ -62,7 +62,7 @@ class Stack(Network):
 
 def mask_of(lengths: Tensor | None, x: Tensor) -> Tensor | None:
     """keep (B, T), None where all of x is real."""
-    return None if lengths is None else keep_mask(lengths, x.shape[1])
+    return None if lengths is None else keep_mask(lengths, x.shape[1], device=x.device)
 
 
 class TransformerEncoder(Stack):
@@ -86,7 +86,7 @@ class TransformerEncoder(Stack):
         lengths = check_lengths(lengths, x)
         if lengths is None or not self._may_pack(x):
             return NetworkOutput(self._padded(x, mask_of(lengths, x)))
-        packing = Packing.of(x.shape[0], x.shape[1], lengths, by_time=False)
+        packing = Packing.of(x.shape[0], x.shape[1], lengths, by_time=False, device=x.device)
         x = self.prepare_input(x, mask_of(lengths, x), packing)
         for block in self.layers:
             x = block(x, packing=packing)

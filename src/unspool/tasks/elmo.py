@@ -55,7 +55,7 @@ def inputs(batch: TokenBatch) -> tuple[Tensor, ...]:
     assert batch.words is not None
     ids = nn.functional.pad(batch.ids, (1, 1), value=PAD_ID)
     ids[:, 0] = BEGIN_ID
-    return ids.scatter(1, batch.lengths[:, None] + 1, END_ID), *batch.words
+    return ids.scatter(1, batch.lengths.to(ids.device)[:, None] + 1, END_ID), *batch.words
 
 
 class ElmoReport(Report):

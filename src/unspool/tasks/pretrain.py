@@ -23,6 +23,7 @@ from unspool.data.part import Part
 from unspool.data.plan import Plan
 from unspool.data.read import Table
 from unspool.errors import ConfigError, DataError
+from unspool.nn.masks import where_kept
 from unspool.nn.models.masked import MaskedModel
 from unspool.tasks.answer import Answer, one_line
 from unspool.tasks.encoder import build_encoder, check_learned_positions
@@ -189,7 +190,9 @@ class Pretrain(Task):
 
     def loss(self, model: nn.Module, batch: MaskedBatch, carry: Any) -> Step:
         assert isinstance(model, MaskedModel)
-        h = model.output.vectors(model.read(batch.ids, batch.lengths)[batch.chosen])  # (N, E)
+        h = model.output.vectors(
+            where_kept(model.read(batch.ids, batch.lengths), batch.chosen)
+        )  # (N, E)
         smoothing = self.config.train.label_smoothing
         loss = model.output.output.loss(h, batch.targets, label_smoothing=smoothing)
         return Step(loss, len(batch.targets), int(batch.lengths.sum()), carry=None)
@@ -209,7 +212,9 @@ class Pretrain(Task):
         nats, right, counts = np.zeros(size), np.zeros(size), np.zeros(size)
         with torch.inference_mode():
             for batch in walk(batches, model):
-                h = model.output.vectors(model.read(batch.ids, batch.lengths)[batch.chosen])
+                h = model.output.vectors(
+                    where_kept(model.read(batch.ids, batch.lengths), batch.chosen)
+                )
                 scores = model.output.output(h).float()  # (N, V)
                 losses = nn.functional.cross_entropy(scores, batch.targets, reduction="none")
                 rows = batch.rows[as_array(batch.chosen.nonzero()[:, 0])]

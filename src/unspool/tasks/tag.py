@@ -228,7 +228,7 @@ class Tag(Task):
                 for row, length, own in zip(batch.rows, x.lengths.tolist(), tags):
                     guess[row] = own[:length]
                 # A sentence with a tag that the model does not know has no probability.
-                known = truth.amax(1) < len(self.labels)
+                known = (truth.amax(1) < len(self.labels)).cpu()
                 if known.any():
                     own = (scores[known], truth[known], x.lengths[known])
                     total += float(model.output.loss(*own).double().sum())

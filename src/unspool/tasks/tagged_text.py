@@ -122,7 +122,7 @@ def tagged_text(
     """
     if found is None:
         return TaggedText(text, [], None if marks is None else [])
-    enter, walk, leave = (part.double().numpy() for part in found.along)
+    enter, walk, leave = (part.double().cpu().numpy() for part in found.along)
     probabilities = np.exp(enter + leave).clip(0, 1)
     tagged = [
         TaggedWord(word.start, word.stop, word.token, labels[number], float(p))

@@ -27,7 +27,7 @@ from unspool.data.store.columns import Progress, Stored
 from unspool.errors import ConfigError
 from unspool.nn.decoders import TransformerSeqDecoder
 from unspool.nn.encoder import Encoder
-from unspool.nn.masks import keep_mask
+from unspool.nn.masks import keep_mask, where_kept
 from unspool.nn.models.seq2seq import Seq2Seq
 from unspool.nn.recurrent_decoder import RecurrentDecoder
 from unspool.nn.transformer import TransformerEncoder
@@ -363,4 +363,4 @@ def real_targets(model: Seq2Seq, batch: Batch) -> tuple[Tensor, Tensor]:
     lengths = target.lengths - 1
     vectors = model.vectors(source.ids, source.lengths, inputs, target_lengths=lengths)
     keep = keep_mask(lengths, targets.shape[1])
-    return vectors[keep], targets[keep]
+    return where_kept(vectors, keep), where_kept(targets, keep)

@@ -82,4 +82,5 @@ def restore_optimizer(
     parameters = dict(model.named_parameters())
     for key, value in tensors.items():
         name, slot = key.rsplit("/", 1)
-        optimizer.state[parameters[name]][slot] = value.clone()
+        own = parameters[name]
+        optimizer.state[own][slot] = value.clone().to(own.device)

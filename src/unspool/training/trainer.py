@@ -17,8 +17,10 @@ import torch
 from torch import nn
 
 from unspool.config import TrainConfig
+from unspool.data.part import moved
 from unspool.errors import TrainingError
 from unspool.tasks import Task
+from unspool.tasks.task import device_of
 from unspool.training.checkpoint import Counters, restore_checkpoint, save_checkpoint
 from unspool.training.folder import RunFolder
 from unspool.training.optim import (
@@ -49,6 +51,7 @@ class Trainer:
     ) -> None:
         self.task, self.model, self.folder, self.watcher = task, model, folder, watcher
         self.train: TrainConfig = task.config.train
+        self.device = device_of(model)
         self.train_part, self.valid_part = parts["train"], parts.get("valid")
         self.batches = task.batches(self.train_part, training=True)
         self.optimizer = build_optimizer(model, self.train)
@@ -67,7 +70,7 @@ class Trainer:
             self.folder.checkpoints, self.model, self.optimizer, self.watcher.note
         )
         if found is not None:
-            self.counters, self.carry = found
+            self.counters, self.carry = found[0], moved(found[1], self.device)
         if self.folder.metrics.exists():
             os.truncate(self.folder.metrics, self.counters.log_bytes)
 
@@ -101,16 +104,18 @@ class Trainer:
         """One update from one batch; True when the epoch is over."""
         counters, train = self.counters, self.train
         started = time.monotonic()
-        batch = self.batches.batch(counters.epoch, counters.index)
+        batch = moved(self.batches.batch(counters.epoch, counters.index), self.device)
         # Dropout is a function of the step. torch.manual_seed would also ask for every kind of GPU.
         torch.default_generator.manual_seed(train.seed * 1_000_003 + counters.step)
+        if self.device.type != "cpu":
+            torch.manual_seed(train.seed * 1_000_003 + counters.step)
         rate = learning_rate(train, counters.step, self.total)
         set_learning_rate(self.optimizer, rate)
 
         if not self.model.training:
             self.model.train()
         thaw(self.model, train, counters.epoch)
-        with autocast(train.precision):
+        with autocast(train.precision, self.device.type):
             result = self.task.loss(self.model, batch, self.carry)
         result.loss.backward()
         norm = float(clip_gradients(self.model, train.clip))

@@ -56,6 +56,6 @@ class MinGRU(Cell):
         z, g = self.project(x).chunk(2, -1)
         z = torch.sigmoid(z)
         if lengths is not None:  # z = 0 keeps the state
-            z = z.masked_fill(~keep_mask(lengths, x.shape[1])[..., None], 0)
+            z = z.masked_fill(~keep_mask(lengths, x.shape[1], device=x.device)[..., None], 0)
         h = linear_scan(1 - z, z * g, state[0])
         return h, (h[:, -1],)

@@ -65,6 +65,6 @@ class MinLSTM(Cell):
     def sequence(self, x: Tensor, lengths: Tensor | None, state: State) -> tuple[Tensor, State]:
         f, g = self.gates(self.project(x))
         if lengths is not None:  # f' = 1, i' = 0 keeps the state
-            f = f.masked_fill(~keep_mask(lengths, x.shape[1])[..., None], 1)
+            f = f.masked_fill(~keep_mask(lengths, x.shape[1], device=x.device)[..., None], 1)
         h = linear_scan(f, (1 - f) * g, state[0])
         return h, (h[:, -1],)

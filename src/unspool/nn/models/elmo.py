@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from unspool.nn.elmo import Elmo
 from unspool.nn.heads import TokenOutput
-from unspool.nn.masks import keep_mask
+from unspool.nn.masks import keep_mask, where_kept
 
 
 class Predicted(NamedTuple):
@@ -17,7 +17,7 @@ class Predicted(NamedTuple):
 
     h: Tensor  # (N, P)
     targets: Tensor  # (N,)
-    rows: Tensor  # (N,) of the batch
+    rows: Tensor  # (N,) of the batch; on the CPU
 
 
 class ElmoModel(nn.Module):
@@ -42,6 +42,10 @@ class ElmoModel(nn.Module):
         keep = keep_mask(lengths + 1, words.shape[1] - 1)  # (B, T + 1)
         rows = keep.nonzero()[:, 0]
         return (
-            Predicted(found.forwards[-1][:, :-1][keep], words[:, 1:][keep], rows),
-            Predicted(found.backwards[-1][:, 1:][keep], words[:, :-1][keep], rows),
+            Predicted(
+                where_kept(found.forwards[-1][:, :-1], keep), where_kept(words[:, 1:], keep), rows
+            ),
+            Predicted(
+                where_kept(found.backwards[-1][:, 1:], keep), where_kept(words[:, :-1], keep), rows
+            ),
         )

@@ -1,0 +1,58 @@
+"""A model on another device: all that it computes with is there, or is a count and on the CPU.
+
+torch's `meta` device stands for a GPU. Its tensors have shapes and no values, so what asks one of
+them for its values raises; and every operation is watched for a tensor that was left behind.
+"""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import Any
+
+import pytest
+import torch
+from every_model import CASES, batches, make
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+from unspool.data.part import moved
+
+META = torch.device("meta")
+MOVES = (torch.ops.aten._to_copy.default, torch.ops.aten.copy_.default)
+
+
+class OneDevice(TorchDispatchMode):
+    """An operation takes tensors of one device; a number may come from the CPU, as on a GPU."""
+
+    def __torch_dispatch__(self, operation, types, args=(), kwargs=None) -> Any:
+        leaves = tree_leaves((args, kwargs))
+        devices = {x.device for x in leaves if isinstance(x, Tensor) and x.dim()}
+        assert operation in MOVES or len(devices) <= 1, f"{operation} of {devices}"
+        return operation(*args, **(kwargs or {}))
+
+
+def test_what_was_left_behind_is_found() -> None:
+    with OneDevice(), pytest.raises(AssertionError, match=r"aten\.mm"):
+        torch.ones(2, 2, device=META) @ torch.ones(2, 2)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("devices")
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_loss_and_gradient_elsewhere(case, folder) -> None:
+    task, model, part = make(case, folder)
+    away = deepcopy(model).to(META).train()
+    carry = None
+    for batch in batches(task, part)[:2]:
+        here = task.loss(model, batch, None)
+        with OneDevice():
+            step = task.loss(away, moved(batch, META), carry)
+            step.loss.backward()
+        carry = step.carry
+        assert step.loss.device == META
+        assert (step.targets, step.tokens) == (here.targets, here.tokens)
+    assert all(p.grad is not None and p.grad.device == META for p in away.parameters())
