@@ -55,7 +55,7 @@ PICTURES = {
     "saliency": Picture(REVIEWS, "seen/reviews/saliency.png"),
     "memory": Picture(["unspool demo memory"], "runs/demo-memory/memory.png"),
     "heads": Picture(
-        [*IT, f'unspool look runs/it "{CAT}" --place 7 --pictures seen/it'],
+        [*IT, f'unspool look runs/it "{CAT}" --step 7 --pictures seen/it'],
         "seen/it/self-attention.png",
     ),
     "page-attention": Picture(
@@ -88,7 +88,7 @@ PICTURES = {
             DATA,
             f"{TRANSFORMER} --set positions=none --out runs/no-positions",
             f"{TRANSFORMER} --set positions=sinusoidal --out runs/positions",
-            "unspool look runs/positions --beside runs/no-positions --pictures seen/learning",
+            "unspool look runs/positions --compare runs/no-positions --pictures seen/learning",
         ],
         "seen/learning/learning.png",
     ),

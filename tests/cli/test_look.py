@@ -43,7 +43,7 @@ def test_pictures_of_an_input(unspool, classifier, tmp_path) -> None:
 
 
 def test_pictures_of_a_run(unspool, classifier, tmp_path) -> None:
-    where = ("--pictures", tmp_path, "--format", "svg", "--beside", classifier)
+    where = ("--pictures", tmp_path, "--format", "svg", "--compare", classifier)
     assert unspool("look", classifier, *where).code == 0
     made = sorted(path.name for path in tmp_path.iterdir())
     assert made == ["confusion.svg", "graph.svg", "learning.svg"]
@@ -66,15 +66,15 @@ def test_figure(unspool, tmp_path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("run", "text", "place", "first"),
+    ("run", "text", "step", "first"),
     [
         ("tagger", "Anna met Bert .", 1, "'S-PER' at 'Anna', probability"),
         ("translator", "red house", 1, "'rot' at 'rot', probability"),
         ("writer", "the fil", 7, " at 'l', probability"),
     ],
 )
-def test_other_tasks(unspool, request, run, text, place, first) -> None:
-    ended = unspool("look", request.getfixturevalue(run), text, "--place", place)
+def test_other_tasks(unspool, request, run, text, step, first) -> None:
+    ended = unspool("look", request.getfixturevalue(run), text, "--step", step)
     assert ended.code == 0
     assert first in ended.out.splitlines()[0]
 

@@ -45,12 +45,12 @@ def part(*texts: str) -> Tokens:
 def test_the_words_of_a_batch() -> None:
     texts = part("a b a", "c", "b a")
     words = collate_words(texts, np.array([2, 0]))
-    assert words.places.shape == (2, 5)
+    assert words.which.shape == (2, 5)
     assert words.lengths.tolist() == [2, 3]
     assert len(words.spellings) == 4  # a, b, and the two ends
-    first = [spelled_row(words, p) for p in words.places[0, :4]]
+    first = [spelled_row(words, p) for p in words.which[0, :4]]
     assert first == [b"\xc0", b"b", b"a", b"\xc1"]
-    second = [spelled_row(words, p) for p in words.places[1]]
+    second = [spelled_row(words, p) for p in words.which[1]]
     assert second == [b"\xc0", b"a", b"b", b"a", b"\xc1"]
 
 

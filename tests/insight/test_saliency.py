@@ -28,13 +28,13 @@ def test_integrated_gradients_are_complete(name) -> None:
 def test_as_captum(name, method) -> None:
     captum = pytest.importorskip("captum.attr")
     reading = read(*make(name), TEXT)
-    place, answer = reading.place(), 3 if name == "tag-bilstm" else 2
+    step, answer = reading.default_step(), 3 if name == "tag-bilstm" else 2
     found = explain(reading, answer=reading.name(answer), method=method, deletions=False)
     vectors = Vectors(reading)
 
     def log_odds(x: torch.Tensor) -> torch.Tensor:
         with changed(reading.network, always(x)):
-            return reading.log_odds(reading.run(len(x)), place, answer)
+            return reading.log_odds(reading.run(len(x)), step, answer)
 
     x, baseline = (own.float()[None] for own in (vectors.x, vectors.baseline))
     if method == "integrated":
@@ -51,8 +51,8 @@ def test_as_captum(name, method) -> None:
 def test_without_a_token_is_the_text_without_it(name) -> None:
     task, model = make(name)
     reading = task.reading(model, TEXT)
-    place = 2 if len(reading.asked) > 2 else 0
-    found = explain(reading, place=place, method="gradient")
+    step = 2 if len(reading.asked) > 2 else 0
+    found = explain(reading, step=step, method="gradient")
     assert found.deletions
     deletion = found.deletions[0]
     words = [w for w in TEXT.split() if w != reading.tokens[deletion.token]]
@@ -63,14 +63,14 @@ def test_without_a_token_is_the_text_without_it(name) -> None:
         assert list(shorter.written) == list(reading.written)
     with torch.inference_mode():
         scores = shorter.run()[0]
-    at = reading.moved(place, deletion.token)
+    at = reading.moved(step, deletion.token)
     answer = [reading.name(i) for i in range(scores.shape[1])].index(found.answer)
     want = float(shorter.probabilities(scores)[at, answer])
     assert deletion.probability == pytest.approx(want, abs=1e-6)
 
 
 def test_the_word_that_is_asked_about_stays() -> None:
-    found = explain(read(*make("tag-lstm"), TEXT), place=2)
+    found = explain(read(*make("tag-lstm"), TEXT), step=2)
     assert [d.token for d in found.deletions] == [0, 1, 3, 4, 5]
     assert found.asked == "c"
 
@@ -116,12 +116,12 @@ def test_a_long_text_costs_no_more_than_it_may(monkeypatch) -> None:
 @pytest.mark.parametrize("name", ASKED)
 def test_in_float64_the_same(name) -> None:
     reading, alphas = read(*make(name), TEXT), np.array([0.3, 1.0])
-    place = reading.place()
-    answer = reading.chosen(reading.run()[0])[place]
+    step = reading.default_step()
+    answer = reading.chosen(reading.run()[0])[step]
     ours, twice = (Vectors(reading, double=double) for double in (False, True))
     for ask in (Vectors.values, Vectors.contributions):
         np.testing.assert_allclose(
-            ask(ours, place, answer, alphas), ask(twice, place, answer, alphas), atol=1e-4
+            ask(ours, step, answer, alphas), ask(twice, step, answer, alphas), atol=1e-4
         )
     assert next(reading.model.parameters()).dtype == torch.float32
 
@@ -159,14 +159,14 @@ def test_every_token_has_one_line_that_can_be_seen() -> None:
 
 def test_the_first_mask_is_asked_about() -> None:
     found = explain(read(*make("pretrain-transformer"), "a b <mask> d"), deletions=False)
-    assert (found.place, found.asked) == (2, "<mask>")
+    assert (found.step, found.asked) == (2, "<mask>")
 
 
 @pytest.mark.parametrize(
     ("options", "says"),
     [
         ({"answer": "w"}, "knows no such answer; got 'w'. Choose from x, y, z"),
-        ({"place": 3}, "there are 1 places to ask about; got 'number 4'. Count from 1"),
+        ({"step": 3}, "there is one step to ask about; got 'number 4'. Count from 1"),
         ({"method": "guess"}, "unknown method; got 'guess'. Choose from integrated, gradient"),
     ],
 )
@@ -175,11 +175,11 @@ def test_refused(options, says) -> None:
         explain(read(*make("classify-lstm"), TEXT), **options)
 
 
-@pytest.mark.parametrize(("place", "tag"), [(0, "I-x"), (5, "B-x")])
-def test_a_tag_that_cannot_stand_there(place, tag) -> None:
-    says = f"can never give this answer here; got \"{tag} at '{TEXT.split()[place]}'"
+@pytest.mark.parametrize(("step", "tag"), [(0, "I-x"), (5, "B-x")])
+def test_a_tag_that_cannot_stand_there(step, tag) -> None:
+    says = f"can never give this answer here; got \"{tag} at '{TEXT.split()[step]}'"
     with pytest.raises(ConfigError, match=says):
-        explain(read(*make("tag-bilstm"), TEXT), place=place, answer=tag)
+        explain(read(*make("tag-bilstm"), TEXT), step=step, answer=tag)
 
 
 def test_elmo_has_no_answers() -> None:
@@ -193,6 +193,6 @@ def test_of_a_sentence_the_first_tagged_word_is_asked_about() -> None:
     outside = task.labels.index("O")
     bias = model.scores.linear.bias.detach()
     bias[outside] = 100
-    assert reading.place() == len(reading.tokens) - 1
+    assert reading.default_step() == len(reading.tokens) - 1
     bias[outside] = -100
-    assert explain(reading, deletions=False).place == reading.place() == 0
+    assert explain(reading, deletions=False).step == reading.default_step() == 0

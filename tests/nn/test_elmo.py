@@ -44,7 +44,7 @@ def test_the_backward_model_is_a_forward_one_of_the_text_reversed() -> None:
     elmo = make()
     elmo.backwards.load_state_dict(elmo.forwards.state_dict())
     words = words_of("a b c d")
-    mirrored = words._replace(places=words.places.flip(1))
+    mirrored = words._replace(which=words.which.flip(1))
     torch.testing.assert_close(
         elmo(*words).backwards[-1].flip(1), elmo(*mirrored).forwards[-1], atol=1e-6, rtol=1e-5
     )

@@ -35,7 +35,7 @@ def test_the_flows_are_those_of_the_run(text) -> None:
 @pytest.mark.parametrize("name", ["classify-lstm", "tag-bilstm", "generate-gru", "translate-luong"])
 def test_the_states_are_those_of_the_model(name) -> None:
     of = subject(name)
-    found = answer(of, "states", {"text": TEXT, "place": "0"})
+    found = answer(of, "states", {"text": TEXT, "step": "0"})
     reading = read(of.task, of.trained, TEXT)
     names = [reading.name(i) for i in range(reading.run().shape[-1])]
     wanted = state_gradients(reading, of.trained, 0, names.index(found["answer"]))
@@ -55,5 +55,5 @@ def test_what_cannot_be_answered_is_refused() -> None:
         answer(of, "states", {"text": TEXT})
     with pytest.raises(ConfigError, match="distance is a whole number from 1 to 1000; got '0'"):
         answer(subject("classify-gru"), "gradients", {"distance": "0"})
-    with pytest.raises(ConfigError, match="there are 1 places to ask about; got 'number 8'"):
-        answer(subject("classify-gru"), "states", {"text": TEXT, "place": "7"})
+    with pytest.raises(ConfigError, match="there is one step to ask about; got 'number 8'"):
+        answer(subject("classify-gru"), "states", {"text": TEXT, "step": "7"})

@@ -47,9 +47,9 @@ def test_each_filter_has_its_strongest_place() -> None:
     for each in found["found"]:
         own = values[:, each["filter"]]
         assert each["activation"] == pytest.approx(own.max())
-        assert each["place"] == own.argmax()
+        assert each["position"] == own.argmax()
         assert each["width"] == (2, 3, 4)[each["filter"] // 4]
-        assert each["first"] == each["place"] - (each["width"] - 1) // 2
+        assert each["first"] == each["position"] - (each["width"] - 1) // 2
 
 
 def test_a_weight_is_what_the_score_rises_by() -> None:
@@ -80,7 +80,7 @@ def test_the_filters_of_each_word_of_a_tagger() -> None:
     values = features(of)
     assert [choice["asked"] for choice in found["choices"]] == TEXT.split()
     for place in range(len(TEXT.split())):
-        own = [each for each in found["found"] if each["place"] == place]
+        own = [each for each in found["found"] if each["position"] == place]
         best = np.sort(values[place])[::-1][:6]
         assert [each["activation"] for each in own] == pytest.approx(best[best > 0].tolist())
 
@@ -176,6 +176,6 @@ def test_words_of_a_tagger(sentences, tmp_path, serve, new_page, shot) -> None:
     page.keyboard.press("ArrowRight")
     assert "word=2" in page.url
     assert "The tag of “Bern” is" in page.locator(".view").inner_text()
-    own = [f"{e['activation']:.2f}" for e in found["found"] if e["place"] == 2]
+    own = [f"{e['activation']:.2f}" for e in found["found"] if e["position"] == 2]
     assert page.locator(".strip").all_inner_texts() == own
     shot(page, "ngrams-tagger")

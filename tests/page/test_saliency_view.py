@@ -87,12 +87,12 @@ def test_another_answer_and_another_method(look, server_of) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "place"),
+    ("name", "step"),
     [("tagger", 3), ("bahdanau", 1), ("writer", 5), ("transformer", 0), ("cnn", 0)],
 )
-def test_every_task(look, server_of, name, place, shot) -> None:
-    page = explained(look, name, place=place)
-    why = asked(server_of(name), "saliency", text=TEXTS[name], place=place)
+def test_every_task(look, server_of, name, step, shot) -> None:
+    page = explained(look, name, step=step)
+    why = asked(server_of(name), "saliency", text=TEXTS[name], step=step)
     assert shown(page) == pytest.approx(why["values"], abs=0.0051)
     assert f"probability {why['probability']:.4f}" in page.locator(".choice p").inner_text()
     shot(page, f"saliency-{name}")
@@ -100,10 +100,10 @@ def test_every_task(look, server_of, name, place, shot) -> None:
 
 def test_another_place(look, server_of) -> None:
     page = explained(look, "tagger")
-    page.select_option("#saliency-place", "0")
+    page.select_option("#saliency-step", "0")
     page.wait_for_selector(".choice p:has-text('The tag of “Anna”')")
     page.wait_for_selector(".contributions")
-    why = asked(server_of("tagger"), "saliency", text=TEXTS["tagger"], place=0)
+    why = asked(server_of("tagger"), "saliency", text=TEXTS["tagger"], step=0)
     assert shown(page) == pytest.approx(why["values"], abs=0.0051)
 
 

@@ -145,7 +145,7 @@ def test_answers_are_what_python_says(ask, run_of) -> None:
         ("run?x=1", "'run' takes no parameters; got 'x'"),
         ("saliency?text=a&answer=maybe", "the model knows no such answer; got 'maybe'"),
         ("saliency?text=a&method=magic", "unknown method; got 'magic'"),
-        ("saliency?text=a&place=7", "there are 1 places to ask about; got 'number 8'"),
+        ("saliency?text=a&step=7", "there is one step to ask about; got 'number 8'"),
         ("positions?length=1", "length is a whole number from 2 to 512; got '1'"),
         ("trace?text=%ff", "the address is not valid text"),
     ],

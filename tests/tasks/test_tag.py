@@ -19,7 +19,7 @@ from unspool.errors import ConfigError, DataError
 from unspool.tasks.tag_report import PlainReport, SpanReport
 from unspool.text.tokenizers import CharTokenizer, WordTokenizer
 from unspool.text.vocab import Vocab
-from unspool.text.words import places
+from unspool.text.words import token_spans
 
 
 @pytest.fixture(scope="module")
@@ -80,7 +80,7 @@ def test_alone_as_in_company(run) -> None:
 @example("नमस्ते दुनिया, «quoted»")
 def test_places_map_back_to_the_text(text) -> None:
     for split in ("punctuation", "space"):
-        found = places(text, split=split)
+        found = token_spans(text, split=split)
         end = 0
         for token, start, stop in found:
             assert text[start:stop] == token

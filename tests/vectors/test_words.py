@@ -8,7 +8,7 @@ import pytest
 from unspool.errors import DataError
 from unspool.vectors import WordVectors
 from unspool.vectors.lists import AnalogyScore, SimilarityScore, score, spearman
-from unspool.vectors.picture import FONT, LINE, draw_map, free_places, plane
+from unspool.vectors.picture import FONT, LINE, draw_map, label_offsets, plane
 
 ROYAL = {
     "man": [1, 0, 0, 1],
@@ -128,10 +128,10 @@ def test_words_on_a_map_do_not_lie_upon_each_other() -> None:
     points = np.repeat([[100.0, 100.0], [103.0, 101.0]], 6, axis=0)  # two heaps
     boxes = [
         (x + dx - (dx < 0) * 0.6 * FONT * len(word), y + dy, 0.6 * FONT * len(word))
-        for (x, y), (dx, dy), word in zip(points, free_places(points, words), words)
+        for (x, y), (dx, dy), word in zip(points, label_offsets(points, words), words)
     ]
     for i, (x, y, wide) in enumerate(boxes):
         for other, height, width in boxes[:i]:
             assert abs(y - height) >= LINE or x + wide <= other or other + width <= x
     alone = np.array([[0.0, 0.0], [300.0, 0.0]])
-    assert free_places(alone, ["here", "there"]) == [(5.0, 0.0), (5.0, 0.0)]
+    assert label_offsets(alone, ["here", "there"]) == [(5.0, 0.0), (5.0, 0.0)]

@@ -115,7 +115,7 @@ def compare(
     """Train every model with every seed and score it on the test part.
 
     Without a test file a tenth of the data is held out for it, unless `test_share` is among the
-    settings. Each run lies in its own folder under `out`, beside compare.csv and compare.md.
+    settings. Each run lies in its own folder under `out`, next to compare.csv and compare.md.
     """
     if not models:
         raise ConfigError("no models to compare", remedy="name some: --models lstm,gru,elman")

@@ -151,14 +151,14 @@ class Run:
         self,
         text: str | Sequence[str],
         *,
-        place: int | None = None,
+        step: int | None = None,
         answer: str | None = None,
         method: str = "integrated",
     ) -> Saliency:
         """What each token contributes to an answer, and what would be without it: see
         `unspool.insight.saliency.explain`."""
         reading = self.task.reading(self.model, text)
-        return explain(reading, place=place, answer=answer, method=method)
+        return explain(reading, step=step, answer=answer, method=method)
 
     def gradients(
         self,
@@ -168,9 +168,9 @@ class Run:
         seed: int = 1,
         what_if: bool = False,
     ) -> GradientFlow:
-        """Of a recurrent model: how far back its first layer learns, beside fresh cells of the same
-        size, or beside itself with one thing different (`what_if`), reading the text, or random
-        tokens over `distance` steps."""
+        """Of a recurrent model: how far back its first layer learns, compared with untrained cells
+        of the same size, or with itself and one thing changed (`what_if`), reading the text, or
+        random tokens over `distance` steps."""
         reading = None if text is None else self.task.reading(self.model, text)
         return flow_of_run(
             self.task, self.model, reading, distance=distance, seed=seed, what_if=what_if

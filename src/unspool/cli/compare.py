@@ -54,7 +54,7 @@ def compare(
 
     All see the same data, split, seeds and budget. The table has the metric on the test part (a
     tenth of the data if there is no --test) with its bootstrap 95 % interval, the parameters, the
-    time and the speed; it is saved as compare.csv and compare.md beside the runs.
+    time and the speed; it is saved as compare.csv and compare.md in the same folder.
 
     Examples:
 

@@ -57,10 +57,10 @@ def look(
         ),
     ] = None,
     format: Annotated[str, Option("--format", metavar="png|svg|pdf", help="Of pictures.")] = "png",
-    place: Annotated[
+    step: Annotated[
         int | None,
         Option(
-            "--place",
+            "--step",
             metavar="N",
             help="Ask about the N-th word (tag), after the N-th token (generate), or about the N-th"
             " token that is written (translate), from 1.  [default: the last]",
@@ -90,14 +90,16 @@ def look(
         bool,
         Option(
             "--what-if",
-            help="Of --gradients: beside the same weights with one thing different, not beside"
-            " fresh cells.",
+            help="Of --gradients: compare with the same weights and one thing changed instead of"
+            " with untrained cells.",
         ),
     ] = False,
-    beside: Annotated[
+    compare: Annotated[
         list[Path] | None,
         Option(
-            "--beside", metavar="RUN", help="Also draw how this run has learnt; may be given again."
+            "--compare",
+            metavar="RUN",
+            help="Also draw the learning curves of this run; may be repeated.",
         ),
     ] = None,
     figure: Annotated[
@@ -129,7 +131,7 @@ def look(
       unspool look runs/reviews-bilstm "a fine film" --view saliency
       unspool look runs/reviews-bilstm "a fine film" --html seen.html
       unspool look runs/reviews-bilstm "a fine film" --pictures seen
-      unspool look runs/reviews-bilstm --pictures seen --beside runs/reviews-gru
+      unspool look runs/reviews-bilstm --pictures seen --compare runs/reviews-gru
       unspool look runs/reviews-bilstm --gradients --pictures seen
       unspool look seen/trace.json --pictures seen --format pdf
       unspool look --figure positions --pictures seen
@@ -139,17 +141,17 @@ def look(
     from unspool.io.pictures import SUFFIXES
 
     choose("format of pictures", f".{format}", SUFFIXES)
-    if text is None and (place is not None or answer is not None):
-        raise ConfigError("--place and --answer ask about a TEXT", remedy="give one after the run")
-    if beside and (text is not None or gradients or pictures is None):
+    if text is None and (step is not None or answer is not None):
+        raise ConfigError("--step and --answer ask about a TEXT", remedy="give one after the run")
+    if compare and (text is not None or gradients or pictures is None):
         raise ConfigError(
-            "--beside is for the learning curves of a run", remedy="give --pictures and no TEXT"
+            "--compare is for the learning curves of a run", remedy="give --pictures and no TEXT"
         )
     if what_if and not gradients:
         raise ConfigError("--what-if is for gradients through time", remedy="add --gradients")
     answers = {
         "--pictures": pictures, "--gradients": gradients, "--json": as_json, "--figure": figure,
-        "--place": place, "--answer": answer,
+        "--step": step, "--answer": answer,
     }  # fmt: skip
     asked = [name for name, value in answers.items() if value not in (None, False)]
     of_page = {
@@ -190,10 +192,10 @@ def look(
         )
     elif text is not None:
         look_results.show_answer(
-            loaded, text, album, place=place, answer=answer, method=method, as_json=as_json
+            loaded, text, album, step=step, answer=answer, method=method, as_json=as_json
         )
     elif pictures is not None:
-        album.add(look_results.run_figures(loaded, [load(other) for other in beside or ()]))
+        album.add(look_results.run_figures(loaded, [load(other) for other in compare or ()]))
     else:
         raise ConfigError(
             "--json is for a TEXT", where=run, remedy="give one after the run, or --gradients"

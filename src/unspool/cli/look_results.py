@@ -80,7 +80,7 @@ def show_answer(
     text: str,
     album: Album,
     *,
-    place: int | None,
+    step: int | None,
     answer: str | None,
     method: str,
     as_json: bool,
@@ -93,8 +93,8 @@ def show_answer(
     traced = run.trace(text)
     why = None
     if run.task.answer is not None:  # otherwise there are vectors alone
-        at = None if place is None else place - 1
-        why = run.explain(text, place=at, answer=answer, method=method)
+        at = None if step is None else step - 1
+        why = run.explain(text, step=at, answer=answer, method=method)
     if traced.whole > len(traced.tokens):
         show.say(f"only the first {len(traced.tokens)} of {traced.whole} tokens are looked at")
     if as_json:

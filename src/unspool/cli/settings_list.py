@@ -39,7 +39,10 @@ class SettingsList:
         lines += ["", "options of the cells, with their defaults (--set NAME=VALUE):"]
         for name, cell in CELLS.items():
             lines.append(f"  {name:<10} {assigned(cell_options(cell)) or '-'}")
-        lines += ["", "settings of `unspool embed --method word2vec`, beside data and tokenizer:"]
+        lines += [
+            "",
+            "settings of `unspool embed --method word2vec`, with those of data and tokenizer:",
+        ]
         lines += [*table(word2vec_settings()), "", f"its own defaults: {assigned(DEFAULTS)}"]
         return lines
 

@@ -13,7 +13,7 @@ from unspool.data.read.conll import solid
 from unspool.data.read.json_lines import json_label, json_text
 from unspool.data.schemes import B, E, I, S, tag_name
 from unspool.errors import DataError
-from unspool.text.words import Place, places
+from unspool.text.words import TokenSpan, token_spans
 
 
 def token_lists(values: Values, names: tuple[str, ...], where: str) -> Values:
@@ -55,7 +55,7 @@ def json_list(value: Any, name: str, where: str) -> list[Any]:
 def words_and_spans(values: Values, names: tuple[str, ...], where: str) -> Values:
     """The words of a text, and in IOBES the tags of its spans."""
     text = json_text(values[0], names[0], where)
-    words = places(text, split="punctuation")
+    words = token_spans(text, split="punctuation")
     if not words:
         raise DataError("the sentence is empty", where=where, remedy="remove the row")
     return [word.token for word in words], tags_of(words, values[1], text, where)
@@ -71,7 +71,7 @@ class CharacterSpan(NamedTuple):
     label: str
 
 
-def tags_of(words: list[Place], spans: Any, text: str, where: str) -> list[str]:
+def tags_of(words: list[TokenSpan], spans: Any, text: str, where: str) -> list[str]:
     """The tags in IOBES of words in which some spans, by characters, are marked."""
     tags = ["O"] * len(words)
     stop = 0

@@ -50,6 +50,6 @@ def run(say: Callable[[str], None], *, seed: int = 2, epochs: int = 500) -> None
 
 
 def spell(model: LanguageModel) -> str:
-    """Five letters, starting from H, always the likeliest next."""
+    """Five letters, starting from H, always the most probable next."""
     tokens = stream(model.eval(), [LETTERS.index("H")], Sampling(temperature=0))
     return "H" + "".join(LETTERS[next(tokens)] for _ in range(len(WORD) - 1))

@@ -30,7 +30,7 @@ class Answering(NamedTuple):
     """A filter and the n-gram to which it answers.
 
     filter       its number
-    place        the token around which the n-gram is
+    position        the token around which the n-gram is
     first        its first token; below 0 where it begins before the text
     label        the class whose score it raises most; None where that is not told by one weight
     weight       by how much more than the others' a unit of its activation raises that score
@@ -38,7 +38,7 @@ class Answering(NamedTuple):
 
     filter: int
     width: int
-    place: int
+    position: int
     first: int
     activation: float
     label: str | None = None
@@ -85,19 +85,21 @@ def answering(model: nn.Module, reading: Reading, trace: Trace) -> list[Answerin
 
 
 def _of_text(filters: list[Filters], features: np.ndarray) -> Iterator[Answering]:
-    for number, place in enumerate(features.argmax(0).tolist()):
-        if features[place, number] > 0:
-            yield _answering(filters, features, number, place)
+    for number, position in enumerate(features.argmax(0).tolist()):
+        if features[position, number] > 0:
+            yield _answering(filters, features, number, position)
 
 
 def _of_words(filters: list[Filters], features: np.ndarray) -> Iterator[Answering]:
-    for place, own in enumerate(np.argsort(-features, 1, kind="stable")[:, :EACH].tolist()):
+    for position, own in enumerate(np.argsort(-features, 1, kind="stable")[:, :EACH].tolist()):
         for number in own:
-            if features[place, number] > 0:
-                yield _answering(filters, features, number, place)
+            if features[position, number] > 0:
+                yield _answering(filters, features, number, position)
 
 
-def _answering(filters: list[Filters], features: np.ndarray, number: int, place: int) -> Answering:
+def _answering(
+    filters: list[Filters], features: np.ndarray, number: int, position: int
+) -> Answering:
     own = filters[number]
-    value = float(features[place, number])
-    return Answering(number, own.width, place, place - own.before, value)
+    value = float(features[position, number])
+    return Answering(number, own.width, position, position - own.before, value)

@@ -34,7 +34,7 @@ class Flow(NamedTuple):
 
     norms      ‖∂L/∂s_{T-d}‖
     parts      the same of each part of the state by itself: h, and c where there is one
-    largest    largest singular value of each block of U, by the block's place
+    largest    largest singular value of each block of U, by the index of the block
     """
 
     name: str

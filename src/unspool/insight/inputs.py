@@ -60,22 +60,22 @@ class Vectors:
             yield points.to(self.number)
 
     @torch.no_grad()
-    def values(self, place: int, answer: int, alphas: np.ndarray) -> np.ndarray:
+    def values(self, step: int, answer: int, alphas: np.ndarray) -> np.ndarray:
         """F at each α: (n) -> (n)"""
         found = []
         for points in self.at(alphas):
             with changed(self.network, always(points)):
                 scores = self.reading.run(len(points))
-            found.append(self.reading.log_odds(scores, place, answer).numpy())
+            found.append(self.reading.log_odds(scores, step, answer).numpy())
         return np.concatenate(found)
 
-    def contributions(self, place: int, answer: int, alphas: np.ndarray) -> np.ndarray:
+    def contributions(self, step: int, answer: int, alphas: np.ndarray) -> np.ndarray:
         """(x - x') · ∂F/∂x at each α: (n) -> (n, T)"""
         found = []
         for points in self.at(alphas):
             points.requires_grad_()
             with torch.enable_grad(), changed(self.network, always(points)):
-                value = self.reading.log_odds(self.reading.run(len(points)), place, answer)
+                value = self.reading.log_odds(self.reading.run(len(points)), step, answer)
                 (slope,) = torch.autograd.grad(value.sum(), points)
             found.append((slope.double() * (self.x - self.baseline)).sum(-1).numpy())
         return np.concatenate(found)

@@ -1,4 +1,4 @@
-"""Gradients through time in a whole model: its own cell beside fresh ones, and its own answers.
+"""Gradients through time in a whole model: its cell, others, and its answers.
 
 In: a task, its model, perhaps a text. Out: a `GradientFlow` for its cell and for others of the same
 size; or how much an answer depends on the state at each token.
@@ -96,7 +96,7 @@ class StateGradients(NamedTuple):
 
 
 def state_gradients(
-    reading: Reading, model: nn.Module, place: int, answer: int
+    reading: Reading, model: nn.Module, step: int, answer: int
 ) -> list[StateGradients]:
     """The gradient of an answer at every hidden state of a recurrent model: through its layers, its
     attention and its output, on the input itself."""
@@ -104,7 +104,7 @@ def state_gradients(
     if not paths:
         raise not_recurrent()
     with torch.enable_grad(), record(model, *paths) as trace:
-        value = reading.log_odds(reading.run(), place, answer)
+        value = reading.log_odds(reading.run(), step, answer)
         steps = [trace.steps(path) for path in paths]
         every = torch.autograd.grad(
             value.sum(), [s for own in steps for s in own], materialize_grads=True

@@ -37,7 +37,7 @@ from unspool.text.vocab import PAD_ID
 
 CHUNK = 8192  # n-grams read at once
 SAMPLE = 1024  # documents over which the effect of a filter is averaged
-OUTSIDE = "·"  # shown for a place before the first token of a document or after its last
+OUTSIDE = "·"  # shown for a position before the first token of a document or after its last
 
 
 class Ngram(NamedTuple):
@@ -165,7 +165,7 @@ def top_ngrams(
 
 def distinct_windows(tokens: Tokens, filters: Filters) -> tuple[np.ndarray, np.ndarray]:
     """The distinct windows (U, k) around the tokens of all documents, and how often each occurs;
-    places outside of a document are <pad>."""
+    positions outside of a document are <pad>."""
     gap = np.full(filters.width, PAD_ID, dtype=np.int64)
     pieces = [gap]
     for row in range(len(tokens)):
@@ -173,7 +173,7 @@ def distinct_windows(tokens: Tokens, filters: Filters) -> tuple[np.ndarray, np.n
     ids = np.concatenate(pieces)
     centres = np.flatnonzero(ids != PAD_ID)
     columns = [ids[centres + j] for j in range(-filters.before, filters.after + 1)]
-    # Numbers of windows that grow by a place at a time: no key of k tokens could overflow.
+    # Numbers of windows that grow by a position at a time: no key of k tokens could overflow.
     codes, size = columns[0], int(ids.max()) + 1
     for column in columns[1:]:
         _, codes = np.unique(codes * size + column, return_inverse=True)
@@ -233,8 +233,8 @@ def _strongest(
     best, rows = torch.empty(0, len(filters.b)), torch.empty(0, len(filters.b), dtype=torch.int64)
     for start in range(0, len(windows), CHUNK):
         ids = torch.from_numpy(windows[start : start + CHUNK])
-        places = [_vectors(embedding, column) for column in ids.unbind(1)]
-        values = torch.relu(filters(places))  # (n, F)
+        positions = [_vectors(embedding, column) for column in ids.unbind(1)]
+        values = torch.relu(filters(positions))  # (n, F)
         numbers = torch.arange(start, start + len(ids))[:, None].expand_as(values)
         values, numbers = torch.cat([best, values]), torch.cat([rows, numbers])
         best, chosen = values.topk(min(top, len(values)), 0)
@@ -243,7 +243,7 @@ def _strongest(
 
 
 def _vectors(embedding: TokenEmbedding | OneHot, ids: Tensor) -> Tensor:
-    """What `Filters` reads of one place: zeros where it is outside of the document."""
+    """What `Filters` reads of one position: zeros where it is outside of the document."""
     inside = ids != PAD_ID
     if isinstance(embedding, OneHot):
         return (ids + 1) * inside

@@ -1,6 +1,6 @@
 """Why this answer: what each token of the input contributes to it.
 
-In: a reading, a place and an answer. Out: a number a token, by which it speaks for the answer (or
+In: a reading, a step and an answer. Out: a number a token, by which it speaks for the answer (or
 against it, where negative), and what happens to the answer's probability without the token.
 
 Every method speaks of F = log p / (1 - p), the log odds of the answer, as a function of the vectors
@@ -33,7 +33,7 @@ DELETIONS = 20_000  # tokens that are read again, with others left out, for one 
 
 
 class Deletion(NamedTuple):
-    """What is without a token: the probability of the answer, and what is likeliest then."""
+    """What is without a token: the probability of the answer, and what is most probable then."""
 
     token: int
     probability: float
@@ -56,7 +56,7 @@ class Saliency(NamedTuple):
     text: str
     tokens: list[str]
     asked: str
-    place: int
+    step: int
     answer: str
     probability: float
     values: np.ndarray
@@ -89,7 +89,7 @@ class Saliency(NamedTuple):
             if i in without:
                 line += f"  {without[i].probability:.4f}"
                 if without[i].answer != self.answer:
-                    line += f", {without[i].answer!r} is likeliest"
+                    line += f", {without[i].answer!r} is most probable"
             lines.append(line.rstrip())
         if self.method == "integrated" and self.gap > close_to(self.total):
             found = self.values.sum()
@@ -108,46 +108,46 @@ def seen(token: str) -> str:
 def explain(
     reading: Reading,
     *,
-    place: int | None = None,
+    step: int | None = None,
     answer: str | None = None,
     method: str = "integrated",
     deletions: bool = True,
 ) -> Saliency:
     """What the tokens contribute to an answer.
 
-    place    of a tagger: the number of a word; of a language model: the token that the answer
+    step    of a tagger: the number of a word; of a language model: the token that the answer
              follows; of a translator: the number of a token that is written. None: the last one,
              or the first <mask>, or the first word with a tag other than O
     answer   a label, tag or token; None: what the model says
     method   out of `METHODS`
     """
     choose("method", method, METHODS)
-    place = place_of(reading, place)
+    step = step_of(reading, step)
     with torch.no_grad():
         scores = reading.run()
-        wanted = answer_of(reading, scores[0], place, answer)
-        odds = float(reading.log_odds(scores, place, wanted))
+        wanted = answer_of(reading, scores[0], step, answer)
+        odds = float(reading.log_odds(scores, step, wanted))
     if odds < IMPOSSIBLE:
         raise ConfigError(
             "the model can never give this answer here",
-            got=f"{reading.name(wanted)} at {reading.asked[place]!r}",
-            remedy="ask about another answer or place",
+            got=f"{reading.name(wanted)} at {reading.asked[step]!r}",
+            remedy="ask about another answer or step",
         )
-    found = METHODS[method](reading, place, wanted)
+    found = METHODS[method](reading, step, wanted)
     values = found.values[::-1] if reading.backwards else found.values
     return Saliency(
         method,
         reading.text,
         reading.tokens,
-        reading.asked[place],
-        place,
+        reading.asked[step],
+        step,
         reading.name(wanted),
-        float(reading.probabilities(scores[0])[place, wanted]),
+        float(reading.probabilities(scores[0])[step, wanted]),
         values,
         found.total,
         found.gap,
         found.steps,
-        deleted(reading, place, wanted, values, scores.numel()) if deletions else [],
+        deleted(reading, step, wanted, values, scores.numel()) if deletions else [],
     )
 
 
@@ -158,24 +158,24 @@ class Attribution(NamedTuple):
     steps: int
 
 
-def gradient_times_input(reading: Reading, place: int, answer: int) -> Attribution:
+def gradient_times_input(reading: Reading, step: int, answer: int) -> Attribution:
     """(x_t - x'_t) · ∂F/∂x_t (Shrikumar et al. 2017)"""
     vectors = Vectors(reading)
-    values = vectors.contributions(place, answer, np.ones(1))[0]
-    (total,) = vectors.values(place, answer, np.ones(1))
+    values = vectors.contributions(step, answer, np.ones(1))[0]
+    (total,) = vectors.values(step, answer, np.ones(1))
     return Attribution(values, total, abs(values.sum() - total), 1)
 
 
-def integrated_gradients(reading: Reading, place: int, answer: int) -> Attribution:
+def integrated_gradients(reading: Reading, step: int, answer: int) -> Attribution:
     """Sundararajan, Taly & Yan (2017), equation 1:
 
         (x_t - x'_t) · ∫_0^1 ∂F(x' + α (x - x')) / ∂x_t dα
 
     in float32, and where its sum is then not what it should be, in float64.
     """
-    found = integrate(Vectors(reading), place, answer, READ, NARROW)
+    found = integrate(Vectors(reading), step, answer, READ, NARROW)
     if found.gap > close_to(found.total):
-        twice = integrate(Vectors(reading, double=True), place, answer, READ_DOUBLE, 0.0)
+        twice = integrate(Vectors(reading, double=True), step, answer, READ_DOUBLE, 0.0)
         found = min(twice, found, key=lambda each: each.gap)
     return found
 
@@ -185,7 +185,7 @@ def close_to(total: float) -> float:
     return CLOSE * max(1.0, abs(total))
 
 
-def integrate(vectors: Vectors, place: int, answer: int, read: int, narrow: float) -> Attribution:
+def integrate(vectors: Vectors, step: int, answer: int, read: int, narrow: float) -> Attribution:
     """The integral by the rule of Gauss and Legendre, until it is close, `read` tokens have been
     read, or a stretch is to be halved that is `narrow`.
 
@@ -201,12 +201,12 @@ def integrate(vectors: Vectors, place: int, answer: int, read: int, narrow: floa
         """The integral over each stretch: (S, T)"""
         wide = (high - low)[:, None]
         alphas = low[:, None] + wide * (nodes + 1) / 2
-        found = vectors.contributions(place, answer, alphas.ravel())
+        found = vectors.contributions(step, answer, alphas.ravel())
         return np.einsum("sn,snt->st", wide * weights / 2, found.reshape(*alphas.shape, -1))
 
     edges = np.linspace(0, 1, PIECES + 1)
     low, high = edges[:-1], edges[1:]
-    ends = vectors.values(place, answer, edges)
+    ends = vectors.values(step, answer, edges)
     rise = np.diff(ends)  # of F over each stretch
     own, steps = gathered(low, high), PIECES * NODES
     total = float(ends[-1] - ends[0])
@@ -219,8 +219,8 @@ def integrate(vectors: Vectors, place: int, answer: int, read: int, narrow: floa
         if (high - low)[halved].min() <= narrow:
             break
         middle = (low[halved] + high[halved]) / 2
-        first = vectors.values(place, answer, middle)
-        first -= vectors.values(place, answer, low[halved])
+        first = vectors.values(step, answer, middle)
+        first -= vectors.values(step, answer, low[halved])
         new_low = np.concatenate([low[halved], middle])
         new_high = np.concatenate([middle, high[halved]])
         steps += len(new_low) * NODES
@@ -243,11 +243,11 @@ METHODS: dict[str, Callable[[Reading, int, int], Attribution]] = {
 
 @torch.no_grad()
 def deleted(
-    reading: Reading, place: int, answer: int, values: np.ndarray, size: int
+    reading: Reading, step: int, answer: int, values: np.ndarray, size: int
 ) -> list[Deletion]:
     """What becomes of an answer without each token: of a long text, of those that matter most.
     `size` is the number of scores that one reading makes."""
-    tokens = reading.removable(place)
+    tokens = reading.removable(step)
     most = max(1, DELETIONS // len(reading.tokens))
     tokens = sorted(sorted(tokens, key=lambda t: -abs(values[t]))[:most])
     found, rows = [], rows_at_once(size, len(reading.tokens))
@@ -255,27 +255,28 @@ def deleted(
         some = tokens[first : first + rows]
         scores = reading.together([reading.without(token) for token in some])
         for token, own in zip(some, scores):
-            p = reading.probabilities(own)[reading.moved(place, token)]
+            p = reading.probabilities(own)[reading.moved(step, token)]
             found.append(Deletion(token, float(p[answer]), reading.name(int(p.argmax()))))
     return found
 
 
-def place_of(reading: Reading, place: int | None) -> int:
+def step_of(reading: Reading, step: int | None) -> int:
     count = len(reading.asked)
-    if place is None:
-        return reading.place()
-    if not 0 <= place < count:
+    if step is None:
+        return reading.default_step()
+    if not 0 <= step < count:
+        steps = "is one step" if count == 1 else f"are {count} steps"
         raise ConfigError(
-            f"there are {count} places to ask about",
-            got=f"number {place + 1}",
+            f"there {steps} to ask about",
+            got=f"number {step + 1}",
             remedy="count from 1",
         )
-    return place
+    return step
 
 
-def answer_of(reading: Reading, scores: Tensor, place: int, answer: str | None) -> int:
+def answer_of(reading: Reading, scores: Tensor, step: int, answer: str | None) -> int:
     if answer is None:
-        return reading.chosen(scores)[place]
+        return reading.chosen(scores)[step]
     names = [reading.name(i) for i in range(scores.shape[1])]
     if answer not in names:
         raise ConfigError(

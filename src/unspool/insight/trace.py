@@ -25,7 +25,7 @@ from unspool.tasks.translation import Candidate
 VERSION = 1
 NUMBERS = 400_000  # in the JSON of a trace, at most about so many
 LEAST = 32  # tokens that are shown in full however large the model is
-TOP = 5  # answers of each place
+TOP = 5  # answers of each step
 
 # Taps that see something else than the tokens of the input: the characters of its words.
 ASIDE = re.compile(r"^(characters|contextual|encoder\.spelling)\.")
@@ -59,7 +59,7 @@ class Recorded(NamedTuple):
 
     def summary(self) -> dict[str, Any]:
         """A few numbers a token, of all tokens: of units their mean and their length as a vector;
-        of weights, head by head, the strongest place and the entropy in nats."""
+        of weights, head by head, the position with the largest weight and the entropy in nats."""
         if self.axes[-1] == "unit":
             return {
                 "mean": rounded(self.values.mean(-1)),
@@ -78,7 +78,7 @@ class Alternative(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """What stands at a place, what the model thinks of it, and what else it thought of.
+    """The answer at a step, what the model thinks of it, and what else it thought of.
 
     asked   the token that the answer is of, or follows; "" where there is one answer for all
     """
@@ -86,7 +86,7 @@ class Choice(NamedTuple):
     asked: str
     answer: str
     probability: float
-    alternatives: list[Alternative]  # the likeliest first; the answer may be among them
+    alternatives: list[Alternative]  # the most probable first; the answer may be among them
 
 
 class Trace(NamedTuple):
@@ -210,7 +210,7 @@ def trace_reading(reading: Reading, task: Task, model: nn.Module, *, top: int = 
 
 
 def choices(reading: Reading, scores: Tensor, *, top: int) -> list[Choice]:
-    """What the model answers at each place, from scores (P, C)."""
+    """What the model answers at each step, from scores (P, C)."""
     p = reading.probabilities(scores)
     best = p.topk(min(top, p.shape[1]), 1)
     likely = zip(best.values.tolist(), best.indices.tolist())

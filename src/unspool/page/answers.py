@@ -34,10 +34,10 @@ def trace(subject: Subject, query: Query) -> dict[str, Any]:
 
 
 def saliency(subject: Subject, query: Query) -> dict[str, Any]:
-    """What each token contributes to an answer, `place` counted from 0; "": as a reading does."""
+    """What each token contributes to an answer, `step` counted from 0; "": as a reading does."""
     return explain(
         subject.read(query["text"]),
-        place=query.number_or_none("place"),
+        step=query.number_or_none("step"),
         answer=query["answer"] or None,
         method=query["method"],
     ).to_json()
@@ -60,9 +60,9 @@ ANSWERS: dict[str, Answer] = {
 DEFAULTS: dict[str, dict[str, str]] = {
     "run": {},
     "trace": {"text": "", "first": "0"},
-    "saliency": {"text": "", "place": "", "answer": "", "method": "integrated"},
+    "saliency": {"text": "", "step": "", "answer": "", "method": "integrated"},
     "gradients": {"text": "", "distance": "100"},
-    "states": {"text": "", "place": "", "answer": ""},
+    "states": {"text": "", "step": "", "answer": ""},
     "steps": {
         "text": "",
         "part": "encoder",

@@ -1,4 +1,4 @@
-"""The files of the page that lie beside this one, in web/."""
+"""The files of the page, in web/."""
 
 from __future__ import annotations
 

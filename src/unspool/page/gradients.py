@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from unspool.insight.learnt import flow_of_run, state_gradients
-from unspool.insight.saliency import answer_of, place_of
+from unspool.insight.saliency import answer_of, step_of
 from unspool.insight.trace import direction_of, layer_of
 from unspool.page.query import Query
 from unspool.page.subject import Subject
@@ -36,24 +36,24 @@ def gradients(subject: Subject, query: Query) -> dict[str, Any]:
 def states(subject: Subject, query: Query) -> dict[str, Any]:
     """‖∂F/∂h_t‖ at each token, layer and direction; F: the log odds of what the model answers."""
     model, reading = subject.trained, subject.read(query["text"])
-    place = place_of(reading, query.number_or_none("place"))
+    step = step_of(reading, query.number_or_none("step"))
     with torch.no_grad():
         scores = reading.run()[0]
-    answer = answer_of(reading, scores, place, query["answer"] or None)
+    answer = answer_of(reading, scores, step, query["answer"] or None)
     return {
         "tokens": reading.tokens,
         "whole": reading.whole,
         "asked": list(reading.asked),
-        "place": place,
+        "step": step,
         "answer": reading.name(answer),
-        "probability": float(reading.probabilities(scores)[place, answer]),
+        "probability": float(reading.probabilities(scores)[step, answer]),
         "states": [
             {
                 "layer": layer_of(own.path),
                 "direction": direction_of(own.path),
                 "norms": figures(own.norms),
             }
-            for own in state_gradients(reading, model, place, answer)
+            for own in state_gradients(reading, model, step, answer)
         ],
     }
 

@@ -108,7 +108,7 @@ def neighbours(subject: Subject, query: Query) -> dict[str, Any]:
     own = vectors.words[vectors.id(table.token(word))]
     near = vectors.neighbours(own, top=query.number("top", least=1, most=200))
     names = table.shown([own, *(each.word for each in near)])
-    places = plane(vectors, [own, *(each.word for each in near)])
+    points = plane(vectors, [own, *(each.word for each in near)])
     return {
         "none": None,
         "sides": list(found),
@@ -121,7 +121,7 @@ def neighbours(subject: Subject, query: Query) -> dict[str, Any]:
         "neighbours": [
             {"token": name, "similarity": each.similarity} for name, each in zip(names[1:], near)
         ],
-        "map": [{"token": name, "x": x, "y": y} for name, (x, y) in zip(names, places.tolist())],
+        "map": [{"token": name, "x": x, "y": y} for name, (x, y) in zip(names, points.tolist())],
     }
 
 

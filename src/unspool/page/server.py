@@ -68,8 +68,8 @@ class PageServer(ThreadingHTTPServer):
     def address(self, **params: str | None) -> str:
         """Of the page, or of a view and a text in it."""
         own = {name: value for name, value in params.items() if value is not None}
-        place = "#" + urlencode(own, quote_via=quote) if own else ""
-        return f"http://{HOST}:{self.server_port}/{place}"
+        fragment = "#" + urlencode(own, quote_via=quote) if own else ""
+        return f"http://{HOST}:{self.server_port}/{fragment}"
 
     def answer(self, name: str, given: Mapping[str, str]) -> bytes:
         """An answer as JSON."""

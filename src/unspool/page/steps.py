@@ -69,8 +69,8 @@ def steps(subject: Subject, query: Query) -> dict[str, Any]:
         "options": {
             name: getattr(cell, name) for name in cell_options(type(cell)) if hasattr(cell, name)
         },
-        "layers": [place_of(own) for own in layers_of(trace)],
-        **place_of(layer),
+        "layers": [layer_key(own) for own in layers_of(trace)],
+        **layer_key(layer),
         "backwards": backwards,
         **tokens_of(trace, layer[0].part, window),
         "steps": len(u),
@@ -104,7 +104,7 @@ def chosen_layer(trace: Trace, query: Query) -> list[Recorded]:
     return layers[wanted]
 
 
-def place_of(layer: list[Recorded]) -> dict[str, Any]:
+def layer_key(layer: list[Recorded]) -> dict[str, Any]:
     return {"part": layer[0].part, "layer": layer[0].layer, "direction": layer[0].direction}
 
 

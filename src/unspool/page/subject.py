@@ -16,7 +16,7 @@ from unspool.training.folder import RunFolder
 
 
 class Subject(NamedTuple):
-    """A task with its trained model and the files beside it.
+    """A task with its trained model and the files of its run.
 
     model    None while a run is training and has no weights yet
     log      metrics.jsonl, which may still grow

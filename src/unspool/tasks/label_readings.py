@@ -23,14 +23,14 @@ from unspool.tasks.reading import (
 )
 from unspool.text.tokenizers import WordTokenizer
 from unspool.text.vocab import UNK
-from unspool.text.words import places
+from unspool.text.words import token_spans
 
 if TYPE_CHECKING:
     from unspool.tasks.task import Task
 
 
 class ClassifyReading(Reading):
-    """One place, and a label for it."""
+    """One step, and a label for it."""
 
     def __init__(
         self,
@@ -66,15 +66,15 @@ class ClassifyReading(Reading):
     def name(self, answer: int) -> str:
         return self.task.labels[answer]
 
-    def removable(self, place: int) -> list[int]:
+    def removable(self, step: int) -> list[int]:
         """The tokens of the text itself, as long as one is left."""
         frame = self.task.tokenizer.frame
         first, last = len(frame.before), len(self.ids) - len(frame.after)
         own = range(len(self.before) + first, len(self.before) + last)
         return list(own) if len(own) > 1 else []
 
-    def moved(self, place: int, token: int) -> int:
-        return place
+    def moved(self, step: int, token: int) -> int:
+        return step
 
     def without(self, token: int) -> ClassifyReading:
         at = token - len(self.before)
@@ -90,12 +90,12 @@ class ClassifyReading(Reading):
 
 
 class TagReading(Reading):
-    """A place for each word, and a tag for it."""
+    """A step for each word, and a tag for it."""
 
     def __init__(self, task: Task, model: Any, text: str | Sequence[str]) -> None:
         if isinstance(text, str):
             assert isinstance(task.tokenizer, WordTokenizer)
-            words = [place.token for place in places(text, split=task.tokenizer.split)]
+            words = [word.token for word in token_spans(text, split=task.tokenizer.split)]
         else:
             words = list(text)
         if not words:
@@ -105,7 +105,7 @@ class TagReading(Reading):
         given = text if isinstance(text, str) else " ".join(text)
         super().__init__(given, self.words, len(words))
 
-    def place(self) -> int:
+    def default_step(self) -> int:
         """The first word with a tag other than O."""
         with torch.no_grad():
             tags = [self.name(tag) for tag in self.chosen(self.run()[0])]
@@ -130,17 +130,17 @@ class TagReading(Reading):
             total = LogPartition.apply(x, torch.tensor([len(scores)]), *output.chain())
             return torch.autograd.grad(total.sum(), x)[0][0]
 
-    def log_odds(self, scores: Tensor, place: int, answer: int) -> Tensor:
+    def log_odds(self, scores: Tensor, step: int, answer: int) -> Tensor:
         """Of a CRF: log Z of the sequences with this tag there, over log Z of all others."""
         output = self.model.output
         if not isinstance(output, CRF):
-            return super().log_odds(scores, place, answer)
+            return super().log_odds(scores, step, answer)
         lengths = torch.full((len(scores),), scores.shape[1])
         there = torch.zeros(scores.shape[1:], dtype=torch.bool)
-        there[place] = True
+        there[step] = True
         other = there.clone()
         other[:, answer] = False
-        there &= ~other  # True at one place and one tag
+        there &= ~other  # True at one step and one tag
         with_it, without = (
             LogPartition.apply(
                 scores.double().masked_fill(mask, FORBIDDEN), lengths, *output.chain()

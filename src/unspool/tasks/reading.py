@@ -1,6 +1,6 @@
 """One input as the model of a task reads it: what is recorded, and what is asked for reasons.
 
-In: a model and an input. Out: the scores of its answers, and what its tokens, its places and its
+In: a model and an input. Out: the scores of its answers, and what its tokens, its steps and its
 answers are called. `Task.reading` makes one, `trace` records it, `saliency` asks it for gradients.
 """
 
@@ -31,12 +31,12 @@ CLS = "(cls)"  # stands for the learned vector before a text
 
 
 class Reading(ABC):
-    """A model's run on one input: T tokens in, scores (P, C) of C answers at P places out.
+    """A model's run on one input: T tokens in, scores (P, C) of C answers at P steps out.
 
     model        that reads it
     text         the input
     tokens       (T) as the model reads them
-    asked        (P) what each place is called: a token, or "" where one answer is for all
+    asked        (P) what each step is called: a token, or "" where one answer is for all
     written      what a translation consists of; of other tasks nothing
     candidates   the best few translations
     whole        tokens of the whole input, of which only the first T are looked at
@@ -55,8 +55,8 @@ class Reading(ABC):
     def asked(self) -> Sequence[str]:
         return self.tokens
 
-    def place(self) -> int:
-        """The place that is asked about unless another is named."""
+    def default_step(self) -> int:
+        """The step that is asked about unless another is named."""
         return len(self.asked) - 1
 
     def doubled(self) -> Self:
@@ -89,25 +89,25 @@ class Reading(ABC):
     def blank(self) -> Reading:
         """The same with every token unknown."""
 
-    def removable(self, place: int) -> list[int]:
-        """The tokens without which there is still something to read, and the place to ask about."""
-        return [t for t in range(len(self.tokens)) if t != place]
+    def removable(self, step: int) -> list[int]:
+        """The tokens without which there is still something to read, and the step to ask about."""
+        return [t for t in range(len(self.tokens)) if t != step]
 
-    def moved(self, place: int, token: int) -> int:
-        """Where a place is in the reading without `token`."""
-        return place - (token < place)
+    def moved(self, step: int, token: int) -> int:
+        """Where a step is in the reading without `token`."""
+        return step - (token < step)
 
     def probabilities(self, scores: Tensor) -> Tensor:
         """(P, C) -> (P, C)"""
         return scores.float().softmax(-1)
 
-    def log_odds(self, scores: Tensor, place: int, answer: int) -> Tensor:
-        """log p / (1 - p) of an answer at a place: (copies, P, C) -> (copies,)
+    def log_odds(self, scores: Tensor, step: int, answer: int) -> Tensor:
+        """log p / (1 - p) of an answer at a step: (copies, P, C) -> (copies,)
 
         Unlike a logit it says something of two classes too, and unlike log p it stays steep where p
         is near 1.
         """
-        x = scores[:, place].double()
+        x = scores[:, step].double()
         others = torch.cat([x[:, :answer], x[:, answer + 1 :]], 1)
         return x[:, answer] - others.logsumexp(1)
 

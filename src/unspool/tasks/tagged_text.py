@@ -18,7 +18,7 @@ from unspool.errors import DataError
 from unspool.nn.tags import SpanScores
 from unspool.tasks.answer import Answer
 from unspool.text.tokenizers import Tokenizer, WordTokenizer
-from unspool.text.words import Place, places
+from unspool.text.words import TokenSpan, token_spans
 
 
 class Tags(NamedTuple):
@@ -93,24 +93,28 @@ class TaggedText(Answer):
         return [[number, i, j, label, f"{p:.6f}", text] for i, j, label, p, text in found]
 
 
-def words_of(item: str | Sequence[str], tokenizer: Tokenizer) -> tuple[str, list[Place]]:
+def words_of(item: str | Sequence[str], tokenizer: Tokenizer) -> tuple[str, list[TokenSpan]]:
     """The text of an item, and its words."""
     if isinstance(item, str):
         assert isinstance(tokenizer, WordTokenizer)
-        return item, places(item, split=tokenizer.split)
+        return item, token_spans(item, split=tokenizer.split)
     found, start = [], 0
     for word in item:
         if not word.strip():
             raise DataError(
                 "a word is empty", got=" ".join(item), remedy="leave it out of the list"
             )
-        found.append(Place(word, start, start + len(word)))
+        found.append(TokenSpan(word, start, start + len(word)))
         start += len(word) + 1
     return " ".join(item), found
 
 
 def tagged_text(
-    text: str, words: list[Place], found: Tags | None, labels: Sequence[str], marks: Marks | None
+    text: str,
+    words: list[TokenSpan],
+    found: Tags | None,
+    labels: Sequence[str],
+    marks: Marks | None,
 ) -> TaggedText:
     """The answer from the tags of the words; `found` is None where there are no words.
 

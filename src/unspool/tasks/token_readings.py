@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 class TokenReading(Reading):
-    """Ids in, a token of the vocabulary at each place out."""
+    """Ids in, a token of the vocabulary at each step out."""
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class TokenReading(Reading):
 
 
 class GenerateReading(TokenReading):
-    """At each place the token that follows; after the last one the likeliest."""
+    """At each step the token that follows; after the last one the most probable."""
 
     def __init__(self, task: Task, model: Any, text: str, ids: np.ndarray | None = None) -> None:
         limit = longest(model)
@@ -78,9 +78,9 @@ class GenerateReading(TokenReading):
     def chosen(self, scores: Tensor) -> list[int]:
         return [*self.ids[1:].tolist(), int(scores[-1].argmax())]
 
-    def removable(self, place: int) -> list[int]:
+    def removable(self, step: int) -> list[int]:
         """What comes before the token that the answer follows."""
-        return list(range(place))
+        return list(range(step))
 
     def without(self, token: int) -> GenerateReading:
         return GenerateReading(self.task, self.model, self.text, np.delete(self.ids, token))
@@ -90,7 +90,7 @@ class GenerateReading(TokenReading):
 
 
 class PretrainReading(TokenReading):
-    """At each place a token: what may be hidden behind a <mask>, or what stands there."""
+    """At each step a token: what may be hidden behind a <mask>, or what stands there."""
 
     def __init__(self, task: Task, model: Any, text: str, ids: np.ndarray | None = None) -> None:
         if ids is None:
@@ -101,10 +101,10 @@ class PretrainReading(TokenReading):
             limit = min(limit, task.config.data.max_length)
         super().__init__(task, model, text, ids, limit=limit)
 
-    def place(self) -> int:
+    def default_step(self) -> int:
         """The first <mask>."""
         masks = np.flatnonzero(self.ids == MASK_ID)
-        return int(masks[0]) if len(masks) else super().place()
+        return int(masks[0]) if len(masks) else super().default_step()
 
     def together(self, readings: Sequence[TokenReading]) -> Tensor:
         rows = self.rows(readings)
@@ -122,7 +122,7 @@ class PretrainReading(TokenReading):
 
 
 class TranslateReading(TokenReading):
-    """At each place the next token of the translation, after those before it."""
+    """At each step the next token of the translation, after those before it."""
 
     def __init__(
         self,
@@ -174,11 +174,11 @@ class TranslateReading(TokenReading):
     def name(self, answer: int) -> str:
         return self.target_tokenizer.shown([answer])[0] or " "
 
-    def removable(self, place: int) -> list[int]:
+    def removable(self, step: int) -> list[int]:
         return list(range(len(self.source))) if len(self.source) > 1 else []
 
-    def moved(self, place: int, token: int) -> int:
-        return place
+    def moved(self, step: int, token: int) -> int:
+        return step
 
     def without(self, token: int) -> TranslateReading:
         source = np.delete(self.source, token)
@@ -190,7 +190,7 @@ class TranslateReading(TokenReading):
 
 
 class ElmoReading(Reading):
-    """At each place the word that follows, as the forward language model of the two predicts it."""
+    """At each step the word that follows, as the forward language model of the two predicts it."""
 
     def __init__(self, task: Task, model: Any, text: str) -> None:
         assert isinstance(model, ElmoModel)

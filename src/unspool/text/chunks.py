@@ -71,18 +71,18 @@ class ChunkTable:
     def _rows(self, spans: Spans, chosen: np.ndarray) -> np.ndarray:
         """The rows of some chunks of a text, the unknown ones having been added."""
         hashes = spans.hashes[chosen]
-        known, places = self._look_up(hashes)
+        known, indices = self._look_up(hashes)
         if not known.all():
             self._add(spans, np.sort(chosen[~known]))
-            _, places = self._look_up(hashes)
-        return self.rows[places]
+            _, indices = self._look_up(hashes)
+        return self.rows[indices]
 
     def _look_up(self, hashes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(whether each hash is known, its place in `self.hashes`)."""
-        places = np.searchsorted(self.hashes, hashes)
+        """(whether each hash is known, its index in `self.hashes`)."""
+        indices = np.searchsorted(self.hashes, hashes)
         if not len(self.hashes):
-            return np.zeros(len(hashes), dtype=bool), places
-        return self.hashes[np.minimum(places, len(self.hashes) - 1)] == hashes, places
+            return np.zeros(len(hashes), dtype=bool), indices
+        return self.hashes[np.minimum(indices, len(self.hashes) - 1)] == hashes, indices
 
     def _add(self, spans: Spans, chosen: np.ndarray) -> None:
         ids: list[int] = []
@@ -98,9 +98,9 @@ class ChunkTable:
         self.ids = np.append(self.ids, np.array(ids, dtype=np.uint32))
         hashes = spans.hashes[chosen]
         order = np.argsort(hashes)
-        places = np.searchsorted(self.hashes, hashes[order])
-        self.hashes = np.insert(self.hashes, places, hashes[order])
-        self.rows = np.insert(self.rows, places, old + order)
+        indices = np.searchsorted(self.hashes, hashes[order])
+        self.hashes = np.insert(self.hashes, indices, hashes[order])
+        self.rows = np.insert(self.rows, indices, old + order)
 
 
 class Spans(NamedTuple):
@@ -119,7 +119,7 @@ def find_chunks(text: str) -> Spans:
     data = text.encode("utf-8")
     codes = np.frombuffer(b" " + data + b" " * STEP, dtype=np.uint8)
     gap = SPACE[codes]
-    edges = np.flatnonzero(gap[1:] != gap[:-1])  # places in data: a start, a stop, a start, ...
+    edges = np.flatnonzero(gap[1:] != gap[:-1])  # indices in data: a start, a stop, a start, ...
     starts, sizes = edges[0::2], edges[1::2] - edges[0::2]
     hashes = _hashes(codes[1:], starts, sizes)
     for i in np.flatnonzero(sizes > LONGEST):
@@ -142,7 +142,7 @@ def _hashes(codes: np.ndarray, starts: np.ndarray, sizes: np.ndarray) -> np.ndar
 
 
 class Groups(NamedTuple):
-    """`first[g]` is a place of group g, its first; `group[i]` is the group of place i."""
+    """`first[g]` is an index of group g, its first; `group[i]` is the group of element i."""
 
     first: np.ndarray
     group: np.ndarray
@@ -152,15 +152,15 @@ def group_equal(hashes: np.ndarray) -> Groups:
     """Equal hashes in one group.
 
     Like np.unique with its indices, yet by one plain sort: the upper bits of the hash with the
-    place in the lower bits. Where the upper bits of two hashes meet, a group may fall into several.
+    index in the lower bits. Where the upper bits of two hashes meet, a group may fall into several.
     """
     low = np.uint64((1 << max(1, len(hashes)).bit_length()) - 1)
     packed = (hashes & ~low) | np.arange(len(hashes), dtype=np.uint64)
     packed.sort()
-    places = (packed & low).astype(np.int64)
-    ordered = hashes[places]
+    indices = (packed & low).astype(np.int64)
+    ordered = hashes[indices]
     starts = np.ones(len(hashes), dtype=bool)
     starts[1:] = ordered[1:] != ordered[:-1]
     group = np.empty(len(hashes), dtype=np.int64)
-    group[places] = np.cumsum(starts) - 1
-    return Groups(places[starts], group)
+    group[indices] = np.cumsum(starts) - 1
+    return Groups(indices[starts], group)

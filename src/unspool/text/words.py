@@ -58,7 +58,7 @@ def words(text: str, *, split: str, newlines: bool) -> list[str]:
     return found
 
 
-class Place(NamedTuple):
+class TokenSpan(NamedTuple):
     """A token and where it stands: text[start:stop] == token."""
 
     token: str
@@ -69,8 +69,8 @@ class Place(NamedTuple):
 _CHUNK = re.compile(r"\S+")
 
 
-def places(text: str, *, split: str) -> list[Place]:
-    """The tokens of a text with their places in it.
+def token_spans(text: str, *, split: str) -> list[TokenSpan]:
+    """The tokens of a text with where they start and end.
 
     The pieces of a chunk follow each other without a gap, so that counting characters is enough.
     """
@@ -79,7 +79,7 @@ def places(text: str, *, split: str) -> list[Place]:
     for chunk in _CHUNK.finditer(text):
         start = chunk.start()
         for token in cut(chunk[0]):
-            found.append(Place(token, start, start + len(token)))
+            found.append(TokenSpan(token, start, start + len(token)))
             start += len(token)
     return found
 

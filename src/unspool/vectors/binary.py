@@ -24,7 +24,7 @@ from unspool.vectors.words import WordVectors
 READ = 1 << 22  # bytes at once
 
 
-def read_binary(place: Path, name: str, header: Header) -> WordVectors:
+def read_binary(path: Path, name: str, header: Header) -> WordVectors:
     """word2vec's binary format: after the header `word`, a space, and E floats of 32 bits."""
     count, size, skip = checked(header, name)
     try:
@@ -32,7 +32,7 @@ def read_binary(place: Path, name: str, header: Header) -> WordVectors:
     except (MemoryError, ValueError):
         raise wrong_count(header, 0, name) from None
     words: dict[str, int] = {}
-    with open_bytes(place, name) as file:
+    with open_bytes(path, name) as file:
         records = _records(file, name, skip, 4 * size)
         for number, (raw, vector) in enumerate(islice(records, count), start=1):
             where = f"{name}: vector {number}"

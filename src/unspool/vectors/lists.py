@@ -122,7 +122,7 @@ def _similarities(vectors: WordVectors, rows: list[Row], name: str) -> Similarit
 
 
 def _analogies(vectors: WordVectors, rows: list[Row], name: str) -> AnalogyScore:
-    questions, places, counts = [], [], dict[str, list[int]]()
+    questions, asked, counts = [], [], dict[str, list[int]]()
     for row in rows:
         if len(row.fields) != 4:
             raise DataError(
@@ -136,11 +136,11 @@ def _analogies(vectors: WordVectors, rows: list[Row], name: str) -> AnalogyScore
         if len(ids) == 4:
             counts[row.section][1] += 1
             questions.append(ids)
-            places.append(row.section)
+            asked.append(row.section)
     if not questions:
         raise _uncovered(vectors, 0, len(rows), name)
     right = completed(vectors, np.array(questions))
-    for section, hit in zip(places, right):
+    for section, hit in zip(asked, right):
         counts[section][0] += int(hit)
     sections = {title or "-": (row[0], row[1], row[2]) for title, row in counts.items()}
     return AnalogyScore(name, len(rows), len(questions), int(right.sum()), sections)
@@ -164,9 +164,9 @@ def spearman(a: list[float], b: list[float]) -> float:
 
 
 def _ranks(values: list[float]) -> np.ndarray:
-    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
+    _, index, counts = np.unique(values, return_inverse=True, return_counts=True)
     last = np.cumsum(counts)
-    return (last - (counts - 1) / 2)[place]
+    return (last - (counts - 1) / 2)[index]
 
 
 def _uncovered(vectors: WordVectors, covered: int, count: int, name: str) -> DataError:

@@ -17,20 +17,20 @@ HEAD = 1 << 16
 COPY_AGAIN = "copy or download it again"
 
 
-def open_bytes(place: Path, name: str) -> BinaryIO:
+def open_bytes(path: Path, name: str) -> BinaryIO:
     try:
-        file = open(place, "rb")  # noqa: SIM115
+        file = open(path, "rb")  # noqa: SIM115
     except OSError as error:
-        raise unreadable(place, name, error) from None
+        raise unreadable(path, name, error) from None
     if file.read(2) == GZIP_MAGIC:
         file.close()
-        return gzip.open(place, "rb")  # type: ignore[return-value]
+        return gzip.open(path, "rb")  # type: ignore[return-value]
     file.seek(0)
     return file
 
 
-def read_head(place: Path, name: str) -> bytes:
-    with open_bytes(place, name) as file:
+def read_head(path: Path, name: str) -> bytes:
+    with open_bytes(path, name) as file:
         head = read_bytes(file, HEAD, name)
     if not head.strip():
         raise DataError("the file is empty", where=name, remedy="name a file that holds vectors")

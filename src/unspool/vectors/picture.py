@@ -33,18 +33,18 @@ def plane(vectors: WordVectors, words: Sequence[str]) -> np.ndarray:
 def draw_map(vectors: WordVectors, words: Sequence[str], path: Path) -> None:
     """Write a picture of some words, each where `plane` puts it."""
     check_picture(path)
-    places = plane(vectors, words)
+    at = plane(vectors, words)
     figure = new_figure(*SIZE)
     axes = figure.subplots()
-    axes.scatter(places[:, 0], places[:, 1], s=10, color="#0072B2")
+    axes.scatter(at[:, 0], at[:, 1], s=10, color="#0072B2")
     axes.margins(0.12)
     low, high = np.array([axes.get_xlim(), axes.get_ylim()]).T
-    points = (places - low) / (high - low) * (np.array(SIZE) - FRAME) * 72
-    for word, place, (x, y) in zip(words, places, free_places(points, words)):
+    points = (at - low) / (high - low) * (np.array(SIZE) - FRAME) * 72
+    for word, point, (x, y) in zip(words, at, label_offsets(points, words)):
         far = abs(y) > LINE
         axes.annotate(
             word,
-            tuple(place),
+            tuple(point),
             xytext=(x, y),
             textcoords="offset points",
             fontsize=FONT,
@@ -58,7 +58,7 @@ def draw_map(vectors: WordVectors, words: Sequence[str], path: Path) -> None:
     save_picture(figure, path)
 
 
-def free_places(points: np.ndarray, words: Sequence[str]) -> list[tuple[float, float]]:
+def label_offsets(points: np.ndarray, words: Sequence[str]) -> list[tuple[float, float]]:
     """Where each word is written so that none lies upon another: how far right and up of its dot,
     in points as the dots are. Beside the dot if it can be, else some lines above or below."""
     taken: list[tuple[float, float, float, float]] = [(x, y, x, y) for x, y in points.tolist()]

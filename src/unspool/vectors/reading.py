@@ -28,29 +28,29 @@ CONTROL = {*range(9), *range(14, 32)}  # bytes that text has not, and floats soo
 
 def load(path: str | Path) -> WordVectors:
     """The vectors of a file, or of the folder of an `unspool embed`."""
-    place = vector_file(path)
+    file = vector_file(path)
     name = str(path)
-    head = read_head(place, name)
+    head = read_head(file, name)
     if _is_safetensors(head):
-        return _read_safetensors(place, name)
+        return _read_safetensors(file, name)
     header = parse_header(head)
     if header is not None and CONTROL.intersection(head[header.length :]):
-        return read_binary(place, name, header)
-    return read_text(TextFile(place, name), header)
+        return read_binary(file, name, header)
+    return read_text(TextFile(file, name), header)
 
 
 def vector_file(path: str | Path) -> Path:
     """The file that a path stands for."""
-    place = Path(path)
-    if not place.is_dir():
-        return place
-    if not (place / IN_FOLDER).exists():
+    file = Path(path)
+    if not file.is_dir():
+        return file
+    if not (file / IN_FOLDER).exists():
         raise DataError(
             f"the folder holds no {IN_FOLDER}",
             where=path,
             remedy="name a vector file, or the folder of an `unspool embed`",
         )
-    return place / IN_FOLDER
+    return file / IN_FOLDER
 
 
 def size_of(path: str | Path) -> int:
@@ -76,16 +76,16 @@ def _is_safetensors(head: bytes) -> bool:
     return head[8:9] == b"{" and int.from_bytes(head[:8], "little") < 1 << 40
 
 
-def _read_safetensors(place: Path, name: str) -> WordVectors:
+def _read_safetensors(file: Path, name: str) -> WordVectors:
     """`vectors` (V, E), and `words`: UTF-8 bytes, a word a line."""
     try:
-        tensors = parse_safetensors(place.read_bytes())
+        tensors = parse_safetensors(file.read_bytes())
     except (SafetensorError, KeyError, ValueError) as error:
         raise DataError(
             f"not a whole safetensors file ({error})", where=name, remedy=COPY_AGAIN
         ) from None
     except OSError as error:
-        raise unreadable(place, name, error) from None
+        raise unreadable(file, name, error) from None
     if {"vectors", "words"} - tensors.keys():
         raise DataError(
             "has no tensors `vectors` and `words`",

@@ -68,7 +68,7 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def _numbers(cut: list[tuple[str, str]], places: list[str], size: int) -> np.ndarray:
+def _numbers(cut: list[tuple[str, str]], where_of: list[str], size: int) -> np.ndarray:
     """(rows, size) float32; where a row holds anything else, an error that names its line."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -79,7 +79,7 @@ def _numbers(cut: list[tuple[str, str]], places: list[str], size: int) -> np.nda
             found = np.empty(0, np.float32)
     if found.size == len(cut) * size and np.isfinite(found).all():
         return found.reshape(len(cut), size)
-    for (_, rest), where in zip(cut, places):
+    for (_, rest), where in zip(cut, where_of):
         for field in rest.split():
             if not _is_number(field) or not abs(float(field)) <= LARGEST:
                 raise DataError(

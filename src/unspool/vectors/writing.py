@@ -16,17 +16,17 @@ from unspool.vectors.words import WordVectors
 def save(vectors: WordVectors, path: str | Path) -> None:
     """Write vectors: .txt or .vec as word2vec's text, .glove without its first line, .bin as
     word2vec's binary, .safetensors."""
-    place = Path(path)
-    if place.suffix not in FORMATS:
+    target = Path(path)
+    if target.suffix not in FORMATS:
         raise ConfigError(
             "no format of word vectors is called so",
             where=path,
-            got=place.suffix,
+            got=target.suffix,
             remedy="end the name in " + ", ".join(FORMATS),
         )
-    if not place.parent.is_dir():
-        raise ConfigError("there is no such folder", where=place.parent, remedy="make it first")
-    write_atomic(place, FORMATS[place.suffix](vectors))
+    if not target.parent.is_dir():
+        raise ConfigError("there is no such folder", where=target.parent, remedy="make it first")
+    write_atomic(target, FORMATS[target.suffix](vectors))
 
 
 def _safetensors(vectors: WordVectors) -> bytes:

@@ -55,7 +55,7 @@ class SpelledWords(NamedTuple):
 
     spellings: Tensor  # (U, L) int64, padded with 0
     sizes: Tensor  # (U,) int64
-    places: Tensor  # (B, T + 2) int64: which of the U spellings a word has; 0 at padding
+    which: Tensor  # (B, T + 2) int64: which of the U spellings a word has; 0 at padding
     lengths: Tensor  # (B,) int64: words of each text, without the two
 
 
@@ -73,11 +73,11 @@ def collate_words(values: Worded, rows: np.ndarray) -> SpelledWords:
     texts = [values.words(int(row)) for row in rows]
     lengths = np.array([len(words) for words in texts], dtype=np.int64)
     framed = [np.concatenate([[spellings.begin], words, [spellings.end]]) for words in texts]
-    different, which = np.unique(np.concatenate(framed), return_inverse=True)
-    places = np.zeros((len(rows), int(lengths.max()) + 2), dtype=np.int64)
-    places[np.arange(places.shape[1]) < lengths[:, None] + 2] = which
+    different, index = np.unique(np.concatenate(framed), return_inverse=True)
+    which = np.zeros((len(rows), int(lengths.max()) + 2), dtype=np.int64)
+    which[np.arange(which.shape[1]) < lengths[:, None] + 2] = index
     return SpelledWords(
         *spellings.padded(different.astype(np.int64)),
-        torch.from_numpy(places),
+        torch.from_numpy(which),
         torch.from_numpy(lengths),
     )

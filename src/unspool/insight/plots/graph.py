@@ -104,14 +104,14 @@ def draw_bridge(
     blocks = any("decoder block" in layer.kind for layer in decoder)
     top = len(read) * RISE - (RISE - BOX)
     level = next(i for i, row in enumerate(written) if row.forwards or row.earlier)
-    places = [GAP * i for i in range(len(STEPS))]
+    columns = [GAP * i for i in range(len(STEPS))]
     if not blocks:
-        start, end = (places[-1], top), (right - BOX / 2, level * RISE + BOX / 2)
+        start, end = (columns[-1], top), (right - BOX / 2, level * RISE + BOX / 2)
         arrow(axes, start, end, color=COLOURS[1], linewidth=2, bend=-BEND)
     said = " ".join(layer.kind for layer in decoder)
     if blocks or ("attention" in said and "no attention" not in said):
         end = (right - BOX / 2, level * RISE + 0.8 * BOX)
-        for x in open_places(places):
+        for x in drawn_columns(columns):
             arrow(axes, (x, top), end, color=COLOURS[2], linewidth=1.2, bend=-BEND)
         above = (top + end[1]) / 2 + BEND * right / 2 + 0.1  # the highest of these bows
         axes.text(right / 2, above, "attention: such a look at all, at every step", fontsize=8,
@@ -127,8 +127,8 @@ def draw_group(
     axes: Axes, rows: Sequence[Row], letter: str, steps: Sequence[str], *, left: float
 ) -> None:
     """The rows of an encoder or of a decoder, the first at the bottom."""
-    places = [left + GAP * i for i in range(len(steps))]
-    for x, name in zip(places, steps):
+    columns = [left + GAP * i for i in range(len(steps))]
+    for x, name in zip(columns, steps):
         if name == "…":
             axes.text(x, -0.7, "…", ha="center", va="center")
         else:
@@ -136,14 +136,14 @@ def draw_group(
             arrow(axes, (x, -0.5), (x, 0))
     for level, row in enumerate(rows):
         y = level * RISE
-        draw_row(axes, row, places, y)
+        draw_row(axes, row, columns, y)
         if level + 1 < len(rows):
             above = rows[level + 1]
-            for x in open_places(places) if row.each else [sum(places) / len(places)]:
-                to = x if above.each else sum(places) / len(places) + 0.35 * (x - places[2])
+            for x in drawn_columns(columns) if row.each else [sum(columns) / len(columns)]:
+                to = x if above.each else sum(columns) / len(columns) + 0.35 * (x - columns[2])
                 arrow(axes, (x, y + BOX), (to, y + RISE))
         axes.text(
-            places[-1] + 0.45,
+            columns[-1] + 0.45,
             y + BOX / 2,
             "\n".join(lines_of(row.layer)),
             va="center",
@@ -151,37 +151,37 @@ def draw_group(
         )
 
 
-def open_places(places: Sequence[float]) -> list[float]:
-    return [x for x, name in zip(places, STEPS) if name != "…"]
+def drawn_columns(columns: Sequence[float]) -> list[float]:
+    return [x for x, name in zip(columns, STEPS) if name != "…"]
 
 
-def draw_row(axes: Axes, row: Row, places: Sequence[float], y: float) -> None:
+def draw_row(axes: Axes, row: Row, columns: Sequence[float], y: float) -> None:
     from matplotlib.patches import FancyBboxPatch
 
     shape: dict[str, Any] = {"boxstyle": "round,pad=0,rounding_size=0.08", "linewidth": 1.2}
     colour = COLOURS[0] if row.forwards or row.everyone or row.earlier else "0.45"
     if not row.each:
-        start = places[1] - BOX / 2
+        start = columns[1] - BOX / 2
         box = FancyBboxPatch(
-            (start, y), places[3] - places[1] + BOX, BOX, fc="white", ec=colour, **shape
+            (start, y), columns[3] - columns[1] + BOX, BOX, fc="white", ec=colour, **shape
         )
         axes.add_patch(box)
         return
-    for x, name in zip(places, STEPS):
+    for x, name in zip(columns, STEPS):
         if name == "…":
             axes.text(x, y + BOX / 2, "…", ha="center", va="center")
         else:
             box = FancyBboxPatch((x - BOX / 2, y), BOX, BOX, fc="white", ec=colour, **shape)
             axes.add_patch(box)
-    for a, b in pairwise(places):
+    for a, b in pairwise(columns):
         edge = BOX / 2
         if row.forwards:
             at = y + BOX * (0.68 if row.backwards else 0.5)
             arrow(axes, (a + edge, at), (b - edge, at), color=COLOURS[0])
         if row.backwards:
             arrow(axes, (b - edge, y + BOX * 0.3), (a + edge, y + BOX * 0.3), color=COLOURS[1])
-    for a in open_places(places):
-        for b in open_places(places):
+    for a in drawn_columns(columns):
+        for b in drawn_columns(columns):
             if row.everyone or (row.earlier and a <= b):
                 axes.plot([a, b], [y, y + BOX], color=COLOURS[0], alpha=0.25, linewidth=0.8)
 

@@ -1,5 +1,5 @@
 """Figures of ideas that need no model, by name: positions, activation functions, gradients, and
-those of the modules beside this one."""
+those of the other modules of this folder."""
 
 from __future__ import annotations
 

@@ -64,12 +64,12 @@ def smoothing_figure() -> Figure:
     t = np.linspace(0, 6, 181)
     noise = np.random.default_rng(1).normal(0, 0.25, len(t))
     series = np.sin(t) + 0.4 * np.sin(3 * t) + noise
-    places = np.arange(-12, 13)
+    offsets = np.arange(-12, 13)
     kernels: dict[str, np.ndarray] = {
-        "mean of 7": np.where(abs(places) <= 3, 1.0, 0.0),
-        "Gaussian, σ = 4": np.exp(-(places**2) / (2 * 4**2)),
+        "mean of 7": np.where(abs(offsets) <= 3, 1.0, 0.0),
+        "Gaussian, σ = 4": np.exp(-(offsets**2) / (2 * 4**2)),
     }
-    slope = -places * kernels["Gaussian, σ = 4"]
+    slope = -offsets * kernels["Gaussian, σ = 4"]
     change = {"its slope": slope / np.abs(slope).sum()}
     figure = new_figure(8.4, 3.6)
     left, right = figure.subplots(1, 2, width_ratios=[2.2, 1])
@@ -78,9 +78,9 @@ def smoothing_figure() -> Figure:
         whole = kernel / kernel.sum() if name not in change else kernel
         padded = np.pad(series, 12, mode="edge")
         left.plot(t, np.convolve(padded, whole, "valid"), color=COLOURS[i], label=name)
-        right.plot(places, whole, ".-", color=COLOURS[i])
+        right.plot(offsets, whole, ".-", color=COLOURS[i])
     left.set_xlabel("t")
-    right.set_xlabel("place in the kernel")
+    right.set_xlabel("position in the kernel")
     plain(left)
     plain(right)
     left.legend(frameon=False, fontsize=8)

@@ -1,5 +1,5 @@
-// What a model answered at a place, with what else it thought of. In: a choice of a trace. Out: one
-// line, and bars of the likeliest answers.
+// What a model answered at a step, with what else it thought of. In: a choice of a trace. Out: one
+// line, and bars of the most probable answers.
 
 import { bars } from './bars.js';
 import { el } from './dom.js';
@@ -10,7 +10,7 @@ const SENTENCES = {
   classify: () => 'The answer is',
   tag: (asked) => `The tag of “${visible(asked)}” is`,
   generate: (asked) => `“${visible(asked)}” is followed by`,
-  pretrain: (asked) => `Likeliest in place of “${visible(asked)}” is`,
+  pretrain: (asked) => `Most probable in place of “${visible(asked)}” is`,
   translate: () => 'The next token is',
   elmo: (asked) => `“${visible(asked)}” is followed by`,
 };
@@ -26,5 +26,5 @@ export function choiceOf(choice, task) {
     bars(shown.map((each) => ({
       name: each.answer, value: each.probability, text: each.probability.toFixed(4),
       chosen: each.answer === answer,
-    })), { caption: 'The likeliest answers', name: 'answer', number: 'probability' }));
+    })), { caption: 'The most probable answers', name: 'answer', number: 'probability' }));
 }

@@ -1,4 +1,4 @@
-// Going through places one by one. In: how many there are. Out: a slider with buttons before and
+// Going through steps one by one. In: how many there are. Out: a slider with buttons before and
 // after it, and one that plays, forwards or backwards.
 
 import { el } from './dom.js';

@@ -35,7 +35,7 @@ class Attention {
     this.read();
   }
 
-  // From the address: kind, layer and head; `step` is a place in what is written, `row` in what is
+  // From the address: kind, layer and head; `step` is a position in what is written, `row` in what is
   // read. All of them may be out of reach.
   read() {
     const { params } = this.context;

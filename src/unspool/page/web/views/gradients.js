@@ -1,8 +1,8 @@
-// The view `gradients`: how far back in time a recurrent model learns. Its own cell beside fresh ones;
+// The view `gradients`: how far back in time a recurrent model learns. Its own cell, compared with untrained ones;
 // and for the typed text, how much the answer depends on the state at each token.
 //
 // In the address: steps (back), reads (random or text), draw (bars or lines), hidden (cells that are
-// left out), at (the distance that is pointed at), place (which answer of the text).
+// left out), at (the distance that is pointed at), step (which answer of the text).
 
 import { seriesColour } from '../chart.js';
 import { clear, el } from '../dom.js';
@@ -15,7 +15,7 @@ import { stateBars, stateTable } from './gradients/states.js';
 const STEPS = ['20', '50', '100', '200', '500'];
 const READS = { random: 'random tokens', text: 'the text' };
 const DRAWN = { bars: 'bars, cell by cell', lines: 'lines, together' };
-const PLACES = 300; // answers to choose from, at most
+const NEAR = 300; // answers to choose from, at most
 
 export const gradients = {
   name: 'gradients',
@@ -28,7 +28,7 @@ export const gradients = {
     const reads = params.get('reads') === 'text' ? { text } : { distance: params.get('steps') ?? '100' };
     const [flow, states] = await Promise.all([
       context.ask('gradients', reads),
-      context.ask('states', { text, place: params.get('place') }),
+      context.ask('states', { text, step: params.get('step') }),
     ]);
     new Gradients(root, context, flow.flows, states).build();
   },
@@ -118,7 +118,7 @@ class Gradients {
   // The second half: one answer, and what it depends on.
   dependence() {
     const { states, context } = this;
-    const { asked, place } = states;
+    const { asked, step } = states;
     const rows = el('div', { class: 'dependence' });
     let width = null;
     const observer = new ResizeObserver(() => {
@@ -129,7 +129,7 @@ class Gradients {
     observer.observe(rows);
     context.signal.addEventListener('abort', () => observer.disconnect());
     const near = asked.map((token, i) => [i, `${i + 1}: ${short(token)}`])
-      .slice(Math.max(0, place - PLACES / 2), place + PLACES / 2);
+      .slice(Math.max(0, step - NEAR / 2), step + NEAR / 2);
     const [read, whole] = [states.tokens.length, states.whole].map((count) => count.toLocaleString('en'));
     const cut = read === whole ? '' : ` Only the first ${read} of ${whole} tokens were read.`;
     const answer = el('strong', { class: 'token', text: visible(states.answer) });
@@ -138,7 +138,7 @@ class Gradients {
         `, probability ${states.probability.toFixed(4)}, depends on the hidden state at each token: the length of `,
         formula('∂F/∂h_t'), ', with ', formula('F'), ` the log odds of the answer.${cut}`),
       asked.length === 1 ? null : el('div', { class: 'controls' },
-        selectField('place', 'Answer at', near, place, (to) => context.go({ place: to }), context.run.saved)),
+        selectField('step', 'Answer at', near, step, (to) => context.go({ step: to }), context.run.saved)),
       rows,
       numbers('Dependence as numbers', () => stateTable(states)),
     ].filter((each) => each !== null);
@@ -147,9 +147,9 @@ class Gradients {
 
 // A table that is made when somebody opens it.
 function numbers(name, table) {
-  const place = el('div', { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': name });
-  const details = el('details', null, el('summary', { text: 'Numbers' }), place);
-  details.ontoggle = () => clear(place).append(...(details.open ? [table()] : []));
+  const region = el('div', { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': name });
+  const details = el('details', null, el('summary', { text: 'Numbers' }), region);
+  details.ontoggle = () => clear(region).append(...(details.open ? [table()] : []));
   return details;
 }
 

@@ -92,7 +92,7 @@ class Ngrams {
   // [{title, filters}]: one group a class, or of a tagger those of the chosen word.
   groups() {
     const { found } = this.found;
-    if (this.words) return [{ title: null, filters: found.filter((each) => each.place === this.word) }];
+    if (this.words) return [{ title: null, filters: found.filter((each) => each.position === this.word) }];
     const most = this.each === 'all' ? Infinity : Number(this.each);
     const labels = [...new Set(found.map((each) => each.label))];
     return labels.map((label) => {
@@ -125,10 +125,10 @@ class Ngrams {
     const first = layers > 1
       ? ' These are the filters of the first layer; those above read their features.' : '';
     if (this.words) return `The filters that answer most at this word.${first}`;
-    const beside = this.weighed
+    const effect = this.weighed
       ? ' Beside its number: activation × weight, by which it raises the score of its class above ' +
         'the others’.' : '';
-    return `A strip covers the n-gram that a filter answers to most; in it, the activation.${beside}${first}`;
+    return `A strip covers the n-gram that a filter answers to most; in it, the activation.${effect}${first}`;
   }
 
   // Chooses a filter: in the roll and in the address.

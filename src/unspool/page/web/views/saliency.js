@@ -33,16 +33,16 @@ class Saliency {
   constructor(root, context, trace) {
     Object.assign(this, { root, context, trace });
     const { params } = context;
-    const asked = params.get('place');
-    this.place = asked in trace.choices ? Number(asked) : this.usual();
-    this.choice = trace.choices[this.place];
+    const asked = params.get('step');
+    this.step = asked in trace.choices ? Number(asked) : this.usual();
+    this.choice = trace.choices[this.step];
     this.answer = params.get('answer') ?? this.choice.answer;
     this.method = params.get('method') in METHODS ? params.get('method') : 'integrated';
     this.chosen = null;
     this.all = false;
   }
 
-  // The place that is asked about unless another is named, as `place` of a reading says: the last,
+  // The step that is asked about unless another is named, as `default_step` of a reading: the last,
   // or the first <mask>, or the first word with a tag other than O.
   usual() {
     const { task, tokens, choices } = this.trace;
@@ -75,8 +75,8 @@ class Saliency {
     const label = trace.task === 'translate' ? 'Token that is written' : 'At';
     return el('div', { class: 'controls' },
       asked.length > 1
-        ? selectField('saliency-place', label, asked, this.place,
-          (place) => context.go({ place, answer: null, token: null }), run.saved)
+        ? selectField('saliency-step', label, asked, this.step,
+          (step) => context.go({ step, answer: null, token: null }), run.saved)
         : null,
       selectField('saliency-answer', 'Answer', this.answers().map((name) => [name, visible(name)]),
         this.answer, (answer) => context.go({ answer }), run.saved),
@@ -84,7 +84,7 @@ class Saliency {
         (method) => context.go({ method }), run.saved));
   }
 
-  // What can be asked about: all labels, or the likeliest tokens.
+  // What can be asked about: all labels, or the most probable tokens.
   answers() {
     const likely = this.choice.alternatives.map((each) => each.answer);
     const labels = this.context.run.labels ?? [];
@@ -104,7 +104,7 @@ class Saliency {
     context.signal.addEventListener('abort', () => window.clearInterval(timer));
     try {
       const given = { text: context.text, method: this.method };
-      if (context.params.has('place')) given.place = this.place;
+      if (context.params.has('step')) given.step = this.step;
       if (context.params.has('answer')) given.answer = this.answer;
       this.found = await context.ask('saliency', given);
       if (!context.signal.aborted) this.draw();
@@ -156,10 +156,10 @@ class Saliency {
         'changes faster than can be followed'} (${steps} points).`;
   }
 
-  // Whether another answer is likeliest without token i than with it.
+  // Whether another answer is most probable without token i than with it.
   flips(i) {
-    const [likeliest] = this.choice.alternatives;
-    return this.without.has(i) && this.without.get(i).answer !== likeliest.answer;
+    const [mostProbable] = this.choice.alternatives;
+    return this.without.has(i) && this.without.get(i).answer !== mostProbable.answer;
   }
 
   legend() {
@@ -169,7 +169,7 @@ class Saliency {
     const flips = this.found.tokens.some((_, i) => this.flips(i));
     return el('p', { class: 'legend' }, swatches, flips
       ? el('span', null, el('span', { class: 'word flips sample', text: 'word' }),
-        ' without it another answer is likeliest')
+        ' without it another answer is most probable')
       : null);
   }
 
@@ -182,7 +182,7 @@ class Saliency {
         el('table', { class: 'contributions' },
           el('thead', null, el('tr', null,
             el('th', { text: 'token' }), el('th', { class: 'number', text: 'for it' }), el('td'),
-            el('th', { class: 'number', text: 'without it' }), el('th', { text: 'likeliest then' }))),
+            el('th', { class: 'number', text: 'without it' }), el('th', { text: 'most probable then' }))),
           el('tbody', null, shown.map((i) => this.row(i, tokens[i], values[i]))))),
       ...(shown.length < order.length
         ? [el('button', {
@@ -221,7 +221,7 @@ class Saliency {
     this.mark();
     const { tokens, values, answer, probability } = this.found;
     const other = this.without.get(i);
-    const then = this.flips(i) ? `, and “${visible(other.answer)}” is likeliest` : '';
+    const then = this.flips(i) ? `, and “${visible(other.answer)}” is most probable` : '';
     this.detail.replaceChildren(
       el('span', { class: 'token', text: visible(tokens[i]) }),
       ` speaks ${values[i] < 0 ? 'against' : 'for'} “${visible(answer)}” by ${signed(values[i], 4)}.`,

@@ -1,7 +1,7 @@
 // The view `unrolled`: a recurrent layer step by step. The chain of its steps, its gates and states as
 // strips of colour, one unit followed across the text, and one step of it walked through in numbers.
 //
-// In the address: part, layer, direction; step, a place in the text from 1 on; unit; order.
+// In the address: part, layer, direction; step, a position in the text from 1 on; unit; order.
 
 import { choiceOf } from '../choices.js';
 import { el } from '../dom.js';
@@ -48,10 +48,10 @@ class Unrolled {
     if (this.unit < 0) this.unit = this.ordered()[0];
   }
 
-  // The places of the units in the answer, in the order that is chosen.
+  // The indices of the units in the answer, in the order that is chosen.
   ordered() {
-    const places = this.data.units.map((_, i) => i);
-    return this.order === 'index' ? places : places.sort((a, b) => this.data.moves[b] - this.data.moves[a]);
+    const indices = this.data.units.map((_, i) => i);
+    return this.order === 'index' ? indices : indices.sort((a, b) => this.data.moves[b] - this.data.moves[a]);
   }
 
   build() {

@@ -33,7 +33,7 @@ function kindOf(key, array, trace) {
     { axis, first: Math.min(first, names.length), names: names.slice(first, first + tokens) });
   const columns = array.axes.at(-1);
   const rows = array.axes.length > 1 ? array.axes.at(-2) : null;
-  // What a decoder looks back at is what it has read: the tokens written before, one place earlier.
+  // What a decoder looks back at is what it has read: the tokens written before, one position earlier.
   const inputs = columns === 'written' ? [BEGIN, ...trace.written.slice(0, -1)] : trace.tokens;
   const where = trace.written.length > 0 && rows === columns ? ` in the ${array.part}` : '';
   return {
@@ -78,13 +78,13 @@ export function habit(matrix, square) {
     return `spread over ${average(spread).toFixed(1)} tokens`;
   }
   const shifted = (by) => matrix.map((row, i) => row[i + by]).filter((weight) => weight !== undefined);
-  const places = {
+  const positions = {
     'the token itself': shifted(0),
     'the token before': shifted(-1),
     'the token after': shifted(1),
     'the first token': matrix.slice(2).map((row) => row[0]),
   };
-  const shares = Object.entries(places).map(([where, weights]) => [where, average(weights)]);
+  const shares = Object.entries(positions).map(([where, weights]) => [where, average(weights)]);
   const [where, share] = shares.sort((a, b) => b[1] - a[1])[0];
   return `${where} ${share.toFixed(2)}`;
 }

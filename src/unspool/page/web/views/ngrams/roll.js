@@ -13,7 +13,7 @@ const OUTSIDE = '·';
 // groups: [{title, filters: [{filter, width, first, activation, label, weight}]}]
 export function roll(tokens, groups, { most, onchoose }) {
   const filters = groups.flatMap((group) => group.filters);
-  const { columns, place } = laidOut(tokens, filters);
+  const { columns, columnOf } = laidOut(tokens, filters);
   const grid = el('div', { class: 'roll', style: { '--columns': columns.length } });
   columns.forEach((text, j) => grid.append(
     el('span', { class: 'roll-word token', style: { 'grid-column': j + 2, 'grid-row': 1 }, text })));
@@ -24,15 +24,15 @@ export function roll(tokens, groups, { most, onchoose }) {
       row += 1;
     }
     for (const each of own) {
-      grid.append(...strip(each, row, place, tokens, most, onchoose));
+      grid.append(...strip(each, row, columnOf, tokens, most, onchoose));
       row += 1;
     }
   }
   return grid;
 }
 
-// The columns: the tokens, a dot for each place outside of the text that a strip covers, and in a
-// long text an ellipsis for tokens that none covers. `place` gives the column of a token.
+// The columns: the tokens, a dot for each position outside of the text that a strip covers, and in a
+// long text an ellipsis for tokens that none covers. `columnOf` gives the column of a token.
 function laidOut(tokens, filters) {
   const low = Math.min(0, ...filters.map((each) => each.first));
   const high = Math.max(tokens.length, ...filters.map((each) => each.first + each.width));
@@ -49,10 +49,10 @@ function laidOut(tokens, filters) {
       found.set(i, columns.length - 1);
     }
   }
-  return { columns, place: (i) => found.get(i) };
+  return { columns, columnOf: (i) => found.get(i) };
 }
 
-function strip(each, row, place, tokens, most, onchoose) {
+function strip(each, row, columnOf, tokens, most, onchoose) {
   const colour = sequential(most > 0 ? each.activation / most : 0);
   const speaks = each.label === null ? '' : `, ${signed(each.weight, 2)} for ${visible(each.label)}`;
   const moves = each.label === null ? '' : signed(each.weight * each.activation, 2);
@@ -68,7 +68,7 @@ function strip(each, row, place, tokens, most, onchoose) {
       dataset: { filter: each.filter },
       style: {
         'grid-row': row,
-        'grid-column': `${place(each.first) + 2} / span ${each.width}`,
+        'grid-column': `${columnOf(each.first) + 2} / span ${each.width}`,
         '--behind': colour,
         '--on': ink(colour),
       },

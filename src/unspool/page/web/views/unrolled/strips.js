@@ -34,7 +34,7 @@ export class Strips {
     const pointed = el('span', { class: 'pointed' });
     const at = (event) => {
       const box = canvas.getBoundingClientRect();
-      const inside = (place, count) => Math.max(0, Math.min(count - 1, Math.floor(place * count)));
+      const inside = (share, count) => Math.max(0, Math.min(count - 1, Math.floor(share * count)));
       return [
         inside((event.clientX - box.left) / box.width, steps),
         order[inside((event.clientY - box.top) / box.height, units)],
