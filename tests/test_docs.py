@@ -2,12 +2,14 @@
 
 import re
 import shlex
+import sys
 from pathlib import Path
 
 import pytest
 import torch
 import typer
 
+from unspool import cli, native
 from unspool.cli.app import app
 from unspool.config import Config
 from unspool.config.resolve import full_name
@@ -119,3 +121,43 @@ def test_the_package_speaks_of_itself_alone() -> None:
     for path in (ROOT / "src").rglob("*.py"):
         text = path.read_text(encoding="utf-8")
         assert not re.search(r"/(work|home|root)/|\bTODO\b|\bFIXME\b", text), path
+
+
+def walks() -> list[list[tuple[str, str]]]:
+    """The tables of modules and functions of the architecture page: (path, function) in order."""
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    tables = text.split("| module | function |")[1:]
+    return [re.findall(r"^\| `([\w/]+\.py)` \| `([\w.]+)` \|", t, re.M) for t in tables]
+
+
+def called(*arguments: str) -> list[tuple[str, str]]:
+    """The functions of unspool in the order of their first call."""
+    source, found = str(ROOT / "src" / "unspool") + "/", dict[tuple[str, str], None]()
+
+    def note(frame, event, _) -> None:
+        path = frame.f_code.co_filename
+        if event == "call" and path.startswith(source):
+            found.setdefault((path.removeprefix(source), frame.f_code.co_qualname))
+
+    sys.setprofile(note)
+    try:
+        assert cli.run(list(arguments)) == 0
+    finally:
+        sys.setprofile(None)
+    return list(found)
+
+
+@pytest.mark.skipif(native.INSTRUCTIONS is None, reason="the walk passes the native kernels")
+def test_the_walks_of_the_architecture_page(tmp_path, monkeypatch, reviews) -> None:
+    monkeypatch.setenv("UNSPOOL_CACHE", str(tmp_path / "cache"))
+    train, predict = walks()
+    small = ("--set", "max_steps=1", "--set", "hidden=8", "--set", "precision=fp32")
+    run = str(tmp_path / "run")
+    for walk, command in [
+        (train, ("train", str(reviews), "--out", run, *small)),
+        (predict, ("predict", run, "a fine film")),
+    ]:
+        assert len(walk) > 10
+        assert len({path for path, _ in walk}) == len(walk)
+        order = called(*command)
+        assert [each for each in order if each in walk] == walk
