@@ -106,8 +106,8 @@ def step_contestants(hidden: int, onnx: bool) -> dict[str, Answer]:
         "unspool Recurrent": lambda: ours(sequence, None, state).state[0][0],
         "unspool cell": lambda: cell(x, (h, c))[1],
     }
-    if (form := cell.native()) is not None:
-        packed = Stepper(form, hidden, pack=True)  # as onnxruntime does
+    if (weights := cell.native()) is not None:
+        packed = Stepper(weights, hidden, pack=True)  # as onnxruntime does
         answers["unspool, packed once"] = lambda: packed(x, (h, c))
     if onnx:
         from onnx import helper

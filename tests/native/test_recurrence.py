@@ -317,18 +317,18 @@ def test_operator_is_well_behaved(cell: str, half: bool) -> None:
     """torch's own check of a custom operator: schema, fake tensors, autograd registration."""
     model = model_of(cell, {"matrix": "full"} if cell == "peephole" else {}, 32, inputs=32)
     ((only,),) = model.cells()
-    form = only.native()
-    assert form is not None
+    weights = only.native()
+    assert weights is not None
     empty = torch.empty(0)
-    extra = empty if form.extra is None else form.extra
-    U = empty if form.U is None else form.U
+    extra = empty if weights.extra is None else weights.extra
+    U = empty if weights.U is None else weights.U
     h0 = torch.randn(3, 32, requires_grad=True)
     c0 = torch.randn(3, 32, requires_grad=True) if cell in ("lstm", "peephole") else empty
     offsets = torch.tensor([0, 3, 5, 6])  # by time for lstm and gru, by sequence for mingru
     arguments = (
-        *(form.kind, half, form.take, [False], True, offsets),
+        *(weights.kind, half, weights.update_new, [False], True, offsets),
         torch.randn(6, 32, requires_grad=True),
-        *([form.W], [form.b], [U], [extra], [h0], [c0]),
+        *([weights.W], [weights.b], [U], [extra], [h0], [c0]),
     )
     tests = ("test_schema", "test_faketensor", "test_autograd_registration")
     torch.library.opcheck(operator.recurrence, arguments, test_utils=tests)

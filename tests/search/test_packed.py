@@ -13,7 +13,7 @@ from unspool import native
 from unspool.native import decoder as native_decoder
 from unspool.nn import Encoded, RecurrentDecoder, TransformerOptions, TransformerSeqDecoder
 from unspool.search import Rules, beam, greedy
-from unspool.search.packed import PackedSearch, why_not_packed
+from unspool.search.packed import PackedSearch, unsupported_reason
 
 if native.INSTRUCTIONS is None:
     pytest.skip(native.ABOUT, allow_module_level=True)
@@ -149,14 +149,14 @@ def test_threads_agree() -> None:
 
 
 def test_what_cannot_be_packed_is_said() -> None:
-    assert "no Transformer" in (why_not_packed(torch.nn.Linear(1, 1)) or "")
+    assert "no Transformer" in (unsupported_reason(torch.nn.Linear(1, 1)) or "")
     recurrent = RecurrentDecoder(VOCAB, embedding=4, cell="gru", hidden=4, memory=4)
-    assert "no Transformer" in (why_not_packed(recurrent) or "")
-    assert "full attention" in (why_not_packed(decoder_of(positions="rotary")) or "")
-    assert "multiples of 16" in (why_not_packed(decoder_of(hidden=40)) or "")
-    assert "float32" in (why_not_packed(decoder_of().double()) or "")
+    assert "no Transformer" in (unsupported_reason(recurrent) or "")
+    assert "full attention" in (unsupported_reason(decoder_of(positions="rotary")) or "")
+    assert "multiples of 16" in (unsupported_reason(decoder_of(hidden=40)) or "")
+    assert "float32" in (unsupported_reason(decoder_of().double()) or "")
     with native.switched_off():
-        assert "no native kernels" in (why_not_packed(decoder_of()) or "")
+        assert "no native kernels" in (unsupported_reason(decoder_of()) or "")
         with pytest.raises(ValueError, match="cannot pack this decoder: no native kernels"):
             PackedSearch(decoder_of())
 

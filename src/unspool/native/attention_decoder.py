@@ -24,7 +24,7 @@ from unspool import native
 from unspool.native import operator
 from unspool.native.memory import empty
 from unspool.native.operator import LSTMS, NUMBER, READ_C, SCANS, WIDTH, check_array, read
-from unspool.native.recurrence import Form, blocks, is_half, padded
+from unspool.native.recurrence import KernelWeights, blocks, is_half, padded
 from unspool.native.weights import (
     Steps,
     factor,
@@ -72,13 +72,13 @@ class Source(NamedTuple):
 class Weights(NamedTuple):
     """Of a decoder; None where it has none.
 
-    forms      of each layer's cell; the first reads [y; c] (before), [y; h~] (feeding) or y
+    cells      of each layer's cell; the first reads [y; c] (before), [y; h~] (feeding) or y
     W_q, b_q   (A, H), (A,): what is compared with the keys is W_q s + b_q; None: s
     v          (A,): scores are v' tanh(query + key); None: products
     W_c        (H, D + H), with `feeding`
     """
 
-    forms: list[Form]
+    cells: list[KernelWeights]
     before: bool
     feeding: bool
     W_q: Tensor | None
@@ -101,7 +101,7 @@ class Options(NamedTuple):
 
     kind: str
     half: bool
-    take: bool
+    update_new: bool
     before: bool
     feeding: bool
     learning: bool
@@ -144,10 +144,10 @@ def run(
     mask     m (N, H), with feeding alone; None: ones
     masks    (N, H) of each layer but the first: what multiplies the states below it
     """
-    form = weights.forms[0]
+    cell = weights.cells[0]
     hidden, memory = starts[0][0].shape[-1], source.values.shape[-1]
     half = is_half()
-    none = form.b.new_empty(0)
+    none = cell.b.new_empty(0)
     pads = Pads.of(hidden, y.shape[1], memory, source.keys.shape[-1], WIDTH[half])
     ready = pad_weights(weights, pads, join=weights.feeding)
     unit = pads.hidden
@@ -167,7 +167,7 @@ def run(
     learning = torch.is_grad_enabled() and any(
         t.requires_grad for values in [tensors, *lists] for t in values
     )
-    options = Options(form.kind, half, form.take, weights.before, weights.feeding, learning)
+    options = Options(cell.kind, half, cell.update_new, weights.before, weights.feeding, learning)
     direct: Any = compute
     call = attention_decoder if learning or torch.compiler.is_compiling() else direct
     flat = call(*options, offsets, *tensors, *lists, every)
@@ -200,12 +200,12 @@ class PaddedWeights(NamedTuple):
 
 def pad_weights(weights: Weights, pads: Pads, *, join: bool) -> PaddedWeights:
     """With zeros; empty where there is none. W_c is wanted where `join`."""
-    form = weights.forms[0]
-    none, hidden, unit = form.b.new_empty(0), weights.W_c.shape[0], pads.hidden
+    cell = weights.cells[0]
+    none, hidden, unit = cell.b.new_empty(0), weights.W_c.shape[0], pads.hidden
     memory = weights.W_c.shape[1] - hidden
     fed = memory if weights.before else hidden if weights.feeding else 0
     lists: list[list[Tensor]] = [[], [], [], []]
-    for k, each in enumerate(weights.forms):
+    for k, each in enumerate(weights.cells):
         assert each.U is not None
         rows, columns = (0, 0, 0, unit), (0, unit)
         W = padded(each.W, columns)
@@ -244,13 +244,13 @@ def laid_out(x: Tensor, *pad: int) -> Tensor:
     return padded(x.float(), pad).contiguous()
 
 
-def unsupported_reason(forms: list[Form | None]) -> str | None:
+def unsupported_reason(cells: list[KernelWeights | None]) -> str | None:
     """None where there are kernels for these cells, otherwise why not."""
-    for form in forms:
-        if form is None:
+    for cell in cells:
+        if cell is None:
             return "its cell has no native kernel"
-        if form.kind in (*SCANS, *READ_C):
-            return f"decoders of {form.kind} with attention have no native kernel"
+        if cell.kind in (*SCANS, *READ_C):
+            return f"decoders of {cell.kind} with attention have no native kernel"
     return None
 
 
@@ -314,7 +314,7 @@ def inputs_of(k: int, layers: list[Layer], half: bool) -> Tensor:
 def compute(
     kind: str,
     half: bool,
-    take: bool,
+    update_new: bool,
     before: bool,
     feeding: bool,
     learning: bool,
@@ -339,7 +339,7 @@ def compute(
     masks: list[Tensor],
 ) -> list[Tensor]:
     """`Kept`, then a `Layer` for each."""
-    options = Options(kind, half, take, before, feeding, learning)
+    options = Options(kind, half, update_new, before, feeding, learning)
     kept, layers = make_kept(options, offsets, y, keys, values, W_q, W, h0, masks)
     layers[0].x[:, : y.shape[1]] = y
     none = h0[0].new_empty(0)
@@ -364,7 +364,7 @@ def compute(
 def compute_gradients(
     kind: str,
     half: bool,
-    take: bool,
+    update_new: bool,
     before: bool,
     feeding: bool,
     offsets: Tensor,
@@ -390,7 +390,7 @@ def compute_gradients(
     dcontext: Tensor,
 ) -> list[Tensor]:
     """dy, dkeys, dvalues, dW_q, db_q, dv, dW_c, then dW, db, dU, dextra, dh0, dc0 of each layer."""
-    options = Options(kind, half, take, before, feeding, True)
+    options = Options(kind, half, update_new, before, feeding, True)
     kept, layers = unflatten(kept_flat)
     count, hidden = layers[0].h.shape
     number, single, threads = NUMBER[half], torch.float32, torch.get_num_threads()
@@ -483,7 +483,7 @@ def call_kernel(
         return [t.data_ptr() if t.numel() else 0 for t in tensors]
 
     shape = native._kernels.DecoderShape(
-        *(options.kind, options.take, options.before),
+        *(options.kind, options.update_new, options.before),
         *(arrays[ARRAYS.index("v")].numel() > 0, options.feeding, options.feeding),
         *(h0[0].shape[1], tokens, values.shape[2], keys.shape[2]),
     )
@@ -549,7 +549,7 @@ attention_decoder.register_autograd(gradients, setup_context=keep)
 def decoder_shapes(
     kind: str,
     half: bool,
-    take: bool,
+    update_new: bool,
     before: bool,
     feeding: bool,
     learning: bool,
@@ -573,7 +573,7 @@ def decoder_shapes(
     c0: list[Tensor],
     masks: list[Tensor],
 ) -> list[Tensor]:
-    options = Options(kind, half, take, before, feeding, learning)
+    options = Options(kind, half, update_new, before, feeding, learning)
     made = make_kept(options, offsets, y, keys, values, W_q, W, h0, masks, empty=torch.empty)
     return flatten(*made)
 
@@ -582,7 +582,7 @@ def decoder_shapes(
 def gradients_shapes(
     kind: str,
     half: bool,
-    take: bool,
+    update_new: bool,
     before: bool,
     feeding: bool,
     offsets: Tensor,

@@ -101,7 +101,7 @@ def room_for_u(x: Tensor, W: Tensor, b: Tensor) -> Tensor:
 def compute(
     kind: str,
     half: bool,
-    take: bool,
+    update_new: bool,
     reverse: list[bool],
     learning: bool,
     offsets: Tensor,
@@ -127,7 +127,7 @@ def compute(
         ]
         for d, k in enumerate(kept)
     ]
-    call_kernel(kind, half, False, take, reverse, offsets, arrays, inputs, h0[0].shape[1])
+    call_kernel(kind, half, False, update_new, reverse, offsets, arrays, inputs, h0[0].shape[1])
     return flatten(kind, learning, kept)
 
 
@@ -145,7 +145,7 @@ def flatten(kind: str, learning: bool, kept: list[Kept]) -> list[Tensor]:
 def compute_gradients(
     kind: str,
     half: bool,
-    take: bool,
+    update_new: bool,
     reverse: list[bool],
     input_too: bool,
     offsets: Tensor,
@@ -180,7 +180,7 @@ def compute_gradients(
         for d, k in enumerate(ways)
     ]
     inputs = x.shape[1] if by_kernel else 0
-    call_kernel(kind, half, True, take, reverse, offsets, arrays, inputs, h0[0].shape[1])
+    call_kernel(kind, half, True, update_new, reverse, offsets, arrays, inputs, h0[0].shape[1])
     steps = None if kind in SCANS else Steps(offsets)
     with torch.autocast("cpu", enabled=False):
         x = factor(x, half) if x.is_floating_point() else x
@@ -214,7 +214,7 @@ def call_kernel(
     kind: str,
     half: bool,
     backward: bool,
-    take: bool,
+    update_new: bool,
     reverse: list[bool],
     offsets: Tensor,
     arrays: list[list[Tensor]],
@@ -229,7 +229,7 @@ def call_kernel(
     addresses = [[t.data_ptr() if t.numel() else 0 for t in array] for array in arrays]
     call = native._kernels.run_bf16 if half else native._kernels.run
     call(
-        *(kind, backward, hidden, inputs, take),
+        *(kind, backward, hidden, inputs, update_new),
         *(offsets.data_ptr(), len(offsets) - 1, reverse, addresses, torch.get_num_threads()),
     )
 
@@ -247,8 +247,8 @@ recurrence_gradients = torch.library.custom_op(
 
 
 def keep(ctx: Any, inputs: tuple[Any, ...], output: list[Tensor]) -> None:
-    kind, half, take, reverse, _, offsets, x, W, _, U, extra, h0, c0 = inputs
-    ctx.options = kind, half, take, reverse, x.requires_grad
+    kind, half, update_new, reverse, _, offsets, x, W, _, U, extra, h0, c0 = inputs
+    ctx.options = kind, half, update_new, reverse, x.requires_grad
     ctx.directions = len(W)
     ctx.set_materialize_grads(False)
     ctx.save_for_backward(offsets, x, *W, *U, *extra, *h0, *c0, *output)
@@ -281,7 +281,7 @@ recurrence.register_autograd(gradients, setup_context=keep)
 def recurrence_shapes(
     kind: str,
     half: bool,
-    take: bool,
+    update_new: bool,
     reverse: list[bool],
     learning: bool,
     offsets: Tensor,
@@ -302,7 +302,7 @@ def recurrence_shapes(
 def gradients_shapes(
     kind: str,
     half: bool,
-    take: bool,
+    update_new: bool,
     reverse: list[bool],
     input_too: bool,
     offsets: Tensor,

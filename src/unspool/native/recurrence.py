@@ -27,11 +27,11 @@ from unspool.native.operator import (
 FEW = 8  # sequences, up to which a single step reads the weights as they are
 
 
-class Form(NamedTuple):
+class KernelWeights(NamedTuple):
     """What a cell gives to the kernel `kind`: weights, None where it has none.
 
     extra     peephole: P_i, P_f, P_o (3·H), peephole_full (3·H, H); gru_after: b_hn (H)
-    take      GRUs: z multiplies the candidate, not the old state
+    update_new  GRUs: the update gate z multiplies the candidate, not the old state
     """
 
     kind: str
@@ -39,11 +39,11 @@ class Form(NamedTuple):
     b: Tensor
     U: Tensor | None = None
     extra: Tensor | None = None
-    take: bool = False
+    update_new: bool = False
 
 
 class Direction(NamedTuple):
-    form: Form
+    weights: KernelWeights
     state: tuple[Tensor, ...]  # h (B, H), and c of LSTMs
     reverse: bool
 
@@ -84,29 +84,31 @@ def run(
         fill = -x.shape[1] % WIDTH[half] if half else 0
         x = padded(x.float(), (0, fill))
     lists: list[list[Tensor]] = [[], [], [], [], [], []]  # W, b, U, extra, h0, c0
-    for form, state, _ in directions:
+    for weights, state, _ in directions:
         rows, columns = (0, 0, 0, pad), (0, pad)
-        none = form.b.new_empty(0)
+        none = weights.b.new_empty(0)
         given = (
-            blocks(padded(form.W, (0, fill)), 0, hidden, rows),
-            blocks(form.b, 0, hidden, columns),
-            none if form.U is None else blocks(padded(form.U, columns), 0, hidden, rows),
-            none if form.extra is None else padded_extra(form.extra, hidden, pad),
+            blocks(padded(weights.W, (0, fill)), 0, hidden, rows),
+            blocks(weights.b, 0, hidden, columns),
+            none if weights.U is None else blocks(padded(weights.U, columns), 0, hidden, rows),
+            none if weights.extra is None else padded_extra(weights.extra, hidden, pad),
             padded(state[0], columns),
             padded(state[1], columns) if len(state) > 1 else none,
         )
         for values, value in zip(lists, given):
             values.append(value.contiguous())
-    form = directions[0].form
+    weights = directions[0].weights
     reverse = [direction.reverse for direction in directions]
     learning = torch.is_grad_enabled() and any(
         t.requires_grad for values in [[x], *lists] for t in values
     )
     call = recurrence if learning or torch.compiler.is_compiling() else compute
-    flat = call(form.kind, half, form.take, reverse, learning, offsets, x.contiguous(), *lists)
+    flat = call(
+        weights.kind, half, weights.update_new, reverse, learning, offsets, x.contiguous(), *lists
+    )
     results = []
     for kept in per_direction(flat):
-        ends = (kept.h_end, kept.c_end) if form.kind in LSTMS else (kept.h_end,)
+        ends = (kept.h_end, kept.c_end) if weights.kind in LSTMS else (kept.h_end,)
         results.append((kept.h[:, :hidden], tuple(end[:, :hidden] for end in ends)))
     return results
 
@@ -136,15 +138,15 @@ class Stepper:
     stay as they are.
     """
 
-    def __init__(self, form: Form, hidden: int, *, pack: bool = False) -> None:
-        self.form, self.hidden, self.inputs = form, hidden, form.W.shape[1]
-        weights = (form.W, form.b, form.U, form.extra)
-        for name, tensor in zip(("W", "b", "U", "extra"), weights):
+    def __init__(self, weights: KernelWeights, hidden: int, *, pack: bool = False) -> None:
+        self.weights, self.hidden, self.inputs = weights, hidden, weights.W.shape[1]
+        arrays = (weights.W, weights.b, weights.U, weights.extra)
+        for name, tensor in zip(("W", "b", "U", "extra"), arrays):
             if tensor is not None:
                 check_array(name, tensor)
-        addresses = [0 if tensor is None else tensor.data_ptr() for tensor in weights]
+        addresses = [0 if tensor is None else tensor.data_ptr() for tensor in arrays]
         self._stepper = native._kernels.Stepper(
-            *(form.kind, hidden, self.inputs, form.take, addresses, pack),
+            *(weights.kind, hidden, self.inputs, weights.update_new, addresses, pack),
             torch.get_num_threads(),
         )
 
@@ -152,7 +154,7 @@ class Stepper:
         batch = x.shape[0]
         u = None
         if not x.is_floating_point():
-            u = room_for_u(x, self.form.W, self.form.b)
+            u = room_for_u(x, self.weights.W, self.weights.b)
         elif x.shape != (batch, self.inputs):
             raise TypeError(f"the kernels take x as {(batch, self.inputs)}, not {tuple(x.shape)}")
         else:

@@ -29,10 +29,10 @@ class RecurrentSearch:
     E is the size of a token's vector, D that of the memory's, A that of the keys."""
 
     def __init__(self, weights: Weights, V: Tensor, b: Tensor, *, E: int, D: int, A: int) -> None:
-        form, hidden, width = weights.forms[0], V.shape[1], WIDTH[False]
+        cell, hidden, width = weights.cells[0], V.shape[1], WIDTH[False]
         self.hidden, self.vocab, self.tokens = hidden, len(b), E
         self.pads = Pads.of(hidden, E, D, A, width)
-        self.lstm, self.feeding = form.kind in LSTMS, weights.feeding
+        self.lstm, self.feeding = cell.kind in LSTMS, weights.feeding
         ready = pad_weights(weights, self.pads, join=True)
         more = -len(b) % width
         output = [laid_out(V, 0, self.pads.hidden, 0, more), laid_out(b, 0, more)]
@@ -42,7 +42,14 @@ class RecurrentSearch:
         rest = [t.detach().clone() for t in (*ready.attention, *output)]
         self._kept = layers, rest
         shape = native._kernels.DecoderShape(
-            *(form.kind, form.take, weights.before, weights.v is not None, weights.feeding, True),
+            *(
+                cell.kind,
+                cell.update_new,
+                weights.before,
+                weights.v is not None,
+                weights.feeding,
+                True,
+            ),
             *(hidden + self.pads.hidden, E + self.pads.token),
             *(D + self.pads.memory, A + self.pads.score),
         )

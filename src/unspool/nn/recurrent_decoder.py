@@ -254,9 +254,9 @@ class RecurrentDecoder(Decoder):
             W_q, b_q, v = attention.W.weight, attention.W.bias, attention.v.weight[0]
         elif attention is not None and attention.v is not None and attention.W is not None:
             W_q, v = attention.W[:, : attention.query], attention.v[0]
-        forms = [form for (cell,) in self.recurrent.cells() if (form := cell.native()) is not None]
+        cells = [own for (cell,) in self.recurrent.cells() if (own := cell.native()) is not None]
         return attention_decoder.Weights(
-            forms, self.kind == "additive", self.input_feeding, W_q, b_q, v, self.W_c.weight
+            cells, self.kind == "additive", self.input_feeding, W_q, b_q, v, self.W_c.weight
         )
 
     def _run_loop(self, y: Tensor, state: RecurrentDecoderState, mask: Tensor | None) -> Tensor:

@@ -20,7 +20,7 @@ from unspool.nn.multihead import MultiHeadAttention
 from unspool.nn.transformer_blocks import DecoderBlock
 
 
-def why_not_packed(decoder: nn.Module) -> str | None:
+def unsupported_reason(decoder: nn.Module) -> str | None:
     """None where `PackedSearch` can take a decoder, otherwise the reason."""
     if not isinstance(decoder, TransformerSeqDecoder):
         return "it is no Transformer"
@@ -46,10 +46,10 @@ class PackedState(NamedTuple):
 
 
 class PackedSearch:
-    """The face of a decoder, see `nn/decoders.py`; its weights are copied when it is made."""
+    """The interface of a decoder, see `nn/decoders.py`; its weights are copied when it is made."""
 
     def __init__(self, decoder: TransformerSeqDecoder, *, as_bytes: bool = False) -> None:
-        reason = why_not_packed(decoder)
+        reason = unsupported_reason(decoder)
         if reason is not None:
             raise ValueError(f"cannot pack this decoder: {reason}")
         self.decoder = decoder

@@ -40,14 +40,14 @@ inline void fill(const Addresses& addresses, auto*&... fields) {
 
 // The order of the addresses is that of `Job`; for the way forward they end before dh.
 template <class T>
-inline Job<T> make_job(const Addresses& addresses, const Steps& steps, int64_t H, int64_t I, bool take) {
+inline Job<T> make_job(const Addresses& addresses, const Steps& steps, int64_t H, int64_t I, bool update_new) {
     Job<T> job{};
     job.steps = steps;
     job.from = 0;
     job.to = steps.count ? steps.widest() : 0;
     job.H = H;
     job.I = I;
-    job.take = take;
+    job.update_new = update_new;
     job.pack = true;
     fill(addresses, job.x, job.W, job.b, job.U, job.extra, job.h0, job.c0, job.gates, job.h, job.c, job.inner,
          job.h_end, job.c_end, job.h0_read, job.h_read, job.c0_read, job.c_read, job.dh, job.dx,

@@ -46,7 +46,7 @@ const AttentionKernels<T>& kernels_of() {
 // What is true of a decoder whatever it reads.
 struct DecoderShape {
     std::string kind;
-    bool take, before, tanh, feeding, join;
+    bool update_new, before, tanh, feeding, join;
     int64_t H, E, D, A;
 };
 
@@ -71,7 +71,7 @@ AttentionJob<T> make_attention_job(const DecoderShape& shape, int64_t S, const S
     for (size_t k = 0; k < layers.size(); ++k) {
         const int64_t read = shape.before ? shape.D : shape.feeding ? shape.H : 0;
         job.layers.push_back(
-            make_job<T>(layers[k], steps, shape.H, k ? shape.H : shape.E + read, shape.take));
+            make_job<T>(layers[k], steps, shape.H, k ? shape.H : shape.E + read, shape.update_new));
         job.masks.push_back(reinterpret_cast<const float*>(masks[k]));
         job.dh.push_back(const_cast<float*>(job.layers[k].dh));
     }
@@ -246,11 +246,11 @@ void define_attention_decoder(nb::module_& module) {
     nb::class_<DecoderShape>(module, "DecoderShape")
         .def(
             "__init__",
-            [](DecoderShape* shape, const std::string& kind, bool take, bool before, bool tanh,
+            [](DecoderShape* shape, const std::string& kind, bool update_new, bool before, bool tanh,
                bool feeding, bool join, int64_t H, int64_t E, int64_t D, int64_t A) {
-                new (shape) DecoderShape{kind, take, before, tanh, feeding, join, H, E, D, A};
+                new (shape) DecoderShape{kind, update_new, before, tanh, feeding, join, H, E, D, A};
             },
-            nb::arg("kind"), nb::arg("take"), nb::arg("before"), nb::arg("tanh"), nb::arg("feeding"),
+            nb::arg("kind"), nb::arg("update_new"), nb::arg("before"), nb::arg("tanh"), nb::arg("feeding"),
             nb::arg("join"), nb::arg("hidden"), nb::arg("tokens"), nb::arg("memory"), nb::arg("units"));
     nb::class_<RecurrentSearch>(module, "RecurrentSearch")
         .def(nb::init<const DecoderShape&, int64_t, const std::vector<Addresses>&, const Addresses&, int>(),

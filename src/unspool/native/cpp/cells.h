@@ -188,10 +188,10 @@ struct Coupled : Cell<3> {
 };
 
 // What both GRUs do with the update gate: k is the share of the old state that is kept.
-INLINE vec kept(const auto& job, vec z) { return job.take ? 1.0f - z : z; }
+INLINE vec kept(const auto& job, vec z) { return job.update_new ? 1.0f - z : z; }
 INLINE vec kept_slope(const auto& job, vec k) {
     const vec slope = k * (1.0f - k);
-    return job.take ? -slope : slope;
+    return job.update_new ? -slope : slope;
 }
 
 // r, z, n as in cells/gru.py, reset="after"; `gates` holds r, k and n.

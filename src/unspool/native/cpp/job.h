@@ -76,7 +76,7 @@ struct Job {
     Steps steps;
     int64_t from, to;  // the sequences: rows from .. to of each time
     int64_t H, I;
-    bool take;  // the GRU's update gate multiplies the candidate instead of the old state
+    bool update_new;  // the GRU's update gate multiplies the candidate instead of the old state
     bool pack;  // the weights are still to be packed
 
     const T* x;          // (N, I)    null: `gates` holds u already

@@ -137,7 +137,7 @@ struct Division {
 
 // Runs the kernel on the arrays of each direction.
 template <class T>
-void run(const std::string& kind, bool backward, int64_t H, int64_t I, bool take, uintptr_t offsets,
+void run(const std::string& kind, bool backward, int64_t H, int64_t I, bool update_new, uintptr_t offsets,
          int64_t count, const std::vector<bool>& reverse, const std::vector<Addresses>& arrays,
          int threads) {
     const Pair<T> pair = kernels.find<T>(kind);
@@ -159,7 +159,7 @@ void run(const std::string& kind, bool backward, int64_t H, int64_t I, bool take
     for (int d = 0; d < directions; ++d) {
         int64_t from = 0;
         for (int g = 0; g < division.groups; ++g) {
-            Job<T> job = make_job<T>(arrays[d], steps, H, I, take);
+            Job<T> job = make_job<T>(arrays[d], steps, H, I, update_new);
             job.steps.reverse = reverse[d];
             job.from = from;
             job.to = from = pair.recurrent
@@ -191,9 +191,9 @@ void run(const std::string& kind, bool backward, int64_t H, int64_t I, bool take
 class Stepper {
   public:
     // The weights are W, b, U, extra.
-    Stepper(const std::string& kind, int64_t H, int64_t I, bool take,
+    Stepper(const std::string& kind, int64_t H, int64_t I, bool update_new,
             const std::array<uintptr_t, 4>& weights, bool pack, int threads)
-        : pair_(kernels.find<float>(kind)), H_(H), I_(I), take_(take), weights_(weights) {
+        : pair_(kernels.find<float>(kind)), H_(H), I_(I), update_new_(update_new), weights_(weights) {
         const int64_t size = H * (pair_.recurrent * H + pair_.gates * I);
         members_ = size < WORTH_WAITING ? 1 : static_cast<int>(std::min<int64_t>(threads, H / 16));
         if (!pack) return;
@@ -217,7 +217,7 @@ class Stepper {
         // One row a sequence: its states are its final states.
         Job<float> job = make_job<float>(
             {x, W, b, U, extra, h0, c0, gates, h, c, address(scratch.get()), h, c, h0, h, c0, c}, steps,
-            H_, I_, take_);
+            H_, I_, update_new_);
         job.to = batch;
         job.pack = false;
         if (done_by_team(job)) return;
@@ -230,7 +230,7 @@ class Stepper {
     void pack() {
         const int64_t none = 0;
         const auto& [W, b, U, extra] = weights_;
-        Job<float> job = make_job<float>({0, W, b, U, extra}, Steps{0, &none, false}, H_, I_, take_);
+        Job<float> job = make_job<float>({0, W, b, U, extra}, Steps{0, &none, false}, H_, I_, update_new_);
         if (!done_by_team(job)) done_by_team(job);
     }
 
@@ -246,7 +246,7 @@ class Stepper {
 
     Pair<float> pair_;
     int64_t H_, I_;
-    bool take_;
+    bool update_new_;
     std::array<uintptr_t, 4> weights_;
     int members_;
     baseline::Buffer<float> packed_;
@@ -260,13 +260,13 @@ NB_MODULE(_kernels, module) {
     nb::class_<unspool::Stepper>(module, "Stepper")
         .def(nb::init<const std::string&, int64_t, int64_t, bool, const std::array<uintptr_t, 4>&, bool,
                       int>(),
-             nb::arg("kind"), nb::arg("hidden"), nb::arg("inputs"), nb::arg("take"), nb::arg("weights"),
+             nb::arg("kind"), nb::arg("hidden"), nb::arg("inputs"), nb::arg("update_new"), nb::arg("weights"),
              nb::arg("pack"), nb::arg("threads"))
         .def("step", &unspool::Stepper::step, nb::arg("batch"), nb::arg("x"), nb::arg("h0"),
              nb::arg("c0"), nb::arg("u"), nb::arg("h"), nb::arg("c"));
     const auto define = [&](const char* name, auto function) {
         module.def(name, function, nb::arg("kind"), nb::arg("backward"), nb::arg("hidden"),
-                   nb::arg("inputs"), nb::arg("take"), nb::arg("offsets"), nb::arg("steps"),
+                   nb::arg("inputs"), nb::arg("update_new"), nb::arg("offsets"), nb::arg("steps"),
                    nb::arg("reverse"), nb::arg("addresses"), nb::arg("threads"));
     };
     define("run", &unspool::run<float>);

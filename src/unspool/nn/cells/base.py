@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from unspool.native import recurrence
-from unspool.native.recurrence import Form, Stepper
+from unspool.native.recurrence import KernelWeights, Stepper
 from unspool.nn.state import State
 from unspool.nn.taps import recording
 
@@ -67,25 +67,31 @@ class Cell(nn.Module, ABC):
         kept = steady_stepper(self)
         if kept is not None:
             return None if recording(self) else kept
-        form = self.native()
-        if form is None or recording(self) or recurrence.unsupported_reason(x, form.W) is not None:
+        weights = self.native()
+        if (
+            weights is None
+            or recording(self)
+            or recurrence.unsupported_reason(x, weights.W) is not None
+        ):
             return None
-        return Stepper(form, self.hidden)
+        return Stepper(weights, self.hidden)
 
     def start(self, batch: int, like: Tensor | None = None) -> State:
         """A state of zeros, of the type and on the device of `like` (None: of the parameters)."""
         like = next(self.parameters()) if like is None else like
         return tuple(like.new_zeros(batch, self.hidden) for _ in self.state_names)
 
-    def native(self) -> Form | None:
+    def native(self) -> KernelWeights | None:
         """Its weights as a native kernel takes them, None where there is no kernel for it."""
         return None
 
     def native_unsupported_reason(self, x: Tensor) -> str | None:
         """None where a native kernel can take `x`, otherwise the reason."""
-        form = self.native()
+        weights = self.native()
         return (
-            "it has no native kernel" if form is None else recurrence.unsupported_reason(x, form.W)
+            "it has no native kernel"
+            if weights is None
+            else recurrence.unsupported_reason(x, weights.W)
         )
 
     def sequence_unsupported_reason(self, x: Tensor) -> str | None:
@@ -116,9 +122,9 @@ def steady(model: nn.Module) -> Iterator[None]:
         for cell in model.modules():
             if not isinstance(cell, Cell) or cell.hidden % recurrence.WIDTH[False]:
                 continue
-            form = cell.native()
-            if form is not None and recurrence.unsupported_reason(form.W, form.W) is None:
-                own[cell] = Stepper(form, cell.hidden, pack=True)
+            weights = cell.native()
+            if weights is not None and recurrence.unsupported_reason(weights.W, weights.W) is None:
+                own[cell] = Stepper(weights, cell.hidden, pack=True)
     _steppers.set((own, *_steppers.get(())))
     try:
         yield

@@ -8,7 +8,14 @@ from torch.nn import functional as F
 from unspool.errors import choose
 from unspool.nn import init
 from unspool.nn.activations import ACTIVATIONS
-from unspool.nn.cells.base import Cell, Form, State, affine, fused_unsupported_reason, weights
+from unspool.nn.cells.base import (
+    Cell,
+    KernelWeights,
+    State,
+    affine,
+    fused_unsupported_reason,
+    weights,
+)
 from unspool.nn.fused import Kernel, fused_sequence
 from unspool.nn.taps import Tap
 
@@ -46,8 +53,8 @@ class Elman(Cell):
         h = self.hidden_state(self.φ(u + F.linear(h, self.U)))
         return h, (h,)
 
-    def native(self) -> Form:
-        return Form(f"elman_{self.activation}", self.W, self.b, self.U)
+    def native(self) -> KernelWeights:
+        return KernelWeights(f"elman_{self.activation}", self.W, self.b, self.U)
 
     def sequence_unsupported_reason(self, x: Tensor) -> str | None:
         if self.activation not in FUSED:

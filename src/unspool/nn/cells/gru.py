@@ -8,7 +8,14 @@ from torch.nn import functional as F
 
 from unspool.errors import choose
 from unspool.nn import init
-from unspool.nn.cells.base import Cell, Form, State, affine, fused_unsupported_reason, weights
+from unspool.nn.cells.base import (
+    Cell,
+    KernelWeights,
+    State,
+    affine,
+    fused_unsupported_reason,
+    weights,
+)
 from unspool.nn.fused import fused_sequence
 from unspool.nn.taps import Tap
 
@@ -68,9 +75,9 @@ class GRU(Cell):
         h = self.hidden_state(h)
         return h, (h,)
 
-    def native(self) -> Form:
-        take = self.update == "take"
-        return Form(f"gru_{self.reset}", self.W, self.b, self.U, self.b_hn, take)
+    def native(self) -> KernelWeights:
+        new = self.update == "take"
+        return KernelWeights(f"gru_{self.reset}", self.W, self.b, self.U, self.b_hn, new)
 
     def sequence_unsupported_reason(self, x: Tensor) -> str | None:
         if self.reset == "before":

@@ -6,7 +6,14 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from unspool.nn.cells.base import Cell, Form, State, affine, fused_unsupported_reason, weights
+from unspool.nn.cells.base import (
+    Cell,
+    KernelWeights,
+    State,
+    affine,
+    fused_unsupported_reason,
+    weights,
+)
 from unspool.nn.fused import fused_sequence
 from unspool.nn.taps import Tap
 
@@ -41,8 +48,8 @@ class IRNN(Cell):
         h = self.hidden_state(torch.relu(u + F.linear(h, self.U)))
         return h, (h,)
 
-    def native(self) -> Form:
-        return Form("elman_relu", self.W, self.b, self.U)
+    def native(self) -> KernelWeights:
+        return KernelWeights("elman_relu", self.W, self.b, self.U)
 
     def sequence_unsupported_reason(self, x: Tensor) -> str | None:
         return fused_unsupported_reason(x)

@@ -7,7 +7,14 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from unspool.nn import init
-from unspool.nn.cells.base import Cell, Form, State, affine, fused_unsupported_reason, weights
+from unspool.nn.cells.base import (
+    Cell,
+    KernelWeights,
+    State,
+    affine,
+    fused_unsupported_reason,
+    weights,
+)
 from unspool.nn.fused import fused_sequence
 from unspool.nn.taps import Tap
 
@@ -52,8 +59,8 @@ class LSTM(Cell):
         h = self.hidden_state(o * torch.tanh(c))
         return h, (h, c)
 
-    def native(self) -> Form:
-        return Form("lstm", self.W, self.b, self.U)
+    def native(self) -> KernelWeights:
+        return KernelWeights("lstm", self.W, self.b, self.U)
 
     def sequence_unsupported_reason(self, x: Tensor) -> str | None:
         return fused_unsupported_reason(x)

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from unspool.nn import init
-from unspool.nn.cells.base import Cell, Form, State, affine, weights
+from unspool.nn.cells.base import Cell, KernelWeights, State, affine, weights
 from unspool.nn.masks import keep_mask
 from unspool.nn.scan import linear_scan
 from unspool.nn.taps import Tap
@@ -46,8 +46,8 @@ class MinGRU(Cell):
         h = self.hidden_state((1 - z) * h + z * g)
         return h, (h,)
 
-    def native(self) -> Form:
-        return Form("mingru", self.W, self.b)
+    def native(self) -> KernelWeights:
+        return KernelWeights("mingru", self.W, self.b)
 
     def sequence_unsupported_reason(self, x: Tensor) -> str | None:
         return None

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from unspool.nn import init
-from unspool.nn.cells.base import Cell, Form, State, affine, weights
+from unspool.nn.cells.base import Cell, KernelWeights, State, affine, weights
 from unspool.nn.masks import keep_mask
 from unspool.nn.scan import linear_scan
 from unspool.nn.taps import Tap
@@ -56,8 +56,8 @@ class MinLSTM(Cell):
         h = self.hidden_state(f * h + i * g)
         return h, (h,)
 
-    def native(self) -> Form:
-        return Form("minlstm", self.W, self.b)
+    def native(self) -> KernelWeights:
+        return KernelWeights("minlstm", self.W, self.b)
 
     def sequence_unsupported_reason(self, x: Tensor) -> str | None:
         return None

@@ -8,7 +8,7 @@ from torch.nn import functional as F
 
 from unspool.errors import ConfigError, choose
 from unspool.nn import init
-from unspool.nn.cells.base import Cell, Form, State, affine, weights
+from unspool.nn.cells.base import Cell, KernelWeights, State, affine, weights
 from unspool.nn.taps import Tap
 
 
@@ -82,12 +82,12 @@ class Peephole(Cell):
         h = self.hidden_state(o * torch.tanh(c))
         return h, (h, c)
 
-    def native(self) -> Form:
+    def native(self) -> KernelWeights:
         full = self.matrix == "full"
         shape = (self.hidden, self.hidden) if full else (self.hidden,)
         P = [self.b.new_zeros(shape) if p is None else p for p in self._peepholes()]
         kind = "peephole_full" if full else "peephole"
-        return Form(kind, self.W, self.b, self.U, torch.cat(P))
+        return KernelWeights(kind, self.W, self.b, self.U, torch.cat(P))
 
     def _peepholes(self) -> tuple[Tensor | None, ...]:
         return self.P_i, self.P_f, self.P_o
