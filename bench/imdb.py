@@ -87,7 +87,7 @@ class Clock(Silent):
 
     times: list[float]
 
-    def say(self, text: str) -> None:
+    def note(self, text: str) -> None:
         """The last that is said before training begins is which model will be trained."""
         self.ready = time.perf_counter()
 
@@ -111,7 +111,7 @@ def ours(plan: Plan, precision: str = "fp32") -> Result:
         test=plan.file("test"),
         out=Path(plan.folder) / "run",
         watcher=clock,
-        say=clock.say,
+        note=clock.note,
         precision=precision,
         **plan.settings(),
     )

@@ -23,9 +23,9 @@ def test_the_default_exists_and_all_say_what_they_do() -> None:
 
 @pytest.fixture(scope="module")
 def spelled() -> list[str]:
-    said: list[str] = []
-    hello.run(said.append)
-    return said
+    lines: list[str] = []
+    hello.run(lines.append)
+    return lines
 
 
 def test_hello_has_40_parameters(spelled) -> None:
@@ -81,9 +81,9 @@ def test_reviews_from_start_to_end(tmp_path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     whole = reviews.reviews
     monkeypatch.setattr(reviews, "reviews", lambda count, seed: whole(count // 10, seed))
-    said: list[str] = []
-    reviews.run(said.append)
-    text = "\n".join(said)
+    lines: list[str] = []
+    reviews.run(lines.append)
+    text = "\n".join(lines)
     assert re.search(r"^accuracy +0\.\d+", text, re.MULTILINE)
     assert "unspool predict runs/demo-reviews " in text
     assert (tmp_path / "runs" / "demo-reviews" / "model.safetensors").exists()
@@ -125,11 +125,11 @@ def test_ordinals() -> None:
 
 def test_the_dates_demo_runs_small(tmp_path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
-    said: list[str] = []
-    dates.run(said.append, pairs=200, epochs=1)
-    assert any(line.startswith("exact match") for line in said)
-    assert any("unspool predict runs/demo-dates" in line for line in said)
-    assert any(line.strip() == "Friday␣the␣5th␣of␣March␣2021·" for line in said)
+    lines: list[str] = []
+    dates.run(lines.append, pairs=200, epochs=1)
+    assert any(line.startswith("exact match") for line in lines)
+    assert any("unspool predict runs/demo-dates" in line for line in lines)
+    assert any(line.strip() == "Friday␣the␣5th␣of␣March␣2021·" for line in lines)
     assert (tmp_path / "runs" / "demo-dates" / "model.safetensors").exists()
 
 
@@ -172,9 +172,9 @@ def test_the_gradients_of_the_memory_demo_are_autograds(name) -> None:
 
 def test_the_memory_demo_runs_small(tmp_path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
-    said: list[str] = []
-    memory.run(said.append, distance=12, updates=2)
-    tables = [line.split() for line in said]
+    lines: list[str] = []
+    memory.run(lines.append, distance=12, updates=2)
+    tables = [line.split() for line in lines]
     for name in CELL_NAMES:
         errors, left = (row for row in tables if row[:1] == [name] and len(row) > 3)
         assert len(errors) == 5  # at 1, 5, 10 and 12 steps

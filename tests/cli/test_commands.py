@@ -37,13 +37,13 @@ def test_train_prints_the_report_alone_on_stdout(unspool, reviews, tmp_path) -> 
     assert ended.code == 0
     assert ended.out.startswith("24 examples\naccuracy")
     assert "confusion" in ended.out
-    said = ended.err.splitlines()
-    assert said[0].endswith("CSV, text in column 'text', label in 'label' -> classify")
-    assert any(line.startswith("rows: train 216, valid 24") for line in said)
-    assert any(f"run folder: {out}" in line for line in said)
-    assert any("valid accuracy" in line for line in said)
-    assert said[-2] == "on the valid part:"
-    assert said[-1] == f'next: unspool predict {out} "some text" · unspool evaluate {out} FILE'
+    shown = ended.err.splitlines()
+    assert shown[0].endswith("CSV, text in column 'text', label in 'label' -> classify")
+    assert any(line.startswith("rows: train 216, valid 24") for line in shown)
+    assert any(f"run folder: {out}" in line for line in shown)
+    assert any("valid accuracy" in line for line in shown)
+    assert shown[-2] == "on the valid part:"
+    assert shown[-1] == f'next: unspool predict {out} "some text" · unspool evaluate {out} FILE'
     again = unspool("train", "--resume", "-o", out, "--json")
     assert again.code == 0
     assert json.loads(again.out)["run"] == str(out)
@@ -183,10 +183,10 @@ def test_demo_list(unspool) -> None:
     demos, course = ended.out.split("\n\n", 1)
     names = ["dates", "reviews", "hello", "memory"]
     assert [line.split()[0] for line in demos.splitlines()] == names
-    told = json.loads(unspool("demo", "--list", "--json").out)
-    assert list(told["demos"]) == names
-    assert len(told["course"]) > 40
-    assert all(f"  {idea['idea']}\n      unspool " in course for idea in told["course"])
+    shown = json.loads(unspool("demo", "--list", "--json").out)
+    assert list(shown["demos"]) == names
+    assert len(shown["course"]) > 40
+    assert all(f"  {idea['idea']}\n      unspool " in course for idea in shown["course"])
 
 
 def test_demo_data(unspool, tmp_path) -> None:

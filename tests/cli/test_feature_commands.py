@@ -53,7 +53,7 @@ def test_words_in_their_context(unspool, book, reviews, here) -> None:
     assert trained.code == 0, trained.err
     assert "weights for contextual vectors, which are frozen" in trained.err
     assert "mix: " in trained.err
-    told = unspool("predict", "run", "a lovely film")
-    assert told.out.startswith(("pos\t", "neg\t"))
+    shown = unspool("predict", "run", "a lovely film")
+    assert shown.out.startswith(("pos\t", "neg\t"))
     again = unspool("train", "--resume", "--out", "run")
     assert again.code == 0, again.err

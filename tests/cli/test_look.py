@@ -22,10 +22,10 @@ def test_why(unspool, classifier) -> None:
 
 def test_json(unspool, classifier) -> None:
     ended = unspool("look", classifier, "a lovely film", "--json", "--answer", "neg")
-    told = json.loads(ended.out)
-    assert told["trace"]["tokens"] == ["a", "lovely", "film"]
-    assert told["trace"]["choices"][0]["answer"] == "pos"
-    assert told["saliency"]["answer"] == "neg"
+    shown = json.loads(ended.out)
+    assert shown["trace"]["tokens"] == ["a", "lovely", "film"]
+    assert shown["trace"]["choices"][0]["answer"] == "pos"
+    assert shown["saliency"]["answer"] == "neg"
 
 
 def test_pictures_of_an_input(unspool, classifier, tmp_path) -> None:
@@ -55,8 +55,8 @@ def test_gradients(unspool, writer, tmp_path) -> None:
     names = [line.split(",")[0] for line in ended.out.splitlines()[2:]]
     assert names == ["gru", "gru", "elman", "irnn", "lstm"]
     assert (tmp_path / "gradients.png").exists()
-    told = json.loads(unspool("look", writer, "the film", "--gradients", "--json").out)
-    assert len(told["flows"][0]["norms"]) == len("the film")
+    shown = json.loads(unspool("look", writer, "the film", "--gradients", "--json").out)
+    assert len(shown["flows"][0]["norms"]) == len("the film")
 
 
 def test_figure(unspool, tmp_path) -> None:

@@ -1,4 +1,4 @@
-"""Every mistake in the data is told in one line: what, where, what was got, what to do."""
+"""Every mistake in the data is one line: what, where, what was got, what to do."""
 
 import gzip
 import json
@@ -126,9 +126,9 @@ def test_bad_file(tmp_path, case: str) -> None:
     name, content, options, message = CASES[case]
     with pytest.raises(DataError, match=message) as caught:
         load(write(tmp_path / name, content), **options)
-    told = str(caught.value)
-    assert "\n" not in told
-    assert "Traceback" not in told
+    message = str(caught.value)
+    assert "\n" not in message
+    assert "Traceback" not in message
 
 
 def test_missing_file_names_its_neighbour(tmp_path) -> None:

@@ -150,7 +150,7 @@ def test_cache_hit_equals_fresh_and_reads_nothing(tmp_path, monkeypatch, task, t
 
     monkeypatch.setattr(Csv, "rows", refuse)
     read = []
-    again = load_data(path, task=task, progress=lambda *told: read.append(told), **tokens)
+    again = load_data(path, task=task, progress=lambda *stages: read.append(stages), **tokens)
     assert not read
     assert "cache" in again.notes[-1]
     assert "cache" not in " ".join(fresh.notes)
@@ -164,7 +164,7 @@ def test_cache_hit_equals_fresh_and_reads_nothing(tmp_path, monkeypatch, task, t
             task=task,
             seed=2,
             data={"valid_share": 0.5},
-            progress=lambda *told: read.append(told),
+            progress=lambda *stages: read.append(stages),
             **tokens,
         )
         assert not read
@@ -269,14 +269,14 @@ def test_seed_decides_the_split(tmp_path) -> None:
 
 def test_progress_is_told(tmp_path, monkeypatch) -> None:
     monkeypatch.setenv("UNSPOOL_CACHE", str(tmp_path / "cache"))
-    told: list[tuple[str, float]] = []
+    seen: list[tuple[str, float]] = []
     path = write_rows(tmp_path / "a.csv")
     load_data(
-        path, kind="bpe", vocab=300, progress=lambda stage, share: told.append((stage, share))
+        path, kind="bpe", vocab=300, progress=lambda stage, share: seen.append((stage, share))
     )
-    stages = list(dict.fromkeys(stage.split()[0] for stage, _ in told))
+    stages = list(dict.fromkeys(stage.split()[0] for stage, _ in seen))
     assert stages == ["tokenising", "fitting", "encoding"]
-    assert all(0 <= share <= 1 for _, share in told)
+    assert all(0 <= share <= 1 for _, share in seen)
 
 
 def test_slices_are_checked(tmp_path) -> None:

@@ -55,11 +55,11 @@ def test_words_in_like_places_get_like_vectors(tmp_path, mode: str) -> None:
 
 def test_the_folder(tmp_path) -> None:
     path = corpus(tmp_path / "a.txt", 50)
-    said: list[str] = []
-    run = embed(path, out=tmp_path / "run", epochs=2, say=said.append, **SMALL)
-    assert said[0] == f"{path}: one document a line -> word2vec"
-    assert said[1].startswith("vocabulary: ")
-    assert said[-1].startswith("epoch 2 of 2: ")
+    notes: list[str] = []
+    run = embed(path, out=tmp_path / "run", epochs=2, note=notes.append, **SMALL)
+    assert notes[0] == f"{path}: one document a line -> word2vec"
+    assert notes[1].startswith("vocabulary: ")
+    assert notes[-1].startswith("epoch 2 of 2: ")
     record = json.loads((tmp_path / "run/config.json").read_text())
     assert record["config"]["word2vec"]["size"] == 16
     assert record["config"]["tokenizer"]["lowercase"] is True
@@ -88,10 +88,10 @@ def test_the_reference_learns_the_same(tmp_path, monkeypatch) -> None:
     path = corpus(tmp_path / "a.txt", 100)
     a = embed(path, out=tmp_path / "a", epochs=2, **SMALL)
     monkeypatch.setattr(native, "INSTRUCTIONS", None)
-    said: list[str] = []
-    b = embed(path, out=tmp_path / "b", epochs=2, say=said.append, **SMALL)
+    notes: list[str] = []
+    b = embed(path, out=tmp_path / "b", epochs=2, note=notes.append, **SMALL)
     np.testing.assert_allclose(a.vectors.matrix, b.vectors.matrix, atol=1e-5)
-    assert any("no native kernel" in line for line in said)
+    assert any("no native kernel" in line for line in notes)
 
 
 def test_formats_of_a_corpus(tmp_path) -> None:
@@ -112,9 +112,9 @@ def test_formats_of_a_corpus(tmp_path) -> None:
 def test_one_long_line_is_running_text(tmp_path) -> None:
     path = tmp_path / "text8"
     path.write_text("one two three four five " * 5000)
-    said: list[str] = []
-    embed(path, out=tmp_path / "run", epochs=1, say=said.append, **SMALL)
-    assert "one long text" in said[0]
+    notes: list[str] = []
+    embed(path, out=tmp_path / "run", epochs=1, note=notes.append, **SMALL)
+    assert "one long text" in notes[0]
 
 
 def test_phrases_get_vectors(tmp_path) -> None:

@@ -119,11 +119,11 @@ def test_gradients_on_a_logarithmic_scale() -> None:
 def test_the_graph_names_every_parameter(name) -> None:
     summary = summary_of(*make(name))
     axes = graph_figure(summary).axes[0]
-    said = " ".join([*words(axes), axes.get_title(loc="left")])
+    shown = " ".join([*words(axes), axes.get_title(loc="left")])
     for layer in summary.layers:
         if layer.parameters:
-            assert f"{layer.parameters:,}" in said
-    assert f"{summary.parameters:,} parameters" in said
+            assert f"{layer.parameters:,}" in shown
+    assert f"{summary.parameters:,} parameters" in shown
 
 
 @pytest.mark.parametrize(("name", "arrows"), [("bahdanau", 4), ("transformer", 4), ("seq2seq", 0)])

@@ -1,4 +1,4 @@
-"""Pictures: what stands in them, where they go, and what is said when they cannot."""
+"""Pictures: what stands in them, where they go, and the message where they cannot."""
 
 from pathlib import Path
 

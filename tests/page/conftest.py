@@ -106,7 +106,9 @@ def new_page(browser, allowed) -> Iterator[Callable[..., Any]]:
         contexts.append(context)
         page = context.new_page()
         page.set_default_timeout(60_000)
-        page.on("console", lambda said: said.type == "error" and problems.append(said.text))
+        page.on(
+            "console", lambda message: message.type == "error" and problems.append(message.text)
+        )
         page.on("pageerror", lambda error: problems.append(f"{error}"))
         page.on("request", lambda asked: is_own(asked.url) or problems.append(asked.url))
         return page

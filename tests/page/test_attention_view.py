@@ -45,10 +45,10 @@ def test_a_head_in_lines_and_in_a_matrix(look, server_of, shot) -> None:
     row = layers[1][1][3]
     assert shown_weights(page) == pytest.approx(row.tolist(), abs=0.0051)
     expect(page.locator("svg.lines text.row")).to_have_count(7)
-    said = page.locator("canvas.matrix").get_attribute("aria-label")
+    shown = page.locator("canvas.matrix").get_attribute("aria-label")
     best = int(row.argmax())
-    assert "Matrix of 7 by 7 weights" in said
-    assert f"“{TEXTS['transformer'].split()[best]}” {row[best]:.2f}" in said
+    assert "Matrix of 7 by 7 weights" in shown
+    assert f"“{TEXTS['transformer'].split()[best]}” {row[best]:.2f}" in shown
     drawn = int((row >= 0.02 * layers[1][1].max()).sum())
     expect(page.locator("svg.lines .lit line")).to_have_count(drawn)
     assert violations(page) == []
@@ -104,8 +104,8 @@ def test_a_translation_is_written_step_by_step(look, server_of, shot) -> None:
         if step:
             page.keyboard.press("ArrowDown")
         assert shown_weights(page) == pytest.approx(alignment[step].tolist(), abs=0.0051)
-        said = page.locator(".choice p").inner_text()
-        assert f"{choice['answer']} with probability {choice['probability']:.4f}" in said
+        shown = page.locator(".choice p").inner_text()
+        assert f"{choice['answer']} with probability {choice['probability']:.4f}" in shown
         rows = page.locator(".choice .bars tbody tr")
         best = choice["alternatives"][0]
         assert rows.first.inner_text().split() == [best["answer"], f"{best['probability']:.4f}"]

@@ -37,8 +37,8 @@ def test_the_flows_are_pythons(look, run_of, shot) -> None:
     assert [f.get_attribute("data-cell") for f in figures.all()] == [flow.name for flow in flows]
     for figure, flow in zip(figures.all(), flows):
         assert flow.verdict in figure.locator("figcaption").inner_text()
-        said = figure.locator(".pointed").inner_text()
-        assert number(said.rpartition(" ")[2]) == pytest.approx(flow.norms[7], rel=0.06)
+        shown = figure.locator(".pointed").inner_text()
+        assert number(shown.rpartition(" ")[2]) == pytest.approx(flow.norms[7], rel=0.06)
     for row, flow in zip(table(page, 0), flows):
         assert row[0] == flow.name
         assert number(row[-1]) == pytest.approx(flow.norms[20], rel=0.06)

@@ -154,11 +154,11 @@ def test_the_ngrams_of_a_corpus(run_of, serve, reviews, new_page, shot) -> None:
     page = new_page(width=390, scheme="dark")
     page.goto(server.address(view="ngrams", text=TEXTS["cnn"]))
     page.wait_for_selector(".corpus")
-    said = page.locator(".view").inner_text()
+    shown = page.locator(".view").inner_text()
     for label in ("neg", "pos"):
         best = next(f for f in table.features if f.label == label)
-        assert f"Filter {best.filter}, width {best.width}, weight {best.weight:.2f}" in said
-        assert best.ngrams[0].text in said
+        assert f"Filter {best.filter}, width {best.width}, weight {best.weight:.2f}" in shown
+        assert best.ngrams[0].text in shown
     shot(page, "ngrams-corpus-390-dark")
 
 

@@ -24,33 +24,33 @@ def subject(tmp_path):
     return subject
 
 
-def values(said: dict) -> np.ndarray:
-    return np.array(said["values"])
+def values(found: dict) -> np.ndarray:
+    return np.array(found["values"])
 
 
 def test_sinusoidal_and_none(subject) -> None:
-    said = answer(subject("translate-transformer"), "positions", {"length": "10"})
+    found = answer(subject("translate-transformer"), "positions", {"length": "10"})
     expected = Sinusoidal(8).encoding(10, like=torch.zeros(1)).numpy()
-    assert (said["kind"], said["limit"]) == ("sinusoidal", None)
-    np.testing.assert_allclose(values(said), expected, atol=1e-4)
-    said = answer(subject("classify-lstm"), "positions", {})
-    assert said["kind"] == "none"
-    assert values(said).shape == (64, 64)
+    assert (found["kind"], found["limit"]) == ("sinusoidal", None)
+    np.testing.assert_allclose(values(found), expected, atol=1e-4)
+    found = answer(subject("classify-lstm"), "positions", {})
+    assert found["kind"] == "none"
+    assert values(found).shape == (64, 64)
 
 
 def test_learned(subject) -> None:
     given = subject("classify-cls")
-    said = answer(given, "positions", {"length": "256"})
+    found = answer(given, "positions", {"length": "256"})
     own = next(m for m in given.trained.modules() if isinstance(m, Learned))
-    assert (said["kind"], said["limit"]) == ("learned", own.length)
-    np.testing.assert_allclose(values(said), own.P.detach().numpy()[:256], atol=1e-4)
+    assert (found["kind"], found["limit"]) == ("learned", own.length)
+    np.testing.assert_allclose(values(found), own.P.detach().numpy()[:256], atol=1e-4)
 
 
 def test_rotary(subject) -> None:
     """Products depend on the distance alone."""
-    said = answer(subject("generate-rotary"), "positions", {"length": "16"})
-    assert said["kind"] == "rotary"
-    products = values(said) @ values(said).T
+    found = answer(subject("generate-rotary"), "positions", {"length": "16"})
+    assert found["kind"] == "rotary"
+    products = values(found) @ values(found).T
     np.testing.assert_allclose(products[0, :8], products[5, 5:13], atol=1e-3)
 
 
@@ -71,9 +71,9 @@ def test_by_keyboard(look, run_of, shot) -> None:
     page.keyboard.press("Tab")
     page.keyboard.press("Home")
     page.keyboard.press("ArrowRight")
-    said = page.locator(".readout").nth(2).inner_text()
-    assert said.startswith("element 1: position 4 ")
-    shown = float(said.split()[-1].replace("−", "-"))
+    found = page.locator(".readout").nth(2).inner_text()
+    assert found.startswith("element 1: position 4 ")
+    shown = float(found.split()[-1].replace("−", "-"))
     assert shown == pytest.approx(matrix[4, 1], rel=1e-3)
     shot(page, "positions-learned")
 

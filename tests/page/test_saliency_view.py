@@ -42,9 +42,9 @@ def test_words_and_table_are_what_python_says(look, server_of, shot) -> None:
         assert float(rest[0]) == pytest.approx(without[i]["probability"], abs=6e-5)
         assert rest[1] == without[i]["answer"]
         assert ("changes" in rest) == (without[i]["answer"] != why["answer"])
-    said = page.locator("[role=status]").inner_text()
-    assert f"add up to +{sum(why['values']):.4f}".replace("+-", "−") in said
-    assert f"{abs(why['total']):.4f}" in said
+    status = page.locator("[role=status]").inner_text()
+    assert f"add up to +{sum(why['values']):.4f}".replace("+-", "−") in status
+    assert f"{abs(why['total']):.4f}" in status
     assert violations(page) == []
     shot(page, "saliency-bilstm")
 

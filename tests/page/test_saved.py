@@ -70,8 +70,8 @@ def test_what_is_not_inside(run_of, page, tmp_path: Path) -> None:
     load(run_of("bilstm")).look("great", "positions").save(path)
     page.goto(path.as_uri() + "#length=32")
     settle(page)
-    said = page.get_by_role("alert").inner_text()
-    assert said == "this saved page holds no such numbers. Open the run with `unspool look`"
+    shown = page.get_by_role("alert").inner_text()
+    assert shown == "this saved page holds no such numbers. Open the run with `unspool look`"
 
 
 def test_a_trace_of_another_version(run_of, page, tmp_path: Path) -> None:
@@ -82,8 +82,8 @@ def test_a_trace_of_another_version(run_of, page, tmp_path: Path) -> None:
     path.write_text(other, encoding="utf-8")
     page.goto(path.as_uri())
     settle(page)
-    said = page.get_by_role("alert").inner_text()
-    assert said.startswith("a trace of version 7, and this page reads version 1.")
+    shown = page.get_by_role("alert").inner_text()
+    assert shown.startswith("a trace of version 7, and this page reads version 1.")
 
 
 def test_in_a_notebook(run_of, page, tmp_path: Path) -> None:

@@ -123,11 +123,15 @@ def test_head(ask) -> None:
 
 def test_answers_are_what_python_says(ask, run_of) -> None:
     run = load(run_of("bilstm"))
-    said = ask("/api/run").json
-    assert said["name"] == "classifier"
-    assert (said["task"], said["model"], said["labels"]) == ("classify", "bilstm", ["neg", "pos"])
-    assert said["parameters"] == sum(p.numel() for p in run.model.parameters())
-    assert said["saved"] is False
+    found = ask("/api/run").json
+    assert found["name"] == "classifier"
+    assert (found["task"], found["model"], found["labels"]) == (
+        "classify",
+        "bilstm",
+        ["neg", "pos"],
+    )
+    assert found["parameters"] == sum(p.numel() for p in run.model.parameters())
+    assert found["saved"] is False
     assert ask("/api/trace?text=a+fine%20film").json == run.trace("a fine film").to_json()
     found = ask("/api/saliency?text=a+fine+film&answer=neg").json
     assert found == run.explain("a fine film", answer="neg").to_json()

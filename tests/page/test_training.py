@@ -25,9 +25,9 @@ def test_the_numbers_are_those_of_the_log(look, run_of) -> None:
     page = look("bilstm", view="training")
     validated = [record for record in log if "valid_accuracy" in record]
     best = [record for record in validated if record["best"]][-1]
-    said = page.get_by_role("status").inner_text()
-    assert said.startswith(f"Trained for {log[-1]['step']} steps.")
-    assert f"after epoch {best['epoch']}, step {best['step']}" in said
+    shown = page.get_by_role("status").inner_text()
+    assert shown.startswith(f"Trained for {log[-1]['step']} steps.")
+    assert f"after epoch {best['epoch']}, step {best['step']}" in shown
     expect(page.locator("svg text", has_text=f"best: epoch {best['epoch']}")).to_have_count(2)
     accuracy = page.get_by_role("slider", name="accuracy on the validation data")
     accuracy.focus()

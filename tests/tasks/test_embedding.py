@@ -55,14 +55,20 @@ def test_a_model_starts_from_vectors_and_keeps_them(
     file, reviews, book, task: str, model: str, more: dict
 ) -> None:
     data = book if task == "generate" else reviews
-    said: list[str] = []
-    settings = {"embedding.frozen": True, "task": task, "model": model, "say": said.append, **more}
+    notes: list[str] = []
+    settings = {
+        "embedding.frozen": True,
+        "task": task,
+        "model": model,
+        "note": notes.append,
+        **more,
+    }
     run = train(data, file, **settings)
     own = vectors.load(file)
     for word in WORDS:
         np.testing.assert_allclose(weights_of(run, word), own[word], rtol=1e-5)
     assert run.task.tokenizer.kind == "word"
-    (line,) = [line for line in said if line.startswith("vectors of")]
+    (line,) = [line for line in notes if line.startswith("vectors of")]
     assert f"vectors of {file}, 12 elements: 7 of " in line
     assert "(0 in lower case)" in line
 
@@ -108,11 +114,11 @@ def test_the_run_does_not_need_the_file(file, reviews) -> None:
 def test_case_is_folded_where_the_word_itself_has_no_vector(file, tmp_path) -> None:
     data = tmp_path / "a.csv"
     data.write_text("text,label\n" + "The film,x\nFILM was bad,y\n" * 10)
-    said: list[str] = []
-    run = train(data, file, say=said.append, **{"embedding.frozen": True})
+    notes: list[str] = []
+    run = train(data, file, note=notes.append, **{"embedding.frozen": True})
     own = vectors.load(file)
     np.testing.assert_allclose(weights_of(run, "FILM"), own["film"], rtol=1e-5)
-    line = next(line for line in said if line.startswith("vectors of"))
+    line = next(line for line in notes if line.startswith("vectors of"))
     assert "5 of 7 tokens in the vocabulary (2 in lower case), 100.0 % of the training text" in line
 
 

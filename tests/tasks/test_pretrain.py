@@ -84,12 +84,12 @@ def test_a_mask_among_tokens(kind, book, tmp_path) -> None:
 
 
 def test_tables_need_no_labels(reviews, tmp_path) -> None:
-    said: list[str] = []
+    notes: list[str] = []
     unspool.train(
-        reviews, task="pretrain", out=tmp_path / "r", max_steps=1, say=said.append, **SMALL
+        reviews, task="pretrain", out=tmp_path / "r", max_steps=1, note=notes.append, **SMALL
     )
-    assert re.search(r"text in column 'text' -> pretrain", said[0])
-    assert "rows: train 216, valid 24 (seeded hold-out)" in said
+    assert re.search(r"text in column 'text' -> pretrain", notes[0])
+    assert "rows: train 216, valid 24 (seeded hold-out)" in notes
 
 
 def test_long_lines_are_read_in_pieces(tmp_path) -> None:

@@ -131,12 +131,12 @@ def test_a_resumed_run_ends_the_same(sentences, tmp_path) -> None:
 def test_a_tag_that_was_never_seen_counts_as_missed(run, tmp_path) -> None:
     path = tmp_path / "other.conll"
     path.write_text("Anna PROPN B-PER\nmet VERB B-NEW\nUlm PROPN B-LOC\n\nBert PROPN B-PER\n")
-    said: list[str] = []
-    report = run.evaluate(path, say=said.append)
+    notes: list[str] = []
+    report = run.evaluate(path, note=notes.append)
     assert report.table["NEW"].recall == 0
     assert report.table["NEW"].support == 1
     assert np.isfinite(report.metrics["loss"])
-    assert any("S-NEW" in line for line in said)
+    assert any("S-NEW" in line for line in notes)
 
 
 @pytest.mark.parametrize(

@@ -61,10 +61,10 @@ def test_the_report_of_a_trained_run(translator, pairs) -> None:
     assert stored["bleu_interval"][0] <= stored["bleu"] <= stored["bleu_interval"][1]
     assert stored["signatures"]["bleu"].startswith("nrefs:1|case:mixed|eff:no|tok:13a")
     assert stored["translations"][0].keys() == {"text", "translation", "reference"}
-    told: list[str] = []
-    report = load(translator).evaluate(pairs, say=told.append)
-    assert told[0].endswith("pairs of lines -> translate")
-    assert any("tokens of the targets are unknown to the vocabulary" in note for note in told)
+    notes: list[str] = []
+    report = load(translator).evaluate(pairs, note=notes.append)
+    assert notes[0].endswith("pairs of lines -> translate")
+    assert any("tokens of the targets are unknown to the vocabulary" in note for note in notes)
     assert len(report.to_json()["translations"]) == 900
     assert any("exact match" in line for line in report.lines())
     card = (translator / "README.md").read_text()

@@ -1,4 +1,4 @@
-"""`train.precision=auto` is resolved once, recorded, said, and kept wherever the run is resumed."""
+"""`train.precision=auto` is resolved once, recorded, and kept wherever the run is resumed."""
 
 from __future__ import annotations
 
@@ -69,10 +69,10 @@ def test_the_default_is_resolved_recorded_and_said(
     has_bf16: bool, name: str, line: str, reviews, tmp_path, monkeypatch
 ) -> None:
     pretend(monkeypatch, has_bf16)
-    said: list[str] = []
-    run = unspool.train(reviews, out=tmp_path / "run", say=said.append, max_steps=2, **SMALL)
+    notes: list[str] = []
+    run = unspool.train(reviews, out=tmp_path / "run", note=notes.append, max_steps=2, **SMALL)
     assert run.config.train.precision == recorded(run.path) == name
-    assert said.count(line) == 1
+    assert notes.count(line) == 1
     assert f"| `train.precision` | `{name}` |" in (run.path / "README.md").read_text()
 
 
@@ -101,13 +101,13 @@ def test_a_run_keeps_its_precision_on_another_machine(
     monkeypatch.setattr(trainer.Trainer, "_step", real)
 
     pretend(monkeypatch, not began_with_bf16)
-    said: list[str] = []
-    run = unspool.train(out=tmp_path / "run", resume=True, say=said.append, precision="auto")
+    notes: list[str] = []
+    run = unspool.train(out=tmp_path / "run", resume=True, note=notes.append, precision="auto")
     assert set(used) == {began_with_bf16}
     assert len(used) > 9
     assert run.config.train.precision == recorded(run.path)
     assert recorded(run.path) == ("bf16" if began_with_bf16 else "fp32")
-    assert any("by ordinary instructions" in line for line in said) == began_with_bf16
+    assert any("by ordinary instructions" in line for line in notes) == began_with_bf16
 
     other = "fp32" if began_with_bf16 else "bf16"
     with pytest.raises(ConfigError, match=r"has train.precision=.*--resume cannot change"):

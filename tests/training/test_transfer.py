@@ -38,11 +38,11 @@ def test_a_translator_reads_with_what_was_pretrained(pretrained, tmp_path) -> No
     data = tmp_path / "pairs.tsv"
     rows = [f"the film was {w}\tfilm {w} the\n" for w in ("good", "bad", "dull", "fine")] * 10
     data.write_text("source\ttarget\n" + "".join(rows))
-    said: list[str] = []
+    notes: list[str] = []
     out = tmp_path / "translator"
     settings = {**SMALL, "dropout": 0.0, "lr": 0.02, "epochs": 30, "precision": "fp32"}
-    unspool.train(data, task="translate", start=pretrained, out=out, say=said.append, **settings)
-    assert any("weights of the encoder" in line and "new: decoder" in line for line in said)
+    unspool.train(data, task="translate", start=pretrained, out=out, note=notes.append, **settings)
+    assert any("weights of the encoder" in line and "new: decoder" in line for line in notes)
     run = unspool.load(out)
     task = run.task
     assert task.tokenizer.to_json() == unspool.load(pretrained).task.tokenizer.to_json()
@@ -62,10 +62,10 @@ def test_a_translator_reads_with_what_was_pretrained(pretrained, tmp_path) -> No
 
 
 def test_encoder_vocabulary_and_settings_are_taken(pretrained, reviews, tmp_path) -> None:
-    said: list[str] = []
+    notes: list[str] = []
     run = unspool.train(
         reviews, start=pretrained, out=tmp_path / "r", epochs=1, freeze="encoder",
-        pooling="cls", say=said.append, **SMALL,
+        pooling="cls", note=notes.append, **SMALL,
     )  # fmt: skip
     before = unspool.load(pretrained)
     assert run.task.tokenizer.to_json() == before.task.tokenizer.to_json()
@@ -78,7 +78,7 @@ def test_encoder_vocabulary_and_settings_are_taken(pretrained, reviews, tmp_path
     record = json.loads((tmp_path / "r" / "config.json").read_text())
     assert record["start"]["path"] == str(pretrained.resolve())
     assert len(record["start"]["sha256"]) == 64
-    (line,) = [line for line in said if line.startswith("from ")]
+    (line,) = [line for line in notes if line.startswith("from ")]
     assert line.endswith("new: encoder.cls, output")
     assert f"vocabulary of {len(before.task.tokenizer)}" in line
 
@@ -164,10 +164,10 @@ def test_a_causal_transformer_starts_none_but_its_kind(book, reviews, tmp_path) 
     )  # fmt: skip
     with pytest.raises(ConfigError, match=r"can be fine-tuned for generate; got .task classify"):
         unspool.train(reviews, start=tmp_path / "g", out=tmp_path / "r")
-    said: list[str] = []
+    notes: list[str] = []
     asked = {"task": "generate", "bptt": 8, "max_steps": 1, **SMALL}
-    unspool.train(book, start=tmp_path / "g", out=tmp_path / "r", say=said.append, **asked)
-    assert any("weights of the encoder" in line for line in said)
+    unspool.train(book, start=tmp_path / "g", out=tmp_path / "r", note=notes.append, **asked)
+    assert any("weights of the encoder" in line for line in notes)
 
 
 def test_the_card_says_where_it_started(pretrained, reviews, tmp_path) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 
 from unspool.api.run import Run
 from unspool.api.settings import make_config, open_data
-from unspool.api.train import Progress, Say, train
+from unspool.api.train import Note, Progress, train
 from unspool.errors import ConfigError
 from unspool.io.files import write_atomic
 from unspool.training.folder import RunFolder
@@ -108,7 +108,7 @@ def compare(
     test: str | Path | None = None,
     config: str | None = None,
     watcher: Watcher | None = None,
-    say: Say | None = None,
+    note: Note | None = None,
     progress: Progress | None = None,
     **settings: Any,
 ) -> Comparison:
@@ -124,7 +124,7 @@ def compare(
             raise ConfigError("a model is named twice", got=model, remedy="name each one once")
     if test is None and not ({"test_share", "data.test_share"} & settings.keys()):
         settings["data.test_share"] = 0.1
-    say = say or (lambda text: None)
+    note = note or (lambda text: None)
     folder = Path(out)
     # Whatever would stop a later run is an error before the first one starts.
     plan = open_data(data, task=task, settings=settings, config_file=config)
@@ -136,7 +136,7 @@ def compare(
     for model in models:
         runs = []
         for seed in range(1, seeds + 1):
-            say(f"— {model}, seed {seed}")
+            note(f"— {model}, seed {seed}")
             runs.append(
                 train(
                     data,
@@ -147,7 +147,7 @@ def compare(
                     out=folder / f"{model}-seed{seed}",
                     config=config,
                     watcher=watcher,
-                    say=say,
+                    note=note,
                     progress=progress,
                     **{**settings, "train.seed": seed},
                 )

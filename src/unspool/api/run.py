@@ -61,7 +61,7 @@ class Run:
         data: str | Path,
         options: Any = None,
         *,
-        say: Callable[[str], None] | None = None,
+        note: Callable[[str], None] | None = None,
         progress: Progress | None = None,
         **reading: Any,
     ) -> Report:
@@ -73,12 +73,12 @@ class Run:
         self._check(options)
         config = reading_changed(self.config, reading)
         plan = open_plan(data, config.data, self.task.name)
-        if say is not None:
-            say(plan.summary)
+        if note is not None:
+            note(plan.summary)
         part, notes = self.task.encode(plan, progress)
-        if say is not None:
-            for note in notes:
-                say(note)
+        if note is not None:
+            for line in notes:
+                note(line)
         try:
             return self.task.evaluate(self.model, part, options)
         except DataError as error:  # such as a text of one token

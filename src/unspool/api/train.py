@@ -38,7 +38,7 @@ from unspool.training.transfer import Start, open_start, take_over
 from unspool.vectors import load as load_vectors
 from unspool.vectors.reading import hash_of
 
-Say = Callable[[str], None]
+Note = Callable[[str], None]
 Progress = Callable[[str, float], None]
 
 
@@ -54,7 +54,7 @@ def train(
     resume: bool = False,
     start: str | Path | None = None,
     watcher: Watcher | None = None,
-    say: Say | None = None,
+    note: Note | None = None,
     progress: Progress | None = None,
     **settings: Any,
 ) -> Run:
@@ -67,7 +67,7 @@ def train(
     start     a folder of a model whose encoder, tokenizer and settings the new one takes over
     settings  any setting by its name: hidden=128, epochs=5, lr=1e-3 (see `unspool settings`)
     """
-    say = say or (lambda text: None)
+    note = note or (lambda text: None)
     if resume:
         if out is None:
             raise ConfigError("resume needs the run folder", remedy="give it as --out RUN")
@@ -80,11 +80,11 @@ def train(
                 remedy="leave out --from",
             )
         given = {"train": data, "valid": valid, "test": test}
-        return _resume(folder, given, watcher or Silent(), say, progress)
+        return _resume(folder, given, watcher or Silent(), note, progress)
     if not data:
         raise ConfigError("no data given", remedy="name a file: unspool train reviews.csv")
     plan = open_data(data, task=task, settings=settings, config_file=config)
-    say(plan.summary)
+    note(plan.summary)
     origin = None if start is None else open_start(start)
     final = with_precision(
         make_config(plan.task, model, settings=settings, config_file=config, start=origin)
@@ -95,7 +95,7 @@ def train(
             plans[name] = open_plan(path, final.data, final.task)
     folder = RunFolder(Path(out) if out else free_folder(plan.table.path, final.model_name))
     with folder.making():
-        return _begin(folder, final, plans, origin, watcher or Silent(), say, progress)
+        return _begin(folder, final, plans, origin, watcher or Silent(), note, progress)
 
 
 def _begin(
@@ -104,7 +104,7 @@ def _begin(
     plans: dict[str, Plan],
     start: Start | None,
     watcher: Watcher,
-    say: Say,
+    note: Note,
     progress: Progress | None,
 ) -> Run:
     kind = TASKS[config.task]
@@ -116,8 +116,8 @@ def _begin(
         words = extended(kind(config, corpus.fields).tokenizer, vectors, config.tokenizer.vocab)
         again = kind.load_corpus(config, plans, fitted=words, progress=progress)
         corpus = replace(again, notes=corpus.notes)
-    for note in corpus.notes:
-        say(note)
+    for line in corpus.notes:
+        note(line)
     threads = config.train.threads or torch.get_num_threads()
     task, model = _make(config, corpus, threads)
     files = {
@@ -126,10 +126,10 @@ def _begin(
     }
     origins: dict[str, dict[str, str]] = {}
     if start is not None:
-        say(take_over(task, model, start))
+        note(take_over(task, model, start))
         origins["start"] = start.record()
     if vectors is not None and file is not None:
-        say(place_vectors(model, task, vectors, corpus.parts["train"]))
+        note(place_vectors(model, task, vectors, corpus.parts["train"]))
         origins["vectors"] = {"path": str(Path(file).resolve()), "sha256": hash_of(file)}
     task.save(folder.path)
     shutil.rmtree(folder.checkpoints, ignore_errors=True)  # of a run that never began
@@ -138,14 +138,14 @@ def _begin(
         optimizer = build_optimizer(model, config.train)
         save_checkpoint(folder.checkpoints, model, optimizer, None, Counters())
     folder.write_config(config, files, threads, origins)
-    return _train(folder, task, model, corpus, watcher, say, resume=False)
+    return _train(folder, task, model, corpus, watcher, note, resume=False)
 
 
 def _resume(
     folder: RunFolder,
     given: Mapping[str, str | Path | None],
     watcher: Watcher,
-    say: Say,
+    note: Note,
     progress: Progress | None,
 ) -> Run:
     """Go on with a run; files that are `given` stand for the recorded ones, as after a move."""
@@ -180,7 +180,7 @@ def _resume(
     fitted = read_tokenizer(folder.path) if given_words else None
     corpus = TASKS[config.task].load_corpus(config, plans, fitted=fitted, progress=progress)
     task, model = _make(config, corpus, record["threads"])
-    return _train(folder, task, model, corpus, watcher, say, resume=True)
+    return _train(folder, task, model, corpus, watcher, note, resume=True)
 
 
 def _recorded(path: str) -> str:
@@ -205,24 +205,24 @@ def _train(
     model: nn.Module,
     corpus: Corpus,
     watcher: Watcher,
-    say: Say,
+    note: Note,
     *,
     resume: bool,
 ) -> Run:
     count = sum(p.numel() for p in model.parameters())
-    say(f"model: {task.config.model_name}, {count:,} parameters; run folder: {folder.path}")
-    say(precision_note(task.config.train.precision))
+    note(f"model: {task.config.model_name}, {count:,} parameters; run folder: {folder.path}")
+    note(precision_note(task.config.train.precision))
     trainer = Trainer(task, model, corpus.parts, folder, watcher)
     if resume:
         trainer.resume()
-        say(f"resuming at step {trainer.counters.step} of {trainer.total}")
+        note(f"resuming at step {trainer.counters.step} of {trainer.total}")
     with stop_on_signals() as stop:
         counters = trainer.run(stop)
-    say(f"finished: {counters.finished}; {counters.seconds:.0f} s of training")
+    note(f"finished: {counters.finished}; {counters.seconds:.0f} s of training")
 
     folder.load_weights(model)
     for name, value in mix_report(model).items():
-        say(f"{name}: {value}")
+        note(f"{name}: {value}")
     run = Run(folder, task, model)
     run.counters = counters
     judged = "test" if "test" in corpus.parts else "valid" if "valid" in corpus.parts else None

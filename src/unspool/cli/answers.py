@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TextIO
 
-from unspool.cli.show import say
+from unspool.cli.show import note
 from unspool.errors import DataError, choose
 from unspool.tasks import Answer
 
@@ -47,9 +47,9 @@ def write_answers(answers: Iterable[Answer], out: Path | None, *, as_json: bool)
                 lines = answer.lines(count) if to_lines is None else to_lines(answer)
                 file.writelines(f"{line}\n" for line in lines)
     for warning, times in warnings.items():
-        say(f"{times} texts were {warning}")
+        note(f"{times} texts were {warning}")
     if out is not None:
-        say(f"{count} {answer.plural if answer is not None else 'predictions'} in {out}")
+        note(f"{count} {answer.plural if answer is not None else 'predictions'} in {out}")
 
 
 @contextmanager

@@ -75,7 +75,7 @@ def compare(
             valid=valid,
             test=test,
             config=config,
-            say=show.say,
+            note=show.note,
             watcher=Printed(show.console()),
             progress=progress,
             **assignments(
@@ -89,4 +89,4 @@ def compare(
             ),
         )
     show.result(table, as_json=as_json)
-    show.say(f"saved: {out / 'compare.csv'}, {out / 'compare.md'}")
+    show.note(f"saved: {out / 'compare.csv'}, {out / 'compare.md'}")

@@ -77,12 +77,12 @@ def embed(
             method=method,
             out=out,
             config=config,
-            say=show.say,
+            note=show.note,
             progress=progress,
             **assignments(set_, format=format, encoding=encoding, text=text),
         )
     show.result(result, as_json=as_json)
     if method == "word2vec":
-        show.say(f"next: unspool vectors neighbours {result.path} WORD")
+        show.note(f"next: unspool vectors neighbours {result.path} WORD")
     else:
-        show.say(f"next: unspool train DATA --from {result.path}")
+        show.note(f"next: unspool train DATA --from {result.path}")

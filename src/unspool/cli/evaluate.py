@@ -56,7 +56,7 @@ def evaluate(
         report = loaded.evaluate(
             data,
             options,
-            say=show.say,
+            note=show.note,
             progress=progress,
             **given(
                 format=format,

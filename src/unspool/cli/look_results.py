@@ -33,7 +33,7 @@ class Album:
         for name, figure in named:
             path = self.folder / f"{name}.{self.format}"
             save_picture(figure, path)
-            show.say(str(path))
+            show.note(str(path))
 
 
 def draw_idea(name: str, album: Album, *, alone: bool) -> None:
@@ -96,7 +96,7 @@ def show_answer(
         at = None if step is None else step - 1
         why = run.explain(text, step=at, answer=answer, method=method)
     if traced.whole > len(traced.tokens):
-        show.say(f"only the first {len(traced.tokens)} of {traced.whole} tokens are looked at")
+        show.note(f"only the first {len(traced.tokens)} of {traced.whole} tokens are looked at")
     if as_json:
         show.result(TraceAndReasons(traced.to_json(), why and why.to_json()), as_json=True)
     elif why is not None:
@@ -105,7 +105,7 @@ def show_answer(
         album.add(input_pictures(traced, why))
         path = album.folder / "trace.json"
         write_atomic(path, json.dumps(traced.to_json(), ensure_ascii=False) + "\n")
-        show.say(str(path))
+        show.note(str(path))
 
 
 class TraceAndReasons:
@@ -151,17 +151,17 @@ def open_page(
     if data is not None:
         with show.reading() as progress:
             table = ngrams_of_file(
-                subject.task, subject.trained, data, say=show.say, progress=progress
+                subject.task, subject.trained, data, note=show.note, progress=progress
             )
         subject = subject._replace(table=table)
     look = Look(subject, text, view)
     if html is not None:
         look.save(html)
-        show.say(str(html))
+        show.note(str(html))
     else:
-        look.serve(port=port or 0, browser=browser, say=print_address)
+        look.serve(port=port or 0, browser=browser, report=print_address)
 
 
 def print_address(address: str) -> None:
     print(address, flush=True)
-    show.say("Ctrl-C ends it")
+    show.note("Ctrl-C ends it")

@@ -56,7 +56,7 @@ def ngrams(
             data,
             top=top,
             filters=filters,
-            say=show.say,
+            note=show.note,
             progress=progress,
             **given(format=format, encoding=encoding, text=text, label=label),
         )
@@ -65,4 +65,4 @@ def ngrams(
         from unspool.insight.plots import ngram_figure
 
         save_picture(ngram_figure(table, filters=filters, ngrams=top), picture)
-        show.say(f"saved: {picture}")
+        show.note(f"saved: {picture}")

@@ -194,7 +194,7 @@ def read_items(
     settings = reading_changed(run.config, {**usual, **reading}).data
     plan = open_inputs(file or "-", settings, run.task.name)
     if file is not None:
-        show.say(plan.summary)
+        show.note(plan.summary)
     return (row.values[0] for row in plan.rows())
 
 
@@ -217,7 +217,7 @@ def drawing_first(run: LoadedRun, answers: Iterable[Any], path: Path) -> Iterato
                         remedy="leave out --picture, or train bahdanau, luong or transformer",
                     )
                 save_picture(alignment_figure(answer), path)
-                show.say(f"the alignment is in {path}")
+                show.note(f"the alignment is in {path}")
             yield answer
 
     return drawn()

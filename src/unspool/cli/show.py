@@ -21,7 +21,7 @@ def result(value: Any, *, as_json: bool) -> None:
             print(line)
 
 
-def say(text: str) -> None:
+def note(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 

@@ -107,7 +107,7 @@ def train(
             config=config,
             resume=resume,
             start=start,
-            say=show.say,
+            note=show.note,
             watcher=Printed(show.console()),
             progress=progress,
             **assignments(
@@ -121,10 +121,10 @@ def train(
             ),
         )
     if run.report is not None:
-        show.say(f"on the {run.report_part} part:")
+        show.note(f"on the {run.report_part} part:")
     show.result(TrainResult(run.path, run.report_part, run.report), as_json=as_json)
     usage = run.task.usage.format(run=run.path)
-    show.say(f"next: {usage} · unspool evaluate {run.path} FILE")
+    show.note(f"next: {usage} · unspool evaluate {run.path} FILE")
 
 
 @dataclass(frozen=True)

@@ -129,7 +129,7 @@ def map_(
     found = _load(vectors)
     chosen = [readable(word, "WORD") for word in words or []] or found.words[:most]
     draw_map(found, chosen, out)
-    show.say(f"saved: {out}")
+    show.note(f"saved: {out}")
 
 
 @vectors_app.command()
@@ -156,7 +156,7 @@ def convert(
 
     found = _load(vectors)
     save(found, out)
-    show.say(f"saved: {out}, {len(found):,} words, vectors of {found.size}")
+    show.note(f"saved: {out}, {len(found):,} words, vectors of {found.size}")
 
 
 @vectors_app.command()
@@ -202,7 +202,7 @@ def context(
             corpus,
             top=top,
             layer=layer,
-            say=show.say,
+            note=show.note,
             progress=progress,
             **given(format=format, encoding=encoding, text=text),
         )

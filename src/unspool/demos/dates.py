@@ -152,12 +152,12 @@ EXAMPLES = [
 ]  # fmt: skip
 
 
-def run(say: Callable[[str], None], *, pairs: int = 16_000, epochs: int = 2) -> None:
+def run(write: Callable[[str], None], *, pairs: int = 16_000, epochs: int = 2) -> None:
     from rich.console import Console
 
-    say("Dates as people write them, in five languages, and a model that makes them ISO 8601.")
-    say(f"{pairs:,} generated pairs; the test is on days that training never saw.")
-    say("")
+    write("Dates as people write them, in five languages, and a model that makes them ISO 8601.")
+    write(f"{pairs:,} generated pairs; the test is on days that training never saw.")
+    write("")
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         result = train(
@@ -166,7 +166,7 @@ def run(say: Callable[[str], None], *, pairs: int = 16_000, epochs: int = 2) -> 
             test=write_tsv(folder / "test.tsv", dates(max(20, pairs // 16), 3, held_out=True)),
             model="bahdanau",
             out=free_folder("demo-dates"),
-            say=say,
+            note=write,
             watcher=Printed(Console(stderr=True)),
             kind="char",
             hidden=96,
@@ -177,21 +177,23 @@ def run(say: Callable[[str], None], *, pairs: int = 16_000, epochs: int = 2) -> 
             epochs=epochs,
             lr=4e-3,
         )
-    say("")
+    write("")
     for line in result.report.lines() if result.report else []:
-        say(line)
-    say("")
+        write(line)
+    write("")
     answers = result.predict(EXAMPLES, Decoding(alignment=True))
     for answer in answers:
-        say(f"{answer.text:<32} {answer.translation}")
-    say("")
-    say("Where it looked for each character of the first, darker where more:")
-    say("")
+        write(f"{answer.text:<32} {answer.translation}")
+    write("")
+    write("Where it looked for each character of the first, darker where more:")
+    write("")
     for line in draw(answers[0]):
-        say(line)
-    say("")
-    say("Next:")
-    say(f'  unspool predict {result.path} "le 1er mai 2012" --nbest 3 --json')
-    say(f"  unspool summary {result.path}")
-    say("  unspool demo --list                          the other demos")
-    say("  unspool train train.en,train.de              your own pairs; or any CSV, JSONL or text")
+        write(line)
+    write("")
+    write("Next:")
+    write(f'  unspool predict {result.path} "le 1er mai 2012" --nbest 3 --json')
+    write(f"  unspool summary {result.path}")
+    write("  unspool demo --list                          the other demos")
+    write(
+        "  unspool train train.en,train.de              your own pairs; or any CSV, JSONL or text"
+    )

@@ -22,15 +22,15 @@ LETTERS = "EHLO"
 WORD = "HELLO"
 
 
-def run(say: Callable[[str], None], *, seed: int = 2, epochs: int = 500) -> None:
+def run(write: Callable[[str], None], *, seed: int = 2, epochs: int = 500) -> None:
     torch.manual_seed(seed)
     tokens = TokenInput(len(LETTERS), 0)
     encoder = Encoder(tokens, Recurrent("elman", tokens.size, 3))
     model = LanguageModel(encoder, vocab=len(LETTERS), tied=False, dropout=0.0)
     ids = torch.tensor([[LETTERS.index(letter) for letter in WORD]])  # (1, 5)
     for line in summarise(model, (ids,)).lines():
-        say(line)
-    say("")
+        write(line)
+    write("")
 
     optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
     for epoch in range(epochs + 1):
@@ -39,14 +39,16 @@ def run(say: Callable[[str], None], *, seed: int = 2, epochs: int = 500) -> None
         loss = F.cross_entropy(logits, ids[0, 1:])
         if epoch % 10 == 0:
             word = spell(model)
-            say(f"epoch {epoch:4d}   loss {loss.item():.4f}   H -> {word}")
+            write(f"epoch {epoch:4d}   loss {loss.item():.4f}   H -> {word}")
             if word == WORD and loss.item() < 0.1:
                 break
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-    say("")
-    say("Every L must be told from the other L by the state alone: that is what recurrence is for.")
+    write("")
+    write(
+        "Every L must be told from the other L by the state alone: that is what recurrence is for."
+    )
 
 
 def spell(model: LanguageModel) -> str:

@@ -124,21 +124,21 @@ def figure(learnt: dict[str, Learnt], flow: GradientFlow) -> Figure:
 
 
 def run(
-    say: Callable[[str], None], *, distance: int = DISTANCE, updates: int = UPDATES, seed: int = 1
+    write: Callable[[str], None], *, distance: int = DISTANCE, updates: int = UPDATES, seed: int = 1
 ) -> None:
-    say(f"A number, then {distance} others; at each of them: what was the first?")
-    say(f"{updates} updates for each of four cells with {HIDDEN} units; a minute or two in all.")
+    write(f"A number, then {distance} others; at each of them: what was the first?")
+    write(f"{updates} updates for each of four cells with {HIDDEN} units; a minute or two in all.")
     learnt = {}
     for name in CELL_NAMES:
         learnt[name] = learn(name, distance=distance, updates=updates, seed=seed)
-        say(f"  {name} has learnt")
+        write(f"  {name} has learnt")
     flow = flows(learnt, seed=seed)
-    say("")
+    write("")
     for line in [*table(learnt), "", *flow.lines()]:
-        say(line)
+        write(line)
     folder = free_folder("demo-memory")
     folder.mkdir(parents=True)
     path = folder / "memory.png"
     save_picture(figure(learnt, flow), path)
-    say("")
-    say(f"As a picture: {path}")
+    write("")
+    write(f"As a picture: {path}")

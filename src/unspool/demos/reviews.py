@@ -65,19 +65,21 @@ def write_csv(path: Path, rows: list[tuple[str, str]]) -> None:
         writer.writerows(rows)
 
 
-def run(say: Callable[[str], None]) -> None:
+def run(write: Callable[[str], None]) -> None:
     from rich.console import Console
 
     with tempfile.TemporaryDirectory() as scratch:
         data = Path(scratch) / "reviews.csv"
         write_csv(data, reviews(3000, seed=1))
-        say("Three thousand restaurant reviews that only word order can tell apart, and a BiLSTM:")
-        say("")
+        write(
+            "Three thousand restaurant reviews that only word order can tell apart, and a BiLSTM:"
+        )
+        write("")
         result = train(
             data,
             model="bilstm",
             out=free_folder("demo-reviews"),
-            say=say,
+            note=write,
             watcher=Printed(Console(stderr=True)),
             hidden=32,
             embedding=32,
@@ -85,20 +87,20 @@ def run(say: Callable[[str], None]) -> None:
             test_share=0.1,
             lr=5e-3,
         )
-    say("")
+    write("")
     for line in result.report.lines() if result.report else []:
-        say(line)
-    say("")
+        write(line)
+    write("")
     questions = [
         "the food was good , not bad at all",
         "the food was bad , not good at all",
         "i hoped the wine would be lovely but it was cold",
     ]
     for answer in result.predict(questions):
-        say(f"{answer.label:<10} {answer.probabilities[answer.label]:6.1%}   {answer.text}")
-    say("")
-    say("Next:")
-    say(f'  unspool predict {result.path} "the soup was not bland at all , it was great"')
-    say(f"  unspool summary {result.path}")
-    say("  unspool demo hello                        the smallest language model there is")
-    say("  unspool check FILE ; unspool train FILE   your own CSV, JSONL or text")
+        write(f"{answer.label:<10} {answer.probabilities[answer.label]:6.1%}   {answer.text}")
+    write("")
+    write("Next:")
+    write(f'  unspool predict {result.path} "the soup was not bland at all , it was great"')
+    write(f"  unspool summary {result.path}")
+    write("  unspool demo hello                        the smallest language model there is")
+    write("  unspool check FILE ; unspool train FILE   your own CSV, JSONL or text")

@@ -12,7 +12,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Protocol
 
-from unspool.api.train import Say
+from unspool.api.train import Note
 from unspool.data.store.columns import Progress
 from unspool.embed.elmo import train_elmo
 from unspool.embed.word2vec import Embedded, train_word2vec
@@ -31,7 +31,7 @@ class Method(Protocol):
         out: Path | None,
         settings: dict[str, Any],
         config_file: str | None,
-        say: Say,
+        note: Note,
         progress: Progress | None,
     ) -> Any: ...
 
@@ -45,7 +45,7 @@ def embed(
     method: str = "word2vec",
     out: str | Path | None = None,
     config: str | None = None,
-    say: Say | None = None,
+    note: Note | None = None,
     progress: Progress | None = None,
     **settings: Any,
 ) -> Any:
@@ -59,6 +59,6 @@ def embed(
         out=None if out is None else Path(out),
         settings=settings,
         config_file=config,
-        say=say or (lambda text: None),
+        note=note or (lambda text: None),
         progress=progress,
     )

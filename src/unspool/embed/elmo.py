@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from unspool.api.train import Say, train
+from unspool.api.train import Note, train
 from unspool.data.store.columns import Progress
 from unspool.tasks import Report
 from unspool.training.progress import Printed
@@ -32,15 +32,15 @@ class ElmoRun:
 
 
 class _Lines:
-    """What `Printed` prints on, where all that can be done with a line is to say it."""
+    """The console of `Printed`, whose lines go to `note`."""
 
     is_terminal = False
 
-    def __init__(self, say: Say) -> None:
-        self.say = say
+    def __init__(self, note: Note) -> None:
+        self.note = note
 
     def print(self, text: str, **_: Any) -> None:
-        self.say(text)
+        self.note(text)
 
 
 def train_elmo(
@@ -49,7 +49,7 @@ def train_elmo(
     out: Path | None = None,
     settings: Mapping[str, Any],
     config_file: str | None = None,
-    say: Say,
+    note: Note,
     progress: Progress | None = None,
 ) -> ElmoRun:
     """Train the language models; everything about them lies in the folder `out`."""
@@ -58,9 +58,9 @@ def train_elmo(
         task="elmo",
         out=out,
         config=config_file,
-        say=say,
+        note=note,
         progress=progress,
-        watcher=Printed(_Lines(say)),
+        watcher=Printed(_Lines(note)),
         **settings,
     )
     return ElmoRun(run.path, run.report)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from unspool.api.train import Say
+from unspool.api.train import Note
 from unspool.config.resolve import read_toml
 from unspool.data.read.files import STDIN
 from unspool.data.store.columns import Progress
@@ -70,7 +70,7 @@ def train_word2vec(
     out: Path | None = None,
     settings: Mapping[str, Any],
     config_file: str | None = None,
-    say: Say,
+    note: Note,
     progress: Progress | None = None,
 ) -> Embedded:
     """Learn a vector for each word of a corpus; everything about them lies in the folder `out`."""
@@ -78,7 +78,7 @@ def train_word2vec(
     config = make_config(settings, from_file, config_file)
     plan = open_corpus(corpus, config.data)
     table = plan.table
-    say(f"{plan.summary.rsplit(' -> ')[0]} -> word2vec")
+    note(f"{plan.summary.rsplit(' -> ')[0]} -> word2vec")
     folder = RunFolder(out if out is not None else free_folder(table.path, "word2vec"))
     with folder.making():
         options = config.word2vec
@@ -91,15 +91,15 @@ def train_word2vec(
         )
         words = choose_words(column, config.tokenizer, table.name)
         share = words.counts.sum() / column.tokens
-        say(
+        note(
             f"vocabulary: {len(words.words):,} of {int((column.counts > 0).sum()):,} words,"
             f" {100 * share:.1f} % of {column.tokens:,}"
         )
         if not kernel.is_native():
-            say("no native kernel: word2vec runs in numpy, which is about fifty times slower")
+            note("no native kernel: word2vec runs in numpy, which is about fifty times slower")
         threads = options.threads or torch.get_num_threads()
         started = time.monotonic()
-        vectors = learn(column, words, options, threads=threads, say=say, progress=progress)
+        vectors = learn(column, words, options, threads=threads, note=note, progress=progress)
         seconds = time.monotonic() - started
         path = str(Path(table.path).resolve()) if table.path != STDIN else STDIN
         data = {"train": {"path": path, "sha256": table.sha256}}
@@ -117,7 +117,7 @@ def learn(
     options: Word2vecConfig,
     *,
     threads: int,
-    say: Say = lambda text: None,
+    note: Note = lambda text: None,
     progress: Progress | None = None,
 ) -> WordVectors:
     """The vectors of a column of words."""
@@ -150,7 +150,7 @@ def learn(
             if progress is not None:
                 progress("training", (epoch * column.tokens + int(column.offsets[last])) / total)
         speed = column.tokens / max(time.monotonic() - started, 1e-9)
-        say(f"epoch {epoch + 1} of {options.epochs}: {speed:,.0f} words/s")
+        note(f"epoch {epoch + 1} of {options.epochs}: {speed:,.0f} words/s")
     if not np.isfinite(inputs).all():
         raise TrainingError("the vectors have grown beyond all bounds", remedy="set a smaller lr")
     return WordVectors(words.words, inputs[:, : options.size].copy())

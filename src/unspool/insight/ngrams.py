@@ -103,7 +103,7 @@ def ngrams_of_file(
     *,
     top: int = 5,
     filters: int = 5,
-    say: Callable[[str], None] | None = None,
+    note: Callable[[str], None] | None = None,
     progress: Progress | None = None,
     **reading: Any,
 ) -> NgramTable:
@@ -120,8 +120,8 @@ def ngrams_of_file(
         )
     settings = reading_changed(task.config, reading).data
     plan = open_inputs(data, settings, task.name)
-    if say is not None:
-        say(plan.summary)
+    if note is not None:
+        note(plan.summary)
     part, _ = encode_table(plan, task.fields, progress)
     return top_ngrams(task, model, part, top=top, shown=filters)
 

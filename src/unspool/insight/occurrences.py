@@ -87,7 +87,7 @@ def nearest_occurrences(
     *,
     top: int = 10,
     layer: int | None = None,
-    say: Callable[[str], None] | None = None,
+    note: Callable[[str], None] | None = None,
     progress: Progress | None = None,
     **reading: Any,
 ) -> list[NearestOccurrences]:
@@ -100,8 +100,8 @@ def nearest_occurrences(
         raise no_vectors(task)
     settings = reading_changed(task.config, reading).data
     plan = open_plan(data, settings, task.name)
-    if say is not None:
-        say(plan.summary)
+    if note is not None:
+        note(plan.summary)
     corpus, _ = encode_table(plan, task.fields, progress)
     layer = task.config.model.layers if layer is None else layer
     if not 0 <= layer <= task.config.model.layers:

@@ -48,12 +48,12 @@ class Look:
         *,
         port: int = 0,
         browser: bool = True,
-        say: Callable[[str], None] = print,
+        report: Callable[[str], None] = print,
     ) -> None:
         """Serve the page on this machine until Ctrl-C, and open it in the browser."""
         with PageServer(self.subject, port) as server:
             address = server.address(view=self.view, text=self.text)
-            say(address)
+            report(address)
             if browser:
                 webbrowser.open(address)
             server.serve_forever()

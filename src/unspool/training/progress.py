@@ -9,7 +9,7 @@ from unspool.training.checkpoint import Counters
 
 
 class Watcher(Protocol):
-    """Told of everything that happens in a run."""
+    """What a trainer calls as a run goes on."""
 
     def start(self, total: int, counters: Counters) -> None: ...
     def step(self, counters: Counters, loss: float, norm: float, speed: float) -> None: ...
