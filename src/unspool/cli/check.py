@@ -36,9 +36,9 @@ def check(
 ) -> None:
     """Look at data before training: counts, labels, doubtful rows.
 
-    Shows how the file is read and split, how long the texts are, how the labels are balanced, which
-    rows are empty, repeated or contradict each other, which texts are in two parts, how many tokens
-    are unknown; and suggests settings.
+    Shows how the file would be read and split, the lengths of the texts, the balance of the labels,
+    empty, duplicate and contradictory rows, texts that are in two parts (leaks), the share of
+    unknown tokens; and suggests settings.
 
     Examples:
 

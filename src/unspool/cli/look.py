@@ -13,13 +13,13 @@ from unspool.cli.options import AsJson, readable
 def look(
     run: Annotated[
         Path | None,
-        Argument(metavar="[RUN]", help="The folder of a trained run; or a trace.json, to draw it."),
+        Argument(
+            metavar="[RUN]", help="The folder of a trained run; or a trace.json, with --pictures."
+        ),
     ] = None,
-    text: Annotated[
-        str | None, Argument(metavar="[TEXT]", help="What the model is to read.")
-    ] = None,
+    text: Annotated[str | None, Argument(metavar="[TEXT]", help="The input of the model.")] = None,
     page: Annotated[
-        bool, Option("--page", help="Open the page with TEXT, instead of printing a table.")
+        bool, Option("--page", help="Open the page with TEXT instead of printing a table.")
     ] = False,
     view: Annotated[
         str | None,
@@ -41,50 +41,60 @@ def look(
     ] = None,
     data: Annotated[
         str | None,
-        Option("--data", metavar="DATA", help="Texts whose n-grams the page of a cnn shows."),
+        Option("--data", metavar="DATA", help="Of a cnn: texts whose n-grams the page shows."),
     ] = None,
     port: Annotated[
         int | None,
-        Option("--port", metavar="N", help="Of the page.  [default: a free one]", max=65535, min=0),
+        Option(
+            "--port", metavar="N", help="Port of the page.  [default: a free one]", max=65535, min=0
+        ),
     ] = None,
     no_browser: Annotated[
         bool, Option("--no-browser", help="Only print the address of the page.")
     ] = False,
     pictures: Annotated[
         Path | None,
-        Option(
-            "--pictures", metavar="DIR", help="Draw what there is to see into a folder, made anew."
-        ),
+        Option("--pictures", metavar="DIR", help="Write pictures to this folder."),
     ] = None,
-    format: Annotated[str, Option("--format", metavar="png|svg|pdf", help="Of pictures.")] = "png",
+    format: Annotated[
+        str, Option("--format", metavar="png|svg|pdf", help="Format of pictures.")
+    ] = "png",
     step: Annotated[
         int | None,
         Option(
             "--step",
             metavar="N",
-            help="Ask about the N-th word (tag), after the N-th token (generate), or about the N-th"
-            " token that is written (translate), from 1.  [default: the last]",
+            help="Explain the answer at step N, from 1: the N-th word (tag), after the N-th token"
+            " (generate), the N-th token of the translation (translate).  [default: the first tag"
+            " other than O, the first <mask>, else the last step]",
         ),
     ] = None,
     answer: Annotated[
         str | None,
-        Option("--answer", metavar="NAME", help="Ask about this label, tag or token instead."),
+        Option(
+            "--answer",
+            metavar="NAME",
+            help="Explain this label, tag or token.  [default: the answer of the model]",
+        ),
     ] = None,
     method: Annotated[
         str,
         Option(
             "--method",
             metavar="METHOD",
-            help="How the contribution of a token is measured: integrated (gradients), or gradient"
-            " (times input).",
+            help="Contributions by integrated gradients (integrated) or gradient x input"
+            " (gradient).",
         ),
     ] = "integrated",
     gradients: Annotated[
         bool,
-        Option("--gradients", help="How far back in time the cell of a recurrent model learns."),
+        Option(
+            "--gradients",
+            help="Of a recurrent model: how large gradients are, by steps back in time.",
+        ),
     ] = False,
     distance: Annotated[
-        int, Option("--distance", metavar="N", help="Of --gradients without TEXT, in steps.", min=1)
+        int, Option("--distance", metavar="N", help="Steps of --gradients without TEXT.", min=1)
     ] = 200,
     what_if: Annotated[
         bool,
@@ -107,21 +117,22 @@ def look(
         Option(
             "--figure",
             metavar="NAME",
-            help="Draw an idea that needs no run: activations, density, smoothing, kernels, shapes,"
+            help="Draw a figure that needs no run: activations, density, smoothing, kernels,"
+            " shapes,"
             " gradients, lstm, cells, attention, positions, curves or transformer.",
         ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Look inside a trained model.
+    """Show what a trained model does inside.
 
-    Without a TEXT: a page in the browser, on which to type one and to watch the model read it. Only
-    this machine can open it, and it needs no network; Ctrl-C ends it.
+    Without a TEXT: opens a page in the browser, to type texts and follow the model step by step.
+    Only this machine can open it, and it needs no network; Ctrl-C ends it.
 
-    With a TEXT: what the model answers, what each token contributes to that, and what the answer
-    would be without it. --pictures draws its gates, states, heads, alignments and filters while it
-    reads, and leaves all numbers in trace.json. Without a TEXT, --pictures draws the model itself,
-    how it learnt and what it confuses.
+    With a TEXT: prints the answer of the model, the contribution of each token to it, and the
+    answer without that token. --pictures also draws gates, states, attention, alignments and
+    filters, and writes all numbers to trace.json. Without a TEXT, --pictures draws the layers of
+    the model, its learning curves and its confusion matrix.
 
     Examples:
 

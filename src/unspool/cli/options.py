@@ -27,7 +27,7 @@ Task = Annotated[
         metavar="TASK",
         help="classify (a label for each text), tag (a tag for each word), generate (a language"
         " model), translate (a text for each text), pretrain (hidden tokens, no labels) or elmo"
-        " (contextual vectors, no labels); what the data suggest if left out.",
+        " (contextual vectors, no labels).  [default: what the data suggest]",
     ),
 ]
 Model = Annotated[
@@ -39,7 +39,7 @@ Model = Annotated[
         help="A cell: elman, irnn, lstm, peephole, coupled, gru, mingru or minlstm; with `bi`"
         " before it for both directions: bilstm, bigru, ... Or cnn or transformer; for translate"
         " also seq2seq, bahdanau or luong.  [default: bilstm for classify and tag, lstm for"
-        " generate]",
+        " generate, transformer for translate and pretrain]",
     ),
 ]
 Set = Annotated[
@@ -48,7 +48,7 @@ Set = Annotated[
         "--set",
         "-s",
         metavar="KEY=VALUE",
-        help="A setting, such as epochs=5; may be given again. `unspool settings` lists them all.",
+        help="A setting, such as epochs=5; may be repeated. `unspool settings` lists them all.",
     ),
 ]
 ConfigFile = Annotated[
@@ -57,7 +57,7 @@ ConfigFile = Annotated[
         "--config",
         "-c",
         metavar="F.toml",
-        help="Settings from a TOML file: lines such as epochs = 5. --set wins over it.",
+        help="Settings from a TOML file: lines such as epochs = 5. --set overrides it.",
     ),
 ]
 Valid = Annotated[
@@ -65,7 +65,7 @@ Valid = Annotated[
     Option(
         "--valid",
         metavar="FILE",
-        help="Validation data; if left out, the share valid_share (a tenth) is held out.",
+        help="Validation data.  [default: a tenth of DATA, or --set valid_share=]",
     ),
 ]
 Test = Annotated[
@@ -73,7 +73,7 @@ Test = Annotated[
     Option(
         "--test",
         metavar="FILE",
-        help="Test data, looked at once, at the end; if left out, the share test_share (none).",
+        help="Test data, used once, at the end.  [default: none, or --set test_share=]",
     ),
 ]
 Format = Annotated[
@@ -81,13 +81,18 @@ Format = Annotated[
     Option(
         "--format",
         metavar="FORMAT",
-        help="csv, tsv, jsonl, labelled, lines, text, conll or conllu; by name and first lines if"
-        " left out.",
+        help="csv, tsv, jsonl, labelled, lines, text, conll or conllu.  [default: by the name"
+        " of the"
+        " file and its first lines]",
     ),
 ]
 Encoding = Annotated[
     str | None,
-    Option("--encoding", metavar="NAME", help="Character encoding, such as latin-1 (or utf-8)."),
+    Option(
+        "--encoding",
+        metavar="NAME",
+        help="Character encoding, such as latin-1.  [default: utf-8]",
+    ),
 ]
 Text = Annotated[
     str | None,
@@ -99,16 +104,14 @@ Label = Annotated[
 ]
 Source = Annotated[
     str | None,
-    Option(
-        "--source", metavar="COLUMN", help="translate: column of what is read: a name or a number."
-    ),
+    Option("--source", metavar="COLUMN", help="Of translate: column of the source texts."),
 ]
 Target = Annotated[
     str | None,
     Option(
         "--target",
         metavar="COLUMN",
-        help="translate: column of what is to be written: a name or a number.",
+        help="Of translate: column of the target texts.",
     ),
 ]
 
@@ -119,10 +122,13 @@ def decoding_option(*names: str, help: str, metavar: str | None = None) -> Any:
 
 
 Beam = Annotated[
-    int | None, decoding_option(metavar="N", help="Width of the beam (5); 1 is greedy.")
+    int | None, decoding_option(metavar="N", help="Width of the beam; 1 is greedy.  [default: 5]")
 ]
 Int8 = Annotated[
-    bool, decoding_option("--int8", help="int8 products in the decoder: faster, nearly the same.")
+    bool,
+    decoding_option(
+        "--int8", help="Quantise the decoder to int8: faster, nearly the same results."
+    ),
 ]
 AsJson = Annotated[bool, Option("--json", help="Print the result as JSON.")]
 

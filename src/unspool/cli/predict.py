@@ -32,11 +32,16 @@ def predict(
     run: Run,
     texts: Annotated[
         list[str] | None,
-        Argument(metavar="TEXT", help="The texts; - reads one a line from standard input."),
+        Argument(metavar="TEXT", help="The texts; - reads standard input, one text a line."),
     ] = None,
     file: Annotated[
         str | None,
-        Option("--file", "-f", metavar="FILE", help="Texts from a data file; it needs no labels."),
+        Option(
+            "--file",
+            "-f",
+            metavar="FILE",
+            help="Read the texts from a data file; labels are not needed.",
+        ),
     ] = None,
     out: Annotated[
         Path | None,
@@ -44,8 +49,8 @@ def predict(
             "--out",
             "-o",
             metavar="FILE",
-            help="Write to this file, a .csv, .tsv, .jsonl or .txt, with the probability of every"
-            " label; of a tagger also a .conll.",
+            help="Write to a .csv, .tsv, .jsonl or .txt file instead, with the probability of every"
+            " label; of a tagger also to a .conll file.",
         ),
     ] = None,
     format: Format = None,
@@ -54,26 +59,30 @@ def predict(
     beam: Beam = None,
     nbest: Annotated[
         int | None,
-        decoding_option(metavar="N", help="Give the N best of each text."),
+        decoding_option(
+            metavar="N", help="Give the N best translations of each text.  [default: 1]"
+        ),
     ] = None,
     length_penalty: Annotated[
         float | None,
-        decoding_option(metavar="A", help="More prefers longer translations (1); 0: none."),
+        decoding_option(
+            metavar="A", help="The larger, the longer the translations; 0: none.  [default: 1]"
+        ),
     ] = None,
     max_length: Annotated[
         int | None,
-        decoding_option(metavar="N", help="Most tokens (twice the source and 10 more)."),
+        decoding_option(metavar="N", help="Most tokens.  [default: twice the source and 10 more]"),
     ] = None,
     min_length: Annotated[
-        int | None, decoding_option(metavar="N", help="Fewest tokens (0).")
+        int | None, decoding_option(metavar="N", help="Fewest tokens.  [default: 0]")
     ] = None,
     no_repeat_ngram: Annotated[
         int | None,
-        decoding_option(metavar="N", help="No N tokens in a row come twice."),
+        decoding_option(metavar="N", help="No sequence of N tokens occurs twice."),
     ] = None,
     temperature: Annotated[
         float | None,
-        decoding_option(metavar="T", help="Sample, as generate does."),
+        decoding_option(metavar="T", help="Sample, from the distribution at this temperature."),
     ] = None,
     top_k: Annotated[
         int | None,
@@ -85,13 +94,15 @@ def predict(
             metavar="P", help="Sample from the fewest tokens whose probability reaches P."
         ),
     ] = None,
-    seed: Annotated[int | None, decoding_option(metavar="N", help="Of sampling (1).")] = None,
+    seed: Annotated[
+        int | None, decoding_option(metavar="N", help="Seed of sampling.  [default: 1]")
+    ] = None,
     int8: Int8 = False,
     keep_unknown: Annotated[
         bool,
         decoding_option(
             "--keep-unknown",
-            help="Leave <unk>, instead of the word of the source it is aligned with.",
+            help="Keep <unk> instead of copying the source word that it is aligned with.",
         ),
     ] = False,
     picture: Annotated[
@@ -103,25 +114,26 @@ def predict(
     ] = None,
     top: Annotated[
         int | None,
-        Option(metavar="N", help="Candidates for each <mask> of a pretrained model (5).", min=1),
+        Option(metavar="N", help="Candidates for each <mask>.  [default: 5]", min=1),
     ] = None,
     as_json: Annotated[
-        bool, Option("--json", help="Print one JSON object a text, with all there is to know.")
+        bool, Option("--json", help="Print one JSON object a text, with all details.")
     ] = False,
 ) -> None:
     """Label, tag, translate or complete texts with a trained model.
 
-    One line a text, in order: the most probable label, its probability and the text, between tabs.
-    Of a pretrained model: one line for each <mask> of a text, with the most probable tokens. Of a
-    language model: the text and its continuation; see `unspool generate`.
+    Prints one line a text, in order. What it has depends on the task of the run:
 
-    Of a tagger: the text with its spans marked, [ORG EU] rejects ..., or EU/PROPN rejects/VERB ...;
-    with --json also positions, by characters, and probabilities. The words of a file of CoNLL
-    columns are taken as they are.
+    \b
+      classify    label, probability and text, separated by tabs
+      tag         the text with its spans, [ORG EU] rejects ..., or tags, EU/PROPN ...
+      translate   the translation, by beam search; with --nbest number, score, translation
+      generate    the text and its continuation; see `unspool generate`
+      pretrain    one line for each <mask>, with the most probable tokens
 
-    Of a translator: one translation a line, by beam search, unless --temperature, --top-k or
-    --top-p ask for sampling; with --nbest number, score and translation; with --json also the
-    tokens and their alignment with those of the source.
+    --json has more: all probabilities, offsets of words and spans in characters, the tokens of a
+    translation and their alignment. Translations are sampled with --temperature, --top-k or
+    --top-p. The words of a CoNLL file are not split again.
 
     Examples:
 

@@ -51,7 +51,7 @@ def train(
         ),
     ] = None,
     resume: Annotated[
-        bool, Option("--resume", help="Go on with the run in --out, with the settings it has.")
+        bool, Option("--resume", help="Continue the run in --out, with its own settings.")
     ] = False,
     start: Annotated[
         Path | None,
@@ -71,12 +71,12 @@ def train(
     target: Target = None,
     as_json: AsJson = False,
 ) -> None:
-    """Train a model on a file; it becomes a run folder.
+    """Train a model on a file and save it as a run folder.
 
     The task, the format and the columns are inferred from the data and shown in one line; options
-    override them. The weights that are best on the validation part are kept, and the report at the
-    end is on the test part, or on the validation part where there is none. Ctrl-C and SIGTERM save
-    the run; --resume goes on as if nothing had happened.
+    override them. The weights with the best validation score are kept. The report at the end is on
+    the test data, or on the validation data where there are none. Ctrl-C and SIGTERM save the run;
+    --resume continues it, and ends with the same weights as a run without a stop.
 
     Examples:
 
