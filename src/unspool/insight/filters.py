@@ -32,7 +32,7 @@ class Answering(NamedTuple):
     filter       its number
     position        the token around which the n-gram is
     first        its first token; below 0 where it begins before the text
-    label        the class whose score it raises most; None where that is not told by one weight
+    label        the class whose score it raises most; None where no single weight shows it
     weight       by how much more than the others' a unit of its activation raises that score
     """
 
@@ -68,7 +68,7 @@ def answering(model: nn.Module, reading: Reading, trace: Trace) -> list[Answerin
     found = list(_of_text(filters, features))
     try:
         readable(reading.task, reading.model)
-    except ConfigError:  # more layers or other vectors: no weight tells what a filter is for
+    except ConfigError:  # more layers or other vectors: no single weight shows what a filter is for
         return sorted(found, key=lambda each: -each.activation)
     name, tokens = reading.task.input, Tokens(Ragged.of([reading.ids]))
     part = Part(reading.task.fields, {name: tokens})

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 NATS_PER_BIT = math.log(2.0)
-DRAWN = 1 << 23  # numbers that a bootstrap draws at once
+SAMPLED = 1 << 23  # numbers that a bootstrap samples at once
 
 
 class ClassScore(NamedTuple):
@@ -78,7 +78,7 @@ def bootstrap_ratio(
     """Percentile bootstrap interval of the mean over K of Σ numerators / Σ denominators, (N, K)
     both, with N examples resampled. F1 is such a ratio: 2 hits / (guessed + true).
 
-    Examples with the same numbers are interchangeable, so counts are drawn once for each distinct
+    Examples with the same numbers are interchangeable, so counts are sampled once for each distinct
     row: a million right-or-wrong answers cost no more than two.
     """
     n, k = numerators.shape
@@ -86,7 +86,7 @@ def bootstrap_ratio(
         np.concatenate([numerators, denominators], 1).astype(float), axis=0, return_counts=True
     )
     rng, chances = np.random.default_rng(seed), counts / n
-    size = max(1, DRAWN // len(rows))  # resamples at once, so that memory stays bounded
+    size = max(1, SAMPLED // len(rows))  # resamples at once, so that memory stays bounded
     sums = np.concatenate(
         [
             rng.multinomial(n, chances, size=min(size, resamples - start)) @ rows  # (R, P) (P, 2K)

@@ -83,7 +83,7 @@ class Reading(ABC):
 
     @abstractmethod
     def without(self, token: int) -> Reading:
-        """The same without one token, everything else as it is."""
+        """The same reading without one token."""
 
     @abstractmethod
     def blank(self) -> Reading:
@@ -104,7 +104,7 @@ class Reading(ABC):
     def log_odds(self, scores: Tensor, step: int, answer: int) -> Tensor:
         """log p / (1 - p) of an answer at a step: (copies, P, C) -> (copies,)
 
-        Unlike a logit it says something of two classes too, and unlike log p it stays steep where p
+        Unlike a logit it is meaningful for two classes too, and unlike log p it stays steep where p
         is near 1.
         """
         x = scores[:, step].double()
@@ -131,7 +131,7 @@ def names_before(encoder: nn.Module) -> list[str]:
 
 
 def unknown(tokenizer: Tokenizer) -> int:
-    """The id of the token that says least; the vocabularies of others have names of their own."""
+    """The id of the least informative token; pretrained vocabularies name it differently."""
     names = [name for name in (UNK, "[UNK]", "<|endoftext|>") if name in tokenizer.vocab]
     return tokenizer.vocab.index[names[0]] if names else UNK_ID
 
