@@ -58,7 +58,7 @@ def run_layer(
 def native_unsupported_reason(
     cells: tuple[Cell, ...], kernel_weights: list[KernelWeights], x: Tensor, *, fast: Fast
 ) -> str | None:
-    """None where the native kernels can run a layer that reads x; `kernel_weights` are those of the cells
+    """None where the native kernels can run a layer that reads x; `kernel_weights` are of the cells
     that have kernels."""
     if fast is False:
         return "fast=False"
