@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 
 class UserError(Exception):
-    """A problem with the input, told in one line; the command line exits with `exit_code`."""
+    """A problem with the input, as one line; the command line exits with `exit_code`."""
 
     exit_code = 2
 

@@ -171,7 +171,7 @@ def test_evaluate_on_a_file_without_labels(file, classifier, refused) -> None:
          " 'data.max_length=0'", "Set max_length=512"]),
         (["-m", "transformer", "-s", "cell=gru"], ["--model transformer has no cell to choose;"
          " got 'gru'"]),
-        (["-m", "gru", "-s", "pooling=cls"], ["pooling=cls reads a place before the text",
+        (["-m", "gru", "-s", "pooling=cls"], ["pooling=cls reads a token before the text",
          "got 'gru'", "Use --model transformer"]),
         (["-m", "transformr"], ["unknown model; got 'transformr'", "Did you mean 'transformer'?"]),
         (["-s", "freeze=encoder"], ["train.freeze freezes what an encoder has learnt before",

@@ -142,9 +142,9 @@ def test_a_tag_that_was_never_seen_counts_as_missed(run, tmp_path) -> None:
 @pytest.mark.parametrize(
     ("settings", "says"),
     [
-        ({"kind": "char"}, "tag reads the words of its data"),
+        ({"kind": "char"}, "tag does not split the words of its data"),
         ({"normalize": "nfkc"}, "can make two words of one"),
-        ({"embedding": 0}, "one-hot vectors take no vectors of characters"),
+        ({"embedding": 0}, "one-hot vectors cannot have vectors of characters"),
         ({"characters": "lstm", "character_hidden": 5}, "Set character_hidden=6"),
         ({"output": "crf", "label_smoothing": 0.1}, "is for a softmax"),
     ],

@@ -96,7 +96,7 @@ BAD = {
     "twice.txt": (b"a 1 2\nb 1 2\na 3 4\n", "twice.txt:3: the word has a vector before, in line 1"),
     "few.txt": (b"3 2\na 1 2\nb 1 2\n", "few.txt:1: the first line promises 3 vectors of size 2"),
     "many.txt": (b"1 2\na 1 2\nb 1 2\n", "many.txt:1: the first line promises 1 vectors"),
-    "none.txt": (b"0 2\na 1 2\n", "none.txt:1: the first line must say how many"),
+    "none.txt": (b"0 2\na 1 2\n", "none.txt:1: the first line must be the number"),
     "prose.txt": (b"some words\nand more words\n", "prose.txt:1: is not a finite number"),
     "cut.bin": (BINARY[:-5], "cut.bin:1: the first line promises 2 vectors of size 3, and 1 whole"),
     "more.bin": (BINARY + BINARY[4:], "more.bin: goes on after the 2 vectors"),

@@ -50,10 +50,10 @@ def embed(
 ) -> None:
     """Learn a vector for each word of a text.
 
-    Words that stand in like places get like vectors. Settings of word2vec: mode (skipgram or cbow),
-    size, window, negatives, subsample, phrases, epochs, lr, min_count and others, which `unspool
-    settings` lists. The corpus may be larger than memory. There is no --resume, as training takes
-    minutes.
+    Words that occur in similar contexts get similar vectors. Settings of word2vec: mode (skipgram
+    or cbow), size, window, negatives, subsample, phrases, epochs, lr, min_count and others, which
+    `unspool settings` lists. The corpus may be larger than memory. There is no --resume, as
+    training takes minutes.
 
     --method elmo trains two language models, whose vectors of a word depend on the words around it;
     `unspool train DATA --from RUN` reads with them. It is a run of --task elmo, with the settings

@@ -31,8 +31,8 @@ def ngrams(
     """Show the n-grams that the filters of a cnn look for.
 
     For each class the filters that speak for it most, and the n-grams of the data that they answer
-    to most: their activation, and how often they occur. A dot stands for a place outside of a text.
-    The data need no labels.
+    to most: their activation, and how often they occur. A dot stands for a position outside of a
+    text. The data need no labels.
 
     Examples:
 

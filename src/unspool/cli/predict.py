@@ -218,7 +218,7 @@ def drawing_first(run: LoadedRun, answers: Iterable[Any], path: Path) -> Iterato
 
     check_picture(path)
 
-    def drawn() -> Iterator[Any]:
+    def with_picture() -> Iterator[Any]:
         for number, answer in enumerate(answers):
             if number == 0:
                 if getattr(answer, "alignment", None) is None:
@@ -232,4 +232,4 @@ def drawing_first(run: LoadedRun, answers: Iterable[Any], path: Path) -> Iterato
                 show.note(f"the alignment is in {path}")
             yield answer
 
-    return drawn()
+    return with_picture()

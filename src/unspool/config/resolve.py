@@ -58,7 +58,7 @@ def layered(
 
     layers   (where it was given, {name: value}); a name is `section.name`, a bare name, or one of
              the cell's own `options`
-    own      what the config has beside its sections
+    own      what the config has besides its sections
     """
     tree: dict[str, dict[str, Any]] = {name: {} for name in sections(kind)}
     given_in: dict[str, str] = {}

@@ -24,7 +24,7 @@ Fields = Mapping[str, Field]
 
 @dataclass
 class Corpus:
-    """Parts "train", "valid" unless its share is 0, perhaps "test"; notes say what was done."""
+    """Parts "train", "valid" unless its share is 0, perhaps "test"; `notes` are for the user."""
 
     fields: Fields
     parts: dict[str, Part]
@@ -188,7 +188,7 @@ def encode_table(
 ) -> tuple[Part, list[str]]:
     """A whole table for fields that have been fitted, as for an evaluation: no row is left out.
 
-    The notes say what the model cannot read or write as it stands.
+    The notes are about what the model cannot read or write.
     """
     fields = {name: each for name, each in fields.items() if name in plan.columns}
     stored = store_columns(plan, fields, progress)

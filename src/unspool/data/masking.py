@@ -17,7 +17,7 @@ from unspool.text.vocab import MASK_ID, UNK_ID
 
 CHOSEN = 0.15  # share of the tokens that are to be predicted; of these
 MASKED = 0.8  # become <mask>,
-REPLACED = 0.1  # become any token, and the rest stays as it is
+REPLACED = 0.1  # become any token, and the rest is unchanged
 
 
 class MaskedBatch(NamedTuple):
@@ -25,7 +25,7 @@ class MaskedBatch(NamedTuple):
 
     ids: Tensor  # (B, T) int64, some tokens hidden
     lengths: Tensor  # (B,) int64
-    chosen: Tensor  # (B, T) bool: the places to predict; stays on the CPU
+    chosen: Tensor  # (B, T) bool: the positions to predict; stays on the CPU
     targets: Tensor  # (N,) int64: what stood there
     rows: np.ndarray  # (B,) rows of the part
 
@@ -55,9 +55,9 @@ class MaskedBatches:
             ids, picked = hidden[i, :length], chosen[i, :length]  # padding has no part in it
             picked[:] = choose(ids, rng)
             ids[:] = hide(ids, picked, rng, first=self.specials, vocab=self.vocab)
-        places = torch.from_numpy(chosen)
+        positions = torch.from_numpy(chosen)
         return MaskedBatch(
-            torch.from_numpy(hidden), plain.lengths, places, plain.ids[places], batch.rows
+            torch.from_numpy(hidden), plain.lengths, positions, plain.ids[positions], batch.rows
         )
 
 

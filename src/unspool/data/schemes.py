@@ -8,7 +8,7 @@
 BIOUL is IOBES with other letters (L for E, U for S). Tags without such letters, as of parts of
 speech, have the scheme "none": each stands for itself.
 
-Inside the program all spans are IOBES. There the tags of a span say where it begins and where it
+Inside the program all spans are IOBES. There the tags of a span mark where it begins and where it
 ends, so that its probability under a model is that of its own tags; and a linear chain can forbid
 more (Ratinov & Roth 2009; Lample et al. 2016 use it as well).
 """
@@ -111,8 +111,8 @@ class Edges(NamedTuple):
 
 
 def find_edges(marks: Marks, begins: np.ndarray) -> Edges:
-    """The convention of conlleval, which reads any sequence of tags; `begins` are the places where
-    sentences begin.
+    """The convention of conlleval, which reads any sequence of tags; `begins` are the positions
+    where sentences begin.
 
     A span begins at B and S, and at I or E where no span of its type is open; it ends with E and S,
     and before O, before another span, and with the sentence.

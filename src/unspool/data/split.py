@@ -29,8 +29,8 @@ class HoldOut(NamedTuple):
 def stratified(labels: np.ndarray, hold_out: HoldOut, *, where: str) -> dict[str, np.ndarray]:
     """Sorted rows of each part; every class gives its share, as nearly as whole rows allow.
 
-    The last example of a class always stays in train. Test rows are drawn first, so that another
-    share of validation leaves the test part as it is.
+    The last example of a class always stays in train. Test rows are sampled first, so that another
+    share of validation leaves the test part unchanged.
     """
     rng = np.random.default_rng(hold_out.seed)
     counts = np.bincount(labels)
@@ -99,7 +99,7 @@ MOST_HELD_OUT = 1_000_000  # tokens of a stream
 def stream_cuts(tokens: int, hold_out: HoldOut, *, where: str) -> dict[str, tuple[int, int]]:
     """(first, end) of each part: train, then valid, then test, in the order of the text.
 
-    No more is held out than tells two models apart: of a very long text the rest is for training.
+    No more is held out than compares two models: of a very long text the rest is for training.
     """
     shares = {"valid": hold_out.valid, "test": hold_out.test}
     sizes = {name: min(round(tokens * share), MOST_HELD_OUT) for name, share in shares.items()}

@@ -1,7 +1,7 @@
 """The ideas of the course in their order, with the commands that show them live.
 
-They stand in `course.txt`: chapters, ideas and commands, each further to the right. docs/course.md
-says more about each; a test holds the two to each other.
+They are in `course.txt`: chapters, ideas and commands, each further to the right. docs/course.md
+explains each; a test compares the two.
 """
 
 from __future__ import annotations

@@ -46,9 +46,7 @@ def run(write: Callable[[str], None], *, seed: int = 2, epochs: int = 500) -> No
         loss.backward()
         optimizer.step()
     write("")
-    write(
-        "Every L must be told from the other L by the state alone: that is what recurrence is for."
-    )
+    write("Only the state distinguishes the two Ls: that is what recurrence is for.")
 
 
 def spell(model: LanguageModel) -> str:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 DISTANCE, UPDATES = 200, 1000
 HIDDEN, BATCH, RATE, CLIP = 32, 32, 5e-3, 1.0
-GUESSED = 3**-0.5  # the error of always saying 0
+GUESSED = 3**-0.5  # the error of always answering 0
 SHOWN = (1, 5, 10, 20, 50, 100, 200)
 
 
@@ -98,7 +98,7 @@ def table(learnt: dict[str, Learnt]) -> list[str]:
     last = len(next(iter(learnt.values())).errors) - 1
     shown: Sequence[int] = [d for d in SHOWN if d < last] + [last]
     lines = [
-        f"error, so many steps after the number (who always says 0 has {GUESSED:.3f})",
+        f"error, so many steps after the number (always answering 0 gives {GUESSED:.3f})",
         " " * 5 + "".join(f"{d:>9}" for d in shown),
     ]
     for name, one in learnt.items():

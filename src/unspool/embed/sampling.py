@@ -1,4 +1,4 @@
-"""Which occurrences are read, which noise words are drawn: counts in, tables for the kernel out."""
+"""Which occurrences are read, which noise words sampled: counts in, tables for the kernel out."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def keep_probabilities(counts: np.ndarray, threshold: float) -> np.ndarray:
 
 
 class AliasTable(NamedTuple):
-    """A distribution over V words that a draw costs two look-ups in (Walker 1977; Vose 1991): draw
+    """A distribution over V words, sampled with two look-ups (Walker 1977; Vose 1991): choose
     i evenly, then it is i with probability share[i], otherwise alias[i]."""
 
     share: np.ndarray  # (V,) float32

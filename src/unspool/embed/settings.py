@@ -1,4 +1,4 @@
-"""Every setting of word2vec: typed, with its help text, beside those of the data and the words."""
+"""Every setting of word2vec: typed, with its help text, and those of the data and the words."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ class Word2vecConfig(Section):
     )
     size: int = setting(100, "elements of a vector", ge=1, le=100_000)
     window: int = setting(
-        5, "words on each side that belong to a word; how many of them is drawn anew", ge=1, le=1000
+        5, "words on each side that belong to a word; how many is sampled for each", ge=1, le=1000
     )
-    negatives: int = setting(5, "noise words that each word is told from", ge=1, le=1000)
+    negatives: int = setting(5, "noise words for each word", ge=1, le=1000)
     noise: float = setting(
-        0.75, "noise words are drawn by their frequency to the power of this", ge=0, le=2
+        0.75, "noise words are sampled by their frequency to the power of this", ge=0, le=2
     )
     subsample: float = setting(
         1e-3, "words of a larger share of the text are often left out (0: never)", ge=0
@@ -37,7 +37,7 @@ class Word2vecConfig(Section):
     lr: float = setting(0.025, "learning rate at the beginning", gt=0)
     last_lr: float = setting(1e-4, "learning rate at the end, reached on a straight line", ge=0)
     threads: int = setting(0, "CPU threads (0: one per core)", ge=0, le=1024)
-    seed: int = setting(1, "seed of the first vectors and of all that is drawn", ge=0, lt=2**32)
+    seed: int = setting(1, "seed of the initial vectors and of all sampling", ge=0, lt=2**32)
 
 
 class EmbedConfig(Section):

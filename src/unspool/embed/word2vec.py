@@ -1,7 +1,7 @@
 """word2vec: a corpus in, a folder with a vector for each word out.
 
-Skip-gram learns vectors that tell which words stand around a word, CBOW vectors that tell which
-word stands among others (Mikolov et al. 2013a), each against words drawn at random (2013b).
+Skip-gram learns vectors that predict the words around a word, CBOW vectors that predict a word
+from those around it (Mikolov et al. 2013a), each against words sampled at random (2013b).
 `native/word2vec.py` does the work, on a corpus that stays on disk.
 """
 

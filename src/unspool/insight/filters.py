@@ -32,7 +32,7 @@ class Answering(NamedTuple):
     filter       its number
     position        the token around which the n-gram is
     first        its first token; below 0 where it begins before the text
-    label        the class whose score it raises most; None where that is not told by one weight
+    label        the class whose score it raises most; None where no single weight shows it
     weight       by how much more than the others' a unit of its activation raises that score
     """
 

@@ -23,7 +23,7 @@ from unspool.nn.cells.elman import Elman
 from unspool.nn.recurrent import check_options
 
 CELL_NAMES = ("elman", "irnn", "lstm", "gru")
-# The block of b that says what stays.
+# The block of b of the gate that keeps the state.
 KEEPS: dict[type[Cell], int] = {LSTM: 1, Peephole: 1, Coupled: 0, GRU: 1}
 SHUT = 20.0  # so much off 0, a gate is 0 or 1 whatever it reads
 VANISHED, EXPLODED = 1e-3, 1e3  # how much of a gradient has to be left, or may have become of it
@@ -183,8 +183,8 @@ def flow(
 def jacobians(cell: Cell, x: Tensor, *, distances: Sequence[int] | None = None) -> np.ndarray:
     """The singular values (D, n), falling, of ∂s_T/∂s_{T-d} for some distances d; None: all.
 
-    n is the size of the whole state. The product of Jacobians tells what no single gradient does:
-    the largest value bounds every gradient, and how many are not near 0 says how much of a state
+    n is the size of the whole state. The product of Jacobians shows what no single gradient does:
+    the largest value bounds every gradient, and how many are not near 0 shows how much of a state
     can be remembered at all.
     """
     cell = precise(cell)
@@ -241,9 +241,9 @@ def singular_values(cell: Cell) -> list[float]:
 
 
 def what_ifs(cell: Cell) -> dict[str, Cell]:
-    """The cell with one thing different, its other weights as they are: a recurrent matrix twice as
+    """The cell with one thing different, its other weights unchanged: a recurrent matrix twice as
     large, or the identity in each block; of Elman's cell rectified units; of a cell with gates the
-    one that says what stays (forget or update gate) wide open, or shut."""
+    one that keeps the state (forget or update gate) wide open, or shut."""
     changes: dict[str, Cell] = {}
     if isinstance(getattr(cell, "U", None), nn.Parameter):
         for name, change in (("U doubled", _doubled), ("U = identity", _identity)):
@@ -270,5 +270,5 @@ def _identity(cell: Any) -> None:
 
 
 def _gated(cell: Any, bias: float) -> None:
-    takes = getattr(cell, "update", None) == "take"  # a GRU whose z says what is new
+    takes = getattr(cell, "update", None) == "take"  # a GRU whose z multiplies the candidate
     cell.b.detach().split(cell.hidden)[KEEPS[type(cell)]].fill_(-bias if takes else bias)

@@ -24,7 +24,7 @@ PIECES, NODES = 2, 8  # of the path of integrated gradients at first, and points
 MOST = 2048  # points on it at most; of a long text fewer:
 READ = 200_000  # tokens that are read for one answer
 READ_DOUBLE = 120_000  # the same in float64
-NARROW = 2**-14  # stretch whose ends float32 hardly tells apart
+NARROW = 2**-14  # stretch whose ends float32 hardly resolves
 CLOSE = 1e-3  # how far their sum may be from F(x) - F(x'), as a share of the latter if that is > 1
 BLANKS = {"": "∅", " ": "␣"}
 PAIRED = 4  # times as far all stretches together, whose errors may cancel out
@@ -122,7 +122,7 @@ def explain(
     step    of a tagger: the number of a word; of a language model: the token that the answer
              follows; of a translator: the number of a token that is written. None: the last one,
              or the first <mask>, or the first word with a tag other than O
-    answer   a label, tag or token; None: what the model says
+    answer   a label, tag or token; None: the answer of the model
     method   out of `METHODS`
     """
     choose("method", method, METHODS)
@@ -200,7 +200,7 @@ def integrate(vectors: Vectors, step: int, answer: int, read: int, narrow: float
     they do so least, as where a maximum changes hands, are halved. Where F leaps, as that of a
     recurrent network can on a text much longer than those it has learnt from, no halving helps:
     slopes there are as large as chance will have it. Of a stretch whose values are further from its
-    rise than nothing would be, nothing is taken; `gap` says how much is missing.
+    rise than nothing would be, nothing is taken; `gap` is how much is missing.
     """
     nodes, weights = np.polynomial.legendre.leggauss(NODES)
 

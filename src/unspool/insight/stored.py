@@ -1,4 +1,4 @@
-"""A trace that was written down, read again: trace.json in, a `Trace` out, to be drawn.
+"""A stored trace: trace.json in, a `Trace` out, to be drawn.
 
 Of a long text the file has a window of its tokens (docs/trace.md), and so has what is read here.
 """

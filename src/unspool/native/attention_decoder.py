@@ -97,7 +97,7 @@ class Decoded(NamedTuple):
 
 
 class Options(NamedTuple):
-    """What the operator is told beside its arrays."""
+    """The options of the operator."""
 
     kind: str
     half: bool
@@ -467,7 +467,7 @@ def call_kernel(
     values: Tensor,
     h0: list[Tensor],
 ) -> None:
-    """The one place where addresses are handed over."""
+    """The only function where addresses are handed over."""
     for layer in layers:
         for name, tensor in zip(operator.ARRAYS, layer):
             if tensor.numel():

@@ -24,7 +24,7 @@ class Pool:
     """Free blocks, as tensors of bytes, the one that came back last at the end.
 
     A tensor may die in any thread, also while this one takes a block: then one more stands at the
-    end, and the places of the others stay right.
+    end, and the indices of the others stay right.
     """
 
     def __init__(self) -> None:

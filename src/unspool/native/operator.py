@@ -5,7 +5,7 @@ what its gradient needs.
 
     u = x W' + b                  for eight steps at a time
     h_t = cell(u_t, U h_{t-1})    the kernel: one product and one pass over the gates a step
-    dW, dU                        one product each for all steps, after the kernel's way back
+    dW, dU                        one product each for all steps, after the kernel's backward pass
 
 With `half` the products are of bfloat16 with sums in float32; all else stays float32.
 """
@@ -221,7 +221,7 @@ def call_kernel(
     inputs: int,
     hidden: int,
 ) -> None:
-    """The one place where addresses are handed over."""
+    """The only function where addresses are handed over."""
     for array in arrays:
         for name, tensor in zip(ARRAYS, array):
             if tensor.numel():

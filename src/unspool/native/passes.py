@@ -1,6 +1,6 @@
 """Passes over large float32 arrays of the CPU: dropout; the gradient of a softmax with its loss.
 
-torch draws the mask of dropout in one thread, and takes ten passes over the logits of a softmax
+torch samples the mask of dropout in one thread, and takes ten passes over the logits of a softmax
 layer to get their gradient.
 """
 
@@ -23,7 +23,7 @@ def can_pass(x: Tensor) -> bool:
 
 
 def dropout(x: Tensor, rate: float, key: int) -> Tensor:
-    """x / (1 − rate) where a hash of the place and the `key` (64 bits) keeps it, elsewhere 0."""
+    """x / (1 − rate) where a hash of the index and the `key` (64 bits) keeps it, elsewhere 0."""
     y = torch.empty_like(x)
     native._kernels.dropout(
         x.data_ptr(), y.data_ptr(), x.numel(), key, rate, torch.get_num_threads()

@@ -34,7 +34,7 @@ class Job:
     share     (V,) float32, and alias (V,) int32: the noise distribution as an alias table
     inputs    (V, E) float32: vectors of the words that are read
     outputs   (V, E) float32: vectors of the words that are predicted
-    window    words on each side at most; the number is drawn from 1 to `window` for each centre
+    window    words on each side at most; the number is sampled from 1 to `window` for each centre
     cbow      predict the centre from the mean of its context; otherwise (skip-gram) from each word
     rate, slope, floor   the learning rate at token t is max(rate − slope · t, floor)
     """

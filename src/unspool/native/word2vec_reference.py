@@ -10,8 +10,8 @@ with L 1 in the centre's column, else 0, and G 0 for a sample that is the centre
 is one row, the mean of the context, and each word of the context gets the whole of its change, as
 in Mikolov's program. (The gradient of a mean would be an Nth of it, a smaller learning rate.)
 
-Random numbers are those of SplitMix64. They depend on the seed and the place in the corpus alone,
-so that neither threads nor the order of pieces change them.
+Random numbers are those of SplitMix64. They depend on the seed and the position in the corpus
+alone, so that neither threads nor the order of pieces change them.
 """
 
 from __future__ import annotations

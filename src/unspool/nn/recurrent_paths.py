@@ -33,10 +33,12 @@ def run_layer(
     cells: tuple[Cell, ...], batch: Batch, states: tuple[State, ...], *, fast: Fast, name: str
 ) -> tuple[State, ...]:
     """One layer, in the fastest way that there is for it; `name` is that of its cell."""
-    forms = [] if fast is False else [form for cell in cells if (form := cell.native())]
-    reason = native_unsupported_reason(cells, forms, batch.sample(), fast=fast)
+    kernel_weights = (
+        [] if fast is False else [weights for cell in cells if (weights := cell.native())]
+    )
+    reason = native_unsupported_reason(cells, kernel_weights, batch.sample(), fast=fast)
     if reason is None:
-        outputs, ends = run_native(forms, batch.packed(), batch.packing, states)
+        outputs, ends = run_native(kernel_weights, batch.packed(), batch.packing, states)
         batch.replace(packed=outputs)
         return ends
     x, runs = batch.padded(), []
@@ -54,17 +56,17 @@ def run_layer(
 
 
 def native_unsupported_reason(
-    cells: tuple[Cell, ...], forms: list[KernelWeights], x: Tensor, *, fast: Fast
+    cells: tuple[Cell, ...], kernel_weights: list[KernelWeights], x: Tensor, *, fast: Fast
 ) -> str | None:
-    """None where the native kernels can run a layer that reads x; `forms` are those of the cells
+    """None where the native kernels can run a layer that reads x; `kernel_weights` are of the cells
     that have kernels."""
     if fast is False:
         return "fast=False"
     if any(recording(cell) for cell in cells):
         return "a tap is recorded"
-    if len(forms) < len(cells):
+    if len(kernel_weights) < len(cells):
         return cells[0].native_unsupported_reason(x)
-    return recurrence.unsupported_reason(x, forms[0].W)
+    return recurrence.unsupported_reason(x, kernel_weights[0].W)
 
 
 def sequence_unsupported_reason(cell: Cell, x: Tensor, *, fast: Fast) -> str | None:
@@ -148,12 +150,12 @@ def run_sequence(
 
 
 def run_native(
-    forms: list[KernelWeights], x: Tensor, packing: Packing, states: tuple[State, ...]
+    kernel_weights: list[KernelWeights], x: Tensor, packing: Packing, states: tuple[State, ...]
 ) -> tuple[Tensor, tuple[State, ...]]:
     """What `unroll` gives for all directions of a layer, packed: x (N, I) -> (N, D·H)."""
     directions = [
-        recurrence.Direction(form, tuple(map(packing.sort, state)), reverse=d == 1)
-        for d, (form, state) in enumerate(zip(forms, states))
+        recurrence.Direction(weights, tuple(map(packing.sort, state)), reverse=d == 1)
+        for d, (weights, state) in enumerate(zip(kernel_weights, states))
     ]
     runs = recurrence.run(x, directions, packing.offsets)
     outputs = runs[0][0] if len(runs) == 1 else torch.cat([h for h, _ in runs], -1)

@@ -1,4 +1,4 @@
-"""The answer `positions` of the page: how a model is told where in the text a token stands.
+"""The answer `positions` of the page: how a model knows the position of a token.
 
 In: a model. Out: a vector for each of the first positions. Of rotary positions, which are no
 vectors but turn them, it is what becomes of (1, 0, 1, 0, ...). A model without positions has the

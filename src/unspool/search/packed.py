@@ -1,4 +1,4 @@
-"""A Transformer's decoder made fast for search: the same face, by native kernels.
+"""A Transformer's decoder for search: the same interface, by native kernels.
 
 In: a `TransformerSeqDecoder`. Out: something with its `start`, `step` and `select` that gives the
 same scores, or nearly the same where products are of bytes.

@@ -12,7 +12,7 @@ class Answer(ABC):
     """One answer; each task has a subclass, a frozen dataclass.
 
     plural    what several answers are called in a message
-    formats   what can be written beside text, tables and JSON: the ending of a file, and the
+    formats   what can be written besides text, tables and JSON: the ending of a file, and the
               function that gives the lines of an answer in it
     """
 

@@ -1,7 +1,7 @@
 """How near translations are to their references: BLEU and chrF by sacrebleu, with bootstrap.
 
 In: texts as people read them, hypotheses and one reference each. Out: figures that other programs
-give too, and their signatures, which say how they were computed.
+give too, and their signatures, which record how they were computed.
 """
 
 from __future__ import annotations

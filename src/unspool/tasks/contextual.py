@@ -1,7 +1,8 @@
 """Vectors of words in their context, for the tasks that read with them.
 
 In: the settings of the language models of an `elmo` run, and batches that carry the spelling of
-their words. Out: the module that gives the vectors, which stand beside those of the embedding.
+their words. Out: the module that gives the vectors, which are extra features next to those of the
+embedding.
 """
 
 from __future__ import annotations

@@ -79,7 +79,7 @@ class DocumentTask(Task):
             )
         if config.model.pooling == "cls" and config.model.network != "transformer":
             raise ConfigError(
-                "model.pooling=cls reads a place before the text, which only a transformer has",
+                "model.pooling=cls reads a token before the text, which only a transformer has",
                 got=config.model_name,
                 remedy="use --model transformer, or another pooling",
             )

@@ -156,7 +156,7 @@ class ElmoTask(Task):
         return example_words(3)
 
     def batches(self, part: Part, *, training: bool, length: int | None = None) -> BucketBatches:
-        """Texts are cut into pieces of `length` words (0: not at all), or as the config says."""
+        """Texts are cut into pieces of `length` words (0: not at all), or as configured."""
         train = self.config.train
         return BucketBatches(
             part.in_pieces(self.input, self.config.data.max_length if length is None else length),

@@ -71,7 +71,7 @@ def check_embedding(config: Config) -> None:
         )
     if config.train.freeze != "none":
         raise ConfigError(
-            "train.freeze says when the encoder learns, its embedding with it",
+            "train.freeze decides when the encoder learns, its embedding included",
             got="embedding.frozen=true",
             remedy="leave one of the two out",
         )

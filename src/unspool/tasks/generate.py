@@ -142,7 +142,7 @@ class GenerateReport(Report):
     ) -> None:
         """`nats` and `tokens`: the total loss and the number of predictions of each window.
 
-        `read` says how: in so many `lanes`, or from a `context` of so many tokens.
+        `read` is how: in so many `lanes`, or from a `context` of so many tokens.
         """
         total, count = float(nats.sum()), int(tokens.sum())
         self.scores = nats / tokens
@@ -313,7 +313,7 @@ class Generate(Task):
         )
 
     def _reading(self, part: Part, *, exact: bool) -> tuple[Batches, dict[str, int]]:
-        """How a part is read in evaluation, and in which figures a report says so.
+        """How a part is read in evaluation, and the figures of a report that show it.
 
         A recurrent model reads in lanes, the state carried all along: in one lane if `exact`. A
         Transformer reads windows, which overlap by half if `exact`.

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 NATS_PER_BIT = math.log(2.0)
-DRAWN = 1 << 23  # numbers that a bootstrap draws at once
+SAMPLED = 1 << 23  # numbers that a bootstrap samples at once
 
 
 class ClassScore(NamedTuple):
@@ -86,7 +86,7 @@ def bootstrap_ratio(
 def resampled_sums(values: np.ndarray, resamples: int = 2000, seed: int = 0) -> np.ndarray:
     """Sums over N examples that are drawn with replacement: (N, K) -> (resamples, K)
 
-    Examples with the same numbers are interchangeable, so counts are drawn once for each distinct
+    Examples with the same numbers are interchangeable, so counts are sampled once for each distinct
     row: a million right-or-wrong answers cost no more than two.
     """
     rows, counts = np.unique(values.astype(float), axis=0, return_counts=True)

@@ -1,6 +1,6 @@
 """pretrain: some tokens of a text are hidden, and the model predicts them.
 
-tokens (B, T), about 15 % hidden -> Transformer (B, T, E) -> scores (N, V) at the N hidden places.
+tokens (B, T), about 15 % hidden -> Transformer (B, T, E) -> scores (N, V) at the N masked ones.
 No labels are needed; what the encoder has learnt is where other tasks can start (`--from`).
 """
 
@@ -95,10 +95,10 @@ class Filling:
 
 
 class PretrainReport(Report):
-    """Loss and accuracy at the hidden places."""
+    """Loss and accuracy at the masked positions."""
 
     def __init__(self, nats: np.ndarray, right: np.ndarray, counts: np.ndarray) -> None:
-        """Of each document: total loss, right guesses, hidden places."""
+        """Of each document: total loss, right guesses, masked positions."""
         self.scores, self.weights = nats / counts, counts
         self.interval = bootstrap_mean(self.scores, counts)
         self.documents, self.count = len(counts), int(counts.sum())

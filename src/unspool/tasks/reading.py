@@ -92,7 +92,7 @@ class Reading(ABC):
 
     @abstractmethod
     def without(self, token: int) -> Reading:
-        """The same without one token, everything else as it is."""
+        """The same reading without one token."""
 
     @abstractmethod
     def blank(self) -> Reading:
@@ -149,7 +149,7 @@ def names_before(encoder: nn.Module) -> list[str]:
 
 
 def unknown(tokenizer: Tokenizer) -> int:
-    """The id of the token that says least; the vocabularies of others have names of their own."""
+    """The id of the least informative token; pretrained vocabularies name it differently."""
     names = [name for name in (UNK, "[UNK]", "<|endoftext|>") if name in tokenizer.vocab]
     return tokenizer.vocab.index[names[0]] if names else UNK_ID
 

@@ -111,7 +111,7 @@ class Tag(Task):
         model = config.model
         if config.tokenizer.kind not in ("auto", "word"):
             raise ConfigError(
-                "tag reads the words of its data as they are",
+                "tag does not split the words of its data again",
                 got=f"tokenizer.kind={config.tokenizer.kind}",
                 remedy="leave it out; model.characters=lstm or cnn looks into the words",
             )
@@ -129,7 +129,7 @@ class Tag(Task):
         alone = not model.embedding and model.network != "transformer"
         if model.characters != "none" and alone and config.embedding.contextual is None:
             raise ConfigError(
-                "one-hot vectors take no vectors of characters beside them",
+                "one-hot vectors cannot have vectors of characters as extra features",
                 got=f"embedding=0, characters={model.characters}",
                 remedy="set model.embedding above 0, or model.characters=none",
             )

@@ -36,7 +36,7 @@ T = TypeVar("T")
 
 
 class Batches(Protocol):
-    """Batches as pure functions of their place: the same (epoch, step) gives the same batch."""
+    """Batches as pure functions of (epoch, step): the same step gives the same batch."""
 
     def steps(self, epoch: int) -> int: ...
     def batch(self, epoch: int, step: int) -> Any: ...
@@ -267,7 +267,7 @@ class Task(ABC):
         return type(self).looked_at(self, model, item)
 
     def save(self, folder: Path) -> None:
-        """Write what, beside the weights, is needed to predict."""
+        """Write what is needed to predict besides the weights."""
         for field in self.fields.values():
             field.save(folder)
 

@@ -47,7 +47,7 @@ from unspool.tasks.translation import Translation, Translator
 from unspool.text.tokenizers import Tokenizer
 from unspool.text.vocab import SENTENCE_SPECIALS
 
-VALIDATED = 1000  # sentences translated in a validation: enough to tell weights apart, in seconds
+VALIDATED = 1000  # sentences translated in a validation: enough to rank weights, in seconds
 CHUNK = 1024  # texts sorted by length together, and translated
 TARGET_TOKENIZER = "target_tokenizer.json"
 
@@ -92,7 +92,7 @@ MODELS: dict[str, dict[str, Any]] = {
 class Translate(Task):
     """The best weights are those with the highest BLEU of greedy translations: what is wanted is
     good text, and with label smoothing the loss rises again while the text still gets better. Where
-    BLEU says nothing, as of single words, exact matches decide, and then the loss."""
+    BLEU is not informative, as for single words, exact matches decide, and then the loss."""
 
     name = "translate"
     metric = "bleu"
@@ -115,7 +115,7 @@ class Translate(Task):
     }
 
     unit = "pairs"
-    most_held_out = 5000  # more cost time to translate and tell no more
+    most_held_out = 5000  # more cost time and change little
 
     @classmethod
     def make_fields(cls, config: Config) -> dict[str, Field]:

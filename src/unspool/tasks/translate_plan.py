@@ -79,7 +79,7 @@ def _has_tabs(table: Table) -> bool:
 
 def _names_columns(table: Table, data: DataConfig) -> bool:
     """Whether a header has known names, or those asked for; the look of a column of labels, which
-    makes a header elsewhere, says nothing here."""
+    makes a header elsewhere, means nothing here."""
     asked = [name for name in (data.source, data.target) if name]
     return table.header and (
         any(plain(column.name) in NAMES for column in table.columns)
@@ -124,7 +124,7 @@ def _usual(
     ]
     if len(columns) != 2:
         raise DataError(
-            f"there are {len(columns)} columns, and which are the pairs is not said"
+            f"there are {len(columns)} columns, and it is not clear which are the pairs"
             if len(columns) > 1
             else "there is one column, and pairs need two",
             where=where,

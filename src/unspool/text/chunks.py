@@ -42,7 +42,7 @@ class ChunkCache(dict[str, tuple[int, ...]]):
 class ChunkTable:
     """The ids of `text.split()`, one chunk after another.
 
-    Chunks are told apart by 64-bit hashes: four million of them meet by chance once in a million
+    Chunks are distinguished by 64-bit hashes: four million of them meet by chance once in a million
     corpora. New chunks reach `encode` in the order of their first appearance.
     """
 

@@ -61,7 +61,7 @@ class Tokenizer(ABC):
 
     @abstractmethod
     def options(self) -> dict[str, Any]:
-        """What `to_json` stores beside the vocabulary and the normal form."""
+        """What `to_json` stores besides the vocabulary and the normal form."""
 
     def encode(self, text: str) -> np.ndarray:
         """int64 ids (T,), never empty: a text without tokens is one <unk>."""
@@ -283,7 +283,7 @@ class BPETokenizer(SubwordTokenizer):
 
 
 class PretrainedTokenizer(SubwordTokenizer):
-    """The tokenizer of a pretrained model (`pretrained.py` reads it), with its ids as they are.
+    """The tokenizer of a pretrained model (`pretrained.py` reads it), with its own ids.
 
     Special tokens may have any id; a text that spells one out means it, as where it was trained.
     The vocabulary has `size` tokens, as many as the model has vectors for.

@@ -71,7 +71,7 @@ class RunFolder:
                 remedy="give another --out",
             ) from None
         foreign = [name for name in sorted(os.listdir(self.path)) if not _is_left_over(name)]
-        if foreign:  # a README.md, say, would be overwritten
+        if foreign:  # a README.md, for instance, would be overwritten
             raise RunError(
                 "holds other files, so it cannot become a run folder",
                 where=self.path,
@@ -104,7 +104,7 @@ class RunFolder:
         threads: int,
         start: Mapping[str, dict[str, str]] | None = None,
     ) -> None:
-        """`start` says where weights came from that were not made at random: {"start": ...} of a
+        """`start` is the origin of weights that were not initialised at random: {"start": ...} of a
         model, {"vectors": ...} of its embedding."""
         write_json(
             self.config_file,
@@ -189,7 +189,7 @@ class RunFolder:
         return task, model.eval()
 
     def read_weights(self) -> TensorFile:
-        """The trained weights by name, and what was noted beside them."""
+        """The trained weights by name, and the metadata of their file."""
         try:
             return load_tensors(self.weights)
         except FileNotFoundError:

@@ -20,7 +20,7 @@ from unspool.io.files import write_atomic
 
 
 class DamagedFile(Exception):
-    """The file is not what was written; the message says how it shows."""
+    """The file is not what was written; the message has the evidence."""
 
 
 class TensorFile(NamedTuple):

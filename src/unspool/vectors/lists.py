@@ -1,8 +1,8 @@
 """How well vectors agree with people: vectors and a list in, a score with its coverage out.
 
-Two kinds of lists, told apart by looking: `word word score` lines (WordSim-353, MEN), scored by
-Spearman's rank correlation; and `a b c d` lines under `: section` titles (Google's analogies),
-scored by how often the word nearest to b − a + c is d.
+Two kinds of lists, distinguished by their first lines: `word word score` lines (WordSim-353, MEN),
+scored by Spearman's rank correlation; and `a b c d` lines under `: section` titles (Google's
+analogies), scored by how often the word nearest to b − a + c is d.
 """
 
 from __future__ import annotations

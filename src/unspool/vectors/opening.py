@@ -70,7 +70,7 @@ def parse_header(head: bytes) -> Header | None:
 def checked(header: Header, name: str) -> Header:
     if header.rows < 1 or header.size < 1:
         raise DataError(
-            "the first line must say how many vectors follow, and their size",
+            "the first line must be the number of vectors and their size",
             where=f"{name}:1",
             got=f"{header.rows} {header.size}",
             remedy=COPY_AGAIN,

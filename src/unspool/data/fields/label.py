@@ -116,7 +116,7 @@ class LabelField(Field):
         names = [column.names[i] for i in np.unique(column.ids[rows])]
         if len(names) < 2:
             raise DataError(
-                "all rows have the same label, so there is nothing to tell apart",
+                "all rows have the same label, so there is nothing to learn",
                 where=where,
                 got=names[0],
                 remedy="add rows of another class, name the label column with --label, or use"

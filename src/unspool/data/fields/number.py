@@ -162,7 +162,7 @@ class NumberField(Field):
         return torch.from_numpy(((values.array[rows] - self.mean) / self.std).astype(np.float32))
 
     def restore(self, standardised: np.ndarray) -> np.ndarray:
-        """What a model says, (B, K), in the units of the file."""
+        """The outputs of a model, (B, K), in the units of the file."""
         return standardised * self.std + self.mean
 
     @property

@@ -117,7 +117,7 @@ class TagsField(Field):
         self.names = sorted(tags.names[i] for i in found)
         if len(self.names) < 2:
             raise DataError(
-                "all words have the same tag, so there is nothing to tell apart",
+                "all words have the same tag, so there is nothing to learn",
                 where=where,
                 got=self.names[0],
                 remedy="name the column of the tags with --label, or add sentences",
@@ -198,8 +198,7 @@ class TagsField(Field):
             raise DataError(
                 f"tag {error.tag!r} {error}",
                 where=column.where_token(token),
-                remedy="mend it, or say how to read the tags: --set scheme=none takes them as they"
-                " are",
+                remedy="correct it, or --set scheme=none takes the tags as they are",
             ) from None
         found = marks.at(ids)
         wrong = breaches(found, begins, scheme)

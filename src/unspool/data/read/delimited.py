@@ -18,7 +18,7 @@ csv.field_size_limit(1 << 30)  # the default of 131,072 is too short for a long 
 
 
 class Dialect(NamedTuple):
-    """How fields are told apart: what is between them, and whether they may be quoted."""
+    """How fields are separated, and whether they may be quoted."""
 
     delimiter: str
     quoted: bool

@@ -64,7 +64,7 @@ class TextFile:
                     raise DataError(
                         "holds a NUL character",
                         where=f"{self.name}:{line + text[: text.index(chr(0))].count(chr(10))}",
-                        remedy="is it a binary file? If it is UTF-16 text, say --encoding utf-16",
+                        remedy="is it a binary file? If it is UTF-16 text, add --encoding utf-16",
                     )
                 if text:
                     yield text

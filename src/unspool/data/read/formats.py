@@ -49,7 +49,7 @@ SENTENCE_SUFFIXES = {
 
 
 class Guess(NamedTuple):
-    """A format; `certain` where a setting, the suffix, JSON or a header of known names says so,
+    """A format; `certain` where a setting, the suffix, JSON or a header of known names shows it,
     rather than the look of the lines."""
 
     format: str

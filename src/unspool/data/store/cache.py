@@ -1,7 +1,7 @@
 """A folder of derived data, kept from run to run: a key and a way to build in, a sealed entry out.
 
 An entry is built in a temporary folder and renamed into place, so that it is there whole or not
-at all, whoever else is writing the same one. A manifest with sizes and checksums tells a damaged
+at all, whoever else is writing the same one. A manifest with sizes and checksums reveals a damaged
 entry, which is built again.
 """
 

@@ -34,7 +34,7 @@ class ColumnWriter(Protocol):
 
 
 class Storable(Protocol):
-    """What a field says about how its column is stored."""
+    """How the column of a field is stored."""
 
     def storage_key(self) -> Any:
         """Whatever decides the numbers, for JSON."""

@@ -15,7 +15,7 @@ from unspool.tasks.translation import Translation
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-NAMED = 24  # tokens that find room beside a head
+NAMED = 24  # tokens that fit next to a head
 
 
 def alignment_figure(translation: Translation) -> Figure:

@@ -19,8 +19,8 @@ CLASSES, EACH = 8, 12  # of n-grams: classes, and filters of each, that a pictur
 
 
 def features_figure(trace: Trace) -> Figure:
-    """What the filters of the first layer say at each token: those that answer most on this text,
-    ordered by where they do so most."""
+    """The activations of the filters of the first layer at each token: those that answer most on
+    this text, ordered by where they do so most."""
     array = trace.find("features")[0]
     values = array.values[:TOKENS]
     chosen = np.argsort(-values.max(0), kind="stable")[:FILTERS]

@@ -119,7 +119,7 @@ def draw_bridge(
 
 
 def lines_of(layer: Layer) -> list[str]:
-    """What stands beside a row."""
+    """The caption of a row."""
     return [*layer.kind.split(", ", 1), layer.shape, f"{layer.parameters:,} parameters"]
 
 

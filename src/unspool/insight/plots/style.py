@@ -1,4 +1,4 @@
-"""What the pictures have in common: colours that everyone can tell apart, labels, heat maps."""
+"""What the pictures have in common: colours that everyone can distinguish, labels, heat maps."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CELL = 0.32  # inches a token
 
 
 def label(token: str) -> str:
-    """A token as it can stand beside an axis; the dollar would begin a formula."""
+    """A token as the label of an axis; the dollar would begin a formula."""
     return "(end)" if token == END else shown(token).replace("$", r"\$")
 
 

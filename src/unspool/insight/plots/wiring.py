@@ -107,7 +107,7 @@ LSTM = Wiring(
     ),
     (*MARKS, Mark("$i_t$", (2.1, 2.3), "store", side=-1)),
 )
-STEPS = {  # of the walk through it: what happens, and the equations that say so
+STEPS = {  # of the walk through it: what happens, and its equations
     "forget": ("how much of the memory stays", (0,)),
     "store": ("what is new, and how much of it to write", (1, 2)),
     "update": ("the new memory: a sum", (3,)),
