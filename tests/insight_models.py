@@ -29,6 +29,8 @@ MODELS: dict[str, tuple[str, str, dict]] = {
     "classify-cls": ("classify", "transformer", {"pooling": "cls", "positions": "learned"}),
     "classify-window": ("classify", "transformer", {"self_attention": "window", "window": 2}),
     "classify-linear": ("classify", "transformer", {"self_attention": "linear"}),
+    "regress-bigru": ("regress", "bigru", {}),
+    "regress-cnn": ("regress", "cnn", {}),
     "tag-bilstm": ("tag", "bilstm", {}),
     "tag-lstm": ("tag", "lstm", {"characters": "lstm", "output": "softmax"}),
     "tag-cnn": ("tag", "cnn", {"characters": "none"}),
