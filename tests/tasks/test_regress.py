@@ -14,6 +14,7 @@ from sklearn.metrics import mean_absolute_error, r2_score, root_mean_squared_err
 
 import unspool
 from small_tasks import load_data
+from unspool import vectors
 from unspool.api.check import check
 from unspool.api.compare import compare
 from unspool.config import DataConfig
@@ -229,6 +230,31 @@ def test_it_starts_from_another_encoder(data, tmp_path) -> None:
         torch.testing.assert_close(
             tensor, second.model.encoder.state_dict()[name], atol=1e-6, rtol=0
         )
+
+
+def test_it_reads_with_contextual_vectors(data, book, tmp_path) -> None:
+    small = {"hidden": 8, "projection": 6, "character_hidden": 8, "layers": 1, "threads": 1}
+    elmo = unspool.train(book, task="elmo", out=tmp_path / "elmo", max_steps=2, **small)
+    run = unspool.train(
+        data, task="regress", label="stars", start=elmo.path, out=tmp_path / "run", max_steps=2,
+        hidden=8, threads=1,
+    )  # fmt: skip
+    assert run.model.contextual is not None
+    (answer,) = run.predict("a fine film")
+    why = run.explain("a fine film")
+    assert why.probability == pytest.approx(answer.numbers["stars"], rel=1e-4)
+
+
+def test_it_starts_from_word_vectors(data, tmp_path) -> None:
+    matrix = np.random.default_rng(1).normal(size=(3, 5)).astype(np.float32)
+    vectors.save(vectors.WordVectors(["film", "plot", "cast"], matrix), tmp_path / "v.txt")
+    run = unspool.train(
+        data, task="regress", label="stars", out=tmp_path / "run", max_steps=1, hidden=8,
+        threads=1, **{"embedding.from": str(tmp_path / "v.txt"), "embedding.frozen": True},
+    )  # fmt: skip
+    row = run.task.tokenizer.vocab.id("plot")
+    weight = run.model.encoder.input.embedding.weight.detach().numpy()
+    np.testing.assert_allclose(weight[row], matrix[1], atol=1e-6)
 
 
 def test_models_are_compared_by_their_error(data, tmp_path) -> None:
