@@ -36,7 +36,7 @@ def elmo(book, tmp_path_factory):
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["-t", "generate"], ["can be fine-tuned for classify or tag", "task generate"]),
+        (["-t", "generate"], ["can be fine-tuned for classify or regress or tag", "task generate"]),
         (["-s", "freeze=encoder"], ["this start has none", "tuned=true"]),
         (["-s", "kind=char"], ["contextual vectors are those of words", "kind=char"]),
     ],
