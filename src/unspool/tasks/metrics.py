@@ -91,7 +91,7 @@ def resampled_sums(values: np.ndarray, resamples: int = 2000, seed: int = 0) -> 
     """
     rows, counts = np.unique(values.astype(float), axis=0, return_counts=True)
     rng, chances = np.random.default_rng(seed), counts / len(values)
-    size = max(1, DRAWN // len(rows))  # resamples at once, so that memory stays bounded
+    size = max(1, SAMPLED // len(rows))  # resamples at once, so that memory stays bounded
     return np.concatenate(
         [
             # (R, P) (P, K)
