@@ -120,7 +120,7 @@ def unroll(
     steps = x.shape[1]
     # Up to the shortest length there is nothing to mask.
     shortest = steps if lengths is None else int(lengths.min())
-    keep = []  # T x (B, 1)
+    keep: tuple[Tensor, ...] = ()  # T x (B, 1)
     if lengths is not None:
         keep = keep_mask(lengths, steps, device=x.device)[..., None].unbind(1)
     u = cell.project(x).unbind(1)
