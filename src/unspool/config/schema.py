@@ -271,7 +271,7 @@ class TrainConfig(Section):
         "auto", "arithmetic of matrix products; auto: bf16 where the CPU has it in hardware"
     )
     device: Literal["auto", "cpu", "cuda", "mps"] = setting(
-        "auto", "where a run computes; auto: on a GPU if there is one"
+        "auto", "where a run computes; auto: cuda if there is one, otherwise the CPU"
     )
     threads: int = setting(0, "CPU threads (0: one per core)", ge=0, le=1024)
     tensorboard: bool = setting(False, "also write TensorBoard events into the run folder")

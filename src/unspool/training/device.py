@@ -13,7 +13,7 @@ from unspool.errors import ConfigError
 
 
 def devices() -> list[str]:
-    """The kinds of device that are here, the fastest first."""
+    """The kinds of device that are here."""
     found = {
         "cuda": torch.cuda.is_available(),
         "mps": torch.backends.mps.is_available(),
@@ -23,15 +23,19 @@ def devices() -> list[str]:
 
 
 def resolve_device(device: str) -> str:
-    """`auto` becomes the fastest that is here; one that is not here is a ConfigError."""
+    """`auto` becomes cuda, or else the CPU; a device that is not here is a ConfigError.
+
+    mps has to be named: it has no float64, in which probabilities and validation losses are summed.
+    """
     here = devices()
+    usual = "cuda" if "cuda" in here else "cpu"
     if device != "auto" and device not in here:
         raise ConfigError(
             "train.device is not on this machine",
             got=device,
-            remedy=f"set device={here[0]}",
+            remedy=f"set device={usual}",
         )
-    return here[0] if device == "auto" else device
+    return usual if device == "auto" else device
 
 
 def with_device(config: Config, *, resumed: bool = False) -> Config:

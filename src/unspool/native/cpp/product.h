@@ -164,7 +164,7 @@ __attribute__((noinline)) void multiply_rows(const T* a, int64_t stride, const P
         for (int v = 0; v < V; ++v)
             weights[v] = Factor<T>::of_panel(b + (k * WIDTH + v * DEPTH) * LANES);
         if constexpr (V == 4)  // six rows a panel: too few to hide that it comes from the second cache
-            for (int v = 0; v < V; ++v)
+            for (int v = 0; v < V; v += LINE)
                 __builtin_prefetch(b + ((k + 16 * DEPTH) * WIDTH + v * DEPTH) * LANES);
         for (int r = 0; r < R; ++r) {
             const auto x = Factor<T>::of_row(a + r * stride + k);
