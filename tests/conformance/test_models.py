@@ -1,6 +1,6 @@
 """The scores of models themselves, token by token: with any padding, tapped, step by step.
 
-`test_every_model.py` asks all models of all tasks, through their tasks."""
+`test_all_models.py` asks all models of all tasks, through their tasks."""
 
 from __future__ import annotations
 

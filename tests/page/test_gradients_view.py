@@ -46,7 +46,7 @@ def test_the_flows_are_pythons(look, run_of, shot) -> None:
 
 
 def test_the_dependence_on_states_is_pythons(look, run_of) -> None:
-    page = look("tagger", view="gradients", steps=20, place=2)
+    page = look("tagger", view="gradients", steps=20, step=2)
     run = load(run_of("tagger"))
     reading = run.subject().read(TEXTS["tagger"])
     answer = reading.chosen(reading.run()[0])[2]
@@ -57,10 +57,10 @@ def test_the_dependence_on_states_is_pythons(look, run_of) -> None:
     for column, state in enumerate(found, 1):
         shown = [number(row[column]) for row in rows]
         assert shown == pytest.approx(state.norms, rel=0.06, abs=1e-12)
-    page.locator("#place").select_option("0")
+    page.locator("#step").select_option("0")
     settle(page)
-    assert "place=0" in page.url
-    assert page.locator("#place").input_value() == "0"
+    assert "step=0" in page.url
+    assert page.locator("#step").input_value() == "0"
 
 
 def test_cells_are_chosen_and_pointed_at(look, shot) -> None:

@@ -179,7 +179,7 @@ def test_what_does_not_go_together(file, reviews, classifier, tmp_path) -> None:
     ]:
         with pytest.raises(ConfigError, match=says):
             train(reviews, file, **settings)
-    with pytest.raises(ConfigError, match=r"train.freeze says when"):
+    with pytest.raises(ConfigError, match=r"train.freeze decides when"):
         unspool.train(
             reviews,
             out=tmp_path / "other",

@@ -224,7 +224,7 @@ def test_it_starts_from_another_encoder(data, tmp_path) -> None:
     said: list[str] = []
     second = unspool.train(
         data, task="regress", label="stars,price", start=first.path, out=tmp_path / "b",
-        max_steps=1, threads=1, lr=1e-9, say=said.append,
+        max_steps=1, threads=1, lr=1e-9, note=said.append,
     )  # fmt: skip
     for name, tensor in first.model.encoder.state_dict().items():
         torch.testing.assert_close(

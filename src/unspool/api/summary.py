@@ -15,9 +15,5 @@ def summarise_settings(
 ) -> Summary:
     """Of the model that `settings` describe, with a full vocabulary; no task: the first."""
     config = make_config(task or next(iter(TASKS)), model, settings=settings)
-    kind = TASKS[config.task]
-    fields = kind.make_fields(config)
-    for field in fields.values():
-        field.invent(vocab=config.tokenizer.vocab, classes=classes)
-    made = kind(config, fields)
+    made = TASKS[config.task].invented(config, classes=classes)
     return summary_of(made, build_model(made))

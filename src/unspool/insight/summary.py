@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
 from unspool.nn.network import Network
+from unspool.nn.taps import record, taps
 from unspool.tasks import Task
 
 
@@ -85,7 +87,9 @@ def summarise(model: nn.Module, inputs: tuple[Any, ...]) -> Summary:
     was_training = model.training
     try:
         model.eval()
-        with torch.inference_mode():
+        # What is recorded runs module by module, so that no layer is passed by inside a kernel.
+        tapped = record(model, "*") if taps(model) else nullcontext()
+        with torch.inference_mode(), tapped:
             model(*inputs)
     finally:
         model.train(was_training)

@@ -12,12 +12,12 @@ from unspool.tasks.translate import Translate
 
 TASKS: dict[str, type[Task]] = {
     "classify": Classify,
+    "regress": Regress,
     "tag": Tag,
     "generate": Generate,
     "translate": Translate,
     "pretrain": Pretrain,
     "elmo": ElmoTask,
-    "regress": Regress,
 }
 
 __all__ = [

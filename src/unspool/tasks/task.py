@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar
@@ -89,7 +89,7 @@ class Task(ABC):
     metric: str  # decides which weights are best
     higher_is_better: ClassVar[bool]
     default_model: ClassVar[str]
-    looked_at: ClassVar[Callable[[Any, nn.Module, Any], Reading]]  # how `look` reads one input
+    looked_at: ClassVar[Any]  # a class derived from `Reading`: how `look` reads one input
     unit: ClassVar[str] = "rows"  # what a row of its data is called
     most_held_out: ClassVar[int | None] = None  # rows of a part at most that no file was given for
     defaults: ClassVar[Mapping[str, Any]] = {}  # settings that differ from the schema's
@@ -116,6 +116,14 @@ class Task(ABC):
     ) -> list[str]:
         """Fit the fields to the training rows; returns notes."""
         return fit_fields(fields, stored, rows, where, progress)
+
+    @classmethod
+    def invented(cls, config: Config, *, classes: int) -> Task:
+        """The task for data that are not there, for a summary."""
+        fields = cls.make_fields(config)
+        for field in fields.values():
+            field.invent(vocab=config.tokenizer.vocab, classes=classes)
+        return cls(config, fields)
 
     @classmethod
     def load_corpus(
@@ -264,7 +272,7 @@ class Task(ABC):
         """One input as the model reads it: what is recorded, and what is asked for reasons."""
         if not (item.strip() if isinstance(item, str) else item):
             raise nothing()
-        return type(self).looked_at(self, model, item)
+        return self.looked_at(self, model, item)
 
     def save(self, folder: Path) -> None:
         """Write what is needed to predict besides the weights."""

@@ -166,6 +166,14 @@ class Translate(Task):
             for note in side.fit_spans([own], progress)
         ]
 
+    @classmethod
+    def invented(cls, config: Config, *, classes: int) -> Task:
+        task = super().invented(config, classes=classes)
+        if is_joint(config.tokenizer):
+            source, target = sides(task.fields)
+            target.tokenizer = source.tokenizer
+        return task
+
     @property
     def target_tokenizer(self) -> Tokenizer:
         return sides(self.fields)[1].fitted
