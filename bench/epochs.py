@@ -22,10 +22,11 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
-from unspool.data.parts import TextPart
 
 from unspool.api.settings import make_config
-from unspool.data.corpus import load_corpus
+from unspool.data.fields.text import Tokens
+from unspool.data.part import Part
+from unspool.data.store.ragged import Ragged
 from unspool.tasks import Classify
 from unspool.tasks.opening import open_plan
 
@@ -50,21 +51,20 @@ class Plain(nn.Module):
         return self.output(states.masked_fill((ids == 0)[..., None], -1e9).amax(1))
 
 
-def some(part: Any, count: int) -> TextPart:
+def some(part: Part, count: int) -> Part:
     """Evenly spaced documents, in memory, so that reading costs neither side anything."""
     rows = np.linspace(0, len(part) - 1, min(count, len(part))).astype(int)  # sorted by label
-    taken = TextPart([part.ids(int(row)) for row in rows])
-    taken.labels = part.labels[rows]
-    return taken
+    text = Tokens(Ragged.of([part["text"][int(row)] for row in rows]))
+    return Part(part.fields, {"text": text, "label": part["label"].select(rows)})
 
 
-def plain_epoch(model: nn.Module, optimizer: Any, part: TextPart, batch: int, epoch: int) -> None:
+def plain_epoch(model: nn.Module, optimizer: Any, part: Part, batch: int, epoch: int) -> None:
     order = np.random.default_rng(epoch).permutation(len(part))
     for start in range(0, len(order), batch):
         rows = order[start : start + batch]
-        texts = [torch.from_numpy(part.ids(int(row))) for row in rows]
+        texts = [torch.from_numpy(part["text"][int(row)]) for row in rows]
         ids = nn.utils.rnn.pad_sequence(texts, batch_first=True)
-        loss = F.cross_entropy(model(ids), torch.from_numpy(part.labels[rows]))
+        loss = F.cross_entropy(model(ids), torch.from_numpy(part["label"].ids[rows]))
         update(model, optimizer, loss)
 
 
@@ -92,15 +92,15 @@ def main() -> int:
         print(f"skipped: no development data at {DATA}", file=sys.stderr)
         return 0
     config = make_config("classify", "bilstm", settings=SETTINGS)
-    source = open_plan(path, config.data, task="classify")
-    corpus = load_corpus(source, data=config.data, tokenizer=config.tokenizer, seed=1)
-    task = Classify.prepare(config, corpus)
+    plan = open_plan(path, config.data, task="classify")
+    corpus = Classify.load_corpus(config, {"train": plan})
+    task = Classify(config, corpus.fields)
     train, valid = some(corpus.parts["train"], options.documents), corpus.parts["valid"]
     tokens = int(train.lengths.sum())
 
     torch.manual_seed(1)
     ours = task.build()
-    plain = Plain(len(corpus.tokenizer.vocab), 128, 128)
+    plain = Plain(len(task.tokenizer), 128, 128)
     batches = task.batches(train, training=True)
     adam = {
         model: torch.optim.AdamW(model.parameters(), lr=1e-3, fused=True) for model in (ours, plain)

@@ -12,20 +12,22 @@ from typing import Any
 
 import torch
 from torch import nn
-from unspool.data.tagged import TaggedBatch, TaggedPart
+
+from unspool.data.part import Batch, Part
 
 TYPE = "span"
 logging.getLogger("flair").setLevel(logging.WARNING)  # it would print the whole vocabulary
 
 
-def sentence(part: TaggedPart, row: int) -> Any:
+def sentence(part: Part, row: int) -> Any:
     """With its spans, as Flair reads them from a file."""
     from flair.data import Sentence
 
-    made = Sentence([part.types[word] for word in part.words(row)])
+    words, tags = part["words"], part["tags"]
+    made = Sentence([words.types[word] for word in words.words(row)])
     start = 0
-    for place, tag in enumerate(part.tags(row)):  # IOBES
-        letter, name = part.names[tag][0], part.names[tag][2:]
+    for place, tag in enumerate(tags[row]):  # IOBES
+        letter, name = tags.names[tag][0], tags.names[tag][2:]
         if letter in "BS":
             start = place
         if letter in "ES":
@@ -33,12 +35,12 @@ def sentence(part: TaggedPart, row: int) -> Any:
     return made
 
 
-def words_and_characters(part: TaggedPart, characters: bool) -> Any:
+def words_and_characters(part: Part, characters: bool) -> Any:
     from flair.data import Dictionary
     from flair.embeddings import CharacterEmbeddings, OneHotEmbeddings, StackedEmbeddings
 
     words, letters = Dictionary(), Dictionary()
-    for word in part.types:
+    for word in part["words"].types:
         words.add_item(word)
         for letter in word:
             letters.add_item(letter)
@@ -49,13 +51,13 @@ def words_and_characters(part: TaggedPart, characters: bool) -> Any:
 
 
 class FlairTagger:
-    def __init__(self, part: TaggedPart, batches: Iterable[TaggedBatch], characters: bool) -> None:
+    def __init__(self, part: Part, batches: Iterable[Batch], characters: bool) -> None:
         from flair.data import Dictionary
         from flair.models import SequenceTagger
 
         self.batches = [[sentence(part, int(row)) for row in batch.rows] for batch in batches]
         types = Dictionary(add_unk=False)
-        for name in sorted({name[2:] for name in part.names if name != "O"}):
+        for name in sorted({name[2:] for name in part["tags"].names if name != "O"}):
             types.add_item(name)
         types.span_labels = True
         self.model: nn.Module = SequenceTagger(

@@ -41,8 +41,7 @@ import unspool
 from timing import DATA, installed, parser, set_up, write_json
 from unspool import native
 from unspool.api.settings import make_config
-from unspool.data.batching import collate
-from unspool.data.corpus import load_corpus
+from unspool.tasks import Classify
 from unspool.tasks.opening import open_plan
 from unspool.training.progress import Silent
 
@@ -133,10 +132,11 @@ def keras(plan: Plan) -> Result:
     warnings.filterwarnings("ignore", message=".*does not support masking")  # the pooling
     started = time.perf_counter()
     config = make_config("classify", "bilstm", settings=plan.settings())
-    train, test = (
-        open_plan(plan.file(part), config.data, task="classify") for part in ("train", "test")
-    )
-    corpus = load_corpus(train, test=test, data=config.data, tokenizer=config.tokenizer, seed=1)
+    plans = {
+        part: open_plan(plan.file(part), config.data, task="classify") for part in ("train", "test")
+    }
+    corpus = Classify.load_corpus(config, plans)
+    task = Classify(config, corpus.fields)
     times = [time.perf_counter()]
 
     class Batches(keras.utils.PyDataset):
@@ -149,18 +149,19 @@ def keras(plan: Plan) -> Result:
 
         def on_epoch_begin(self) -> None:
             self.epoch += 1
-            self.batches = cut(corpus.parts["train"].lengths, plan, self.epoch)
+            self.batches = cut(corpus.parts["train"].lengths[:, 0], plan, self.epoch)
 
         def __len__(self) -> int:
             return len(self.batches)
 
         def __getitem__(self, index: int) -> tuple[np.ndarray, np.ndarray]:
             rows = self.batches[index]
-            return padded(corpus.parts["train"], rows, plan), corpus.parts["train"].labels[rows]
+            part = corpus.parts["train"]
+            return padded(part, rows, plan), part["label"].ids[rows]
 
     model = keras.Sequential(
         [
-            layers.Embedding(len(corpus.tokenizer.vocab), EMBEDDING, mask_zero=True),
+            layers.Embedding(len(task.tokenizer), EMBEDDING, mask_zero=True),
             layers.Bidirectional(layers.LSTM(HIDDEN, return_sequences=True)),
             layers.GlobalMaxPooling1D(),
             layers.Dense(2),
@@ -177,9 +178,9 @@ def keras(plan: Plan) -> Result:
 
     part = corpus.parts["test"]
     guesses = np.zeros(len(part), dtype=np.int64)
-    for rows in cut(part.lengths, plan, 0):
+    for rows in cut(part.lengths[:, 0], plan, 0):
         guesses[rows] = model.predict_on_batch(padded(part, rows, plan)).argmax(1)
-    return result(started, times, ended, float((guesses == part.labels).mean()))
+    return result(started, times, ended, float((guesses == part["label"].ids).mean()))
 
 
 def cut(lengths: np.ndarray, plan: Plan, epoch: int) -> np.ndarray:
@@ -193,7 +194,7 @@ def cut(lengths: np.ndarray, plan: Plan, epoch: int) -> np.ndarray:
 
 def padded(part: Any, rows: np.ndarray, plan: Plan) -> np.ndarray:
     """Token ids (B, T), T a multiple of the bucket."""
-    ids = collate(part, rows).ids.numpy().astype(np.int32)
+    ids = part.collate(rows)["text"].ids.numpy().astype(np.int32)
     return np.pad(ids, [(0, 0), (0, -ids.shape[1] % plan.bucket)])
 
 

@@ -30,7 +30,8 @@ import torch
 
 from timing import DATA, parser, set_up
 from unspool.api.run import Run, load
-from unspool.data.corpus import StreamPart, encode_part
+from unspool.data.fields.text import Tokens
+from unspool.data.store.ragged import Ragged
 from unspool.data.streams import WindowBatches
 from unspool.nn.models.language_model import NextTokenModel
 from unspool.tasks.opening import open_plan
@@ -124,12 +125,12 @@ def unspool(text: Path, folder: Path, steps: int, threads: int, precision: str) 
 
 def loss(run: Run, text: Path) -> float:
     """Of the last tenth of the text, as nanoGPT estimates it."""
-    source = open_plan(text, run.config.data, task="generate")
-    part = encode_part(source, run.task.tokenizer, None, run.config.data)
-    assert isinstance(part, StreamPart)
+    part, _ = run.task.encode(open_plan(text, run.config.data, task="generate"))
     assert isinstance(run.model, NextTokenModel)
-    part.start = part.stop * 9 // 10
-    batches = WindowBatches(part, size=BATCH, length=CONTEXT, seed=1)
+    tokens = part["text"]
+    size = int(tokens.sizes[0])
+    last = Tokens(Ragged.of([tokens.slice(0, size * 9 // 10, size)]))
+    batches = WindowBatches(last, size=BATCH, length=CONTEXT, seed=1)
     losses = []
     with torch.inference_mode():
         for step in range(WINDOWS):

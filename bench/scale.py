@@ -80,16 +80,15 @@ def _table_rows(made: Iterator[str], lengths: list[int], rng: np.random.Generato
 def measure(path: str, kind: str) -> dict[str, float]:
     """Load one file in this process, then train twenty steps on it, which adds to the peak."""
     import unspool
-    from unspool.config import DataConfig, TokenizerConfig
-    from unspool.data.corpus import load_corpus
+    from unspool.config import Config, DataConfig, TokenizerConfig
+    from unspool.tasks import TASKS
     from unspool.tasks.opening import open_plan
 
     began = time.perf_counter()
     data = DataConfig(valid_share=0.002)
     source = open_plan(path, data, task=None)
-    corpus = load_corpus(
-        source, data=data, tokenizer=TokenizerConfig(kind=kind), seed=1, progress=None
-    )
+    config = Config(task=source.task, data=data, tokenizer=TokenizerConfig(kind=kind))
+    corpus = TASKS[source.task].load_corpus(config, {"train": source})
     seconds, cpu = time.perf_counter() - began, time.process_time()
     with tempfile.TemporaryDirectory() as scratch:
         unspool.train(
@@ -107,7 +106,7 @@ def measure(path: str, kind: str) -> dict[str, float]:
         "seconds": seconds,
         "cpu": cpu,
         "peak_gb": peak,
-        "train": len(corpus.parts["train"]),
+        "train": int(corpus.parts["train"].lengths.sum()),
     }
 
 

@@ -27,7 +27,6 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from flair_peer import FlairTagger
 from timing import DATA, installed, parser, ratio, set_up, take_turns, write_json
 from unspool.api.settings import make_config
-from unspool.data.corpus import load_corpus
 from unspool.tasks import build_model
 from unspool.tasks.opening import open_plan
 from unspool.tasks.tag import Tag
@@ -77,16 +76,17 @@ class Plain(nn.Module):
 
 def for_the_peer(batch: Any) -> dict[str, Tensor]:
     """The same batch as the tensors of a plain program: characters of every word."""
-    steps = batch.ids.shape[1]
+    words = batch["words"]
+    steps = words.ids.shape[1]
     plain = {
-        "ids": batch.ids,
-        "lengths": batch.lengths,
-        "tags": batch.tags,
-        "keep": torch.arange(steps) < batch.lengths[:, None],
+        "ids": words.ids,
+        "lengths": words.lengths,
+        "tags": batch["tags"],
+        "keep": torch.arange(steps) < words.lengths[:, None],
     }
-    if batch.places is not None:
-        plain["characters"] = batch.spellings[batch.places].flatten(0, 1)  # (B·T, L)
-        plain["sizes"] = batch.sizes[batch.places].flatten()
+    if words.which is not None:
+        plain["characters"] = words.spellings[words.which].flatten(0, 1)  # (B·T, L)
+        plain["sizes"] = words.sizes[words.which].flatten()
     return plain
 
 
@@ -108,9 +108,8 @@ def contest(data: Path, characters: str, batches: int) -> dict[str, dict[str, Ca
     """{"train" or "predict": {contestant: work}}"""
     settings = {**SETTINGS, "characters": characters}
     config = make_config("tag", "bilstm", settings=settings)
-    source = open_plan(data, config.data)
-    corpus = load_corpus(source, data=config.data, tokenizer=config.tokenizer, seed=1)
-    task = Tag.prepare(config, corpus)
+    corpus = Tag.load_corpus(config, {"train": open_plan(data, config.data)})
+    task = Tag(config, corpus.fields)
     part: Any = corpus.parts["train"]
     model = build_model(task)
     known = 0 if task.spelling is None else len(task.spelling)
@@ -149,8 +148,8 @@ def contest(data: Path, characters: str, batches: int) -> dict[str, dict[str, Ca
         model.eval()
         with torch.inference_mode():
             for step in range(batches):
-                batch = rows.batch(0, step)
-                model.output.best(task.score(model, batch), batch.lengths)  # type: ignore
+                x = rows.batch(0, step)[task.input]
+                model.output.best(model(*x.inputs), x.lengths)  # type: ignore
 
     def predict_peer() -> None:
         peer.eval()

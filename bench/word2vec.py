@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from timing import DATA, installed, parser, set_up, write_json
-from unspool.data.store import Store
+from unspool.data.store.tokens import TokenColumn
 from unspool.embed.corpus import choose_words, encode_words, open_corpus
 from unspool.embed.settings import EmbedConfig, make_config
 from unspool.embed.word2vec import learn
@@ -91,7 +91,7 @@ def one_turn(options: argparse.Namespace) -> dict[str, Any]:
     names = ("mode", "size", "epochs", "seed")
     settings = {"text": "4", **{name: getattr(options, name) for name in names}}
     config = make_config(settings, {}, None)
-    store = encode_words(open_corpus(str(CORPUS), config.data), config.tokenizer).store
+    store = encode_words(open_corpus(str(CORPUS), config.data), config.tokenizer)
     if options.quick:
         store = first_pieces(store, len(store) // 50)
     before = peak_mb()
@@ -113,7 +113,7 @@ def one_turn(options: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def by_unspool(store: Store, config: EmbedConfig, threads: int) -> tuple[float, WordVectors]:
+def by_unspool(store: TokenColumn, config: EmbedConfig, threads: int) -> tuple[float, WordVectors]:
     words = choose_words(store, config.tokenizer, "")
     start = time.perf_counter()
     found = learn(store, words, config.word2vec, threads=threads)
@@ -121,7 +121,7 @@ def by_unspool(store: Store, config: EmbedConfig, threads: int) -> tuple[float, 
 
 
 def by_gensim(
-    store: Store, config: EmbedConfig, threads: int, *, from_file: bool
+    store: TokenColumn, config: EmbedConfig, threads: int, *, from_file: bool
 ) -> tuple[float, WordVectors]:
     from gensim.models import Word2Vec
 
@@ -156,12 +156,11 @@ def by_gensim(
     return seconds, WordVectors(model.wv.index_to_key, model.wv.vectors)
 
 
-def first_pieces(store: Store, count: int) -> Store:
+def first_pieces(store: TokenColumn, count: int) -> TokenColumn:
     end = store.offsets[count]
     counts = np.bincount(store.ids[:end], minlength=len(store.types))
-    pieces = (store.characters[:count], store.lines[:count])
-    return Store(
-        store.ids[:end], store.offsets[: count + 1], *pieces, None, [], store.types, counts
+    return TokenColumn(
+        store.ids[:end], store.offsets[: count + 1], store.characters[:count], store.types, counts
     )
 
 

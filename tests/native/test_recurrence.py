@@ -150,7 +150,8 @@ def agree_in_bfloat16(model: Recurrent, x: Tensor, lengths: Tensor | None) -> No
         wanted = results(exact, x.double(), lengths)
     found, moved = distances(ours, wanted), distances(unrounded, wanted)
     for name, error in found.items():
-        assert error < max(2e-2, 2 * moved[name]), f"{name}: {error:.1e}, {moved[name]:.1e}"
+        # `moved` is by two rounded factors; a gradient's product has two more, du and the state.
+        assert error < max(2e-2, 4 * moved[name]), f"{name}: {error:.1e}, {moved[name]:.1e}"
 
 
 def distances(found: dict[str, Tensor], wanted: dict[str, Tensor]) -> dict[str, float]:
