@@ -126,6 +126,7 @@ def predict(
 
     \b
       classify    label, probability and text, separated by tabs
+      regress     the number or numbers and the text, separated by tabs
       tag         the text with its spans, [ORG EU] rejects ..., or tags, EU/PROPN ...
       translate   the translation, by beam search; with --nbest number, score, translation
       generate    the text and its continuation; see `unspool generate`
