@@ -41,7 +41,7 @@ def test_inferred(name: str) -> None:
 def test_latin_1_is_told() -> None:
     path = SHARED / "sentiment/sent-conv/rt-polarity.all"
     with pytest.raises(
-        DataError, match=r"rt-polarity\.all:32: not valid utf-8 .*--encoding latin-1"
+        DataError, match=r"rt-polarity\.all:32: not valid utf-8 .*--encoding cp1252"
     ):
         open_plan(path, DataConfig())
 

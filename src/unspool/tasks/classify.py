@@ -155,7 +155,7 @@ class Classify(DocumentTask):
                 where=table.name,
                 remedy="name their column with --label, or use --task generate",
             )
-        convert = TEXT_AND_LABEL if table.format == "jsonl" else None
+        convert = TEXT_AND_LABEL if table.typed else None
         summary = f"{describe(table, text, label)} -> {cls.name}"
         return Plan(cls.name, table, {"text": text, "label": label}, 1, summary, convert)
 

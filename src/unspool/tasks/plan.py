@@ -100,13 +100,13 @@ def choose_text(
     if text is None:
         taken = () if label is None else label.own
         others = [column for column in table.columns if column not in taken]
-        if table.format == "jsonl":
+        if table.typed:
             others = [column for column in others if isinstance(column.sample[0], str)]
         text = known(others, names) if table.header else None
         if text is None:
-            first = leftmost and table.format != "jsonl"
+            first = leftmost and not table.typed
             text = others[0] if first and others else longest(others)
-    if text is None and table.format == "jsonl":
+    if text is None and table.typed:
         raise DataError(
             "no field holds a text among"
             f" {', '.join(column.name for column in table.columns) or 'none'}",
@@ -176,7 +176,7 @@ def describe(
     if not table.header:
         summary = f"{table.summary}, text in column {text.name}"
         return summary + (f", {what} in column {label.name}" if label is not None else "")
-    noun = "field" if table.format == "jsonl" else "column"
+    noun = table.reader.noun
     summary = f"{table.summary}, text in {noun} {text.name!r}"
     return summary + (f", {what} in {label.name!r}" if label is not None else "")
 
@@ -201,5 +201,5 @@ def input_plan(
         table = table.reread("lines")
     asked = data.text or data.source
     text = choose_text(table, asked, names=names, leftmost=leftmost)
-    convert = TEXTS if table.format == "jsonl" else None
+    convert = TEXTS if table.typed else None
     return Plan(task, table, {field: text}, 0, f"{describe(table, text)} -> {task}", convert)

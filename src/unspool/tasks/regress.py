@@ -310,7 +310,7 @@ class Regress(DocumentTask):
         asked = None if data.label is None else asked_column(table, data.label)
         text = choose_text(table, data.text, label=asked)
         numbers = number_column(table, text) if asked is None else asked
-        convert = TEXT_AND_NUMBERS if table.format == "jsonl" else None
+        convert = TEXT_AND_NUMBERS if table.typed else None
         what = "numbers" if numbers.parts else "number"
         summary = f"{describe(table, text, numbers, what=what)} -> {cls.name}"
         return Plan(cls.name, table, {"text": text, "number": numbers}, 0, summary, convert)

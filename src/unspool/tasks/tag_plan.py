@@ -30,7 +30,7 @@ def plan_tags(table: Table, data: DataConfig, *, named: bool, outputs: bool) -> 
         raise DataError(
             "a folder holds no tagged sentences", where=table.path, remedy="name a file"
         )
-    if table.format == "jsonl":
+    if table.typed:
         return _fields(table, data, named=named, outputs=outputs)
     if table.format not in SENTENCES:
         if not named:

@@ -60,16 +60,16 @@ def plan_pairs(table: Table, data: DataConfig, *, named: bool) -> Plan | None:
                 remedy=REMEDY,
             )
         return None
-    if sure and data.header is None and table.format != "jsonl" and not _names_columns(table, data):
+    if sure and data.header is None and not table.typed and not _names_columns(table, data):
         table = table.reread(table.format, header=False)
     pair = known_pair([column.name for column in table.columns]) if table.header else None
     if not sure and pair is None:
         return None
     source, target = _choose(table, data, pair)
-    noun = "fields" if table.format == "jsonl" else "columns"
+    noun = f"{table.reader.noun}s"
     names = (f"{column.name!r}" if table.header else column.name for column in (source, target))
     summary = f"{table.summary}, pairs of {noun} {' and '.join(names)} -> translate"
-    convert = TEXTS if table.format == "jsonl" else None
+    convert = TEXTS if table.typed else None
     return Plan("translate", table, {"source": source, "target": target}, FIT, summary, convert)
 
 
@@ -120,7 +120,7 @@ def _usual(
     columns = [
         column
         for column in table.columns
-        if table.format != "jsonl" or isinstance(column.sample[0], str) or column in asked
+        if not table.typed or isinstance(column.sample[0], str) or column in asked
     ]
     if len(columns) != 2:
         raise DataError(

@@ -10,7 +10,7 @@ import zlib
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-from unspool.data.read.files import GZIP_MAGIC, unreadable
+from unspool.data.read.files import unreadable
 from unspool.errors import DataError
 
 HEAD = 1 << 16
@@ -22,7 +22,7 @@ def open_bytes(path: Path, name: str) -> BinaryIO:
         file = open(path, "rb")  # noqa: SIM115
     except OSError as error:
         raise unreadable(path, name, error) from None
-    if file.read(2) == GZIP_MAGIC:
+    if file.read(2) == b"\x1f\x8b":
         file.close()
         return gzip.open(path, "rb")  # type: ignore[return-value]
     file.seek(0)

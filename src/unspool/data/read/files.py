@@ -1,4 +1,4 @@
-"""Bytes of a file to text: plain or gzip, in a named encoding, every line end "\\n".
+"""Bytes of a file to text: plain or compressed, in a known encoding, every line end "\\n".
 
 A path comes in; decoded blocks, lines or pieces come out, in constant memory. Whatever is wrong
 with the bytes is a DataError that names the file and the line.
@@ -9,7 +9,6 @@ from __future__ import annotations
 import atexit
 import codecs
 import functools
-import gzip
 import hashlib
 import io
 import os
@@ -17,7 +16,6 @@ import shutil
 import stat
 import sys
 import tempfile
-import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -25,13 +23,14 @@ from itertools import islice
 from pathlib import Path
 from typing import BinaryIO
 
+from unspool.data.read.content import DAMAGED, content_name, open_content
+from unspool.data.read.encodings import encoding_of, find_encoding, suggestion
 from unspool.errors import DataError, nearest
 
 STDIN = "-"
 BLOCK = 1 << 20  # bytes read at once
 HEAD_BLOCKS = 4
 PIECE = 1 << 14  # characters of a stream handed on at once
-GZIP_MAGIC = b"\x1f\x8b"
 
 Report = Callable[[float], None]
 
@@ -46,20 +45,22 @@ class TextFile:
 
     def blocks(self, report: Report | None = None) -> Iterator[str]:
         """Decoded text, about a megabyte at a time, cut anywhere; `report` gets the share read."""
-        decoder = io.IncrementalNewlineDecoder(
-            codecs.getincrementaldecoder(find_encoding(self.encoding))(), translate=True
-        )
-        line, first = 1, True
+        decoder, line = None, 1
         with self._open() as (content, position):
             size = max(1, self.size())
             while True:
                 data = self._read(content)
+                first = decoder is None
+                if decoder is None:
+                    codec = encoding_of(data, self.encoding)
+                    inner = codecs.getincrementaldecoder(codec)()
+                    decoder = io.IncrementalNewlineDecoder(inner, translate=True)
                 try:
                     text = decoder.decode(data, final=not data)
                 except UnicodeDecodeError as error:
                     raise self._bad_bytes(error, line) from None
                 if first:
-                    text, first = text.removeprefix("\ufeff"), False
+                    text = text.removeprefix("\ufeff")
                 if "\0" in text:
                     raise DataError(
                         "holds a NUL character",
@@ -137,60 +138,48 @@ class TextFile:
     def _open(self) -> Iterator[tuple[BinaryIO, Callable[[], int]]]:
         """The decompressed content, and the position in the file on disk."""
         with self._raw() as raw:
-            zipped = raw.read(2) == GZIP_MAGIC
-            raw.seek(0)
-            if not zipped:
-                if self.path.suffix == ".gz" and self.size():
-                    raise DataError(
-                        "is called .gz but is not a gzip file",
-                        where=self.name,
-                        remedy="rename it, or compress it with gzip",
-                    )
-                yield raw, raw.tell
-                return
-            with gzip.GzipFile(fileobj=raw) as content:
-                yield content, raw.tell  # type: ignore[misc]
+            try:
+                with open_content(raw, self.path, self.name) as opened:
+                    yield opened
+            except DAMAGED as error:
+                raise self._damaged(error) from None
 
     def _read(self, content: BinaryIO) -> bytes:
         try:
             return content.read(BLOCK)
-        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-            raise DataError(
-                f"the gzip file is damaged or ends too early ({str(error).lower()})",
-                where=self.name,
-                remedy="copy or download it again",
-            ) from None
+        except DAMAGED as error:
+            raise self._damaged(error) from None
         except OSError as error:
             raise unreadable(self.path, self.name, error) from None
 
+    def _damaged(self, error: Exception) -> DataError:
+        return DataError(
+            f"the compressed file is damaged or ends too early ({str(error).lower()})",
+            where=self.name,
+            remedy="copy or download it again",
+        )
+
     def _bad_bytes(self, error: UnicodeDecodeError, line: int) -> DataError:
         good = error.object[: error.start].decode(error.encoding, "ignore")
-        wide = error.object[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+        better = suggestion(error.object) if find_encoding(self.encoding) == "utf-8" else None
         return DataError(
             f"not valid {self.encoding} (byte 0x{error.object[error.start]:02x})",
             where=f"{self.name}:{line + good.count(chr(10))}",
-            remedy=f"name the encoding of the file, such as --encoding "
-            f"{'utf-16' if wide else 'latin-1'}, or save it as UTF-8",
+            remedy=f"it reads well as {better}: add --encoding {better}"
+            if better
+            else "name the encoding of the file with --encoding, or save it as UTF-8",
         )
 
+    @property
+    def codec(self) -> str:
+        """The encoding that it is read with."""
+        with self._open() as (content, _):
+            return encoding_of(content.read(4096), self.encoding)
 
-def find_encoding(name: str) -> str:
-    """The codec's own name, or a DataError."""
-    try:
-        info = codecs.lookup(name)
-        # Codecs such as "hex" turn bytes into bytes.
-        if info._is_text_encoding:
-            return info.name
-    except (LookupError, ValueError):
-        pass
-    known = ["utf-8", "utf-16", "latin-1", "cp1252", "shift_jis", "gb18030", "koi8-r"]
-    near = nearest(name, known)
-    raise DataError(
-        "unknown encoding",
-        where="--encoding",
-        got=name,
-        remedy=(f"did you mean {near!r}? " if near else "") + "common ones are " + ", ".join(known),
-    )
+    @property
+    def content_name(self) -> str:
+        """Its name without the ending of a compression."""
+        return content_name(self.path)
 
 
 def sides(path: str) -> list[str]:

@@ -17,6 +17,8 @@ class JsonLines(Reader):
     """The columns are the fields of the first object; every row must have those that are read."""
 
     title = "JSON lines"
+    typed = True
+    noun = "field"
     header = True
 
     def __init__(self, files: Sequence[TextFile], data: DataConfig) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from itertools import islice
+from itertools import accumulate, islice
 from typing import Any, ClassVar, NamedTuple
 
 from unspool.config import DataConfig
@@ -61,10 +61,14 @@ class Reader(ABC):
 
     title        what the summary calls the format
     first_line   where the first row starts
+    typed        whether values may be numbers, lists and the like, not only strings
+    noun         what a column is called
     options      what decides, besides the content of the files, what is read: for keys of caches
     """
 
     title: ClassVar[str]
+    typed: ClassVar[bool] = False
+    noun: ClassVar[str] = "column"
     header: bool = False
     first_line: int = 1
     columns: list[Column]
@@ -82,10 +86,10 @@ class Reader(ABC):
 
     def rows(self, numbers: Sequence[int], report: Report | None = None) -> Iterator[Row]:
         """The rows of all files; `report` gets the share of their bytes that has been read."""
-        sizes = [max(1, file.size()) for file in self.files]
-        total = sum(sizes)
+        ends = list(accumulate(max(1, file.size()) for file in self.files))
         for i, file in enumerate(self.files):
-            part = _rescaled(report, sum(sizes[:i]) / total, sizes[i] / total)
+            start = ends[i - 1] if i else 0
+            part = _rescaled(report, start / ends[-1], (ends[i] - start) / ends[-1])
             rows = self.read(file, numbers, part)
             yield from rows if i == 0 else (row._replace(file=i) for row in rows)
 

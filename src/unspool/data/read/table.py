@@ -47,6 +47,10 @@ class Table:
         return self.reader.header
 
     @property
+    def typed(self) -> bool:
+        return self.reader.typed
+
+    @property
     def columns(self) -> list[Column]:
         return self.reader.columns
 
@@ -70,7 +74,7 @@ class Table:
                 if match in (column.name, plain(column.name)):
                     return column
         where, names = self.where(self.reader.first_line), [c.name for c in self.columns]
-        if self.format == "jsonl":
+        if self.typed:
             json_field(dict.fromkeys(names), asked, where)
         if asked.isdigit():
             if 1 <= int(asked) <= len(names):

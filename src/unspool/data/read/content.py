@@ -1,0 +1,155 @@
+"""The content of a file on disk: a path in, its bytes out, decompressed if need be.
+
+gzip, bzip2, xz and zip archives of one file are opened by their first bytes, whatever they are
+called. What is no text is refused by its name, never decoded.
+"""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import lzma
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+
+from unspool.errors import DataError
+
+COMPRESSED = (".gz", ".bz2", ".xz", ".zip")  # endings that say nothing about the content
+DAMAGED = (EOFError, zlib.error, gzip.BadGzipFile, lzma.LZMAError, zipfile.BadZipFile)
+ZIP = b"PK\x03\x04"
+
+
+class Kind(NamedTuple):
+    """What files that begin with some bytes are, and what to do about them."""
+
+    at: int
+    magic: bytes
+    name: str
+    remedy: str
+
+
+EXPORT = "save it as CSV or as .xlsx first"
+UNPACK = "unpack it, and name a file in it"
+NO_TEXT = "name a file of text"
+KINDS = (
+    Kind(0, b"\x28\xb5\x2f\xfd", "a Zstandard file", "unpack it with zstd -d"),
+    Kind(0, b"7z\xbc\xaf\x27\x1c", "a 7-Zip archive", UNPACK),
+    Kind(0, b"Rar!\x1a\x07", "a RAR archive", UNPACK),
+    Kind(257, b"ustar", "a tar archive", UNPACK),
+    Kind(0, b"PK\x05\x06", "an empty zip archive", "name another file"),
+    Kind(0, b"\xd0\xcf\x11\xe0", "an old Office file (.xls, .doc)", EXPORT),
+    Kind(0, b"%PDF", "a PDF", "extract its text first, for example with pdftotext"),
+    Kind(0, b"{\\rtf", "an RTF document", "save it as plain text"),
+    Kind(0, b"SQLite format 3\0", "an SQLite database", "export a table of it as CSV"),
+    Kind(0, b"\x89HDF", "an HDF5 file", "export it as CSV or Parquet"),
+    Kind(0, b"\x93NUMPY", "a NumPy array", "export it as CSV"),
+    Kind(0, b"\x80\x04\x95", "a pickle, which could run any code", "export it as CSV or Parquet"),
+    Kind(0, b"\x80\x05\x95", "a pickle, which could run any code", "export it as CSV or Parquet"),
+    Kind(0, b"RDX3\n", "an R data file", "write it with write.csv() in R"),
+    Kind(0, b"<stata_dta>", "a Stata file", "write it with `export delimited` in Stata"),
+    Kind(0, b"$FL2", "an SPSS file", "save it as CSV in SPSS"),
+    Kind(0, b"\x89PNG", "a PNG image", NO_TEXT),
+    Kind(0, b"\xff\xd8\xff", "a JPEG image", NO_TEXT),
+    Kind(0, b"GIF8", "a GIF image", NO_TEXT),
+    Kind(0, b"RIFF", "a RIFF file (wav, avi, webp)", NO_TEXT),
+    Kind(0, b"fLaC", "FLAC audio", NO_TEXT),
+    Kind(0, b"OggS", "Ogg audio", NO_TEXT),
+    Kind(0, b"ID3", "MP3 audio", NO_TEXT),
+    Kind(0, b"MThd", "a MIDI file", NO_TEXT),
+    Kind(0, b"\x7fELF", "a program", NO_TEXT),
+)
+TABLES = (
+    Kind(0, b"PAR1", "a Parquet file", "leave out --format, or use --format parquet"),
+    Kind(0, b"ARROW1", "an Arrow file", "leave out --format, or use --format arrow"),
+)
+MAGIC = 262  # bytes that are looked at
+
+
+@contextmanager
+def open_content(
+    raw: BinaryIO, path: Path, name: str
+) -> Iterator[tuple[BinaryIO, Callable[[], int]]]:
+    """The decompressed content of an open file, and the position in the file on disk."""
+    head = raw.read(MAGIC)
+    raw.seek(0)
+    if head.startswith(b"\x1f\x8b"):
+        with gzip.GzipFile(fileobj=raw) as content:
+            yield content, raw.tell  # type: ignore[misc]
+    elif head.startswith(b"BZh"):
+        with bz2.BZ2File(raw) as content:
+            yield content, raw.tell  # type: ignore[misc]
+    elif head.startswith(b"\xfd7zXZ\0"):
+        with lzma.LZMAFile(raw) as content:
+            yield content, raw.tell  # type: ignore[misc]
+    elif head.startswith(ZIP):
+        with zipfile.ZipFile(raw) as archive, open_member(archive, name) as content:
+            yield content, raw.tell
+    else:
+        refuse_binary(head, name)
+        if path.suffix in COMPRESSED and head:
+            raise DataError(
+                f"is called {path.suffix} but is not such a file",
+                where=name,
+                remedy="rename it, or compress it again",
+            )
+        yield raw, raw.tell
+
+
+def refuse_binary(head: bytes, name: str) -> None:
+    for kind in (*KINDS, *TABLES):
+        if head[kind.at :].startswith(kind.magic):
+            raise DataError(f"is {kind.name}", where=name, remedy=kind.remedy)
+
+
+def members(archive: zipfile.ZipFile) -> list[str]:
+    """The files of a zip archive, without what file managers add."""
+    return [
+        each
+        for each in archive.namelist()
+        if not each.endswith("/")
+        and not each.startswith("__MACOSX/")
+        and not Path(each).name.startswith(".")
+    ]
+
+
+def open_member(archive: zipfile.ZipFile, name: str) -> BinaryIO:
+    """The only file of a zip archive."""
+    found = members(archive)
+    inside = {each.split("/")[0] for each in found}
+    if "[Content_Types].xml" in found:
+        what = "an Excel file" if "xl" in inside else "an Office document"
+        remedy = "leave out --format, or use --format excel" if "xl" in inside else NO_TEXT
+        raise DataError(f"is {what}", where=name, remedy=remedy)
+    if "mimetype" in found and "content.xml" in found:
+        raise DataError("is an OpenDocument file", where=name, remedy=EXPORT)
+    if len(found) != 1:
+        some = ", ".join(found[:5]) + (", ..." if len(found) > 5 else "")
+        raise DataError(
+            f"is a zip archive of {len(found):,} files" + (f" ({some})" if some else ""),
+            where=name,
+            remedy="unpack it, and name a file or the folder",
+        )
+    try:
+        return archive.open(found[0])  # type: ignore[return-value]
+    except (RuntimeError, NotImplementedError):
+        raise DataError(
+            "is a zip archive with a password or an unusual compression",
+            where=name,
+            remedy="unpack it, and name the file in it",
+        ) from None
+
+
+def content_name(path: Path) -> str:
+    """The name of what is inside: `a.csv` of `a.csv.gz`, and of a zip archive that holds it."""
+    if path.suffix.lower() == ".zip":
+        try:
+            with zipfile.ZipFile(path) as archive:
+                found = members(archive)
+        except (OSError, zipfile.BadZipFile):
+            return path.stem
+        return Path(found[0]).name if len(found) == 1 else path.stem
+    return path.stem if path.suffix.lower() in COMPRESSED else path.name
