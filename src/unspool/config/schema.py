@@ -40,7 +40,20 @@ class DataConfig(Section):
     """How the file is read and split."""
 
     format: Literal[
-        "auto", "csv", "tsv", "jsonl", "labelled", "lines", "text", "conll", "conllu"
+        "auto",
+        "csv",
+        "tsv",
+        "jsonl",
+        "json",
+        "parquet",
+        "arrow",
+        "excel",
+        "labelled",
+        "fasttext",
+        "lines",
+        "text",
+        "conll",
+        "conllu",
     ] = setting("auto", "file format; auto looks at the name and the first lines")
     encoding: str = setting("utf-8", "character encoding of the data files")
     text: str | None = setting(None, "column (name, or number from 1) that holds the text")
@@ -59,6 +72,12 @@ class DataConfig(Section):
         "auto",
         "tag: how tags mark spans; auto: by looking at them all; a scheme that is named must be"
         " kept to; none: tags stand for themselves",
+    )
+    sheet: str | None = setting(None, "excel: the sheet to read, the first one if it is not named")
+    missing: Literal["drop", "error", "keep"] = setting(
+        "drop",
+        "rows whose label is missing (empty, NaN, null, N/A and the like): leave them out and count"
+        " them, stop at the first, or keep such spellings as labels",
     )
     header: bool | None = setting(None, "whether a table's first row names its columns")
     valid_share: float = setting(0.1, "share of the data held out for validation", ge=0, lt=1)

@@ -244,7 +244,7 @@ class Generate(Task):
         elif not may_be_documents(table, data):
             return None
         refuse_columns(table, data)
-        if table.format in ("lines", "labelled", "folder"):
+        if table.format in ("lines", "labelled", "folder", "folders"):
             table = table.reread("text")
         text = choose_text(table, data.text)
         convert = None if table.format == "text" else LINES

@@ -26,8 +26,9 @@ from unspool.errors import DataError
 from unspool.text.words import NEWLINE
 
 DEEP_SAMPLE = 100_000  # rows looked at to see whether a column changes in a sorted file
-PLAIN = ("lines", "text", "labelled")
+PLAIN = ("lines", "text", "labelled", "fasttext")
 SENTENCES = ("conll", "conllu")
+FOLDERS = ("folder", "folders")
 
 
 def _texts(values: Values, names: tuple[str, ...], where: str) -> Values:
@@ -94,14 +95,18 @@ def choose_text(
     label      the column of the labels, if that was asked for
     leftmost   of a table without known names, the first column instead of the longest
     """
-    if table.format in (*PLAIN, "folder"):
+    if table.format in (*PLAIN, *FOLDERS):
         return next(column for column in table.columns if column.name == "text")
     text = None if asked is None else table.column(asked, option="--text")
     if text is None:
         taken = () if label is None else label.own
         others = [column for column in table.columns if column not in taken]
         if table.typed:
-            others = [column for column in others if isinstance(column.sample[0], str)]
+            others = [
+                column
+                for column in others
+                if any(isinstance(value, str) for value in column.sample)
+            ]
         text = known(others, names) if table.header else None
         if text is None:
             first = leftmost and not table.typed
@@ -132,7 +137,7 @@ class Document(NamedTuple):
 
 
 def text_and_label(table: Table, data: DataConfig) -> Document:
-    if table.format in (*PLAIN, "folder"):
+    if table.format in (*PLAIN, *FOLDERS):
         refuse_columns(table, data)
         label = next((column for column in table.columns if column.name == "label"), None)
         return Document(choose_text(table, None), label)
@@ -171,8 +176,9 @@ def describe(
     """`reviews.csv: CSV, text in column 'review', label in 'sentiment'`; `what`: the label is"""
     if table.format in PLAIN:
         return table.summary
-    if table.format == "folder":
-        return table.summary + (f", {what} = file name" if label is not None else "")
+    if table.format in FOLDERS:
+        place = "file name" if table.format == "folder" else "folder"
+        return table.summary + (f", {what} = {place}" if label is not None else "")
     if not table.header:
         summary = f"{table.summary}, text in column {text.name}"
         return summary + (f", {what} in column {label.name}" if label is not None else "")

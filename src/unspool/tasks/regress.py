@@ -35,7 +35,15 @@ from unspool.tasks.metrics import (
     spearman,
     spearman_interval,
 )
-from unspool.tasks.plan import PLAIN, choose_text, describe, documents, input_plan, refuse_columns
+from unspool.tasks.plan import (
+    FOLDERS,
+    PLAIN,
+    choose_text,
+    describe,
+    documents,
+    input_plan,
+    refuse_columns,
+)
 from unspool.tasks.task import Report, Step, chunks
 
 NUMBER_NAMES = (
@@ -305,7 +313,7 @@ class Regress(DocumentTask):
         if not outputs:
             return input_plan(cls.name, table, data)
         table = with_header(documents(table, cls.name), data)
-        if table.format in (*PLAIN, "folder"):
+        if table.format in (*PLAIN, *FOLDERS):
             refuse_columns(table, data)
         asked = None if data.label is None else asked_column(table, data.label)
         text = choose_text(table, data.text, label=asked)

@@ -15,7 +15,7 @@ from unspool.data.read.columns import known
 from unspool.data.read.conll import conll_format, looks_like_conll
 from unspool.data.sentences import SPANS, TOKENS
 from unspool.errors import DataError
-from unspool.tasks.plan import SENTENCES, documents, input_plan
+from unspool.tasks.plan import FOLDERS, SENTENCES, documents, input_plan
 
 FIT = 3
 TOKEN_NAMES = ("tokens", "words", "forms")
@@ -26,7 +26,7 @@ SPAN_NAMES = ("spans", "entities")
 
 def plan_tags(table: Table, data: DataConfig, *, named: bool, outputs: bool) -> Plan | None:
     """Words and tags; without `outputs` the words alone, or texts where they are not split."""
-    if table.format == "folder" and named:
+    if table.format in FOLDERS and named:
         raise DataError(
             "a folder holds no tagged sentences", where=table.path, remedy="name a file"
         )

@@ -22,12 +22,12 @@ from unspool.data.read.columns import (
 )
 from unspool.data.read.reader import SAMPLE
 from unspool.errors import DataError
-from unspool.tasks.plan import PLAIN, SENTENCES, TEXTS, input_plan
+from unspool.tasks.plan import FOLDERS, PLAIN, SENTENCES, TEXTS, input_plan
 
 FIT = 2
 REMEDY = "name them with --source and --target, or give two files as a.en,a.de"
 NAMES = KNOWN_NAMES | LANGUAGES | {*SOURCE_NAMES, *TARGET_NAMES}
-TABLES = ("csv", "tsv", "jsonl")
+TABLES = ("csv", "tsv", "jsonl", "json", "parquet", "arrow", "excel")
 
 
 def plan_sources(table: Table, data: DataConfig) -> Plan:
@@ -46,7 +46,7 @@ def plan_pairs(table: Table, data: DataConfig, *, named: bool) -> Plan | None:
     sure = named or bool(data.source or data.target)
     if not sure and (data.text or data.label):
         return None
-    if table.format == "folder" and sure:
+    if table.format in FOLDERS and sure:
         raise DataError("a folder holds no pairs", where=table.path, remedy=REMEDY)
     if named:
         table = table.as_documents()
@@ -120,7 +120,9 @@ def _usual(
     columns = [
         column
         for column in table.columns
-        if not table.typed or isinstance(column.sample[0], str) or column in asked
+        if not table.typed
+        or any(isinstance(value, str) for value in column.sample)
+        or column in asked
     ]
     if len(columns) != 2:
         raise DataError(

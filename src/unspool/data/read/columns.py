@@ -60,6 +60,10 @@ def known_pair(names: Sequence[str]) -> tuple[int, int] | None:
     return (0, 1) if len(names) == 2 == len(two) and two <= LANGUAGES else None
 
 
+def has_strings(column: Column) -> bool:
+    return any(isinstance(value, str) for value in column.sample)
+
+
 def longest(columns: Sequence[Column]) -> Column | None:
     """The column with the longest values, the leftmost of equals."""
     return max(columns, key=lambda column: sum(map(len, shown(column.sample))), default=None)

@@ -24,14 +24,14 @@ class Dialect(NamedTuple):
     quoted: bool
 
 
-class Delimited(Reader):
+class Cells(Reader):
     """A table. A header is what the settings, known names or the first rows make one."""
 
     def __init__(self, files: Sequence[TextFile], data: DataConfig) -> None:
         super().__init__(files, data)
         file = files[0]
-        self.dialect = self.find_dialect(file)
-        rows = [fields for _, fields in islice(table_rows(file, self.dialect), SAMPLE + 1)]
+        self.prepare(file, data)
+        rows = [fields for _, fields in islice(self.cells(file), SAMPLE + 1)]
         if not rows:
             refuse_empty(file)
             raise DataError(
@@ -60,14 +60,21 @@ class Delimited(Reader):
         ]
 
     @abstractmethod
-    def find_dialect(self, file: TextFile) -> Dialect: ...
+    def prepare(self, file: TextFile, data: DataConfig) -> None:
+        """Find out how the cells are read."""
+
+    @abstractmethod
+    def cells(
+        self, file: TextFile, report: Report | None = None
+    ) -> Iterator[tuple[int, list[str]]]:
+        """(line, fields) of every row that is not blank, a header included."""
 
     @property
     def options(self) -> dict[str, Any]:
-        return {**self.dialect._asdict(), "header": self.header, "width": self.width}
+        return {"header": self.header, "width": self.width}
 
     def read(self, file: TextFile, numbers: Sequence[int], report: Report | None) -> Iterator[Row]:
-        rows = table_rows(file, self.dialect, report)
+        rows = self.cells(file, report)
         if self.header:
             next(rows, None)
         for line, fields in rows:
@@ -78,6 +85,25 @@ class Delimited(Reader):
                     remedy="quote fields that hold the delimiter or a line end, or mend the row",
                 )
             yield Row(tuple(fields[i].strip() for i in numbers), line)
+
+
+class Delimited(Cells):
+    """Fields between delimiters."""
+
+    def prepare(self, file: TextFile, data: DataConfig) -> None:
+        self.dialect = self.find_dialect(file)
+
+    @abstractmethod
+    def find_dialect(self, file: TextFile) -> Dialect: ...
+
+    @property
+    def options(self) -> dict[str, Any]:
+        return {**self.dialect._asdict(), **super().options}
+
+    def cells(
+        self, file: TextFile, report: Report | None = None
+    ) -> Iterator[tuple[int, list[str]]]:
+        return table_rows(file, self.dialect, report)
 
 
 class Csv(Delimited):

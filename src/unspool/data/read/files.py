@@ -16,7 +16,8 @@ import shutil
 import stat
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
@@ -209,18 +210,45 @@ def find_files(path: str, *, encoding: str) -> list[TextFile]:
         names = sorted(os.listdir(place))
     except OSError as error:
         raise unreadable(place, path, error) from None
-    found = [
-        TextFile(place / name, str(place / name), encoding)
-        for name in names
-        if name.endswith((".txt", ".txt.gz")) and not name.startswith(".")
-    ]
-    if not found:
+    return texts_in(place, names, encoding)
+
+
+def texts_in(place: Path, names: Sequence[str], encoding: str) -> list[TextFile]:
+    """The NAME.txt files of a folder, or those of the folders in it."""
+
+    def texts(folder: Path, names: Sequence[str]) -> list[TextFile]:
+        return [
+            TextFile(folder / name, str(folder / name), encoding)
+            for name in names
+            if name.endswith((".txt", ".txt.gz")) and not name.startswith(".")
+        ]
+
+    folders = [place / name for name in names if (place / name).is_dir() and name[0] != "."]
+    try:
+        inside = [file for folder in folders for file in texts(folder, sorted(os.listdir(folder)))]
+    except OSError as error:
+        raise unreadable(place, str(place), error) from None
+    found = texts(place, names)
+    if len({file.path.parent for file in inside}) > 1:
+        return inside  # beside them there may be a README.txt
+    if found:
+        return found
+    parts = [folder for folder in folders if any(each.is_dir() for each in folder.iterdir())]
+    if len(parts) > 1:
         raise DataError(
-            "the folder holds no .txt file",
-            where=path,
-            remedy="name a file in it, or put one NAME.txt for each label there",
+            f"holds folders of folders ({', '.join(part.name for part in parts)})",
+            where=place,
+            remedy=f"name the one to train on, such as {parts[-1]}, and others with --valid and"
+            " --test",
         )
-    return found
+    endings = Counter(Path(name).suffix for name in names if Path(name).suffix)
+    common = endings.most_common(1)
+    raise DataError(
+        "the folder holds no .txt file"
+        + (f", but {common[0][1]:,} {common[0][0]} files" if common else ""),
+        where=place,
+        remedy="name a file in it, or put one NAME.txt for each label there",
+    )
 
 
 def stem(path: Path) -> str:

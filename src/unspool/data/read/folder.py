@@ -1,4 +1,4 @@
-"""A folder of NAME.txt files, one item a line: the file's name is the label."""
+"""Folders: a NAME.txt file a label with one item a line, or a folder a label with a file a text."""
 
 from __future__ import annotations
 
@@ -13,31 +13,67 @@ from unspool.data.read.reader import SAMPLE, Column, Reader, Row
 from unspool.errors import DataError
 
 SPLIT_NAMES = frozenset({"train", "valid", "validation", "val", "dev", "test"})
+UNLABELLED = frozenset({"unsup", "unlabeled", "unlabelled"})
 
 
 class Folder(Reader):
-    """Blank lines are no items."""
+    """A file a label; blank lines are no items."""
 
     title = "one item a line"
 
     def __init__(self, files: Sequence[TextFile], data: DataConfig) -> None:
         super().__init__(files, data)
-        stems = [stem(file.path) for file in files]
-        if {plain(name) for name in stems} <= SPLIT_NAMES:
-            raise DataError(
-                f"the folder's files are named like splits, not like labels ({', '.join(stems)})",
-                where=Path(files[0].name).parent,
-                remedy="name the training file, and the others with --valid and --test",
-            )
+        names = list(dict.fromkeys(self.label(file) for file in files))
+        if {plain(name) for name in names} <= SPLIT_NAMES:
+            raise self.split(names)
         first = list(islice(self.rows([0, 1]), SAMPLE))
         self.columns = [
             Column(name, i, [row.values[i] for row in first])
             for i, name in enumerate(("text", "label"))
         ]
 
+    def label(self, file: TextFile) -> str:
+        return stem(file.path)
+
+    def split(self, names: Sequence[str]) -> DataError:
+        return DataError(
+            f"the folder's files are named like splits, not like labels ({', '.join(names)})",
+            where=Path(self.files[0].name).parent,
+            remedy="name the training file, and the others with --valid and --test",
+        )
+
     def read(self, file: TextFile, numbers: Sequence[int], report: Report | None) -> Iterator[Row]:
-        label = stem(file.path)
+        label = self.label(file)
         for line, content in enumerate(file.lines(report), start=1):
             if content.strip():
                 pair = (content.strip(), label)
                 yield Row(tuple(pair[i] for i in numbers), line)
+
+
+class Folders(Folder):
+    """A folder a label; a file is a text. Texts in a folder called `unsup` have no label."""
+
+    title = "a text a file"
+
+    def __init__(self, files: Sequence[TextFile], data: DataConfig) -> None:
+        labelled = [file for file in files if plain(self.label(file)) not in UNLABELLED]
+        super().__init__(labelled or files, data)
+        folders = len({self.label(file) for file in self.files})
+        self.remark = f"in {folders} folders"
+        if left := len(files) - len(self.files):
+            self.remark += f", {left:,} unlabelled files left out"
+
+    def label(self, file: TextFile) -> str:
+        return file.path.parent.name
+
+    def split(self, names: Sequence[str]) -> DataError:
+        root = Path(self.files[0].name).parent.parent
+        return DataError(
+            f"its folders are named like splits, not like labels ({', '.join(names)})",
+            where=root,
+            remedy=f"name the one to train on, such as {root / names[0]}",
+        )
+
+    def read(self, file: TextFile, numbers: Sequence[int], report: Report | None) -> Iterator[Row]:
+        pair = ("".join(file.blocks(report)).strip(), self.label(file))
+        yield Row(tuple(pair[i] for i in numbers), 1)

@@ -3,30 +3,47 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from unspool.config import DataConfig
+from unspool.data.read.arrow import Arrow, Parquet
 from unspool.data.read.columns import KNOWN_NAMES, label_like, plain
 from unspool.data.read.conll import Conll, ConllU, conll_format, looks_like_conll
 from unspool.data.read.delimited import Csv, Tsv
+from unspool.data.read.excel import Excel
 from unspool.data.read.files import TextFile
-from unspool.data.read.folder import Folder
-from unspool.data.read.json_lines import JsonLines
+from unspool.data.read.folder import Folder, Folders
+from unspool.data.read.json_lines import JsonArray, JsonLines
 from unspool.data.read.parallel import Parallel
-from unspool.data.read.plain import Labelled, Lines, LongText, cut_label, label_delimiter
+from unspool.data.read.plain import (
+    MARK,
+    FastText,
+    Labelled,
+    Lines,
+    LongText,
+    cut_label,
+    label_delimiter,
+)
 from unspool.data.read.reader import SAMPLE, Reader, refuse_empty
 
 FORMATS: dict[str, type[Reader]] = {
     "csv": Csv,
     "tsv": Tsv,
     "jsonl": JsonLines,
+    "json": JsonArray,
+    "parquet": Parquet,
+    "arrow": Arrow,
+    "excel": Excel,
     "labelled": Labelled,
+    "fasttext": FastText,
     "lines": Lines,
     "text": LongText,
     "folder": Folder,
+    "folders": Folders,
     "conll": Conll,
     "conllu": ConllU,
     "parallel": Parallel,
@@ -37,7 +54,13 @@ SUFFIXES = {
     ".tab": "tsv",
     ".jsonl": "jsonl",
     ".ndjson": "jsonl",
-    ".json": "jsonl",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".arrow": "arrow",
+    ".feather": "arrow",
+    ".ipc": "arrow",
+    ".xlsx": "excel",
+    ".xlsm": "excel",
 }
 SENTENCE_SUFFIXES = {
     ".conll": "conll",
@@ -63,9 +86,11 @@ def guess_format(file: TextFile, data: DataConfig, *, sentences: bool = True) ->
     """
     if data.format != "auto":
         return Guess(data.format, True)
-    suffix = Path(file.path.name.removesuffix(".gz")).suffix.lower()
+    suffix = Path(file.content_name).suffix.lower()
     if suffix in SUFFIXES:
         return Guess(SUFFIXES[suffix], True)
+    if suffix == ".json":
+        return Guess("json" if _is_json_array(file) else "jsonl", True)
     if sentences and suffix in SENTENCE_SUFFIXES:
         found = SENTENCE_SUFFIXES[suffix]
         return Guess(conll_format(file) if found == "conll" else found, True)
@@ -75,8 +100,12 @@ def guess_format(file: TextFile, data: DataConfig, *, sentences: bool = True) ->
     if not lines:
         refuse_empty(file)
         return Guess("text", False)
+    if sum(line.lstrip().startswith(MARK) for line in lines) > 0.5 * len(lines):
+        return Guess("fasttext", True)
     if _is_json_object(lines[0]):
         return Guess("jsonl", True)
+    if _is_json_array(file):
+        return Guess("json", True)
     for format, delimiter in (("tsv", "\t"), ("csv", ",")):
         if _looks_like_table(lines, delimiter, asked=data.text):
             return Guess(format, True)
@@ -105,6 +134,19 @@ def _is_json_object(line: str) -> bool:
         return isinstance(json.loads(line), dict)
     except ValueError:
         return False
+
+
+def _is_json_array(file: TextFile) -> bool:
+    """An array of objects; or an object over several lines, or one that holds such an array."""
+    start = next(file.blocks(), "").lstrip()
+    if re.match(r"\[\s*[{\]]", start):
+        return True
+    line = start.partition("\n")[0]
+    if not _is_json_object(line):
+        return bool(re.match(r'\{\s*("|$)', start))
+    lists = [value for value in json.loads(line).values() if isinstance(value, list)]
+    more = start[len(line) :].strip()
+    return not more and any(value and isinstance(value[0], dict) for value in lists)
 
 
 def _looks_like_table(lines: Sequence[str], delimiter: str, *, asked: str | None) -> bool:

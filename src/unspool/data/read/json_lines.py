@@ -1,8 +1,12 @@
-"""JSON lines: an object a line, whose fields are columns; and their values as texts and labels."""
+"""JSON: an object a line, or an array of objects; and their values as texts and labels.
+
+The fields of objects inside objects are columns too, called `outer.inner`.
+"""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any
@@ -12,9 +16,11 @@ from unspool.data.read.files import Report, TextFile
 from unspool.data.read.reader import SAMPLE, Column, Reader, Row, refuse_empty
 from unspool.errors import DataError, nearest
 
+Object = dict[str, Any]
+
 
 class JsonLines(Reader):
-    """The columns are the fields of the first object; every row must have those that are read."""
+    """The columns are the fields of the first objects; a row that lacks one has no value there."""
 
     title = "JSON lines"
     typed = True
@@ -23,23 +29,50 @@ class JsonLines(Reader):
 
     def __init__(self, files: Sequence[TextFile], data: DataConfig) -> None:
         super().__init__(files, data)
-        rows = list(islice(json_rows(files[0]), SAMPLE))
+        rows = list(islice(self.objects(files[0]), SAMPLE))
         if not rows:
             refuse_empty(files[0])
-        self.first_line, first = rows[0]
+            raise DataError("holds no objects", where=files[0].name, remedy="name another file")
+        self.first_line = rows[0][0]
+        names = dict.fromkeys(name for _, fields in rows for name in fields)
         self.columns = [
             Column(name, i, [fields.get(name) for _, fields in rows])
-            for i, name in enumerate(first)
+            for i, name in enumerate(names)
         ]
+
+    def objects(self, file: TextFile, report: Report | None = None) -> Iterator[tuple[int, Object]]:
+        """(line, fields) of every object."""
+        return ((line, flat(fields)) for line, fields in json_rows(file, report))
 
     def read(self, file: TextFile, numbers: Sequence[int], report: Report | None) -> Iterator[Row]:
         names = [self.columns[i].name for i in numbers]
-        for line, fields in json_rows(file, report):
-            where = f"{file.name}:{line}"
-            yield Row(tuple(json_field(fields, name, where) for name in names), line)
+        for line, fields in self.objects(file, report):
+            yield Row(tuple(fields.get(name) for name in names), line)
 
 
-def json_rows(file: TextFile, report: Report | None = None) -> Iterator[tuple[int, dict[str, Any]]]:
+class JsonArray(JsonLines):
+    """An array of objects, alone or as one field of an object."""
+
+    title = "JSON"
+
+    def objects(self, file: TextFile, report: Report | None = None) -> Iterator[tuple[int, Object]]:
+        return ((line, flat(fields)) for line, fields in array_rows(file))
+
+
+def flat(fields: Object, prefix: str = "") -> Object:
+    """{"a": {"b": 1}} as {"a.b": 1}."""
+    if not any(isinstance(value, dict) for value in fields.values()):
+        return {f"{prefix}{name}": value for name, value in fields.items()} if prefix else fields
+    found: Object = {}
+    for name, value in fields.items():
+        if isinstance(value, dict):
+            found |= flat(value, f"{prefix}{name}.")
+        else:
+            found[f"{prefix}{name}"] = value
+    return found
+
+
+def json_rows(file: TextFile, report: Report | None = None) -> Iterator[tuple[int, Object]]:
     """(line, object) of every line that is not blank."""
     for line, content in enumerate(file.lines(report), start=1):
         if not content.strip():
@@ -54,22 +87,64 @@ def json_rows(file: TextFile, report: Report | None = None) -> Iterator[tuple[in
                 where=where,
                 remedy="every line must be one JSON object",
             ) from None
-        if not isinstance(fields, dict):
+        yield line, checked(fields, where, 'write each line as {"text": ..., "label": ...}')
+
+
+def checked(fields: Any, where: str, remedy: str) -> Object:
+    if not isinstance(fields, dict):
+        got = json.dumps(fields, ensure_ascii=False)
+        raise DataError("not a JSON object", where=where, got=got, remedy=remedy)
+    return fields
+
+
+def array_rows(file: TextFile) -> Iterator[tuple[int, Object]]:
+    """(line, object) of every element of the array that a file holds."""
+    text = "".join(file.blocks())
+    at = array_start(text, file)
+    line, counted = 1, 0
+    decode = json.JSONDecoder().raw_decode
+    gap = re.compile(r"[\s,]*")
+    while True:
+        match = gap.match(text, at)
+        at = match.end() if match else at
+        line, counted = line + text.count("\n", counted, at), at
+        if text.startswith("]", at):
+            return
+        try:
+            fields, at = decode(text, at)
+        except (ValueError, RecursionError) as error:
+            reason = getattr(error, "msg", "too deeply nested")
+            place = getattr(error, "lineno", line)
             raise DataError(
-                "not a JSON object",
-                where=where,
-                got=content.strip(),
-                remedy='write each line as {"text": ..., "label": ...}',
-            )
-        yield line, fields
+                f"not valid JSON ({reason})",
+                where=f"{file.name}:{place}",
+                remedy="an array is [{...}, {...}]; mend it, or write one object a line",
+            ) from None
+        remedy = 'write each element as {"text": ..., "label": ...}'
+        yield line, checked(fields, f"{file.name}:{line}", remedy)
 
 
-def json_field(fields: dict[str, Any], name: str, where: str) -> Any:
-    if name in fields:
-        return fields[name]
-    near = nearest(name, fields)
+def array_start(text: str, file: TextFile) -> int:
+    """Behind the bracket of the array, or of the only array of objects in an object."""
+    begin = len(text) - len(text.lstrip())
+    if text.startswith("[", begin):
+        return begin + 1
+    found = list(re.finditer(r'"((?:[^"\\]|\\.)*)"\s*:\s*\[\s*\{', text))
+    names = [match[1] for match in found]
+    if text.startswith("{", begin) and found and names.count(names[0]) == 1:
+        return text.index("[", found[0].end(1)) + 1
     raise DataError(
-        f"has no field {name!r} among {', '.join(fields) or 'none'}",
+        "is one JSON object that holds no list of objects",
+        where=file.name,
+        remedy="write one object a line, or an array of them; with pandas"
+        " df.to_json(path, orient='records', lines=True)",
+    )
+
+
+def no_field(name: str, names: Sequence[str], where: str) -> DataError:
+    near = nearest(name, names)
+    return DataError(
+        f"has no field {name!r} among {', '.join(names) or 'none'}",
         where=where,
         remedy=f"did you mean {near!r}?"
         if near
@@ -78,19 +153,23 @@ def json_field(fields: dict[str, Any], name: str, where: str) -> Any:
 
 
 def json_text(value: Any, name: str, where: str) -> str:
-    """The value of a field that must be a text, as it stands."""
+    """The value of a field that must be a text, as it stands; what is missing is empty."""
+    if value is None:
+        return ""
     if isinstance(value, str):
         return whole_characters(value, where)
     raise DataError(
         f"field {name!r} is not a string",
         where=where,
-        got=value if value is not None else "null",
+        got=value,
         remedy="name the field of the text with --text, or of pairs with --source and --target",
     )
 
 
 def json_label(value: Any, name: str, where: str) -> str:
-    """Labels may be written as strings, numbers or booleans."""
+    """Labels may be written as strings, numbers or booleans; what is missing is empty."""
+    if value is None:
+        return ""
     if isinstance(value, str):
         return whole_characters(value, where).strip()
     if isinstance(value, (bool, int, float)):
@@ -98,7 +177,7 @@ def json_label(value: Any, name: str, where: str) -> str:
     raise DataError(
         f"field {name!r} is no label",
         where=where,
-        got=value if value is not None else "null",
+        got=value,
         remedy="a label is a string or a number; name its field with --label",
     )
 

@@ -9,6 +9,8 @@ from unspool.config import DataConfig
 from unspool.data.read.files import Report, TextFile
 from unspool.data.read.reader import SAMPLE, Column, Reader, Row, refuse_empty
 
+MARK = "__label__"  # before every label in fastText's format
+
 
 class Lines(Reader):
     """One document a line; a blank line is an empty one."""
@@ -62,6 +64,42 @@ class Labelled(Reader):
             if content.strip():
                 pair = cut_label(content, self.delimiter)
                 yield Row(tuple(pair[i] for i in numbers), line)
+
+
+class FastText(Reader):
+    """`__label__a __label__b text`, one a line; where a line has several labels, all are lists."""
+
+    title = "fastText lines"
+
+    def __init__(self, files: Sequence[TextFile], data: DataConfig) -> None:
+        super().__init__(files, data)
+        refuse_empty(files[0])
+        pairs = [cut_marked(line) for line in files[0].head(SAMPLE)]
+        self.typed = any(len(labels) > 1 for labels, _ in pairs)
+        texts = [text for _, text in pairs]
+        names = [labels if self.typed else " ".join(labels) for labels, _ in pairs]
+        self.columns = [Column("label", 0, names), Column("text", 1, texts)]
+
+    @property
+    def options(self) -> dict[str, Any]:
+        return {"several": self.typed}
+
+    def read(self, file: TextFile, numbers: Sequence[int], report: Report | None) -> Iterator[Row]:
+        for line, content in enumerate(file.lines(report), start=1):
+            if content.strip():
+                labels, text = cut_marked(content)
+                pair = (labels if self.typed else " ".join(labels), text)
+                yield Row(tuple(pair[i] for i in numbers), line)
+
+
+def cut_marked(line: str) -> tuple[list[str], str]:
+    """The labels before a text, each a word that begins with `__label__`, and the text."""
+    labels, rest = [], line.strip()
+    while rest.startswith(MARK):
+        label, _, rest = rest.partition(" ")
+        labels.append(label.removeprefix(MARK))
+        rest = rest.strip()
+    return labels, rest
 
 
 def label_delimiter(lines: Sequence[str]) -> str:

@@ -62,14 +62,18 @@ class Reader(ABC):
     title        what the summary calls the format
     first_line   where the first row starts
     typed        whether values may be numbers, lists and the like, not only strings
+    binary       whether the files have no encoding
     noun         what a column is called
+    remark       what else the summary says: which sheet of several
     options      what decides, besides the content of the files, what is read: for keys of caches
     """
 
     title: ClassVar[str]
-    typed: ClassVar[bool] = False
+    typed: bool = False
+    binary: ClassVar[bool] = False
     noun: ClassVar[str] = "column"
     header: bool = False
+    remark: str = ""
     first_line: int = 1
     columns: list[Column]
 

@@ -19,9 +19,10 @@ from typing import Any
 
 from unspool.config import DataConfig
 from unspool.data.read.columns import plain
+from unspool.data.read.encodings import find_encoding
 from unspool.data.read.files import STDIN, Report, TextFile, find_files, sides, stem
 from unspool.data.read.formats import FORMATS, guess_format
-from unspool.data.read.json_lines import json_field
+from unspool.data.read.json_lines import no_field
 from unspool.data.read.reader import Column, Reader, Row
 from unspool.errors import DataError, nearest
 
@@ -58,14 +59,21 @@ class Table:
     def summary(self) -> str:
         """The beginning of the line that is printed: `reviews.csv: CSV without a header`."""
         title = self.reader.title
-        if self.format in ("csv", "tsv") and not self.header:
+        if self.format in ("csv", "tsv", "excel") and not self.header:
             title += " without a header"
         if self.format == "parallel":
             return f"{', '.join(file.name for file in self.files)}: {title}"
         if Path(self.path).is_dir():
-            kind = " of text" if self.format == "text" else f", {FORMATS['folder'].title}"
-            return f"{self.path}: {len(self.files)} files{kind}"
-        return f"{self.name}: {title}"
+            title = "files of text" if self.format == "text" else f"files, {title}"
+            title = f"{len(self.files):,} {title}"
+        elif not self.reader.binary:
+            title += self._encoding()
+        return f"{self.name}: {title}" + (f", {self.reader.remark}" if self.reader.remark else "")
+
+    def _encoding(self) -> str:
+        """` in UTF-16` where that is not what the settings say."""
+        codec = self.files[0].codec
+        return "" if codec == find_encoding(self.data.encoding) else f" in {codec.upper()}"
 
     def column(self, asked: str, *, option: str) -> Column:
         """The column with a name, or a number from 1; a DataError names the nearest."""
@@ -75,7 +83,7 @@ class Table:
                     return column
         where, names = self.where(self.reader.first_line), [c.name for c in self.columns]
         if self.typed:
-            json_field(dict.fromkeys(names), asked, where)
+            raise no_field(asked, names, where)
         if asked.isdigit():
             if 1 <= int(asked) <= len(names):
                 return self.columns[int(asked) - 1]
@@ -160,7 +168,7 @@ def _hash(files: Sequence[TextFile]) -> str:
     digest = hashlib.sha256()
     for file in files:
         if len(files) > 1:
-            digest.update(f"\0{stem(file.path)}\0".encode())
+            digest.update(f"\0{file.path.parent.name}/{stem(file.path)}\0".encode())
         file.add_to(digest)
     return digest.hexdigest()
 
@@ -177,6 +185,8 @@ def open_table(path: str, data: DataConfig) -> Table:
     format, certain = "folder", True
     if not Path(path).is_dir():
         format, certain = guess_format(files[0], data)
+    elif files[0].path.parent != Path(path):
+        format = "folders"
     name = files[0].name if len(files) == 1 else path
     return Table(path, name, format, files, certain, data, FORMATS[format](files, data))
 

@@ -1,0 +1,112 @@
+"""Parquet, and Arrow's own file and stream formats (Feather): columns with types."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import islice
+from typing import Any
+
+from unspool.config import DataConfig
+from unspool.data.read.files import Report, TextFile
+from unspool.data.read.reader import SAMPLE, Column, Reader, Row
+from unspool.errors import DataError
+
+BATCH = 4096  # rows in memory at once
+
+
+class Parquet(Reader):
+    """The line of a row is its number, from 1."""
+
+    title = "Parquet"
+    typed = True
+    binary = True
+    header = True
+
+    def __init__(self, files: Sequence[TextFile], data: DataConfig) -> None:
+        super().__init__(files, data)
+        self.names = self.read_names(files[0])
+        rows = list(islice(self.read(files[0], range(len(self.names)), None), SAMPLE))
+        if not rows:
+            raise DataError(
+                "the table has no rows", where=files[0].name, remedy="name a file with rows"
+            )
+        self.columns = [
+            Column(name, i, [row.values[i] for row in rows]) for i, name in enumerate(self.names)
+        ]
+
+    def read_names(self, file: TextFile) -> list[str]:
+        with opened(file) as arrow:
+            return list(arrow.parquet.read_schema(file.path).names)
+
+    def batches(self, file: TextFile, names: list[str]) -> Iterator[Any]:
+        """Record batches of these columns."""
+        with opened(file) as arrow, arrow.parquet.ParquetFile(file.path) as content:
+            yield from content.iter_batches(BATCH, columns=names)
+
+    def read(self, file: TextFile, numbers: Sequence[int], report: Report | None) -> Iterator[Row]:
+        names = [self.names[i] for i in numbers]
+        line = 0
+        for batch in self.batches(file, list(dict.fromkeys(names))):
+            columns = [[plain(value) for value in batch.column(name).to_pylist()] for name in names]
+            for values in zip(*columns):
+                line += 1
+                yield Row(values, line)
+
+
+class Arrow(Parquet):
+    title = "Arrow"
+
+    def read_names(self, file: TextFile) -> list[str]:
+        with opened(file) as arrow, arrow.memory_map(str(file.path)) as source:
+            return list(stream(arrow, source).schema.names)
+
+    def batches(self, file: TextFile, names: list[str]) -> Iterator[Any]:
+        with opened(file) as arrow, arrow.memory_map(str(file.path)) as source:
+            content = stream(arrow, source)
+            if hasattr(content, "num_record_batches"):
+                batches = map(content.get_batch, range(content.num_record_batches))
+            else:
+                batches = iter(content)
+            for batch in batches:
+                yield batch.select(names)
+
+
+def stream(arrow: Any, source: Any) -> Any:
+    """A reader of the file format, or of the stream format."""
+    try:
+        return arrow.ipc.open_file(source)
+    except arrow.ArrowInvalid:
+        source.seek(0)
+        return arrow.ipc.open_stream(source)
+
+
+def plain(value: Any) -> Any:
+    """A missing number is None; a date is written out."""
+    if isinstance(value, float) and value != value:
+        return None
+    if isinstance(value, str):
+        return value.strip()
+    return value.isoformat() if hasattr(value, "isoformat") else value
+
+
+@contextmanager
+def opened(file: TextFile) -> Iterator[Any]:
+    """pyarrow; whatever it says about a file becomes one line."""
+    try:
+        import pyarrow
+        import pyarrow.ipc
+        import pyarrow.parquet
+    except ImportError:
+        raise DataError(
+            "Parquet and Arrow files are read by pyarrow, which is not installed",
+            where=file.name,
+            remedy="pip install 'unspool[parquet]', or save the table as CSV",
+        ) from None
+    try:
+        yield pyarrow
+    except (pyarrow.ArrowException, OSError) as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise DataError(
+            f"cannot be read ({reason})", where=file.name, remedy="copy or write it again"
+        ) from None
