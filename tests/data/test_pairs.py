@@ -182,7 +182,8 @@ def test_empty_sides_and_long_ones_are_left_out_and_told(tmp_path) -> None:
     write(tmp_path / "a.de", [*GERMAN[:5], "y", " ", *GERMAN[5:], "lang"])
     path = f"{tmp_path}/a.en,{tmp_path}/a.de"
     corpus = load(path, data={"max_length": 8, "valid_share": 0})
-    assert "2 pairs with an empty source or target left out, the first at" in corpus.notes[-2]
+    assert "1 pairs with an empty source left out, the first at" in corpus.notes[-3]
+    assert "1 pairs with an empty target left out, the first at" in corpus.notes[-2]
     assert corpus.notes[-2].endswith("a.en:6")
     assert "1 pairs longer than max_length left out of training, the first at" in corpus.notes[-1]
     assert corpus.notes[-1].endswith("a.en:33")

@@ -306,7 +306,7 @@ BAD = {
     "unknown": ("text,m,n\na,1,2\n", {"label": "m,k"}, r"there is no column 'k' among text, m, n"),
     "the text": ("text,m\na,1\nb,2\n", {"label": "text,m", "text": "text"}, r"the same column"),
     "a word": ("text,m\na,1\nb,many\nc,3\n", {}, r"a.csv:3: the value is no number; got 'many'"),
-    "nothing": ("text,m\na,1\nb,\nc,3\n", {}, r"a.csv:3: the value is no number; got 'nothing'"),
+    "nothing": ("text,m\na,1\nb,\nc,3\n", {"missing": "error"}, r"a.csv:3: the number is missing"),
     "a comma": ('text,m\na,1\nb,"1,5"\nc,3\n', {}, r"a.csv:3: .*got '1,5'.*with a point"),
     "constant": ("text,m\n" + "a,1\n" * 9, {"label": "m"}, r"all rows have the same m"),
 }

@@ -89,13 +89,8 @@ def load_rows(
 ) -> Corpus:
     usable, notes = {}, []
     for name, found in stored.items():
-        blank = {key: fields[key].blank(column) for key, column in found.columns.items()}
-        full = ~np.logical_or.reduce(list(blank.values()))
-        usable[name] = np.flatnonzero(full)
-        if count := int((~full).sum()):
-            empty = " or ".join(key for key, rows in blank.items() if rows.any())
-            first = found.where(plans[name], int(np.argmin(full)))
-            notes.append(f"{count:,} {unit} with an empty {empty} left out, the first at {first}")
+        usable[name], more = full_rows(fields, plans[name], found, unit)
+        notes += more
     train, where = stored["train"], plans["train"].table.name
     for name, each in fields.items():
         each.survey(train.columns[name], usable["train"], where=where)
@@ -124,6 +119,28 @@ def load_rows(
             where_field = partial(parts[name].where, field=key)
             notes += [f"{name}: {note}" for note in fields[key].check(found, where_field)]
     return Corpus(fields, parts, notes)
+
+
+def full_rows(
+    fields: Fields, plan: Plan, stored: Stored, unit: str
+) -> tuple[np.ndarray, list[str]]:
+    """The rows of which no field is blank, and notes about the others."""
+    full, notes = np.ones(len(stored), dtype=bool), []
+    for name, each in fields.items():
+        left = np.flatnonzero(full & each.blank(stored.columns[name]))
+        if not len(left):
+            continue
+        first = stored.where(plan, int(left[0]))
+        if each.missing == "error":
+            raise DataError(
+                f"the {name} is missing",
+                where=first,
+                remedy="fill it in, or leave such rows out with --missing drop",
+            )
+        what = each.what_is_missing(stored.columns[name], left)
+        notes.append(f"{len(left):,} {unit} with {what} left out, the first at {first}")
+        full[left] = False
+    return np.flatnonzero(full), notes
 
 
 def stratification(fields: Fields, stored: Stored) -> np.ndarray:
@@ -186,7 +203,8 @@ def load_stream(
 def encode_table(
     plan: Plan, fields: Fields, progress: Progress | None = None
 ) -> tuple[Part, list[str]]:
-    """A whole table for fields that have been fitted, as for an evaluation: no row is left out.
+    """A whole table for fields that have been fitted, as for an evaluation: no row is left out but
+    those without the answer.
 
     The notes are about what the model cannot read or write.
     """
@@ -200,9 +218,14 @@ def encode_table(
             values |= each.streams(column, {name: (0, each.steps(column))}, progress)
         else:
             values[name] = each.values(column, progress)
-    size = len(next(iter(values.values())))
-    part = Part(fields, values, lines=stored.lines[:size], files=stored.files[:size], plan=plan)
-    notes = []
+    rows, notes = np.arange(len(next(iter(values.values())))), []
+    targets = {name: each for name, each in fields.items() if each.is_target and not each.sized}
+    if targets:
+        rows, notes = full_rows(targets, plan, stored, "rows")
+        values = {name: found.select(rows) for name, found in values.items()}
+    part = Part(
+        fields, values, rows=rows, lines=stored.lines[rows], files=stored.files[rows], plan=plan
+    )
     for name, found in values.items():
         where = partial(part.where, field=name)
         notes += [*fields[name].check(found, where), *fields[name].unknown(found, where)]

@@ -134,7 +134,7 @@ class Classify(DocumentTask):
 
     @classmethod
     def make_fields(cls, config: Config) -> dict[str, Field]:
-        return {"text": text_field(config), "label": LabelField("label")}
+        return {"text": text_field(config), "label": LabelField("label", config.data.missing)}
 
     @classmethod
     def plan(

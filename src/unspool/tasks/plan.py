@@ -15,6 +15,7 @@ from unspool.data.read import Column, Table
 from unspool.data.read.columns import (
     LABEL_NAMES,
     TEXT_NAMES,
+    has_strings,
     known,
     label_like,
     longest,
@@ -102,11 +103,7 @@ def choose_text(
         taken = () if label is None else label.own
         others = [column for column in table.columns if column not in taken]
         if table.typed:
-            others = [
-                column
-                for column in others
-                if any(isinstance(value, str) for value in column.sample)
-            ]
+            others = [column for column in others if has_strings(column)]
         text = known(others, names) if table.header else None
         if text is None:
             first = leftmost and not table.typed

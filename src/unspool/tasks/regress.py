@@ -301,7 +301,10 @@ class Regress(DocumentTask):
 
     @classmethod
     def make_fields(cls, config: Config) -> dict[str, Field]:
-        return {"text": text_field(config), "number": NumberField("number")}
+        return {
+            "text": text_field(config),
+            "number": NumberField("number", missing=config.data.missing),
+        }
 
     @classmethod
     def plan(

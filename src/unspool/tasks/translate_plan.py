@@ -17,6 +17,7 @@ from unspool.data.read.columns import (
     SOURCE_NAMES,
     TARGET_NAMES,
     TEXT_NAMES,
+    has_strings,
     known_pair,
     plain,
 )
@@ -120,9 +121,7 @@ def _usual(
     columns = [
         column
         for column in table.columns
-        if not table.typed
-        or any(isinstance(value, str) for value in column.sample)
-        or column in asked
+        if not table.typed or has_strings(column) or column in asked
     ]
     if len(columns) != 2:
         raise DataError(

@@ -165,12 +165,27 @@ def test_numbers_are_standardised_on_the_training_rows(tmp_path) -> None:
     assert field.restore(scaled.numpy())[:, 0].tolist() == [1, 3, 100, 2]
 
 
-@pytest.mark.parametrize(
-    ("value", "shown"), [("", "nothing"), ("1,5", "1,5"), ("nan", "nan"), ("x", "x")]
-)
-def test_what_is_no_number_is_refused_with_its_line(value, shown, tmp_path) -> None:
-    with pytest.raises(DataError, match=f"file:2: the value is no number; got '{shown}'"):
+@pytest.mark.parametrize("value", ["1,5", "inf", "x"])
+def test_what_is_no_number_is_refused_with_its_line(value, tmp_path) -> None:
+    with pytest.raises(DataError, match=f"file:2: the value is no number; got '{value}'"):
         stored(NumberField("number"), ["1", value, "2"], tmp_path)
+
+
+def test_missing_numbers_are_blank(tmp_path) -> None:
+    field = NumberField("number")
+    column = stored(field, ["1", "", "NaN", "n/a", None, "2"], tmp_path)
+    assert field.blank(column).tolist() == [False, True, True, True, True, False]
+
+
+def test_missing_labels_are_blank_and_told(tmp_path) -> None:
+    field = LabelField("label")
+    column = stored(field, ["a", "", "NaN", "None", None, "null"], tmp_path)
+    blank = field.blank(column)
+    assert blank.tolist() == [False, True, True, False, True, True]
+    told = field.what_is_missing(column, np.flatnonzero(blank))
+    assert told == "no label (2 empty, 1 'NaN', 1 'null'; --missing keep makes labels of them)"
+    kept = LabelField("label", missing="keep").blank(column)
+    assert kept.tolist() == [False, True, False, False, True, False]
 
 
 def test_rows_have_equally_many_numbers(tmp_path) -> None:

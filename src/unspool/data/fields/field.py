@@ -60,6 +60,7 @@ class Field(ABC):
     is_target   whether it is what a model is to give, not what it reads
     stream      whether all rows are one long sequence, of which the end is held out
     unit        what a step of its values is called
+    missing     what is done about rows without a value: "drop", "error" or "keep"
     """
 
     kind: ClassVar[str]
@@ -68,6 +69,7 @@ class Field(ABC):
     is_target: bool = False
     stream: bool = False
     unit: str = "values"
+    missing: str = "drop"
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -105,6 +107,10 @@ class Field(ABC):
     def blank(self, column: Any) -> np.ndarray:
         """(N,) bool: rows without a value."""
         return np.zeros(len(column), dtype=bool)
+
+    def what_is_missing(self, column: Any, rows: np.ndarray) -> str:
+        """What blank rows have: `3 rows with <an empty text> left out`."""
+        return f"an empty {self.name}"
 
     def survey(self, column: Any, rows: np.ndarray, *, where: str) -> None:
         """Refuse a column of which nothing can be learnt, before its rows are split."""

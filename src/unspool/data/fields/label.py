@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from array import array
+from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,6 +17,7 @@ import torch
 from torch import Tensor
 
 from unspool.data.fields.field import Field, Where
+from unspool.data.read.columns import is_missing
 from unspool.data.store.columns import Progress, WhereStep
 from unspool.errors import DataError, RunError
 from unspool.io.files import AGAIN, read_json, write_json
@@ -53,7 +55,7 @@ class LabelWriter:
 
     def add(self, values: list[Any], where: Callable[[int], str]) -> None:
         for i, value in enumerate(values):
-            label = label_name(value, where, i)
+            label = "" if value is None else label_name(value, where, i)
             self.ids.append(self.names.setdefault(label, len(self.names)))
 
     def close(self) -> None:
@@ -64,32 +66,32 @@ class LabelWriter:
 
 def label_name(value: Any, where: Callable[[int], str], row: int) -> str:
     """Labels may be written as strings, numbers or truth values."""
-    if isinstance(value, str) and value.strip():
+    if isinstance(value, str):
         return value.strip()
     if isinstance(value, bool | int | float):
         return json.dumps(value)
-    if value == "":
-        raise DataError(
-            "the label is empty", where=where(row), remedy="fill it in or remove the row"
-        )
     raise DataError(
         "the value is no label",
         where=where(row),
-        got=value if value is not None else "null",
+        got=value,
         remedy="a label is a string or a number; name its field with --label",
     )
 
 
 class LabelField(Field):
-    """The names, sorted, are fitted: those that occur in training."""
+    """The names, sorted, are fitted: those that occur in training.
+
+    missing   "keep": what looks like a missing value is a label, but for an empty one
+    """
 
     kind = "label"
     unit = "labels"
     is_target = True
     stratifies = True
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, missing: str = "drop") -> None:
         super().__init__(name)
+        self.missing = missing
         self.names: list[str] = []
 
     @property
@@ -107,7 +109,17 @@ class LabelField(Field):
         return LabelColumn(np.load(folder / f"{self.name}.npy"), names)
 
     def blank(self, column: LabelColumn) -> np.ndarray:
-        return np.zeros(len(column.ids), dtype=bool)
+        blank = [not name if self.missing == "keep" else is_missing(name) for name in column.names]
+        return np.array(blank, dtype=bool)[column.ids]
+
+    def what_is_missing(self, column: LabelColumn, rows: np.ndarray) -> str:
+        counts = Counter(column.names[i] for i in column.ids[rows])
+        empty, total = counts.pop("", 0), len(rows)
+        if not counts:
+            return "an empty label"
+        spelled = [f"{count:,} {name!r}" for name, count in counts.most_common()]
+        found = ", ".join([*([f"{empty:,} empty"] if empty else []), *spelled])
+        return f"no label ({found}; --missing keep makes labels of them)" if total else ""
 
     def strata(self, column: LabelColumn) -> np.ndarray:
         return column.ids

@@ -17,6 +17,7 @@ from torch import Tensor
 
 from unspool.data.fields.field import Field, Spread, Where
 from unspool.data.read import Column
+from unspool.data.read.columns import is_missing
 from unspool.data.store.columns import Progress, WhereStep
 from unspool.errors import DataError, RunError
 from unspool.io.files import AGAIN, read_json, write_json
@@ -68,7 +69,9 @@ def as_list(value: Any) -> Sequence[Any]:
 
 
 def parse(value: Any, where: Callable[[int], str], row: int) -> float:
-    """A finite number; 1,5 is refused rather than guessed."""
+    """A finite number, or NaN where it is missing; 1,5 is refused rather than guessed."""
+    if is_missing(value):
+        return math.nan
     try:
         number = float(value)
     except (TypeError, ValueError):
@@ -77,7 +80,7 @@ def parse(value: Any, where: Callable[[int], str], row: int) -> float:
         raise DataError(
             "the value is no number",
             where=where(row),
-            got=value if value not in (None, "") else "nothing",
+            got=value,
             remedy="write it with a point, as in 1.5, or name another column with --label",
         )
     return number
@@ -94,8 +97,9 @@ class NumberField(Field):
     unit = "numbers"
     is_target = True
 
-    def __init__(self, name: str, names: Sequence[str] = ()) -> None:
+    def __init__(self, name: str, names: Sequence[str] = (), missing: str = "drop") -> None:
         super().__init__(name)
+        self.missing = missing
         self.names = list(names)
         self.mean, self.std, self.median = np.zeros(1), np.ones(1), np.zeros(1)  # (K,)
 
@@ -112,6 +116,9 @@ class NumberField(Field):
 
     def open(self, folder: Path, key: dict[str, Any], where: WhereStep) -> Numbers:
         return Numbers(np.load(folder / f"{self.name}.npy"))
+
+    def blank(self, column: Numbers) -> np.ndarray:
+        return np.isnan(column.array).any(1)
 
     def fit(
         self, column: Numbers, rows: np.ndarray, *, where: str, progress: Progress | None = None

@@ -33,6 +33,16 @@ LANGUAGES = frozenset({
 LONGEST_LABEL = 40  # characters, on average
 
 
+# As tables of others write that there is no value. "None" is often a class, and is left one.
+MISSING = frozenset({
+    "", "nan", "-nan", "null", "na", "n/a", "<na>", "#n/a", "#na", "nat", "missing",
+})  # fmt: skip
+
+
+def is_missing(value: Any) -> bool:
+    return value is None or value != value or str(value).strip().lower() in MISSING
+
+
 def plain(name: str) -> str:
     return name.strip().lower()
 
