@@ -184,7 +184,7 @@ def test_empty_sides_and_long_ones_are_left_out_and_told(tmp_path) -> None:
     corpus = load(path, data={"max_length": 8, "valid_share": 0})
     assert "1 pairs with an empty source left out, the first at" in corpus.notes[-3]
     assert "1 pairs with an empty target left out, the first at" in corpus.notes[-2]
-    assert corpus.notes[-2].endswith("a.en:6")
+    assert corpus.notes[-3].endswith("a.en:6")
     assert "1 pairs longer than max_length left out of training, the first at" in corpus.notes[-1]
     assert corpus.notes[-1].endswith("a.en:33")
     assert len(corpus.parts["train"]) == 30

@@ -14,6 +14,7 @@ from torch import nn
 from unspool.api.run import Run
 from unspool.api.settings import make_config, open_data, refuse_changes
 from unspool.config import Config
+from unspool.config.resolve import changed
 from unspool.data.corpus import Corpus
 from unspool.data.fields.text import read_tokenizer
 from unspool.data.plan import Plan
@@ -24,7 +25,7 @@ from unspool.io.files import write_atomic, write_json
 from unspool.tasks import TASKS, Task, build_model
 from unspool.tasks.contextual import mix_report
 from unspool.tasks.embedding import extended, freeze_embedding, place_vectors
-from unspool.tasks.opening import open_plan
+from unspool.tasks.opening import open_plan, usual_columns
 from unspool.training.card import model_card
 from unspool.training.checkpoint import Counters, save_checkpoint
 from unspool.training.device import with_device
@@ -89,7 +90,7 @@ def train(
     note(plan.summary)
     origin = None if start is None else open_start(start)
     asked = make_config(plan.task, model, settings=settings, config_file=config, start=origin)
-    final = with_precision(with_device(asked))
+    final = with_precision(with_device(changed(asked, {"data.columns": usual_columns(plan)})))
     plans = {"train": plan}
     for name, path in (("valid", valid), ("test", test)):
         if path is not None:

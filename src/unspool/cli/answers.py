@@ -5,11 +5,11 @@ from __future__ import annotations
 import csv
 import json
 import sys
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TextIO
+from typing import Any, NamedTuple, TextIO
 
 from unspool.cli.show import note
 from unspool.errors import DataError, choose
@@ -25,9 +25,25 @@ def check_ending(out: Path | None, kind: type[Answer]) -> None:
         choose("ending of the output file", out.suffix.lower(), endings, where=out)
 
 
-def write_answers(answers: Iterable[Answer], out: Path | None, *, as_json: bool) -> None:
+class Given(NamedTuple):
+    """The columns of the table that the items came from, to be kept beside the answers.
+
+    rows    the values of all columns, of each item in turn; it grows as items are read
+    """
+
+    names: list[str]
+    rows: deque[tuple[Any, ...]]
+
+    def own(self, name: str) -> str:
+        """What a column of the answers is called beside these."""
+        return f"predicted_{name}" if name in self.names else name
+
+
+def write_answers(
+    answers: Iterable[Answer], out: Path | None, *, as_json: bool, given: Given | None = None
+) -> None:
     """Write each answer as it comes, in the format that the ending of `out` names; to stdout as
-    text, or as JSON lines."""
+    text, or as JSON lines. In a table and as JSON, what was given stands before the answer."""
     ending = out.suffix.lower() if out is not None else (".jsonl" if as_json else ".txt")
     count, warnings = 0, Counter[str]()
     answer = None
@@ -37,11 +53,9 @@ def write_answers(answers: Iterable[Answer], out: Path | None, *, as_json: bool)
             if answer.warning is not None:
                 warnings[answer.warning] += 1
             if ending == ".jsonl":
-                file.write(json.dumps(answer.to_json(), ensure_ascii=False) + "\n")
+                file.write(json.dumps(as_object(answer, given), ensure_ascii=False) + "\n")
             elif ending in DELIMITERS:
-                if count == 1:
-                    table.writerow(answer.header())
-                table.writerows(answer.rows(count))
+                table.writerows(as_rows(answer, count, given))
             else:
                 to_lines = answer.formats.get(ending)
                 lines = answer.lines(count) if to_lines is None else to_lines(answer)
@@ -50,6 +64,28 @@ def write_answers(answers: Iterable[Answer], out: Path | None, *, as_json: bool)
         note(f"{times} texts were {warning}")
     if out is not None:
         note(f"{count} {answer.plural if answer is not None else 'predictions'} in {out}")
+
+
+def as_object(answer: Answer, given: Given | None) -> dict[str, Any]:
+    found = answer.to_json()
+    if given is None:
+        return found
+    row = dict(zip(given.names, given.rows.popleft()))
+    own = {name: value for name, value in found.items() if value not in row.values()}
+    return {**row, **{given.own(name): value for name, value in own.items()}}
+
+
+def as_rows(answer: Answer, number: int, given: Given | None) -> list[list[Any]]:
+    """The rows of an answer, before those of the first one their header. What was given stands
+    before each, and alone where there is no answer, as in a text without spans."""
+    header, rows = answer.header(), answer.rows(number)
+    if given is None:
+        return [header, *rows] if number == 1 else rows
+    kept = [i for i, name in enumerate(header) if name != answer.repeats]
+    row = ["" if value is None else value for value in given.rows.popleft()]
+    found = [[*row, *(own[i] for i in kept)] for own in rows] or [[*row, *[""] * len(kept)]]
+    names = [*given.names, *(given.own(header[i]) for i in kept)]
+    return [names, *found] if number == 1 else found
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -26,6 +27,7 @@ from unspool.cli.options import (
 
 if TYPE_CHECKING:
     from unspool.api.run import Run as LoadedRun
+    from unspool.cli.answers import Given
 
 
 def predict(
@@ -50,7 +52,8 @@ def predict(
             "-o",
             metavar="FILE",
             help="Write to a .csv, .tsv, .jsonl or .txt file instead, with the probability of every"
-            " label; of a tagger also to a .conll file.",
+            " label, after the columns of the table that was read; of a tagger also to a .conll"
+            " file.",
         ),
     ] = None,
     format: Format = None,
@@ -153,7 +156,7 @@ def predict(
     from unspool.cli.answers import check_ending, write_answers
 
     loaded = load(run)
-    items = read_items(
+    items, kept = read_items(
         loaded, texts or [], file, given(format=format, encoding=encoding, text=text)
     )
     chosen = given(
@@ -180,14 +183,16 @@ def predict(
     check_ending(out, loaded.task.answer)
     if picture is not None:
         answers = drawing_first(loaded, answers, picture)
-    write_answers(answers, out, as_json=as_json)
+    write_answers(answers, out, as_json=as_json, given=kept)
 
 
 def read_items(
     run: LoadedRun, texts: list[str], file: str | None, reading: dict[str, Any]
-) -> Iterable[Any]:
-    """The texts of the command line, of a file or of standard input, in order; `reading` overrides
-    how a file is read. Sentences that are cut into words already are lists of them."""
+) -> tuple[Iterable[Any], Given | None]:
+    """The texts of the command line, of a file or of standard input, in order, and of a table all
+    its columns; `reading` overrides how a file is read. Sentences that are cut into words already
+    are lists of them."""
+    from unspool.cli.answers import Given
     from unspool.config.resolve import reading_changed
     from unspool.errors import ConfigError
     from unspool.tasks.opening import open_inputs
@@ -201,14 +206,23 @@ def read_items(
             "no text given", remedy="give some, or --file FILE, or - for standard input"
         )
     if texts and texts != ["-"]:
-        return [readable(text, "a text") for text in texts]
+        return [readable(text, "a text") for text in texts], None
     # What a person types is read as lines, whatever the training file was.
     usual = {"format": "auto"} if file is not None else {"format": "lines", "encoding": "utf-8"}
     settings = reading_changed(run.config, {**usual, **reading}).data
     plan = open_inputs(file or "-", settings, run.task.name)
     if file is not None:
         show.note(plan.summary)
-    return (row.values[0] for row in plan.rows())
+    if not plan.table.header:
+        return (row.values[0] for row in plan.rows()), None
+    kept = Given([column.name for column in plan.table.columns], deque())
+
+    def items() -> Iterator[Any]:
+        for values, row in plan.whole_rows():
+            kept.rows.append(row)
+            yield values[0]
+
+    return items(), kept
 
 
 def drawing_first(run: LoadedRun, answers: Iterable[Any], path: Path) -> Iterator[Any]:

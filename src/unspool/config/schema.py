@@ -62,6 +62,11 @@ class DataConfig(Section):
         "column (name, or number from 1) that holds the label; regress: the number, or several"
         " columns with commas",
     )
+    columns: dict[str, tuple[str, ...]] = setting(
+        {},
+        "names of the columns that a run was trained on, which are looked for first in other files;"
+        " follows from the data",
+    )
     source: str | None = setting(
         None, "translate: column (name, or number from 1) that holds what is read"
     )

@@ -51,6 +51,17 @@ class Plan:
         rows = self.table.rows(list(self.columns.values()), report)
         return rows if self.convert is None else self._converted(rows, self.convert)
 
+    def whole_rows(self) -> Iterator[tuple[Values, Values]]:
+        """Of every row the values of the fields, and the raw values of all columns."""
+        columns, every = list(self.columns.values()), self.table.columns
+        names = tuple(column.name for column in columns)
+        for row in self.table.rows([*columns, *every]):
+            values, given = row.values[: len(columns)], row.values[len(columns) :]
+            if self.convert is not None:
+                where = self.table.where(row.line, file=row.file)
+                values = self.convert.function(values, names, where)
+            yield values, given
+
     def _converted(self, rows: Iterator[Row], convert: Conversion) -> Iterator[Row]:
         names = tuple(column.name for column in self.columns.values())
         for row in rows:

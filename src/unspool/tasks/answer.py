@@ -12,11 +12,13 @@ class Answer(ABC):
     """One answer; each task has a subclass, a frozen dataclass.
 
     plural    what several answers are called in a message
+    repeats   the column of `rows` that repeats the item
     formats   what can be written besides text, tables and JSON: the ending of a file, and the
               function that gives the lines of an answer in it
     """
 
     plural: ClassVar[str] = "predictions"
+    repeats: ClassVar[str | None] = "text"
     formats: ClassVar[Mapping[str, Callable[[Any], list[str]]]] = {}
 
     @abstractmethod

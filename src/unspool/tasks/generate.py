@@ -124,6 +124,8 @@ class Continuation(Answer):
     def lines(self, number: int) -> list[str]:
         return [one_line(self.text)]
 
+    repeats = "prompt"
+
     def header(self) -> list[str]:
         return ["prompt", "text"]
 

@@ -6,20 +6,56 @@ from pathlib import Path
 
 from unspool.config import DataConfig
 from unspool.data.plan import Plan, choose_plan, unfit
-from unspool.data.read import open_table
+from unspool.data.read import Table, open_table
 from unspool.tasks import TASKS
+
+OUTPUTS = ("label", "source", "target")  # settings of columns that need not be there
+# The setting that names the column of a field.
+SETTINGS = {
+    "text": "text",
+    "words": "text",
+    "label": "label",
+    "tags": "label",
+    "number": "label",
+    "source": "source",
+    "target": "target",
+}
 
 
 def open_plan(path: str | Path, data: DataConfig, task: str | None = None) -> Plan:
     """The columns for the inputs and outputs of a task; if None, of the one that fits best."""
-    return choose_plan(open_table(str(path), data), data, task, TASKS)
+    table = open_table(str(path), data)
+    return choose_plan(table, with_usual(table, data), task, TASKS)
+
+
+def usual_columns(plan: Plan) -> dict[str, tuple[str, ...]]:
+    """The names of the columns that are read, by the settings that name them."""
+    if not plan.table.header:
+        return {}
+    return {
+        SETTINGS[field]: tuple(own.name for own in column.own)
+        for field, column in plan.columns.items()
+    }
+
+
+def with_usual(table: Table, data: DataConfig) -> DataConfig:
+    """The settings, which name the columns that a run was trained on where the table has them and
+    the user has named no others."""
+    names = {column.name for column in table.columns} if table.header else set()
+    found = {
+        setting: ",".join(columns)
+        for setting, columns in data.columns.items()
+        if getattr(data, setting) is None and names.issuperset(columns)
+    }
+    return data.model_copy(update=found)
 
 
 def open_inputs(path: str | Path, data: DataConfig, task: str) -> Plan:
     """The columns for the inputs of a task. Those of its outputs need not be there."""
-    text = data.text or data.source
-    data = data.model_copy(update={"text": text, "label": None, "source": None, "target": None})
+    data = data.model_copy(update={"text": data.text or data.source, **dict.fromkeys(OUTPUTS)})
     table = open_table(str(path), data)
+    usual = with_usual(table, data)
+    data = usual.model_copy(update={"text": usual.text or usual.source, **dict.fromkeys(OUTPUTS)})
     plan = TASKS[task].plan(table, data, named=True, outputs=False)
     if plan is None:
         raise unfit(table, task)

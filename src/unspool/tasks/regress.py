@@ -22,7 +22,7 @@ from unspool.data.fields.number import NumberField
 from unspool.data.part import Batch, Part
 from unspool.data.plan import Conversion, Plan, Values
 from unspool.data.read import Column, Table, joined
-from unspool.data.read.columns import LABEL_NAMES, known, listed_names
+from unspool.data.read.columns import LABEL_NAMES, is_number, known, listed_names
 from unspool.data.read.json_lines import json_text
 from unspool.errors import DataError
 from unspool.nn.models.classifier import Regressor
@@ -222,15 +222,6 @@ def _text_and_numbers(values: Values, names: tuple[str, ...], where: str) -> Val
 TEXT_AND_NUMBERS = Conversion("text and numbers", _text_and_numbers)
 
 
-def is_number(value: Any) -> bool:
-    if isinstance(value, list):
-        return bool(value) and all(map(is_number, value))
-    try:
-        return not isinstance(value, bool) and math.isfinite(float(value))
-    except (TypeError, ValueError):
-        return False
-
-
 def of_numbers(column: Column) -> bool:
     """Whether the first values are numbers, but for a minority."""
     return sum(map(is_number, column.sample)) > len(column.sample) / 2
@@ -273,15 +264,6 @@ def number_column(table: Table, text: Column) -> Column:
     )
 
 
-def with_header(table: Table, data: DataConfig) -> Table:
-    """The table, whose first row names its columns where numbers begin only below it."""
-    if table.format not in ("csv", "tsv") or table.header or data.header is not None:
-        return table
-    columns = [column for column in table.columns if of_numbers(column)]
-    named = columns and not any(is_number(column.sample[0]) for column in columns)
-    return table.reread(table.format, header=True) if named else table
-
-
 class Regress(DocumentTask):
     name = "regress"
     metric = "rmse"
@@ -315,7 +297,7 @@ class Regress(DocumentTask):
             return None
         if not outputs:
             return input_plan(cls.name, table, data)
-        table = with_header(documents(table, cls.name), data)
+        table = documents(table, cls.name)
         if table.format in (*PLAIN, *FOLDERS):
             refuse_columns(table, data)
         asked = None if data.label is None else asked_column(table, data.label)

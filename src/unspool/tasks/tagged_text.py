@@ -81,6 +81,8 @@ class TaggedText(Answer):
             done = span.end
         return " ".join(("".join(shown) + self.text[done:]).split())
 
+    repeats = None  # its text is that of a span
+
     def header(self) -> list[str]:
         return ["number", "start", "end", "label", "probability", "text"]
 

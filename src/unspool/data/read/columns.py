@@ -6,6 +6,7 @@ comes again and again, a text is what is longest.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
@@ -21,6 +22,12 @@ LABEL_NAMES = (
     "emotion", "language", "genre", "tag", "stars", "rating", "y",
 )  # fmt: skip
 KNOWN_NAMES = frozenset(TEXT_NAMES + LABEL_NAMES)
+# Names that say that there is a header, though not what a column is good for.
+OTHER_NAMES = frozenset({
+    "id", "index", "idx", "name", "names", "date", "time", "timestamp", "user", "author", "url",
+    "word", "words", "phones", "phonemes", "pronunciation", "input", "output", "prompt", "response",
+    "answer", "summary", "subject", "split", "file", "path", "country", "year", "score", "value",
+})  # fmt: skip
 SOURCE_NAMES = ("source", "src")
 TARGET_NAMES = ("target", "tgt", "trg", "translation")
 LANGUAGES = frozenset({
@@ -31,6 +38,7 @@ LANGUAGES = frozenset({
     "spanish", "swedish", "turkish", "ukrainian", "vietnamese",
 })  # fmt: skip
 LONGEST_LABEL = 40  # characters, on average
+LONGEST_NAME = 30  # of a column
 
 
 # As tables of others write that there is no value. "None" is often a class, and is left one.
@@ -103,21 +111,55 @@ def listed_names(asked: str | None) -> list[str]:
     return [name.strip() for name in (asked or "").split(",") if name.strip()]
 
 
-def has_header(rows: Sequence[Sequence[str]], *, asked: Sequence[str]) -> bool:
+def has_header(
+    rows: Sequence[Sequence[str]], *, asked: Sequence[str], usual: Sequence[str] = ()
+) -> bool:
     """Whether the first row names the columns rather than being data.
 
-    It does when it holds a known field name, or a name was asked for; or when its value in the
-    most label-like column never comes again, while the values below it do.
+    It does when a name was asked for, or when it holds a known field name or a `usual` one. It does
+    not when a cell is empty (but for the first, which an index has), a number or there twice.
+    Otherwise the columns vote: each in which the first row looks unlike all others is for a header,
+    each in which it looks the same is against one.
     """
-    first, rest = rows[0], rows[1:]
-    names = {plain(cell) for cell in first}
-    if names & KNOWN_NAMES:
+    first, rest = [plain(cell) for cell in rows[0]], rows[1:]
+    if set(first) & (KNOWN_NAMES | {plain(name) for name in usual}):
         return True
     if any(not name.isdigit() for name in asked):
         return True  # a name was asked for, so there are names: a misspelt one is refused later
-    columns = {i: [row[i] for row in rest] for i in range(len(first))}
-    likely = {i: len(set(values)) for i, values in columns.items() if label_like(values)}
-    if not likely:
+    if len(set(first)) < len(first) or "" in first[1:] or any(map(is_number, first)):
         return False
-    column = min(likely, key=lambda i: (likely[i], i))
-    return first[column] not in columns[column] and repeats(columns[column])
+    votes = [vote(cell, [row[i].strip() for row in rest]) for i, cell in enumerate(rows[0])]
+    return sum(votes) > 0
+
+
+def vote(first: str, values: Sequence[str]) -> int:
+    """1 if the first cell of a column is unlike the values below it, -1 if it is one of them."""
+    first, values = first.strip(), [value for value in values if value]
+    if not values:
+        return 0
+    if plain(first) in OTHER_NAMES and first not in values:
+        return 1
+    if sum(map(is_number, values)) >= 0.9 * len(values):
+        return 1  # it is no number itself
+    if label_like(values):
+        if first in values:
+            return -2  # labels come again
+        return int(repeats(values))
+    if first in values:
+        return -1
+    name = len(first) <= LONGEST_NAME and len(first.split()) <= 3 and not first.endswith(".")
+    if name and sum(map(len, values)) > 4 * LONGEST_NAME * len(values):
+        return 1  # a name above long texts
+    letters = set("".join(values))
+    strange = [char for char in set(first) if char.isalpha() and char not in letters]
+    return int(name and len(values) >= 20 and len(strange) > 1)
+
+
+def is_number(value: Any) -> bool:
+    """A finite number, or a list of them."""
+    if isinstance(value, list):
+        return bool(value) and all(map(is_number, value))
+    try:
+        return not isinstance(value, bool) and math.isfinite(float(value))
+    except (TypeError, ValueError):
+        return False

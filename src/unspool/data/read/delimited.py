@@ -41,10 +41,11 @@ class Cells(Reader):
         rows = [row for row in rows if len(row) == self.width]  # `read` refuses the others
         options = (data.text, data.label, data.source, data.target)
         asked = [name for option in options for name in listed_names(option)]
+        usual = [name for names in data.columns.values() for name in names]
         self.header = (
             data.header
             if data.header is not None
-            else known_pair(first) is not None or has_header(rows, asked=asked)
+            else known_pair(first) is not None or has_header(rows, asked=asked, usual=usual)
         )
         body = rows[1:] if self.header else rows
         if not body:

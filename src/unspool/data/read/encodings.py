@@ -16,6 +16,7 @@ COMMON = ["utf-8", "utf-16", "latin-1", "cp1252", "shift_jis", "gb18030", "koi8-
 WESTERN = "cp1252"
 USUAL = (WESTERN, "latin_1", "shift_jis", "euc_kr")
 MARKED = ["utf_7", "utf_8", "utf_16", "utf_16_le", "utf_16_be", "utf_32", "utf_32_le", "utf_32_be"]
+FEW = 8  # letters from which nothing can be told
 TRIED = 1 << 16  # bytes looked at for a suggestion
 
 
@@ -82,4 +83,5 @@ def rare(data: bytes) -> bool:
         data.decode(WESTERN)
     except UnicodeDecodeError:
         return False
-    return high < 0.06 * sum(byte >= 0x80 or chr(byte).isalpha() for byte in data)
+    letters = sum(byte >= 0x80 or chr(byte).isalpha() for byte in data)
+    return high < max(FEW, 0.06 * letters)
