@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import NamedTuple
 
 from torch import nn
 
-from unspool.errors import RunError
+from unspool.errors import RunError, UserError
 from unspool.insight.ngrams import NgramTable
-from unspool.page.example import example_text
 from unspool.tasks import Task
+from unspool.tasks.opening import open_plan
 from unspool.tasks.reading import Reading
 from unspool.training.folder import RunFolder
+
+LENGTH = 120  # characters of an example, at most
+WORDS = 5
 
 
 class Subject(NamedTuple):
@@ -57,3 +61,31 @@ def open_subject(path: str | Path) -> Subject:
     if folder.weights.exists() or not folder.metrics.exists():
         return subject_of(folder, *folder.load_model())
     return Subject(folder.load_task(), None, folder.path, folder.metrics, "")
+
+
+def example_text(task: Task, data: str) -> str:
+    """The beginning of the first text of the training file; where that is gone, some words that the
+    model knows."""
+    text = " ".join(first_text(task, data)[: 4 * LENGTH].split())
+    if len(text) > LENGTH:
+        text = text[: LENGTH + 1].rpartition(" ")[0] or text[:LENGTH]
+    return task.example(text.split() or known_words(task))
+
+
+def first_text(task: Task, data: str) -> str:
+    """Of the data; "" where they cannot be read (any more)."""
+    if data == "-":
+        return ""
+    try:
+        plan = open_plan(data, task.config.data, task.name)
+        texts = (row.values[0] for row in plan.rows())
+        texts = (text if isinstance(text, str) else " ".join(text) for text in texts)
+        return next((text for text in texts if text.strip()), "")
+    except (UserError, OSError):
+        return ""
+
+
+def known_words(task: Task) -> list[str]:
+    """The first words of the vocabulary, which are the most frequent ones."""
+    tokens = (token.strip() for token in task.tokenizer.vocab.tokens)
+    return [token for token in tokens if re.fullmatch(r"\w+", token)][:WORDS] or ["a"]
