@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from unspool.api.train import train
-from unspool.insight.alignment import draw
+from unspool.insight.plots.attention import alignment_lines
 from unspool.search.decoding import Decoding
 from unspool.training.folder import free_folder
 from unspool.training.progress import Printed
@@ -187,7 +187,7 @@ def run(write: Callable[[str], None], *, pairs: int = 16_000, epochs: int = 2) -
     write("")
     write("Where it looked for each character of the first, darker where more:")
     write("")
-    for line in draw(answers[0]):
+    for line in alignment_lines(answers[0]):
         write(line)
     write("")
     write("Next:")

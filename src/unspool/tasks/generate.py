@@ -31,7 +31,7 @@ from unspool.nn.models.language_model import (
     NextTokenModel,
     TransformerLanguageModel,
 )
-from unspool.nn.state import map_state
+from unspool.nn.network import map_state
 from unspool.search import Sampling, stream
 from unspool.tasks.answer import Answer, one_line
 from unspool.tasks.encoder import (

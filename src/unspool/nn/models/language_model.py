@@ -17,8 +17,8 @@ from unspool.nn.dropout import Dropout
 from unspool.nn.encoder import Encoder
 from unspool.nn.heads import MaskedOutput, TokenOutput
 from unspool.nn.inputs import OneHot, SharedEmbedding, TokenEmbedding, TokenInput
+from unspool.nn.network import map_state
 from unspool.nn.recurrent import Recurrent
-from unspool.nn.state import map_state
 from unspool.nn.transformer import DecoderState, TransformerDecoder
 from unspool.nn.transformer_blocks import TransformerOptions
 
