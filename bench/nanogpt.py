@@ -30,7 +30,7 @@ import torch
 
 from timing import DATA, parser, set_up
 from unspool.api.run import Run, load
-from unspool.data.fields.text import Tokens
+from unspool.data.fields.tokens import Tokens
 from unspool.data.store.ragged import Ragged
 from unspool.data.streams import WindowBatches
 from unspool.nn.models.language_model import NextTokenModel

@@ -15,7 +15,7 @@ import torch
 from torch import nn
 
 from unspool.config import Config
-from unspool.data.fields.text import Tokens
+from unspool.data.fields.tokens import Tokens
 from unspool.data.part import Part
 from unspool.errors import ConfigError
 from unspool.nn.inputs import SharedEmbedding, TokenEmbedding

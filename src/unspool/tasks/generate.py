@@ -19,7 +19,7 @@ from torch import Tensor, nn
 
 from unspool.config import Config, DataConfig
 from unspool.data.fields.field import Field
-from unspool.data.fields.text import TextField
+from unspool.data.fields.stream import TextStream
 from unspool.data.part import Part
 from unspool.data.plan import Plan
 from unspool.data.read import Table
@@ -204,7 +204,7 @@ class Generate(Task):
 
     @classmethod
     def make_fields(cls, config: Config) -> dict[str, Field]:
-        return {"text": TextField("text", config.tokenizer, auto="char", stream=True)}
+        return {"text": TextStream("text", config.tokenizer, auto="char")}
 
     @classmethod
     def check_config(cls, config: Config) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from unspool.data.fields.text import Tokens
+from unspool.data.fields.tokens import Tokens
 from unspool.data.masking import encode_masked
 from unspool.data.part import Part
 from unspool.data.store.ragged import Ragged
