@@ -24,7 +24,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from unspool.api.settings import make_config
-from unspool.data.fields.text import Tokens
+from unspool.data.fields.tokens import Tokens
 from unspool.data.part import Part
 from unspool.data.store.ragged import Ragged
 from unspool.tasks import Classify

@@ -30,12 +30,12 @@ import torch
 
 from timing import DATA, parser, set_up
 from unspool.api.run import Run, load
-from unspool.data.fields.text import Tokens
+from unspool.data.fields.tokens import Tokens
 from unspool.data.store.ragged import Ragged
 from unspool.data.streams import WindowBatches
 from unspool.nn.models.language_model import NextTokenModel
 from unspool.tasks.opening import open_plan
-from unspool.training.precision import resolve_precision
+from unspool.training.machine import resolve_precision
 
 LAYERS, HEADS, WIDTH, CONTEXT, BATCH, STEPS = 4, 4, 128, 64, 12, 2000
 WINDOWS = 200  # batches that the loss is the mean of

@@ -37,7 +37,7 @@ from unspool.nn.encoder import Encoded
 from unspool.nn.masks import keep_mask
 from unspool.nn.recurrent_decoder import RecurrentDecoder
 from unspool.search import Rules, beam, greedy
-from unspool.search.packed_recurrent import PackedRecurrentSearch
+from unspool.search.packed import PackedRecurrentSearch
 
 TORCH, JOEY, LOOP, NATIVE = "torch", "JoeyNMT", "loop", "native"
 BEGIN, END = 1, 2

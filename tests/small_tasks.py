@@ -11,7 +11,8 @@ from unspool.config import Config, DataConfig, ModelConfig, TokenizerConfig
 from unspool.data.corpus import Corpus
 from unspool.data.fields.field import Field
 from unspool.data.fields.label import LabelField, Labels
-from unspool.data.fields.text import TextField, Tokens, number_words
+from unspool.data.fields.text import TextField
+from unspool.data.fields.tokens import Tokens, number_words
 from unspool.data.part import Part
 from unspool.data.store.ragged import Ragged
 from unspool.tasks import TASKS

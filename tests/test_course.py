@@ -14,8 +14,7 @@ import pytest
 
 from unspool.cli import run
 from unspool.demos import DEMOS, dates, memory, reviews, sentences
-from unspool.demos.course import course
-from unspool.demos.files import FILES, write_files
+from unspool.demos.course import FILES, course, write_files
 from unspool.errors import DataError
 
 PAGE = (Path(__file__).parents[1] / "docs" / "course.md").read_text(encoding="utf-8")

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from small_tasks import token_part
 from unspool.data.batching import BucketBatches
-from unspool.data.fields.text import Tokens
+from unspool.data.fields.tokens import Tokens
 from unspool.data.part import Part
 from unspool.data.store.ragged import Ragged
 from unspool.data.streams import LaneBatches

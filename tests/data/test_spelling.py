@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from small_tasks import token_part
 from unspool.data.fields.spelling import BYTE_IDS, LONGEST_WORD, ByteSpellings, collate_words
-from unspool.data.fields.text import Pieces, Tokens
+from unspool.data.fields.tokens import Pieces, Tokens
 
 WORDS = st.lists(st.text(max_size=60), min_size=1, max_size=5)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from unspool.data.fields.text import Tokens
+from unspool.data.fields.tokens import Tokens
 from unspool.data.store.ragged import Ragged
 from unspool.data.streams import StridedBatches, WindowBatches
 from unspool.errors import DataError

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unspool.embed.sampling import alias_table, keep_probabilities
+from unspool.embed.word2vec import alias_table, keep_probabilities
 
 
 @given(st.lists(st.floats(0.01, 1000), min_size=1, max_size=50))

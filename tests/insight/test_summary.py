@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from unspool.api.summary import summarise_settings
+from unspool.api.settings import summarise_settings
 from unspool.insight.summary import shape_of, summarise
 from unspool.nn.cells import CELLS
 from unspool.nn.encoder import Encoder

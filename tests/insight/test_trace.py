@@ -12,8 +12,7 @@ from insight_models import MODELS, TEXT, make
 from rounding import same
 from unspool.errors import DataError
 from unspool.insight.gallery import input_pictures
-from unspool.insight.stored import stored_trace
-from unspool.insight.trace import LEAST, VERSION, Trace, trace
+from unspool.insight.trace import LEAST, VERSION, Trace, stored_trace, trace
 from unspool.nn.cells import CELLS
 from unspool.nn.taps import recorded
 

@@ -9,7 +9,7 @@ import pytest
 
 from rounding import rounding
 from unspool import native
-from unspool.embed.sampling import alias_table, keep_probabilities
+from unspool.embed.word2vec import alias_table, keep_probabilities
 from unspool.native import word2vec, word2vec_reference
 from unspool.native.word2vec import Job
 

@@ -7,8 +7,7 @@ from itertools import pairwise, product
 import pytest
 import torch
 
-from unspool.nn.crf import CRF, LogPartition, log_partition, score
-from unspool.nn.tags import Allowed, SeparateTags
+from unspool.nn.crf import CRF, Allowed, LogPartition, SeparateTags, log_partition, score
 
 B, T, C = 5, 4, 3
 LENGTHS = torch.tensor([4, 1, 3, 4, 2])

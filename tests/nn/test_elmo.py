@@ -8,8 +8,7 @@ import torch
 
 from small_tasks import token_part
 from unspool.data.fields.spelling import BYTE_IDS, SpelledWords, collate_words
-from unspool.nn.elmo import Contextual, Elmo, ElmoOptions, Mix
-from unspool.nn.highway import Highway
+from unspool.nn.elmo import Contextual, Elmo, ElmoOptions, Highway, Mix
 
 OPTIONS = ElmoOptions(
     symbols=BYTE_IDS, character=4, filters=3, widths=(1, 2, 3), size=6, hidden=16, layers=2

@@ -12,8 +12,8 @@ from expecting import expect
 from page_runs import settle
 
 from unspool.api.run import load
+from unspool.page.answers import is_running, read_log, thinned
 from unspool.page.subject import open_subject
-from unspool.page.training import is_running, read_log, thinned
 
 
 def readouts(page) -> list[str]:

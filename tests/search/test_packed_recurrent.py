@@ -11,7 +11,7 @@ from unspool import native
 from unspool.nn.encoder import Encoded
 from unspool.nn.recurrent_decoder import RecurrentDecoder
 from unspool.search import Rules, beam, greedy
-from unspool.search.packed_recurrent import PackedRecurrentSearch
+from unspool.search.packed import PackedRecurrentSearch
 
 pytestmark = pytest.mark.skipif(native.INSTRUCTIONS is None, reason=native.ABOUT)
 

@@ -7,7 +7,13 @@ import random
 import numpy as np
 import pytest
 
-from unspool.tasks.bleu import bleu_of, bleu_statistics, bootstrap_bleu, corpus_bleu, corpus_chrf
+from unspool.tasks.translate_report import (
+    bleu_of,
+    bleu_statistics,
+    bootstrap_bleu,
+    corpus_bleu,
+    corpus_chrf,
+)
 
 WORDS = ["a", "the", "man", "woman", "dog", "plays", "runs", "in", "park", ",", "red", "blue"]
 

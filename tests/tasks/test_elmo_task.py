@@ -12,7 +12,7 @@ from torch.nn import functional as F
 import unspool
 from small_tasks import make_task
 from unspool.api.settings import make_config
-from unspool.data.fields.text import TokenBatch
+from unspool.data.fields.tokens import TokenBatch
 from unspool.data.part import Part
 from unspool.errors import ConfigError
 from unspool.insight.occurrences import nearest_occurrences

@@ -11,7 +11,7 @@ import torch
 
 import unspool
 from unspool import vectors
-from unspool.data.fields.text import Tokens
+from unspool.data.fields.tokens import Tokens
 from unspool.data.store.ragged import Ragged
 from unspool.errors import ConfigError
 from unspool.tasks.embedding import occurrences, token_embedding
@@ -98,7 +98,7 @@ def test_vectors_learn_unless_frozen(file, reviews) -> None:
 
 
 def test_the_run_does_not_need_the_file(file, reviews) -> None:
-    sha = vectors.reading.hash_of(file)
+    sha = vectors.files.hash_of(file)
     run = train(reviews, file, max_steps=4, checkpoint_seconds=0.0)
     file.unlink()
     again = unspool.load(run.path)

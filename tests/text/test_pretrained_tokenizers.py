@@ -13,7 +13,7 @@ from unspool.config import Config, DataConfig
 from unspool.errors import RunError
 from unspool.tasks import Classify
 from unspool.tasks.opening import open_plan
-from unspool.text.pretrained import read_pretrained_tokenizer
+from unspool.text.subwords import read_pretrained_tokenizer
 from unspool.text.tokenizers import PretrainedTokenizer, Tokenizer
 
 TEXTS = [

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unspool.errors import ConfigError, RunError
-from unspool.text.bpe import fit_bpe
 from unspool.text.normalize import Normalizer
+from unspool.text.subwords import fit_bpe
 from unspool.text.tokenizers import CharTokenizer, Tokenizer, WordTokenizer
 from unspool.text.vocab import PAD, SENTENCE_SPECIALS, UNK, Vocab
 

@@ -10,9 +10,9 @@ import torch
 import unspool
 from unspool.config import Config
 from unspool.errors import ConfigError
-from unspool.training import device
+from unspool.training import machine
+from unspool.training.machine import autocast, precision_note
 from unspool.training.optim import optimizer_tensors, restore_optimizer
-from unspool.training.precision import autocast, precision_note
 
 SMALL = {"hidden": 8, "embedding": 6, "threads": 1, "batch": 16, "epochs": 1, "patience": 0}
 
@@ -27,17 +27,17 @@ def pretend(monkeypatch: pytest.MonkeyPatch, *here: str) -> None:
 )
 def test_auto_takes_cuda_where_it_is(here, expected, monkeypatch) -> None:
     pretend(monkeypatch, *here)
-    assert device.resolve_device("auto") == expected
-    assert device.resolve_device("cpu") == "cpu"
-    assert device.with_device(Config(task="x")).train.device == expected
+    assert machine.resolve_device("auto") == expected
+    assert machine.resolve_device("cpu") == "cpu"
+    assert machine.with_device(Config(task="x")).train.device == expected
 
 
 def test_one_that_is_not_here_is_refused_but_not_to_go_on(monkeypatch) -> None:
     pretend(monkeypatch)
     config = Config(task="x", train={"device": "cuda"})
     with pytest.raises(ConfigError, match=r"not on this machine; got 'cuda'\. Set device=cpu"):
-        device.with_device(config)
-    assert device.with_device(config, resumed=True).train.device == "cpu"
+        machine.with_device(config)
+    assert machine.with_device(config, resumed=True).train.device == "cpu"
 
 
 def test_it_is_recorded_and_kept(reviews, tmp_path, monkeypatch) -> None:

@@ -12,14 +12,14 @@ import unspool
 from unspool import native
 from unspool.config import Config
 from unspool.errors import ConfigError
-from unspool.training import precision, trainer
+from unspool.training import machine, trainer
 
 SMALL = {"hidden": 8, "embedding": 6, "threads": 1, "batch": 16, "epochs": 2, "patience": 0}
 
 
 def pretend(monkeypatch: pytest.MonkeyPatch, has_bf16: bool) -> None:
     """A processor with, or without, instructions for products of bfloat16."""
-    monkeypatch.setattr(precision, "has_bf16", lambda: has_bf16)
+    monkeypatch.setattr(machine, "has_bf16", lambda: has_bf16)
 
 
 def recorded(run: Path) -> str:
@@ -45,9 +45,9 @@ def test_auto_takes_bf16_only_where_all_multiply_it(
     monkeypatch.setattr(native, "multiplies_bf16", lambda: torch_has_it)
     monkeypatch.setattr(native, "INSTRUCTIONS", kernels)
     assert Config(task="classify").train.precision == "auto"
-    assert precision.resolve_precision("auto") == expected
-    assert [precision.resolve_precision(p) for p in ("fp32", "bf16")] == ["fp32", "bf16"]
-    assert precision.with_precision(Config(task="classify")).train.precision == expected
+    assert machine.resolve_precision("auto") == expected
+    assert [machine.resolve_precision(p) for p in ("fp32", "bf16")] == ["fp32", "bf16"]
+    assert machine.with_precision(Config(task="classify")).train.precision == expected
 
 
 @pytest.mark.parametrize("limit", ["AVX2", "avx512_core"])
@@ -90,7 +90,7 @@ def test_a_run_keeps_its_precision_on_another_machine(
         return real(self)
 
     def watched(name: str, device: str):
-        context = precision.autocast(name, device)
+        context = machine.autocast(name, device)
         used.append(context._enabled)
         return context
 

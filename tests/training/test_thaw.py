@@ -10,8 +10,7 @@ from unspool.config import TrainConfig
 from unspool.tasks import build_model
 from unspool.text.tokenizers import CharTokenizer
 from unspool.text.vocab import Vocab
-from unspool.training.optim import build_optimizer, set_learning_rate
-from unspool.training.thaw import depths, thaw
+from unspool.training.optim import build_optimizer, depths, set_learning_rate, thaw
 
 
 def classifier(model: str, **settings):

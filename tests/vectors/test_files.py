@@ -11,8 +11,7 @@ import pytest
 from unspool import vectors
 from unspool.errors import ConfigError, DataError
 from unspool.vectors import WordVectors
-from unspool.vectors.reading import size_of
-from unspool.vectors.writing import FORMATS
+from unspool.vectors.files import FORMATS, size_of
 
 WORDS = ["the", "naïve", "東京", "new_york", "3.5", ",", "😀"]
 
@@ -64,7 +63,7 @@ def test_as_gensim_reads_and_writes(some, tmp_path, binary: bool) -> None:
 
 
 def test_long_binary_files_are_read_in_pieces(tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr("unspool.vectors.binary.READ", 50)
+    monkeypatch.setattr("unspool.vectors.formats.READ", 50)
     random = np.random.default_rng(2)
     matrix = random.normal(size=(200, 7)).astype(np.float32)
     many = WordVectors([f"w{i}" for i in range(200)], matrix)

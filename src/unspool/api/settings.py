@@ -1,4 +1,5 @@
-"""The `Config` of a run from the task's defaults, the model's, a file's and the caller's."""
+"""The `Config` of a run from the defaults of its task and model, a file and the caller; the summary
+of the model that settings describe."""
 
 from __future__ import annotations
 
@@ -10,8 +11,9 @@ from unspool.config import SECTIONS, Config, ModelConfig
 from unspool.config.resolve import read_toml, resolve, resolve_data
 from unspool.data.plan import Plan
 from unspool.errors import ConfigError, choose
+from unspool.insight.summary import Summary, summary_of
 from unspool.nn.cells import CELLS, cell_options
-from unspool.tasks import TASKS
+from unspool.tasks import TASKS, build_model
 from unspool.tasks.embedding import check_embedding, vector_settings
 from unspool.tasks.encoder import check_model
 from unspool.tasks.opening import open_plan
@@ -189,3 +191,12 @@ def _flat(config: Config) -> dict[str, Any]:
     return {
         f"{section}.{name}": value for section in SECTIONS for name, value in tree[section].items()
     }
+
+
+def summarise_settings(
+    task: str | None, model: str | None, *, settings: Mapping[str, Any], classes: int
+) -> Summary:
+    """Of the model that `settings` describe, with a full vocabulary; no task: the first."""
+    config = make_config(task or next(iter(TASKS)), model, settings=settings)
+    made = TASKS[config.task].invented(config, classes=classes)
+    return summary_of(made, build_model(made))

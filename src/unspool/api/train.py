@@ -28,17 +28,15 @@ from unspool.tasks.embedding import extended, freeze_embedding, place_vectors
 from unspool.tasks.opening import open_plan, usual_columns
 from unspool.training.card import model_card
 from unspool.training.checkpoint import Counters, save_checkpoint
-from unspool.training.device import with_device
 from unspool.training.folder import RunFolder, free_folder
-from unspool.training.machine import tune_process
+from unspool.training.machine import precision_note, tune_process, with_device, with_precision
 from unspool.training.optim import build_optimizer
-from unspool.training.precision import precision_note, with_precision
 from unspool.training.progress import Silent, Watcher
 from unspool.training.signals import stop_on_signals
 from unspool.training.trainer import Trainer
 from unspool.training.transfer import Start, open_start, take_over
 from unspool.vectors import load as load_vectors
-from unspool.vectors.reading import hash_of
+from unspool.vectors.files import hash_of
 
 Note = Callable[[str], None]
 Progress = Callable[[str, float], None]

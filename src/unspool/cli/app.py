@@ -5,10 +5,11 @@ Heavy imports stay inside the functions, so that help answers at once.
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from typer import Option
+from typer.core import TyperCommand
 
 from unspool import __version__
 from unspool.cli.check import check
@@ -17,7 +18,6 @@ from unspool.cli.demo import demo
 from unspool.cli.embed import embed
 from unspool.cli.evaluate import evaluate
 from unspool.cli.generate import generate
-from unspool.cli.help import GroupedCommand
 from unspool.cli.look import look
 from unspool.cli.ngrams import ngrams
 from unspool.cli.predict import predict
@@ -25,6 +25,24 @@ from unspool.cli.settings import settings
 from unspool.cli.summary import summary
 from unspool.cli.train import train
 from unspool.cli.vectors import vectors_app
+
+
+class GroupedCommand(TyperCommand):
+    """Typer itself shows groups only in its rich help, which takes long to import."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        sections: dict[str, list[tuple[str, str]]] = {"Arguments": [], "Options": []}
+        for param in self.get_params(ctx):
+            record = param.get_help_record(ctx)
+            if record is not None:
+                kind = "Arguments" if param.param_type_name == "argument" else "Options"
+                name = getattr(param, "rich_help_panel", None) or kind
+                sections.setdefault(name, []).append(record)
+        for name, records in sections.items():
+            if records:
+                with formatter.section(name):
+                    formatter.write_dl(records)
+
 
 app = typer.Typer(
     rich_markup_mode=None,

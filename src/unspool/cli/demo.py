@@ -44,7 +44,7 @@ def demo(
     if list_:
         show.result(DemoList(), as_json=as_json)
     elif data is not None:
-        from unspool.demos.files import write_files
+        from unspool.demos.course import write_files
 
         for path in write_files(data):
             print(path)

@@ -52,7 +52,7 @@ def draw_stored(path: Path, album: Album, *, alone: bool) -> None:
     """The pictures of a trace that was written down."""
     from unspool.errors import ConfigError
     from unspool.insight.gallery import input_pictures
-    from unspool.insight.stored import stored_trace
+    from unspool.insight.trace import stored_trace
 
     trace = stored_trace(path)
     if not alone:

@@ -43,7 +43,7 @@ def summary(
       unspool summary --task generate --model gru --set tied=true
     """
     from unspool.api.run import load
-    from unspool.api.summary import summarise_settings
+    from unspool.api.settings import summarise_settings
     from unspool.errors import ConfigError
 
     if run is None:

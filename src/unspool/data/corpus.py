@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from unspool.data.fields.field import Field
+from unspool.data.fields.field import Field, StreamField
 from unspool.data.part import Part
 from unspool.data.plan import Plan
 from unspool.data.split import HoldOut, check_shares, choose_rows, stratified, stream_cuts
@@ -64,7 +64,7 @@ def load_corpus(
     stored = {name: store_columns(plan, fields, progress) for name, plan in plans.items()}
     for name, plan in plans.items():
         refuse_nothing(plan, fields, stored[name])
-    streams = [each for each in fields.values() if each.stream]
+    streams = [each for each in fields.values() if isinstance(each, StreamField)]
     if streams:
         corpus = load_stream(plans, streams[0], stored, hold_out, progress)
     else:
@@ -177,7 +177,7 @@ def short_enough(
 
 def load_stream(
     plans: Mapping[str, Plan],
-    stream: Field,
+    stream: StreamField,
     stored: Mapping[str, Stored],
     hold_out: HoldOut,
     progress: Progress | None,
@@ -214,7 +214,7 @@ def encode_table(
     values: dict[str, Any] = {}
     for name, each in fields.items():
         column = stored.columns[name]
-        if each.stream:
+        if isinstance(each, StreamField):
             values |= each.streams(column, {name: (0, each.steps(column))}, progress)
         else:
             values[name] = each.values(column, progress)

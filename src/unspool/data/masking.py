@@ -1,5 +1,5 @@
 """Batches for masked-token pretraining (Devlin et al. 2019, section 3.1): documents in, the same
-with some tokens hidden out, and what stood there.
+with some tokens hidden out, and what stood there; and texts in which the user has hidden some.
 
 Which tokens are hidden depends on the seed, the epoch and the row alone: not on the batch it is in.
 """
@@ -13,7 +13,9 @@ import torch
 from torch import Tensor
 
 from unspool.data.batching import BucketBatches
-from unspool.text.vocab import MASK_ID, UNK_ID
+from unspool.errors import DataError
+from unspool.text.tokenizers import Tokenizer
+from unspool.text.vocab import MASK, MASK_ID, UNK_ID
 
 CHOSEN = 0.15  # share of the tokens that are to be predicted; of these
 MASKED = 0.8  # become <mask>,
@@ -80,3 +82,19 @@ def hide(
     others = rng.integers(first, max(vocab, first + 1), size=len(ids))
     ids = np.where(chosen & (fate < MASKED), MASK_ID, ids)
     return np.where(chosen & (fate >= MASKED) & (fate < MASKED + REPLACED), others, ids)
+
+
+def encode_masked(tokenizer: Tokenizer, text: str) -> np.ndarray:
+    """The ids of a text in which <mask> stands for a hidden token."""
+    if MASK not in text:
+        raise DataError(
+            "there is nothing to fill in",
+            got=text,
+            remedy=f'write {MASK} where a token is hidden: "the film was {MASK} ."',
+        )
+    pieces = text.split(MASK)
+    # The space before a mask belongs to the token that it hides.
+    ends = [piece.rstrip() for piece in pieces[:-1]] + pieces[-1:]
+    encoded = [tokenizer.encode(end).tolist() if end.strip() else [] for end in ends]
+    ids = [i for piece in encoded for i in (*piece, MASK_ID)]
+    return np.array(ids[:-1], dtype=np.int64)

@@ -132,7 +132,7 @@ class Part:
 
     def in_pieces(self, field: str, length: int) -> Part:
         """Long rows of a field as several of at most `length` steps (0: not cut)."""
-        pieces = self.fields[field].in_pieces(self.values[field], length)
+        pieces = self.values[field].in_pieces(length)
         return Part(
             self.fields,
             {field: pieces},

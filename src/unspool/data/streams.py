@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from unspool.data.fields.text import Tokens
+from unspool.data.fields.tokens import Tokens
 from unspool.errors import DataError
 
 

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from unspool.api.train import train
-from unspool.demos.folder import free_folder
-from unspool.insight.alignment import draw
+from unspool.insight.plots.attention import alignment_lines
 from unspool.search.decoding import Decoding
+from unspool.training.folder import free_folder
 from unspool.training.progress import Printed
 
 FIRST, LAST = date(1900, 1, 1).toordinal(), date(2099, 12, 31).toordinal()
@@ -165,7 +165,7 @@ def run(write: Callable[[str], None], *, pairs: int = 16_000, epochs: int = 2) -
             valid=write_tsv(folder / "valid.tsv", dates(max(20, pairs // 32), 2, held_out=True)),
             test=write_tsv(folder / "test.tsv", dates(max(20, pairs // 16), 3, held_out=True)),
             model="bahdanau",
-            out=free_folder("demo-dates"),
+            out=free_folder("demo", "dates"),
             note=write,
             watcher=Printed(Console(stderr=True)),
             kind="char",
@@ -187,7 +187,7 @@ def run(write: Callable[[str], None], *, pairs: int = 16_000, epochs: int = 2) -
     write("")
     write("Where it looked for each character of the first, darker where more:")
     write("")
-    for line in draw(answers[0]):
+    for line in alignment_lines(answers[0]):
         write(line)
     write("")
     write("Next:")

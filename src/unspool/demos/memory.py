@@ -19,13 +19,13 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from unspool.demos.folder import free_folder
 from unspool.insight.gradients import CELL_NAMES, GradientFlow, gradient_flow
 from unspool.insight.plots.recurrence import draw_gradients
 from unspool.insight.plots.style import COLOURS, DASHES, plain
 from unspool.io.pictures import new_figure, save_picture
 from unspool.nn.cells import Cell
 from unspool.nn.recurrent import Recurrent
+from unspool.training.folder import free_folder
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -136,7 +136,7 @@ def run(
     write("")
     for line in [*table(learnt), "", *flow.lines()]:
         write(line)
-    folder = free_folder("demo-memory")
+    folder = free_folder("demo", "memory")
     folder.mkdir(parents=True)
     path = folder / "memory.png"
     save_picture(figure(learnt, flow), path)

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from unspool.api.train import train
-from unspool.demos.folder import free_folder
+from unspool.training.folder import free_folder
 from unspool.training.progress import Printed
 
 THINGS = [
@@ -78,7 +78,7 @@ def run(write: Callable[[str], None]) -> None:
         result = train(
             data,
             model="bilstm",
-            out=free_folder("demo-reviews"),
+            out=free_folder("demo", "reviews"),
             note=write,
             watcher=Printed(Console(stderr=True)),
             hidden=32,

@@ -2,9 +2,9 @@
 
     unspool.embed.embed("corpus.txt", method="word2vec", size=100, epochs=5)
 
-settings  all settings of word2vec      sampling   what is read, what is sampled
-corpus    text to ids and a vocabulary  word2vec   the method
-phrases   words that go together        card       README.md of the folder
+settings  all settings of word2vec      word2vec   the method
+corpus    text to ids and a vocabulary  elmo       contextual vectors
+phrases   words that go together
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -21,16 +21,15 @@ from unspool.config.resolve import read_toml
 from unspool.data.read.files import STDIN
 from unspool.data.store.columns import Progress
 from unspool.data.store.tokens import TokenColumn
-from unspool.embed.card import vector_card
 from unspool.embed.corpus import Words, choose_words, encode_words, open_corpus
-from unspool.embed.sampling import alias_table, keep_probabilities
 from unspool.embed.settings import Word2vecConfig, make_config
 from unspool.errors import TrainingError
 from unspool.io.files import write_atomic
 from unspool.native import word2vec as kernel
+from unspool.training.card import settings_lines, table_row
 from unspool.training.folder import RunFolder, free_folder
 from unspool.vectors import WordVectors, save
-from unspool.vectors.reading import IN_FOLDER
+from unspool.vectors.files import IN_FOLDER
 
 CHUNK = 1 << 20  # tokens between two looks at the clock
 EPOCH = 0x9E3779B97F4A7C15  # between the seeds of two epochs
@@ -172,3 +171,71 @@ def chunks(column: TokenColumn) -> Iterator[tuple[int, int]]:
     edges = np.arange(CHUNK, column.tokens + CHUNK, CHUNK)
     cuts = np.unique([0, *np.searchsorted(column.offsets, edges, "right") - 1, len(column)])
     yield from zip(cuts[:-1].tolist(), cuts[1:].tolist())
+
+
+def vector_card(folder: RunFolder, result: list[str]) -> str:
+    """The card as Markdown: use, result, data, all settings."""
+    record = folder.read_record()
+    file = record["data"]["train"]
+    lines = [
+        f"# {folder.path.name}",
+        "",
+        f"Word vectors, made by {record['config']['method']} with unspool "
+        f"{record['versions']['unspool']}.",
+        "",
+        f"    unspool vectors neighbours {folder.path} WORD",
+        f"    unspool train DATA --set embedding.from={folder.path}",
+        "",
+        "## Result",
+        "",
+        *(f"    {line}" for line in result),
+        "",
+        "## Data",
+        "",
+        "| file | SHA-256 |",
+        "|---|---|",
+        table_row(Path(file["path"]).name, file["sha256"]),
+        "",
+        *settings_lines(record),
+        f"On {record['threads']} threads. "
+        "Versions: " + ", ".join(f"{k} {v}" for k, v in record["versions"].items()) + ".",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def keep_probabilities(counts: np.ndarray, threshold: float) -> np.ndarray:
+    """(V,) float32: how likely an occurrence of each word is read.
+
+        min(1, √(t / f) + t / f)   for a word of the share f of the text,
+
+    which is what Mikolov's program computes; his paper (2013b, section 2.3) has √(t / f).
+    """
+    if threshold == 0:
+        return np.ones(len(counts), np.float32)
+    ratio = threshold * counts.sum() / counts
+    return np.minimum(1.0, np.sqrt(ratio) + ratio).astype(np.float32)
+
+
+class AliasTable(NamedTuple):
+    """A distribution over V words, sampled with two look-ups (Walker 1977; Vose 1991): choose
+    i evenly, then it is i with probability share[i], otherwise alias[i]."""
+
+    share: np.ndarray  # (V,) float32
+    alias: np.ndarray  # (V,) int32
+
+
+def alias_table(weights: np.ndarray) -> AliasTable:
+    """The table of a distribution in proportion to `weights` (V,)."""
+    scaled = (weights * (len(weights) / weights.sum())).tolist()
+    share = np.ones(len(scaled), np.float32)
+    alias = np.arange(len(scaled), dtype=np.int32)
+    poor = [i for i, weight in enumerate(scaled) if weight < 1]
+    rich = [i for i, weight in enumerate(scaled) if weight >= 1]
+    while poor and rich:
+        small, large = poor.pop(), rich[-1]
+        share[small], alias[small] = scaled[small], large
+        scaled[large] -= 1 - scaled[small]
+        if scaled[large] < 1:
+            poor.append(rich.pop())
+    return AliasTable(share, alias)

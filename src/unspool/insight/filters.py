@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from torch import nn
 
-from unspool.data.fields.text import Tokens
+from unspool.data.fields.tokens import Tokens
 from unspool.data.part import Part
 from unspool.data.store.ragged import Ragged
 from unspool.errors import ConfigError

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 
 from unspool.config.resolve import reading_changed
 from unspool.data.corpus import encode_table
-from unspool.data.fields.text import Tokens
+from unspool.data.fields.tokens import Tokens
 from unspool.data.part import Part
 from unspool.data.store.columns import Progress
 from unspool.errors import ConfigError

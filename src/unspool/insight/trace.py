@@ -2,19 +2,23 @@
 
 In: a task, its model and a text. Out: a `Trace` with gates, states, attention weights, features and
 alignments by layer, and what the model answered with which probability. `to_json` writes it down,
-cut to a size that any reader can take; `docs/trace.md` describes the fields.
+cut to a size that any reader can take; `docs/trace.md` describes the fields. `stored_trace` reads
+such a file, to be drawn: of a long text, the window that it has.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
+from unspool.errors import DataError
 from unspool.nn.taps import Trace as Passed
 from unspool.nn.taps import record, taps
 from unspool.nn.transformer_blocks import DecoderBlock
@@ -26,6 +30,7 @@ VERSION = 1
 NUMBERS = 400_000  # in the JSON of a trace, at most about so many
 LEAST = 32  # tokens that are shown in full however large the model is
 TOP = 5  # answers of each step
+AGAIN = "make one with unspool look RUN TEXT --pictures DIR"
 
 # Taps that see something else than the tokens of the input: the characters of its words.
 ASIDE = re.compile(r"^(characters|contextual|encoder\.spelling)\.")
@@ -274,3 +279,64 @@ def is_turned(path: str, reading: Reading) -> bool:
     """Whether the network of a tap is given the last token first."""
     own = path.startswith("encoder.") and reading.backwards
     return own or path.startswith("encoder.backwards.")
+
+
+def stored_trace(path: Path) -> Trace:
+    """The trace of a file; a DataError where it is none, or of another version."""
+    try:
+        stored = json.loads(path.read_text(encoding="utf-8"))
+        version = stored["version"]
+    except OSError as error:
+        raise DataError(f"cannot be read ({error.strerror})", where=path, remedy=AGAIN) from None
+    except (ValueError, TypeError, KeyError):
+        raise DataError("not a trace", where=path, remedy=AGAIN) from None
+    if version != VERSION:
+        raise DataError(
+            f"a trace of another version; this unspool reads version {VERSION}",
+            where=path,
+            got=version,
+            remedy=AGAIN,
+        )
+    try:
+        return _read_trace(stored)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise DataError(
+            f"a damaged trace ({type(error).__name__}: {error})", where=path, remedy=AGAIN
+        ) from None
+
+
+def _read_trace(stored: dict[str, Any]) -> Trace:
+    first, size = stored["window"]["first"], stored["window"]["tokens"]
+    window = slice(first, first + size)
+    choices = [
+        Choice(
+            own["asked"],
+            own["answer"],
+            own["probability"],
+            [Alternative(**other) for other in own["alternatives"]],
+            own.get("measure", "probability"),
+        )
+        for own in stored["choices"]
+    ]
+    return Trace(
+        stored["task"],
+        stored["model"],
+        stored["text"],
+        list(stored["tokens"][window]),
+        list(stored["written"][window]),
+        stored["whole"],
+        choices if len(choices) == 1 else choices[window],
+        [Candidate(**own) for own in stored["candidates"]],
+        [_read_array(own) for own in stored["arrays"]],
+        np.zeros((0, 0)),
+    )
+
+
+def _read_array(own: dict[str, Any]) -> Recorded:
+    axes = tuple(own["axes"])
+    values = np.array(own["values"], dtype=float)
+    if values.ndim != len(axes):
+        raise ValueError(f"{own['path']} has {values.ndim} axes, not {', '.join(axes)}")
+    return Recorded(
+        own["path"], own["kind"], own["part"], own["layer"], own["direction"], axes, values
+    )

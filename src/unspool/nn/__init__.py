@@ -32,7 +32,7 @@ from unspool.nn.cells import (
 )
 from unspool.nn.characters import CHARACTER_ENCODERS, CharacterCNN, CharacterLSTM
 from unspool.nn.convolution import Convolution, ConvolutionStack
-from unspool.nn.crf import CRF
+from unspool.nn.crf import CRF, SeparateTags
 from unspool.nn.decoders import Decoder, TransformerSeqDecoder
 from unspool.nn.dot_product import HeadAttention, ScaledDotProduct, SlidingWindow
 from unspool.nn.elmo import Contextual, Elmo, ElmoOptions, Mix
@@ -54,7 +54,7 @@ from unspool.nn.linear_attention import LinearAttention
 from unspool.nn.masks import keep_mask, masked_softmax
 from unspool.nn.models.seq2seq import Seq2Seq
 from unspool.nn.multihead import MultiHeadAttention
-from unspool.nn.network import Network, NetworkOutput
+from unspool.nn.network import Network, NetworkOutput, RecurrentState, State, map_state
 from unspool.nn.pooling import POOLINGS, Pooling
 from unspool.nn.positions import Learned, Rotary, Sinusoidal
 from unspool.nn.pretrained import Pretrained, read_pretrained
@@ -65,8 +65,6 @@ from unspool.nn.recurrent_decoder import (
     RecurrentDecoderState,
 )
 from unspool.nn.scan import linear_scan
-from unspool.nn.state import RecurrentState, State, map_state
-from unspool.nn.tags import SeparateTags
 from unspool.nn.taps import Tap, Trace, record, taps
 from unspool.nn.transformer import DecoderState, TransformerDecoder, TransformerEncoder
 from unspool.nn.transformer_blocks import (

@@ -1,12 +1,10 @@
-"""A linear-chain conditional random field (Lafferty et al. 2001) over the tags of a sequence.
+"""From scores of tags to tags: a softmax at each step, or a linear-chain conditional random field
+(CRF, Lafferty et al. 2001) over the tags of a sequence.
 
 In: scores (B, T, C) of C tags at each step, lengths (B,) on the CPU. Out: the negative log
 likelihood of given tags, the best tags, or the probability of each tag and of any span of tags.
 
-    s(y) = a[y_1] + Σ_t x_t[y_t] + Σ_{t>1} A[y_{t-1}, y_t] + b[y_T]
-    p(y) = exp(s(y)) / Z,      Z = Σ_y exp(s(y))
-
-A, a, b are learnt. The sums over all y take one pass over time, the forward algorithm.
+The sums of a CRF over all sequences of tags take one pass over time, the forward algorithm.
 `log_partition` is the readable reference of log Z, by logarithms of sums. `Lattice` has the same by
 sums that are scaled at each step (Rabiner 1989, section V.A), in float64: a product of matrices a
 step, and a gradient from the backward pass rather than by retracing the forward one. Its passes
@@ -15,19 +13,97 @@ over time, and Viterbi's, are native kernels too; `forward`, `backward` and `vit
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
+from torch.nn import functional as F
 
 from unspool.native import chain as native_chain
 from unspool.native.chain import can_chain
-from unspool.nn.masks import at_last, keep_mask, true_rows
-from unspool.nn.tags import Allowed, SpanScores, TagOutput
+from unspool.nn.masks import at_last, keep_mask, true_rows, where_kept
 
 FORBIDDEN = -1e30  # a score below any sum of real ones, and far from the end of float32
 TINY = 1e-300
+
+
+class Allowed(NamedTuple):
+    """Of C tags: which may follow which (C, C), which may begin and which may end a sequence (C,)
+    each; boolean."""
+
+    transitions: Tensor
+    start: Tensor
+    end: Tensor
+
+
+class SpanScores(NamedTuple):
+    """Logarithms (B, T) along one sequence of tags y, for the probability of any span of it:
+
+    p(y_s ... y_e) = exp(before[s] + inside[e] - inside[s] + after[e])
+    """
+
+    before: Tensor
+    inside: Tensor
+    after: Tensor
+
+
+class TagOutput(nn.Module, ABC):
+    """What follows from scores (B, T, C). Padding has no part in it."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        """The scores themselves; the other methods choose from them."""
+        return x
+
+    @abstractmethod
+    def loss(self, x: Tensor, tags: Tensor, lengths: Tensor) -> Tensor:
+        """-log p (B,) of tags (B, T)."""
+
+    @abstractmethod
+    def best(self, x: Tensor, lengths: Tensor) -> Tensor:
+        """The most probable tags (B, T), zero at padding."""
+
+    @abstractmethod
+    def span_scores(self, x: Tensor, tags: Tensor, lengths: Tensor) -> SpanScores:
+        """What the probability of any span of tags (B, T) is computed from."""
+
+    @abstractmethod
+    def describe(self) -> str: ...
+
+
+class SeparateTags(TagOutput):
+    """p(y) = Π_t softmax(x_t)[y_t]: each tag independently.
+
+    label_smoothing   share of the target that is spread over all tags, in training
+    """
+
+    def __init__(self, *, label_smoothing: float = 0.0) -> None:
+        super().__init__()
+        self.label_smoothing = label_smoothing
+
+    def loss(self, x: Tensor, tags: Tensor, lengths: Tensor) -> Tensor:
+        keep = keep_mask(lengths, x.shape[1])  # on the CPU
+        smoothing = self.label_smoothing if self.training else 0.0
+        losses = F.cross_entropy(
+            where_kept(x, keep).float(),
+            where_kept(tags, keep),
+            reduction="none",
+            label_smoothing=smoothing,
+        )
+        rows = keep.nonzero()[:, 0].to(x.device)
+        return losses.new_zeros(len(x)).index_add(0, rows, losses)
+
+    def best(self, x: Tensor, lengths: Tensor) -> Tensor:
+        return x.argmax(2).masked_fill(~keep_mask(lengths, x.shape[1], device=x.device), 0)
+
+    def span_scores(self, x: Tensor, tags: Tensor, lengths: Tensor) -> SpanScores:
+        own = x.double().log_softmax(2).gather(2, tags[..., None])[..., 0]
+        own = own.masked_fill(~keep_mask(lengths, x.shape[1], device=x.device), 0)
+        return SpanScores(own, own.cumsum(1), torch.zeros_like(own))
+
+    def describe(self) -> str:
+        return "softmax at each step"
 
 
 class Chain(NamedTuple):
@@ -160,8 +236,13 @@ class LogPartition(torch.autograd.Function):
 
 
 class CRF(TagOutput):
-    """Transition scores A, a, b as parameters. A transition that is not allowed has probability 0
-    and no gradient."""
+    """A linear-chain CRF with the learnt transition scores A, a and b:
+
+        s(y) = a[y_1] + Σ_t x_t[y_t] + Σ_{t>1} A[y_{t-1}, y_t] + b[y_T]
+        p(y) = exp(s(y)) / Z,      Z = Σ_y exp(s(y))
+
+    A transition that is not allowed has probability 0 and no gradient.
+    """
 
     def __init__(self, tags: int, allowed: Allowed | None = None) -> None:
         super().__init__()

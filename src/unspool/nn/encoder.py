@@ -12,8 +12,7 @@ from torch import Tensor, nn
 
 from unspool.nn.inputs import AddFeatures, ClassToken, ConcatFeatures, InputLayer
 from unspool.nn.masks import keep_mask, reverse
-from unspool.nn.network import Network, check_lengths
-from unspool.nn.state import map_state
+from unspool.nn.network import Network, check_lengths, map_state
 
 
 class Encoded(NamedTuple):

@@ -24,7 +24,7 @@ from torch import Tensor
 from unspool import native
 from unspool.native.recurrence import is_half
 from unspool.nn.masks import at_last, keep_mask
-from unspool.nn.state import State
+from unspool.nn.network import State
 
 Kernel = Literal["lstm", "gru", "rnn_tanh", "rnn_relu"]
 

@@ -69,6 +69,21 @@ class NumberOutput(nn.Module):
         return "linear unit" if units == 1 else f"{units} linear units"
 
 
+class TagScores(nn.Module):
+    """x_t = W h_t + c: a score for each tag, (B, T, size) -> (B, T, C)."""
+
+    def __init__(self, size: int, tags: int) -> None:
+        super().__init__()
+        self.linear = nn.Linear(size, tags)
+        init.linear_(self.linear)
+
+    def forward(self, h: Tensor) -> Tensor:
+        return self.linear(h)
+
+    def describe(self) -> str:
+        return f"scores of {self.linear.out_features} tags"
+
+
 class TokenOutput(nn.Module):
     """A score for each token of the vocabulary.
 

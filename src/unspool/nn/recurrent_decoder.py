@@ -27,11 +27,10 @@ from unspool.nn.encoder import Encoded
 from unspool.nn.heads import TokenOutput
 from unspool.nn.inputs import TokenEmbedding
 from unspool.nn.masks import zero_padding
-from unspool.nn.network import check_lengths
+from unspool.nn.network import RecurrentState, check_lengths, map_state
 from unspool.nn.packing import Packing
 from unspool.nn.recurrent import Recurrent
 from unspool.nn.recurrent_paths import Fast
-from unspool.nn.state import RecurrentState, map_state
 from unspool.nn.taps import Tap, recording
 
 DecoderAttention = Literal["none", "additive", "dot", "scaled", "general", "concat"]

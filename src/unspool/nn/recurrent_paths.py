@@ -11,7 +11,9 @@ outputs. All ways give the same numbers, and steps that no gradient is asked for
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Callable
+from functools import cache, partial
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
@@ -19,14 +21,14 @@ from torch import Tensor
 from unspool.native import recurrence
 from unspool.native.recurrence import KernelWeights, Stepper
 from unspool.nn.cells import Cell, State
-from unspool.nn.compiled import compiled_step
 from unspool.nn.masks import keep_mask, reverse, zero_padding
-from unspool.nn.network import NetworkOutput
+from unspool.nn.network import NetworkOutput, RecurrentState
 from unspool.nn.packing import Batch, Packing
-from unspool.nn.state import RecurrentState
 from unspool.nn.taps import over_time, recording
 
 Fast = Literal["auto", True, False]
+
+BACKEND = "inductor"  # of torch.compile
 
 
 def run_layer(
@@ -160,3 +162,21 @@ def run_native(
     runs = recurrence.run(x, directions, packing.offsets)
     outputs = runs[0][0] if len(runs) == 1 else torch.cat([h for h, _ in runs], -1)
     return outputs, tuple(tuple(map(packing.unsort, end)) for _, end in runs)
+
+
+def compiled_step(cell: Cell, x: Tensor) -> Callable[[Tensor, State], tuple[Tensor, State]]:
+    """`cell.step`, as one compiled kernel where that pays and no tap of the cell is recorded: on a
+    GPU, where starting the many small operations of a step takes longer than they do."""
+    if recording(cell) or not compiling_pays(x):
+        return cell.step
+    return partial(compiled(type(cell)), cell)
+
+
+def compiling_pays(x: Tensor) -> bool:
+    return x.is_cuda
+
+
+@cache
+def compiled(kind: type[Cell]) -> Callable[..., Any]:
+    """Once for all cells of a kind: its weights are arguments like any other."""
+    return torch.compile(kind.step, backend=BACKEND)

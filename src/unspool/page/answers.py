@@ -7,23 +7,144 @@ these to the page one by one; a saved page has them inside.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
+import torch
+from torch import Tensor
+
+from unspool import __version__
 from unspool.errors import choose
-from unspool.insight.saliency import explain
-from unspool.insight.trace import trace_reading
-from unspool.page.about import about
-from unspool.page.filters import ngrams
-from unspool.page.gradients import gradients, states
+from unspool.insight.filters import answering, first_convolution
+from unspool.insight.learnt import flow_of_run, state_gradients
+from unspool.insight.saliency import answer_of, explain, step_of
+from unspool.insight.trace import direction_of, layer_of, rounded, trace_reading
+from unspool.nn.positions import Learned, Rotary, Sinusoidal
 from unspool.page.neighbours import neighbours
-from unspool.page.positions import positions
-from unspool.page.query import Query
 from unspool.page.steps import steps
-from unspool.page.subject import Subject
-from unspool.page.training import training
+from unspool.page.subject import Query, Subject
+from unspool.page.views import views_of
+from unspool.tasks.reading import longest
+
+RECORDS = 2000  # of a log, at most
+SILENCE = 60.0  # seconds without a new record after which a run is not thought to be running
+WIDTH = 64  # of the vectors for a model without positions
+LONGEST = 512  # positions
+FURTHEST = 1000  # steps before the output
+KINDS: dict[type[Any], str] = {Sinusoidal: "sinusoidal", Learned: "learned", Rotary: "rotary"}
 
 Answer = Callable[[Subject, Query], dict[str, Any]]
+
+
+def about(subject: Subject, query: Query) -> dict[str, Any]:
+    """What the page is of, and which views there are."""
+    task, model = subject.task, subject.model
+    return {
+        "version": __version__,
+        "name": subject.path.name,
+        "task": task.name,
+        "model": task.config.model_name,
+        "parameters": None if model is None else sum(p.numel() for p in model.parameters()),
+        "labels": task.labels,
+        "views": views_of(subject),
+        "example": subject.example,
+        "longest": 0 if model is None else longest(model),
+        "saved": False,
+    }
+
+
+def ngrams(subject: Subject, query: Query) -> dict[str, Any]:
+    """What the filters of a cnn answer to in the text, and where the page was opened with a corpus,
+    in that."""
+    model = subject.trained
+    convolution = first_convolution(model)
+    reading = subject.read(query["text"])
+    recorded = trace_reading(reading, subject.task, model)
+    return {
+        "tokens": recorded.tokens,
+        "whole": recorded.whole,
+        "choices": [
+            {k: v for k, v in c._asdict().items() if k != "alternatives"} for c in recorded.choices
+        ],
+        "filters": convolution.size,
+        "widths": list(convolution.widths),
+        "layers": subject.task.config.model.layers,
+        "found": [each._asdict() for each in answering(model, reading, recorded)],
+        "corpus": None if subject.table is None else subject.table.to_json()["filters"],
+    }
+
+
+@torch.no_grad()
+def positions(subject: Subject, query: Query) -> dict[str, Any]:
+    """How a model knows the position of a token: a vector for each of the first positions.
+
+    Of rotary positions, which are no vectors but turn them: what becomes of (1, 0, 1, 0, ...). A
+    model without positions has the sinusoidal ones for its answer, marked as not its own.
+    """
+    length = query.number("length", least=2, most=LONGEST)
+    found = next((m for m in subject.trained.modules() if isinstance(m, tuple(KINDS))), None)
+    layer: Any = Sinusoidal(WIDTH) if found is None else found
+    values = vectors(layer, length)
+    return {
+        "kind": "none" if found is None else KINDS[type(found)],
+        "limit": layer.length if isinstance(layer, Learned) else None,
+        "values": rounded(values.numpy()),
+    }
+
+
+def vectors(layer: Sinusoidal | Learned | Rotary, length: int) -> Tensor:
+    """(T, E)"""
+    if isinstance(layer, Learned):
+        return layer.P[:length]
+    if isinstance(layer, Rotary):
+        return layer(torch.tensor([1.0, 0.0]).repeat(length, layer.width // 2))
+    return layer.encoding(length, like=torch.zeros(1))
+
+
+def gradients(subject: Subject, query: Query) -> dict[str, Any]:
+    """What is left of a gradient at each distance from the output, for the cell of the run and for
+    fresh ones, all of which read the text, or without one random tokens over `distance` steps."""
+    reading = subject.read(query["text"]) if query["text"] else None
+    distance = query.number("distance", least=1, most=FURTHEST)
+    found = flow_of_run(subject.task, subject.trained, reading, distance=distance).to_json()
+    for flow in found["flows"]:
+        flow["norms"] = figures(flow["norms"])
+        flow["parts"] = {name: figures(norms) for name, norms in flow["parts"].items()}
+        flow["largest_singular_values"] = figures(flow["largest_singular_values"])
+    return found
+
+
+def states(subject: Subject, query: Query) -> dict[str, Any]:
+    """‖∂F/∂h_t‖ at each token, layer and direction; F: the log odds of what the model answers."""
+    model, reading = subject.trained, subject.read(query["text"])
+    step = step_of(reading, query.number_or_none("step"))
+    with torch.no_grad():
+        scores = reading.run()[0]
+    answer = answer_of(reading, scores, step, query["answer"] or None)
+    return {
+        "tokens": reading.tokens,
+        "whole": reading.whole,
+        "asked": list(reading.asked),
+        "step": step,
+        "answer": reading.name(answer),
+        "measure": reading.measure,
+        "probability": float(reading.values(scores)[step, answer]),
+        "states": [
+            {
+                "layer": layer_of(own.path),
+                "direction": direction_of(own.path),
+                "norms": figures(own.norms),
+            }
+            for own in state_gradients(reading, model, step, answer)
+        ],
+    }
+
+
+def figures(values: Iterable[float]) -> list[float]:
+    """Four figures of each."""
+    return [float(f"{value:.4g}") for value in values]
 
 
 def trace(subject: Subject, query: Query) -> dict[str, Any]:
@@ -41,6 +162,46 @@ def saliency(subject: Subject, query: Query) -> dict[str, Any]:
         answer=query["answer"] or None,
         method=query["method"],
     ).to_json()
+
+
+def training(subject: Subject, query: Query) -> dict[str, Any]:
+    """How a run learnt, or is learning: the records of metrics.jsonl, thinned where they are many,
+    and whether it still grows."""
+    records = read_log(subject.log)
+    return {
+        "metric": f"valid_{subject.task.metric}",
+        "higher_is_better": subject.task.higher_is_better,
+        "log": thinned(records, RECORDS),
+        "records": len(records),
+        "running": is_running(subject.path, subject.log),
+    }
+
+
+def read_log(path: Path) -> list[dict[str, Any]]:
+    """The records of a log; its last line may be half written, and the file not yet there."""
+    if not path.exists():
+        return []
+    lines = path.read_text(encoding="utf-8").split("\n")
+    return [json.loads(line) for line in lines[:-1]]
+
+
+def thinned(records: list[dict[str, Any]], most: int) -> list[dict[str, Any]]:
+    """All validations, and of the other records every n-th, so that there are at most `most`."""
+    rare = [r for r in records if "loss" not in r]
+    often = [r for r in records if "loss" in r]
+    room = max(1, most - len(rare))
+    every = -(-len(often) // room) or 1
+    kept = {id(r) for r in [*rare[-most:], *often[::-1][::every]]}
+    return [r for r in records if id(r) in kept]
+
+
+def is_running(path: Path, log: Path) -> bool:
+    """Whether the log is younger than the card, which a run writes at its end, and still grows."""
+    if not log.exists():
+        return False
+    changed, card = log.stat().st_mtime, path / "README.md"
+    finished = card.exists() and card.stat().st_mtime >= changed
+    return not finished and time.time() - changed < SILENCE
 
 
 ANSWERS: dict[str, Answer] = {

@@ -15,8 +15,7 @@ from torch import nn
 from unspool.errors import DataError, choose
 from unspool.nn.inputs import SharedEmbedding, TokenEmbedding
 from unspool.nn.models.seq2seq import Seq2Seq
-from unspool.page.query import Query
-from unspool.page.subject import Subject
+from unspool.page.subject import Query, Subject
 from unspool.tasks.reading import CLS
 from unspool.text.tokenizers import Tokenizer
 from unspool.text.vocab import PAD, UNK, UNK_ID

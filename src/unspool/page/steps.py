@@ -17,8 +17,7 @@ from unspool.errors import ConfigError
 from unspool.insight.plots.recurrence import layers_of
 from unspool.insight.trace import Recorded, Trace, is_turned, trace_reading
 from unspool.nn.cells import CELLS, GRU, Cell, MinLSTM, cell_options
-from unspool.page.query import Query
-from unspool.page.subject import Subject
+from unspool.page.subject import Query, Subject
 from unspool.page.terms import terms, watched
 from unspool.tasks.reading import Reading
 from unspool.text.vocab import BEGIN

@@ -1,18 +1,28 @@
-"""What a page shows: a run folder in, its task, model, log and an example out."""
+"""What a page shows, and what is asked of it.
+
+A run folder in, a `Subject` out: its task, model, log and an example. The parameters that stand in
+an address in, a `Query` out: every parameter of an answer, those left out at their default; one
+that is unknown or no number is a ConfigError.
+"""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 from torch import nn
 
-from unspool.errors import RunError
+from unspool.errors import ConfigError, RunError, UserError, choose
 from unspool.insight.ngrams import NgramTable
-from unspool.page.example import example_text
 from unspool.tasks import Task
+from unspool.tasks.opening import open_plan
 from unspool.tasks.reading import Reading
 from unspool.training.folder import RunFolder
+
+LENGTH = 120  # characters of an example, at most
+WORDS = 5
 
 
 class Subject(NamedTuple):
@@ -57,3 +67,57 @@ def open_subject(path: str | Path) -> Subject:
     if folder.weights.exists() or not folder.metrics.exists():
         return subject_of(folder, *folder.load_model())
     return Subject(folder.load_task(), None, folder.path, folder.metrics, "")
+
+
+def example_text(task: Task, data: str) -> str:
+    """The beginning of the first text of the training file; where that is gone, some words that the
+    model knows."""
+    text = " ".join(first_text(task, data)[: 4 * LENGTH].split())
+    if len(text) > LENGTH:
+        text = text[: LENGTH + 1].rpartition(" ")[0] or text[:LENGTH]
+    return task.example(text.split() or known_words(task))
+
+
+def first_text(task: Task, data: str) -> str:
+    """Of the data; "" where they cannot be read (any more)."""
+    if data == "-":
+        return ""
+    try:
+        plan = open_plan(data, task.config.data, task.name)
+        texts = (row.values[0] for row in plan.rows())
+        texts = (text if isinstance(text, str) else " ".join(text) for text in texts)
+        return next((text for text in texts if text.strip()), "")
+    except (UserError, OSError):
+        return ""
+
+
+def known_words(task: Task) -> list[str]:
+    """The first words of the vocabulary, which are the most frequent ones."""
+    tokens = (token.strip() for token in task.tokenizer.vocab.tokens)
+    return [token for token in tokens if re.fullmatch(r"\w+", token)][:WORDS] or ["a"]
+
+
+class Query(dict[str, str]):
+    """The parameters of one question, complete."""
+
+    @classmethod
+    def of(cls, name: str, given: Mapping[str, str], defaults: Mapping[str, str]) -> Query:
+        """`given`, and the defaults for the rest."""
+        for parameter in given:
+            if not defaults:
+                raise ConfigError(f"{name!r} takes no parameters", got=parameter)
+            choose(f"parameter of {name!r}", parameter, defaults)
+        return cls({**defaults, **given})  # in the order of the defaults
+
+    def number(self, name: str, *, least: int = 0, most: int = 1_000_000) -> int:
+        value = self[name]
+        if not value.isdecimal() or not least <= int(value) <= most:
+            raise ConfigError(
+                f"{name} is a whole number from {least} to {most}",
+                got=value,
+                remedy="give such a number",
+            )
+        return int(value)
+
+    def number_or_none(self, name: str, *, least: int = 0) -> int | None:
+        return self.number(name, least=least) if self[name] else None

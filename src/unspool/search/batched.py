@@ -12,10 +12,13 @@ from unspool.errors import ConfigError
 from unspool.nn.decoders import Decoder, TransformerSeqDecoder
 from unspool.nn.models.seq2seq import Seq2Seq
 from unspool.nn.recurrent_decoder import RecurrentDecoder
-from unspool.search import packed, packed_recurrent
 from unspool.search.decoding import Decoding
-from unspool.search.packed import PackedSearch
-from unspool.search.packed_recurrent import PackedRecurrentSearch
+from unspool.search.packed import (
+    PackedRecurrentSearch,
+    PackedSearch,
+    recurrent_unsupported_reason,
+    unsupported_reason,
+)
 from unspool.search.rules import Hypothesis, Rules
 from unspool.text.vocab import BEGIN_ID, END_ID
 
@@ -78,14 +81,14 @@ class BatchedSearch:
         """The fastest equivalent decoder: with native kernels where they support it."""
         if int8 not in self._decoders:
             decoder = self.model.decoder
-            reason = packed.unsupported_reason(decoder)
+            reason = unsupported_reason(decoder)
             if int8 and reason is not None:
                 raise ConfigError(f"int8 is not for this model: {reason}", remedy="leave it out")
             if reason is None and isinstance(decoder, TransformerSeqDecoder):
                 self._decoders[int8] = PackedSearch(decoder, as_bytes=int8)
             elif (
                 isinstance(decoder, RecurrentDecoder)
-                and packed_recurrent.unsupported_reason(decoder) is None
+                and recurrent_unsupported_reason(decoder) is None
             ):
                 self._decoders[int8] = PackedRecurrentSearch(decoder)
             else:

@@ -14,7 +14,7 @@ from torch import nn
 
 from unspool.config import Config, ModelConfig
 from unspool.data.fields.spelling import BYTE_IDS, SpelledWords, collate_words
-from unspool.data.fields.text import Tokens, number_words
+from unspool.data.fields.tokens import Tokens, number_words
 from unspool.errors import ConfigError
 from unspool.nn.elmo import Contextual, ElmoOptions
 from unspool.tasks.encoder import checked_options

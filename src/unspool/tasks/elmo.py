@@ -17,7 +17,8 @@ from torch import Tensor, nn
 from unspool.config import Config, DataConfig
 from unspool.data.batching import BucketBatches
 from unspool.data.fields.field import Field
-from unspool.data.fields.text import TextField, TokenBatch
+from unspool.data.fields.text import TextField
+from unspool.data.fields.tokens import TokenBatch
 from unspool.data.part import Batch, Part
 from unspool.data.plan import Plan
 from unspool.data.read import Table

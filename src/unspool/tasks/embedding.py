@@ -15,7 +15,7 @@ import torch
 from torch import nn
 
 from unspool.config import Config
-from unspool.data.fields.text import Tokens
+from unspool.data.fields.tokens import Tokens
 from unspool.data.part import Part
 from unspool.errors import ConfigError
 from unspool.nn.inputs import SharedEmbedding, TokenEmbedding
@@ -23,7 +23,7 @@ from unspool.tasks.task import Task
 from unspool.text.tokenizers import Tokenizer, WordTokenizer
 from unspool.text.vocab import Vocab
 from unspool.vectors import WordVectors
-from unspool.vectors.reading import size_of
+from unspool.vectors.files import size_of
 
 EMBEDDING = "encoder.input.embedding"  # of what a model reads, in every task
 STRETCH = 1 << 20  # tokens of a text counted at once

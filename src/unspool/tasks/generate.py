@@ -19,7 +19,7 @@ from torch import Tensor, nn
 
 from unspool.config import Config, DataConfig
 from unspool.data.fields.field import Field
-from unspool.data.fields.text import TextField
+from unspool.data.fields.stream import TextStream
 from unspool.data.part import Part
 from unspool.data.plan import Plan
 from unspool.data.read import Table
@@ -31,7 +31,7 @@ from unspool.nn.models.language_model import (
     NextTokenModel,
     TransformerLanguageModel,
 )
-from unspool.nn.state import map_state
+from unspool.nn.network import map_state
 from unspool.search import Sampling, stream
 from unspool.tasks.answer import Answer, one_line
 from unspool.tasks.encoder import (
@@ -206,7 +206,7 @@ class Generate(Task):
 
     @classmethod
     def make_fields(cls, config: Config) -> dict[str, Field]:
-        return {"text": TextField("text", config.tokenizer, auto="char", stream=True)}
+        return {"text": TextStream("text", config.tokenizer, auto="char")}
 
     @classmethod
     def check_config(cls, config: Config) -> None:

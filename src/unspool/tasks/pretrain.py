@@ -18,16 +18,15 @@ from unspool.config import Config, DataConfig
 from unspool.data.batching import BucketBatches
 from unspool.data.fields.field import Field
 from unspool.data.fields.text import TextField
-from unspool.data.masking import MaskedBatch, MaskedBatches
+from unspool.data.masking import MaskedBatch, MaskedBatches, encode_masked
 from unspool.data.part import Part
 from unspool.data.plan import Plan
 from unspool.data.read import Table
 from unspool.errors import ConfigError, DataError
 from unspool.nn.masks import where_kept
-from unspool.nn.models.masked import MaskedModel
+from unspool.nn.models.language_model import MaskedModel
 from unspool.tasks.answer import Answer, one_line
 from unspool.tasks.encoder import build_encoder, check_learned_positions
-from unspool.tasks.masks import encode_masked
 from unspool.tasks.metrics import bootstrap_mean, perplexity
 from unspool.tasks.plan import document_plan
 from unspool.tasks.task import Report, Step, Task, as_array, walk

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from unspool.data.fields.text import TokenBatch, Tokens, number_words
+from unspool.data.fields.tokens import TokenBatch, Tokens, number_words
 from unspool.data.store.ragged import Ragged
 from unspool.errors import DataError
 from unspool.nn.encoder import Encoder

@@ -25,9 +25,8 @@ from unspool.data.read import Table
 from unspool.data.schemes import allowed_moves, parse_tags
 from unspool.errors import ConfigError
 from unspool.nn.characters import CHARACTER_ENCODERS
-from unspool.nn.crf import CRF
+from unspool.nn.crf import CRF, Allowed, SeparateTags, SpanScores, TagOutput
 from unspool.nn.models.tagger import Tagger
-from unspool.nn.tags import Allowed, SeparateTags, SpanScores, TagOutput
 from unspool.tasks.contextual import build_contextual, contextual_size, example_words
 from unspool.tasks.encoder import build_encoder, recurrent_models
 from unspool.tasks.label_readings import TagReading

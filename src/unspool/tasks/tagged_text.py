@@ -15,7 +15,7 @@ import numpy as np
 
 from unspool.data.schemes import Marks, find_spans
 from unspool.errors import DataError
-from unspool.nn.tags import SpanScores
+from unspool.nn.crf import SpanScores
 from unspool.tasks.answer import Answer
 from unspool.text.tokenizers import Tokenizer, WordTokenizer
 from unspool.text.words import TokenSpan, token_spans

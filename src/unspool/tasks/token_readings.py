@@ -9,7 +9,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from unspool.data.fields.text import Tokens
+from unspool.data.fields.tokens import Tokens
+from unspool.data.masking import encode_masked
 from unspool.data.part import Part
 from unspool.data.store.ragged import Ragged
 from unspool.errors import ConfigError
@@ -18,7 +19,6 @@ from unspool.nn.models.language_model import TransformerLanguageModel
 from unspool.nn.models.seq2seq import Seq2Seq
 from unspool.nn.network import Network
 from unspool.search.decoding import Decoding
-from unspool.tasks.masks import encode_masked
 from unspool.tasks.reading import (
     LONGEST,
     Reading,

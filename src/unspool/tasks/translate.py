@@ -32,7 +32,6 @@ from unspool.nn.models.seq2seq import Seq2Seq
 from unspool.nn.recurrent_decoder import RecurrentDecoder
 from unspool.nn.transformer import TransformerEncoder
 from unspool.search.decoding import GREEDY, Decoding
-from unspool.tasks.bleu import corpus_bleu
 from unspool.tasks.encoder import (
     build_encoder,
     check_learned_positions,
@@ -42,7 +41,7 @@ from unspool.tasks.encoder import (
 from unspool.tasks.task import Step, Task, chunks, walk
 from unspool.tasks.token_readings import TranslateReading
 from unspool.tasks.translate_plan import plan_pairs, plan_sources
-from unspool.tasks.translate_report import TranslateReport
+from unspool.tasks.translate_report import TranslateReport, corpus_bleu
 from unspool.tasks.translation import Translation, Translator
 from unspool.text.tokenizers import Tokenizer
 from unspool.text.vocab import SENTENCE_SPECIALS

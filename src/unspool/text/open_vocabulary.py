@@ -41,7 +41,7 @@ class Rules:
         return Normalizer(self.form, self.lowercase)
 
     @staticmethod
-    def of(settings: TokenizerConfig, *, stream: bool) -> Rules:
+    def of(settings: TokenizerConfig, *, newlines: bool) -> Rules:
         """Rules for a column of texts; byte pairs start from characters."""
         words = settings.kind == "word"
         return Rules(
@@ -49,7 +49,7 @@ class Rules:
             settings.normalize,
             settings.lowercase,
             settings.split if words else "",
-            stream and words,
+            newlines and words,
         )
 
     @staticmethod

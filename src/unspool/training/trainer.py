@@ -23,17 +23,17 @@ from unspool.tasks import Task
 from unspool.tasks.task import device_of
 from unspool.training.checkpoint import Counters, restore_checkpoint, save_checkpoint
 from unspool.training.folder import RunFolder
+from unspool.training.machine import autocast
 from unspool.training.optim import (
     build_optimizer,
     clip_gradients,
     learning_rate,
     set_learning_rate,
+    thaw,
 )
-from unspool.training.precision import autocast
 from unspool.training.progress import Watcher
 from unspool.training.signals import Interrupted, StopRequest
 from unspool.training.tensors import TensorFile, save_tensors
-from unspool.training.thaw import thaw
 
 CLOCK_FIELDS = ("seconds", "tokens_per_second")  # the only fields of the log that may differ
 

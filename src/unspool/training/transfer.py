@@ -22,7 +22,7 @@ from unspool.nn.pretrained import is_pretrained, read_pretrained
 from unspool.nn.transformer import TransformerDecoder
 from unspool.tasks import TASKS, Task
 from unspool.tasks.embedding import EMBEDDING
-from unspool.text.pretrained import read_pretrained_tokenizer
+from unspool.text.subwords import read_pretrained_tokenizer
 from unspool.text.tokenizers import PretrainedTokenizer, Tokenizer
 from unspool.training.folder import RunFolder
 

@@ -4,13 +4,11 @@
     vectors.neighbours("paris", top=5)
     vectors.analogy("man", "king", "woman")
 
-words    the vectors themselves       reading  any file to vectors (opening, text, binary)
-lists    agreement with people        writing  vectors to files
-picture  a map of some words
+words    the vectors themselves       files    any file to vectors and back (formats)
+lists    agreement with people        picture  a map of some words
 """
 
-from unspool.vectors.reading import load
+from unspool.vectors.files import load, save
 from unspool.vectors.words import Neighbour, WordVectors
-from unspool.vectors.writing import save
 
 __all__ = ["Neighbour", "WordVectors", "load", "save"]

@@ -21,7 +21,7 @@ from unspool.data.check.advice import (
 )
 from unspool.data.check.report import CheckReport, Finding, PartReport, percentiles
 from unspool.data.corpus import Corpus
-from unspool.data.fields.field import Spread
+from unspool.data.fields.field import Spread, StreamField
 from unspool.data.part import Part
 
 __all__ = ["CheckReport", "check"]
@@ -44,7 +44,8 @@ def check(corpus: Corpus, *, summary: str, task: str, unit: str, max_length: int
         for name, part in corpus.parts.items()
         for key in sized
     ]
-    found = [] if first.stream else [each for each in findings(corpus, sized, unit) if each.count]
+    rows_compared = not isinstance(first, StreamField)
+    found = [f for f in findings(corpus, sized, unit) if f.count] if rows_compared else []
     return CheckReport(
         summary,
         task,
@@ -54,7 +55,7 @@ def check(corpus: Corpus, *, summary: str, task: str, unit: str, max_length: int
         found,
         list(suggestions(corpus, parts, sized, max_length)),
         [note for note in corpus.notes if "cache" not in note],
-        rows_compared=not first.stream,
+        rows_compared=rows_compared,
     )
 
 
@@ -157,7 +158,7 @@ def suggestions(
 ) -> Iterator[Suggestion]:
     train, field = corpus.parts["train"], corpus.fields[sized[0]]
     lengths = np.concatenate([part.lengths.max(1) for part in corpus.parts.values()])
-    if field.stream:
+    if isinstance(field, StreamField):
         yield from about_stream(parts[0].tokens)
     elif len(sized) == 2:
         yield from about_pairs(lengths, max_length, len(train))

@@ -18,9 +18,9 @@ from unspool.config import TokenizerConfig
 from unspool.data.store.cache import cached
 from unspool.data.store.columns import Progress, report_stage
 from unspool.data.store.tokens import TokenColumn, TokenWriter
-from unspool.text.bpe import fit_bpe
 from unspool.text.normalize import Normalizer
 from unspool.text.open_vocabulary import END
+from unspool.text.subwords import fit_bpe
 from unspool.text.tokenizers import BPETokenizer, SubwordTokenizer, Tokenizer
 
 BATCH = 256

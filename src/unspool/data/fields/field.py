@@ -58,8 +58,6 @@ class Field(ABC):
     sized    whether its values have lengths that count for the size of a batch
     stratifies  whether every part of a corpus is to have its share of each value
     is_target   whether it is what a model is to give, not what it reads
-    stream      whether all rows are one long sequence, of which the end is held out
-    unit        what a step of its values is called
     missing     what is done about rows without a value: "drop", "error" or "keep"
     """
 
@@ -67,12 +65,15 @@ class Field(ABC):
     sized: ClassVar[bool] = False
     stratifies: ClassVar[bool] = False
     is_target: bool = False
-    stream: bool = False
-    unit: str = "values"
     missing: str = "drop"
 
     def __init__(self, name: str) -> None:
         self.name = name
+
+    @property
+    @abstractmethod
+    def unit(self) -> str:
+        """What a step of its values is called."""
 
     @property
     def answers(self) -> list[str]:
@@ -145,27 +146,6 @@ class Field(ABC):
         """Notes about what a trained model does not know, for an evaluation."""
         return []
 
-    def steps(self, column: Any) -> int:
-        """Of a stream: how long it is."""
-        raise NotImplementedError
-
-    def fit_stream(
-        self, column: Any, cuts: Mapping[str, tuple[int, int]], progress: Progress | None = None
-    ) -> list[str]:
-        """Of a stream: `fit` to the stretch from the first to the last step of "train"."""
-        raise NotImplementedError
-
-    def streams(
-        self, column: Any, cuts: Mapping[str, tuple[int, int]], progress: Progress | None = None
-    ) -> dict[str, Any]:
-        """Of a stream: the values of each stretch, as one row."""
-        raise NotImplementedError
-
-    def in_pieces(self, values: Any, length: int) -> Any:
-        """Long rows as several of at most `length` steps (0: not cut); it has `origin` (N,), the
-        row that each is a piece of."""
-        raise NotImplementedError
-
     @abstractmethod
     def encode(self, raw: Sequence[Any]) -> Any:
         """`values` of raw values in memory: the same numbers."""
@@ -200,3 +180,23 @@ class Field(ABC):
 
     @abstractmethod
     def load(self, folder: Path) -> None: ...
+
+
+class StreamField(Field):
+    """A column whose rows are one long sequence, of which the end is held out."""
+
+    @abstractmethod
+    def steps(self, column: Any) -> int:
+        """How long the sequence is."""
+
+    @abstractmethod
+    def fit_stream(
+        self, column: Any, cuts: Mapping[str, tuple[int, int]], progress: Progress | None = None
+    ) -> list[str]:
+        """`fit` to the stretch from the first to the last step of "train"."""
+
+    @abstractmethod
+    def streams(
+        self, column: Any, cuts: Mapping[str, tuple[int, int]], progress: Progress | None = None
+    ) -> dict[str, Any]:
+        """The values of each stretch, as one row: {name: (first, end)}."""

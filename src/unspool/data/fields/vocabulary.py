@@ -61,7 +61,7 @@ def fit_tokenizer(
     settings: TokenizerConfig,
     progress: Progress | None,
     *,
-    stream: bool = False,
+    newlines: bool = False,
     specials: Sequence[str] = SPECIALS,
 ) -> tuple[Tokenizer, str]:
     """The tokenizer of the training stretches, and a line about its vocabulary."""
@@ -69,7 +69,7 @@ def fit_tokenizer(
         pairs = fit_cached(stretches, settings, progress, specials=specials)
         return pairs, f"vocabulary: {len(pairs):,} {UNITS[settings.kind]}"
     types, counts = _count_together(stretches)
-    return select_tokenizer(types, counts, settings, stream=stream, specials=specials)
+    return select_tokenizer(types, counts, settings, newlines=newlines, specials=specials)
 
 
 def select_tokenizer(
@@ -77,7 +77,7 @@ def select_tokenizer(
     counts: np.ndarray,
     settings: TokenizerConfig,
     *,
-    stream: bool = False,
+    newlines: bool = False,
     specials: Sequence[str] = SPECIALS,
 ) -> tuple[Tokenizer, str]:
     """The tokenizer of counted characters or words, and a line about its vocabulary."""
@@ -87,7 +87,7 @@ def select_tokenizer(
     share = counts[known].sum() / max(1, counts.sum())
     seen, kept = int((counts > 0).sum()), int((known & (counts > 0)).sum())
     note = f"vocabulary: {kept:,} of {seen:,} {unit} in train, {100 * share:.1f} % of its text"
-    return open_tokenizer(vocab, settings, stream=stream), note
+    return open_tokenizer(vocab, settings, newlines=newlines), note
 
 
 def _count_together(stretches: Sequence[Stretches]) -> tuple[list[str], np.ndarray]:
@@ -120,9 +120,9 @@ def choose_vocab(
     )
 
 
-def open_tokenizer(vocab: Vocab, settings: TokenizerConfig, *, stream: bool) -> Tokenizer:
+def open_tokenizer(vocab: Vocab, settings: TokenizerConfig, *, newlines: bool) -> Tokenizer:
     """The tokenizer of characters or words with a chosen vocabulary."""
     normalizer = Normalizer(settings.normalize, settings.lowercase)
     if settings.kind == "char":
         return CharTokenizer(vocab, normalizer=normalizer)
-    return WordTokenizer(vocab, normalizer=normalizer, split=settings.split, newlines=stream)
+    return WordTokenizer(vocab, normalizer=normalizer, split=settings.split, newlines=newlines)

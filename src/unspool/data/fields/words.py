@@ -19,7 +19,8 @@ from torch import Tensor
 from unspool.config import TokenizerConfig
 from unspool.data.fields.field import Field, Measure
 from unspool.data.fields.spelling import SpelledWords, SpellingTable, collate_words
-from unspool.data.fields.text import TextWriter, Tokens, padded, read_tokenizer
+from unspool.data.fields.text import TextWriter, read_tokenizer
+from unspool.data.fields.tokens import Tokens, padded
 from unspool.data.fields.vocabulary import count_types, select_tokenizer
 from unspool.data.store.columns import Progress, WhereStep
 from unspool.data.store.ragged import Ragged

@@ -1,4 +1,4 @@
-"""Where a model looks: alignments, and the heads of a Transformer."""
+"""Where a model looks: alignments, for a terminal too, and the heads of a Transformer."""
 
 from __future__ import annotations
 
@@ -7,15 +7,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from unspool.insight.plots.style import CELL, TOKENS, WEIGHTS, heat, labels, quiet
+from unspool.insight.plots.style import CELL, TOKENS, WEIGHTS, heat, labels, quiet, shown
 from unspool.insight.trace import Trace
 from unspool.io.pictures import new_figure
 from unspool.tasks.translation import Translation
+from unspool.text.vocab import END
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 NAMED = 24  # tokens that fit next to a head
+SHADES = " ░▒▓█"
 
 
 def alignment_figure(translation: Translation) -> Figure:
@@ -91,3 +93,24 @@ def pooling_figure(trace: Trace) -> Figure:
     axes.set_ylabel("weight in the pooling")
     axes.spines[["top", "right"]].set_visible(False)
     return figure
+
+
+def alignment_lines(translation: Translation) -> list[str]:
+    """An alignment as lines of characters: what was read across, what was written downwards.
+
+    Tokens of one character stand side by side; others get the width of the longest token.
+    """
+    alignment = translation.alignment
+    if alignment is None:
+        return []
+    read = ["·" if token == END else shown(token) for token in translation.source_tokens]
+    written = [shown(token) for token in translation.tokens]
+    width = max(map(len, read))
+    margin = max(map(len, written), default=0)
+    gap = " " if width > 1 else ""
+    lines = [" " * (margin + 1) + gap.join(token.rjust(width) for token in read)]
+    for token, weights in zip(written, alignment):
+        shades = [SHADES[min(len(SHADES) - 1, int(len(SHADES) * float(w)))] for w in weights]
+        cells = gap.join((shade * min(width, 2)).rjust(width) for shade in shades)
+        lines.append(f"{token.rjust(margin)} {cells}".rstrip())
+    return lines

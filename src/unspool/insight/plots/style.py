@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from unspool.insight.alignment import shown
 from unspool.text.vocab import END
 
 if TYPE_CHECKING:
@@ -21,6 +20,10 @@ WEIGHTS = "Blues"  # of values that are mostly near 0
 SIGNED = "RdBu_r"  # of values around 0
 TOKENS = 60  # shown in a picture at most
 CELL = 0.32  # inches a token
+
+
+def shown(token: str) -> str:
+    return token.strip() or "␣"
 
 
 def label(token: str) -> str:

@@ -19,7 +19,7 @@ from torch.nn import functional as F
 
 from unspool.native import recurrence
 from unspool.native.recurrence import KernelWeights, Stepper
-from unspool.nn.state import State
+from unspool.nn.network import State
 from unspool.nn.taps import recording
 
 

@@ -15,10 +15,10 @@ from torch import Tensor, nn
 
 from unspool.nn.dropout import Dropout
 from unspool.nn.encoder import Encoder
-from unspool.nn.heads import TokenOutput
+from unspool.nn.heads import MaskedOutput, TokenOutput
 from unspool.nn.inputs import OneHot, SharedEmbedding, TokenEmbedding, TokenInput
+from unspool.nn.network import map_state
 from unspool.nn.recurrent import Recurrent
-from unspool.nn.state import map_state
 from unspool.nn.transformer import DecoderState, TransformerDecoder
 from unspool.nn.transformer_blocks import TransformerOptions
 
@@ -139,3 +139,21 @@ class TransformerLanguageModel(NextTokenModel):
 
     def select(self, state: Context, rows: Tensor) -> Context:
         return Context(state.ids[rows], self.transformer.select(state.decoder, rows))
+
+
+class MaskedModel(nn.Module):
+    """An encoder that reads in both directions, and at each step a score for every token."""
+
+    def __init__(self, encoder: Encoder, *, activation: str) -> None:
+        super().__init__()
+        self.encoder = encoder
+        assert isinstance(encoder.input, TokenInput)
+        assert isinstance(encoder.input.embedding, TokenEmbedding)
+        self.output = MaskedOutput(encoder.input.embedding, activation=activation)
+
+    def forward(self, ids: Tensor, lengths: Tensor) -> Tensor:
+        return self.output(self.read(ids, lengths))  # (B, T, V)
+
+    def read(self, ids: Tensor, lengths: Tensor) -> Tensor:
+        """(B, T, E), a vector for each token."""
+        return self.encoder(ids, lengths).outputs

@@ -6,10 +6,11 @@ import torch
 from torch import Tensor, nn
 
 from unspool.nn.characters import CharacterEncoder
+from unspool.nn.crf import TagOutput
 from unspool.nn.dropout import Dropout
 from unspool.nn.elmo import Contextual
 from unspool.nn.encoder import Encoder
-from unspool.nn.tags import TagOutput, TagScores
+from unspool.nn.heads import TagScores
 
 
 class Tagger(nn.Module):

@@ -1,25 +1,33 @@
-"""Files of word vectors: a path in, `WordVectors` out.
+"""Files of word vectors: a path in, `WordVectors` out, and the other way.
 
 Known are word2vec's text and binary formats, GloVe's text (word2vec's without its first line), each
-also as .gz, safetensors as `unspool embed` writes it, and the folder of such a run. Which one it is
-is seen from the first bytes.
+also as .gz, safetensors as `unspool embed` writes it, and the folder of such a run. The format of a
+file to read is seen from its first bytes, that of a file to write from its name.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load as parse_safetensors
+from safetensors.numpy import save as as_safetensors
 
 from unspool.data.read.files import TextFile, unreadable
-from unspool.errors import DataError
-from unspool.vectors.binary import read_binary
-from unspool.vectors.opening import COPY_AGAIN, checked, parse_header, read_head
-from unspool.vectors.text import read_text
+from unspool.errors import ConfigError, DataError
+from unspool.io.files import write_atomic
+from unspool.vectors.formats import (
+    COPY_AGAIN,
+    checked,
+    parse_header,
+    read_binary,
+    read_head,
+    read_text,
+)
 from unspool.vectors.words import WordVectors
 
 IN_FOLDER = "vectors.safetensors"
@@ -105,3 +113,61 @@ def _read_safetensors(file: Path, name: str) -> WordVectors:
     if not np.isfinite(matrix).all():
         raise DataError("holds numbers that are not finite", where=name, remedy=COPY_AGAIN)
     return WordVectors(words, matrix, source=name)
+
+
+def save(vectors: WordVectors, path: str | Path) -> None:
+    """Write vectors: .txt or .vec as word2vec's text, .glove without its first line, .bin as
+    word2vec's binary, .safetensors."""
+    target = Path(path)
+    if target.suffix not in FORMATS:
+        raise ConfigError(
+            "no format of word vectors is called so",
+            where=path,
+            got=target.suffix,
+            remedy="end the name in " + ", ".join(FORMATS),
+        )
+    if not target.parent.is_dir():
+        raise ConfigError("there is no such folder", where=target.parent, remedy="make it first")
+    write_atomic(target, FORMATS[target.suffix](vectors))
+
+
+def _safetensors(vectors: WordVectors) -> bytes:
+    words = np.frombuffer("\n".join(vectors.words).encode(), np.uint8)
+    return as_safetensors({"vectors": np.ascontiguousarray(vectors.matrix), "words": words})
+
+
+def _binary(vectors: WordVectors) -> bytes:
+    spaced = next((word for word in vectors.words if " " in word), None)
+    if spaced is not None:
+        raise DataError(
+            "the binary format cannot hold a word with a space",
+            where=vectors.source,
+            got=spaced,
+            remedy="write .txt or .safetensors",
+        )
+    rows = zip(vectors.words, vectors.matrix.astype("<f4"))
+    records = (word.encode() + b" " + row.tobytes() + b"\n" for word, row in rows)
+    return _header(vectors).encode() + b"".join(records)
+
+
+def _text(vectors: WordVectors) -> bytes:
+    return _header(vectors).encode() + _glove(vectors)
+
+
+def _glove(vectors: WordVectors) -> bytes:
+    # Nine digits give every float32 back.
+    rows = zip(vectors.words, vectors.matrix.tolist())
+    return "".join(f"{word} {' '.join(f'{x:.9g}' for x in row)}\n" for word, row in rows).encode()
+
+
+def _header(vectors: WordVectors) -> str:
+    return f"{len(vectors)} {vectors.size}\n"
+
+
+FORMATS: dict[str, Callable[[WordVectors], bytes]] = {
+    ".txt": _text,
+    ".vec": _text,
+    ".glove": _glove,
+    ".bin": _binary,
+    ".safetensors": _safetensors,
+}

@@ -1,19 +1,63 @@
-"""The tokenizer of a pretrained folder: tokenizer.json, or the older vocabulary files, in; a
-`PretrainedTokenizer` out.
+"""Tokenizers of pieces of words: fitted on texts (byte pairs), or read from a pretrained folder.
+
+In: normalised texts and a size; or a folder with tokenizer.json or older vocabulary files. Out: a
+`BPETokenizer`, or a `PretrainedTokenizer`.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from tokenizers import AddedToken, decoders, models, normalizers, pre_tokenizers, processors
+from tokenizers import (
+    AddedToken,
+    decoders,
+    models,
+    normalizers,
+    pre_tokenizers,
+    processors,
+    trainers,
+)
 from tokenizers import Tokenizer as RustTokenizer
 
-from unspool.errors import RunError
-from unspool.text.tokenizers import PretrainedTokenizer
+from unspool.errors import ConfigError, RunError
+from unspool.text.normalize import Normalizer
+from unspool.text.tokenizers import BPETokenizer, PretrainedTokenizer
+from unspool.text.vocab import SPECIALS
+
+BYTES = 256
+
+
+def fit_bpe(
+    texts: Iterable[str],
+    *,
+    size: int,
+    min_count: int,
+    normalizer: Normalizer,
+    specials: Sequence[str] = SPECIALS,
+) -> BPETokenizer:
+    """Merge the most frequent pair until the vocabulary has `size` tokens, specials included."""
+    smallest = BYTES + len(specials)
+    if size < smallest:
+        raise ConfigError(
+            f"byte-pair encoding needs a vocabulary of at least {smallest}",
+            where="tokenizer.vocab",
+            got=size,
+            remedy=f"set tokenizer.vocab={smallest * 4} or use tokenizer.kind=char",
+        )
+    model = RustTokenizer(models.BPE())
+    model.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    model.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=size - len(specials),
+        min_frequency=min_count,
+        initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
+        show_progress=False,
+    )
+    model.train_from_iterator(texts, trainer)
+    return BPETokenizer(model, normalizer=normalizer, specials=specials)
 
 
 def read_pretrained_tokenizer(folder: Path, *, kind: str, size: int) -> PretrainedTokenizer:

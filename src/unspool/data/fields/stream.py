@@ -1,0 +1,79 @@
+"""text as a stream: all rows are one long text. Among words, line ends are tokens, too."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from unspool.data.fields.bytepairs import Stretches
+from unspool.data.fields.field import Measure, StreamField
+from unspool.data.fields.text import TextField
+from unspool.data.fields.tokens import Tokens
+from unspool.data.store.columns import Progress
+from unspool.data.store.ragged import Ragged
+from unspool.data.store.tokens import TokenColumn
+from unspool.text.tokenizers import Frame
+from unspool.text.words import NEWLINE
+
+
+class TextStream(TextField, StreamField):
+    """A column of texts that are read as one; its values are one row for each part."""
+
+    newlines = True
+
+    @property
+    def frame(self) -> Frame:
+        return Frame()
+
+    def blank(self, column: TokenColumn) -> np.ndarray:
+        if not any(token.strip() for token in column.types):
+            return np.ones(len(column), dtype=bool)
+        return super().blank(column)
+
+    def steps(self, column: TokenColumn) -> int:
+        return column.tokens
+
+    def fit_stream(
+        self,
+        column: TokenColumn,
+        cuts: Mapping[str, tuple[int, int]],
+        progress: Progress | None = None,
+    ) -> list[str]:
+        spans = column.spans(sorted({edge for pair in cuts.values() for edge in pair}))
+        inside = spans[spans[:, 1] <= cuts["train"][1]]
+        return self.fit_spans([Stretches(column, inside)], progress)
+
+    def streams(
+        self,
+        column: TokenColumn,
+        cuts: Mapping[str, tuple[int, int]],
+        progress: Progress | None = None,
+    ) -> dict[str, Tokens]:
+        """Stretches of a column of one long text, each as one text: {name: (first, end)}."""
+        spans = column.spans(sorted({edge for pair in cuts.values() for edge in pair}))
+        found, remap = self.numbered(column, spans, progress)
+        edges = np.append(spans[:, 0], column.tokens)
+        streams = {}
+        for name, (first, end) in cuts.items():
+            characters = column.characters_before(end) - column.characters_before(first)
+            if found is not column:  # positions among characters to those among pieces of words
+                first, end = found.offsets[np.searchsorted(edges, [first, end])]
+            raw = Ragged(found.ids, np.array([first]), np.array([end - first]))
+            streams[name] = Tokens(
+                raw, remap=remap, characters=np.array([characters]), types=found.types
+            )
+        return streams
+
+    def measure(self, values: Tokens) -> Measure:
+        return super().measure(values)._replace(lengths=line_lengths(values))
+
+
+def line_lengths(values: Tokens) -> np.ndarray:
+    """Tokens of each line of a stream; none where no token is a line end."""
+    if NEWLINE not in values.types:
+        return np.empty(0, dtype=np.int64)
+    ends = np.flatnonzero(values.raw[0] == list(values.types).index(NEWLINE))
+    size = int(values.sizes[0])
+    ends = ends if len(ends) and ends[-1] == size - 1 else np.append(ends, size)
+    return np.diff(ends, prepend=-1) - 1

@@ -1,0 +1,190 @@
+"""The values of texts: ids of tokens with their lengths, and padded tensors of some rows.
+
+`Tokens` are what a field of texts or of words gives for its rows, `Pieces` the same in shorter
+rows, `TokenBatch` what a model reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from unspool.data.fields.spelling import ByteSpellings, SpelledWords
+from unspool.data.store.ragged import Ragged
+from unspool.text.tokenizers import Frame
+from unspool.text.vocab import PAD_ID, UNK_ID
+
+
+class TokenBatch(NamedTuple):
+    """B texts padded to the longest, T tokens."""
+
+    ids: Tensor  # (B, T) int64, padded with 0
+    lengths: Tensor  # (B,) int64
+    words: SpelledWords | None = None  # their spelling, for models that read it
+
+    @property
+    def inputs(self) -> tuple[Tensor, ...]:
+        """What a model reads."""
+        return self.ids, self.lengths, *(self.words or ())
+
+
+class Tokens:
+    """The ids of N texts, numbered by a vocabulary when a row is asked for.
+
+    raw      ids as they are stored
+    remap    raw id -> id of the vocabulary; None: they are those already
+    frame    ids that stand around every text
+    room     tokens of a text at most, without the frame; None: all
+    characters  (N,) of each text, where that is known
+    types    the tokens that `words` are numbers of: raw ids, unless `words` is given
+    lengths  (N,) with the frame, at least 1
+    """
+
+    def __init__(
+        self,
+        raw: Ragged,
+        *,
+        remap: np.ndarray | None = None,
+        frame: Frame = Frame(),  # noqa: B008
+        room: int | None = None,
+        characters: np.ndarray | None = None,
+        types: Sequence[str] = (),
+        words: Ragged | None = None,
+    ) -> None:
+        self.raw, self.remap, self.frame, self.room = raw, remap, frame, room
+        self.characters = characters
+        self.types, self._words = types, words
+        self._kept = raw.lengths if room is None else np.minimum(raw.lengths, room)
+        self.lengths = np.maximum(self._kept + frame.size, 1)
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+    @property
+    def shortened(self) -> int:
+        """How many texts were longer than there is room."""
+        return int((self.raw.lengths > self._kept).sum())
+
+    def is_shortened(self, row: int) -> bool:
+        return bool(self.raw.lengths[row] > self._kept[row])
+
+    def __getitem__(self, row: int) -> np.ndarray:
+        """int64 ids (T,) of one text; an empty one is a single <unk>, or the frame alone."""
+        if self._kept[row] == 0 and not self.frame.size:
+            return np.array([UNK_ID], dtype=np.int64)
+        ids = self.slice(row, 0, self._kept[row])
+        return self.frame.around(ids) if self.frame.size else ids
+
+    def slice(self, row: int, start: int, stop: int) -> np.ndarray:
+        """int64 ids of the tokens from `start` to `stop` of one text, without its frame."""
+        if not 0 <= start <= stop <= self._kept[row]:
+            raise IndexError(f"tokens {start} to {stop} of {self._kept[row]}")
+        first = self.raw.starts[row]
+        raw = self.raw.values[first + start : first + stop]
+        return raw.astype(np.int64) if self.remap is None else self.remap[raw]
+
+    def counts(self, id: int) -> np.ndarray:
+        """(N,) how often an id of the vocabulary occurs in each text."""
+        return np.array([int((self[row] == id).sum()) for row in range(len(self))], np.int64)
+
+    @property
+    def sizes(self) -> np.ndarray:
+        """(N,) tokens of each text, without the frame."""
+        return self._kept
+
+    def prints(self, common: dict[str, int]) -> np.ndarray:
+        """(N,) a number for each text, equal where the tokens are; `common` numbers the tokens of
+        all that is compared."""
+        numbers = np.array([common.setdefault(t, len(common)) for t in self.types], np.uint32)
+        rows = (self.raw[row][: self._kept[row]] for row in range(len(self)))
+        return np.array([hash(numbers[row].tobytes()) for row in rows], dtype=np.int64)
+
+    def type_counts(self) -> np.ndarray:
+        """(types,) how often each occurs."""
+        counts = np.zeros(len(self.types), dtype=np.int64)
+        for row in range(len(self)):
+            np.add.at(counts, self.raw[row][: self._kept[row]], 1)
+        return counts
+
+    def words(self, row: int) -> np.ndarray:
+        """(T,) which of the `types` the tokens are; that of "" in an empty text."""
+        found = self.raw if self._words is None else self._words
+        return found[row][: self._kept[row]] if self._kept[row] else np.zeros(1, dtype=np.int64)
+
+    @cached_property
+    def byte_spellings(self) -> ByteSpellings:
+        return ByteSpellings(self.types)
+
+    def in_pieces(self, length: int) -> Pieces:
+        """Long texts as several of at most `length` tokens (0: not cut)."""
+        return Pieces(self, length)
+
+    def select(self, rows: np.ndarray) -> Tokens:
+        return Tokens(
+            self.raw.select(rows),
+            remap=self.remap,
+            frame=self.frame,
+            room=self.room,
+            characters=None if self.characters is None else self.characters[rows],
+            types=self.types,
+            words=None if self._words is None else self._words.select(rows),
+        )
+
+
+class Pieces:
+    """Long texts as several shorter ones, each a row of its own: `Tokens` in pieces of at most
+    `length` tokens (0: not cut).
+
+    origin   (N,) the text that each is a piece of
+    starts   (N,) its first token there
+    """
+
+    def __init__(self, tokens: Tokens, length: int) -> None:
+        self.tokens = tokens
+        whole = tokens.lengths.astype(np.int64)
+        self.size = length or int(whole.max(initial=1))
+        counts = -(-whole // self.size)
+        self.origin = np.repeat(np.arange(len(tokens)), counts)
+        firsts = np.repeat(np.cumsum(counts) - counts, counts)
+        self.starts = (np.arange(len(self.origin)) - firsts) * self.size
+        self.lengths = np.minimum(self.size, whole[self.origin] - self.starts)
+
+    def __len__(self) -> int:
+        return len(self.origin)
+
+    def __getitem__(self, row: int) -> np.ndarray:
+        return self._piece(self.tokens[int(self.origin[row])], row)
+
+    def words(self, row: int) -> np.ndarray:
+        return self._piece(self.tokens.words(int(self.origin[row])), row)
+
+    def _piece(self, whole: np.ndarray, row: int) -> np.ndarray:
+        return whole[self.starts[row] : self.starts[row] + self.lengths[row]]
+
+    @property
+    def byte_spellings(self) -> ByteSpellings:
+        return self.tokens.byte_spellings
+
+
+def padded(values: Tokens | Pieces, rows: np.ndarray) -> tuple[Tensor, Tensor]:
+    """ids (B, T) and lengths (B,) of some rows."""
+    lengths = values.lengths[rows].astype(np.int64)
+    ids = np.full((len(rows), int(lengths.max())), PAD_ID, dtype=np.int64)
+    for i, row in enumerate(rows):
+        ids[i, : lengths[i]] = values[int(row)]
+    return torch.from_numpy(ids), torch.from_numpy(lengths)
+
+
+def number_words(texts: Sequence[Sequence[str]]) -> tuple[Ragged, list[str]]:
+    """The words of texts as numbers of the different ones, and these."""
+    types: dict[str, int] = {}
+    numbers = [
+        np.array([types.setdefault(word, len(types)) for word in text], dtype=np.int64)
+        for text in texts
+    ]
+    return Ragged.of(numbers), list(types)
