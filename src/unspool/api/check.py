@@ -24,7 +24,7 @@ def check(
     """Look at the data before training: counts, lengths, labels, leaks, doubtful rows. The split is
     the one that training would make."""
     plan = open_data(data, task=task, settings=settings)
-    config = make_config(plan.task, None, settings=settings)
+    config = make_config(plan.task, None, settings={**plan.settings, **settings})
     plans = {"train": plan}
     for name, path in (("valid", valid), ("test", test)):
         if path is not None:

@@ -129,7 +129,8 @@ def compare(
     # Whatever would stop a later run is an error before the first one starts.
     plan = open_data(data, task=task, settings=settings, config_file=config)
     for model in models:
-        make_config(plan.task, model, settings=settings, config_file=config)
+        decided = {**plan.settings, **settings}
+        make_config(plan.task, model, settings=decided, config_file=config)
         for seed in range(1, seeds + 1):
             RunFolder(folder / f"{model}-seed{seed}").refuse_taken()
     table = Comparison()

@@ -20,8 +20,10 @@ from unspool.data.fields.text import read_tokenizer
 from unspool.data.plan import Plan
 from unspool.data.read.files import sides
 from unspool.errors import ConfigError, RunError
+from unspool.insight.gallery import fitted_pictures
 from unspool.insight.summary import summary_of
 from unspool.io.files import write_atomic, write_json
+from unspool.io.pictures import save_picture
 from unspool.tasks import TASKS, Task, build_model
 from unspool.tasks.contextual import mix_report
 from unspool.tasks.embedding import extended, freeze_embedding, place_vectors
@@ -87,7 +89,8 @@ def train(
     plan = open_data(data, task=task, settings=settings, config_file=config)
     note(plan.summary)
     origin = None if start is None else open_start(start)
-    asked = make_config(plan.task, model, settings=settings, config_file=config, start=origin)
+    decided = {**plan.settings, **settings}
+    asked = make_config(plan.task, model, settings=decided, config_file=config, start=origin)
     final = with_precision(with_device(changed(asked, {"data.columns": usual_columns(plan)})))
     plans = {"train": plan}
     for name, path in (("valid", valid), ("test", test)):
@@ -228,12 +231,17 @@ def _train(
         note(f"{name}: {value}")
     run = Run(folder, task, model)
     run.counters = counters
+    for line in task.calibrate(run.model, corpus.parts.get("valid")):
+        note(line)
+    task.save(folder.path)
     judged = "test" if "test" in corpus.parts else "valid" if "valid" in corpus.parts else None
     report = task.evaluate(run.model, corpus.parts[judged]) if judged else None
     if report is not None:
         mix = mix_report(model)
         write_json(folder.path / "evaluation.json", {"part": judged, **report.to_json(), **mix})
         run.report, run.report_part = report, judged
+        for name, figure in fitted_pictures(report.to_json()):
+            save_picture(figure, folder.path / f"{name}.png")
     model.cpu()  # where a run that is loaded has it
     write_atomic(
         folder.path / "README.md",

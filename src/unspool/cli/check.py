@@ -9,6 +9,8 @@ from unspool.cli.options import (
     Encoding,
     Format,
     Label,
+    LabelSeparator,
+    Multilabel,
     Set,
     Source,
     Target,
@@ -17,6 +19,7 @@ from unspool.cli.options import (
     Text,
     Valid,
     assignments,
+    named_columns,
 )
 
 
@@ -30,6 +33,8 @@ def check(
     encoding: Encoding = None,
     text: Text = None,
     label: Label = None,
+    multilabel: Multilabel = None,
+    label_separator: LabelSeparator = None,
     source: Source = None,
     target: Target = None,
     as_json: AsJson = False,
@@ -59,7 +64,9 @@ def check(
             format=format,
             encoding=encoding,
             text=text,
-            label=label,
+            label=named_columns(label),
+            multilabel=multilabel,
+            label_separator=label_separator,
             source=source,
             target=target,
         ),

@@ -15,6 +15,8 @@ from unspool.cli.options import (
     Encoding,
     Format,
     Label,
+    LabelSeparator,
+    Multilabel,
     Set,
     Source,
     Target,
@@ -23,6 +25,7 @@ from unspool.cli.options import (
     Text,
     Valid,
     assignments,
+    named_columns,
 )
 
 
@@ -46,6 +49,8 @@ def compare(
     encoding: Encoding = None,
     text: Text = None,
     label: Label = None,
+    multilabel: Multilabel = None,
+    label_separator: LabelSeparator = None,
     source: Source = None,
     target: Target = None,
     as_json: AsJson = False,
@@ -83,7 +88,9 @@ def compare(
                 format=format,
                 encoding=encoding,
                 text=text,
-                label=label,
+                label=named_columns(label),
+                multilabel=multilabel,
+                label_separator=label_separator,
                 source=source,
                 target=target,
             ),

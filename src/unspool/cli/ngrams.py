@@ -8,7 +8,17 @@ from typing import Annotated
 from typer import Option
 
 from unspool.cli import show
-from unspool.cli.options import AsJson, Data, Encoding, Format, Label, Run, Text, given
+from unspool.cli.options import (
+    AsJson,
+    Data,
+    Encoding,
+    Format,
+    Label,
+    Run,
+    Text,
+    given,
+    named_columns,
+)
 
 
 def ngrams(
@@ -58,7 +68,7 @@ def ngrams(
             filters=filters,
             note=show.note,
             progress=progress,
-            **given(format=format, encoding=encoding, text=text, label=label),
+            **given(format=format, encoding=encoding, text=text, label=named_columns(label)),
         )
     show.result(table, as_json=as_json)
     if picture is not None:

@@ -100,12 +100,28 @@ Text = Annotated[
     Option("--text", metavar="COLUMN", help="Column of the text: a name, or a number from 1."),
 ]
 Label = Annotated[
-    str | None,
+    list[str] | None,
     Option(
         "--label",
         metavar="COLUMN",
-        help="Column of the label: a name, or a number from 1; regress: of the number, or several"
-        " with commas.",
+        help="Column of the label: a name, or a number from 1. Several, with commas or given"
+        " several times: the numbers of regress, or columns of 0 and 1, one for each label.",
+    ),
+]
+Multilabel = Annotated[
+    bool | None,
+    Option(
+        "--multilabel/--no-multilabel",
+        help="Whether a text may have several labels.  [default: what the data suggest]",
+    ),
+]
+LabelSeparator = Annotated[
+    str | None,
+    Option(
+        "--label-separator",
+        metavar="SIGN",
+        help="What stands between the labels of a cell, such as a comma; it means --multilabel."
+        "  [default: what the data suggest]",
     ),
 ]
 Source = Annotated[
@@ -154,7 +170,12 @@ def readable(text: str, what: str) -> str:
     return text
 
 
-def assignments(pairs: list[str] | None, **flags: str | None) -> dict[str, Any]:
+def named_columns(given: list[str] | None) -> str | None:
+    """The columns that an option names, as one setting."""
+    return ",".join(given) if given else None
+
+
+def assignments(pairs: list[str] | None, **flags: str | bool | None) -> dict[str, Any]:
     """The settings of `--set` and of the flags that stand for a setting of the data section."""
     from unspool.config.resolve import parse_assignments
 

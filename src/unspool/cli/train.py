@@ -16,7 +16,9 @@ from unspool.cli.options import (
     Encoding,
     Format,
     Label,
+    LabelSeparator,
     Model,
+    Multilabel,
     Set,
     Source,
     Target,
@@ -25,6 +27,7 @@ from unspool.cli.options import (
     Text,
     Valid,
     assignments,
+    named_columns,
 )
 
 if TYPE_CHECKING:
@@ -67,6 +70,8 @@ def train(
     encoding: Encoding = None,
     text: Text = None,
     label: Label = None,
+    multilabel: Multilabel = None,
+    label_separator: LabelSeparator = None,
     source: Source = None,
     target: Target = None,
     as_json: AsJson = False,
@@ -115,7 +120,9 @@ def train(
                 format=format,
                 encoding=encoding,
                 text=text,
-                label=label,
+                label=named_columns(label),
+                multilabel=multilabel,
+                label_separator=label_separator,
                 source=source,
                 target=target,
             ),

@@ -59,8 +59,17 @@ class DataConfig(Section):
     text: str | None = setting(None, "column (name, or number from 1) that holds the text")
     label: str | None = setting(
         None,
-        "column (name, or number from 1) that holds the label; regress: the number, or several"
-        " columns with commas",
+        "column (name, or number from 1) that holds the label; several columns with commas:"
+        " regress: numbers, classify: 0 or 1 for each of several labels",
+    )
+    multilabel: bool | None = setting(
+        None, "classify: whether a row may have several labels (none: by the look of the values)"
+    )
+    label_separator: str | None = setting(
+        None,
+        "classify: what stands between the labels of a cell (none: a comma, semicolon or bar, by"
+        " the look of the values)",
+        min_length=1,
     )
     columns: dict[str, tuple[str, ...]] = setting(
         {},
@@ -286,6 +295,25 @@ class TrainConfig(Section):
         " learns medians and is judged by mae",
     )
     label_smoothing: float = setting(0.0, "share of the target spread over all classes", ge=0, lt=1)
+    class_weights: Literal["none", "balanced"] = setting(
+        "none",
+        "classify: weights of the loss; balanced: rows / (classes x count), so that all classes"
+        " weigh alike",
+    )
+    oversample: bool = setting(
+        False,
+        "classify: repeat rows of rarer labels until an epoch has equally many of each",
+    )
+    calibrate: bool = setting(
+        True,
+        "classify: divide scores by a temperature that is fitted to the validation part, so that"
+        " probabilities are calibrated",
+    )
+    thresholds: Literal["label", "one", "none"] = setting(
+        "label",
+        "classify, several labels a row: the probability from which on a label is given, chosen by"
+        " F1 on the validation part for each label, or one for all (none: 0.5)",
+    )
     patience: int = setting(3, "stop after this many validations without gain (0: never)", ge=0)
     eval_steps: int = setting(0, "validate every so many steps (0: after each epoch)", ge=0)
     log_steps: int = setting(20, "write a line to metrics.jsonl every so many steps", ge=1)

@@ -19,6 +19,8 @@ class BucketBatches:
     A row longer than `tokens` is a batch of its own. With `shuffle` rows are mixed anew each
     epoch, sorted by length within pools, and the batches mixed again; without, the longest come
     first, always in the same order.
+
+    classes   (N,) of each row, to be oversampled: an epoch has equally many rows of each
     """
 
     def __init__(
@@ -29,9 +31,10 @@ class BucketBatches:
         tokens: int,
         seed: int,
         shuffle: bool = True,
+        classes: np.ndarray | None = None,
     ) -> None:
         self.part, self.size, self.tokens = part, size, tokens
-        self.seed, self.shuffle = seed, shuffle
+        self.seed, self.shuffle, self.classes = seed, shuffle, classes
         self._planned: tuple[int, list[np.ndarray]] | None = None
 
     def steps(self, epoch: int) -> int:
@@ -48,15 +51,15 @@ class BucketBatches:
         return self._planned[1]
 
     def _make_plan(self, epoch: int) -> list[np.ndarray]:
-        count = len(self.part)
         if not self.shuffle:
-            return self._cut(np.arange(count))
+            return self._cut(np.arange(len(self.part)))
         rng = np.random.default_rng([self.seed, epoch])
-        order = rng.permutation(count)
+        rows = np.arange(len(self.part)) if self.classes is None else oversample(self.classes, rng)
+        order = rng.permutation(rows)
         pool = POOL * self.size
         batches = [
             batch
-            for start in range(0, count, pool)
+            for start in range(0, len(order), pool)
             for batch in self._cut(order[start : start + pool])
         ]
         return [batches[i] for i in rng.permutation(len(batches))]
@@ -75,3 +78,15 @@ class BucketBatches:
             batches.append(rows[start : start + fit])
             start += fit
         return batches
+
+
+def oversample(classes: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Rows of which every class has as many as the largest: each of its rows equally often, but for
+    a random rest once more."""
+    counts = np.bincount(classes)
+    found = []
+    for which in np.flatnonzero(counts):
+        rows = np.flatnonzero(classes == which)
+        times, rest = divmod(int(counts.max()), len(rows))
+        found += [np.tile(rows, times), rng.permutation(rows)[:rest]]
+    return np.concatenate(found)

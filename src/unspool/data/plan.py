@@ -10,7 +10,7 @@ for (text, label), line, file in plan.rows():
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
 from unspool.config import DataConfig
@@ -37,6 +37,7 @@ class Plan:
     fit       how well the table fits the task, larger is better; 0 for what reads anything
     summary   the whole line that is printed
     convert   applied to the values of each row; they are strings or lists of strings then
+    settings  that were inferred, and by which other files of the run are read
     """
 
     task: str
@@ -45,6 +46,7 @@ class Plan:
     fit: int
     summary: str
     convert: Conversion | None = None
+    settings: dict[str, Any] = field(default_factory=dict)
 
     def rows(self, report: Report | None = None) -> Iterator[Row]:
         """The values of the fields, in the order of `columns`, of every row."""

@@ -20,6 +20,7 @@ from unspool.insight.plots import (
     learning_figure,
     matrix_figure,
     pooling_figure,
+    reliability_figure,
     saliency_figure,
     scatter_figure,
 )
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 HEADS = ("self_attention", "causal_attention", "cross_attention")
 CLASSES = 40  # that a confusion matrix can show
+EXAMPLES = 100  # fewer say little of calibration
 
 Named = Iterator[tuple[str, "Figure"]]
 
@@ -73,9 +75,20 @@ def run_pictures(
 
 
 def report_pictures(evaluation: Mapping[str, Any]) -> Named:
-    """What a model confuses, or how its numbers lie around the true ones."""
+    """What a model confuses, whether its probabilities are calibrated, or how its numbers lie around
+    the true ones."""
     confusion = evaluation.get("confusion")
     if confusion and len(confusion["labels"]) <= CLASSES:
         yield "confusion", confusion_figure(np.array(confusion["rows_true"]), confusion["labels"])
+    if evaluation.get("calibration"):
+        yield "reliability", reliability_figure(evaluation["calibration"])
     if evaluation.get("points"):
         yield "scatter", scatter_figure(evaluation["points"])
+
+
+def fitted_pictures(evaluation: Mapping[str, Any]) -> Named:
+    """What a run folder shows of what was fitted to the validation part, where there are enough
+    examples to judge it by."""
+    calibration = evaluation.get("calibration")
+    if calibration and calibration["temperature"] != 1 and evaluation["examples"] >= EXAMPLES:
+        yield "reliability", reliability_figure(calibration)

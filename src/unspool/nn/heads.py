@@ -53,6 +53,21 @@ class LabelOutput(nn.Module):
         return "sigmoid unit" if units == 1 else f"softmax over {units} classes"
 
 
+class MultilabelOutput(nn.Module):
+    """Scores of K labels from vectors: y = V v + b, p = σ(y), (B, size) -> (B, K)"""
+
+    def __init__(self, size: int, labels: int) -> None:
+        super().__init__()
+        self.linear = nn.Linear(size, labels)
+        init.linear_(self.linear)
+
+    def forward(self, v: Tensor) -> Tensor:
+        return self.linear(v)
+
+    def describe(self) -> str:
+        return f"{self.linear.out_features} sigmoid units"
+
+
 class NumberOutput(nn.Module):
     """K numbers from vectors: y = V v + b, (B, size) -> (B, K)"""
 

@@ -87,13 +87,32 @@ class DocumentReading(Reading):
 
 
 class ClassifyReading(DocumentReading):
-    """A label for the text."""
+    """A label for the text. Scores are divided by the temperature of the run, so that values are
+    the probabilities that `predict` gives."""
+
+    def together(self, readings: Sequence[DocumentReading]) -> Tensor:
+        task: Any = self.task
+        return super().together(readings) / task.decision.temperature
 
     def chosen(self, scores: Tensor) -> list[int]:
         return [int(scores[0].argmax())]
 
     def name(self, answer: int) -> str:
         return self.task.labels[answer]
+
+
+class MultilabelReading(ClassifyReading):
+    """Labels for the text, each by itself; reasons are given for the score of one of them, which is
+    its log odds."""
+
+    def values(self, scores: Tensor) -> Tensor:
+        return scores.float().sigmoid()
+
+    def best(self, values: Tensor, answer: int) -> int:
+        return answer
+
+    def explained(self, scores: Tensor, step: int, answer: int) -> Tensor:
+        return scores[:, step, answer].double()
 
 
 class RegressReading(DocumentReading):

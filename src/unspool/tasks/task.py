@@ -86,14 +86,14 @@ class Task(ABC):
     """One kind of learning problem, fitted to one corpus."""
 
     name: ClassVar[str]
-    metric: str  # decides which weights are best
+    metric: str  # what it is judged by; unless `rank` differs, it decides which weights are best
     higher_is_better: ClassVar[bool]
     default_model: ClassVar[str]
-    looked_at: ClassVar[Any]  # a class derived from `Reading`: how `look` reads one input
+    looked_at: Any  # a class derived from `Reading`: how `look` reads one input
     unit: ClassVar[str] = "rows"  # what a row of its data is called
     most_held_out: ClassVar[int | None] = None  # rows of a part at most that no file was given for
     defaults: ClassVar[Mapping[str, Any]] = {}  # settings that differ from the schema's
-    answer: ClassVar[type[Answer] | None] = None  # what `predict` gives; None: nothing
+    answer: type[Answer] | None = None  # what `predict` gives; None: nothing
     options: ClassVar[type | None] = None  # a dataclass: the options of `predict`
     causal: ClassVar[bool] = False  # whether its tokens see only those before them
     contextual: ClassVar[bool] = False  # whether other tasks read with the vectors of its encoder
@@ -234,6 +234,11 @@ class Task(ABC):
     def evaluate(self, model: nn.Module, part: Any, options: Any = None) -> Report:
         """The full report on one part of the data; `options` as of `predict`, where the report is
         about answers."""
+
+    def calibrate(self, model: nn.Module, part: Part | None) -> list[str]:
+        """Once the weights are chosen: fit to the validation part how scores become answers; None
+        where nothing was held out. Returns notes."""
+        return []
 
     @abstractmethod
     def predict(

@@ -14,10 +14,12 @@ from unspool.config import TokenizerConfig
 from unspool.data.fields import FIELDS
 from unspool.data.fields.field import Field
 from unspool.data.fields.label import LabelField
+from unspool.data.fields.labels import LabelsField
 from unspool.data.fields.number import NumberField
 from unspool.data.fields.tags import TagsField
 from unspool.data.fields.text import TextField
 from unspool.data.fields.words import WordsField
+from unspool.data.read import Column
 from unspool.errors import DataError, RunError
 from unspool.text.vocab import SENTENCE_SPECIALS
 
@@ -43,6 +45,7 @@ def cases() -> dict[str, tuple[Callable[[], Field], list[Any]]]:
         "words-characters": (lambda: WordsField("words", WORDS, characters=True), SENTENCES),
         "words-spelled": (lambda: WordsField("words", WORDS, spelled=True), SENTENCES),
         "label": (lambda: LabelField("label"), ["x", "y", "x", "z", "y"]),
+        "labels": (lambda: LabelsField("labels"), [["x", "y"], [], ["z", "x", "x"], ["y"], ["z"]]),
         "tags": (lambda: TagsField("tags"), TAGS),
         "number": (lambda: NumberField("number"), ["1", "2.5", "-3", "4e2", "0"]),
         "numbers": (lambda: NumberField("numbers"), [[1, 2], [2, 0.5], [3, 9], [4, 8], [5, 1]]),
@@ -204,3 +207,42 @@ def test_damaged_numbers_of_a_run_are_refused(tmp_path) -> None:
     (tmp_path / "numbers.json").write_text('{"names": ["a"], "mean": [1, 2], "std": [1]}')
     with pytest.raises(RunError, match="not the names, means and deviations of numbers"):
         NumberField("number").load(tmp_path)
+
+
+def test_labels_are_multi_hot_and_stratified_by_the_rarest(tmp_path) -> None:
+    field = LabelsField("labels")
+    column = stored(field, [["b", "a"], ["a"], [], ["a", "c"], ["a", "b", "d"]], tmp_path)
+    notes = field.fit(column, np.array([0, 1, 2, 3]), where="file")
+    assert notes == [
+        "3 labels, 1.25 a row in train, 1 rows without one",
+        "labels that no training row has are not learnt: 'd'",
+    ]
+    assert (field.names, field.counts.tolist(), field.rows) == (["a", "b", "c"], [3, 1, 1], 4)
+    values = field.values(column)
+    assert field.collate(values, np.array([4, 2, 0])).tolist() == [[1, 1, 0], [0, 0, 0], [1, 1, 0]]
+    assert field.tally(values) == {"a": 4, "b": 2, "c": 1}
+    (note,) = field.check(values, lambda row: f"file:{row + 1}")
+    assert note.endswith("are left out, in 1 rows, the first at file:5: 'd'")
+    assert len(set(field.strata(column).tolist())) == 5  # b, a, none, c, d
+
+
+def test_labels_of_columns_keep_their_order(tmp_path) -> None:
+    field = LabelsField("labels")
+    parts = tuple(Column(name, i, []) for i, name in enumerate(["z", "y", "never"]))
+    field.look(Column("z, y, never", 0, [], parts))
+    column = stored(field, [["y"], ["z"], []], tmp_path)
+    notes = field.fit(column, np.arange(3), where="file")
+    assert field.names == ["z", "y"]
+    assert notes[1] == "labels that no training row has are not learnt: 'never'"
+
+
+def test_one_label_alone_is_nothing_to_choose_from(tmp_path) -> None:
+    field = LabelsField("labels")
+    column = stored(field, [["x"], ["x"], []], tmp_path)
+    with pytest.raises(DataError, match="file: there are fewer than two labels"):
+        field.survey(column, np.arange(3), where="file")
+
+
+def test_what_is_no_label_of_several_is_refused(tmp_path) -> None:
+    with pytest.raises(DataError, match="file:2: the value is no label; got 'null'"):
+        stored(LabelsField("labels"), [["x"], None, []], tmp_path)

@@ -64,8 +64,10 @@ def part_report(corpus: Corpus, part: Part, key: str, name: str) -> PartReport:
     assert measure is not None
     labels: dict[str, int] = {}
     numbers: dict[str, Spread] = {}
+    several = False
     for other, values in part.values.items():
         labels |= corpus.fields[other].tally(values)
+        several |= corpus.fields[other].several
         numbers |= corpus.fields[other].spread(values)
     return PartReport(
         name,
@@ -73,6 +75,7 @@ def part_report(corpus: Corpus, part: Part, key: str, name: str) -> PartReport:
         tokens=measure.steps,
         characters=int(measure.characters.sum()),
         labels=labels,
+        several=several,
         numbers=numbers,
         token_lengths=percentiles(measure.lengths),
         character_lengths=percentiles(measure.characters) if labels or numbers else {},
@@ -165,7 +168,7 @@ def suggestions(
     else:
         yield from about_lengths(lengths, max_length)
         if any(field.stratifies for field in corpus.fields.values()):
-            yield from about_labels(parts[0].labels)
+            yield from about_labels(parts[0].labels, several=parts[0].several)
         yield from about_size(len(train))
     if len(sized) == 1:
         unknown = max((report.unknown for report in parts[1:]), default=0.0)

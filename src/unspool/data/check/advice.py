@@ -10,6 +10,7 @@ import numpy as np
 LONG = 400  # tokens beyond which a recurrent network is slow and forgets
 FEW_ROWS, MANY_ROWS = 1_000, 200_000
 SKEW = 10  # largest class over smallest
+FEW_OF_LABEL = 20  # rows
 
 
 @dataclass(frozen=True)
@@ -55,12 +56,20 @@ def about_lengths(lengths: np.ndarray, max_length: int) -> Iterator[Suggestion]:
         )
 
 
-def about_labels(labels: dict[str, int]) -> Iterator[Suggestion]:
+def about_labels(labels: dict[str, int], *, several: bool) -> Iterator[Suggestion]:
     total, largest = sum(labels.values()), max(labels, key=lambda name: labels[name])
     smallest = min(labels, key=lambda name: labels[name])
-    if labels[largest] >= SKEW * max(1, labels[smallest]):
+    if several:
+        rare = sum(count < FEW_OF_LABEL for count in labels.values())
+        if rare:
+            yield Suggestion(
+                None,
+                f"{rare} of {len(labels)} labels are in fewer than {FEW_OF_LABEL} rows, the rarest,"
+                f" {smallest!r}, in {labels[smallest]}: give more rows of them",
+            )
+    elif labels[largest] >= SKEW * max(1, labels[smallest]):
         yield Suggestion(
-            None,
+            "--set class_weights=balanced",
             f"the labels are unbalanced: always answering {largest!r} scores"
             f" {100 * labels[largest] / total:.1f} %, so judge by macro F1, and give more rows of"
             f" {smallest!r} ({labels[smallest]:,} now)",

@@ -29,6 +29,7 @@ class PartReport:
     tokens: int
     characters: int
     labels: dict[str, int] = field(default_factory=dict)
+    several: bool = False  # whether a row may have several labels
     numbers: dict[str, Spread] = field(default_factory=dict)
     token_lengths: dict[int, int] = field(default_factory=dict)
     character_lengths: dict[int, int] = field(default_factory=dict)
@@ -89,13 +90,14 @@ def _part_lines(part: PartReport, unit: str) -> list[str]:
     if not part.name.startswith("train"):
         lines[0] += f"; {100 * part.unknown:.2f} % of the {unit} are unknown to train"
     if part.labels:
-        total = max(1, sum(part.labels.values()))
+        total = max(1, part.rows if part.several else sum(part.labels.values()))
         shares = [
             f"{name} {count:,} ({100 * count / total:.1f} %)"
             for name, count in sorted(part.labels.items(), key=lambda item: -item[1])
         ]
         more = f", and {len(shares) - 12} more" if len(shares) > 12 else ""
-        lines.append("  labels: " + ", ".join(shares[:12]) + more)
+        of = f"labels ({sum(part.labels.values()) / max(1, part.rows):.2f} a row)"
+        lines.append(f"  {of if part.several else 'labels'}: " + ", ".join(shares[:12]) + more)
     lines += [f"  {name}: {spread}" for name, spread in part.numbers.items()]
     of_what = "length" if part.has_targets else "lines"
     for what, lengths in {"characters": part.character_lengths, unit: part.token_lengths}.items():

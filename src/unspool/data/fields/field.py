@@ -57,6 +57,7 @@ class Field(ABC):
     name     of the field in its task: text, label, source, ...
     sized    whether its values have lengths that count for the size of a batch
     stratifies  whether every part of a corpus is to have its share of each value
+    several     whether a row may have any number of the names of `tally`
     is_target   whether it is what a model is to give, not what it reads
     missing     what is done about rows without a value: "drop", "error" or "keep"
     """
@@ -64,6 +65,7 @@ class Field(ABC):
     kind: ClassVar[str]
     sized: ClassVar[bool] = False
     stratifies: ClassVar[bool] = False
+    several: ClassVar[bool] = False
     is_target: bool = False
     missing: str = "drop"
 

@@ -82,6 +82,7 @@ class LabelField(Field):
     """The names, sorted, are fitted: those that occur in training.
 
     missing   "keep": what looks like a missing value is a label, but for an empty one
+    counts    (C,) how often each occurs there
     """
 
     kind = "label"
@@ -93,6 +94,7 @@ class LabelField(Field):
         super().__init__(name)
         self.missing = missing
         self.names: list[str] = []
+        self.counts = np.zeros(0, dtype=np.int64)
 
     @property
     def answers(self) -> list[str]:
@@ -139,8 +141,10 @@ class LabelField(Field):
         self, column: LabelColumn, rows: np.ndarray, *, where: str, progress: Progress | None = None
     ) -> list[str]:
         found = column.ids[rows]
-        self.names = sorted(column.names[i] for i in np.unique(found))
-        single = sorted(column.names[i] for i in np.flatnonzero(np.bincount(found) == 1))
+        count = {column.names[i]: int(n) for i, n in enumerate(np.bincount(found)) if n}
+        self.names = sorted(count)
+        self.counts = np.array([count[name] for name in self.names], dtype=np.int64)
+        single = [name for name in self.names if count[name] == 1]
         return (
             [f"labels with one example, which stays in train: {listed(single)}"] if single else []
         )

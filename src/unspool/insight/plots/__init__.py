@@ -3,6 +3,7 @@
 from unspool.insight.plots.answers import (
     confusion_figure,
     learning_figure,
+    reliability_figure,
     saliency_figure,
     scatter_figure,
 )
@@ -31,6 +32,7 @@ __all__ = [
     "matrix_figure",
     "ngram_figure",
     "pooling_figure",
+    "reliability_figure",
     "saliency_figure",
     "scatter_figure",
 ]

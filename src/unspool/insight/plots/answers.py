@@ -133,6 +133,40 @@ def confusion_figure(confusion: np.ndarray, names: Sequence[str]) -> Figure:
     return figure
 
 
+def reliability_figure(calibration: Mapping[str, Any]) -> Figure:
+    """The share of answers that are right against their confidence, without and with the
+    temperature of a run; on the diagonal the two are equal. Below, how many answers there are."""
+    temperature = calibration["temperature"]
+    kinds = {"before": "without temperature", "after": f"temperature {temperature:.2f}"}
+    if temperature == 1:
+        kinds = {"after": "not calibrated"}
+    figure = new_figure(4.6, 5.6)
+    top, below = figure.subplots(2, 1, sharex=True, height_ratios=[3, 1])
+    top.plot([0, 1], [0, 1], color="0.5", linewidth=1)
+    for i, (key, name) in enumerate(reversed(kinds.items())):
+        own = calibration[key]
+        bins = own["reliability"]
+        look: dict[str, Any] = {"color": COLOURS[i], "linestyle": DASHES[i]}
+        top.plot(
+            bins["confidence"],
+            bins["accuracy"],
+            marker="os"[i],
+            markersize=4,
+            label=f"{name}: ECE {own['ece']:.3f}",
+            **look,
+        )
+        below.plot(bins["confidence"], bins["rows"], marker="os"[i], markersize=3, **look)
+    top.set(xlim=(0, 1), ylim=(0, 1))
+    top.set_ylabel("share that is right")
+    top.legend(frameon=False, fontsize=8, loc="upper left")
+    below.set_yscale("log")
+    below.set_xlabel("confidence")
+    below.set_ylabel("answers")
+    for axes in (top, below):
+        plain(axes)
+    return figure
+
+
 def scatter_figure(points: Mapping[str, Mapping[str, Sequence[float]]]) -> Figure:
     """Predicted numbers against true ones, a panel for each number; on the diagonal they are equal.
 

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from unspool.nn.dropout import Dropout
 from unspool.nn.elmo import Contextual
 from unspool.nn.encoder import Encoder
-from unspool.nn.heads import Dense, LabelOutput, NumberOutput
+from unspool.nn.heads import Dense, LabelOutput, MultilabelOutput, NumberOutput
 from unspool.nn.pooling import POOLINGS
 
 
@@ -52,10 +52,13 @@ class ManyToOne(nn.Module):
 
 
 class Classifier(ManyToOne):
-    """The scores of C classes."""
+    """The scores of C classes, of which one applies, or with `multilabel` any number."""
 
-    def __init__(self, encoder: Encoder, *, classes: int, **options: Any) -> None:
-        super().__init__(encoder, output=lambda size: LabelOutput(size, classes), **options)
+    def __init__(
+        self, encoder: Encoder, *, classes: int, multilabel: bool = False, **options: Any
+    ) -> None:
+        kind = MultilabelOutput if multilabel else LabelOutput
+        super().__init__(encoder, output=lambda size: kind(size, classes), **options)
 
 
 class Regressor(ManyToOne):

@@ -1,0 +1,140 @@
+"""How the scores of a document become labels: what differs between one label a row and several.
+
+In: scores (N, C) and what the field of the labels has. Out: a loss, probabilities, a report and
+answers. What is fitted to the validation part (a temperature, thresholds) is kept here and saved
+with the run.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from unspool.config import TrainConfig
+from unspool.errors import RunError
+from unspool.io.files import AGAIN, read_json, write_json
+from unspool.tasks.answer import Answer
+from unspool.tasks.calibration import COLDEST, HOTTEST, CalibrationReport, Quality, fit_temperature
+from unspool.tasks.task import Report
+
+FILE = "calibration.json"
+
+
+class Decision(ABC):
+    """Scores to labels.
+
+    field        of the labels, fitted: its names, and how often each occurs in training
+    temperature  by which scores are divided before they become probabilities
+    fitted       whether there is something to save
+    """
+
+    metric: ClassVar[str]
+    ranked_by: ClassVar[str]  # what decides which weights are best
+    answer: ClassVar[type[Answer]]
+    reading: ClassVar[Any]  # how `look` reads one input
+
+    def __init__(self, field: Any, train: TrainConfig) -> None:
+        self.field, self.train = field, train
+        self.temperature, self.fitted = 1.0, False
+
+    @property
+    def labels(self) -> list[str]:
+        return self.field.names
+
+    @abstractmethod
+    def loss(self, scores: Tensor, targets: Tensor) -> Tensor:
+        """() the mean over the rows of a batch; of scores (B, C)"""
+
+    @abstractmethod
+    def truth(self, values: Any) -> np.ndarray:
+        """What the field has, as the other methods take it."""
+
+    @abstractmethod
+    def multi_hot(self, truth: np.ndarray) -> np.ndarray:
+        """(N, C) 0 or 1"""
+
+    @abstractmethod
+    def normalised(self, scores: np.ndarray) -> np.ndarray:
+        """The probabilities of scores that no temperature divides: (N, C) -> (N, C)"""
+
+    def probabilities(self, scores: np.ndarray) -> np.ndarray:
+        return self.normalised(scores / self.temperature)
+
+    @abstractmethod
+    def quality(self, p: np.ndarray, truth: np.ndarray) -> Quality: ...
+
+    def calibration(self, scores: np.ndarray, truth: np.ndarray) -> CalibrationReport:
+        before = self.quality(self.normalised(scores), truth)
+        after = self.quality(self.probabilities(scores), truth)
+        return CalibrationReport(self.temperature, before, after)
+
+    @abstractmethod
+    def metrics(self, scores: np.ndarray, truth: np.ndarray) -> dict[str, float]:
+        """Of a validation while training; contains `metric` and `loss`."""
+
+    @abstractmethod
+    def report(self, scores: np.ndarray, truth: np.ndarray) -> Report: ...
+
+    @abstractmethod
+    def answered(self, item: Any, p: np.ndarray) -> Answer:
+        """The answer to an item whose labels have the probabilities p (C,)."""
+
+    def fit(self, scores: np.ndarray, truth: np.ndarray) -> list[str]:
+        """To the validation part, when the weights have been chosen; returns notes."""
+        if not self.train.calibrate:
+            return []
+        self.temperature = fit_temperature(scores, self.multi_hot(truth), self.normalised)
+        self.fitted = True
+        found = self.calibration(scores, truth)
+        return [
+            f"calibrated on {len(scores):,} validation rows: temperature {self.temperature:.3f},"
+            f" loss {found.before.nll:.4f} -> {found.after.nll:.4f}, ECE {found.before.ece:.4f} ->"
+            f" {found.after.ece:.4f}"
+        ]
+
+    def unfitted(self) -> list[str]:
+        """Notes where there is no validation part."""
+        if not self.train.calibrate:
+            return []
+        return ["no validation part: the probabilities are not calibrated"]
+
+    def to_json(self) -> dict[str, Any]:
+        return {"temperature": self.temperature}
+
+    def restore(self, stored: dict[str, Any]) -> None:
+        """From what `to_json` gave; raises where it does not fit."""
+        self.temperature = float(stored["temperature"])
+        if not COLDEST / 2 < self.temperature < 2 * HOTTEST:
+            raise ValueError(self.temperature)
+
+    def save(self, folder: Path) -> None:
+        if self.fitted:
+            write_json(folder / FILE, self.to_json())
+
+    def load(self, folder: Path) -> None:
+        """What was saved; a run that was not trained to its end has nothing."""
+        path = folder / FILE
+        if not path.exists():
+            return
+        try:
+            self.restore(read_json(path))
+            self.fitted = True
+        except (KeyError, TypeError, ValueError):
+            raise RunError(
+                "not the temperature and thresholds of this model", where=path, remedy=AGAIN
+            ) from None
+
+
+def balanced(count: np.ndarray, rows: int) -> np.ndarray:
+    """Weights by which classes of these counts weigh alike: rows / (classes · count), 1 in the mean
+    over the rows (class_weight="balanced" of scikit-learn)."""
+    return rows / (len(count) * np.maximum(count, 1))
+
+
+def as_weights(weights: np.ndarray) -> Tensor:
+    return torch.from_numpy(weights.astype(np.float32))

@@ -1,0 +1,261 @@
+"""Where the labels of a table are: one in a cell, several in a cell, or a column of 0 and 1 each.
+
+The settings decide, then the look of the values. What was taken for what stands in the line that is
+printed, with the flag that decides otherwise.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from unspool.config import DataConfig
+from unspool.data.plan import Conversion, Plan, Values
+from unspool.data.read import Column, Table, joined
+from unspool.data.read.columns import (
+    LABEL_NAMES,
+    LONGEST_LABEL,
+    known,
+    label_like,
+    listed_names,
+    repeats,
+    shown,
+)
+from unspool.data.read.json_lines import json_label, json_text
+from unspool.errors import DataError
+from unspool.tasks.plan import (
+    PLAIN,
+    TEXT_AND_LABEL,
+    choose_text,
+    describe,
+    documents,
+    text_and_label,
+)
+
+SEPARATORS = (",", ";", "|")
+PLURALS = ("tags", "genres", "topics", "categories", "classes", "emotions", "intents", "keywords")
+FLAGS = {"0": False, "1": True, "0.0": False, "1.0": True, "false": False, "true": True}
+SHARE = 0.1  # of the cells that hold a separator, from which on it may be one
+
+
+class Look(NamedTuple):
+    """How the cells of a column look.
+
+    separator   that many of them hold
+    lists       whether they hold lists
+    clear       whether they are labels by their look: their parts come again in other cells
+    """
+
+    separator: str | None = None
+    lists: bool = False
+    clear: bool = False
+
+
+def look_at(values: Sequence[Any], separators: Sequence[str] = SEPARATORS) -> Look:
+    """By the first values of a column."""
+    lists = sum(as_list(value) is not None for value in values)
+    if lists > len(values) / 2:
+        return Look(lists=True, clear=True)
+    cells = [value for value in values if isinstance(value, str) and value]
+    best, most = Look(), SHARE * len(cells)
+    for sign in separators:
+        split = [cell for cell in cells if sign in cell]
+        found = Look(sign, clear=are_labels(cells, sign))
+        if split and len(split) >= most and (found.clear or not best.clear):
+            best, most = found, len(split)
+    return best
+
+
+def are_labels(cells: Sequence[str], separator: str) -> bool:
+    """Whether the parts of cells are short and come again, most of them in different cells: those
+    of `Smith, John` are always together. Digits around a comma are rather a number."""
+    parts = [split_cell(cell, separator) for cell in cells]
+    every = [part for own in parts for part in own]
+    if not every or sum(map(len, every)) > LONGEST_LABEL * len(every) or not repeats(every):
+        return False
+    if separator == "," and all(part.isdigit() for part in every):
+        return False
+    homes: dict[str, set[str]] = defaultdict(set)
+    for cell, own in zip(cells, parts):
+        for part in own if len(own) > 1 else ():
+            homes[part].add(cell)
+    elsewhere = {own[0] for own in parts if len(own) == 1}
+    several = [part for part, home in homes.items() if len(home) > 1 or part in elsewhere]
+    return bool(homes) and len(several) > len(homes) / 2
+
+
+def split_cell(cell: str, separator: str) -> list[str]:
+    return [part.strip() for part in cell.split(separator) if part.strip()]
+
+
+def as_list(value: Any) -> list[Any] | None:
+    """A list, or a string that spells one as JSON or Python do; otherwise None."""
+    if isinstance(value, list | tuple):
+        return list(value)
+    if not (isinstance(value, str) and value.startswith("[") and value.endswith("]")):
+        return None
+    for read in (json.loads, ast.literal_eval):  # neither executes anything
+        try:
+            found = read(value)
+        except (ValueError, SyntaxError, RecursionError, MemoryError):
+            continue
+        return found if isinstance(found, list) else None
+    return None
+
+
+def flag(value: Any) -> bool | None:
+    return FLAGS.get(str(value).strip().lower())
+
+
+def in_cells(separator: str | None, *, typed: bool) -> Conversion:
+    """A text and the list of its labels; without a separator, a cell is a list or one label."""
+
+    def convert(values: Values, names: tuple[str, ...], where: str) -> Values:
+        text = json_text(values[0], names[0], where).strip() if typed else values[0]
+        cell = values[1]
+        found = as_list(cell)
+        if found is None and isinstance(cell, str):
+            found = split_cell(cell, separator) if separator else [cell] if cell else []
+        elif found is None:
+            found = [cell]
+        return text, [json_label(each, names[1], where) for each in found]
+
+    return Conversion(f"text and labels, separator {separator!r}", convert)
+
+
+def in_columns(columns: Sequence[Column], *, typed: bool) -> Conversion:
+    """A text and the names of the columns that hold 1."""
+
+    def convert(values: Values, names: tuple[str, ...], where: str) -> Values:
+        text = json_text(values[0], names[0], where).strip() if typed else values[0]
+        found = []
+        for column, value in zip(columns, values[1]):
+            has = flag(value)
+            if has is None:
+                raise DataError(
+                    f"column {column.name!r} holds neither 0 nor 1",
+                    where=where,
+                    got=value if value not in (None, "") else "nothing",
+                    remedy="name the columns of 0 and 1 with --label, one for each label",
+                )
+            if has:
+                found.append(column.name)
+        return text, found
+
+    return Conversion(f"text and labels {[column.name for column in columns]}", convert)
+
+
+def plan_labels(task: str, table: Table, data: DataConfig) -> Plan | None:
+    """A text with one label or several; None where there are no labels."""
+    table = documents(table, task)
+    if data.multilabel is False and data.label_separator is not None:
+        raise DataError(
+            "cells cannot be split into labels where each is one label",
+            where=table.name,
+            got=f"label_separator={data.label_separator}",
+            remedy="leave out --label-separator or --no-multilabel",
+        )
+    columns = label_columns(table, data)
+    if columns:
+        return columns_plan(task, table, data, columns)
+    text, label = text_and_label(table, data)
+    if data.multilabel is not False and not is_named(table, data):
+        others = [column for column in table.columns if column != text]
+        label = known(others, PLURALS) or label or of_cells(others, data)
+    return None if label is None else cells_plan(task, table, data, text, label)
+
+
+def is_named(table: Table, data: DataConfig) -> bool:
+    """Whether the label has a column that is asked for, or called so."""
+    plain = table.format in (*PLAIN, "folder")
+    return (
+        plain
+        or data.label is not None
+        or (table.header and known(table.columns, LABEL_NAMES) is not None)
+    )
+
+
+def label_columns(table: Table, data: DataConfig) -> list[Column]:
+    """The columns of 0 and 1 that --label names; or, where nothing is named, those that look so and
+    nothing else looks like a label."""
+    names = listed_names(data.label)
+    if len(names) > 1 and not any(column.name == data.label for column in table.columns):
+        if data.multilabel is False:
+            raise DataError(
+                "one label a row has one column",
+                where=table.name,
+                got=data.label,
+                remedy="name one column with --label, or leave out --no-multilabel",
+            )
+        found = [table.column(name, option="--label") for name in names]
+        for column in found:
+            if found.count(column) > 1:
+                raise DataError(
+                    "a column is named twice",
+                    where=table.name,
+                    got=column.name,
+                    remedy="name each one once with --label",
+                )
+        return found
+    if data.multilabel is False or data.label_separator or is_named(table, data):
+        return []
+    if not table.header:
+        return []
+    text = choose_text(table, data.text)
+    others = [column for column in table.columns if column != text]
+    flags = [c for c in others if c.sample and all(flag(v) is not None for v in c.sample)]
+    rivals = [c for c in others if c not in flags and label_like(shown(c.sample))]
+    fine = len(flags) > 1 and not rivals and not any("," in column.name for column in flags)
+    return flags if fine else []
+
+
+def of_cells(columns: Sequence[Column], data: DataConfig) -> Column | None:
+    """The first column whose cells look like several labels."""
+    signs = SEPARATORS if data.label_separator is None else (data.label_separator,)
+    return next((column for column in columns if look_at(column.sample, signs).clear), None)
+
+
+def columns_plan(task: str, table: Table, data: DataConfig, columns: list[Column]) -> Plan:
+    labels = joined(columns)
+    text = choose_text(table, data.text, label=labels)
+    names = [column.name for column in columns]
+    brief = ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
+    summary = describe(table, text, labels._replace(name=brief), what="labels") + " of 0 and 1"
+    if data.label is None:
+        summary += " (--label COLUMN for one of them)"
+    return Plan(
+        task,
+        table,
+        {"text": text, "label": labels},
+        1,
+        f"{summary} -> {task}",
+        in_columns(columns, typed=table.format == "jsonl"),
+        {"data.multilabel": True, "data.label": ",".join(names)},
+    )
+
+
+def cells_plan(task: str, table: Table, data: DataConfig, text: Column, label: Column) -> Plan:
+    """One label a cell, or several."""
+    typed = table.format == "jsonl"
+    separator = data.label_separator
+    look = look_at(label.sample) if separator is None else Look(separator, clear=True)
+    several = separator is not None or data.multilabel is True
+    if data.multilabel is None and not several:
+        several = look.clear
+    hint, convert = "", TEXT_AND_LABEL if typed else None
+    decided: dict[str, Any] = {"data.multilabel": several}
+    if several:
+        convert = in_cells(look.separator, typed=typed)
+        decided |= {} if look.separator is None else {"data.label_separator": look.separator}
+        hint = " in lists" if look.lists else ""
+        hint = f" separated by {look.separator!r}" if look.separator else hint
+        if data.multilabel is None and separator is None:
+            hint += " (--no-multilabel: one label a cell)"
+    elif data.multilabel is None and look.separator is not None:
+        hint = f" (one a cell; --label-separator {look.separator!r} splits them)"
+    what = "labels" if several else "label"
+    summary = f"{describe(table, text, label, what=what)}{hint} -> {task}"
+    return Plan(task, table, {"text": text, "label": label}, 1, summary, convert, decided)

@@ -1,0 +1,166 @@
+"""One label a document, out of C: softmax, cross-entropy, accuracy, confusion."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from unspool.config import TrainConfig
+from unspool.data.fields.label import LabelField, Labels
+from unspool.tasks.answer import Answer, one_line
+from unspool.tasks.calibration import CalibrationReport, Quality, quality_of_one
+from unspool.tasks.decision import Decision, as_weights, balanced
+from unspool.tasks.label_readings import ClassifyReading
+from unspool.tasks.metrics import bootstrap_mean, class_scores, confusion_matrix, macro_f1
+from unspool.tasks.task import Report
+
+
+@dataclass(frozen=True)
+class Prediction(Answer):
+    """The most probable label of one document, and the probability of every label."""
+
+    text: str
+    label: str
+    probabilities: dict[str, float]
+
+    @property
+    def probability(self) -> float:
+        return self.probabilities[self.label]
+
+    def __str__(self) -> str:
+        return f"{self.label}\t{self.probability:.4f}\t{one_line(self.text)}"
+
+    def header(self) -> list[str]:
+        return ["label", "probability", *(f"p({name})" for name in self.probabilities), "text"]
+
+    def rows(self, number: int) -> list[list[Any]]:
+        figures = [f"{p:.6f}" for p in (self.probability, *self.probabilities.values())]
+        return [[self.label, *figures, self.text]]
+
+    def to_json(self) -> dict[str, Any]:
+        return {"label": self.label, "probabilities": self.probabilities, "text": self.text}
+
+
+class ClassifyReport(Report):
+    """Accuracy with its interval, macro F1, a table a class, the confusion matrix, calibration."""
+
+    def __init__(
+        self,
+        truth: np.ndarray,
+        guess: np.ndarray,
+        labels: list[str],
+        calibration: CalibrationReport,
+    ) -> None:
+        self.labels, self.calibration = labels, calibration
+        self.scores = (guess == truth).astype(float)
+        self.confusion = confusion_matrix(truth, guess, len(labels))
+        self.classes = class_scores(self.confusion)
+        self.interval = bootstrap_mean(self.scores)
+        self.metrics = {
+            "accuracy": float(self.scores.mean()),
+            "macro_f1": macro_f1(self.confusion),
+            "loss": calibration.after.nll,
+        }
+        self.count = len(truth)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "task": "classify",
+            "examples": self.count,
+            **self.metrics,
+            "accuracy_interval": list(self.interval),
+            "classes": {name: score._asdict() for name, score in zip(self.labels, self.classes)},
+            "confusion": {"labels": self.labels, "rows_true": self.confusion.tolist()},
+            "calibration": self.calibration.to_json(),
+        }
+
+    def lines(self) -> list[str]:
+        low, high = self.interval
+        figures = self.metrics
+        width = max(len("class"), *(len(name) for name in self.labels))
+        lines = [
+            f"{self.count} examples",
+            f"accuracy  {figures['accuracy']:.4f}   "
+            f"95 % interval {low:.4f} to {high:.4f} (bootstrap)",
+            f"macro F1  {figures['macro_f1']:.4f}",
+            f"loss      {figures['loss']:.4f}",
+            *self.calibration.lines(),
+            "",
+            f"{'class':<{width}}  precision  recall      F1   count",
+        ]
+        for name, score in zip(self.labels, self.classes):
+            lines.append(
+                f"{name:<{width}}  {score.precision:9.4f}  {score.recall:6.4f}  {score.f1:6.4f}"
+                f"  {score.support:6d}"
+            )
+        return [*lines, "", *self._confusion_lines(width)]
+
+    def _confusion_lines(self, width: int) -> list[str]:
+        if len(self.labels) > 20:
+            return [f"confusion matrix: {len(self.labels)} classes, see --json"]
+        cell = max(6, len(str(self.confusion.max())) + 1)
+        short = [name[: cell - 1] for name in self.labels]
+        lines = [
+            "confusion (rows true, columns predicted)",
+            " " * width + "".join(f"{name:>{cell}}" for name in short),
+        ]
+        for name, row in zip(self.labels, self.confusion):
+            lines.append(f"{name:<{width}}" + "".join(f"{n:>{cell}d}" for n in row))
+        return lines
+
+
+class OneLabel(Decision):
+    """p = softmax(z / T); the answer is the most probable label."""
+
+    metric = ranked_by = "accuracy"
+    answer = Prediction
+    reading = ClassifyReading
+
+    def __init__(self, field: LabelField, train: TrainConfig) -> None:
+        super().__init__(field, train)
+        self.weights: Tensor | None = None  # (C,)
+        if train.class_weights == "balanced" and len(field.counts):
+            self.weights = as_weights(balanced(field.counts, int(field.counts.sum())))
+
+    def loss(self, scores: Tensor, targets: Tensor) -> Tensor:
+        """Cross-entropy; with weights, the mean of w_y times that of each row."""
+        smoothing = self.train.label_smoothing
+        if self.weights is None:
+            return F.cross_entropy(scores, targets, label_smoothing=smoothing)
+        losses = F.cross_entropy(scores, targets, label_smoothing=smoothing, reduction="none")
+        return (losses * self.weights.to(scores.device)[targets]).mean()
+
+    def truth(self, values: Labels) -> np.ndarray:
+        """(N,) indices"""
+        return values.ids
+
+    def multi_hot(self, truth: np.ndarray) -> np.ndarray:
+        return np.eye(len(self.labels))[truth]
+
+    def normalised(self, scores: np.ndarray) -> np.ndarray:
+        return torch.from_numpy(scores).softmax(1).numpy()
+
+    def quality(self, p: np.ndarray, truth: np.ndarray) -> Quality:
+        return quality_of_one(p, truth)
+
+    def metrics(self, scores: np.ndarray, truth: np.ndarray) -> dict[str, float]:
+        p = self.probabilities(scores)
+        guess = p.argmax(1)
+        return {
+            "accuracy": float((guess == truth).mean()),
+            "macro_f1": macro_f1(confusion_matrix(truth, guess, len(self.labels))),
+            "loss": self.quality(p, truth).nll,
+        }
+
+    def report(self, scores: np.ndarray, truth: np.ndarray) -> ClassifyReport:
+        guess = self.probabilities(scores).argmax(1)
+        return ClassifyReport(truth, guess, self.labels, self.calibration(scores, truth))
+
+    def answered(self, item: Any, p: np.ndarray) -> Prediction:
+        named = {name: float(x) for name, x in zip(self.labels, p)}
+        return Prediction(item, self.labels[int(p.argmax())], named)

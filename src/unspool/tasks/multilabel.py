@@ -1,0 +1,349 @@
+"""Any number of labels a document, out of K: a sigmoid each, binary cross-entropy, F1, average
+precision.
+
+A document has the labels whose probability reaches their threshold. Thresholds make F1 on the
+validation part largest: one for each label, or one for all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from unspool.config import TrainConfig
+from unspool.data.fields.labels import LabelSets, LabelsField
+from unspool.tasks.answer import Answer, one_line
+from unspool.tasks.calibration import CalibrationReport, Quality, quality_of_several
+from unspool.tasks.decision import Decision, as_weights, balanced
+from unspool.tasks.label_readings import MultilabelReading
+from unspool.tasks.metrics import bootstrap_mean, bootstrap_ratio
+from unspool.tasks.task import Report
+
+THRESHOLD = 0.5  # where none was chosen
+SEPARATORS = (",", ";", "|")
+TITLES = {
+    "micro_f1": "micro F1",
+    "macro_f1": "macro F1",
+    "subset_accuracy": "subset accuracy",
+    "macro_average_precision": "macro AP",
+    "micro_average_precision": "micro AP",
+    "loss": "loss",
+}
+WIDTH = max(map(len, TITLES.values()))
+
+
+@dataclass(frozen=True)
+class LabelsPrediction(Answer):
+    """The labels of one document, the most probable first, and the probability of every label."""
+
+    text: str
+    labels: list[str]
+    probabilities: dict[str, float]
+    separator: str = ","
+
+    def __str__(self) -> str:
+        figures = ",".join(f"{self.probabilities[name]:.4f}" for name in self.labels)
+        return f"{self.separator.join(self.labels) or '(none)'}\t{figures}\t{one_line(self.text)}"
+
+    def header(self) -> list[str]:
+        return ["labels", *(f"p({name})" for name in self.probabilities), "text"]
+
+    def rows(self, number: int) -> list[list[Any]]:
+        figures = [f"{p:.6f}" for p in self.probabilities.values()]
+        return [[self.separator.join(self.labels), *figures, self.text]]
+
+    def to_json(self) -> dict[str, Any]:
+        return {"labels": self.labels, "probabilities": self.probabilities, "text": self.text}
+
+
+class Ranked(NamedTuple):
+    """What is found where the answers are cut after each distinct probability, the largest first.
+
+    p        (D,) distinct probabilities
+    hits     (D,) of the answers with at least that probability, how many are true
+    answers  (D,) how many they are
+    """
+
+    p: np.ndarray
+    hits: np.ndarray
+    answers: np.ndarray
+
+
+def ranked(p: np.ndarray, truth: np.ndarray) -> Ranked:
+    """p (M,), truth (M,) bool"""
+    order = np.argsort(-p, kind="stable")
+    p = p[order]
+    last = np.flatnonzero(np.append(np.diff(p) < 0, True))  # of those with the same p
+    return Ranked(p[last], np.cumsum(truth[order])[last], last + 1)
+
+
+def best_threshold(p: np.ndarray, truth: np.ndarray) -> float:
+    """The threshold with the largest F1 of p >= threshold, for p (M,) and truth (M,) bool.
+
+    Only the order of p counts, so the candidates lie in the middle between neighbours; of equally
+    good ones the nearest to 1/2. Where nothing is true, every F1 is 0: 1/2.
+    """
+    if not truth.any():
+        return THRESHOLD
+    p, hits, answers = ranked(p, truth)
+    f1 = 2 * hits / (answers + hits[-1])
+    below = np.append(p[1:], 0.0)
+    middle = (p + below) / 2
+    found = np.where(middle > below, middle, p)[f1 >= f1.max() * (1 - 1e-12)]
+    return float(found[np.argmin(np.abs(found - THRESHOLD))])
+
+
+def average_precision(p: np.ndarray, truth: np.ndarray) -> float:
+    """Σ_n (recall_n - recall_{n-1}) precision_n over the cuts of `ranked`; 0 where nothing is
+    true."""
+    if not truth.any():
+        return 0.0
+    _, hits, answers = ranked(p, truth)
+    return float((np.diff(hits, prepend=0) * hits / answers).sum() / hits[-1])
+
+
+def average_precisions(p: np.ndarray, truth: np.ndarray) -> np.ndarray:
+    """(K,) of each label, of p and truth (N, K)"""
+    return np.array([average_precision(x, y) for x, y in zip(p.T, truth.T)])
+
+
+def mean_average_precision(each: np.ndarray, truth: np.ndarray) -> float:
+    """Of the labels that some row has."""
+    there = truth.any(0)
+    return float(each[there].mean()) if there.any() else 0.0
+
+
+class LabelScore(NamedTuple):
+    """How well one label is found; `average_precision` is 0 where it is never true."""
+
+    precision: float
+    recall: float
+    f1: float
+    average_precision: float
+    threshold: float
+    support: int
+
+
+class Counts(NamedTuple):
+    """Of each row and label, (N, K): found rightly, given as answers, true."""
+
+    hits: np.ndarray
+    guessed: np.ndarray
+    true: np.ndarray
+
+    @property
+    def both(self) -> np.ndarray:
+        """The denominator of F1, 2 hits / (guessed + true)."""
+        return self.guessed + self.true
+
+    @property
+    def present(self) -> np.ndarray:
+        """(K,) labels that occur, in truth or in answers: macro F1 is the mean over these."""
+        return self.both.sum(0) > 0
+
+
+def counts(truth: np.ndarray, guess: np.ndarray) -> Counts:
+    return Counts(*(own.astype(np.int64) for own in (truth & guess, guess, truth)))
+
+
+def f1_scores(found: Counts) -> dict[str, float]:
+    hits, both = 2 * found.hits.sum(0), found.both.sum(0)
+    each = (hits / np.maximum(both, 1))[found.present]
+    return {
+        "micro_f1": float(hits.sum() / max(1, both.sum())),
+        "macro_f1": float(each.mean()) if len(each) else 0.0,
+        "subset_accuracy": float((2 * found.hits == found.both).all(1).mean()),
+    }
+
+
+class MultilabelReport(Report):
+    """Micro and macro F1 with intervals, exact matches, average precision, a table of labels."""
+
+    def __init__(
+        self,
+        truth: np.ndarray,
+        p: np.ndarray,
+        thresholds: np.ndarray,
+        labels: list[str],
+        calibration: CalibrationReport,
+    ) -> None:
+        guess = p >= thresholds
+        found = counts(truth, guess)
+        self.labels, self.calibration, self.count = labels, calibration, len(truth)
+        self.weights = found.both.sum(1)
+        self.scores = 2 * found.hits.sum(1) / np.maximum(self.weights, 1)
+        self.interval = bootstrap_mean(self.scores, self.weights)
+        there = found.present
+        exact = (truth == guess).all(1).astype(float)
+        self.intervals = {
+            "micro_f1": self.interval,
+            "macro_f1": bootstrap_ratio(2 * found.hits[:, there], found.both[:, there]),
+            "subset_accuracy": bootstrap_mean(exact),
+        }
+        each = average_precisions(p, truth)
+        true = found.true.sum(0)
+        self.metrics = {
+            **f1_scores(found),
+            "macro_average_precision": mean_average_precision(each, truth),
+            "micro_average_precision": average_precision(p.ravel(), truth.ravel()),
+            "loss": calibration.after.nll,
+        }
+        hits, guessed = found.hits.sum(0), found.guessed.sum(0)
+        self.table = [
+            LabelScore(h / max(1, g), h / max(1, t), 2 * h / max(1, g + t), float(ap), float(at), t)
+            for h, g, t, ap, at in zip(
+                hits.tolist(), guessed.tolist(), true.tolist(), each, thresholds
+            )
+        ]
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "task": "classify",
+            "examples": self.count,
+            **self.metrics,
+            **{f"{name}_interval": list(own) for name, own in self.intervals.items()},
+            "labels": {name: score._asdict() for name, score in zip(self.labels, self.table)},
+            "calibration": self.calibration.to_json(),
+        }
+
+    def lines(self) -> list[str]:
+        width = max(len("label"), *(len(name) for name in self.labels))
+        figures = self.metrics
+        lines = [f"{self.count} examples, {len(self.labels)} labels"]
+        for key, (low, high) in self.intervals.items():
+            interval = f"95 % interval {low:.4f} to {high:.4f} (bootstrap)"
+            lines.append(f"{TITLES[key]:<{WIDTH}}  {figures[key]:.4f}   {interval}")
+        for key in ("macro_average_precision", "micro_average_precision", "loss"):
+            lines.append(f"{TITLES[key]:<{WIDTH}}  {figures[key]:.4f}")
+        lines += [
+            *self.calibration.lines(WIDTH),
+            "",
+            f"{'label':<{width}}  precision  recall      F1      AP  threshold   count",
+        ]
+        for name, own in zip(self.labels, self.table):
+            lines.append(
+                f"{name:<{width}}  {own.precision:9.4f}  {own.recall:6.4f}  {own.f1:6.4f}"
+                f"  {own.average_precision:6.4f}  {own.threshold:9.4f}  {own.support:6d}"
+            )
+        return lines
+
+
+class SeveralLabels(Decision):
+    """p = σ(z / T) of each label by itself; the answer is those that reach their thresholds.
+
+    thresholds   (K,)
+    separator    between the labels of an answer in a table
+    """
+
+    metric = "micro_f1"
+    # With the best thresholds, answering with every label has a high F1 before anything is learnt.
+    ranked_by = "macro_average_precision"
+    answer = LabelsPrediction
+    reading = MultilabelReading
+
+    def __init__(
+        self, field: LabelsField, train: TrainConfig, separator: str | None = None
+    ) -> None:
+        super().__init__(field, train)
+        self.thresholds = np.full(len(field.names), THRESHOLD)
+        self.separator = separator or free_separator(field.names)
+        self.weights: Tensor | None = None  # (2, K) of labels that a row lacks, and has
+        if train.class_weights == "balanced" and len(field.counts):
+            both = [field.rows - field.counts, field.counts]
+            self.weights = as_weights(
+                np.stack([balanced(np.array(own), field.rows) for own in zip(*both)], 1)
+            )
+
+    def loss(self, scores: Tensor, targets: Tensor) -> Tensor:
+        """Binary cross-entropy, the mean over rows and labels."""
+        smoothing = self.train.label_smoothing
+        weight = None
+        if self.weights is not None:
+            lacks, has = self.weights.to(scores.device)
+            weight = torch.where(targets > 0, has, lacks)
+        targets = targets * (1 - smoothing) + smoothing / 2 if smoothing else targets
+        return F.binary_cross_entropy_with_logits(scores, targets, weight=weight)
+
+    def truth(self, values: LabelSets) -> np.ndarray:
+        """(N, K) bool"""
+        return values.multi_hot(np.arange(len(values)), len(self.labels))
+
+    def multi_hot(self, truth: np.ndarray) -> np.ndarray:
+        return truth
+
+    def normalised(self, scores: np.ndarray) -> np.ndarray:
+        return torch.from_numpy(scores).sigmoid().numpy()
+
+    def quality(self, p: np.ndarray, truth: np.ndarray) -> Quality:
+        return quality_of_several(p, truth)
+
+    def choose_thresholds(self, p: np.ndarray, truth: np.ndarray) -> np.ndarray:
+        """(K,) for these probabilities (N, K)"""
+        if self.train.thresholds == "label":
+            return np.array([best_threshold(x, y) for x, y in zip(p.T, truth.T)])
+        if self.train.thresholds == "one":
+            return np.full(p.shape[1], best_threshold(p.ravel(), truth.ravel()))
+        return np.full(p.shape[1], THRESHOLD)
+
+    def metrics(self, scores: np.ndarray, truth: np.ndarray) -> dict[str, float]:
+        """With thresholds that are chosen on the same rows, as they are when training ends."""
+        p = self.probabilities(scores)
+        guess = p >= self.choose_thresholds(p, truth)
+        return {
+            **f1_scores(counts(truth, guess)),
+            "macro_average_precision": mean_average_precision(average_precisions(p, truth), truth),
+            "loss": self.quality(p, truth).nll,
+        }
+
+    def report(self, scores: np.ndarray, truth: np.ndarray) -> MultilabelReport:
+        p = self.probabilities(scores)
+        calibration = self.calibration(scores, truth)
+        return MultilabelReport(truth, p, self.thresholds, self.labels, calibration)
+
+    def answered(self, item: Any, p: np.ndarray) -> LabelsPrediction:
+        chosen = [i for i in np.argsort(-p, kind="stable") if p[i] >= self.thresholds[i]]
+        named = {name: float(x) for name, x in zip(self.labels, p)}
+        return LabelsPrediction(item, [self.labels[i] for i in chosen], named, self.separator)
+
+    def fit(self, scores: np.ndarray, truth: np.ndarray) -> list[str]:
+        notes = super().fit(scores, truth)
+        if self.train.thresholds == "none":
+            return notes
+        self.thresholds = self.choose_thresholds(self.probabilities(scores), truth)
+        self.fitted = True
+        low, high = self.thresholds.min(), self.thresholds.max()
+        each = "one for each label" if self.train.thresholds == "label" else "one for all"
+        own = f"{low:.3f}" if low == high else f"{low:.3f} to {high:.3f}"
+        notes.append(f"thresholds, {each}, by F1 on the validation part: {own}")
+        if absent := [name for name, own in zip(self.labels, truth.T) if not own.any()]:
+            shown = ", ".join(absent[:10]) + (", ..." if len(absent) > 10 else "")
+            notes.append(f"labels that no validation row has keep the threshold 0.5: {shown}")
+        return notes
+
+    def unfitted(self) -> list[str]:
+        notes = super().unfitted()
+        if self.train.thresholds == "none":
+            return notes
+        return [*notes, "no validation part: the threshold of every label is 0.5"]
+
+    def to_json(self) -> dict[str, Any]:
+        found = dict(zip(self.labels, self.thresholds.tolist()))
+        return {**super().to_json(), "thresholds": found}
+
+    def restore(self, stored: dict[str, Any]) -> None:
+        super().restore(stored)
+        self.thresholds = np.array([float(stored["thresholds"][name]) for name in self.labels])
+        if not ((self.thresholds >= 0) & (self.thresholds <= 1)).all():
+            raise ValueError(self.thresholds)
+
+
+def free_separator(labels: Sequence[str]) -> str:
+    """One that no label contains, if there is one."""
+    free = [sign for sign in SEPARATORS if not any(sign in name for name in labels)]
+    return free[0] if free else SEPARATORS[0]
