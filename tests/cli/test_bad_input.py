@@ -49,8 +49,8 @@ from unspool.training.tensors import load_tensors, save_tensors
         ("a.csv", TABLE.encode() + "caf\xe9,pos\n".encode("latin-1"), ["a.csv:26: not valid utf-8"
          " (byte 0xe9)", "--encoding cp1252"]),
         ("a.csv", TABLE + "a\0b,pos\n", ["a.csv:26: holds a NUL", "Is it a binary file?"]),
-        ("a.csv.gz", gzip.compress(TABLE.encode())[:-20], ["a.csv.gz: the compressed file is damaged",
-         "Copy or download it again"]),
+        ("a.csv.gz", gzip.compress(TABLE.encode())[:-20],
+         ["a.csv.gz: the compressed file is damaged", "Copy or download it again"]),
         ("a.csv.gz", TABLE, ["a.csv.gz: is called .gz but is not such a file", "Rename it"]),
         ("a.csv", "text,label\n" + " ,pos\n ,neg\n" * 9, ["a.csv: all 18 rows have an empty text",
          "--text"]),

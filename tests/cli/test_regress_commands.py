@@ -44,9 +44,9 @@ def test_train_evaluate_predict_and_look(unspool, trained, here) -> None:
     assert unspool("predict", "run", "--file", trained, "--out", "found.csv").code == 0
     with open("found.csv", newline="") as table:
         header, *rows = csv.reader(table)
-    assert header == ["stars", "price", "text"]
+    assert header == ["text", "stars", "price", "predicted_stars", "predicted_price"]
     assert len(rows) == 48
-    assert float(rows[0][0]) == pytest.approx(5, abs=10)
+    assert float(rows[0][3]) == pytest.approx(5, abs=10)
 
     ended = unspool("look", "run", "a fine film", "--answer", "price")
     assert ended.out.startswith("'price', number ")

@@ -78,7 +78,7 @@ CASES = {
         r"a\.jsonl:2: field 'text' is not a string; got 7",
     ),
     "JSON label is a list": (
-        "a.jsonl", '{"text": "a", "label": [1]}\n', {}, r"a\.jsonl:1: field 'label' is no label",
+        "a.jsonl", '{"text": "a", "label": [1]}\n', {}, r"a\.jsonl:1: the value is no label",
     ),
     "NUL in JSON": (
         "a.jsonl", json.dumps({"text": "a\0b", "label": "x"}), {}, r"a\.jsonl:1: holds a NUL",

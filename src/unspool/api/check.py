@@ -9,6 +9,7 @@ from unspool.api.settings import make_config, open_data
 from unspool.config.resolve import changed
 from unspool.data import check as data_check
 from unspool.data.check import CheckReport
+from unspool.data.parts import split_plans
 from unspool.tasks import TASKS
 from unspool.tasks.opening import open_plan
 
@@ -25,7 +26,7 @@ def check(
     the one that training would make."""
     plan = open_data(data, task=task, settings=settings)
     config = make_config(plan.task, None, settings={**plan.settings, **settings})
-    plans = {"train": plan}
+    plans, _ = split_plans(plan, config.data)
     for name, path in (("valid", valid), ("test", test)):
         if path is not None:
             plans[name] = open_plan(path, config.data, plan.task)

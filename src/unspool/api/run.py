@@ -12,6 +12,7 @@ from torch import nn
 
 from unspool.config import Config
 from unspool.config.resolve import reading_changed
+from unspool.data.parts import split_plans
 from unspool.data.store.columns import Progress
 from unspool.errors import ConfigError, DataError
 from unspool.insight.gradients import GradientFlow
@@ -73,8 +74,12 @@ class Run:
         self._check(options)
         config = reading_changed(self.config, reading)
         plan = open_plan(data, config.data, self.task.name)
+        parts, parts_note = split_plans(plan, config.data, training=False)
+        plan = parts.get("test", plan)
         if note is not None:
             note(plan.summary)
+            if parts_note is not None:
+                note(parts_note + ("; the rows of test are scored" if "test" in parts else ""))
         part, notes = self.task.encode(plan, progress)
         if note is not None:
             for line in notes:

@@ -17,6 +17,7 @@ from unspool.config import Config
 from unspool.config.resolve import changed
 from unspool.data.corpus import Corpus
 from unspool.data.fields.text import read_tokenizer
+from unspool.data.parts import split_name, split_plans
 from unspool.data.plan import Plan
 from unspool.data.read.files import sides
 from unspool.errors import ConfigError, RunError
@@ -91,8 +92,11 @@ def train(
     origin = None if start is None else open_start(start)
     decided = {**plan.settings, **settings}
     asked = make_config(plan.task, model, settings=decided, config_file=config, start=origin)
-    final = with_precision(with_device(changed(asked, {"data.columns": usual_columns(plan)})))
-    plans = {"train": plan}
+    plans, parts_note = split_plans(plan, asked.data)
+    read = {"data.columns": usual_columns(plan), "data.split_column": split_name(plan, asked.data)}
+    final = with_precision(with_device(changed(asked, read)))
+    if parts_note is not None:
+        note(parts_note)
     for name, path in (("valid", valid), ("test", test)):
         if path is not None:
             plans[name] = open_plan(path, final.data, final.task)
@@ -126,6 +130,7 @@ def _begin(
     files = {
         name: {"path": _recorded(plan.table.path), "sha256": plan.table.sha256}
         for name, plan in plans.items()
+        if name == "train" or plan.only is None
     }
     origins: dict[str, dict[str, str]] = {}
     if start is not None:
@@ -155,7 +160,7 @@ def _resume(
     record = folder.read_record()
     config = with_device(folder.read_config(), resumed=True)
     config = with_precision(config)  # runs of old may have recorded `auto`
-    plans = {}
+    plans: dict[str, Plan] = {}
     for name, path in given.items():
         if path is not None and name not in record["data"]:
             raise ConfigError(
@@ -179,7 +184,10 @@ def _resume(
                 where=plan.table.path,
                 remedy="put the old file back, or train anew with another --out",
             )
-        plans[name] = plan
+        if name == "train":
+            plans |= split_plans(plan, config.data)[0]
+        else:
+            plans[name] = plan
     given_words = "start" in record or config.embedding.extend
     fitted = read_tokenizer(folder.path) if given_words else None
     corpus = TASKS[config.task].load_corpus(config, plans, fitted=fitted, progress=progress)

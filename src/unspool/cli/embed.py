@@ -17,6 +17,7 @@ from unspool.cli.options import (
     Set,
     Text,
     assignments,
+    named_columns,
 )
 
 
@@ -79,7 +80,7 @@ def embed(
             config=config,
             note=show.note,
             progress=progress,
-            **assignments(set_, format=format, encoding=encoding, text=text),
+            **assignments(set_, format=format, encoding=encoding, text=named_columns(text)),
         )
     show.result(result, as_json=as_json)
     if method == "word2vec":

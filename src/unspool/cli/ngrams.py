@@ -68,7 +68,12 @@ def ngrams(
             filters=filters,
             note=show.note,
             progress=progress,
-            **given(format=format, encoding=encoding, text=text, label=named_columns(label)),
+            **given(
+                format=format,
+                encoding=encoding,
+                text=named_columns(text),
+                label=named_columns(label),
+            ),
         )
     show.result(table, as_json=as_json)
     if picture is not None:

@@ -96,8 +96,31 @@ Encoding = Annotated[
     ),
 ]
 Text = Annotated[
+    list[str] | None,
+    Option(
+        "--text",
+        metavar="COLUMN",
+        help="Column of the text: a name, or a number from 1. Several, with commas or given several"
+        " times, are read as one text.",
+    ),
+]
+Split = Annotated[
     str | None,
-    Option("--text", metavar="COLUMN", help="Column of the text: a name, or a number from 1."),
+    Option(
+        "--split",
+        metavar="COLUMN",
+        help="Column that says to which part a row belongs: train, valid or test; none: do not look"
+        " for one.  [default: one that is called split or the like]",
+    ),
+]
+Missing = Annotated[
+    str | None,
+    Option(
+        "--missing",
+        metavar="WHAT",
+        help="Rows whose label is missing (empty, NaN, null, N/A): drop, error, or keep such"
+        " spellings as labels.  [default: drop]",
+    ),
 ]
 Label = Annotated[
     list[str] | None,

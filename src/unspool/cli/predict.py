@@ -19,6 +19,7 @@ from unspool.cli.options import (
     Text,
     decoding_option,
     given,
+    named_columns,
     option_names,
     readable,
     task_options,
@@ -157,7 +158,7 @@ def predict(
 
     loaded = load(run)
     items, kept = read_items(
-        loaded, texts or [], file, given(format=format, encoding=encoding, text=text)
+        loaded, texts or [], file, given(format=format, encoding=encoding, text=named_columns(text))
     )
     chosen = given(
         beam=beam,

@@ -9,7 +9,17 @@ import typer
 from typer import Argument, Option
 
 from unspool.cli import show
-from unspool.cli.options import DATA_HELP, AsJson, Encoding, Format, Run, Text, given, readable
+from unspool.cli.options import (
+    DATA_HELP,
+    AsJson,
+    Encoding,
+    Format,
+    Run,
+    Text,
+    given,
+    named_columns,
+    readable,
+)
 
 if TYPE_CHECKING:
     from unspool.insight.occurrences import NearestOccurrences
@@ -204,7 +214,7 @@ def context(
             layer=layer,
             note=show.note,
             progress=progress,
-            **given(format=format, encoding=encoding, text=text),
+            **given(format=format, encoding=encoding, text=named_columns(text)),
         )
     show.result(_Several(found), as_json=as_json)
 

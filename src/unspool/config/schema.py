@@ -93,6 +93,11 @@ class DataConfig(Section):
         "rows whose label is missing (empty, NaN, null, N/A and the like): leave them out and count"
         " them, stop at the first, or keep such spellings as labels",
     )
+    split_column: str = setting(
+        "auto",
+        "column that says to which part a row belongs (train, valid, test); auto: one that is"
+        " called split, part, subset or the like and holds such names; none: there is none",
+    )
     header: bool | None = setting(None, "whether a table's first row names its columns")
     valid_share: float = setting(0.1, "share of the data held out for validation", ge=0, lt=1)
     test_share: float = setting(0.0, "share of the data held out for testing", ge=0, lt=1)

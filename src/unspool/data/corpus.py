@@ -218,7 +218,7 @@ def encode_table(
             values |= each.streams(column, {name: (0, each.steps(column))}, progress)
         else:
             values[name] = each.values(column, progress)
-    rows, notes = np.arange(len(next(iter(values.values())))), []
+    rows, notes = np.arange(len(next(iter(values.values())))), list[str]()
     targets = {name: each for name, each in fields.items() if each.is_target and not each.sized}
     if targets:
         rows, notes = full_rows(targets, plan, stored, "rows")

@@ -28,6 +28,22 @@ class Conversion(NamedTuple):
     function: Callable[[Values, tuple[str, ...], str], Values]
 
 
+class Only(NamedTuple):
+    """Rows in which a column, read last, has one of some values."""
+
+    column: Column
+    names: frozenset[Any]
+
+    @property
+    def key(self) -> list[Any]:
+        return [self.column.number, *sorted(map(str, self.names))]
+
+    def of(self, rows: Iterator[Row]) -> Iterator[Row]:
+        for row in rows:
+            if row.values[-1] in self.names:
+                yield row._replace(values=row.values[:-1])
+
+
 @dataclass(frozen=True)
 class Plan:
     """How a task reads a table.
@@ -38,6 +54,7 @@ class Plan:
     summary   the whole line that is printed
     convert   applied to the values of each row; they are strings or lists of strings then
     settings  that were inferred, and by which other files of the run are read
+    only      rows that a column names; None: all
     """
 
     task: str
@@ -47,10 +64,15 @@ class Plan:
     summary: str
     convert: Conversion | None = None
     settings: dict[str, Any] = field(default_factory=dict)
+    only: Only | None = None
 
     def rows(self, report: Report | None = None) -> Iterator[Row]:
         """The values of the fields, in the order of `columns`, of every row."""
-        rows = self.table.rows(list(self.columns.values()), report)
+        columns = list(self.columns.values())
+        if self.only is None:
+            rows = self.table.rows(columns, report)
+        else:
+            rows = self.only.of(self.table.rows([*columns, self.only.column], report))
         return rows if self.convert is None else self._converted(rows, self.convert)
 
     def whole_rows(self) -> Iterator[tuple[Values, Values]]:
@@ -80,6 +102,7 @@ class Plan:
                 for field, column in self.columns.items()
             },
             "convert": None if self.convert is None else self.convert.name,
+            "only": None if self.only is None else self.only.key,
         }
 
 

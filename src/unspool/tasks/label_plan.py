@@ -163,7 +163,7 @@ def plan_labels(task: str, table: Table, data: DataConfig) -> Plan | None:
         return columns_plan(task, table, data, columns)
     text, label = text_and_label(table, data)
     if data.multilabel is not False and not is_named(table, data):
-        others = [column for column in table.columns if column != text]
+        others = [column for column in table.columns if column not in text.own]
         label = known(others, PLURALS) or label or of_cells(others, data)
     return None if label is None else cells_plan(task, table, data, text, label)
 
@@ -190,22 +190,13 @@ def label_columns(table: Table, data: DataConfig) -> list[Column]:
                 got=data.label,
                 remedy="name one column with --label, or leave out --no-multilabel",
             )
-        found = [table.column(name, option="--label") for name in names]
-        for column in found:
-            if found.count(column) > 1:
-                raise DataError(
-                    "a column is named twice",
-                    where=table.name,
-                    got=column.name,
-                    remedy="name each one once with --label",
-                )
-        return found
+        return table.several(",".join(names), option="--label")
     if data.multilabel is False or data.label_separator or is_named(table, data):
         return []
     if not table.header:
         return []
     text = choose_text(table, data.text)
-    others = [column for column in table.columns if column != text]
+    others = [column for column in table.columns if column not in text.own]
     flags = [c for c in others if c.sample and all(flag(v) is not None for v in c.sample)]
     rivals = [c for c in others if c not in flags and label_like(shown(c.sample))]
     fine = len(flags) > 1 and not rivals and not any("," in column.name for column in flags)

@@ -15,6 +15,7 @@ SETTINGS = {
     "text": "text",
     "words": "text",
     "label": "label",
+    "labels": "label",
     "tags": "label",
     "number": "label",
     "source": "source",

@@ -10,8 +10,9 @@ from itertools import islice
 from typing import NamedTuple
 
 from unspool.config import DataConfig
+from unspool.data.parts import split_column
 from unspool.data.plan import Conversion, Plan, Values
-from unspool.data.read import Column, Table
+from unspool.data.read import Column, Table, joined
 from unspool.data.read.columns import (
     LABEL_NAMES,
     TEXT_NAMES,
@@ -98,7 +99,7 @@ def choose_text(
     """
     if table.format in (*PLAIN, *FOLDERS):
         return next(column for column in table.columns if column.name == "text")
-    text = None if asked is None else table.column(asked, option="--text")
+    text = None if asked is None else joined(table.several(asked, option="--text"), glue=" ")
     if text is None:
         taken = () if label is None else label.own
         others = [column for column in table.columns if column not in taken]
@@ -115,7 +116,7 @@ def choose_text(
             where=table.where(table.reader.first_line),
             remedy="name the field of the text with --text",
         )
-    if text is None or (label is not None and text in label.own):
+    if text is None or (label is not None and set(own_numbers(text)) & set(own_numbers(label))):
         raise DataError(
             f"the text and the label are the same column {table.columns[0].name!r}"
             if label is None
@@ -124,6 +125,10 @@ def choose_text(
             remedy="name two different columns with --text and --label",
         )
     return text
+
+
+def own_numbers(column: Column) -> list[int]:
+    return [own.number for own in column.own]
 
 
 class Document(NamedTuple):
@@ -141,7 +146,8 @@ def text_and_label(table: Table, data: DataConfig) -> Document:
     label = None if data.label is None else table.column(data.label, option="--label")
     text = choose_text(table, data.text, label=label)
     if label is None:
-        others = [column for column in table.columns if column != text]
+        taken = (*text.own, split_column(table, data))
+        others = [column for column in table.columns if column not in taken]
         label = known(others, LABEL_NAMES) if table.header else None
         label = label or _likely_label(table, others)
     return Document(text, label)
@@ -177,10 +183,11 @@ def describe(
         place = "file name" if table.format == "folder" else "folder"
         return table.summary + (f", {what} = {place}" if label is not None else "")
     if not table.header:
-        summary = f"{table.summary}, text in column {text.name}"
+        summary = f"{table.summary}, text in column{'s' * bool(text.parts)} {text.name}"
         return summary + (f", {what} in column {label.name}" if label is not None else "")
     noun = table.reader.noun
-    summary = f"{table.summary}, text in {noun} {text.name!r}"
+    noun, name = (f"{noun}s", text.name) if text.parts else (noun, repr(text.name))
+    summary = f"{table.summary}, text in {noun} {name}"
     return summary + (f", {what} in {label.name!r}" if label is not None else "")
 
 

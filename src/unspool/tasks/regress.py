@@ -22,7 +22,7 @@ from unspool.data.fields.number import NumberField
 from unspool.data.part import Batch, Part
 from unspool.data.plan import Conversion, Plan, Values
 from unspool.data.read import Column, Table, joined
-from unspool.data.read.columns import LABEL_NAMES, is_number, known, listed_names
+from unspool.data.read.columns import LABEL_NAMES, continuous, is_number, known
 from unspool.data.read.json_lines import json_text
 from unspool.errors import DataError
 from unspool.nn.models.classifier import Regressor
@@ -42,7 +42,9 @@ from unspool.tasks.plan import (
     describe,
     documents,
     input_plan,
+    may_be_documents,
     refuse_columns,
+    text_and_label,
 )
 from unspool.tasks.task import Report, Step, chunks
 
@@ -50,6 +52,7 @@ NUMBER_NAMES = (
     "number", "numbers", "score", "scores", "value", "rating", "ratings", "stars", "price", "grade",
     *LABEL_NAMES,
 )  # fmt: skip
+FIT = 2
 POINTS = 1000  # of a report that are kept for a picture
 TITLES = {"mae": "MAE", "rmse": "RMSE", "r2": "R²", "spearman": "Spearman"}
 
@@ -229,18 +232,19 @@ def of_numbers(column: Column) -> bool:
 
 def asked_column(table: Table, asked: str) -> Column:
     """The column that --label names, or several with commas between them."""
-    if any(column.name == asked for column in table.columns):
-        return table.column(asked, option="--label")
-    found = [table.column(name, option="--label") for name in listed_names(asked)]
-    for column in found:
-        if found.count(column) > 1:
-            raise DataError(
-                "a column is named twice",
-                where=table.name,
-                got=column.name,
-                remedy="name each one once with --label",
-            )
-    return joined(found)
+    return joined(table.several(asked, option="--label"))
+
+
+def has_scale(table: Table, data: DataConfig) -> bool:
+    """Whether the column that would be the label, or is called like a number, holds many different
+    numbers."""
+    if not table.header or not may_be_documents(table, data) or table.format in FOLDERS:
+        return False
+    text, label = text_and_label(table, data)
+    if label is None:
+        others = [column for column in table.columns if column not in text.own]
+        label = known(others, NUMBER_NAMES)
+    return label is not None and continuous(label.sample)
 
 
 def number_column(table: Table, text: Column) -> Column:
@@ -292,11 +296,12 @@ class Regress(DocumentTask):
     def plan(
         cls, table: Table, data: DataConfig, *, named: bool = False, outputs: bool = True
     ) -> Plan | None:
-        """A text and numbers, where the task is named: a number may as well be a label."""
-        if not named:
-            return None
+        """A text and numbers. A number may as well be a label: unless the task is named, many
+        different ones make it this task."""
         if not outputs:
             return input_plan(cls.name, table, data)
+        if not named and not has_scale(table, data):
+            return None
         table = documents(table, cls.name)
         if table.format in (*PLAIN, *FOLDERS):
             refuse_columns(table, data)
@@ -306,7 +311,9 @@ class Regress(DocumentTask):
         convert = TEXT_AND_NUMBERS if table.typed else None
         what = "numbers" if numbers.parts else "number"
         summary = f"{describe(table, text, numbers, what=what)} -> {cls.name}"
-        return Plan(cls.name, table, {"text": text, "number": numbers}, 0, summary, convert)
+        if not named:
+            summary += " (--task classify makes classes of them)"
+        return Plan(cls.name, table, {"text": text, "number": numbers}, FIT, summary, convert)
 
     def build(self) -> Regressor:
         return Regressor(**self.network(), numbers=len(self.number.names))

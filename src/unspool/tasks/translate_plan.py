@@ -19,7 +19,9 @@ from unspool.data.read.columns import (
     TEXT_NAMES,
     has_strings,
     known_pair,
+    label_like,
     plain,
+    shown,
 )
 from unspool.data.read.reader import SAMPLE
 from unspool.errors import DataError
@@ -64,14 +66,46 @@ def plan_pairs(table: Table, data: DataConfig, *, named: bool) -> Plan | None:
     if sure and data.header is None and not table.typed and not _names_columns(table, data):
         table = table.reread(table.format, header=False)
     pair = known_pair([column.name for column in table.columns]) if table.header else None
-    if not sure and pair is None:
+    alike = not sure and pair is None
+    if alike and not looks_like_pairs(table):
         return None
     source, target = _choose(table, data, pair)
     noun = f"{table.reader.noun}s"
     names = (f"{column.name!r}" if table.header else column.name for column in (source, target))
     summary = f"{table.summary}, pairs of {noun} {' and '.join(names)} -> translate"
+    settings = {}
+    if single_words(source) or single_words(target):
+        settings = {"tokenizer.kind": "char"}
+        summary += ", by characters, as they are single words (--set kind=bpe for byte pairs)"
+    if alike:
+        summary += " (--task generate reads one column)"
+    columns = {"source": source, "target": target}
     convert = TEXTS if table.typed else None
-    return Plan("translate", table, {"source": source, "target": target}, FIT, summary, convert)
+    return Plan("translate", table, columns, FIT, summary, convert, settings)
+
+
+def looks_like_pairs(table: Table) -> bool:
+    """Two columns without known names, of texts that are about as long and hardly come again: a
+    label would, and one is a number or a code if it identifies the other."""
+    if len(table.columns) != 2 or table.format not in ("csv", "tsv", "excel"):
+        return False
+    if table.header and any(plain(column.name) in KNOWN_NAMES for column in table.columns):
+        return False
+    lengths = []
+    for column in table.columns:
+        values = [value for value in shown(column.sample) if value]
+        codes = sum(any(char.isdigit() for char in value) and " " not in value for value in values)
+        if len(values) < 10 or len(set(values)) < 0.8 * len(values) or codes > 0.5 * len(values):
+            return False
+        lengths.append(sum(map(len, values)) / len(values))
+    return max(lengths) < 4 * min(lengths)
+
+
+def single_words(column: Column) -> bool:
+    """Whether nearly all values are one short word."""
+    values = [value for value in column.sample if isinstance(value, str) and value]
+    words = sum(len(value.split()) == 1 and len(value) <= 30 for value in values)
+    return len(values) >= 10 and words > 0.9 * len(values)
 
 
 def _has_tabs(table: Table) -> bool:
@@ -79,11 +113,12 @@ def _has_tabs(table: Table) -> bool:
 
 
 def _names_columns(table: Table, data: DataConfig) -> bool:
-    """Whether a header has known names, or those asked for; the look of a column of labels, which
-    makes a header elsewhere, means nothing here."""
+    """Whether a header has known names, or those asked for, or stands above what is unlike it; the
+    look of a column of labels, which makes a header elsewhere, means nothing here."""
     asked = [name for name in (data.source, data.target) if name]
     return table.header and (
         any(plain(column.name) in NAMES for column in table.columns)
+        or not any(label_like(shown(column.sample)) for column in table.columns)
         or any(plain(name) in {plain(column.name) for column in table.columns} for name in asked)
         or any(not name.isdigit() for name in asked)
     )

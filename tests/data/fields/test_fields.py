@@ -246,3 +246,9 @@ def test_one_label_alone_is_nothing_to_choose_from(tmp_path) -> None:
 def test_what_is_no_label_of_several_is_refused(tmp_path) -> None:
     with pytest.raises(DataError, match="file:2: the value is no label; got 'null'"):
         stored(LabelsField("labels"), [["x"], None, []], tmp_path)
+
+
+def test_missing_labels_of_several_are_blank(tmp_path) -> None:
+    column = stored(LabelsField("labels"), [["x"], ["NaN"], [], ["y", "x"]], tmp_path)
+    assert LabelsField("labels").blank(column).tolist() == [False, True, False, False]
+    assert not LabelsField("labels", missing="keep").blank(column).any()

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from unspool.data.fields.field import Field, Where
-from unspool.data.read.columns import is_missing
+from unspool.data.read.columns import is_missing, is_number
 from unspool.data.store.columns import Progress, WhereStep
 from unspool.errors import DataError, RunError
 from unspool.io.files import AGAIN, read_json, write_json
@@ -73,7 +73,7 @@ def label_name(value: Any, where: Callable[[int], str], row: int) -> str:
     raise DataError(
         "the value is no label",
         where=where(row),
-        got=value,
+        got=value if value is not None else "null",
         remedy="a label is a string or a number; name its field with --label",
     )
 
@@ -145,9 +145,15 @@ class LabelField(Field):
         self.names = sorted(count)
         self.counts = np.array([count[name] for name in self.names], dtype=np.int64)
         single = [name for name in self.names if count[name] == 1]
-        return (
+        notes = (
             [f"labels with one example, which stays in train: {listed(single)}"] if single else []
         )
+        if len(single) > max(10, len(self.names) / 2):
+            remedy = "is it the right column? --label names another"
+            if all(map(is_number, single)):
+                remedy = "--task regress learns numbers"
+            notes.append(f"{len(single):,} of {len(self.names):,} labels occur once: {remedy}")
+        return notes
 
     def invent(self, *, vocab: int, classes: int) -> None:
         self.names = [f"class{i}" for i in range(classes)]

@@ -19,6 +19,7 @@ from torch import Tensor
 from unspool.data.fields.field import Field, Where
 from unspool.data.fields.label import FILE, label_name, listed, read_names
 from unspool.data.read import Column
+from unspool.data.read.columns import is_missing
 from unspool.data.store.columns import Progress, WhereStep
 from unspool.data.store.ragged import Ragged
 from unspool.errors import DataError
@@ -86,6 +87,7 @@ class LabelsField(Field):
     that they are.
 
     counts   (K,) how often each occurs in `rows` training rows
+    missing  "keep": what looks like a missing value is a label; a row without labels is whole
     """
 
     kind = "labels"
@@ -94,8 +96,9 @@ class LabelsField(Field):
     stratifies = True
     several = True
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, missing: str = "drop") -> None:
         super().__init__(name)
+        self.missing = missing
         self.names: list[str] = []
         self.columns: list[str] = []
         self.counts, self.rows = np.zeros(0, dtype=np.int64), 0
@@ -118,6 +121,17 @@ class LabelsField(Field):
         ids = np.load(folder / f"{self.name}.npy")
         offsets = np.load(folder / f"{self.name}-offsets.npy")
         return LabelsColumn(Ragged.of_offsets(ids, offsets), names)
+
+    def blank(self, column: LabelsColumn) -> np.ndarray:
+        strange = np.array([self.missing != "keep" and is_missing(name) for name in column.names])
+        rows, ids = flat(column.ids, np.arange(len(column)))
+        found = np.zeros(len(column), dtype=bool)
+        found[rows[strange[ids]]] = len(ids) > 0
+        return found
+
+    def what_is_missing(self, column: LabelsColumn, rows: np.ndarray) -> str:
+        names = listed([name for name in column.names if is_missing(name)])
+        return f"no label ({names}; --missing keep makes labels of them)"
 
     def strata(self, column: LabelsColumn) -> np.ndarray:
         """The rarest label of each row, so that every part gets its share of that too."""

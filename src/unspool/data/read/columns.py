@@ -100,6 +100,14 @@ def label_like(values: Sequence[str]) -> bool:
     return kinds < rows if rows < 10 else kinds <= max(2, rows // 5)
 
 
+def continuous(values: Sequence[Any]) -> bool:
+    """Whether values are numbers on a scale rather than classes: many different ones."""
+    given = [value for value in values if not is_missing(value)]
+    numbers = [value for value in given if is_number(value)]
+    many = len({str(value) for value in given}) > max(20, len(given) // 5)
+    return many and len(numbers) > 0.9 * len(given)
+
+
 def repeats(values: Sequence[str]) -> bool:
     """Whether nearly all values occur at least twice."""
     counts = Counter(values)

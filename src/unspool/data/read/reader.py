@@ -20,27 +20,37 @@ class Column(NamedTuple):
     name     the header's, a JSON field's, CoNLL-U's; "1", "2", ... where there is no header
     number   from 0
     sample   the raw values of the first rows, at most 1000
-    parts    several columns that are read as one: a value is the list of theirs
+    parts    several columns that are read as one: a value is the list of theirs, or
+    glue     theirs with this between them, but for empty ones
     """
 
     name: str
     number: int
     sample: list[Any]
     parts: tuple[Column, ...] = ()
+    glue: str | None = None
 
     @property
     def own(self) -> tuple[Column, ...]:
         """The columns of the file that it consists of."""
         return self.parts or (self,)
 
+    def value(self, values: list[Any]) -> Any:
+        """The value of a row, of those of its parts."""
+        given = [value for value in values if value not in (None, "")]
+        if self.glue is None or not all(isinstance(value, str) for value in given):
+            return values
+        return self.glue.join(given)
 
-def joined(columns: Sequence[Column]) -> Column:
+
+def joined(columns: Sequence[Column], glue: str | None = None) -> Column:
     """Several columns as one; a single one as it is."""
     if len(columns) == 1:
         return columns[0]
-    sample = [list(values) for values in zip(*(column.sample for column in columns))]
     name = ", ".join(column.name for column in columns)
-    return Column(name, columns[0].number, sample, tuple(columns))
+    found = Column(name, columns[0].number, [], tuple(columns), glue)
+    rows = zip(*(column.sample for column in columns))
+    return found._replace(sample=[found.value(list(values)) for values in rows])
 
 
 class Row(NamedTuple):

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from unspool.config import DataConfig
-from unspool.data.read.columns import plain
+from unspool.data.read.columns import listed_names, plain
 from unspool.data.read.encodings import find_encoding
 from unspool.data.read.files import STDIN, Report, TextFile, find_files, sides, stem
 from unspool.data.read.formats import FORMATS, guess_format
@@ -101,6 +101,22 @@ class Table:
             else f"choose one of them with {option}",
         )
 
+    def several(self, asked: str, *, option: str) -> list[Column]:
+        """The columns that an option names, with commas between them; one whose own name has commas
+        is one."""
+        if any(column.name == asked for column in self.columns):
+            return [self.column(asked, option=option)]
+        found = [self.column(name, option=option) for name in listed_names(asked)]
+        for column in found:
+            if found.count(column) > 1:
+                raise DataError(
+                    "a column is named twice",
+                    where=self.name,
+                    got=column.name,
+                    remedy=f"name each one once with {option}",
+                )
+        return found
+
     def rows(self, columns: Sequence[Column], report: Report | None = None) -> Iterator[Row]:
         """The rows, with the values of some columns; `report` gets the share that has been read."""
         rows = self.reader.rows([own.number for column in columns for own in column.own], report)
@@ -158,7 +174,7 @@ def _joined(rows: Iterator[Row], columns: Sequence[Column]) -> Iterator[Row]:
     for row in rows:
         values = iter(row.values)
         found = (
-            list(islice(values, len(column.parts))) if column.parts else next(values)
+            column.value(list(islice(values, len(column.parts)))) if column.parts else next(values)
             for column in columns
         )
         yield row._replace(values=tuple(found))
