@@ -72,7 +72,7 @@ def score(run: unspool.Run) -> dict[str, Any]:
     if run.config.model.network == "transformer":
         searches["_int8"] = unspool.Decoding(beam=5, int8=True)
     for name, decoding in searches.items():
-        report = run.evaluate(pair("test_2016_flickr"), decoding)
+        report = run.evaluate(pair("test_2016_flickr"), options=decoding)
         assert isinstance(report, TranslateReport)
         found[f"bleu{name}"], found[f"chrf{name}"] = (report.metrics[m] for m in ("bleu", "chrf"))
         found[f"interval{name}"], found["signature"] = report.interval, report.signatures["bleu"]

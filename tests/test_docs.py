@@ -85,7 +85,10 @@ def test_python_of_the_readme(tmp_path, monkeypatch, reviews) -> None:
     for name in ("reviews.csv", "test.csv"):
         (tmp_path / name).write_text(reviews.read_text())
     first, second = blocks("README.md")
-    exec(first, {})
+    rows = [line.rsplit(",", 1) for line in reviews.read_text().splitlines()[1:]]
+    texts, labels = [row[0] for row in rows], [row[1] for row in rows]
+    frame = {"review": texts, "stars": labels}  # what a data frame is, without its library
+    exec(first, {"frame": frame, "texts": texts, "labels": labels})
     values = {"x": torch.randn(3, 7, 32), "lengths": torch.tensor([7, 2, 5])}
     exec(second, values)
     assert values["outputs"].shape == (3, 7, 128)

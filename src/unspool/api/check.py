@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 from unspool.api.settings import make_config, open_data
@@ -10,26 +9,28 @@ from unspool.config.resolve import changed
 from unspool.data import check as data_check
 from unspool.data.check import CheckReport
 from unspool.data.parts import split_plans
+from unspool.data.read.memory import source_of
 from unspool.tasks import TASKS
 from unspool.tasks.opening import open_plan
 
 
 def check(
-    data: str | Path,
+    data: Any,
+    labels: Any = None,
     *,
-    valid: str | Path | None = None,
-    test: str | Path | None = None,
+    valid: Any = None,
+    test: Any = None,
     task: str | None = None,
     **settings: Any,
 ) -> CheckReport:
     """Look at the data before training: counts, lengths, labels, leaks, doubtful rows. The split is
-    the one that training would make."""
-    plan = open_data(data, task=task, settings=settings)
+    the one that training would make. Data are given as to `train`."""
+    plan = open_data(source_of(data, labels), task=task, settings=settings)
     config = make_config(plan.task, None, settings={**plan.settings, **settings})
     plans, _ = split_plans(plan, config.data)
     for name, path in (("valid", valid), ("test", test)):
         if path is not None:
-            plans[name] = open_plan(path, config.data, plan.task)
+            plans[name] = open_plan(source_of(path), config.data, plan.task)
     kind = TASKS[plan.task]
     whole = changed(config, {"data.max_length": 0})
     return data_check.check(

@@ -13,7 +13,9 @@ import numpy as np
 
 from unspool.api.run import Run
 from unspool.api.settings import make_config, open_data
-from unspool.api.train import Note, Progress, train
+from unspool.api.train import train
+from unspool.api.watching import Note, Progress, usual_note
+from unspool.data.read.memory import source_of
 from unspool.errors import ConfigError
 from unspool.io.files import write_atomic
 from unspool.training.folder import RunFolder
@@ -98,21 +100,23 @@ class Comparison(list[Row]):
 
 
 def compare(
-    data: str | Path,
+    data: Any,
+    labels: Any = None,
     *,
     models: Sequence[str],
     seeds: int = 1,
     out: str | Path = "runs/compare",
     task: str | None = None,
-    valid: str | Path | None = None,
-    test: str | Path | None = None,
+    valid: Any = None,
+    test: Any = None,
     config: str | None = None,
+    quiet: bool = False,
     watcher: Watcher | None = None,
     note: Note | None = None,
     progress: Progress | None = None,
     **settings: Any,
 ) -> Comparison:
-    """Train every model with every seed and score it on the test part.
+    """Train every model with every seed and score it on the test part; data as of `train`.
 
     Without a test file a tenth of the data is held out for it, unless `test_share` is among the
     settings. Each run lies in its own folder under `out`, next to compare.csv and compare.md.
@@ -124,9 +128,10 @@ def compare(
             raise ConfigError("a model is named twice", got=model, remedy="name each one once")
     if test is None and not ({"test_share", "data.test_share"} & settings.keys()):
         settings["data.test_share"] = 0.1
-    note = note or (lambda text: None)
+    say = note or usual_note(quiet)
     folder = Path(out)
     # Whatever would stop a later run is an error before the first one starts.
+    data = source_of(data, labels)
     plan = open_data(data, task=task, settings=settings, config_file=config)
     for model in models:
         decided = {**plan.settings, **settings}
@@ -137,7 +142,7 @@ def compare(
     for model in models:
         runs = []
         for seed in range(1, seeds + 1):
-            note(f"— {model}, seed {seed}")
+            say(f"— {model}, seed {seed}")
             runs.append(
                 train(
                     data,
@@ -147,6 +152,7 @@ def compare(
                     test=test,
                     out=folder / f"{model}-seed{seed}",
                     config=config,
+                    quiet=quiet,
                     watcher=watcher,
                     note=note,
                     progress=progress,

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from torch import nn
 
+from unspool.api.watching import usual_note
 from unspool.config import Config
 from unspool.config.resolve import reading_changed
 from unspool.data.parts import split_plans
+from unspool.data.read.memory import columns_of, is_table, listed, source_of
 from unspool.data.store.columns import Progress
 from unspool.errors import ConfigError, DataError
 from unspool.insight.gradients import GradientFlow
@@ -23,7 +25,7 @@ from unspool.insight.trace import Trace, trace
 from unspool.tasks import Answers, Report, Task
 from unspool.tasks.elmo import WordsInContext
 from unspool.tasks.generate import Generation
-from unspool.tasks.opening import open_plan
+from unspool.tasks.opening import open_inputs, open_plan
 from unspool.training.checkpoint import Counters
 from unspool.training.folder import RunFolder
 
@@ -39,10 +41,24 @@ class Run:
 
     def __init__(self, folder: RunFolder, task: Task, model: nn.Module) -> None:
         self.folder, self.task, self.model = folder, task, model.eval()
-        # Only of a run that this process has trained:
-        self.report: Report | None = None  # on the held-out part
-        self.report_part: str | None = None
-        self.counters: Counters | None = None
+        self.counters: Counters | None = None  # of a run that this process has trained
+        self._report: Report | None = None
+
+    @property
+    def report(self) -> Report | None:
+        """On the held-out part, at the end of training; None where nothing was held out."""
+        if self._report is None:
+            self._report = self.folder.read_report()
+        return self._report
+
+    def keep(self, report: Report) -> None:
+        """This is the report at the end of training."""
+        self._report = report
+
+    @property
+    def report_part(self) -> str | None:
+        """Of the data, which the report is on."""
+        return self.report.part if self.report is not None else None
 
     @property
     def config(self) -> Config:
@@ -59,21 +75,23 @@ class Run:
 
     def evaluate(
         self,
-        data: str | Path,
-        options: Any = None,
+        data: Any,
+        labels: Any = None,
         *,
+        options: Any = None,
         note: Callable[[str], None] | None = None,
         progress: Progress | None = None,
         **reading: Any,
     ) -> Report:
-        """Score the model on a file.
+        """Score the model on a file, or on values in memory.
 
+        data     as of `unspool.train`; `labels` are those of texts in memory
         options  as of `predict`: how the answers that are scored are made, as `Decoding(beam=8)`
-        reading  overrides how the file is read: text=, label=, ...
+        reading  overrides how the data are read: text=, label=, ...
         """
         self._check(options)
         config = reading_changed(self.config, reading)
-        plan = open_plan(data, config.data, self.task.name)
+        plan = open_plan(source_of(data, labels), config.data, self.task.name)
         parts, parts_note = split_plans(plan, config.data, training=False)
         plan = parts.get("test", plan)
         if note is not None:
@@ -89,20 +107,26 @@ class Run:
         except DataError as error:  # such as a text of one token
             raise DataError(str(error), where=plan.table.path) from None
 
-    def predict(self, items: str | Iterable[Any], options: Any = None) -> Answers:
+    def predict(self, items: Any, options: Any = None, **reading: Any) -> Answers:
         """What the model answers to each item: the label of a text, its words and spans with their
         tags, its translation, its continuation, or what fits at its <mask>s.
 
-        items    a text, or several; for a tagger each may also be a list of words
+        items    a text, or several: a list, a Series, an array; for a tagger each may also be a
+                 list of words; or a data frame or a dict of columns, of which each row is answered
         options  how the answers are made, of the class that the task names: for translations
                  `Decoding(beam=8, nbest=3)`; None: the defaults
+        reading  overrides which column of a table is read: text=
         """
-        return Answers(self.stream(items, options))
+        return Answers(self.stream(items, options, **reading))
 
-    def stream(self, items: str | Iterable[Any], options: Any = None) -> Iterator[Any]:
+    def stream(self, items: Any, options: Any = None, **reading: Any) -> Iterator[Any]:
         """Like `predict`, one answer at a time, for input of any length."""
         self._check(options)
-        return self._call(self.task.predict, as_list(items), options)
+        if is_table(items):
+            config = reading_changed(self.config, reading)
+            plan = open_inputs(columns_of(items), config.data, self.task.name)
+            items = (row.values[0] for row in plan.rows())
+        return self._call(self.task.predict, checked(as_list(items), self.task), options)
 
     def generate(
         self,
@@ -203,17 +227,63 @@ class Run:
         return summary_of(self.task, self.model)
 
     def __repr__(self) -> str:
-        return f"<Run {self.path}: {self.task.name}, {self.config.model_name}>"
+        note = "" if self.folder.weights_note() is None else ", not validated"
+        return f"<Run {self.path}: {self.task.name}, {self.config.model_name}{note}>"
 
     def _repr_html_(self) -> str:
         return f"<pre>{escape(repr(self))}\n{escape(repr(self.summary()))}</pre>"
 
 
-def as_list(items: str | Iterable[Any]) -> Iterable[Any]:
-    return [items] if isinstance(items, str) else items
+def as_list(items: Any) -> Iterable[Any]:
+    """A text alone is one item; a Series or an array is a list, in which what is missing is
+    empty."""
+    if isinstance(items, str):
+        return [items]
+    if isinstance(items, bytes) or not isinstance(items, Iterable):
+        raise not_a_text(items, "predict")
+    if isinstance(items, list | tuple | Iterator):
+        return items
+    return ["" if item is None else item for item in listed(items)]
 
 
-def load(path: str | Path) -> Run:
-    """The model of a run folder. Nothing in the folder is executed."""
+def checked(items: Iterable[Any], task: Task) -> Iterator[Any]:
+    """The items, each of a kind that the task answers to."""
+    for number, item in enumerate(items, start=1):
+        if not isinstance(item, task.items):
+            raise not_a_text(item, f"item {number}")
+        words: Any = [item] if isinstance(item, str) else item
+        for word in words:
+            if not isinstance(word, str):
+                raise not_a_text(word, f"item {number}")
+            try:
+                word.encode()
+            except UnicodeEncodeError:
+                raise DataError(
+                    "holds half of a surrogate pair, which is no character",
+                    where=f"item {number}",
+                    got=word.encode("utf-8", "backslashreplace").decode(),
+                    remedy='mend it with text.encode("utf-8", "replace").decode()',
+                ) from None
+        yield item
+
+
+def not_a_text(item: Any, where: str) -> DataError:
+    return DataError(
+        f"a {type(item).__name__} is not a text",
+        where=where,
+        got=item,
+        remedy="decode it first: item.decode()" if isinstance(item, bytes) else "give strings",
+    )
+
+
+def load(path: str | Path, *, note: Callable[[str], None] | None = None) -> Run:
+    """The model of a run folder. Nothing in the folder is executed.
+
+    note   gets what is to be known about the weights; by default a terminal or a notebook
+    """
     folder = RunFolder(Path(path))
-    return Run(folder, *folder.load_model())
+    run = Run(folder, *folder.load_model())
+    line = folder.weights_note()
+    if line is not None:
+        (note or usual_note())(line)
+    return run

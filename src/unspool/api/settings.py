@@ -4,7 +4,6 @@ of the model that settings describe."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from unspool.config import SECTIONS, Config, ModelConfig
@@ -16,19 +15,19 @@ from unspool.nn.cells import CELLS, cell_options
 from unspool.tasks import TASKS, build_model
 from unspool.tasks.embedding import check_embedding, vector_settings
 from unspool.tasks.encoder import check_model
-from unspool.tasks.opening import open_plan
+from unspool.tasks.opening import Source, open_plan
 from unspool.training.folder import RunFolder
 from unspool.training.transfer import Start, refuse_other_settings
 
 
 def open_data(
-    data: str | Path,
+    data: Source,
     *,
     task: str | None = None,
     settings: Mapping[str, Any],
     config_file: str | None = None,
 ) -> Plan:
-    """How the training file is read, by the settings; its task is inferred where it is not named
+    """How the training data are read, by the settings; its task is inferred where it is not named
     by the caller or the config file."""
     given = read_toml(config_file) if config_file is not None else {}
     if task is None and "task" in given:

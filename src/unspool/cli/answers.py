@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, TextIO
 from unspool.cli.show import note
 from unspool.errors import DataError, choose
 from unspool.tasks import Answer
+from unspool.tasks.answer import counted
 
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
 
@@ -60,8 +61,8 @@ def write_answers(
                 to_lines = answer.formats.get(ending)
                 lines = answer.lines(count) if to_lines is None else to_lines(answer)
                 file.writelines(f"{line}\n" for line in lines)
-    for warning, times in warnings.items():
-        note(f"{times} texts were {warning}")
+    for line in counted(warnings):
+        note(line)
     if out is not None:
         note(f"{count} {answer.plural if answer is not None else 'predictions'} in {out}")
 

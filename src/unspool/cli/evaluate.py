@@ -73,17 +73,16 @@ def evaluate(
       unspool evaluate runs/wine-bigru test.csv --pictures seen
       unspool evaluate runs/train-transformer test.en,test.de --beam 8
     """
-    from unspool.api.run import load
     from unspool.cli.look_results import Album
     from unspool.insight.gallery import report_pictures
 
     album = Album(pictures, "png")
-    loaded = load(run)
+    loaded = show.loaded(run)
     options = task_options(loaded, given(beam=beam, int8=int8 or None))
     with show.reading() as progress:
         report = loaded.evaluate(
             data,
-            options,
+            options=options,
             note=show.note,
             progress=progress,
             **given(

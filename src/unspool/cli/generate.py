@@ -7,6 +7,7 @@ from typing import Annotated
 
 from typer import Option
 
+from unspool.cli import show
 from unspool.cli.options import (
     AsJson,
     Run,
@@ -47,10 +48,9 @@ def generate(
       unspool generate runs/book-lstm --prompt "It was " --length 500
       unspool generate runs/book-lstm --temperature 0.5 --top-k 20 --seed 7
     """
-    from unspool.api.run import load
     from unspool.tasks.generate import Generation
 
-    loaded = load(run)
+    loaded = show.loaded(run)
     options = Generation(
         length=length, temperature=temperature, top_k=top_k, top_p=top_p, seed=seed
     )

@@ -7,6 +7,7 @@ from typing import Annotated
 
 from typer import Argument, Option
 
+from unspool.cli import show
 from unspool.cli.options import AsJson, readable
 
 
@@ -194,9 +195,7 @@ def look(
             run, text, view=view, html=html, data=data, port=port, browser=not no_browser
         )
         return
-    from unspool.api.run import load
-
-    loaded = load(run)
+    loaded = show.loaded(run)
     if gradients:
         look_results.show_gradients(
             loaded, text, album, distance=distance, what_if=what_if, as_json=as_json
@@ -206,7 +205,7 @@ def look(
             loaded, text, album, step=step, answer=answer, method=method, as_json=as_json
         )
     elif pictures is not None:
-        album.add(look_results.run_figures(loaded, [load(other) for other in compare or ()]))
+        album.add(look_results.run_figures(loaded, [show.loaded(other) for other in compare or ()]))
     else:
         raise ConfigError(
             "--json is for a TEXT", where=run, remedy="give one after the run, or --gradients"

@@ -52,14 +52,13 @@ def ngrams(
       unspool ngrams runs/reviews-cnn reviews.csv --picture filters.svg
       unspool ngrams runs/reviews-cnn reviews.csv --json
     """
-    from unspool.api.run import load
     from unspool.insight.ngrams import ngrams_of_file
     from unspool.io.pictures import check_picture, save_picture
 
     if picture is not None:
         check_picture(picture)
     with show.reading() as progress:
-        loaded = load(run)
+        loaded = show.loaded(run)
         table = ngrams_of_file(
             loaded.task,
             loaded.model,

@@ -153,10 +153,9 @@ def predict(
       unspool predict runs/train-transformer --file test.en --out test.hyp.txt
       unspool predict runs/train-bahdanau "Two dogs play." --picture alignment.png
     """
-    from unspool.api.run import load
     from unspool.cli.answers import check_ending, write_answers
 
-    loaded = load(run)
+    loaded = show.loaded(run)
     items, kept = read_items(
         loaded, texts or [], file, given(format=format, encoding=encoding, text=named_columns(text))
     )

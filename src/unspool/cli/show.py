@@ -9,7 +9,11 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from rich.console import Console
+
+    from unspool.api.run import Run
 
 
 def result(value: Any, *, as_json: bool) -> None:
@@ -37,22 +41,14 @@ def reading() -> Iterator[Callable[[str, float], None]]:
     if not sys.stderr.isatty():
         yield lambda stage, share: None
         return
-    from rich.progress import Progress
+    from unspool.training.progress import reading as bars
 
-    bars: dict[str, Any] = {}
-    progress = Progress(console=console(), transient=True)
+    with bars(console()) as progress:
+        yield progress
 
-    def show(stage: str, share: float) -> None:
-        if stage not in bars:
-            progress.start()
-            bars[stage] = progress.add_task(stage, total=1.0)
-        progress.update(bars[stage], completed=share)
-        if share >= 1:
-            progress.remove_task(bars.pop(stage))
-            if not bars:
-                progress.stop()
 
-    try:
-        yield show
-    finally:
-        progress.stop()  # an error in the middle must not leave the cursor hidden
+def loaded(run: Path) -> Run:
+    """The model of a run folder; what is to be known about it goes to stderr."""
+    from unspool.api.run import load
+
+    return load(run, note=note)

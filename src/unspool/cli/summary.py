@@ -42,7 +42,6 @@ def summary(
       unspool summary --model lstm --set vocab=5000 --set embedding=16 --set hidden=16
       unspool summary --task generate --model gru --set tied=true
     """
-    from unspool.api.run import load
     from unspool.api.settings import summarise_settings
     from unspool.errors import ConfigError
 
@@ -55,5 +54,5 @@ def summary(
             remedy="leave out --task, --model and --set, or leave out the run",
         )
     else:
-        result = load(run).summary()
+        result = show.loaded(run).summary()
     show.result(result, as_json=as_json)

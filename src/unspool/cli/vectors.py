@@ -199,10 +199,9 @@ def context(
       unspool vectors context runs/corpus-elmo "give me the stick" --word stick --corpus corpus.txt
       unspool vectors context runs/corpus-elmo "let's stick to it" --word stick --corpus corpus.txt
     """
-    from unspool.api.run import load
     from unspool.insight.occurrences import nearest_occurrences
 
-    loaded = load(run)
+    loaded = show.loaded(run)
     with show.reading() as progress:
         found = nearest_occurrences(
             loaded.task,

@@ -80,11 +80,8 @@ def split_plans(
             got=", ".join(map(str, counts)),
             remedy="name the rows to train on train; --split none does not look at it",
         )
-    found = {
-        part: only(plan, column, names[part])
-        for part in ("train", "valid", "test")
-        if part in names
-    }
+    order: list[str] = [part for part in ("train", "valid", "test") if part in names]
+    found = {part: only(plan, column, names[part]) for part in order}
     sizes = ", ".join(f"{part} {sum(counts[name] for name in names[part]):,}" for part in found)
     return found, f"parts by column {column.name!r}: {sizes} (--split none ignores it)"
 

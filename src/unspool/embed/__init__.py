@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
-from unspool.api.train import Note
+from unspool.api.watching import Note, usual_note
 from unspool.data.store.columns import Progress
 from unspool.embed.elmo import train_contextual
 from unspool.embed.word2vec import Embedded, train_word2vec
@@ -54,6 +54,7 @@ def embed(
     method: str = "word2vec",
     out: str | Path | None = None,
     config: str | None = None,
+    quiet: bool = False,
     note: Note | None = None,
     progress: Progress | None = None,
     **settings: Any,
@@ -61,6 +62,7 @@ def embed(
     """Learn vectors from a corpus; everything about them lies in the folder `out`.
 
     corpus    text of any of the formats, also .gz, a folder of .txt files, or "-"
+    quiet     show nothing, also in a terminal or a notebook
     settings  any setting of the method by its name: size=100, window=5, epochs=5
     """
     return METHODS[choose("method", method, METHODS)](
@@ -68,6 +70,6 @@ def embed(
         out=None if out is None else Path(out),
         settings=settings,
         config_file=config,
-        note=note or (lambda text: None),
+        note=note or usual_note(quiet),
         progress=progress,
     )

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from unspool.api.train import Note, train
+from unspool.api.train import train
+from unspool.api.watching import Note
 from unspool.data.store.columns import Progress
 from unspool.tasks import Report
 from unspool.training.progress import Printed

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from unspool.api.train import Note
+from unspool.api.watching import Note
 from unspool.config.resolve import read_toml
 from unspool.data.read.files import STDIN
 from unspool.data.store.columns import Progress

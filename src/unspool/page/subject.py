@@ -57,7 +57,8 @@ class Subject(NamedTuple):
 
 
 def subject_of(folder: RunFolder, task: Task, model: nn.Module) -> Subject:
-    example = example_text(task, folder.read_record()["data"]["train"]["path"])
+    data = folder.read_record()["data"]["train"]
+    example = example_text(task, "-" if data.get("memory") else data["path"])
     return Subject(task, model, folder.path, folder.metrics, example)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from typing import Any, ClassVar
@@ -48,16 +49,33 @@ class Answer(ABC):
 class Answers(list[Any]):
     """A list of answers of one task that shows itself as lines, and as a table in a notebook."""
 
+    def warnings(self) -> list[str]:
+        """What was wrong with items, counted."""
+        return counted(Counter(answer.warning for answer in self if answer.warning is not None))
+
     def __repr__(self) -> str:
-        return "\n".join(
-            line for number, answer in enumerate(self, 1) for line in answer.lines(number)
-        )
+        lines = [line for number, answer in enumerate(self, 1) for line in answer.lines(number)]
+        return "\n".join([*lines, *(f"({warning})" for warning in self.warnings())])
 
     def _repr_html_(self) -> str:
         if not self:
             return html_table([], [])
         rows = [row for number, answer in enumerate(self, 1) for row in answer.rows(number)]
-        return html_table(self[0].header(), rows)
+        notes = "".join(f"<p>{escape(warning)}</p>" for warning in self.warnings())
+        return html_table(self[0].header(), rows) + notes
+
+
+def empty(text: str) -> str | None:
+    """The warning of an answer to nothing: it is what the model gives where no word speaks."""
+    return None if text.strip() else "empty"
+
+
+def counted(warnings: Mapping[str, int]) -> list[str]:
+    """`3 texts were empty`"""
+    return [
+        f"{times:,} text{'s were' if times > 1 else ' was'} {warning}"
+        for warning, times in warnings.items()
+    ]
 
 
 def html_table(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:

@@ -223,14 +223,14 @@ def columns_plan(task: str, table: Table, data: DataConfig, columns: list[Column
         {"text": text, "label": labels},
         1,
         f"{summary} -> {task}",
-        in_columns(columns, typed=table.format == "jsonl"),
+        in_columns(columns, typed=table.typed),
         {"data.multilabel": True, "data.label": ",".join(names)},
     )
 
 
 def cells_plan(task: str, table: Table, data: DataConfig, text: Column, label: Column) -> Plan:
     """One label a cell, or several."""
-    typed = table.format == "jsonl"
+    typed = table.typed
     separator = data.label_separator
     look = look_at(label.sample) if separator is None else Look(separator, clear=True)
     several = separator is not None or data.multilabel is True

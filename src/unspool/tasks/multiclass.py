@@ -12,7 +12,7 @@ from torch.nn import functional as F
 
 from unspool.config import TrainConfig
 from unspool.data.fields.label import LabelField, Labels
-from unspool.tasks.answer import Answer, one_line
+from unspool.tasks.answer import Answer, empty, one_line
 from unspool.tasks.calibration import CalibrationReport, Quality, quality_of_one
 from unspool.tasks.decision import Decision, as_weights, balanced
 from unspool.tasks.label_readings import ClassifyReading
@@ -41,6 +41,10 @@ class Prediction(Answer):
     def rows(self, number: int) -> list[list[Any]]:
         figures = [f"{p:.6f}" for p in (self.probability, *self.probabilities.values())]
         return [[self.label, *figures, self.text]]
+
+    @property
+    def warning(self) -> str | None:
+        return empty(self.text)
 
     def to_json(self) -> dict[str, Any]:
         return {"label": self.label, "probabilities": self.probabilities, "text": self.text}

@@ -18,7 +18,7 @@ from torch.nn import functional as F
 
 from unspool.config import TrainConfig
 from unspool.data.fields.labels import LabelSets, LabelsField
-from unspool.tasks.answer import Answer, one_line
+from unspool.tasks.answer import Answer, empty, one_line
 from unspool.tasks.calibration import CalibrationReport, Quality, quality_of_several
 from unspool.tasks.decision import Decision, as_weights, balanced
 from unspool.tasks.label_readings import MultilabelReading
@@ -57,6 +57,10 @@ class LabelsPrediction(Answer):
     def rows(self, number: int) -> list[list[Any]]:
         figures = [f"{p:.6f}" for p in self.probabilities.values()]
         return [[self.separator.join(self.labels), *figures, self.text]]
+
+    @property
+    def warning(self) -> str | None:
+        return empty(self.text)
 
     def to_json(self) -> dict[str, Any]:
         return {"labels": self.labels, "probabilities": self.probabilities, "text": self.text}

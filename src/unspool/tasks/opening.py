@@ -1,4 +1,4 @@
-"""A path in, the plan of a task out: for learning, and for prediction."""
+"""A path, or columns in memory, in; the plan of a task out: for learning, and for prediction."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from pathlib import Path
 from unspool.config import DataConfig
 from unspool.data.plan import Plan, choose_plan, unfit
 from unspool.data.read import Table, open_table
+from unspool.data.read.memory import Columns, memory_table
 from unspool.tasks import TASKS
 
+Source = str | Path | Columns
 OUTPUTS = ("label", "source", "target")  # settings of columns that need not be there
 # The setting that names the column of a field.
 SETTINGS = {
@@ -23,10 +25,10 @@ SETTINGS = {
 }
 
 
-def open_plan(path: str | Path, data: DataConfig, task: str | None = None) -> Plan:
+def open_plan(source: Source, data: DataConfig, task: str | None = None) -> Plan:
     """The columns for the inputs and outputs of a task; if None, of the one that fits best."""
-    table = open_table(str(path), data)
-    return choose_plan(table, with_usual(table, data), task, TASKS)
+    table = _open(source, data)
+    return choose_plan(table, with_usual(table, table.data), task, TASKS)
 
 
 def usual_columns(plan: Plan) -> dict[str, tuple[str, ...]]:
@@ -51,13 +53,19 @@ def with_usual(table: Table, data: DataConfig) -> DataConfig:
     return data.model_copy(update=found)
 
 
-def open_inputs(path: str | Path, data: DataConfig, task: str) -> Plan:
+def open_inputs(source: Source, data: DataConfig, task: str) -> Plan:
     """The columns for the inputs of a task. Those of its outputs need not be there."""
     data = data.model_copy(update={"text": data.text or data.source, **dict.fromkeys(OUTPUTS)})
-    table = open_table(str(path), data)
-    usual = with_usual(table, data)
+    table = _open(source, data)
+    usual = with_usual(table, table.data)
     data = usual.model_copy(update={"text": usual.text or usual.source, **dict.fromkeys(OUTPUTS)})
     plan = TASKS[task].plan(table, data, named=True, outputs=False)
     if plan is None:
         raise unfit(table, task)
     return plan
+
+
+def _open(source: Source, data: DataConfig) -> Table:
+    if isinstance(source, Columns):
+        return memory_table(source, data)
+    return open_table(str(source), data)

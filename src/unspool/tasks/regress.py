@@ -26,7 +26,7 @@ from unspool.data.read.columns import LABEL_NAMES, continuous, is_number, known
 from unspool.data.read.json_lines import json_text
 from unspool.errors import DataError
 from unspool.nn.models.classifier import Regressor
-from unspool.tasks.answer import Answer, one_line
+from unspool.tasks.answer import Answer, empty, one_line
 from unspool.tasks.document import CHUNK, DocumentTask, text_field
 from unspool.tasks.label_readings import RegressReading
 from unspool.tasks.metrics import (
@@ -73,6 +73,10 @@ class Estimate(Answer):
 
     def rows(self, number: int) -> list[list[Any]]:
         return [[*(f"{value:.6g}" for value in self.numbers.values()), self.text]]
+
+    @property
+    def warning(self) -> str | None:
+        return empty(self.text)
 
     def to_json(self) -> dict[str, Any]:
         return {"numbers": self.numbers, "text": self.text}

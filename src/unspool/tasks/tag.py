@@ -63,6 +63,7 @@ class Tag(Task):
     higher_is_better = True
     looked_at = TagReading
     answer = TaggedText
+    items = (str, list, tuple)
     reads_contextual = True
     defaults: ClassVar[Mapping[str, Any]] = {
         # What a word that was met once is to be tagged is known as little as of one never met: its

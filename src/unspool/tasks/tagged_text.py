@@ -16,7 +16,7 @@ import numpy as np
 from unspool.data.schemes import Marks, find_spans
 from unspool.errors import DataError
 from unspool.nn.crf import SpanScores
-from unspool.tasks.answer import Answer
+from unspool.tasks.answer import Answer, empty
 from unspool.text.tokenizers import Tokenizer, WordTokenizer
 from unspool.text.words import TokenSpan, token_spans
 
@@ -63,6 +63,10 @@ class TaggedText(Answer):
     text: str
     words: list[TaggedWord]
     spans: list[TaggedSpan] | None
+
+    @property
+    def warning(self) -> str | None:
+        return empty(self.text)
 
     def to_json(self) -> dict[str, Any]:
         found = {"text": self.text, "words": [word._asdict() for word in self.words]}

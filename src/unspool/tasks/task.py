@@ -58,6 +58,7 @@ class Report(ABC):
     interval: tuple[float, float]  # bootstrap 95 % interval of the task's main metric
     scores: np.ndarray  # what the main metric is the mean of, one value an example
     weights: np.ndarray | None = None  # of the scores in that mean
+    part: str | None = None  # of the training data that it is on
 
     def interval_over(self, reports: Sequence[Report]) -> tuple[float, float]:
         """The interval of the main metric's mean over several reports on the same examples."""
@@ -94,6 +95,7 @@ class Task(ABC):
     most_held_out: ClassVar[int | None] = None  # rows of a part at most that no file was given for
     defaults: ClassVar[Mapping[str, Any]] = {}  # settings that differ from the schema's
     answer: type[Answer] | None = None  # what `predict` gives; None: nothing
+    items: ClassVar[tuple[type, ...]] = (str,)  # what `predict` answers to
     options: ClassVar[type | None] = None  # a dataclass: the options of `predict`
     causal: ClassVar[bool] = False  # whether its tokens see only those before them
     contextual: ClassVar[bool] = False  # whether other tasks read with the vectors of its encoder

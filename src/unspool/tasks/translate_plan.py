@@ -30,7 +30,7 @@ from unspool.tasks.plan import FOLDERS, PLAIN, SENTENCES, TEXTS, input_plan
 FIT = 2
 REMEDY = "name them with --source and --target, or give two files as a.en,a.de"
 NAMES = KNOWN_NAMES | LANGUAGES | {*SOURCE_NAMES, *TARGET_NAMES}
-TABLES = ("csv", "tsv", "jsonl", "json", "parquet", "arrow", "excel")
+TABLES = ("csv", "tsv", "jsonl", "json", "parquet", "arrow", "excel", "memory")
 
 
 def plan_sources(table: Table, data: DataConfig) -> Plan:

@@ -16,7 +16,7 @@ from unspool.nn.models.seq2seq import Seq2Seq
 from unspool.search import Hypothesis
 from unspool.search.batched import BatchedSearch
 from unspool.search.decoding import Decoding
-from unspool.tasks.answer import Answer, one_line
+from unspool.tasks.answer import Answer, empty, one_line
 from unspool.text.tokenizers import SubwordTokenizer, WordTokenizer
 from unspool.text.vocab import BEGIN_ID, END, PAD_ID, UNK_ID
 from unspool.text.words import join
@@ -70,7 +70,7 @@ class Translation(Answer):
 
     @property
     def warning(self) -> str | None:
-        return "longer than the model reads, and cut" if self.cut else None
+        return "longer than the model reads, and cut" if self.cut else empty(self.text)
 
     def to_json(self) -> dict[str, Any]:
         found: dict[str, Any] = {

@@ -15,6 +15,7 @@ JUDGED = {
     "test": "On the test part of the data, which had no part in training.",
     "valid": "On the validation part of the data, which also chose these weights.",
     None: "No part of the data was held out, so the model was not evaluated.",
+    "stopped": "Training was stopped before its end, so the model was not evaluated.",
 }
 
 
@@ -64,8 +65,12 @@ def model_card(
         "## Training",
         "",
         f"{counters.step:,} steps, {counters.tokens:,} tokens, {counters.seconds:.0f} s on "
-        f"{record['threads']} threads; ended because: {counters.finished}. "
-        f"The weights are those of step {counters.best_step:,}.",
+        f"{record['threads']} threads; ended because: {counters.finished or 'it was stopped'}. "
+        + (
+            f"The weights are those of step {counters.best_step:,}."
+            if counters.best_step
+            else f"The weights are those of step {counters.step:,}, and have not been validated."
+        ),
         *(f"Started from `{from_['path']}`, SHA-256 `{from_['sha256']}`." for from_ in begun),
         "",
         "## Network",

@@ -23,7 +23,8 @@ from unspool.config import Config, Section
 from unspool.config.resolve import build
 from unspool.errors import ConfigError, RunError, choose
 from unspool.io.files import AGAIN, read_json, write_json
-from unspool.tasks import TASKS, Task, build_model
+from unspool.tasks import TASKS, Report, Task, build_model
+from unspool.tasks.stored_report import StoredReport, stored
 from unspool.training.tensors import DamagedFile, TensorFile, load_tensors
 
 FORMAT = 1  # of the run folder; a newer one is refused
@@ -117,6 +118,35 @@ class RunFolder:
                 "versions": versions(),
             },
         )
+
+    def record_weights(self, unvalidated: int | None) -> None:
+        """Note in config.json that the weights are those of a step before the first validation, or
+        that they no longer are."""
+        record = read_json(self.config_file)
+        before = record.pop("weights", None)
+        if unvalidated is not None:
+            record["weights"] = {"step": unvalidated, "validated": False}
+        if before != record.get("weights"):
+            write_json(self.config_file, record)
+
+    def weights_note(self) -> str | None:
+        """What to know about weights that no validation has chosen."""
+        weights = self.read_record().get("weights")
+        if not isinstance(weights, dict):
+            return None
+        return (
+            f"{self.path}: the weights are those of step {weights.get('step')}, where training was"
+            " stopped before its first validation; go on with"
+            f" `unspool train --resume --out {self.path}`"
+        )
+
+    def read_report(self) -> StoredReport | None:
+        """The report at the end of the training; None where nothing was held out for one."""
+        path = self.path / "evaluation.json"
+        return StoredReport(read_json(path), path) if path.exists() else None
+
+    def write_report(self, report: Report, more: Mapping[str, Any]) -> None:
+        write_json(self.path / "evaluation.json", {**stored(report), **more})
 
     def read_record(self) -> dict[str, Any]:
         """config.json as written, after checking that this version can read it."""

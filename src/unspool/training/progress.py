@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, Protocol
 
 from unspool.training.checkpoint import Counters
@@ -120,6 +122,33 @@ class Printed:
 
     def _print(self, text: str) -> None:
         self.console.print(text, highlight=False, markup=False, soft_wrap=True)
+
+
+@contextmanager
+def reading(console: Any) -> Iterator[Callable[[str, float], None]]:
+    """A progress callback (stage, share done) for the reading of data; silent off a terminal."""
+    if not console.is_terminal:
+        yield lambda stage, share: None
+        return
+    from rich.progress import Progress
+
+    bars: dict[str, Any] = {}
+    progress = Progress(console=console, transient=True)
+
+    def show(stage: str, share: float) -> None:
+        if stage not in bars:
+            progress.start()
+            bars[stage] = progress.add_task(stage, total=1.0)
+        progress.update(bars[stage], completed=share)
+        if share >= 1:
+            progress.remove_task(bars.pop(stage))
+            if not bars:
+                progress.stop()
+
+    try:
+        yield show
+    finally:
+        progress.stop()  # an error in the middle must not leave the cursor hidden
 
 
 def _minutes(seconds: float) -> str:

@@ -93,6 +93,8 @@ class Trainer:
                         self._checkpoint(last=bool(counters.finished))
                         saved_at = time.monotonic()
                     if stop.signal and not counters.finished:
+                        if not counters.best_step:
+                            self._save_weights(validated=False)
                         raise Interrupted(stop.signal, self.folder.path, counters.step)
         finally:
             self.watcher.close()
@@ -177,7 +179,7 @@ class Trainer:
             counters.stale = 0 if better else counters.stale + 1
         if better:
             counters.best_step = counters.step
-            self._save_best()
+            self._save_weights()
         record = {"step": counters.step, "epoch": counters.epoch}
         self._log({**record, **{f"valid_{k}": v for k, v in metrics.items()}, "best": better})
         self.watcher.validated(counters, metrics, better)
@@ -197,16 +199,17 @@ class Trainer:
             return f"no gain in {counters.stale} validations"
         return ""
 
-    def _save_best(self) -> None:
+    def _save_weights(self, *, validated: bool = True) -> None:
         """Make the present weights the run's; where the disk refuses, keep them to try again."""
         counters = self.counters
         state = self.model.state_dict()
-        best = TensorFile(state, {"step": counters.step, "rank": counters.best})
+        meta = {"step": counters.step, "rank": counters.best}
+        best = TensorFile(state, meta if validated else {**meta, "validated": False})
         try:
             save_tensors(self.folder.weights, *best)
             self.unsaved = None
         except OSError as error:
-            self.watcher.note(f"cannot save the best weights ({error.strerror}); will try again")
+            self.watcher.note(f"cannot save the weights ({error.strerror}); will try again")
             self.unsaved = best._replace(tensors={k: v.clone() for k, v in state.items()})
 
     def _checkpoint(self, *, last: bool) -> None:

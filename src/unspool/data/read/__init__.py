@@ -4,6 +4,7 @@ open_table   a path and how it is to be read in, a `Table` out
 files        bytes of a file to lines of text
 reader       what a format is: columns that are known, rows that are read
 plain, delimited, json_lines, conll, folder, parallel   the formats
+memory       values that are in memory already, as a table
 formats      which one a file has
 columns      names of columns, and what their first values look like
 """

@@ -1,0 +1,308 @@
+"""Values that are in memory already, seen as a table: a data frame, a dict of columns, records,
+an array, a list of texts with or without labels.
+
+Nothing is imported for it: a data frame is what has named columns that give lists.
+
+    columns_of(frame)                  {"review": [...], "stars": [...]}
+    columns_of(texts, labels)          {"text": [...], "label": [...]}
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from unspool.config import DataConfig
+from unspool.data.read.files import Report, TextFile
+from unspool.data.read.reader import SAMPLE, Column, Reader, Row
+from unspool.data.read.table import Table
+from unspool.errors import DataError
+
+FORMAT = "memory"
+LISTING = ("to_list", "to_pylist", "tolist")  # how a Series or an array gives a list
+STEPS = 100  # how often the share that has been read is reported
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Columns of raw values in memory, all of the same length.
+
+    name     what messages call it: the name of its class
+    named    whether the columns have names of the user's, by which the settings may ask for them
+    header   whether they have names at all
+    """
+
+    name: str
+    values: dict[str, list[Any]]
+    named: bool = True
+    header: bool = True
+
+    def __len__(self) -> int:
+        return len(next(iter(self.values.values()), []))
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def columns_of(data: Any, labels: Any = None) -> Columns:
+    """What was given in memory, as columns.
+
+    data     a data frame, an Arrow table, a dict of columns, a list of dicts, a 2-dimensional
+             array; or texts: a list, a Series, an array; a list of (text, label) pairs; a tuple of
+             texts and labels
+    labels   of texts, one for each
+    """
+    name = type(data).__name__
+    if labels is not None:
+        return _texts_and_labels(name, data, labels)
+    if isinstance(data, Columns):
+        return data
+    if isinstance(data, tuple) and len(data) == 2 and all(map(_is_column, data)):
+        return _texts_and_labels(name, *data)
+    found = _table(data)
+    if found is not None:
+        return _checked(Columns(name, found))
+    if getattr(data, "ndim", 1) == 2:
+        rows = data.tolist()
+        width = len(rows[0]) if rows else 0
+        cells = {str(i + 1): [value(row[i]) for row in rows] for i in range(width)}
+        return _checked(Columns(name, cells, header=False))
+    rows = listed(data)
+    if rows and isinstance(rows[0], Mapping):
+        return _checked(Columns(name, _records(name, rows)))
+    if rows and all(isinstance(row, tuple) and len(row) == 2 for row in rows):
+        texts, found_labels = ([pair[i] for pair in rows] for i in range(2))
+        return _texts_and_labels(name, texts, found_labels)
+    return _checked(Columns(name, {_name_of(rows, "tokens", "text"): rows}, named=False))
+
+
+def source_of(data: Any, labels: Any = None) -> str | Path | Columns:
+    """A path as it is; anything else as columns."""
+    return data if isinstance(data, str | Path) and labels is None else columns_of(data, labels)
+
+
+def is_table(data: Any) -> bool:
+    """Whether it has columns, rather than being a sequence of items."""
+    return isinstance(data, Columns | Mapping) or bool(_names(data)) or hasattr(data, "to_pydict")
+
+
+def listed(data: Any) -> list[Any]:
+    """A sequence of values of any kind as a list of plain ones; what is missing is None."""
+    if isinstance(data, str | bytes) or not isinstance(data, Iterable):
+        raise DataError(
+            f"a {type(data).__name__} cannot be read as data",
+            got=data,
+            remedy="give the path of a file, a data frame, a dict of columns or a list of texts",
+        )
+    if isinstance(data, set | frozenset):
+        raise DataError(
+            "a set has no order", got=data, remedy="give a list, so that answers can be told apart"
+        )
+    for method in LISTING:
+        if hasattr(data, method):
+            return [value(each) for each in getattr(data, method)()]
+    return [value(each) for each in data]
+
+
+def value(raw: Any) -> Any:
+    """A value as JSON has it; what is missing (None, NaN, NA) is None, a date is written out."""
+    if type(raw).__name__ in ("NoneType", "NAType", "NaTType"):
+        return None
+    if isinstance(raw, str):
+        return str(raw)
+    if isinstance(raw, float):
+        return None if raw != raw else float(raw)
+    if isinstance(raw, list | tuple):
+        inner = [value(each) for each in raw]
+        return tuple(inner) if isinstance(raw, tuple) else inner
+    for method in LISTING:  # a number of an array has `tolist` too
+        if hasattr(raw, method):
+            found = getattr(raw, method)()
+            return value(found) if found is not raw else raw
+    return raw.isoformat() if hasattr(raw, "isoformat") else raw
+
+
+def _is_column(data: Any) -> bool:
+    return not isinstance(data, str | bytes | tuple | Mapping) and hasattr(data, "__len__")
+
+
+def _names(data: Any) -> list[Any]:
+    """The names of the columns of a data frame; none of what has none."""
+    if isinstance(data, str | Path | list | tuple):
+        return []
+    if hasattr(data, "collect") and hasattr(data, "collect_schema") and not hasattr(data, "rows"):
+        raise DataError(
+            "a lazy frame holds no values yet", got=type(data).__name__, remedy="call .collect()"
+        )
+    for attribute in ("columns", "column_names"):
+        names = getattr(data, attribute, None)
+        if isinstance(names, Iterable) and not callable(names):
+            found = list(names)
+            return found if all(isinstance(name, str | int) for name in found) else []
+    return list(getattr(getattr(data, "dtype", None), "names", None) or [])
+
+
+def _table(data: Any) -> dict[str, list[Any]] | None:
+    """The columns of a data frame, an Arrow table, a dict; None of anything else."""
+    if isinstance(data, Mapping):
+        return {str(name): listed(column) for name, column in data.items()}
+    names = _names(data)
+    twice = next((name for i, name in enumerate(names) if name in names[:i]), None)
+    if twice is not None:
+        raise DataError(
+            "two columns have the same name",
+            where=type(data).__name__,
+            got=twice,
+            remedy="rename one of them",
+        )
+    if hasattr(data, "to_pydict"):  # an Arrow table
+        return {str(name): listed(column) for name, column in data.to_pydict().items()}
+    if names and hasattr(data, "__getitem__"):
+        return {str(name): listed(data[name]) for name in names}
+    foreign = hasattr(data, "__arrow_c_stream__") or hasattr(data, "__dataframe__")
+    if foreign and not any(hasattr(data, method) for method in LISTING):
+        try:
+            from pyarrow import interchange, table
+        except ImportError:
+            raise DataError(
+                "reading this kind of table needs the pyarrow package",
+                got=type(data).__name__,
+                remedy="pip install pyarrow, or give a dict of columns",
+            ) from None
+        arrow = hasattr(data, "__arrow_c_stream__")
+        return _table(table(data) if arrow else interchange.from_dataframe(data))
+    return None
+
+
+def _records(name: str, rows: Sequence[Any]) -> dict[str, list[Any]]:
+    """Rows that are dicts; what one does not have is missing."""
+    for i, row in enumerate(rows):
+        if not isinstance(row, Mapping):
+            raise DataError(
+                "is no dict, as the first row is",
+                where=_where(name, i + 1),
+                got=row,
+                remedy="give all rows alike",
+            )
+    names = dict.fromkeys(key for row in rows for key in row)
+    return {str(key): [value(row.get(key)) for row in rows] for key in names}
+
+
+def _texts_and_labels(name: str, texts: Any, labels: Any) -> Columns:
+    if isinstance(texts, str | Path) or is_table(texts):
+        raise DataError(
+            "labels are given with a list of texts, and this has columns",
+            where=texts if isinstance(texts, str | Path) else name,
+            remedy="name the column of the labels with --label",
+        )
+    if isinstance(labels, str):
+        raise DataError(
+            "labels are a list, one for each text", got=labels, remedy="give as many as texts"
+        )
+    rows, answers = listed(texts), listed(labels)
+    if len(rows) != len(answers):
+        raise DataError(
+            f"{len(rows):,} texts have {len(answers):,} labels", remedy="give each text one label"
+        )
+    words = isinstance((rows or [""])[0], list | tuple)
+    both = ("tokens", "tags") if words else ("text", "label")
+    return _checked(Columns(name, dict(zip(both, (rows, answers))), named=False))
+
+
+def _name_of(rows: Sequence[Any], lists: str, others: str) -> str:
+    return lists if rows and isinstance(rows[0], list | tuple) else others
+
+
+def _checked(columns: Columns) -> Columns:
+    if not len(columns):
+        raise DataError("holds no rows", where=columns.name, remedy="give some")
+    sizes = {name: len(found) for name, found in columns.values.items()}
+    for name, size in sizes.items():
+        if size != len(columns):
+            raise DataError(
+                f"the columns are of different length: {len(columns):,} and {size:,} values",
+                where=columns.name,
+                got=name,
+                remedy="give every row a value in each",
+            )
+    lists = {
+        name: [list(each) if isinstance(each, tuple) else each for each in found]
+        for name, found in columns.values.items()
+    }
+    return Columns(columns.name, lists, columns.named, columns.header)
+
+
+def _where(name: str, row: int) -> str:
+    return f"{name}, row {row}"
+
+
+class Memory(Reader):
+    """The rows of some columns; a row's line is its number, from 1."""
+
+    title = "rows in memory"
+    typed = True
+
+    def __init__(self, columns: Columns) -> None:
+        super().__init__([], DataConfig())
+        self.values = list(columns.values.values())
+        self.header = columns.header
+        self.columns = [
+            Column(name, i, found[:SAMPLE])
+            for i, (name, found) in enumerate(columns.values.items())
+        ]
+
+    @property
+    def options(self) -> dict[str, Any]:
+        return {"columns": [column.name for column in self.columns]}
+
+    def read(self, file: TextFile, numbers: Sequence[int], report: Report | None) -> Iterator[Row]:
+        raise NotImplementedError  # there is no file
+
+    def rows(self, numbers: Sequence[int], report: Report | None = None) -> Iterator[Row]:
+        chosen = [self.values[i] for i in numbers]
+        size = len(self.values[0])
+        every = max(1, size // STEPS)
+        for i, values in enumerate(zip(*chosen), start=1):
+            yield Row(values, i)
+            if report is not None and (i % every == 0 or i == size):
+                report(i / size)
+
+
+class MemoryTable(Table):
+    """A table without a file."""
+
+    @property
+    def summary(self) -> str:
+        return f"{self.name}: {self.reader.title}"
+
+    def where(self, line: int, *, file: int = 0, column: Column | None = None) -> str:
+        return _where(self.name, line)
+
+    @property
+    def key(self) -> dict[str, Any]:
+        return {"content": self.sha256, "format": self.format, "options": self.reader.options}
+
+    @cached_property
+    def sha256(self) -> str:
+        """The hash of all values, with the names of their columns."""
+        digest = hashlib.sha256()
+        reader = self.reader
+        assert isinstance(reader, Memory)
+        for column, values in zip(reader.columns, reader.values):
+            digest.update(json.dumps(column.name).encode() + b"\n")
+            for each in values:
+                digest.update(json.dumps(each, default=repr).encode() + b"\n")
+        return digest.hexdigest()
+
+
+def memory_table(columns: Columns, data: DataConfig) -> Table:
+    """As `open_table`. Columns that the user has not named are not asked for by name."""
+    if not columns.named:
+        unset = dict.fromkeys(("text", "label", "source", "target"))
+        data = data.model_copy(update=unset)
+    return MemoryTable(columns.name, columns.name, FORMAT, [], True, data, Memory(columns))
