@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from unspool.data.fields import FIELDS
+from every_field import field_classes
 from unspool.tasks import TASKS
 from unspool.tasks.reading import Reading
 
@@ -26,7 +26,7 @@ def readings(kind: type = Reading) -> Iterator[str]:
 
 
 TASK_CLASSES = {kind.__name__ for kind in TASKS.values()} | set(readings())
-FIELD_CLASSES = {kind.__name__ for kind in FIELDS.values()}
+FIELD_CLASSES = {kind.__name__ for kind in field_classes()}
 
 
 def strings(module: str) -> set[str]:

@@ -10,7 +10,6 @@ from torch import Tensor
 from unspool.nn.convolution import ConvolutionStack
 from unspool.nn.encoder import Encoded, Encoder
 from unspool.nn.inputs import (
-    INPUT_LAYERS,
     AddFeatures,
     ClassToken,
     ConcatFeatures,
@@ -149,10 +148,6 @@ def test_vectors_pass_a_linear_layer() -> None:
     assert layer.size == E
     assert layer.describe() == "linear 5 -> 6"
     assert (layer.train()(values) == 0).any()
-
-
-def test_every_kind_of_field_has_an_input_layer() -> None:
-    assert {"text": TokenInput, "words": TokenInput, "series": VectorInput} == INPUT_LAYERS
 
 
 def test_some_rows_of_what_was_encoded() -> None:

@@ -39,7 +39,6 @@ from unspool.nn.elmo import Contextual, Elmo, ElmoOptions, Mix
 from unspool.nn.encoder import Encoded, Encoder
 from unspool.nn.heads import TokenOutput
 from unspool.nn.inputs import (
-    INPUT_LAYERS,
     AddFeatures,
     ClassToken,
     ConcatFeatures,
@@ -81,7 +80,6 @@ __all__ = [
     "CRF",
     "DECODER_ATTENTIONS",
     "GRU",
-    "INPUT_LAYERS",
     "IRNN",
     "LSTM",
     "POOLINGS",

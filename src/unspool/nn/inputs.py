@@ -1,7 +1,7 @@
 """Input layers: the values of a field as the vectors that a network reads.
 
 In: token ids (B, T), or vectors over time (B, T, C). Out: vectors (B, T, E); or the ids themselves,
-which a network takes as one-hot vectors. One class a kind of field, in `INPUT_LAYERS`.
+which a network takes as one-hot vectors.
 """
 
 from __future__ import annotations
@@ -193,13 +193,6 @@ class VectorInput(InputLayer):
 
     def describe(self) -> str:
         return f"linear {self.linear.in_features} -> {self.size}"
-
-
-INPUT_LAYERS: dict[str, type[InputLayer]] = {
-    "text": TokenInput,
-    "words": TokenInput,
-    "series": VectorInput,
-}
 
 
 class ConcatFeatures(nn.Module):

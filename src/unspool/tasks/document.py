@@ -96,7 +96,7 @@ class DocumentTask(Task):
         return {
             "encoder": build_encoder(
                 model,
-                len(self.tokenizer.vocab),
+                self.input_field,
                 length=self.config.data.max_length,
                 # The tokenizer of a pretrained model begins each text with a token for this.
                 cls=model.pooling == "cls" and not self.tokenizer.frame.before,

@@ -1,4 +1,4 @@
-"""From the `model` section of a config to an encoder; the names of the recurrent models.
+"""From the field that is read and the `model` section of a config to an encoder.
 
 The name of such a model is its cell's, with `bi` before it for both directions: lstm, bilstm, ...
 """
@@ -6,14 +6,18 @@ The name of such a model is its cell's, with `bi` before it for both directions:
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 from unspool.config import Config, ModelConfig
+from unspool.data.fields.field import Field
+from unspool.data.fields.text import TextField
+from unspool.data.fields.words import WordsField
 from unspool.errors import ConfigError, choose
 from unspool.nn.cells import CELLS, cell_options
 from unspool.nn.convolution import ConvolutionStack
 from unspool.nn.encoder import Encoder
-from unspool.nn.inputs import AddFeatures, ClassToken, ConcatFeatures, TokenInput
+from unspool.nn.inputs import AddFeatures, ClassToken, ConcatFeatures, InputLayer, TokenInput
 from unspool.nn.network import Network
 from unspool.nn.recurrent import Recurrent
 from unspool.nn.transformer import TransformerEncoder
@@ -27,9 +31,41 @@ def recurrent_models() -> dict[str, dict[str, Any]]:
     return one | both
 
 
+class InputOptions(NamedTuple):
+    """How an input layer makes the vectors of the steps of a field.
+
+    size           of a vector; 0: one-hot vectors
+    std, scale     of an embedding, see `TokenEmbedding`
+    dropout        on the elements of the vectors
+    word_dropout   share of the steps that are made unknown in training
+    """
+
+    size: int
+    std: float
+    scale: float
+    dropout: float
+    word_dropout: float
+
+
+def token_input(field: TextField | WordsField, options: InputOptions) -> TokenInput:
+    return TokenInput(field.vocabulary, **options._asdict())
+
+
+INPUT_LAYERS: dict[type[Field], Callable[[Any, InputOptions], InputLayer]] = {
+    TextField: token_input,
+    WordsField: token_input,
+}
+
+
+def input_layer(field: Field, options: InputOptions) -> InputLayer:
+    """The layer for the class of a field, or of one that it is derived from."""
+    make = next(INPUT_LAYERS[kind] for kind in type(field).__mro__ if kind in INPUT_LAYERS)
+    return make(field, options)
+
+
 def build_encoder(
     model: ModelConfig,
-    vocab: int,
+    field: Field,
     *,
     length: int = 0,
     embedding_std: float = 0.1,
@@ -37,7 +73,7 @@ def build_encoder(
     extra: int = 0,
     reverse: bool = False,
 ) -> Encoder:
-    """The encoder of tokens that a config describes, whatever its network.
+    """The encoder of a field that a config describes, whatever its network.
 
     length         of the longest text, for learned positions; 0 where it is not known
     embedding_std  where the config leaves it open: small vectors keep a classifier or a tied output
@@ -46,22 +82,21 @@ def build_encoder(
     extra          size of extra features of the tokens
     """
     if model.network == "transformer":
-        # One position more than the text has tokens, for the cls vector.
+        # One position more than the text has tokens, for the cls vector or </s>.
         options = transformer_options(model, length=length + 1 if length else None)
-        tokens = options.token_input(vocab, word_dropout=model.word_dropout)
-        added = AddFeatures(tokens, extra) if extra else None
+        # Dropout of the vectors is the network's: it adds positions to them before.
+        vectors = InputOptions(options.width, options.std, options.scale, 0.0, model.word_dropout)
+        inputs = input_layer(field, vectors)
+        added = AddFeatures(inputs, extra) if extra else None
         token = ClassToken(options.width) if cls else None
-        return Encoder(tokens, TransformerEncoder(options), extra=added, cls=token, reverse=reverse)
-    tokens = TokenInput(
-        vocab,
-        model.embedding,
-        std=model.embedding_std or embedding_std,
-        dropout=model.dropout,
-        word_dropout=model.word_dropout,
+        return Encoder(inputs, TransformerEncoder(options), extra=added, cls=token, reverse=reverse)
+    std = model.embedding_std or embedding_std
+    inputs = input_layer(
+        field, InputOptions(model.embedding, std, 1.0, model.dropout, model.word_dropout)
     )
-    joined = ConcatFeatures(tokens, extra) if extra else None
-    inputs = tokens.size if joined is None else joined.size
-    return Encoder(tokens, build_network(model, inputs), extra=joined, reverse=reverse)
+    joined = ConcatFeatures(inputs, extra) if extra else None
+    network = build_network(model, inputs.size if joined is None else joined.size)
+    return Encoder(inputs, network, extra=joined, reverse=reverse)
 
 
 def build_network(model: ModelConfig, inputs: int) -> Network:

@@ -259,7 +259,7 @@ class Generate(Task):
             options = transformer_options(model, length=self.config.train.bptt)
             return TransformerLanguageModel(vocab, options, tied=model.tied)
         return LanguageModel(
-            build_encoder(model, vocab, embedding_std=0.1 if model.tied else 1.0),
+            build_encoder(model, self.input_field, embedding_std=0.1 if model.tied else 1.0),
             vocab=vocab,
             tied=model.tied,
             dropout=model.dropout,

@@ -161,9 +161,7 @@ class Pretrain(Task):
 
     def build(self) -> MaskedModel:
         model = self.config.model
-        encoder = build_encoder(
-            model, len(self.tokenizer.vocab), length=self.config.data.max_length
-        )
+        encoder = build_encoder(model, self.input_field, length=self.config.data.max_length)
         return MaskedModel(encoder, activation=model.activation)
 
     def example_inputs(self) -> tuple[Tensor, ...]:

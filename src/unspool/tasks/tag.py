@@ -169,7 +169,7 @@ class Tag(Task):
             )
         encoder = build_encoder(
             model,
-            len(self.tokenizer.vocab),
+            self.input_field,
             extra=contextual_size(self.config) + (characters.size if characters else 0),
         )
         return Tagger(

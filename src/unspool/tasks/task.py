@@ -156,10 +156,14 @@ class Task(ABC):
         return next(iter(self.fields))
 
     @property
+    def input_field(self) -> Any:
+        """The field that it reads."""
+        return self.fields[self.input]
+
+    @property
     def tokenizer(self) -> Tokenizer:
         """Of what it reads."""
-        field: Any = self.fields[self.input]
-        return field.fitted
+        return self.input_field.fitted
 
     @property
     def target_tokenizer(self) -> Tokenizer | None:

@@ -26,11 +26,9 @@ from unspool.data.read import Table
 from unspool.data.store.columns import Progress, Stored
 from unspool.errors import ConfigError
 from unspool.nn.decoders import TransformerSeqDecoder
-from unspool.nn.encoder import Encoder
 from unspool.nn.masks import keep_mask, where_kept
 from unspool.nn.models.seq2seq import Seq2Seq
 from unspool.nn.recurrent_decoder import RecurrentDecoder
-from unspool.nn.transformer import TransformerEncoder
 from unspool.search.decoding import GREEDY, Decoding
 from unspool.tasks.encoder import (
     build_encoder,
@@ -225,20 +223,19 @@ class Translate(Task):
         return plan_pairs(table, data, named=named) if outputs else plan_sources(table, data)
 
     def build(self) -> Seq2Seq:
-        model = self.config.model
-        read, written = len(self.tokenizer), len(self.target_tokenizer)
-        shared = model.tied and self.joint
+        model, longest = self.config.model, self.config.data.max_length
+        written, shared = len(self.target_tokenizer), model.tied and self.joint
+        encoder = build_encoder(
+            model, self.input_field, length=longest, reverse=model.reverse_source
+        )
         if model.network == "transformer":
-            longest = self.config.data.max_length
-            # A place for </s> of the source, or <s> of the target.
+            # One position more than the target has tokens, for its <s>.
             options = transformer_options(model, length=longest + 1 if longest else None)
-            encoder = Encoder(options.token_input(read), TransformerEncoder(options))
             decoder = TransformerSeqDecoder(written, options, tied=model.tied)
             return Seq2Seq(encoder, decoder, shared=shared)
-        reader = build_encoder(model, read, reverse=model.reverse_source)
         writer = RecurrentDecoder(
             written,
-            memory=reader.size,
+            memory=encoder.size,
             embedding=model.embedding,
             cell=model.cell,
             hidden=model.hidden,
@@ -249,7 +246,7 @@ class Translate(Task):
             dropout=model.dropout,
             options=checked_options(model),
         )
-        return Seq2Seq(reader, writer, shared=shared)
+        return Seq2Seq(encoder, writer, shared=shared)
 
     def example_inputs(self) -> tuple[Tensor, ...]:
         ids = torch.ones(1, 3, dtype=torch.int64)

@@ -9,16 +9,3 @@ labels      any number of names out of a set
 tags        a tag for each word
 number      one number or several
 """
-
-from unspool.data.fields.field import Field
-from unspool.data.fields.label import LabelField
-from unspool.data.fields.labels import LabelsField
-from unspool.data.fields.number import NumberField
-from unspool.data.fields.tags import TagsField
-from unspool.data.fields.text import TextField
-from unspool.data.fields.words import WordsField
-
-FIELDS: dict[str, type[Field]] = {
-    kind.kind: kind
-    for kind in (TextField, WordsField, LabelField, LabelsField, TagsField, NumberField)
-}
