@@ -66,6 +66,8 @@ class BucketBatches:
 
     def _cut(self, rows: np.ndarray) -> list[np.ndarray]:
         """Batches of the rows, longest first, each as large as fits."""
+        if len(rows) == 1:  # a single text, which is to be answered soon
+            return [rows]
         widths = self.part.lengths[rows]
         order = np.lexsort((-widths[:, 0], -widths.sum(1)))
         rows, widths = rows[order], widths[order]

@@ -32,6 +32,9 @@ class Batch:
         return field in self._tensors
 
     def to(self, device: torch.device) -> Batch:
+        """Batches are made on the CPU."""
+        if device.type == "cpu":
+            return self
         return Batch(
             self.rows, {name: moved(found, device) for name, found in self._tensors.items()}
         )

@@ -84,9 +84,9 @@ def run(
         fill = -x.shape[1] % WIDTH[half] if half else 0
         x = padded(x.float(), (0, fill))
     lists: list[list[Tensor]] = [[], [], [], [], [], []]  # W, b, U, extra, h0, c0
+    none = directions[0].weights.b.new_empty(0)
     for weights, state, _ in directions:
         rows, columns = (0, 0, 0, pad), (0, pad)
-        none = weights.b.new_empty(0)
         given = (
             blocks(padded(weights.W, (0, fill)), 0, hidden, rows),
             blocks(weights.b, 0, hidden, columns),
@@ -109,7 +109,8 @@ def run(
     results = []
     for kept in per_direction(flat):
         ends = (kept.h_end, kept.c_end) if weights.kind in LSTMS else (kept.h_end,)
-        results.append((kept.h[:, :hidden], tuple(end[:, :hidden] for end in ends)))
+        found = (kept.h, *ends) if not pad else [x[:, :hidden] for x in (kept.h, *ends)]
+        results.append((found[0], tuple(found[1:])))
     return results
 
 

@@ -25,10 +25,9 @@ class Pooling(nn.Module, ABC):
         self.bidirectional = bidirectional
 
     def forward(self, outputs: Tensor, lengths: Tensor | None = None) -> Tensor:
-        batch, steps, _ = outputs.shape
         if lengths is None:
-            lengths = torch.full((batch,), steps)
-        keep = keep_mask(lengths, steps, device=outputs.device)
+            return self.pool_all(outputs)
+        keep = keep_mask(lengths, outputs.shape[1], device=outputs.device)
         return self.pool(outputs, lengths.to(outputs.device), keep)
 
     def describe(self) -> str:
@@ -37,6 +36,10 @@ class Pooling(nn.Module, ABC):
     @abstractmethod
     def pool(self, outputs: Tensor, lengths: Tensor, keep: Tensor) -> Tensor:
         """outputs (B, T, D·H), lengths (B,), keep (B, T) -> (B, D·H)"""
+
+    @abstractmethod
+    def pool_all(self, outputs: Tensor) -> Tensor:
+        """`pool` where all steps are real, as those of a single text are: nothing to mask."""
 
 
 class LastPooling(Pooling):
@@ -54,12 +57,19 @@ class LastPooling(Pooling):
         half = self.size // 2
         return torch.cat([last[:, :half], outputs[:, 0, half:]], -1)
 
+    def pool_all(self, outputs: Tensor) -> Tensor:
+        half = self.size // 2 if self.bidirectional else self.size
+        return torch.cat([outputs[:, -1, :half], outputs[:, 0, half:]], -1)
+
 
 class MeanPooling(Pooling):
     """The mean over the real steps."""
 
     def pool(self, outputs: Tensor, lengths: Tensor, keep: Tensor) -> Tensor:
         return zero_padding(outputs, keep).sum(1) / lengths.clamp(min=1)[:, None]
+
+    def pool_all(self, outputs: Tensor) -> Tensor:
+        return outputs.sum(1) / outputs.shape[1]
 
 
 class MaxPooling(Pooling):
@@ -69,6 +79,9 @@ class MaxPooling(Pooling):
         lowest = torch.finfo(outputs.dtype).min
         largest = outputs.masked_fill(~keep[..., None], lowest).amax(1)
         return largest.masked_fill(lengths[:, None] == 0, 0)
+
+    def pool_all(self, outputs: Tensor) -> Tensor:
+        return outputs.amax(1)
 
 
 class AttentionPooling(Pooling):
@@ -87,9 +100,16 @@ class AttentionPooling(Pooling):
 
     def pool(self, outputs: Tensor, lengths: Tensor, keep: Tensor) -> Tensor:
         outputs = zero_padding(outputs, keep)
-        scores = self.v(torch.tanh(self.W(outputs))).squeeze(-1)  # (B, T)
-        weights = self.weights(masked_softmax(scores.to(outputs.dtype), keep))
-        return (weights[..., None] * outputs).sum(1)
+        return self.mean(masked_softmax(self.scores(outputs), keep), outputs)
+
+    def pool_all(self, outputs: Tensor) -> Tensor:
+        return self.mean(self.scores(outputs).softmax(-1), outputs)
+
+    def scores(self, outputs: Tensor) -> Tensor:
+        return self.v(torch.tanh(self.W(outputs))).squeeze(-1).to(outputs.dtype)  # (B, T)
+
+    def mean(self, weights: Tensor, outputs: Tensor) -> Tensor:
+        return (self.weights(weights)[..., None] * outputs).sum(1)
 
 
 class ClsPooling(Pooling):
@@ -97,6 +117,9 @@ class ClsPooling(Pooling):
 
     def pool(self, outputs: Tensor, lengths: Tensor, keep: Tensor) -> Tensor:
         return outputs[:, 0].masked_fill(lengths[:, None] == 0, 0)
+
+    def pool_all(self, outputs: Tensor) -> Tensor:
+        return outputs[:, 0]
 
 
 POOLINGS: dict[str, type[Pooling]] = {

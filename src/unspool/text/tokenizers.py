@@ -10,7 +10,7 @@ import json
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
-from itertools import chain
+from itertools import chain, repeat
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -65,8 +65,7 @@ class Tokenizer(ABC):
 
     def encode(self, text: str) -> np.ndarray:
         """int64 ids (T,), never empty: a text without tokens is one <unk>."""
-        index = self.vocab.index
-        ids = [index.get(piece, UNK_ID) for piece in self.pieces(text)]
+        ids = list(map(self.vocab.index.get, self.pieces(text), repeat(UNK_ID)))
         return np.array(ids or [UNK_ID], dtype=np.int64)
 
     def document(self, text: str, *, limit: int = 0) -> np.ndarray:

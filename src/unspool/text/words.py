@@ -49,7 +49,13 @@ def words(text: str, *, split: str, newlines: bool) -> list[str]:
     """The tokens of a text; with `newlines` every line end is a token as well."""
     cut = SPLITTERS[split]
     if not newlines:
-        return [word for chunk in text.split() for word in cut(chunk)]
+        found: list[str] = []
+        for chunk in text.split():
+            if chunk.isalnum():  # most are, and whole words to any splitter
+                found.append(chunk)
+            else:
+                found += cut(chunk)
+        return found
     first, *rest = text.split(NEWLINE)
     found = words(first, split=split, newlines=False)
     for line in rest:
