@@ -13,10 +13,25 @@ MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
 COMMON = ["utf-8", "utf-16", "latin-1", "cp1252", "shift_jis", "gb18030", "koi8-r"]
-WESTERN = "cp1252"
-USUAL = (WESTERN, "latin_1", "shift_jis", "euc_kr")
-MARKED = ["utf_7", "utf_8", "utf_16", "utf_16_le", "utf_16_be", "utf_32", "utf_32_le", "utf_32_be"]
-FEW = 8  # letters from which nothing can be told
+RUSSIAN = "оеаинтсрвлкмдпуяыь"
+JAPANESE = "のにはをたがでてとしれさいかなこもらすきまるっあうく。、ーん"
+# Characters that come often in what is written in each encoding; of equals the first one wins.
+COMMON_LETTERS = {
+    "cp1252": "äöüßÄÖÜÉÀéèàçñóíáêôœúâîïëãõåæø’‘“”–—…€£°«»",
+    "cp1251": RUSSIAN,
+    "koi8-r": RUSSIAN,
+    "cp1250": "ąćęłńóśźżčěřšťďňůýžáéíúőű",
+    "cp1253": "αειοντσκηρςάέήίόύώλμπυ",
+    "cp1254": "ığşçöüİĞŞÇÖÜâî",
+    "cp1255": "אבגדהוזחטיכלמנסעפצקרשתםןךףץ",
+    "cp1256": "ايلمنتوربةدعفهسحكقأ",
+    "gb18030": "的一是不了在人有我他这个们中来上大为和国地到说要就会可你对生能而子那得于看很好，。",
+    "big5": "的一是不了在人有我他這個們中來上大為和國地到說要就會可你對生能而子那得於看很好，。",
+    "shift_jis": JAPANESE,
+    "euc_jp": JAPANESE,
+    "euc_kr": "이다는을를에의고가한지도로기하사은나어자리라인아시정대습니있었그것들해수서보면만게",
+}
+LATIN = ("cp1252", "cp1250", "cp1254")
 TRIED = 1 << 16  # bytes looked at for a suggestion
 
 
@@ -61,27 +76,27 @@ def encoding_of(head: bytes, asked: str) -> str:
 
 
 def suggestion(data: bytes) -> str | None:
-    """An encoding in which bytes that are not UTF-8 read like a text, if there is one."""
-    from charset_normalizer import from_bytes
+    """The encoding in which most of the characters of bytes beyond ASCII are common ones.
 
-    lines = data[:TRIED].split(b"\n")
-    # Lines of plain ASCII tell nothing, and hide the few that do.
+    (charset-normalizer takes Russian for Japanese where a text is short, so it is not asked.)
+    """
+    lines = data[:TRIED].split(b"\n")[:-1] or [data[:TRIED]]  # the last one may be cut
     telling = b"\n".join(line for line in lines if not line.isascii())
-    if rare(telling):
-        return WESTERN
-    best = from_bytes(telling, cp_exclusion=MARKED).best()
-    if best is None:
-        return None
-    same = [best.encoding, *best.could_be_from_charset]  # the same text by each of them
-    return next((name for name in USUAL if name in same), best.encoding).replace("_", "-")
+    letters = sum(byte >= 0x80 or chr(byte).isalpha() for byte in telling)
+    few = sum(byte >= 0x80 for byte in telling) < 0.5 * letters  # so the letters are Latin ones
+    candidates = [name for name in COMMON_LETTERS if (name in LATIN) == few]
+    scores = {name: share_of_common(telling, name) for name in candidates}
+    best = max(scores, key=lambda name: scores[name])
+    return best if scores[best] > 0.2 else None
 
 
-def rare(data: bytes) -> bool:
-    """Whether letters beyond ASCII are as few as in Western European text, and valid there."""
-    high = sum(byte >= 0x80 for byte in data)
+def share_of_common(data: bytes, encoding: str) -> float:
+    """Of the characters beyond ASCII, the share of common ones beyond that of random bytes; 0 where
+    bytes are invalid."""
     try:
-        data.decode(WESTERN)
+        found = [char for char in data.decode(encoding) if not char.isascii()]
     except UnicodeDecodeError:
-        return False
-    letters = sum(byte >= 0x80 or chr(byte).isalpha() for byte in data)
-    return high < max(FEW, 0.06 * letters)
+        return 0.0
+    share = sum(char in COMMON_LETTERS[encoding] for char in found) / max(1, len(found))
+    chance = len(COMMON_LETTERS[encoding]) / 128 if encoding[:2] in ("cp", "ko") else 0.0
+    return (share - chance) / (1 - chance)
