@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
+from threading import Barrier
+
 import numpy as np
 import pytest
 import torch
+from torch import Tensor
 
 from insight_models import MODELS, TEXT, make, read
 from unspool.errors import ConfigError
@@ -66,7 +71,7 @@ def test_without_a_token_is_the_text_without_it(name) -> None:
     at = reading.moved(step, deletion.token)
     answer = [reading.name(i) for i in range(scores.shape[1])].index(found.answer)
     want = float(shorter.values(scores)[at, answer])
-    assert deletion.probability == pytest.approx(want, abs=1e-6)
+    assert deletion.answer_value == pytest.approx(want, abs=1e-6)
 
 
 def test_the_word_that_is_asked_about_stays() -> None:
@@ -88,7 +93,7 @@ def test_a_word_that_matters() -> None:
     assert int(found.values.argmax()) == 2
     assert found.values[2] == pytest.approx(found.total, abs=1e-3)
     without = {d.token: d for d in found.deletions}
-    assert without[2].probability < without[1].probability
+    assert without[2].answer_value < without[1].answer_value
     assert any(line.startswith("c ") and "++++" in line for line in found.lines())
     assert found.to_json()["deletions"][0]["token"] == 0
 
@@ -146,6 +151,39 @@ def test_where_the_answer_leaps_slopes_are_not_believed() -> None:
     assert found.gap < 2
     assert np.abs(found.values).max() < 10
     assert "faster than can be followed" in found.lines()[-1]
+
+
+@pytest.mark.parametrize("name", ["classify-lstm", "classify-one-hot", "tag-transformer"])
+def test_a_thread_changes_what_it_reads_itself_alone(name) -> None:
+    """Three threads run one model at once, two of them with other vectors in place of its own."""
+    reading = read(*make(name), TEXT)
+    x = Vectors(reading).x.float()
+    points = [None, torch.zeros_like(x), 2 * x]
+
+    @torch.no_grad()
+    def scores(own: Tensor | None) -> Tensor:
+        if own is None:
+            return reading.run()
+        with changed(reading.network, always(own[None])):
+            return reading.run()
+
+    alone = [scores(own) for own in points]
+    assert not torch.equal(alone[0], alone[1])
+    assert not torch.equal(alone[0], alone[2])
+    ready = Barrier(len(points))
+
+    @torch.no_grad()
+    def at_once(own: Tensor | None) -> list[Tensor]:
+        with nullcontext() if own is None else changed(reading.network, always(own[None])):
+            ready.wait()  # every block is open
+            found = [reading.run() for _ in range(5)]
+            ready.wait()
+            return found
+
+    with ThreadPoolExecutor(len(points)) as pool:
+        for wanted, found in zip(alone, pool.map(at_once, points)):
+            for own in found:
+                torch.testing.assert_close(own, wanted)
 
 
 def test_every_token_has_one_line_that_can_be_seen() -> None:

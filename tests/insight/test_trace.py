@@ -72,7 +72,7 @@ def test_language_models_say_what_follows(name) -> None:
     last = found.choices[-1]
     assert last.answer == last.alternatives[0].answer
     for choice in found.choices:
-        chances = [a.probability for a in choice.alternatives]
+        chances = [a.answer_value for a in choice.alternatives]
         assert chances == sorted(chances, reverse=True)
 
 
@@ -154,7 +154,7 @@ def test_a_crf_gives_the_chances_of_its_tags() -> None:
         torch.from_numpy(found.scores)[None], torch.tensor([tags]), torch.tensor([len(tags)])
     )
     chances = (along.before + along.after).exp()[0]
-    np.testing.assert_allclose([c.probability for c in found.choices], chances, atol=1e-5)
+    np.testing.assert_allclose([c.answer_value for c in found.choices], chances, atol=1e-5)
 
 
 def test_translations_come_with_candidates() -> None:

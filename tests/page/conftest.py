@@ -29,6 +29,15 @@ SHOTS = Path(__file__).parents[2] / "build" / "screenshots"
 
 
 @pytest.fixture(scope="session")
+def ratings(reviews, tmp_path_factory) -> Path:
+    """The reviews with a number in place of their label."""
+    rows = reviews.read_text().replace(",pos\n", ",40.5\n").replace(",neg\n", ",-7\n")
+    path = tmp_path_factory.mktemp("ratings") / "ratings.csv"
+    path.write_text(rows.replace(",label\n", ",rating\n", 1))
+    return path
+
+
+@pytest.fixture(scope="session")
 def run_of(request, tmp_path_factory) -> Callable[[str], Path]:
     """The folder of a small trained run by name, trained when it is first asked for."""
     folder, made = tmp_path_factory.mktemp("page-runs"), {}

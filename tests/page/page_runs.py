@@ -15,6 +15,7 @@ RUNS: dict[str, tuple[str, dict[str, Any]]] = {
     "transformer": ("reviews", {**TRANSFORMER, "epochs": 12, "test_share": 0.1}),
     "writer": ("book", {**TRANSFORMER, "task": "generate", "epochs": 2, "bptt": 32}),
     "cnn": ("reviews", {**SMALL, "model": "cnn", "filters": 4, "epochs": 6}),
+    "rater": ("ratings", {**SMALL, "model": "gru", "task": "regress", "epochs": 4}),
 }
 TEXTS = {
     "bilstm": "a lovely film with a dull plot",
@@ -23,6 +24,7 @@ TEXTS = {
     "transformer": "a lovely film with a dull plot",
     "writer": "the film was",
     "cnn": "a lovely film with a dull plot",
+    "rater": "a lovely film with a dull plot",
 }
 
 

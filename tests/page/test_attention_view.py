@@ -105,10 +105,10 @@ def test_a_translation_is_written_step_by_step(look, server_of, shot) -> None:
             page.keyboard.press("ArrowDown")
         assert shown_weights(page) == pytest.approx(alignment[step].tolist(), abs=0.0051)
         shown = page.locator(".choice p").inner_text()
-        assert f"{choice['answer']} with probability {choice['probability']:.4f}" in shown
+        assert f"{choice['answer']} with probability {choice['answer_value']:.4f}" in shown
         rows = page.locator(".choice .bars tbody tr")
         best = choice["alternatives"][0]
-        assert rows.first.inner_text().split() == [best["answer"], f"{best['probability']:.4f}"]
+        assert rows.first.inner_text().split() == [best["answer"], f"{best['answer_value']:.4f}"]
     later = page.locator(".reader .word.later").count()
     assert later == len(traced["written"]) - 3
     page.locator("#player").fill("4")
@@ -132,7 +132,7 @@ def test_what_follows_each_token_of_a_language_model(look, server_of, shot, new_
     page = look("writer", view="attention", row=4, head=2, on=new_page(width=390, scheme="dark"))
     traced = asked(server_of("writer"), "trace", text=TEXTS["writer"])
     choice = traced["choices"][4]
-    assert f"probability {choice['probability']:.4f}" in page.locator(".choice p").inner_text()
+    assert f"probability {choice['answer_value']:.4f}" in page.locator(".choice p").inner_text()
     causal = weights_of(server_of("writer"), "writer", "causal_attention")[0][1]
     assert shown_weights(page)[5:] == [0] * (len(TEXTS["writer"]) - 5)
     assert shown_weights(page) == pytest.approx(causal[4].tolist(), abs=0.0051)

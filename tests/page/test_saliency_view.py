@@ -39,7 +39,7 @@ def test_words_and_table_are_what_python_says(look, server_of, shot) -> None:
         token, value, *rest = row.inner_text().split()
         assert token == why["tokens"][i]
         assert number(value) == pytest.approx(why["values"][i], abs=6e-5)
-        assert float(rest[0]) == pytest.approx(without[i]["probability"], abs=6e-5)
+        assert float(rest[0]) == pytest.approx(without[i]["answer_value"], abs=6e-5)
         assert rest[1] == without[i]["answer"]
         assert ("changes" in rest) == (without[i]["answer"] != why["answer"])
     status = page.locator("[role=status]").inner_text()
@@ -47,6 +47,17 @@ def test_words_and_table_are_what_python_says(look, server_of, shot) -> None:
     assert f"{abs(why['total']):.4f}" in status
     assert violations(page) == []
     shot(page, "saliency-bilstm")
+
+
+def test_a_number_is_called_a_number(look, server_of) -> None:
+    page = explained(look, "rater", token=1)
+    why = asked(server_of("rater"), "saliency", text=TEXTS["rater"])
+    assert why["measure"] == "number"
+    assert f"rating is {why['answer_value']:.4f}" in page.locator(".choice p").inner_text()
+    without = {each["token"]: each["answer_value"] for each in why["deletions"]}
+    told = page.locator(".detail").inner_text()
+    assert f"Without it the number is {without[1]:.4f} instead of {why['answer_value']:.4f}" in told
+    assert "probab" not in page.locator(".view").inner_text()
 
 
 def test_a_word_is_chosen_by_mouse_and_keys(look) -> None:
@@ -94,7 +105,7 @@ def test_every_task(look, server_of, name, step, shot) -> None:
     page = explained(look, name, step=step)
     why = asked(server_of(name), "saliency", text=TEXTS[name], step=step)
     assert shown(page) == pytest.approx(why["values"], abs=0.0051)
-    assert f"probability {why['probability']:.4f}" in page.locator(".choice p").inner_text()
+    assert f"probability {why['answer_value']:.4f}" in page.locator(".choice p").inner_text()
     shot(page, f"saliency-{name}")
 
 

@@ -77,13 +77,13 @@ def test_what_is_not_inside(run_of, page, tmp_path: Path) -> None:
 def test_a_trace_of_another_version(run_of, page, tmp_path: Path) -> None:
     path = tmp_path / "seen.html"
     html = load(run_of("transformer")).look("great", "attention").html()
-    other = html.replace('"answer": {"version": 1,', '"answer": {"version": 7,')
+    other = html.replace('"answer": {"version": 2,', '"answer": {"version": 7,')
     assert other != html
     path.write_text(other, encoding="utf-8")
     page.goto(path.as_uri())
     settle(page)
     shown = page.get_by_role("alert").inner_text()
-    assert shown.startswith("a trace of version 7, and this page reads version 1.")
+    assert shown.startswith("a trace of version 7, and this page reads version 2.")
 
 
 def test_in_a_notebook(run_of, page, tmp_path: Path) -> None:

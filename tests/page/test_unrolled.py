@@ -204,6 +204,13 @@ def test_answers_stand_above_their_steps(look, shot) -> None:
     shot(page, "unrolled-tagger")
 
 
+def test_a_number_has_no_bar_above_its_step(look) -> None:
+    page = look("rater", view="unrolled", text="lovely")
+    assert page.locator(".word-row.answered").count() == 0
+    assert page.locator(".chain .chance").count() == 0
+    assert page.locator(".choice p").inner_text().startswith("rating is ")
+
+
 def test_both_halves_of_a_translator(look, new_page, shot) -> None:
     page = look("bahdanau", view="unrolled")
     options = page.locator("#layer option").all_inner_texts()

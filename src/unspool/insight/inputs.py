@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from threading import get_ident
 from typing import Any
 
 import numpy as np
@@ -93,10 +94,13 @@ def always(points: Tensor) -> Change:
 
 @contextmanager
 def changed(network: Network, change: Change) -> Iterator[None]:
-    """In this block the network reads change(x) (B, T, E) in place of x; one-hot vectors, which are
-    otherwise never made, too."""
+    """In this block, in this thread alone, the network reads change(x) (B, T, E) in place of x;
+    one-hot vectors, which are otherwise never made, too."""
+    own = get_ident()
 
-    def before(module: nn.Module, given: tuple[Any, ...]) -> tuple[Any, ...]:
+    def before(module: nn.Module, given: tuple[Any, ...]) -> tuple[Any, ...] | None:
+        if get_ident() != own:
+            return None
         x = given[0]
         if not x.is_floating_point():
             x = F.one_hot(x, network.inputs).to(next(module.parameters()).dtype)

@@ -1,7 +1,7 @@
 """Why this answer: what each token of the input contributes to it.
 
 In: a reading, a step and an answer. Out: a number a token, by which it speaks for the answer (or
-against it, where negative), and what happens to the answer's probability without the token.
+against it, where negative), and what happens to the answer without the token.
 
 Every method speaks of F = log p / (1 - p), the log odds of the answer, as a function of the vectors
 x_1, ..., x_T that the model's layers read. Where the answer is a number, F is that number.
@@ -36,7 +36,7 @@ class Deletion(NamedTuple):
     most probable then."""
 
     token: int
-    probability: float
+    answer_value: float
     answer: str
 
 
@@ -44,13 +44,14 @@ class Saliency(NamedTuple):
     """What the tokens contribute to one answer.
 
     asked        the token that the answer is of, or follows; "" where there is one answer for all
+    answer_value what the model gives the answer: see `measure`
     values       (T) of each token
     total        F(x) - F(x'), which the values of integrated gradients add up to; F(x) for
                  gradient x input, whose values add up to nothing in particular
     gap          how far their sum is from it
     steps        of the integral, 1 for gradient x input
     deletions    of the tokens that can be left out, in the order of the text
-    measure      what is given as `probability`: that, or "number"
+    measure      what `answer_value` is: a "probability", or a "number" where answers are numbers
     unit         of a number: its standard deviation, which `gap` is judged by
     """
 
@@ -60,7 +61,7 @@ class Saliency(NamedTuple):
     asked: str
     step: int
     answer: str
-    probability: float
+    answer_value: float
     values: np.ndarray
     total: float
     gap: float
@@ -84,14 +85,14 @@ class Saliency(NamedTuple):
         largest = float(np.abs(self.values).max()) or 1.0
         of = f" at {self.asked!r}" if self.asked else ""
         lines = [
-            f"{self.answer!r}{of}, {self.measure} {self.probability:.4f}",
+            f"{self.answer!r}{of}, {self.measure} {self.answer_value:.4f}",
             f"{'token':<{width}}  {'for it':>8}  {'':<12}  without the token",
         ]
         for i, (token, value) in enumerate(zip(tokens, self.values.tolist())):
             bar = ("+" if value > 0 else "-") * round(12 * abs(value) / largest)
             line = f"{token:<{width}}  {value:8.4f}  {bar:<12}"
             if i in without:
-                line += f"  {without[i].probability:.4f}"
+                line += f"  {without[i].answer_value:.4f}"
                 if without[i].answer != self.answer:
                     line += f", {without[i].answer!r} is most probable"
             lines.append(line.rstrip())

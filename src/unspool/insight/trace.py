@@ -26,7 +26,7 @@ from unspool.tasks import Task
 from unspool.tasks.reading import Reading
 from unspool.tasks.translation import Candidate
 
-VERSION = 1
+VERSION = 2
 NUMBERS = 400_000  # in the JSON of a trace, at most about so many
 LEAST = 32  # tokens that are shown in full however large the model is
 TOP = 5  # answers of each step
@@ -79,19 +79,20 @@ class Recorded(NamedTuple):
 
 class Alternative(NamedTuple):
     answer: str
-    probability: float
+    answer_value: float
 
 
 class Choice(NamedTuple):
     """The answer at a step, what the model thinks of it, and what else it thought of.
 
-    asked    the token that the answer is of, or follows; "" where there is one answer for all
-    measure  what is given as `probability`: that, or "number" where the answers are numbers
+    asked         the token that the answer is of, or follows; "" where there is one answer for all
+    answer_value  what the model gives the answer: see `measure`
+    measure       what that is: a "probability", or a "number" where the answers are numbers
     """
 
     asked: str
     answer: str
-    probability: float
+    answer_value: float
     alternatives: list[Alternative]  # the most probable first; the answer may be among them
     measure: str = "probability"
 
@@ -312,9 +313,9 @@ def _read_trace(stored: dict[str, Any]) -> Trace:
         Choice(
             own["asked"],
             own["answer"],
-            own["probability"],
+            own["answer_value"],
             [Alternative(**other) for other in own["alternatives"]],
-            own.get("measure", "probability"),
+            own["measure"],
         )
         for own in stored["choices"]
     ]

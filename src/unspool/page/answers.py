@@ -130,7 +130,7 @@ def states(subject: Subject, query: Query) -> dict[str, Any]:
         "step": step,
         "answer": reading.name(answer),
         "measure": reading.measure,
-        "probability": float(reading.values(scores)[step, answer]),
+        "answer_value": float(reading.values(scores)[step, answer]),
         "states": [
             {
                 "layer": layer_of(own.path),

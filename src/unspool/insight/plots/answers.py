@@ -52,7 +52,7 @@ def saliency_figure(saliency: Saliency) -> Figure:
             at += len(token) + 1
     of = f" at {label(saliency.asked)!r}" if saliency.asked else ""
     axes.set_title(
-        f"{label(saliency.answer)!r}{of}, {saliency.measure} {saliency.probability:.3f}",
+        f"{label(saliency.answer)!r}{of}, {saliency.measure} {saliency.answer_value:.3f}",
         loc="left",
         fontsize=10,
     )

@@ -16,19 +16,19 @@ const SENTENCES = {
 };
 
 export function choiceOf(choice, task) {
-  const { asked, answer, probability, alternatives, measure } = choice;
+  const { asked, answer, answer_value: value, alternatives, measure } = choice;
   if (measure === 'number') {
     return el('div', { class: 'choice' }, alternatives.map((each) => el('p', null,
-      el('strong', { class: 'token', text: visible(each.answer) }), ` is ${each.probability.toFixed(4)}`)));
+      el('strong', { class: 'token', text: visible(each.answer) }), ` is ${each.answer_value.toFixed(4)}`)));
   }
   const shown = alternatives.some((each) => each.answer === answer)
-    ? alternatives : [...alternatives, { answer, probability }];
+    ? alternatives : [...alternatives, { answer, answer_value: value }];
   return el('div', { class: 'choice' },
     el('p', null, `${SENTENCES[task](asked)} `,
       el('strong', { class: 'token', text: visible(answer) }),
-      ` with probability ${probability.toFixed(4)}`),
+      ` with probability ${value.toFixed(4)}`),
     bars(shown.map((each) => ({
-      name: each.answer, value: each.probability, text: each.probability.toFixed(4),
+      name: each.answer, value: each.answer_value, text: each.answer_value.toFixed(4),
       chosen: each.answer === answer,
     })), { caption: 'The most probable answers', name: 'answer', number: 'probability' }));
 }

@@ -5,7 +5,7 @@
 
 const LONGEST = 60000; // bytes of an address, which a server has to take in one line
 
-const TRACE = 1; // the version of docs/trace.md
+const TRACE = 2; // the version of docs/trace.md
 
 const asked = new Map(); // name -> AbortController
 const inside = document.getElementById('answers');

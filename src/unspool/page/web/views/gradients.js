@@ -135,7 +135,7 @@ class Gradients {
     const answer = el('strong', { class: 'token', text: visible(states.answer) });
     return [
       el('p', { class: 'note' }, 'How much the answer ', answer,
-        `, ${states.measure} ${states.probability.toFixed(4)}, depends on the hidden state at each token: the length of `,
+        `, ${states.measure} ${states.answer_value.toFixed(4)}, depends on the hidden state at each token: the length of `,
         formula('∂F/∂h_t'), ', with ', formula('F'), ` the ${states.measure === 'number' ? 'answer, in standard deviations' : 'log odds of the answer'}.${cut}`),
       asked.length === 1 ? null : el('div', { class: 'controls' },
         selectField('step', 'Answer at', near, step, (to) => context.go({ step: to }), context.run.saved)),

@@ -50,10 +50,10 @@ class Ngrams {
   }
 
   answer() {
-    const { answer, asked, probability, measure } = this.found.choices[this.words ? this.word : 0];
+    const { answer, asked, answer_value: value, measure } = this.found.choices[this.words ? this.word : 0];
     const sentence = this.words ? `The tag of “${visible(asked)}” is ` : 'The answer is ';
     this.said = el('p', null, sentence, el('strong', { class: 'token', text: visible(answer) }),
-      measure === 'number' ? `: ${probability.toFixed(4)}` : ` with probability ${probability.toFixed(4)}`);
+      measure === 'number' ? `: ${value.toFixed(4)}` : ` with probability ${value.toFixed(4)}`);
     return this.said;
   }
 

@@ -210,7 +210,7 @@ class Saliency {
       el('th', { scope: 'row', class: 'token', text: visible(token) }),
       el('td', { class: 'number', text: signed(value, 4) }),
       el('td', { class: 'two-sided', 'aria-hidden': 'true' }, bar),
-      el('td', { class: 'number', text: other === undefined ? '–' : other.probability.toFixed(4) }),
+      el('td', { class: 'number', text: other === undefined ? '–' : other.answer_value.toFixed(4) }),
       this.isNumber ? null : el('td', null,
         other === undefined ? '–' : el('span', { class: 'token', text: visible(other.answer) }),
         this.flips(i) ? el('strong', { text: ' changes' }) : null));
@@ -225,14 +225,14 @@ class Saliency {
   tell(i) {
     this.chosen = i;
     this.mark();
-    const { tokens, values, answer, probability, measure } = this.found;
+    const { tokens, values, answer, answer_value: value, measure } = this.found;
     const other = this.without.get(i);
     const then = this.flips(i) ? `, and “${visible(other.answer)}” is most probable` : '';
     this.detail.replaceChildren(
       el('span', { class: 'token', text: visible(tokens[i]) }),
       ` speaks ${values[i] < 0 ? 'against' : 'for'} “${visible(answer)}” by ${signed(values[i], 4)}.`,
-      other === undefined ? '' : ` Without it the ${measure} is ${other.probability.toFixed(4)} ` +
-        `instead of ${probability.toFixed(4)}${then}.`);
+      other === undefined ? '' : ` Without it the ${measure} is ${other.answer_value.toFixed(4)} ` +
+        `instead of ${value.toFixed(4)}${then}.`);
   }
 
   mark() {

@@ -13,7 +13,8 @@ const BOX = 26;
 
 export function chain(data, { column, gutter, onchoose }) {
   const words = data.given ?? data.tokens;
-  const each = data.choices.length === words.length && data.part === answering(data);
+  const each = data.choices.length === words.length && data.part === answering(data)
+    && data.choices[0].measure === 'probability'; // numbers have no bars
   const width = words.length * column;
   const top = each ? BAR + 6 : 4;
   const middle = top + 16 + BOX / 2;
@@ -28,7 +29,7 @@ export function chain(data, { column, gutter, onchoose }) {
     );
     if (i + 1 < words.length) parts.push(joint(x(i) + side, x(i + 1) - side, middle, data.backwards));
     if (each) {
-      const high = BAR * data.choices[i].probability;
+      const high = BAR * data.choices[i].answer_value;
       parts.push(svg('rect', { class: 'chance', x: x(i) - side, y: top - 4 - high, width: 2 * side, height: high }));
     }
   });
@@ -78,7 +79,7 @@ export function wordRow(words, column, choices = null) {
     style: { '--column': `${column}px`, '--longest': `${longest + 1}ch` },
   }, words.map((word, i) => el('span', {
     class: 'token',
-    title: visible(word) + (choices ? `, probability ${choices[i].probability.toFixed(4)}` : ''),
+    title: visible(word) + (choices ? `, probability ${choices[i].answer_value.toFixed(4)}` : ''),
     text: shown[i],
   })));
 }
