@@ -75,8 +75,8 @@ def run_pictures(
 
 
 def report_pictures(evaluation: Mapping[str, Any]) -> Named:
-    """What a model confuses, whether its probabilities are calibrated, or how its numbers lie around
-    the true ones."""
+    """What a model confuses, whether its probabilities are calibrated, or how its numbers lie
+    around the true ones."""
     confusion = evaluation.get("confusion")
     if confusion and len(confusion["labels"]) <= CLASSES:
         yield "confusion", confusion_figure(np.array(confusion["rows_true"]), confusion["labels"])

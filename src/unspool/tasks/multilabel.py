@@ -144,8 +144,10 @@ class Counts(NamedTuple):
 
     @property
     def present(self) -> np.ndarray:
-        """(K,) labels that occur, in truth or in answers: macro F1 is the mean over these."""
-        return self.both.sum(0) > 0
+        """(K,) labels that occur, in truth or in answers: macro F1 is the mean over these. Where
+        none does, all."""
+        found = self.both.sum(0) > 0
+        return found | ~found.any()
 
 
 def counts(truth: np.ndarray, guess: np.ndarray) -> Counts:
@@ -154,10 +156,9 @@ def counts(truth: np.ndarray, guess: np.ndarray) -> Counts:
 
 def f1_scores(found: Counts) -> dict[str, float]:
     hits, both = 2 * found.hits.sum(0), found.both.sum(0)
-    each = (hits / np.maximum(both, 1))[found.present]
     return {
         "micro_f1": float(hits.sum() / max(1, both.sum())),
-        "macro_f1": float(each.mean()) if len(each) else 0.0,
+        "macro_f1": float((hits / np.maximum(both, 1))[found.present].mean()),
         "subset_accuracy": float((2 * found.hits == found.both).all(1).mean()),
     }
 
