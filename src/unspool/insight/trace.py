@@ -87,6 +87,7 @@ class Choice(NamedTuple):
 
     asked    the token that the answer is of, or follows; "" where there is one answer for all
     measure  what is given as `probability`: that, or "number" where the answers are numbers
+    given    where any number of answers may apply, those that do; otherwise None
     """
 
     asked: str
@@ -94,6 +95,7 @@ class Choice(NamedTuple):
     probability: float
     alternatives: list[Alternative]  # the most probable first; the answer may be among them
     measure: str = "probability"
+    given: list[str] | None = None
 
 
 class Trace(NamedTuple):
@@ -228,6 +230,7 @@ def choices(reading: Reading, scores: Tensor, *, top: int) -> list[Choice]:
             float(chances[answer]),
             [Alternative(reading.name(a), v) for a, v in zip(indices, values)],
             reading.measure,
+            None if (given := reading.given(chances)) is None else [*map(reading.name, given)],
         )
         for asked, answer, chances, (values, indices) in zip(
             reading.asked, reading.chosen(scores), p, likely
@@ -315,6 +318,7 @@ def _read_trace(stored: dict[str, Any]) -> Trace:
             own["probability"],
             [Alternative(**other) for other in own["alternatives"]],
             own.get("measure", "probability"),
+            own.get("given"),
         )
         for own in stored["choices"]
     ]

@@ -308,9 +308,14 @@ class SeveralLabels(Decision):
         return MultilabelReport(truth, p, self.thresholds, self.labels, calibration)
 
     def answered(self, item: Any, p: np.ndarray) -> LabelsPrediction:
-        chosen = [i for i in np.argsort(-p, kind="stable") if p[i] >= self.thresholds[i]]
         named = {name: float(x) for name, x in zip(self.labels, p)}
-        return LabelsPrediction(item, [self.labels[i] for i in chosen], named, self.separator)
+        chosen = [self.labels[i] for i in self.chosen(p)]
+        return LabelsPrediction(item, chosen, named, self.separator)
+
+    def chosen(self, p: np.ndarray) -> list[int]:
+        """The labels that reach their thresholds, the most probable first, of p (K,)"""
+        order = np.argsort(-p, kind="stable").tolist()
+        return [i for i in order if p[i] >= self.thresholds[i]]
 
     def fit(self, scores: np.ndarray, truth: np.ndarray) -> list[str]:
         notes = super().fit(scores, truth)
