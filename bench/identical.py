@@ -26,7 +26,14 @@ WORDS = ["the", "a", "film", "plot", "cast", "music", "was", "is", "felt", "seem
 GOOD, BAD = ["good", "great", "fine", "lovely"], ["bad", "poor", "dull", "awful"]
 DICTIONARY = {"red": "rot", "house": "Haus", "tree": "Baum", "dog": "Hund", "sees": "sieht"}
 CLOCK = ("seconds", "tokens_per_second", "time")
-SMALL = {"epochs": 2, "threads": 1, "precision": "fp32", "lr": 0.01, "log_steps": 1}
+SMALL = {
+    "epochs": 2,
+    "threads": 1,
+    "precision": "fp32",
+    "lr": 0.01,
+    "log_steps": 1,
+    "calibrate": False,
+}
 RECURRENT = {**SMALL, "hidden": 16, "embedding": 12}
 TRANSFORMER = {**SMALL, "hidden": 16, "heads": 2, "layers": 2}
 

@@ -49,6 +49,20 @@ def reviews(tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="session")
+def genres(tmp_path_factory) -> Path:
+    """Texts with several labels each, or none."""
+    rng = random.Random(4)
+    words = {"drama": "tears", "comedy": "jokes", "war": "tanks"}
+    path = tmp_path_factory.mktemp("genres") / "genres.csv"
+    lines = ["text,labels"]
+    for _ in range(240):
+        own = [name for name in words if rng.random() < 0.4]
+        lines.append(f"a film {' '.join(words[name] for name in own)},{'|'.join(own)}")
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+@pytest.fixture(scope="session")
 def book(tmp_path_factory) -> Path:
     rng = random.Random(2)
     path = tmp_path_factory.mktemp("book") / "book.txt"

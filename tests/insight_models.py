@@ -29,6 +29,7 @@ MODELS: dict[str, tuple[str, str, dict]] = {
     "classify-cls": ("classify", "transformer", {"pooling": "cls", "positions": "learned"}),
     "classify-window": ("classify", "transformer", {"self_attention": "window", "window": 2}),
     "classify-linear": ("classify", "transformer", {"self_attention": "linear"}),
+    "classify-multilabel": ("classify", "bigru", {"multilabel": True}),
     "regress-bigru": ("regress", "bigru", {}),
     "regress-cnn": ("regress", "cnn", {}),
     "tag-bilstm": ("tag", "bilstm", {}),

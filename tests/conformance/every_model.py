@@ -42,6 +42,9 @@ VARIANTS: dict[str, list[tuple[str, dict[str, Any]]]] = {
         ("transformer", {"self_attention": "window", "window": 2}),
         ("transformer", {"self_attention": "linear", "pooling": "max"}),
         ("transformer", {"positions": "none", "activation": "swiglu"}),
+        ("bilstm", {"multilabel": True}),
+        ("cnn", {"multilabel": True, "dense": 4}),
+        ("transformer", {"multilabel": True, "pooling": "cls"}),
     ],
     "tag": [
         ("lstm", {"characters": "cnn", "output": "softmax"}),
@@ -101,12 +104,13 @@ def all_cases() -> Iterator[Case]:
 
 CASES = list(all_cases())
 USUAL = [Case(name, kind.default_model) for name, kind in TASKS.items()]
+USUAL.append(Case("classify", "bilstm", (("multilabel", True),)))
 
 
-def write_data(task: str, folder: Path) -> str:
+def write_data(case: Case, folder: Path) -> str:
     """A file for a task, by the kinds of its fields."""
     folder.mkdir(parents=True, exist_ok=True)
-    kinds = tuple(f.kind for f in TASKS[task].make_fields(Config(task=task)).values())
+    kinds = tuple(f.kind for f in TASKS[case.task].make_fields(case.config()).values())
     words = [sentence.split() for sentence in SENTENCES]
     if kinds == ("text", "text"):
         paths = folder / "some.en", folder / "some.de"
@@ -124,7 +128,11 @@ def write_data(task: str, folder: Path) -> str:
         return str(path)
     path = folder / "some.csv"
     assert kinds[0] == "text", f"no data for fields {kinds}: add some here"
-    values = {"label": lambda own: "xyz"[len(own) % 3], "number": len}
+    values = {
+        "label": lambda own: "xyz"[len(own) % 3],
+        "labels": lambda own: "|".join(name for name in NAMES if name in own),
+        "number": len,
+    }
     rows = (
         ",".join([" ".join(own), *(str(values[kind](own)) for kind in kinds[1:])]) for own in words
     )
@@ -155,7 +163,7 @@ def make(case: Case, folder: Path) -> Made:
     """Tests share it, and do not change its weights."""
     config = case.config()
     kind = TASKS[case.task]
-    path = write_data(case.task, folder / case.task)
+    path = write_data(case, folder / str(case))
     corpus = kind.load_corpus(config, {"train": open_plan(path, config.data, case.task)})
     task = kind(config, corpus.fields)
     torch.manual_seed(1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from every_model import SMALL, USUAL, write_data
+from every_model import SMALL, USUAL, Case, write_data
 
 import unspool
 from unspool.training import trainer
@@ -24,22 +24,33 @@ SETTINGS = {
 }
 
 
+BALANCED = [
+    Case("classify", "gru", (("oversample", True),)),
+    Case("classify", "gru", (("class_weights", "balanced"),)),
+]
+
+
 class Stopped(Exception):
     pass
 
 
 def outcome(path) -> tuple:
-    """The best weights, and the log but for its clock."""
+    """The best weights, the log but for its clock, and what was fitted to the validation part."""
     tensors, _ = load_tensors(path / "model.safetensors")
     log = [json.loads(line) for line in (path / "metrics.jsonl").read_text().splitlines()]
     log = [{k: v for k, v in record.items() if k not in CLOCK_FIELDS} for record in log]
-    return {name: tensor.tolist() for name, tensor in tensors.items()}, log
+    fitted = path / "calibration.json"
+    return (
+        {name: tensor.tolist() for name, tensor in tensors.items()},
+        log,
+        fitted.read_text() if fitted.exists() else None,
+    )
 
 
-@pytest.mark.parametrize("case", USUAL, ids=str)
+@pytest.mark.parametrize("case", [*USUAL, *BALANCED], ids=str)
 def test_stopped_and_resumed(case, tmp_path, monkeypatch) -> None:
-    data = write_data(case.task, tmp_path / "data")
-    wanted = {"task": case.task, "model": case.model, **SETTINGS}
+    data = write_data(case, tmp_path / "data")
+    wanted = {"task": case.task, "model": case.model, **SETTINGS, **dict(case.settings)}
     unspool.train(data, out=tmp_path / "whole", **wanted)
     real, steps = trainer.Trainer._step, []
 

@@ -98,3 +98,38 @@ def test_too_short_to_predict() -> None:
         LaneBatches(stream(1), lanes=1, bptt=1)
     with pytest.raises(IndexError):
         LaneBatches(stream(9), lanes=1, bptt=4).batch(0, 2)
+
+
+@given(
+    st.lists(st.sampled_from([0, 0, 0, 1, 3]), min_size=1, max_size=60),
+    st.integers(1, 9),
+    st.integers(0, 5),
+)
+def test_oversampled_classes_are_equally_frequent(classes, size, epoch) -> None:
+    own = np.array(classes)
+    part = documents([1 + row % 7 for row in range(len(classes))])
+
+    def rows() -> list[list[int]]:
+        made = BucketBatches(part, size=size, tokens=50, seed=4, classes=own)
+        return [made.batch(epoch, step).rows.tolist() for step in range(made.steps(epoch))]
+
+    found = rows()
+    assert found == rows()  # a function of the seed, the epoch and the step
+    times = np.bincount(np.concatenate(found).astype(int), minlength=len(own))
+    assert times.min() >= 1
+    most = np.bincount(own).max()
+    for which in set(classes):
+        mine = times[own == which]
+        assert mine.sum() == most
+        assert mine.max() - mine.min() <= 1
+
+
+def test_oversampled_rows_differ_between_epochs() -> None:
+    made = BucketBatches(
+        documents([3] * 23), size=5, tokens=50, seed=4, classes=np.array([0] * 16 + [1] * 7)
+    )
+    times = [
+        np.bincount(np.concatenate([made.batch(epoch, step).rows for step in range(made.steps(0))]))
+        for epoch in range(2)
+    ]
+    assert (times[0] != times[1]).any()

@@ -14,6 +14,7 @@ RUNS: dict[str, tuple[str, dict[str, Any]]] = {
     "tagger": ("tagger", {}),
     "transformer": ("reviews", {**TRANSFORMER, "epochs": 12, "test_share": 0.1}),
     "writer": ("book", {**TRANSFORMER, "task": "generate", "epochs": 2, "bptt": 32}),
+    "labels": ("genres", {**SMALL, "model": "gru", "epochs": 6}),
     "cnn": ("reviews", {**SMALL, "model": "cnn", "filters": 4, "epochs": 6}),
     "rater": ("ratings", {**SMALL, "model": "gru", "task": "regress", "epochs": 4}),
 }
@@ -23,6 +24,7 @@ TEXTS = {
     "tagger": "Anna Kunz met Bern today .",
     "transformer": "a lovely film with a dull plot",
     "writer": "the film was",
+    "labels": "a film with tears and tanks",
     "cnn": "a lovely film with a dull plot",
     "rater": "a lovely film with a dull plot",
 }

@@ -133,3 +133,16 @@ def test_a_long_text_does_not_freeze_the_page(look, new_page) -> None:
     expect(page.locator(".contributions tbody tr")).to_have_count(60)
     page.get_by_role("button", name="Show all 540 tokens").click()
     expect(page.locator(".contributions tbody tr")).to_have_count(540)
+
+
+def test_several_labels_and_reasons_for_each(look, server_of, shot) -> None:
+    page = explained(look, "labels")
+    said = page.locator(".choice p").inner_text()
+    assert said in ("The labels are drama, war", "The labels are war, drama")
+    assert "most probable then" not in page.locator(".contributions").inner_text()
+    page = explained(look, "labels", answer="comedy")
+    why = asked(server_of("labels"), "saliency", text=TEXTS["labels"], answer="comedy")
+    assert shown(page) == pytest.approx(why["values"], abs=0.0051)
+    assert page.locator(".word.flips").count() == 0
+    assert violations(page) == []
+    shot(page, "saliency-labels")

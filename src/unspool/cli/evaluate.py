@@ -33,8 +33,8 @@ Pictures = Annotated[
     Option(
         "--pictures",
         metavar="DIR",
-        help="Draw the report into a folder: the confusion matrix of a classifier, predicted"
-        " against true numbers.",
+        help="Draw the report into a folder: the confusion matrix and reliability diagram of a"
+        " classifier, predicted against true numbers.",
     ),
 ]
 
@@ -59,11 +59,12 @@ def evaluate(
     """Score a trained model on a file.
 
     A classifier: accuracy with a bootstrap 95 % interval, macro F1, precision, recall and F1 of
-    each class, the confusion matrix. Numbers: MAE, RMSE, R² and Spearman's rho with 95 %
-    intervals, beside those of the training mean and median. A tagger: F1 of spans, of all and of
-    each type, or the accuracy of tags that mark none. A language model: loss with its interval,
-    perplexity, bits per character. A translator: BLEU and chrF with their signatures. The file is
-    read as the training file was, unless options override it.
+    each class, the confusion matrix, how well its probabilities are calibrated; of several labels a
+    text micro and macro F1, subset accuracy, average precision. Numbers: MAE, RMSE, R² and
+    Spearman's rho with 95 % intervals, beside those of the training mean and median. A tagger: F1
+    of spans, of all and of each type, or the accuracy of tags that mark none. A language model:
+    loss with its interval, perplexity, bits per character. A translator: BLEU and chrF with their
+    signatures. The file is read as the training file was, unless options override it.
 
     Examples:
 

@@ -25,10 +25,10 @@ Task = Annotated[
         "--task",
         "-t",
         metavar="TASK",
-        help="classify (a label for each text), regress (numbers for each text), tag (a tag for"
-        " each word), generate (a language model), translate (a text for each text), pretrain"
-        " (hidden tokens, no labels) or elmo (contextual vectors, no labels).  [default: what the"
-        " data suggest]",
+        help="classify (a label for each text, or several), regress (numbers for each text), tag (a"
+        " tag for each word), generate (a language model), translate (a text for each text),"
+        " pretrain (hidden tokens, no labels) or elmo (contextual vectors, no labels)."
+        "  [default: what the data suggest]",
     ),
 ]
 Model = Annotated[

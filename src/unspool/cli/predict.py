@@ -129,7 +129,8 @@ def predict(
     Prints one line a text, in order. What it has depends on the task of the run:
 
     \b
-      classify    label, probability and text, separated by tabs
+      classify    label, probability and text, separated by tabs; of several
+                  labels those that reach their thresholds, with commas
       regress     the number or numbers and the text, separated by tabs
       tag         the text with its spans, [ORG EU] rejects ..., or tags, EU/PROPN ...
       translate   the translation, by beam search; with --nbest number, score, translation

@@ -93,6 +93,8 @@ def train(
       unspool train reviews.csv
       unspool train reviews.csv --model bigru --set hidden=64 --set epochs=5
       unspool train rt-polarity.all --encoding latin-1
+      unspool train films.csv --label genres --label-separator "|"
+      unspool train comments.csv --label toxic,insult,threat
       unspool train book.txt --task generate --model lstm --out runs/book
       unspool train eng.train --valid eng.testa
       unspool train train.conllu --label xpos

@@ -88,6 +88,7 @@ class Choice(NamedTuple):
     asked         the token that the answer is of, or follows; "" where there is one answer for all
     answer_value  what the model gives the answer: see `measure`
     measure       what that is: a "probability", or a "number" where the answers are numbers
+    given         where any number of answers may apply, those that do; otherwise None
     """
 
     asked: str
@@ -95,6 +96,7 @@ class Choice(NamedTuple):
     answer_value: float
     alternatives: list[Alternative]  # the most probable first; the answer may be among them
     measure: str = "probability"
+    given: list[str] | None = None
 
 
 class Trace(NamedTuple):
@@ -229,6 +231,7 @@ def choices(reading: Reading, scores: Tensor, *, top: int) -> list[Choice]:
             float(chances[answer]),
             [Alternative(reading.name(a), v) for a, v in zip(indices, values)],
             reading.measure,
+            None if (given := reading.given(chances)) is None else [*map(reading.name, given)],
         )
         for asked, answer, chances, (values, indices) in zip(
             reading.asked, reading.chosen(scores), p, likely
@@ -316,6 +319,7 @@ def _read_trace(stored: dict[str, Any]) -> Trace:
             own["answer_value"],
             [Alternative(**other) for other in own["alternatives"]],
             own["measure"],
+            own.get("given"),
         )
         for own in stored["choices"]
     ]

@@ -18,6 +18,8 @@ from unspool.data.read import Column, Table, joined
 from unspool.data.read.columns import (
     LABEL_NAMES,
     LONGEST_LABEL,
+    PLURAL_NAMES,
+    is_missing,
     known,
     label_like,
     listed_names,
@@ -27,6 +29,7 @@ from unspool.data.read.columns import (
 from unspool.data.read.json_lines import json_label, json_text
 from unspool.errors import DataError
 from unspool.tasks.plan import (
+    FOLDERS,
     PLAIN,
     TEXT_AND_LABEL,
     choose_text,
@@ -36,7 +39,6 @@ from unspool.tasks.plan import (
 )
 
 SEPARATORS = (",", ";", "|")
-PLURALS = ("tags", "genres", "topics", "categories", "classes", "emotions", "intents", "keywords")
 FLAGS = {"0": False, "1": True, "0.0": False, "1.0": True, "false": False, "true": True}
 SHARE = 0.1  # of the cells that hold a separator, from which on it may be one
 
@@ -110,12 +112,21 @@ def flag(value: Any) -> bool | None:
     return FLAGS.get(str(value).strip().lower())
 
 
+def of_flags(column: Column) -> bool:
+    """Whether the first values are 0 and 1, but for missing ones."""
+    values = [value for value in column.sample if not is_missing(value)]
+    return bool(values) and all(flag(value) is not None for value in values)
+
+
 def in_cells(separator: str | None, *, typed: bool) -> Conversion:
-    """A text and the list of its labels; without a separator, a cell is a list or one label."""
+    """A text and the list of its labels; without a separator, a cell is a list or one label. An
+    empty cell has no labels; those of None are not known."""
 
     def convert(values: Values, names: tuple[str, ...], where: str) -> Values:
         text = json_text(values[0], names[0], where).strip() if typed else values[0]
         cell = values[1]
+        if cell is None or cell != cell:
+            return text, None
         found = as_list(cell)
         if found is None and isinstance(cell, str):
             found = split_cell(cell, separator) if separator else [cell] if cell else []
@@ -134,11 +145,13 @@ def in_columns(columns: Sequence[Column], *, typed: bool) -> Conversion:
         found = []
         for column, value in zip(columns, values[1]):
             has = flag(value)
+            if is_missing(value):
+                return text, None
             if has is None:
                 raise DataError(
                     f"column {column.name!r} holds neither 0 nor 1",
                     where=where,
-                    got=value if value not in (None, "") else "nothing",
+                    got=value,
                     remedy="name the columns of 0 and 1 with --label, one for each label",
                 )
             if has:
@@ -164,13 +177,14 @@ def plan_labels(task: str, table: Table, data: DataConfig) -> Plan | None:
     text, label = text_and_label(table, data)
     if data.multilabel is not False and not is_named(table, data):
         others = [column for column in table.columns if column not in text.own]
-        label = known(others, PLURALS) or label or of_cells(others, data)
+        plural = known(others, PLURAL_NAMES)
+        label = of_cells([plural] if plural else [], data) or label or of_cells(others, data)
     return None if label is None else cells_plan(task, table, data, text, label)
 
 
 def is_named(table: Table, data: DataConfig) -> bool:
     """Whether the label has a column that is asked for, or called so."""
-    plain = table.format in (*PLAIN, "folder")
+    plain = table.format in (*PLAIN, *FOLDERS)
     return (
         plain
         or data.label is not None
@@ -197,7 +211,7 @@ def label_columns(table: Table, data: DataConfig) -> list[Column]:
         return []
     text = choose_text(table, data.text)
     others = [column for column in table.columns if column not in text.own]
-    flags = [c for c in others if c.sample and all(flag(v) is not None for v in c.sample)]
+    flags = [column for column in others if of_flags(column)]
     rivals = [c for c in others if c not in flags and label_like(shown(c.sample))]
     fine = len(flags) > 1 and not rivals and not any("," in column.name for column in flags)
     return flags if fine else []
@@ -224,7 +238,7 @@ def columns_plan(task: str, table: Table, data: DataConfig, columns: list[Column
         1,
         f"{summary} -> {task}",
         in_columns(columns, typed=table.typed),
-        {"data.multilabel": True, "data.label": ",".join(names)},
+        {"data.multilabel": True},
     )
 
 

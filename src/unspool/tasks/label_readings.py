@@ -111,6 +111,10 @@ class MultilabelReading(ClassifyReading):
     def best(self, values: Tensor, answer: int) -> int:
         return answer
 
+    def given(self, values: Tensor) -> list[int]:
+        task: Any = self.task
+        return task.decision.chosen(values.double().cpu().numpy())
+
     def explained(self, scores: Tensor, step: int, answer: int) -> Tensor:
         return scores[:, step, answer].double()
 

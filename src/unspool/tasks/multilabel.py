@@ -148,8 +148,10 @@ class Counts(NamedTuple):
 
     @property
     def present(self) -> np.ndarray:
-        """(K,) labels that occur, in truth or in answers: macro F1 is the mean over these."""
-        return self.both.sum(0) > 0
+        """(K,) labels that occur, in truth or in answers: macro F1 is the mean over these. Where
+        none does, all."""
+        found = self.both.sum(0) > 0
+        return found | ~found.any()
 
 
 def counts(truth: np.ndarray, guess: np.ndarray) -> Counts:
@@ -158,10 +160,9 @@ def counts(truth: np.ndarray, guess: np.ndarray) -> Counts:
 
 def f1_scores(found: Counts) -> dict[str, float]:
     hits, both = 2 * found.hits.sum(0), found.both.sum(0)
-    each = (hits / np.maximum(both, 1))[found.present]
     return {
         "micro_f1": float(hits.sum() / max(1, both.sum())),
-        "macro_f1": float(each.mean()) if len(each) else 0.0,
+        "macro_f1": float((hits / np.maximum(both, 1))[found.present].mean()),
         "subset_accuracy": float((2 * found.hits == found.both).all(1).mean()),
     }
 
@@ -311,9 +312,14 @@ class SeveralLabels(Decision):
         return MultilabelReport(truth, p, self.thresholds, self.labels, calibration)
 
     def answered(self, item: Any, p: np.ndarray) -> LabelsPrediction:
-        chosen = [i for i in np.argsort(-p, kind="stable") if p[i] >= self.thresholds[i]]
         named = {name: float(x) for name, x in zip(self.labels, p)}
-        return LabelsPrediction(item, [self.labels[i] for i in chosen], named, self.separator)
+        chosen = [self.labels[i] for i in self.chosen(p)]
+        return LabelsPrediction(item, chosen, named, self.separator)
+
+    def chosen(self, p: np.ndarray) -> list[int]:
+        """The labels that reach their thresholds, the most probable first, of p (K,)"""
+        order = np.argsort(-p, kind="stable").tolist()
+        return [i for i in order if p[i] >= self.thresholds[i]]
 
     def fit(self, scores: np.ndarray, truth: np.ndarray) -> list[str]:
         notes = super().fit(scores, truth)

@@ -114,6 +114,10 @@ class Reading(ABC):
         """Of `values` at one step, (C,), the answer that the model would give instead."""
         return int(values.argmax())
 
+    def given(self, values: Tensor) -> list[int] | None:
+        """Of `values` at one step, (C,), the answers that are given where any number may apply."""
+        return None
+
     def unit(self, answer: int) -> float:
         """What 1 of `explained` is in the units that people know the answer in."""
         return 1.0

@@ -244,11 +244,17 @@ def test_one_label_alone_is_nothing_to_choose_from(tmp_path) -> None:
 
 
 def test_what_is_no_label_of_several_is_refused(tmp_path) -> None:
-    with pytest.raises(DataError, match="file:2: the value is no label; got 'null'"):
-        stored(LabelsField("labels"), [["x"], None, []], tmp_path)
+    with pytest.raises(DataError, match=r"file:2: the value is no label; got \{\}"):
+        stored(LabelsField("labels"), [["x"], [{}], []], tmp_path)
 
 
-def test_missing_labels_of_several_are_blank(tmp_path) -> None:
-    column = stored(LabelsField("labels"), [["x"], ["NaN"], [], ["y", "x"]], tmp_path)
-    assert LabelsField("labels").blank(column).tolist() == [False, True, False, False]
-    assert not LabelsField("labels", missing="keep").blank(column).any()
+def test_labels_that_are_missing_are_not_those_of_a_row_without_any(tmp_path) -> None:
+    raw = [["x"], None, [], ["n/a"], ["y", "x"]]
+    field = LabelsField("labels")
+    column = stored(field, raw, tmp_path)
+    assert field.blank(column).tolist() == [False, True, False, True, False]
+    assert field.fit(column, np.array([0, 2, 4]), where="file") == [
+        "2 labels, 1.00 a row in train, 1 rows without one"
+    ]
+    kept = LabelsField("labels", missing="keep")
+    assert kept.blank(stored(kept, raw, tmp_path)).tolist() == [False, True, False, False, False]

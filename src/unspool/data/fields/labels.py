@@ -1,7 +1,7 @@
 """labels: any number of names a row, out of a fixed set (multi-label).
 
-raw: a list of names, which may be empty. values: `LabelSets`, indices into the names; batches are
-multi-hot.
+raw: a list of names, which may be empty; None where it is not known. values: `LabelSets`, indices
+into the names; batches are multi-hot.
 """
 
 from __future__ import annotations
@@ -67,7 +67,8 @@ class LabelsWriter:
 
     def add(self, values: list[Any], where: Callable[[int], str]) -> None:
         for i, value in enumerate(values):
-            found = dict.fromkeys(label_name(each, where, i) for each in as_list(value))
+            listed = [""] if value is None else as_list(value)
+            found = dict.fromkeys(label_name(each, where, i) for each in listed)
             self.ids.extend(self.names.setdefault(name, len(self.names)) for name in found)
             self.offsets.append(len(self.ids))
 
@@ -86,8 +87,8 @@ class LabelsField(Field):
     """The names are fitted: those that occur in training, sorted, or in the order of the columns
     that they are.
 
+    missing  "keep": what looks like a missing value is a label, but for an empty one
     counts   (K,) how often each occurs in `rows` training rows
-    missing  "keep": what looks like a missing value is a label; a row without labels is whole
     """
 
     kind = "labels"
@@ -123,15 +124,17 @@ class LabelsField(Field):
         return LabelsColumn(Ragged.of_offsets(ids, offsets), names)
 
     def blank(self, column: LabelsColumn) -> np.ndarray:
-        strange = np.array([self.missing != "keep" and is_missing(name) for name in column.names])
-        rows, ids = flat(column.ids, np.arange(len(column)))
         found = np.zeros(len(column), dtype=bool)
-        found[rows[strange[ids]]] = len(ids) > 0
+        rows, ids = flat(column.ids, np.arange(len(column)))
+        blank = np.array([self._is_blank(name) for name in column.names], dtype=bool)
+        found[rows[blank[ids]]] = True
         return found
 
+    def _is_blank(self, name: str) -> bool:
+        return not name if self.missing == "keep" else is_missing(name)
+
     def what_is_missing(self, column: LabelsColumn, rows: np.ndarray) -> str:
-        names = listed([name for name in column.names if is_missing(name)])
-        return f"no label ({names}; --missing keep makes labels of them)"
+        return "missing labels"
 
     def strata(self, column: LabelsColumn) -> np.ndarray:
         """The rarest label of each row, so that every part gets its share of that too."""
@@ -163,7 +166,7 @@ class LabelsField(Field):
     ) -> list[str]:
         counts = np.bincount(flat(column.ids, rows).ids, minlength=len(column.names))
         count = dict(zip(column.names, counts.tolist()))
-        known = self.columns or sorted(column.names)
+        known = self.columns or sorted(n for n in column.names if not self._is_blank(n))
         self.names = [name for name in known if count.get(name)]
         self.counts = np.array([count[name] for name in self.names], dtype=np.int64)
         self.rows = len(rows)

@@ -21,7 +21,10 @@ LABEL_NAMES = (
     "label", "labels", "class", "sentiment", "category", "target", "polarity", "topic", "intent",
     "emotion", "language", "genre", "tag", "stars", "rating", "y",
 )  # fmt: skip
-KNOWN_NAMES = frozenset(TEXT_NAMES + LABEL_NAMES)
+PLURAL_NAMES = (
+    "tags", "genres", "topics", "categories", "classes", "emotions", "intents", "keywords",
+)  # fmt: skip
+KNOWN_NAMES = frozenset(TEXT_NAMES + LABEL_NAMES + PLURAL_NAMES)
 # Names that say that there is a header, though not what a column is good for.
 OTHER_NAMES = frozenset({
     "id", "index", "idx", "name", "names", "date", "time", "timestamp", "user", "author", "url",

@@ -1,5 +1,6 @@
 // What a model answered at a step, with what else it thought of. In: a choice of a trace. Out: one
-// line, and bars of the most probable answers; of numbers one line each.
+// line, and bars of the most probable answers; of numbers one line each; of labels of which any number
+// may apply, those that do.
 
 import { bars } from './bars.js';
 import { el } from './dom.js';
@@ -16,19 +17,26 @@ const SENTENCES = {
 };
 
 export function choiceOf(choice, task) {
-  const { asked, answer, answer_value: value, alternatives, measure } = choice;
+  const { asked, answer, answer_value: value, alternatives, measure, given } = choice;
   if (measure === 'number') {
     return el('div', { class: 'choice' }, alternatives.map((each) => el('p', null,
       el('strong', { class: 'token', text: visible(each.answer) }), ` is ${each.answer_value.toFixed(4)}`)));
   }
   const shown = alternatives.some((each) => each.answer === answer)
     ? alternatives : [...alternatives, { answer, answer_value: value }];
+  const sentence = given ? labelsOf(given) : [`${SENTENCES[task](asked)} `,
+    el('strong', { class: 'token', text: visible(answer) }),
+    ` with probability ${value.toFixed(4)}`];
   return el('div', { class: 'choice' },
-    el('p', null, `${SENTENCES[task](asked)} `,
-      el('strong', { class: 'token', text: visible(answer) }),
-      ` with probability ${value.toFixed(4)}`),
+    el('p', null, sentence),
     bars(shown.map((each) => ({
       name: each.answer, value: each.answer_value, text: each.answer_value.toFixed(4),
-      chosen: each.answer === answer,
+      chosen: given ? given.includes(each.answer) : each.answer === answer,
     })), { caption: 'The most probable answers', name: 'answer', number: 'probability' }));
+}
+
+function labelsOf(given) {
+  if (!given.length) return ['No label reaches its threshold'];
+  const names = given.flatMap((name, i) => [i ? ', ' : '', el('strong', { class: 'token', text: visible(name) })]);
+  return [given.length === 1 ? 'The label is ' : 'The labels are ', ...names];
 }

@@ -158,13 +158,18 @@ class Saliency {
 
   // Whether another answer is most probable without token i than with it.
   flips(i) {
-    if (this.isNumber) return false;
+    if (!this.hasRivals) return false;
     const [mostProbable] = this.choice.alternatives;
     return this.without.has(i) && this.without.get(i).answer !== mostProbable.answer;
   }
 
   get isNumber() {
     return this.found.measure === 'number';
+  }
+
+  // Whether answers exclude each other, so that another one may be given instead.
+  get hasRivals() {
+    return !this.isNumber && !this.choice.given;
   }
 
   legend() {
@@ -188,7 +193,7 @@ class Saliency {
           el('thead', null, el('tr', null,
             el('th', { text: 'token' }), el('th', { class: 'number', text: 'for it' }), el('td'),
             el('th', { class: 'number', text: 'without it' }),
-            this.isNumber ? null : el('th', { text: 'most probable then' }))),
+            this.hasRivals ? el('th', { text: 'most probable then' }) : null)),
           el('tbody', null, shown.map((i) => this.row(i, tokens[i], values[i]))))),
       ...(shown.length < order.length
         ? [el('button', {
@@ -211,9 +216,9 @@ class Saliency {
       el('td', { class: 'number', text: signed(value, 4) }),
       el('td', { class: 'two-sided', 'aria-hidden': 'true' }, bar),
       el('td', { class: 'number', text: other === undefined ? '–' : other.answer_value.toFixed(4) }),
-      this.isNumber ? null : el('td', null,
+      this.hasRivals ? el('td', null,
         other === undefined ? '–' : el('span', { class: 'token', text: visible(other.answer) }),
-        this.flips(i) ? el('strong', { text: ' changes' }) : null));
+        this.flips(i) ? el('strong', { text: ' changes' }) : null) : null);
   }
 
   // Chooses a token: in the text, in the table and in the address.
