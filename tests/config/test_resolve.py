@@ -4,6 +4,8 @@ import pytest
 
 from unspool.config import Config, settings
 from unspool.config.resolve import build, full_name, parse_assignments, read_toml, resolve
+from unspool.config.synonyms import ARGUMENTS, NAMES, OURS
+from unspool.embed.settings import EmbedConfig
 from unspool.errors import ConfigError
 
 
@@ -86,3 +88,21 @@ def test_toml(tmp_path) -> None:
         read_toml(str(path))
     with pytest.raises(ConfigError, match="no such config file"):
         read_toml(str(tmp_path / "missing.toml"))
+
+
+@pytest.mark.parametrize("theirs", OURS)
+def test_names_of_other_libraries_lead_to_ours(theirs) -> None:
+    kind = EmbedConfig if OURS[theirs] in ("size", "negatives") else Config
+    with pytest.raises(ConfigError, match=f"got '{theirs}'. Did you mean '{OURS[theirs]}'[?]"):
+        full_name(theirs, kind=kind)
+
+
+def test_every_synonym_is_of_a_setting_and_is_none() -> None:
+    own = {name.split(".")[1] for kind in (Config, EmbedConfig) for name, _ in settings(kind)}
+    assert NAMES.keys() <= own | set(ARGUMENTS)
+    assert not OURS.keys() & own
+    with pytest.raises(ConfigError, match="Did you mean 'lr'"):
+        full_name("train.Learning-Rate")
+    with pytest.raises(ConfigError) as caught:  # a setting that vectors do not have
+        full_name("num_heads", kind=EmbedConfig)
+    assert "'heads'" not in str(caught.value)

@@ -16,6 +16,7 @@ from unspool.tasks.metrics import (
     macro_f1,
     perplexity,
 )
+from unspool.tasks.multiclass import confusion_lines
 
 pairs = st.integers(2, 6).flatmap(
     lambda c: st.lists(
@@ -70,3 +71,21 @@ def test_language_model_figures() -> None:
     assert perplexity(math.log(50)) == pytest.approx(50)
     assert perplexity(1e6) == math.inf
     assert bits_per_character(math.log(2) * 30, 10) == pytest.approx(3)
+
+
+def test_the_names_over_a_confusion_matrix_are_whole() -> None:
+    names = ["comp.graphics", "comp.windows.x", "sci"]
+    lines = confusion_lines(np.array([[1, 2, 3], [40, 50, 60], [7, 8, 123456]]), names)
+    assert lines[1].split() == names
+    assert [line.split() for line in lines[2:]] == [
+        ["comp.graphics", "1", "2", "3"],
+        ["comp.windows.x", "40", "50", "60"],
+        ["sci", "7", "8", "123456"],
+    ]
+    assert len({len(line) for line in lines[1:]}) == 1
+    long = [f"a class with a rather long name, number {i}" for i in range(12)]
+    lines = confusion_lines(np.arange(144).reshape(12, 12), long)
+    assert lines[1].split() == [str(i) for i in range(1, 13)]
+    assert lines[2].startswith(f" 1 {long[0]}")
+    assert lines[13].startswith(f"12 {long[11]}")
+    assert max(map(len, lines)) <= 110

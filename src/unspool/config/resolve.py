@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from unspool.config.schema import Config, DataConfig, Section, sections, settings
+from unspool.config.synonyms import ARGUMENTS, synonym
 from unspool.errors import ConfigError, nearest
 
 S = TypeVar("S", bound=Section)
@@ -163,7 +164,12 @@ def full_name(
     bare = [name for name in names if name.split(".")[1] == key]
     if len(bare) == 1:
         return bare[0]
-    near = nearest(key, [*names, *(name.split(".")[1] for name in names), *options])
+    own = [name.split(".")[1] for name in names]
+    ours = synonym(key)
+    if ours is not None and (ours in own or (ours in ARGUMENTS and kind is Config)):
+        near: str | None = ours
+    else:
+        near = nearest(key, [*names, *own, *options])
     raise ConfigError(
         "unknown setting",
         where=where,

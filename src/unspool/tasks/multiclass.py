@@ -19,6 +19,9 @@ from unspool.tasks.label_readings import ClassifyReading
 from unspool.tasks.metrics import bootstrap_mean, class_scores, confusion_matrix, macro_f1
 from unspool.tasks.task import Report
 
+MOST_CLASSES = 20  # of which a confusion matrix is printed
+LINE = 100  # characters of a line of a terminal
+
 
 @dataclass(frozen=True)
 class Prediction(Answer):
@@ -102,20 +105,30 @@ class ClassifyReport(Report):
                 f"{name:<{width}}  {score.precision:9.4f}  {score.recall:6.4f}  {score.f1:6.4f}"
                 f"  {score.support:6d}"
             )
-        return [*lines, "", *self._confusion_lines(width)]
+        return [*lines, "", *confusion_lines(self.confusion, self.labels)]
 
-    def _confusion_lines(self, width: int) -> list[str]:
-        if len(self.labels) > 20:
-            return [f"confusion matrix: {len(self.labels)} classes, see --json"]
-        cell = max(6, len(str(self.confusion.max())) + 1)
-        short = [name[: cell - 1] for name in self.labels]
-        lines = [
-            "confusion (rows true, columns predicted)",
-            " " * width + "".join(f"{name:>{cell}}" for name in short),
+
+def confusion_lines(confusion: np.ndarray, labels: list[str]) -> list[str]:
+    """The matrix (C, C) with whole names over its columns; where they need more than a line of a
+    terminal, with the numbers of the classes, which then stand before their names too."""
+    if len(labels) > MOST_CLASSES:
+        return [f"confusion matrix: {len(labels)} classes, see --json"]
+    counts = [[str(n) for n in row] for row in confusion]
+
+    def table(rows: list[str], columns: list[str]) -> list[str]:
+        first = max(map(len, rows))
+        widths = [2 + max(map(len, cells)) for cells in zip(columns, *counts)]
+        return [
+            f"{name:<{first}}" + "".join(f"{cell:>{w}}" for cell, w in zip(cells, widths))
+            for name, cells in zip(["", *rows], [columns, *counts])
         ]
-        for name, row in zip(self.labels, self.confusion):
-            lines.append(f"{name:<{width}}" + "".join(f"{n:>{cell}d}" for n in row))
-        return lines
+
+    lines = table(labels, labels)
+    if len(lines[0]) > LINE:
+        numbers = [str(i) for i in range(1, len(labels) + 1)]
+        wide = len(numbers[-1])
+        lines = table([f"{i:>{wide}} {name}" for i, name in zip(numbers, labels)], numbers)
+    return ["confusion (rows true, columns predicted)", *lines]
 
 
 class OneLabel(Decision):
