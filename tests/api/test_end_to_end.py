@@ -35,7 +35,7 @@ def test_the_folder_holds_what_it_should(classifier) -> None:
     names = {p.name for p in classifier.iterdir()}
     assert names == {
         "config.json", "model.safetensors", "tokenizer.json", "labels.json", "metrics.jsonl",
-        "evaluation.json", "README.md", "checkpoints", "calibration.json",
+        "evaluation.json", "README.md", "checkpoints", "rows.npy", "calibration.json",
     }  # fmt: skip
     record = json.loads((classifier / "config.json").read_text())
     assert record["config"]["train"]["lr"] == 0.01

@@ -164,3 +164,22 @@ def test_what_is_refused(tmp_path, settings: dict, error: type, says: str) -> No
     with pytest.raises(error, match=says):
         embed(path, out=tmp_path / "run", **settings)
     assert not (tmp_path / "run").exists()
+
+
+def test_labels_before_texts_are_left_out(tmp_path) -> None:
+    path = tmp_path / "topics.txt"
+    labels = ("SPORT", "POLITICS")
+    path.write_text("".join(f"{labels[i % 2]} the game of word{i % 7}\n" for i in range(60)))
+    notes: list[str] = []
+    embed(path, out=tmp_path / "a", note=notes.append, min_count=1, size=8, epochs=1)
+    assert "lines of `label text`, labels (POLITICS, SPORT) left out" in notes[0]
+    words = vectors.load(tmp_path / "a").words
+    assert "game" in words
+    assert not {"SPORT", "sport", "POLITICS"} & set(words)
+    embed(path, out=tmp_path / "b", format="lines", min_count=1, size=8, epochs=1)
+    assert {"SPORT", "sport"} & set(vectors.load(tmp_path / "b").words)
+    # Simple texts, whose first words are few, are no labels.
+    path.write_text("the cat sees a dog\na dog sees the cat\n" * 30)
+    embed(path, out=tmp_path / "c", note=notes.append, min_count=1, size=8, epochs=1)
+    assert "left out" not in notes[-1]
+    assert "a" in vectors.load(tmp_path / "c").words

@@ -8,12 +8,15 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import numpy as np
 from torch import nn
 
 from unspool.api.watching import usual_note
 from unspool.config import Config
 from unspool.config.resolve import reading_changed
+from unspool.data.part import Part
 from unspool.data.parts import split_plans
+from unspool.data.plan import Plan
 from unspool.data.read.memory import columns_of, is_table, listed, source_of
 from unspool.data.store.columns import Progress
 from unspool.errors import ConfigError, DataError
@@ -99,13 +102,33 @@ class Run:
             if parts_note is not None:
                 note(parts_note + ("; the rows of test are scored" if "test" in parts else ""))
         part, notes = self.task.encode(plan, progress)
+        notes += self._trained_on(plan, part)
         if note is not None:
             for line in notes:
                 note(line)
         try:
-            return self.task.evaluate(self.model, part, options)
+            report = self.task.evaluate(self.model, part, options)
+            report.notes = tuple(notes)
+            return report
         except DataError as error:  # such as a text of one token
             raise DataError(str(error), where=plan.table.path) from None
+
+    def _trained_on(self, plan: Plan, part: Part) -> list[str]:
+        """A line about data that the model knows from its training."""
+        name, little = plan.table.name, "the figures say little about new data"
+        seen = self.folder.seen(part)
+        count = f"{int(seen.sum()):,} of {len(part):,} {self.task.unit}"
+        data = self.folder.read_record()["data"]
+        same = [use for use, file in data.items() if file["sha256"] == plan.table.sha256]
+        if "train" in same:
+            of = f", on {count} of it" if seen.any() else ""
+            return [f"{name}: the model was trained on this very file{of}; {little}"]
+        if "valid" in same:
+            return [f"{name}: the weights were chosen on this very file; {little}"]
+        if seen.any():
+            first = part.where(int(np.argmax(seen)))
+            return [f"{count} were in the training data, the first at {first}; {little}"]
+        return []
 
     def predict(self, items: Any, options: Any = None, **reading: Any) -> Answers:
         """What the model answers to each item: the label of a text, its words and spans with their

@@ -165,6 +165,7 @@ def _begin(
         optimizer = build_optimizer(model, config.train)
         save_checkpoint(folder.checkpoints, model, optimizer, None, Counters())
     folder.write_config(config, files, threads, origins)
+    folder.write_rows(corpus.parts["train"])
     return _train(folder, task, model, corpus, shown, resume=False)
 
 

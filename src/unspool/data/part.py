@@ -133,6 +133,17 @@ class Part:
         }
         return [found[i] for i in wanted]
 
+    def digests(self) -> np.ndarray | None:
+        """(N,) uint64: a number for what is read of each row, the same in every process; None where
+        all is one long sequence."""
+        inputs = [name for name, field in self.fields.items() if not field.is_target]
+        if not all(hasattr(self.values[name], "digests") for name in inputs):
+            return None
+        total = np.zeros(len(self), np.uint64)
+        for name in inputs:
+            total = total * np.uint64(31) + self.values[name].digests()
+        return total
+
     def in_pieces(self, field: str, length: int) -> Part:
         """Long rows of a field as several of at most `length` steps (0: not cut)."""
         pieces = self.values[field].in_pieces(length)

@@ -6,6 +6,7 @@ The user's settings decide, then known names, then the look of the values.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import islice
 from typing import NamedTuple
 
@@ -29,6 +30,9 @@ from unspool.text.words import NEWLINE
 
 DEEP_SAMPLE = 100_000  # rows looked at to see whether a column changes in a sorted file
 PLAIN = ("lines", "text", "labelled", "fasttext")
+LABELLED = ("labelled", "fasttext")
+INSIDE = 0.2  # of the texts, at most, hold the name of a label
+LABEL_WORDS = {"pos", "neg", "positive", "negative", "neutral", "spam", "ham", "true", "false"}
 SENTENCES = ("conll", "conllu")
 FOLDERS = ("folder", "folders")
 
@@ -193,7 +197,28 @@ def describe(
 
 def document_plan(task: str, table: Table, data: DataConfig) -> Plan:
     """Documents to learn from, of which no label is read; a folder is one of lines."""
-    return input_plan(task, table.reread("lines") if table.format == "folder" else table, data)
+    if table.format == "labelled" and not table.certain and labels_apart(table):
+        table = replace(table, certain=True)
+    plan = input_plan(task, table.reread("lines") if table.format == "folder" else table, data)
+    if plan.table.format not in LABELLED:
+        return plan
+    names = sorted({str(name) for name in table.columns[0].sample})
+    some = ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
+    summary = f"{plan.table.summary}, labels ({some}) left out, --format lines keeps them -> {task}"
+    return replace(plan, summary=summary)
+
+
+def labels_apart(table: Table) -> bool:
+    """Whether what looks like labels before texts can be nothing else: the first words of lines may
+    also be few because the texts are simple. A tab stands behind each, or they are spelled as
+    words are not, and hardly occur in the texts."""
+    labels, texts = (set(column.sample) for column in table.columns)
+    if table.reader.options.get("delimiter") == "\t":
+        return True
+    inside = sum(not labels.isdisjoint(text.split()) for text in texts)
+    return inside <= INSIDE * len(texts) and all(
+        label.isupper() or label.lower() in LABEL_WORDS or not label.isalpha() for label in labels
+    )
 
 
 def input_plan(

@@ -59,6 +59,7 @@ class Report(ABC):
     scores: np.ndarray  # what the main metric is the mean of, one value an example
     weights: np.ndarray | None = None  # of the scores in that mean
     part: str | None = None  # of the training data that it is on
+    notes: tuple[str, ...] = ()  # what is to be known about the data
 
     def interval_over(self, reports: Sequence[Report]) -> tuple[float, float]:
         """The interval of the main metric's mean over several reports on the same examples."""
@@ -75,7 +76,7 @@ class Report(ABC):
         """The report as text, for a terminal."""
 
     def __repr__(self) -> str:
-        return "\n".join(self.lines())
+        return "\n".join([*self.lines(), *self.notes])
 
     def _repr_html_(self) -> str:
         from html import escape

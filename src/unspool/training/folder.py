@@ -6,6 +6,7 @@ README.md · checkpoints/
 
 from __future__ import annotations
 
+import io
 import os
 import platform
 from collections.abc import Iterator, Mapping
@@ -21,13 +22,15 @@ from torch import nn
 import unspool
 from unspool.config import Config, Section
 from unspool.config.resolve import build
+from unspool.data.part import Part
 from unspool.errors import ConfigError, RunError, choose
-from unspool.io.files import AGAIN, read_json, write_json
+from unspool.io.files import AGAIN, read_json, write_atomic, write_json
 from unspool.tasks import TASKS, Report, Task, build_model
 from unspool.tasks.stored_report import StoredReport, stored
 from unspool.training.tensors import DamagedFile, TensorFile, load_tensors
 
 FORMAT = 1  # of the run folder; a newer one is refused
+MOST_ROWS = 2_000_000  # that are kept a digest of
 
 
 @dataclass(frozen=True)
@@ -47,6 +50,10 @@ class RunFolder:
     @property
     def metrics(self) -> Path:
         return self.path / "metrics.jsonl"
+
+    @property
+    def rows(self) -> Path:
+        return self.path / "rows.npy"
 
     @property
     def checkpoints(self) -> Path:
@@ -139,6 +146,25 @@ class RunFolder:
             " stopped before its first validation; go on with"
             f" `unspool train --resume --out {self.path}`"
         )
+
+    def write_rows(self, part: Part) -> None:
+        """Keep 8 bytes of each row that is trained on, to know it again; of very many none."""
+        digests = part.digests() if len(part) <= MOST_ROWS else None
+        if digests is not None:
+            content = io.BytesIO()
+            np.save(content, np.unique(digests))
+            write_atomic(self.rows, content.getvalue())
+
+    def seen(self, part: Part) -> np.ndarray:
+        """(N,) bool: the rows that the model was trained on, as far as that is known."""
+        unknown = np.zeros(len(part), dtype=bool)
+        digests = part.digests() if self.rows.exists() else None
+        if digests is None:
+            return unknown
+        try:
+            return np.isin(digests, np.load(self.rows, allow_pickle=False))
+        except (ValueError, OSError, EOFError):
+            raise RunError("damaged: no list of rows", where=self.rows, remedy=AGAIN) from None
 
     def read_report(self) -> StoredReport | None:
         """The report at the end of the training; None where nothing was held out for one."""

@@ -6,6 +6,7 @@ rows, `TokenBatch` what a model reads.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from functools import cached_property
 from typing import NamedTuple
@@ -31,6 +32,15 @@ class TokenBatch(NamedTuple):
     def inputs(self) -> tuple[Tensor, ...]:
         """What a model reads."""
         return self.ids, self.lengths, *(self.words or ())
+
+
+DIGEST_FACTOR = 0x9E3779B97F4A7C15
+
+
+def token_digest(token: str) -> int:
+    """64 bits."""
+    content = token.encode("utf-8", "surrogatepass")
+    return int.from_bytes(hashlib.blake2b(content, digest_size=8).digest(), "little")
 
 
 class Tokens:
@@ -103,6 +113,17 @@ class Tokens:
         numbers = np.array([common.setdefault(t, len(common)) for t in self.types], np.uint32)
         rows = (self.raw[row][: self._kept[row]] for row in range(len(self)))
         return np.array([hash(numbers[row].tobytes()) for row in rows], dtype=np.int64)
+
+    def digests(self) -> np.ndarray:
+        """(N,) uint64: as `prints`, but the same numbers in every process. For tokens t₁ … t_T
+
+        Σ_i h(t_i) · m^i   mod 2⁶⁴,   with h of 64 bits and m odd.
+        """
+        of_type = np.array([token_digest(token) for token in self.types], np.uint64)
+        longest = int(self.raw.lengths.max(initial=0))
+        powers = np.cumprod(np.full(longest + 1, DIGEST_FACTOR, np.uint64))
+        rows = (self.raw[row] for row in range(len(self)))
+        return np.array([(of_type[ids] * powers[: len(ids)]).sum() for ids in rows], np.uint64)
 
     def type_counts(self) -> np.ndarray:
         """(types,) how often each occurs."""
