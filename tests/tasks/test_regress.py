@@ -192,11 +192,11 @@ def test_reasons_add_up_to_the_number(run) -> None:
     for name, value in run.predict("the superb film")[0].numbers.items():
         why = run.explain("the superb film", answer=name)
         assert (why.answer, why.measure) == (name, "number")
-        assert why.probability == pytest.approx(value, rel=1e-4)
+        assert why.answer_value == pytest.approx(value, rel=1e-4)
         assert why.values.sum() == pytest.approx(why.total, abs=2e-3 * run.task.number.std.max())
         assert np.abs(why.values).argmax() == 1
         (shorter,) = run.predict("the film")
-        assert why.deletions[1].probability == pytest.approx(shorter.numbers[name], rel=1e-4)
+        assert why.deletions[1].answer_value == pytest.approx(shorter.numbers[name], rel=1e-4)
         assert why.deletions[1].answer == name
         assert why.lines()[0] == f"{name!r}, number {value:.4f}"
 
@@ -242,7 +242,7 @@ def test_it_reads_with_contextual_vectors(data, book, tmp_path) -> None:
     assert run.model.contextual is not None
     (answer,) = run.predict("a fine film")
     why = run.explain("a fine film")
-    assert why.probability == pytest.approx(answer.numbers["stars"], rel=1e-4)
+    assert why.answer_value == pytest.approx(answer.numbers["stars"], rel=1e-4)
 
 
 def test_it_starts_from_word_vectors(data, tmp_path) -> None:
