@@ -1,0 +1,136 @@
+"""Drafts and surveys to findings with examples: the files are read once more for the texts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from unspool.data.check.findings import Draft
+from unspool.data.check.fix import can_fix, drop_hint, mend_hint
+from unspool.data.check.report import Example, Finding
+from unspool.data.check.rows import Rows
+from unspool.data.check.survey import Survey, survey
+from unspool.data.corpus import Corpus
+from unspool.data.fields.examiner import Examiner
+from unspool.data.part import Part
+from unspool.data.store.columns import Progress
+
+SHOWN = 5  # examples of a flaw
+MINORITY = 0.1  # share of the rows: a family that is rarer is listed
+
+
+def files(corpus: Corpus) -> list[Part]:
+    """A part of each file, in the order of the parts."""
+    found: dict[int, Part] = {}
+    for part in corpus.parts.values():
+        found.setdefault(id(part.plan), part)
+    return list(found.values())
+
+
+def examiners(corpus: Corpus) -> dict[str, Examiner]:
+    """Of all fields that have one; those of targets are examined, too."""
+    train = corpus.parts["train"]
+    found = {key: kind.examiner(train[key]) for key, kind in corpus.fields.items()}
+    return {key: own for key, own in found.items() if own is not None}
+
+
+def describe(
+    rows: Rows, drafts: Sequence[Draft], progress: Progress | None
+) -> tuple[list[Finding], list[Survey]]:
+    """The findings of the drafts, and a survey of each file."""
+    wanted: dict[int, set[int]] = {}
+    for draft in drafts:
+        for number in draft.rows[: draft.listed].tolist():
+            part, row = rows.place(number)
+            wanted.setdefault(id(part.plan), set()).add(int(part.rows[row]))
+    asked = examiners(rows.corpus)
+    surveys = {
+        id(part.plan): survey(part.plan, asked, wanted.get(id(part.plan), ()), progress=progress)
+        for part in files(rows.corpus)
+        if part.plan is not None
+    }
+
+    def example(draft: Draft, number: int) -> Example:
+        part, row = rows.place(number)
+        shown = surveys[id(part.plan)].wanted[int(part.rows[row])]
+        return Example(part.where(row), shown, draft.note(number))
+
+    train = rows.corpus.parts["train"].plan
+    fixable = train is not None and can_fix(train)
+
+    def mends(draft: Draft) -> bool:
+        return fixable and bool(rows.table[draft.rows[0]] == 0)
+
+    findings = [
+        Finding(
+            draft.kind,
+            draft.what,
+            len(draft.rows),
+            [example(draft, number) for number in draft.rows[: draft.listed].tolist()],
+            advised(draft.remedy, drop_hint(draft.kind) if mends(draft) else ""),
+        )
+        for draft in drafts
+    ]
+    return findings, list(surveys.values())
+
+
+def marked_lines(rows: Rows, drafts: Sequence[Draft]) -> dict[str, list[int]]:
+    """By kind of finding: the lines where its rows begin in the training file; "used": all that
+    are in a part."""
+    lines = np.concatenate([part.lines for part in rows.parts])
+    own = np.isin(rows.table, rows.table[:1])
+    marked: dict[str, list[int]] = {"used": lines[own].tolist()}
+    for draft in drafts:
+        marked.setdefault(draft.kind, []).extend(lines[draft.rows[own[draft.rows]]].tolist())
+    return marked
+
+
+def advised(*remedies: str) -> str:
+    return "; ".join(each for each in remedies if each)
+
+
+def about_values(corpus: Corpus, surveys: Sequence[Survey], unit: str) -> Iterator[Finding]:
+    """Damaged values, and values of another family than most."""
+    plan = corpus.parts["train"].plan
+    fixable = plan is not None and can_fix(plan)
+    for key, examiner in examiners(corpus).items():
+        for name, flaw in examiner.FLAWS.items():
+            count = sum(len(own.flaws.get((key, name), ())) for own in surveys)
+            found = [each for own in surveys for each in own.examples.get((key, name), ())]
+            if count:
+                examples = [Example(each.where, each.shown, "") for each in found[:SHOWN]]
+                remedy = advised(flaw.remedy, mend_hint(name, flaw) if fixable else "")
+                yield Finding(name, f"{unit} {flaw.what}", count, examples, remedy)
+        counts = count_families(surveys, key)
+        total = sum(counts.values())
+        rare = [name for name, count in counts.items() if count < MINORITY * total]
+        if rare and counts.most_common(1)[0][1] > (1 - MINORITY) * total:
+            found = [each for name in rare for own in surveys for each in own.members[key, name]]
+            yield Finding(
+                "minority",
+                f"{unit} have a {key} in another {examiner.family} than most:"
+                f" {', '.join(f'{name} {counts[name]:,}' for name in rare[:SHOWN])}",
+                sum(counts[name] for name in rare),
+                [Example(each.where, each.shown, "") for each in found[:SHOWN]],
+                "look whether they belong here",
+            )
+
+
+def families(corpus: Corpus, surveys: Sequence[Survey]) -> dict[str, dict[str, int]]:
+    """By what they are called: how many rows each family has, where there are several."""
+    found = {}
+    for key, examiner in examiners(corpus).items():
+        counts = count_families(surveys, key)
+        if len(counts) > 1:
+            found[f"{examiner.family} of the {key}"] = dict(counts.most_common())
+    return found
+
+
+def count_families(surveys: Sequence[Survey], key: str) -> Counter[str]:
+    counts: Counter[str] = Counter()
+    for own in surveys:
+        counts.update(own.families.get(key, Counter()))
+    counts.pop("", None)
+    return counts
