@@ -197,14 +197,7 @@ class Tag(Task):
         return ids, lengths, *spelled, *words
 
     def batches(self, part: Part, *, training: bool) -> BucketBatches:
-        train = self.config.train
-        return BucketBatches(
-            part,
-            size=train.batch if training else max(train.batch, 128),
-            tokens=train.batch_tokens,
-            seed=train.seed,
-            shuffle=training,
-        )
+        return self.row_batches(part, training=training, least=128)
 
     def loss(self, model: nn.Module, batch: Batch, carry: Any) -> Step:
         assert isinstance(model, Tagger)
