@@ -23,6 +23,9 @@ from unspool.errors import ConfigError
 from unspool.tasks import TASKS, build_model
 from unspool.tasks.opening import open_plan
 from unspool.tasks.task import Task
+from unspool.training.folder import RunFolder
+from unspool.training.tensors import save_tensors
+from unspool.training.transfer import Start, open_start, take_over
 
 SMALL = {
     "hidden": 8, "filters": 4, "layers": 2, "heads": 2, "embedding": 6, "dropout": 0.0,
@@ -46,6 +49,11 @@ VARIANTS: dict[str, list[tuple[str, dict[str, Any]]]] = {
         ("cnn", {"multilabel": True, "dense": 4}),
         ("transformer", {"multilabel": True, "pooling": "cls"}),
     ],
+    "regress": [
+        ("gru", {"pooling": "attention", "embedding": 0}),
+        ("cnn", {"layers": 1, "dense": 4}),
+        ("transformer", {"pooling": "cls", "positions": "learned"}),
+    ],
     "tag": [
         ("lstm", {"characters": "cnn", "output": "softmax"}),
         ("cnn", {"characters": "none"}),
@@ -67,6 +75,16 @@ VARIANTS: dict[str, list[tuple[str, dict[str, Any]]]] = {
     "pretrain": [("transformer", {"positions": "learned"})],
 }  # fmt: skip
 
+# What reads with the contextual vectors of an `elmo` run (`--from`), frozen or not.
+FROM_ELMO: list[tuple[str, str, dict[str, Any]]] = [
+    ("classify", "bilstm", {}),
+    ("classify", "transformer", {"tuned": True}),
+    ("regress", "cnn", {}),
+    ("regress", "bigru", {"tuned": True}),
+    ("tag", "bilstm", {"tuned": True}),
+    ("tag", "transformer", {"characters": "none"}),
+]  # fmt: skip
+
 # Sentences of different lengths, one of them a single word.
 SENTENCES = [
     "anna met carl in ulm today", "carl", "dora saw anna", "eva left ulm and met dora in bern",
@@ -80,13 +98,15 @@ class Case(NamedTuple):
     task: str
     model: str
     settings: tuple[tuple[str, Any], ...] = ()
+    from_elmo: bool = False
 
     def __str__(self) -> str:
         more = [f"{name}={value}" for name, value in self.settings]
-        return "-".join([self.task, self.model, *more])
+        return "-".join([self.task, self.model, *more, *(["from-elmo"] if self.from_elmo else [])])
 
-    def config(self, **more: Any) -> Config:
-        return make_config(self.task, self.model, settings={**SMALL, **dict(self.settings), **more})
+    def config(self, start: Start | None = None) -> Config:
+        settings = {**SMALL, **dict(self.settings)}
+        return make_config(self.task, self.model, settings=settings, start=start)
 
 
 def all_cases() -> Iterator[Case]:
@@ -100,6 +120,8 @@ def all_cases() -> Iterator[Case]:
             yield case
         for model, settings in VARIANTS.get(name, []):
             yield Case(name, model, tuple(settings.items()))
+    for name, model, settings in FROM_ELMO:
+        yield Case(name, model, tuple(settings.items()), from_elmo=True)
 
 
 CASES = list(all_cases())
@@ -161,13 +183,34 @@ class Made(NamedTuple):
 @cache
 def make(case: Case, folder: Path) -> Made:
     """Tests share it, and do not change its weights."""
-    config = case.config()
+    start = elmo_start(folder) if case.from_elmo else None
+    config = case.config(start)
     kind = TASKS[case.task]
     path = write_data(case, folder / str(case))
     corpus = kind.load_corpus(config, {"train": open_plan(path, config.data, case.task)})
     task = kind(config, corpus.fields)
     torch.manual_seed(1)
-    return Made(task, build_model(task).eval(), corpus.parts["train"])
+    model = build_model(task).eval()
+    if start is not None:
+        take_over(task, model, start)
+    return Made(task, model, corpus.parts["train"])
+
+
+@cache
+def elmo_start(folder: Path) -> Start:
+    """A fresh `elmo` model, saved as a run to start from."""
+    made = make(Case("elmo", "elmo"), folder)
+    save_run(made, folder / "elmo-run")
+    return open_start(folder / "elmo-run")
+
+
+def save_run(made: Made, path: Path) -> None:
+    """A run folder of a model."""
+    home = RunFolder(path)
+    path.mkdir(exist_ok=True)
+    made.task.save(path)
+    home.write_config(made.task.config, {"train": {"path": "x", "sha256": "x"}}, 1)
+    save_tensors(home.weights, made.model.state_dict(), {})
 
 
 def batches(task: Task, part: Part) -> list[Any]:

@@ -61,7 +61,7 @@ def evaluate(
     A classifier: accuracy with a bootstrap 95 % interval, macro F1, precision, recall and F1 of
     each class, the confusion matrix, how well its probabilities are calibrated; of several labels a
     text micro and macro F1, subset accuracy, average precision. Numbers: MAE, RMSE, R² and
-    Spearman's rho with 95 % intervals, beside those of the training mean and median. A tagger: F1
+    Spearman's rho with 95 % intervals, next to those of the training mean and median. A tagger: F1
     of spans, of all and of each type, or the accuracy of tags that mark none. A language model:
     loss with its interval, perplexity, bits per character. A translator: BLEU and chrF with their
     signatures. The file is read as the training file was, unless options override it.

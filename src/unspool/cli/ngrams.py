@@ -40,8 +40,8 @@ def ngrams(
 ) -> None:
     """Show the n-grams that the filters of a cnn look for.
 
-    For each class the filters that speak for it most, and the n-grams of the data that they answer
-    to most: their activation, and how often they occur. A dot stands for a position outside of a
+    For each class the filters that raise its score most, and the n-grams of the data that activate
+    them most: their activation, and how often they occur. A dot stands for a position outside of a
     text. The data need no labels.
 
     Examples:

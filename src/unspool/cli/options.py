@@ -12,9 +12,10 @@ if TYPE_CHECKING:
     from unspool.errors import ConfigError
 
 DATA_HELP = (
-    "CSV or TSV with named columns, JSON lines, `label text` lines, one document a line, or one"
-    " long text; CoNLL columns, CoNLL-U or JSON lines of tagged words; any of them as .gz; two"
-    " files of pairs as train.en,train.de; a folder of LABEL.txt files; - for standard input."
+    "A table: CSV, TSV, JSON, JSON lines, Parquet, Arrow or Excel; `label text` or fastText lines,"
+    " one document a line, or one long text; CoNLL columns, CoNLL-U or JSON lines of tagged words;"
+    " any of them as .gz, .bz2, .xz or .zip; two files of pairs as train.en,train.de; a folder of"
+    " LABEL.txt files, or of a folder for each label; - for standard input."
 )
 
 Data = Annotated[str, Argument(metavar="DATA", help=DATA_HELP)]
@@ -82,9 +83,8 @@ Format = Annotated[
     Option(
         "--format",
         metavar="FORMAT",
-        help="csv, tsv, jsonl, labelled, lines, text, conll or conllu.  [default: by the name"
-        " of the"
-        " file and its first lines]",
+        help="csv, tsv, jsonl, json, parquet, arrow, excel, labelled, fasttext, lines, text, conll"
+        " or conllu.  [default: by the name of the file and its first lines]",
     ),
 ]
 Encoding = Annotated[
@@ -92,7 +92,8 @@ Encoding = Annotated[
     Option(
         "--encoding",
         metavar="NAME",
-        help="Character encoding, such as latin-1.  [default: utf-8]",
+        help="Character encoding, such as latin-1.  [default: utf-8, or utf-16 where the first"
+        " bytes show it]",
     ),
 ]
 Text = Annotated[

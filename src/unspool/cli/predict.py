@@ -124,7 +124,7 @@ def predict(
         bool, Option("--json", help="Print one JSON object a text, with all details.")
     ] = False,
 ) -> None:
-    """Label, tag, translate or complete texts with a trained model.
+    """Predict labels, numbers, tags, translations or continuations of texts.
 
     Prints one line a text, in order. What it has depends on the task of the run:
 

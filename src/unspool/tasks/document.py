@@ -113,14 +113,7 @@ class DocumentTask(Task):
         return torch.ones(1, 3, dtype=torch.int64), torch.tensor([3]), *words
 
     def batches(self, part: Part, *, training: bool) -> BucketBatches:
-        train = self.config.train
-        return BucketBatches(
-            part,
-            size=train.batch if training else max(train.batch, 64),
-            tokens=train.batch_tokens,
-            seed=train.seed,
-            shuffle=training,
-        )
+        return self.row_batches(part, training=training)
 
     def scores(self, model: nn.Module, part: Part, size: int) -> np.ndarray:
         """(N, size) what the model gives for each row of the part, in their order."""

@@ -158,14 +158,8 @@ class ElmoTask(Task):
 
     def batches(self, part: Part, *, training: bool, length: int | None = None) -> BucketBatches:
         """Texts are cut into pieces of `length` words (0: not at all), or as configured."""
-        train = self.config.train
-        return BucketBatches(
-            part.in_pieces(self.input, self.config.data.max_length if length is None else length),
-            size=train.batch if training else max(train.batch, 64),
-            tokens=train.batch_tokens,
-            seed=train.seed,
-            shuffle=training,
-        )
+        length = self.config.data.max_length if length is None else length
+        return self.row_batches(part.in_pieces(self.input, length), training=training)
 
     def loss(self, model: nn.Module, batch: Batch, carry: Any) -> Step:
         assert isinstance(model, ElmoModel)

@@ -12,7 +12,6 @@ import torch
 from torch import Tensor
 
 from unspool.data.fields.number import NumberField
-from unspool.data.fields.words import solid
 from unspool.nn.crf import CRF, FORBIDDEN, LogPartition
 from unspool.nn.models.tagger import Tagger
 from unspool.tasks.reading import (
@@ -26,7 +25,7 @@ from unspool.tasks.reading import (
 )
 from unspool.text.tokenizers import WordTokenizer
 from unspool.text.vocab import UNK
-from unspool.text.words import token_spans
+from unspool.text.words import solid, token_spans
 
 if TYPE_CHECKING:
     from unspool.tasks.task import Task

@@ -15,7 +15,6 @@ import torch
 from torch import Tensor, nn
 
 from unspool.config import Config, DataConfig
-from unspool.data.batching import BucketBatches
 from unspool.data.fields.field import Field
 from unspool.data.fields.text import TextField
 from unspool.data.masking import MaskedBatch, MaskedBatches, encode_masked
@@ -168,20 +167,13 @@ class Pretrain(Task):
         return torch.ones(1, 3, dtype=torch.int64), torch.tensor([3])
 
     def batches(self, part: Part, *, training: bool) -> MaskedBatches:
-        train = self.config.train
-        inner = BucketBatches(
-            part.in_pieces(self.input, self.config.data.max_length),
-            size=train.batch if training else max(train.batch, 64),
-            tokens=train.batch_tokens,
-            seed=train.seed,
-            shuffle=training,
-        )
+        pieces = part.in_pieces(self.input, self.config.data.max_length)
         return MaskedBatches(
-            inner,
+            self.row_batches(pieces, training=training),
             vocab=len(self.tokenizer.vocab),
             specials=len(self.tokenizer.vocab.specials),
             # Models that differ in their seed are judged by the same hidden tokens.
-            seed=train.seed if training else 0,
+            seed=self.config.train.seed if training else 0,
             anew=training,
         )
 

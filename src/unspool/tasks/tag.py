@@ -197,14 +197,7 @@ class Tag(Task):
         return ids, lengths, *spelled, *words
 
     def batches(self, part: Part, *, training: bool) -> BucketBatches:
-        train = self.config.train
-        return BucketBatches(
-            part,
-            size=train.batch if training else max(train.batch, 128),
-            tokens=train.batch_tokens,
-            seed=train.seed,
-            shuffle=training,
-        )
+        return self.row_batches(part, training=training, least=128)
 
     def loss(self, model: nn.Module, batch: Batch, carry: Any) -> Step:
         assert isinstance(model, Tagger)
@@ -228,11 +221,12 @@ class Tag(Task):
                 for row, length, own in zip(batch.rows, x.lengths.tolist(), tags):
                     guess[row] = own[:length]
                 # A sentence with a tag that the model does not know has no probability.
-                known = (truth.amax(1) < len(self.labels)).cpu()
-                if known.any():
-                    own = (scores[known], truth[known], x.lengths[known])
-                    total += float(model.output.loss(*own).double().sum())
-                    words += int(x.lengths[known].sum())
+                known = (truth.amax(1) < len(self.labels)).cpu().nonzero()[:, 0]
+                if len(known):
+                    rows, lengths = known.to(scores.device), x.lengths[known]
+                    losses = model.output.loss(scores[rows], truth[rows], lengths)
+                    total += float(losses.double().sum().cpu())
+                    words += int(lengths.sum())
         rows, tags = range(len(part)), part["tags"]
         truth = [tags[row] for row in rows]
         unknown = [part[self.input][row] == UNK_ID for row in rows]

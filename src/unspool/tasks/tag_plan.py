@@ -14,12 +14,12 @@ from unspool.config import DataConfig
 from unspool.data.plan import Conversion, Plan, Values
 from unspool.data.read import Table
 from unspool.data.read.columns import known
-from unspool.data.read.conll import conll_format, looks_like_conll, solid
+from unspool.data.read.conll import conll_format, looks_like_conll
 from unspool.data.read.json_lines import json_label, json_text
 from unspool.data.schemes import B, E, I, S, tag_name
 from unspool.errors import DataError
 from unspool.tasks.plan import FOLDERS, SENTENCES, documents, input_plan
-from unspool.text.words import TokenSpan, token_spans
+from unspool.text.words import TokenSpan, solid, token_spans
 
 FIT = 3
 TOKEN_NAMES = ("tokens", "words", "forms")

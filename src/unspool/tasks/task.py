@@ -18,6 +18,7 @@ import torch
 from torch import Tensor, nn
 
 from unspool.config import Config, DataConfig
+from unspool.data.batching import BucketBatches
 from unspool.data.corpus import Corpus, Fields, encode_table, fit_fields, load_corpus
 from unspool.data.fields.field import Field
 from unspool.data.part import Batch, Part, moved
@@ -217,8 +218,19 @@ class Task(ABC):
         """Raw values in memory, by field, as a part."""
         return Part.of(self.fields, **raw)
 
-    @abstractmethod
-    def batches(self, part: Any, *, training: bool) -> Batches: ...
+    def batches(self, part: Any, *, training: bool) -> Batches:
+        return self.row_batches(part, training=training)
+
+    def row_batches(self, part: Part, *, training: bool, least: int = 64) -> BucketBatches:
+        """Rows of similar length together; where nothing is learnt, at least so many at once."""
+        train = self.config.train
+        return BucketBatches(
+            part,
+            size=train.batch if training else max(train.batch, least),
+            tokens=train.batch_tokens,
+            seed=train.seed,
+            shuffle=training,
+        )
 
     @abstractmethod
     def loss(self, model: nn.Module, batch: Any, carry: Any) -> Step: ...

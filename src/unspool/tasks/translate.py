@@ -15,7 +15,6 @@ import torch
 from torch import Tensor, nn
 
 from unspool.config import Config, DataConfig, TokenizerConfig
-from unspool.data.batching import BucketBatches
 from unspool.data.corpus import Fields
 from unspool.data.fields.bytepairs import Stretches
 from unspool.data.fields.field import Field
@@ -251,16 +250,6 @@ class Translate(Task):
     def example_inputs(self) -> tuple[Tensor, ...]:
         ids = torch.ones(1, 3, dtype=torch.int64)
         return ids, torch.tensor([3]), ids[:, :2]
-
-    def batches(self, part: Part, *, training: bool) -> BucketBatches:
-        train = self.config.train
-        return BucketBatches(
-            part,
-            size=train.batch if training else max(train.batch, 64),
-            tokens=train.batch_tokens,
-            seed=train.seed,
-            shuffle=training,
-        )
 
     def loss(self, model: nn.Module, batch: Batch, carry: Any) -> Step:
         assert isinstance(model, Seq2Seq)

@@ -14,6 +14,7 @@ NEWLINE = "\n"
 _PUNCTUATION = re.compile(
     r"<unk>|\w+(?:['’]\w+)*|['’](?:s|m|d|t|re|ve|ll)\b|[^\w\s]", re.IGNORECASE
 )
+_SPACE = re.compile(r"\s+")
 _JOINERS = "\u200c\u200d"
 
 
@@ -62,6 +63,11 @@ def words(text: str, *, split: str, newlines: bool) -> list[str]:
         found.append(NEWLINE)
         found.extend(words(line, split=split, newlines=False))
     return found
+
+
+def solid(word: str) -> str:
+    """A word without white space, which would make it two."""
+    return _SPACE.sub("_", word)
 
 
 class TokenSpan(NamedTuple):

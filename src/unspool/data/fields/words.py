@@ -6,7 +6,6 @@ folded, if at all, when the vocabulary is chosen, so that their characters still
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -32,16 +31,11 @@ from unspool.text.normalize import Normalizer
 from unspool.text.open_vocabulary import Rules
 from unspool.text.tokenizers import CharTokenizer, Tokenizer
 from unspool.text.vocab import SPECIALS, UNK_ID, Vocab
+from unspool.text.words import solid
 
 LONGEST_WORD = 40  # characters of a word that are read
 RAREST_CHARACTER = 2  # times in train; a rarer one is <unk>, which is learnt in this way
 FILE, CHARACTERS_FILE = "tokenizer.json", "characters.json"
-_SPACE = re.compile(r"\s+")
-
-
-def solid(word: str) -> str:
-    """A word without white space, which would make it two."""
-    return _SPACE.sub("_", word)
 
 
 class WordBatch(NamedTuple):

@@ -13,12 +13,12 @@ from unspool.data.read.files import Report, TextFile
 from unspool.data.read.reader import SAMPLE, Column, Reader, Row, refuse_empty
 from unspool.data.schemes import WrongTag, guess_letters
 from unspool.errors import DataError
+from unspool.text.words import solid
 
 CONLLU = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
 DOCUMENT_MARK = "-DOCSTART-"
 _COMMENT = re.compile(r"#\s*\w[\w. ]*=")  # as in `# sent_id = 3`
 _SPACES = re.compile(r"[ \t]+")
-_INNER_SPACE = re.compile(r"\s+")
 
 
 class Token(NamedTuple):
@@ -107,11 +107,6 @@ class ConllU(Conll):
 
     def is_word(self, fields: list[str]) -> bool:
         return fields[0].isdigit()  # 1-2 is written as one word and counted as two, 1.1 not written
-
-
-def solid(word: str) -> str:
-    """A word without white space, which would make it two."""
-    return _INNER_SPACE.sub("_", word)
 
 
 def cut_fields(line: str, delimiter: str) -> list[str]:
