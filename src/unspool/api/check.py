@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from unspool.api.settings import make_config, open_data
 from unspool.config.resolve import changed
 from unspool.data import check as data_check
 from unspool.data.check import CheckReport
+from unspool.data.check.fix import Repairs, check_target, write_fixed
 from unspool.data.parts import split_plans
 from unspool.data.read.memory import source_of
+from unspool.data.store.columns import Progress
 from unspool.tasks import TASKS
 from unspool.tasks.opening import open_plan
 
@@ -21,11 +25,24 @@ def check(
     valid: Any = None,
     test: Any = None,
     task: str | None = None,
+    group: str | None = None,
+    suspects: bool = True,
+    fix: str | Path | None = None,
+    repair: str | None = None,
+    progress: Progress | None = None,
     **settings: Any,
 ) -> CheckReport:
     """Look at the data before training: counts, lengths, labels, leaks, doubtful rows. The split is
-    the one that training would make. Data are given as to `train`."""
+    the one that training would make. Data are given as to `train`.
+
+    group      a column, such as a speaker, whose values should not be in two parts
+    suspects   whether to look for wrong labels, which takes longest
+    fix        where to write a copy of `data` without some of what was found; never over a file
+    repair     what to repair in it: names with commas; None for the usual
+    """
     plan = open_data(source_of(data, labels), task=task, settings=settings)
+    if fix is not None:
+        check_target(plan, Path(fix))
     config = make_config(plan.task, None, settings={**plan.settings, **settings})
     plans, _ = split_plans(plan, config.data)
     for name, path in (("valid", valid), ("test", test)):
@@ -33,10 +50,18 @@ def check(
             plans[name] = open_plan(source_of(path), config.data, plan.task)
     kind = TASKS[plan.task]
     whole = changed(config, {"data.max_length": 0})
-    return data_check.check(
-        kind.load_corpus(whole, plans),
+    checked = data_check.check(
+        kind.load_corpus(whole, plans, progress=progress),
         summary=plan.summary,
         task=plan.task,
         unit=kind.unit,
         max_length=config.data.max_length,
+        group=group,
+        suspects=suspects,
+        progress=progress,
     )
+    if fix is None:
+        return checked.report
+    repairs = Repairs(checked.examiners, repair)
+    fixed = write_fixed(plan, Path(fix), repairs, checked.rows, checked.examiners)
+    return replace(checked.report, fixed=fixed)

@@ -1,13 +1,12 @@
 """A look at the data before training: a corpus in, a `CheckReport` for people and programs out.
 
-Rows are compared by what the model would see of them: two texts are the same if they differ only in
-what the tokenizer leaves out (white space between words, case if it is folded).
+read the corpus -> compare its rows -> judge their labels -> read the files once more -> report
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import combinations
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -19,23 +18,67 @@ from unspool.data.check.advice import (
     about_size,
     about_stream,
 )
-from unspool.data.check.report import CheckReport, Finding, PartReport, percentiles
+from unspool.data.check.columns import about_columns, about_groups
+from unspool.data.check.describe import (
+    about_values,
+    describe,
+    examiners,
+    families,
+    files,
+    left_out,
+    marked_rows,
+)
+from unspool.data.check.findings import (
+    Draft,
+    near_repetitions,
+    odd_lengths,
+    odd_sides,
+    repetitions,
+)
+from unspool.data.check.labels import about_drift, about_names
+from unspool.data.check.noise import find_suspects
+from unspool.data.check.report import CheckReport, Finding, PartReport, histogram, percentiles
+from unspool.data.check.rows import Rows
+from unspool.data.check.survey import Survey, survey
 from unspool.data.corpus import Corpus
+from unspool.data.fields.examiner import Examiner
 from unspool.data.fields.field import Spread, StreamField
 from unspool.data.part import Part
+from unspool.data.store.columns import Progress
 
-__all__ = ["CheckReport", "check"]
-
-SHOWN = 5  # lines named in a finding
-RATIO = 3  # a side so many times longer than usual, against the other, is probably another text
-LONG = 10  # tokens below which such a ratio means nothing
+__all__ = ["CheckReport", "Checked", "check"]
 
 
-def check(corpus: Corpus, *, summary: str, task: str, unit: str, max_length: int) -> CheckReport:
+@dataclass(frozen=True)
+class Checked:
+    """A report, and which rows of the training file it is about.
+
+    rows       by the kind of a finding, and "empty": numbers of rows of the table
+    examiners  of the fields
+    """
+
+    report: CheckReport
+    rows: dict[str, np.ndarray]
+    examiners: dict[str, Examiner]
+
+
+def check(
+    corpus: Corpus,
+    *,
+    summary: str,
+    task: str,
+    unit: str,
+    max_length: int,
+    group: str | None = None,
+    suspects: bool = True,
+    progress: Progress | None = None,
+) -> Checked:
     """Count, measure and compare the parts of a corpus, which was read without a limit of length.
 
     unit         what a row is called
     max_length   the limit that training would have
+    group        a column whose values should not be in two parts
+    suspects     whether to look for wrong labels
     """
     sized = [name for name, field in corpus.fields.items() if field.sized]
     first = corpus.fields[sized[0]]
@@ -44,19 +87,93 @@ def check(corpus: Corpus, *, summary: str, task: str, unit: str, max_length: int
         for name, part in corpus.parts.items()
         for key in sized
     ]
-    rows_compared = not isinstance(first, StreamField)
-    found = [f for f in findings(corpus, sized, unit) if f.count] if rows_compared else []
-    return CheckReport(
+    notes = [note for note in corpus.notes if "cache" not in note]
+    marked: dict[str, np.ndarray] = {}
+    findings: list[Finding] = []
+    surveys: list[Survey] = []
+    asked = examiners(corpus)
+    if isinstance(first, StreamField):
+        unit = "lines"
+        for part in files(corpus):
+            assert part.plan is not None
+            surveys.append(survey(part.plan, asked, stream=True, progress=progress))
+    else:
+        rows = Rows(corpus)
+        drafts = [*compared(rows, sized, unit)]
+        drafts += doubtful_labels(rows, unit, notes) if suspects else []
+        drafts = [draft for draft in drafts if len(draft.rows)]
+        findings, surveys = describe(rows, drafts, progress)
+        findings += [] if group is None else about_groups(rows, group, unit)
+        marked = {**marked_rows(rows, drafts), "empty": left_out(corpus, surveys[0].rows)}
+    findings += about_values(corpus, surveys, unit)
+    findings += [*about_names(parts), *about_drift(parts), *columns(corpus)]
+    report = CheckReport(
         summary,
         task,
         first.unit,
         first.vocabulary,
         parts,
-        found,
+        findings,
         list(suggestions(corpus, parts, sized, max_length)),
-        [note for note in corpus.notes if "cache" not in note],
-        rows_compared=rows_compared,
+        notes,
+        rows_compared=not isinstance(first, StreamField),
+        families=families(corpus, surveys),
     )
+    return Checked(report, marked, asked)
+
+
+def compared(rows: Rows, sized: list[str], unit: str) -> Iterator[Draft]:
+    yield from repetitions(rows, unit)
+    yield from near_repetitions(rows, unit)
+    if len(sized) == 2:
+        yield from odd_sides(rows, sized, unit)
+    for key in sized:
+        yield from odd_lengths(rows, sized, key, unit)
+
+
+def doubtful_labels(rows: Rows, unit: str, notes: list[str]) -> Iterator[Draft]:
+    """Rows whose label is probably wrong, of fields that have classes; more in the notes."""
+    for key, kind in rows.corpus.fields.items():
+        found = [kind.classes(part[key]) for part in rows.parts]
+        labels = [own for own in found if own is not None]
+        if not labels or not rows.examiners:
+            continue
+        given, names = np.concatenate(labels), kind.answers
+        result = find_suspects(rows.features, given)
+        if not result.judged:
+            continue
+        if not result.useful:
+            notes.append(
+                f"wrong {key}s were not looked for: a linear model does not learn them (accuracy"
+                f" {result.accuracy:.3f}, always the most frequent {result.usual:.3f})"
+            )
+            continue
+        if result.judged < len(given):
+            notes.append(
+                f"wrong {key}s were looked for in {result.judged:,} of {len(given):,} {unit}"
+            )
+        judged = zip(result.rows.tolist(), result.predicted, result.given, result.other)
+        said = {
+            row: f"given {names[given[row]]} ({100 * own:.0f} %), predicted {names[other]}"
+            f" ({100 * p:.0f} %)"
+            for row, other, own, p in judged
+        }
+        yield Draft(
+            "suspect",
+            f"{unit} may have a wrong {key}: a linear model that has not seen them"
+            f" (accuracy {result.accuracy:.3f}) is sure of another one",
+            result.rows,
+            "read them, the most doubtful first: --json and --html list more",
+            said.__getitem__,
+            listed=100,
+        )
+
+
+def columns(corpus: Corpus) -> Iterator[Finding]:
+    for part in files(corpus):
+        if part.plan is not None:
+            used = {own.name for column in part.plan.columns.values() for own in column.own}
+            yield from about_columns(part.plan.table, used)
 
 
 def part_report(corpus: Corpus, part: Part, key: str, name: str) -> PartReport:
@@ -80,80 +197,8 @@ def part_report(corpus: Corpus, part: Part, key: str, name: str) -> PartReport:
         token_lengths=percentiles(measure.lengths),
         character_lengths=percentiles(measure.characters) if labels or numbers else {},
         unknown=measure.unknown,
+        histogram=histogram(measure.lengths),
     )
-
-
-def prints(corpus: Corpus, *, targets: bool) -> dict[str, np.ndarray]:
-    """Of each part (N,) a number for each row, equal where all inputs, or all targets, are."""
-    keys = [key for key, field in corpus.fields.items() if field.is_target == targets]
-    common: dict[str, dict[str, int]] = {key: {} for key in keys}
-    found = {}
-    for name, part in corpus.parts.items():
-        numbers = [part[key].prints(common[key]).tolist() for key in keys]
-        rows = zip(*numbers) if numbers else [()] * len(part)
-        found[name] = np.array([hash(row) for row in rows], dtype=np.int64)
-    return found
-
-
-def findings(corpus: Corpus, sized: list[str], unit: str) -> Iterator[Finding]:
-    """Rows that came before, that contradict another, that look odd, or that are in two parts."""
-    inputs, targets = prints(corpus, targets=False), prints(corpus, targets=True)
-    read = " and ".join(key for key, field in corpus.fields.items() if not field.is_target)
-    wanted = " and ".join(key for key, field in corpus.fields.items() if field.is_target)
-    for name, rows in by_file(corpus).items():
-        of = unit if name == "train" else f"{unit} of the {name} file"
-        own_inputs = np.array([inputs[part][row] for part, row in rows])
-        own_targets = np.array([targets[part][row] for part, row in rows])
-        _, first, group = np.unique(own_inputs, return_index=True, return_inverse=True)
-        again = np.ones(len(rows), dtype=bool)
-        again[first] = False
-        lines = [corpus.parts[part].line(row) for part, row in rows]
-        yield finding(f"{of} repeat the {read} of an earlier one", lines, again)
-        differs = np.zeros(len(first), dtype=bool)
-        np.logical_or.at(differs, group, own_targets != own_targets[first][group])
-        what = f"{of} have the {read} of another one, but not its {wanted}"
-        yield finding(what, lines, differs[group])
-    for name, part in corpus.parts.items():
-        if len(sized) == 2:
-            yield from about_sides(part, sized, unit if name == "train" else f"{unit} of {name}")
-    for a, b in combinations(corpus.parts, 2):
-        also, part = np.isin(inputs[b], inputs[a]), corpus.parts[b]
-        yield finding(f"{unit} of {b} have a {read} that is also in {a}", lines_of(part), also)
-
-
-def by_file(corpus: Corpus) -> dict[str, list[tuple[str, int]]]:
-    """Of each file, named by the first part that has its rows: these, as (part, row)."""
-    homes: dict[int, str] = {}
-    rows: dict[str, list[tuple[str, int]]] = {}
-    for name, part in corpus.parts.items():
-        home = homes.setdefault(id(part.plan), name)
-        rows.setdefault(home, []).extend((name, row) for row in range(len(part)))
-    return {
-        home: sorted(own, key=lambda place: corpus.parts[place[0]].rows[place[1]])
-        for home, own in rows.items()
-    }
-
-
-def lines_of(part: Part) -> list[str]:
-    return [part.line(row) for row in range(len(part))]
-
-
-def about_sides(part: Part, sides: list[str], what: str) -> Iterator[Finding]:
-    """Two texts that are the same, or of which one is far too long for the other."""
-    common: dict[str, int] = {}
-    a, b = (part[side].prints(common) for side in sides)
-    lines = lines_of(part)
-    yield finding(f"{what} have the same {sides[0]} and {sides[1]}", lines, a == b)
-    lengths = part.lengths.astype(float)
-    ratio = lengths[:, 1] / lengths[:, 0]
-    usual = float(np.median(ratio))
-    odd = (lengths.max(1) >= LONG) & ((ratio > RATIO * usual) | (ratio < usual / RATIO))
-    yield finding(f"{what} have a side much longer than the other", lines, odd)
-
-
-def finding(what: str, lines: list[str], wrong: np.ndarray) -> Finding:
-    rows = np.flatnonzero(wrong)
-    return Finding(what, len(rows), [lines[row] for row in rows[:SHOWN]])
 
 
 def suggestions(

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from unspool.data.check.advice import Suggestion
+from unspool.data.check.fix import Fixed
 from unspool.data.fields.field import Spread
 
 PERCENTILES = (5, 25, 50, 75, 95, 99, 100)
+PRINTED = 3  # examples of a finding
 
 
 def percentiles(lengths: np.ndarray) -> dict[int, int]:
@@ -18,6 +20,17 @@ def percentiles(lengths: np.ndarray) -> dict[int, int]:
         return {}
     values = np.percentile(lengths, PERCENTILES, method="nearest")
     return {p: int(value) for p, value in zip(PERCENTILES, values)}
+
+
+def histogram(lengths: np.ndarray, bins: int = 24) -> list[tuple[int, int, int]]:
+    """(from, to, rows) with `to` excluded, in steps that grow with the length."""
+    if not len(lengths):
+        return []
+    edges = np.geomspace(max(1, lengths.min()), lengths.max() + 1, bins + 1)
+    edges = np.unique(np.ceil(edges).astype(np.int64))
+    counts = np.histogram(np.maximum(lengths, 1), edges)[0] if len(edges) > 1 else [len(lengths)]
+    edges = edges if len(edges) > 1 else np.append(edges, edges[0] + 1)
+    return [(int(a), int(b), int(n)) for a, b, n in zip(edges, edges[1:], counts)]
 
 
 @dataclass(frozen=True)
@@ -34,6 +47,7 @@ class PartReport:
     token_lengths: dict[int, int] = field(default_factory=dict)
     character_lengths: dict[int, int] = field(default_factory=dict)
     unknown: float = 0.0  # share of tokens outside the training vocabulary
+    histogram: list[tuple[int, int, int]] = field(default_factory=list)  # of lengths in tokens
 
     @property
     def has_targets(self) -> bool:
@@ -42,17 +56,42 @@ class PartReport:
 
 
 @dataclass(frozen=True)
-class Finding:
-    """Doubtful rows: what they are, how many, and the lines of the first ones."""
+class Example:
+    """A doubtful row: file:line, the beginning of its text, what is doubtful about it."""
 
+    where: str
+    shown: str
+    note: str
+
+    def __str__(self) -> str:
+        return "  ".join(each for each in (self.where, self.note, self.shown) if each)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something doubtful: its kind, what it is, how often, the worst examples, what to do."""
+
+    kind: str
     what: str
     count: int
-    lines: list[str] = field(default_factory=list)
+    examples: list[Example] = field(default_factory=list)
+    remedy: str = ""
+
+    def lines(self) -> list[str]:
+        lines = [f"{self.count:,} {self.what}"]
+        lines += [f"    {example}" for example in self.examples[:PRINTED]]
+        if self.remedy:
+            lines.append(f"    -> {self.remedy}")
+        return lines
 
 
 @dataclass(frozen=True)
 class CheckReport:
-    """What `check` found; `lines` is for people, `to_json` for programs."""
+    """What `check` found; `lines` is for people, `to_json` for programs, `to_html` a page.
+
+    families  by what they are called: of each family of values, such as a script, its rows
+    fixed     the copy that was written without some of the findings
+    """
 
     summary: str
     task: str
@@ -63,22 +102,38 @@ class CheckReport:
     suggestions: list[Suggestion]
     notes: list[str]
     rows_compared: bool = True  # a stream has no rows
+    families: dict[str, dict[str, int]] = field(default_factory=dict)
+    fixed: Fixed | None = None
 
     def to_json(self) -> dict[str, Any]:
-        found = asdict(self)
+        found = asdict(replace(self, fixed=None))
+        found["fixed"] = None if self.fixed is None else self.fixed.to_json()
         for part in found["parts"]:
             part["numbers"] = {k: spread._asdict() for k, spread in part["numbers"].items()}
         return found
+
+    def to_html(self) -> str:
+        """The report as a page that needs no other file."""
+        from unspool.data.check.page import page
+
+        return page(self)
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        return f"<pre>{escape(str(self))}</pre>"
 
     def lines(self) -> list[str]:
         lines = [self.summary]
         for part in self.parts:
             lines += _part_lines(part, self.unit)
+        lines += [_family_line(name, counts) for name, counts in self.families.items()]
         lines += [f"note: {note}" for note in self.notes]
-        lines += [_finding_line(found) for found in self.findings]
+        lines += [line for found in self.findings for line in found.lines()]
         if self.rows_compared and not self.findings:
             lines.append("no doubtful rows found")
         lines += [f"suggestion: {suggestion}" for suggestion in self.suggestions]
+        lines += [] if self.fixed is None else self.fixed.lines()
         return lines
 
     def __str__(self) -> str:
@@ -117,7 +172,7 @@ def _percentile_name(percentile: int) -> str:
     return {50: "median", 100: "longest"}.get(percentile, f"{percentile} %")
 
 
-def _finding_line(found: Finding) -> str:
-    shown = ", ".join(found.lines)
-    more = ", ..." if found.count > len(found.lines) else ""
-    return f"{found.count:,} {found.what}" + (f" (line {shown}{more})" if shown else "")
+def _family_line(name: str, counts: dict[str, int]) -> str:
+    total = max(1, sum(counts.values()))
+    shares = [f"{own} {100 * count / total:.2f} %" for own, count in counts.items()]
+    return f"{name}: " + ", ".join(shares[:8])

@@ -16,6 +16,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from unspool.data.fields.examiner import Examiner
 from unspool.data.read import Column
 from unspool.data.store.columns import ColumnWriter, Progress, WhereStep
 
@@ -171,6 +172,14 @@ class Field(ABC):
     def spread(self, values: Any) -> dict[str, Spread]:
         """How its numbers are distributed, by their names."""
         return {}
+
+    def classes(self, values: Any) -> np.ndarray | None:
+        """(N,) of each row the index of its value in `answers`, of a field with one of a few."""
+        return None
+
+    def examiner(self, values: Any) -> Examiner | None:
+        """What compares and examines its values for a check; `values` are the training ones."""
+        return None
 
     @property
     @abstractmethod

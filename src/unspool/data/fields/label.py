@@ -183,6 +183,9 @@ class LabelField(Field):
         """(B,) int64"""
         return torch.from_numpy(values.ids[rows])
 
+    def classes(self, values: Labels) -> np.ndarray:
+        return values.ids
+
     def tally(self, values: Labels) -> dict[str, int]:
         counts = np.bincount(values.ids, minlength=len(self.names))
         return dict(zip(self.names, counts.tolist()))

@@ -16,6 +16,7 @@ from unspool.config import TokenizerConfig
 from unspool.data.fields.bytepairs import Stretches, encode_subwords
 from unspool.data.fields.field import Field, Measure, Where
 from unspool.data.fields.spelling import collate_words
+from unspool.data.fields.text_examiner import TextExaminer
 from unspool.data.fields.tokens import Pieces, TokenBatch, Tokens, number_words, padded
 from unspool.data.fields.vocabulary import UNITS, fit_tokenizer, made_of_words
 from unspool.data.read import Column
@@ -237,6 +238,9 @@ class TextField(Field):
                 f"{100 * unknown:.1f} % of the held-out words are unknown; pieces of words never"
                 " are",
             )
+
+    def examiner(self, values: Tokens) -> TextExaminer:
+        return TextExaminer(values, words=self.fitted.kind != "char")
 
     def labels(self, text: str) -> list[str]:
         """What each step is called: its token."""

@@ -20,6 +20,7 @@ from unspool.config import TokenizerConfig
 from unspool.data.fields.field import Field, Measure
 from unspool.data.fields.spelling import SpelledWords, SpellingTable, collate_words
 from unspool.data.fields.text import TextWriter, read_tokenizer
+from unspool.data.fields.text_examiner import TextExaminer
 from unspool.data.fields.tokens import Tokens, padded
 from unspool.data.fields.vocabulary import count_types, select_tokenizer
 from unspool.data.store.columns import Progress, WhereStep
@@ -206,6 +207,9 @@ class WordsField(Field):
     def measure(self, values: Words) -> Measure:
         unknown = values.counts(UNK_ID).sum() / max(1, int(values.sizes.sum()))
         return Measure(int(values.sizes.sum()), values.sizes, np.empty(0), float(unknown))
+
+    def examiner(self, values: Words) -> TextExaminer:
+        return TextExaminer(values, words=True)
 
     def labels(self, words: Sequence[str]) -> list[str]:
         """What each step is called: its word."""

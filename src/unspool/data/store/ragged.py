@@ -27,6 +27,11 @@ class Ragged:
     def of_offsets(cls, values: np.ndarray, offsets: np.ndarray) -> Ragged:
         return cls(values, offsets[:-1], np.diff(offsets))
 
+    @classmethod
+    def of_lengths(cls, values: np.ndarray, lengths: np.ndarray) -> Ragged:
+        """Sequences that lie one after the other."""
+        return cls(values, np.cumsum(lengths) - lengths, lengths)
+
     def __len__(self) -> int:
         return len(self.lengths)
 
@@ -40,3 +45,22 @@ class Ragged:
     def cut(self, longest: int) -> Ragged:
         """Every sequence to its first `longest` values."""
         return Ragged(self.values, self.starts, np.minimum(self.lengths, longest))
+
+
+def gather(sequences: Ragged) -> np.ndarray:
+    """The values of sequences one after the other, wherever they lie."""
+    lengths = sequences.lengths.astype(np.int64)
+    firsts = np.cumsum(lengths) - lengths
+    index = np.arange(int(lengths.sum())) + np.repeat(sequences.starts - firsts, lengths)
+    return np.asarray(sequences.values[index])
+
+
+def side_by_side(sequences: Sequence[Ragged]) -> Ragged:
+    """Several sequences of each row as one."""
+    lengths = np.stack([own.lengths for own in sequences], 1).astype(np.int64)  # (N, K)
+    values = np.empty(int(lengths.sum()), dtype=sequences[0].values.dtype)
+    starts = (np.cumsum(lengths) - lengths.ravel()).reshape(lengths.shape)
+    for k, own in enumerate(sequences):
+        shifts = starts[:, k] - (np.cumsum(lengths[:, k]) - lengths[:, k])
+        values[np.arange(int(lengths[:, k].sum())) + np.repeat(shifts, lengths[:, k])] = gather(own)
+    return Ragged.of_lengths(values, lengths.sum(1))

@@ -15,7 +15,11 @@ def look(path: Path, *, test: Path | None = None, **settings) -> CheckReport:
 
 
 def findings(report: CheckReport) -> dict[str, tuple[int, list[str]]]:
-    return {found.what: (found.count, found.lines) for found in report.findings}
+    """By what was found: how often, and the lines of the examples."""
+    return {
+        found.what: (found.count, [each.where.rpartition("/")[2] for each in found.examples])
+        for found in report.findings
+    }
 
 
 def table(path: Path, rows: list[tuple[str, str]]) -> Path:
@@ -47,9 +51,9 @@ def test_doubtful_rows(tmp_path) -> None:
     report = look(table(tmp_path / "a.csv", rows), test=test, valid_share=0.5)
     found = findings(report)
     assert any("1 rows with an empty text left out" in note for note in report.notes)
-    assert found["rows repeat the text of an earlier one"] == (2, ["44", "45"])
+    assert found["rows repeat the text and the label of an earlier one"] == (1, ["a.csv:44"])
     other = found["rows have the text of another one, but not its label"]
-    assert other == (3, ["43", "44", "45"])
+    assert other == (3, ["a.csv:43", "a.csv:44", "a.csv:45"])
     overlap = [v[0] for k, v in found.items() if k.startswith("rows of test have a text")]
     assert sum(overlap) == 2
     assert any(k == "rows of valid have a text that is also in train" for k in found)

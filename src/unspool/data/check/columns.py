@@ -1,0 +1,95 @@
+"""The columns of a table, and groups of rows: a table in, findings out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import combinations
+from typing import Any
+
+from unspool.data.check.report import Example, Finding
+from unspool.data.check.rows import Rows
+from unspool.data.plan import Plan
+from unspool.data.read import Column, Table
+from unspool.errors import DataError
+
+SHOWN = 5
+
+
+def about_columns(table: Table, used: set[str]) -> Iterator[Finding]:
+    """Columns without a value, or with the same in every row."""
+    open_columns = candidates(table, used)
+    if not open_columns:
+        return
+    first: dict[str, Any] = {column.name: column.sample[0] for column in open_columns}
+    try:
+        for row in table.rows(open_columns):
+            for column, value in zip(open_columns, row.values):
+                if column.name in first and value != first[column.name]:
+                    del first[column.name]
+            if not first:
+                return
+    except DataError:  # a row without one of them: nothing is read from it in training
+        return
+    empty = [name for name, value in first.items() if value in ("", None)]
+    constant = [name for name in first if name not in empty]
+    for kind, names, what in (
+        ("empty-column", empty, "columns are empty"),
+        ("constant-column", constant, "columns have the same value in every row"),
+    ):
+        if names:
+            listed = ", ".join(map(repr, names[:SHOWN]))
+            yield Finding(
+                kind, f"{what}: {listed}", len(names), remedy="they hold nothing to learn"
+            )
+
+
+def candidates(table: Table, used: set[str]) -> list[Column]:
+    """Columns that no field reads, and that the sample does not acquit."""
+    return [
+        column
+        for column in table.columns
+        if column.name not in used
+        and column.sample
+        and all(value == column.sample[0] for value in column.sample)
+    ]
+
+
+def about_groups(rows: Rows, asked: str, unit: str) -> Iterator[Finding]:
+    """Groups of rows, such as those of one speaker, of which two parts have some."""
+    groups: dict[str, dict[Any, int]] = {}
+    values: dict[int, list[Any]] = {}
+    for name, part in zip(rows.names, rows.parts):
+        assert part.plan is not None
+        found = values.setdefault(id(part.plan), group_values(part.plan, asked))
+        members = groups.setdefault(name, {})
+        for row, number in enumerate(part.rows.tolist()):
+            members.setdefault(found[number], row)
+    for a, b in combinations(rows.names, 2):
+        both = [value for value in groups[b] if value in groups[a]]
+        if both:
+            inside = set(both)
+            part = rows.corpus.parts[b]
+            assert part.plan is not None
+            own = list(values[id(part.plan)])
+            count = sum(own[number] in inside for number in part.rows.tolist())
+            examples = [
+                Example(part.where(groups[b][value]), f"{asked} {value}", "")
+                for value in both[:SHOWN]
+            ]
+            yield Finding(
+                "group",
+                f"{unit} of {b} belong to a group ({asked}) that {a} has, too:"
+                f" {len(both):,} of {len(groups[b]):,} groups",
+                count,
+                examples,
+                "split the file so that a group is in one part alone, and name the parts with"
+                " --valid and --test",
+            )
+
+
+def group_values(plan: Plan, asked: str) -> list[Any]:
+    column = plan.table.column(asked, option="--group")
+    return [
+        value if isinstance(value, str | int | float | bool | None) else str(value)
+        for (value,), *_ in plan.table.rows([column])
+    ]

@@ -1,0 +1,130 @@
+"""Drafts and surveys to findings with examples: the files are read once more for the texts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from unspool.data.check.findings import Draft
+from unspool.data.check.report import Example, Finding
+from unspool.data.check.rows import Rows
+from unspool.data.check.survey import Survey, survey
+from unspool.data.corpus import Corpus
+from unspool.data.fields.examiner import Examiner
+from unspool.data.part import Part
+from unspool.data.store.columns import Progress
+
+SHOWN = 5  # examples of a flaw
+MINORITY = 0.1  # share of the rows: a family that is rarer is listed
+
+
+def files(corpus: Corpus) -> list[Part]:
+    """A part of each file, in the order of the parts."""
+    found: dict[int, Part] = {}
+    for part in corpus.parts.values():
+        found.setdefault(id(part.plan), part)
+    return list(found.values())
+
+
+def examiners(corpus: Corpus) -> dict[str, Examiner]:
+    """Of all fields that have one; those of targets are examined, too."""
+    train = corpus.parts["train"]
+    found = {key: kind.examiner(train[key]) for key, kind in corpus.fields.items()}
+    return {key: own for key, own in found.items() if own is not None}
+
+
+def describe(
+    rows: Rows, drafts: Sequence[Draft], progress: Progress | None
+) -> tuple[list[Finding], list[Survey]]:
+    """The findings of the drafts, and a survey of each file."""
+    wanted: dict[int, set[int]] = {}
+    for draft in drafts:
+        for number in draft.rows[: draft.listed].tolist():
+            part, row = rows.place(number)
+            wanted.setdefault(id(part.plan), set()).add(int(part.rows[row]))
+    asked = examiners(rows.corpus)
+    surveys = {
+        id(part.plan): survey(part.plan, asked, wanted.get(id(part.plan), ()), progress=progress)
+        for part in files(rows.corpus)
+        if part.plan is not None
+    }
+
+    def example(draft: Draft, number: int) -> Example:
+        part, row = rows.place(number)
+        shown = surveys[id(part.plan)].wanted[int(part.rows[row])]
+        return Example(part.where(row), shown, draft.note(number))
+
+    findings = [
+        Finding(
+            draft.kind,
+            draft.what,
+            len(draft.rows),
+            [example(draft, number) for number in draft.rows[: draft.listed].tolist()],
+            draft.remedy,
+        )
+        for draft in drafts
+    ]
+    return findings, list(surveys.values())
+
+
+def marked_rows(rows: Rows, drafts: Sequence[Draft]) -> dict[str, np.ndarray]:
+    """By kind of finding: the numbers of the rows in the table of the training file."""
+    plan = rows.corpus.parts["train"].plan
+    marked: dict[str, set[int]] = {}
+    for draft in drafts:
+        for number in draft.rows.tolist():
+            part, row = rows.place(number)
+            if part.plan is plan:
+                marked.setdefault(draft.kind, set()).add(int(part.rows[row]))
+    return {kind: np.array(sorted(own), dtype=np.int64) for kind, own in marked.items()}
+
+
+def left_out(corpus: Corpus, rows: int) -> np.ndarray:
+    """The rows of the training file, which has so many, that no part has: a field was empty."""
+    plan = corpus.parts["train"].plan
+    used = [part.rows for part in corpus.parts.values() if part.plan is plan]
+    return np.setdiff1d(np.arange(rows), np.concatenate(used))
+
+
+def about_values(corpus: Corpus, surveys: Sequence[Survey], unit: str) -> Iterator[Finding]:
+    """Damaged values, and values of another family than most."""
+    for key, examiner in examiners(corpus).items():
+        for name, flaw in examiner.FLAWS.items():
+            count = sum(len(own.flaws.get((key, name), ())) for own in surveys)
+            found = [each for own in surveys for each in own.examples.get((key, name), ())]
+            if count:
+                examples = [Example(each.where, each.shown, "") for each in found[:SHOWN]]
+                yield Finding(name, f"{unit} {flaw.what}", count, examples, flaw.remedy)
+        counts = count_families(surveys, key)
+        total = sum(counts.values())
+        rare = [name for name, count in counts.items() if count < MINORITY * total]
+        if rare and counts.most_common(1)[0][1] > (1 - MINORITY) * total:
+            found = [each for name in rare for own in surveys for each in own.members[key, name]]
+            yield Finding(
+                "minority",
+                f"{unit} have a {key} in another {examiner.family} than most:"
+                f" {', '.join(f'{name} {counts[name]:,}' for name in rare[:SHOWN])}",
+                sum(counts[name] for name in rare),
+                [Example(each.where, each.shown, "") for each in found[:SHOWN]],
+                "look whether they belong here",
+            )
+
+
+def families(corpus: Corpus, surveys: Sequence[Survey]) -> dict[str, dict[str, int]]:
+    """By what they are called: how many rows each family has, where there are several."""
+    found = {}
+    for key, examiner in examiners(corpus).items():
+        counts = count_families(surveys, key)
+        if len(counts) > 1:
+            found[f"{examiner.family} of the {key}"] = dict(counts.most_common())
+    return found
+
+
+def count_families(surveys: Sequence[Survey], key: str) -> Counter[str]:
+    counts: Counter[str] = Counter()
+    for own in surveys:
+        counts.update(own.families.get(key, Counter()))
+    counts.pop("", None)
+    return counts

@@ -1,0 +1,277 @@
+"""A cleaned copy of a file: a plan and the rows that a check has marked in, a file and a log out.
+
+Rows that need nothing are copied as they stand; only a row with a value to repair is written anew.
+The log has a line for each row that was dropped or changed, with the row as it was.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any, NamedTuple
+
+import numpy as np
+
+from unspool.data.fields.examiner import Examiner
+from unspool.data.plan import Plan
+from unspool.data.read import Row
+from unspool.errors import ConfigError, DataError, choose
+
+# Why a row may be dropped, in this order; what repairs values is the fields' to know.
+DROPS = {
+    "empty": "without a value of some field",
+    "repeated": "the same as an earlier row in all fields",
+    "contradiction": "the same as another row, but for what is to be predicted",
+    "near": "nearly the same as an earlier row",
+}
+USUAL_DROPS = ("empty", "repeated")
+FORMATS = ("csv", "tsv", "jsonl", "labelled", "lines")
+
+
+class Repairs:
+    """What is to be done: drops and mends by name, in the order in which they are tried.
+
+    about   what each does, for people
+    """
+
+    def __init__(self, examiners: Mapping[str, Examiner], asked: str | None = None) -> None:
+        flaws = {name: flaw for own in examiners.values() for name, flaw in own.FLAWS.items()}
+        mends = {name: flaw for name, flaw in flaws.items() if flaw.repair}
+        self.about = {**DROPS, **{name: flaw.repair for name, flaw in mends.items()}}
+        usual = [*USUAL_DROPS, *(name for name, flaw in mends.items() if flaw.usual)]
+        chosen = set[str]()
+        for name in (part.strip() for part in (asked or "usual").split(",")):
+            known = {"usual": usual, "all": list(self.about)}.get(name)
+            options = [*self.about, "usual", "all"]
+            chosen.update(known or [choose("repair", name, options, where="--repair")])
+        self.drops = [name for name in DROPS if name in chosen]
+        self.mends = [name for name in mends if name in chosen]
+
+
+@dataclass
+class Fixed:
+    """What was done: `dropped` and `changed` count rows by the name of the repair."""
+
+    path: Path
+    log: Path
+    about: Mapping[str, str]
+    rows: int = 0
+    dropped: Counter[str] = field(default_factory=Counter)
+    changed: Counter[str] = field(default_factory=Counter)
+
+    def lines(self) -> list[str]:
+        kept = self.rows - self.dropped.total()
+        done = [f"{n:,} dropped: {name}, {self.about[name]}" for name, n in self.dropped.items()]
+        done += [f"{n:,} changed: {name}, {self.about[name]}" for name, n in self.changed.items()]
+        return [
+            f"{self.path}: {kept:,} of {self.rows:,} rows, in UTF-8; every change is in {self.log}",
+            *(f"    {each}" for each in done or ["nothing to repair"]),
+        ]
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "path": str(self.path),
+            "log": str(self.log),
+            "rows": self.rows,
+            "dropped": dict(self.dropped),
+            "changed": dict(self.changed),
+        }
+
+
+def check_target(plan: Plan, out: Path) -> None:
+    """Refuse what cannot be repaired, or would overwrite something, before any work."""
+    table = plan.table
+    if table.format not in FORMATS or len(table.files) != 1:
+        raise DataError(
+            f"--fix cannot write {table.reader.title}",
+            where=table.name,
+            remedy="it writes CSV, TSV, JSON lines, `label text` lines and lines of one file",
+        )
+    for path in (out, log_path(out)):
+        if path.exists():
+            raise ConfigError(
+                "exists already, and nothing is overwritten",
+                where=path,
+                remedy="name another file with --fix, or remove it",
+            )
+    if not out.parent.is_dir():
+        raise ConfigError("there is no such folder", where=out.parent, remedy="make it first")
+    own, new = bare_suffix(Path(table.files[0].name)), bare_suffix(out)
+    if own and own != new:
+        raise ConfigError(
+            "the copy has the format of the file",
+            where=out,
+            got=new or "a name without an ending",
+            remedy=f"end the name in {own}, or {own}.gz",
+        )
+
+
+def bare_suffix(path: Path) -> str:
+    return Path(path.name.removesuffix(".gz")).suffix.lower()
+
+
+def log_path(out: Path) -> Path:
+    return out.with_name(f"{out.name}.log.jsonl")
+
+
+def write_fixed(
+    plan: Plan,
+    out: Path,
+    repairs: Repairs,
+    marked: Mapping[str, np.ndarray],
+    examiners: Mapping[str, Examiner],
+) -> Fixed:
+    """Copy the file of a plan, without some rows and with changed ones.
+
+    marked   by repair: the numbers of the rows to drop
+    """
+    check_target(plan, out)
+    reasons = {row: why for why in repairs.drops[::-1] for row in rows_of(marked, why)}
+    fixed = Fixed(out, log_path(out), repairs.about)
+    with ExitStack() as files:
+        copy, log = (files.enter_context(Partial(path)) for path in (fixed.path, fixed.log))
+        head, blocks = blocks_of(plan)
+        copy.write(head)
+        for number, (row, block) in enumerate(blocks):
+            fixed.rows += 1
+            where = {"line": row.line, "row": block.rstrip("\n")}
+            if number in reasons:
+                why = reasons[number]
+                fixed.dropped[why] += 1
+                write_json(log, {"action": "dropped", "why": why, **where})
+                continue
+            values, done = mended(plan, row, examiners, repairs.mends)
+            if done:
+                block = rewritten(plan, block, values)
+                fixed.changed.update(done)
+                after = {"after": block.rstrip("\n")}
+                write_json(log, {"action": "changed", "why": done, **where, **after})
+            copy.write(block)
+    return fixed
+
+
+def rows_of(marked: Mapping[str, np.ndarray], why: str) -> list[int]:
+    return marked[why].tolist() if why in marked else []
+
+
+def write_json(file: IO[str], value: dict[str, Any]) -> None:
+    file.write(json.dumps(value, ensure_ascii=False) + "\n")
+
+
+class Partial:
+    """A text file that gets its name when it is complete; gzip where the name says so."""
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.part = path, path.with_name(f".{path.name}.part")
+
+    def __enter__(self) -> IO[str]:
+        zipped = self.path.suffix == ".gz"
+        opened: Any = gzip.open if zipped else open
+        self.file: IO[str] = opened(self.part, "wt", encoding="utf-8", newline="")
+        return self.file
+
+    def __exit__(self, kind: Any, *rest: object) -> None:
+        self.file.close()
+        if kind is None:
+            self.part.rename(self.path)
+        else:
+            self.part.unlink()
+
+
+class Block(NamedTuple):
+    """A row, and the lines of the file from where it starts to the next one."""
+
+    row: Row
+    lines: str
+
+
+def blocks_of(plan: Plan) -> tuple[str, Iterator[Block]]:
+    """What stands before the first row, such as a header; and each row with its lines."""
+    lines = enumerate(plan.table.files[0].lines(), start=1)
+    rows = plan.rows()
+    first = next(rows, None)
+    head = ""
+    begun: str | None = None
+    for number, line in lines:
+        if first is not None and number == first.line:
+            begun = line
+            break
+        head += line
+
+    def blocks() -> Iterator[Block]:
+        row, text = first, begun
+        for following in rows:
+            assert row is not None
+            assert text is not None
+            held = text
+            for number, line in lines:
+                if number == following.line:
+                    text = line
+                    break
+                held += line
+            yield Block(row, ended(held))
+            row = following
+        if row is not None:
+            yield Block(row, ended((text or "") + "".join(line for _, line in lines)))
+
+    return head, blocks()
+
+
+def ended(lines: str) -> str:
+    return lines if lines.endswith("\n") else lines + "\n"
+
+
+def mended(
+    plan: Plan, row: Row, examiners: Mapping[str, Examiner], mends: list[str]
+) -> tuple[dict[str, str], list[str]]:
+    """The new values of a row by field, and which repairs made them."""
+    values: dict[str, str] = {}
+    done: dict[str, None] = {}
+    for key, value in zip(plan.columns, row.values):
+        if key not in examiners or not isinstance(value, str) or plan.columns[key].parts:
+            continue
+        for name in mends:
+            new = examiners[key].mend(values.get(key, value), name)
+            if new != values.get(key, value):
+                values[key] = new
+                done[name] = None
+    return values, list(done)
+
+
+def rewritten(plan: Plan, block: str, values: Mapping[str, str]) -> str:
+    """The lines of a row with other values of some fields; all other columns stay."""
+    table = plan.table
+    if table.format == "jsonl":
+        record = json.loads(block)
+        record |= {plan.columns[key].name: value for key, value in values.items()}
+        return json.dumps(record, ensure_ascii=False) + "\n"
+    if table.format in ("csv", "tsv"):
+        options = table.reader.options
+        delimiter, quoted = options["delimiter"], options["quoted"]
+        quoting: Any = csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE
+        read = csv.reader(io.StringIO(block), delimiter=delimiter, quoting=quoting)
+        cells = next(own for own in read if own)
+        for key, value in values.items():
+            cells[plan.columns[key].number] = value if quoted else one_line(value, delimiter)
+        if not quoted:
+            return delimiter.join(cells) + "\n"
+        written = io.StringIO()
+        csv.writer(written, delimiter=delimiter, lineterminator="\n").writerow(cells)
+        return written.getvalue()
+    (value,) = (one_line(value) for value in values.values())
+    if table.format == "lines":
+        return value + "\n"
+    delimiter = table.reader.options["delimiter"]
+    label = block.strip().split(None if delimiter == " " else delimiter, 1)[0]
+    return f"{label.strip()}{delimiter}{value}\n"
+
+
+def one_line(value: str, delimiter: str = "\n") -> str:
+    return value.replace("\r", " ").replace("\n", " ").replace(delimiter, " ")

@@ -1,0 +1,163 @@
+"""Labels that are probably wrong: features and labels in, the most doubtful rows out.
+
+Every row is judged by a linear model that has not seen it (TF-IDF of hashed features, logistic
+regression, five folds). Confident learning (Northcutt, Jiang & Chuang 2021): a row with the label i
+is a suspect if the model gives another label j at least the probability t_j that it gives j on
+average where j is the label,
+
+    p_j(x) >= t_j = mean of p_j over the rows with the label j,     p_j(x) > p_i(x)
+
+and the suspects are sorted by the margin p_i(x) - p_j(x).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from unspool.data.store.ragged import Ragged
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+FOLDS = 5
+FEWEST_ROWS = 100  # below which nothing is said
+FEWEST_OF_A_CLASS = 2 * FOLDS
+MOST_LEARNT = 20_000  # rows that a fold learns from
+MOST_FEATURES = 40_000_000  # of all rows that are judged
+COLUMNS = 22  # bits: features are hashed to so many columns, of which the useful ones are kept
+WEIGHTS = 21  # bits: weights of all classes at most, for memory
+INVERSE_PENALTY = 3.0  # C of the logistic regression
+CHUNK = 1 << 13
+SEED = 20261117
+
+
+class Suspects(NamedTuple):
+    """S doubtful rows of N that were judged, the most doubtful first.
+
+    accuracy   how often the model gives the label that a row has
+    usual      the same of always answering the most frequent label
+    """
+
+    rows: np.ndarray  # (S,)
+    predicted: np.ndarray  # (S,) the other label
+    given: np.ndarray  # (S,) probability of the label that the row has
+    other: np.ndarray  # (S,) probability of the other label
+    judged: int
+    accuracy: float
+    usual: float
+
+    @property
+    def useful(self) -> bool:
+        """Whether the model has learnt anything: it is better than `usual` beyond chance (3 σ)."""
+        return self.accuracy - self.usual > 1.5 / np.sqrt(max(1, self.judged))
+
+
+def find_suspects(features: Callable[[np.ndarray], Ragged], labels: np.ndarray) -> Suspects:
+    """labels (N,), -1 where there is none; features(sorted rows) of these rows."""
+    rows = eligible(labels)
+    if len(rows) < FEWEST_ROWS or len(np.unique(labels[rows])) < 2:
+        nothing = np.empty(0, dtype=np.int64)
+        return Suspects(nothing, nothing, np.empty(0), np.empty(0), 0, 0.0, 0.0)
+    rows = rows[: room_for(features, rows)]
+    rows = np.sort(rows)
+    names, given = np.unique(labels[rows], return_inverse=True)
+    table = weigh(count_features(features, rows), len(names))
+    p = held_out_probabilities(table, given)  # (n, C)
+    own = p[np.arange(len(given)), given]
+    others = np.where(p >= self_confidence(p, given), p, -1.0)
+    others[np.arange(len(given)), given] = -1.0
+    other, best = others.argmax(1), others.max(1)
+    found = np.flatnonzero(best > own)
+    found = found[np.argsort(own[found] - best[found], kind="stable")]
+    return Suspects(
+        rows[found],
+        names[other[found]],
+        own[found],
+        best[found],
+        len(rows),
+        float((p.argmax(1) == given).mean()),
+        float(np.bincount(given).max() / len(given)),
+    )
+
+
+def eligible(labels: np.ndarray) -> np.ndarray:
+    """Rows of classes that are large enough for all folds, in a random order."""
+    counts = np.bincount(labels[labels >= 0], minlength=1)
+    large = np.append(counts >= FEWEST_OF_A_CLASS, False)[labels]
+    return np.random.default_rng(SEED).permutation(np.flatnonzero(large))
+
+
+def room_for(features: Callable[[np.ndarray], Ragged], rows: np.ndarray) -> int:
+    """How many of the rows have no more features than fit into memory, by a sample."""
+    sample = features(np.sort(rows[:CHUNK]))
+    each = float(sample.lengths.mean())
+    return int(min(len(rows), MOST_FEATURES / max(each, 1.0)))
+
+
+def count_features(features: Callable[[np.ndarray], Ragged], rows: np.ndarray) -> csr_matrix:
+    """(n, 2^COLUMNS) how often a row has each feature, float32."""
+    from scipy.sparse import csr_matrix, vstack
+
+    blocks = []
+    for first in range(0, len(rows), CHUNK):
+        found = features(rows[first : first + CHUNK])
+        columns = (found.values >> np.uint64(64 - COLUMNS)).astype(np.int32)
+        starts = np.append(found.starts, len(columns)).astype(np.int32)
+        ones = np.ones(len(columns), dtype=np.float32)
+        block = csr_matrix((ones, columns, starts), shape=(len(found), 1 << COLUMNS))
+        block.sum_duplicates()
+        blocks.append(block)
+    return vstack(blocks, format="csr")
+
+
+def weigh(counts: csr_matrix, classes: int) -> csr_matrix:
+    """TF-IDF of the features that several rows have; of the most frequent of these where there are
+    many classes: (1 + ln tf) (1 + ln((1 + n) / (1 + df))), rows of length 1."""
+    from sklearn.feature_extraction.text import TfidfTransformer
+
+    rows = np.bincount(counts.indices, minlength=counts.shape[1])
+    most = (1 << WEIGHTS) // classes
+    kept = np.sort(np.argsort(-rows, kind="stable")[:most])
+    kept = kept[rows[kept] > 1]
+    return TfidfTransformer(sublinear_tf=True).fit_transform(counts[:, kept])
+
+
+def held_out_probabilities(table: csr_matrix, labels: np.ndarray) -> np.ndarray:
+    """(n, C) of each row by a model that was fitted to the other folds."""
+    import warnings
+
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.linear_model import LogisticRegression
+    from threadpoolctl import threadpool_limits
+
+    rng = np.random.default_rng(SEED)
+    fold = folds(labels, rng)
+    p = np.zeros((len(labels), int(labels.max()) + 1))
+    for number in range(FOLDS):
+        others = rng.permutation(np.flatnonzero(fold != number))[:MOST_LEARNT]
+        model = LogisticRegression(C=INVERSE_PENALTY, max_iter=100, tol=1e-4)
+        # Its vectors are too short for several threads, which would wait for each other.
+        with warnings.catch_warnings(), threadpool_limits(1):
+            warnings.simplefilter("ignore", ConvergenceWarning)  # near enough to rank rows
+            model.fit(table[others], labels[others])
+        own = np.flatnonzero(fold == number)
+        p[np.ix_(own, model.classes_)] = model.predict_proba(table[own])
+    return p
+
+
+def folds(labels: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """(n,) a fold for each row; every class is spread evenly."""
+    order = rng.permutation(len(labels))
+    order = order[np.argsort(labels[order], kind="stable")]
+    found = np.empty(len(labels), dtype=np.int64)
+    found[order] = np.arange(len(labels)) % FOLDS
+    return found
+
+
+def self_confidence(p: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """(C,) the mean probability of a class over the rows that have it."""
+    own = p[np.arange(len(labels)), labels]
+    return np.bincount(labels, weights=own) / np.bincount(labels)

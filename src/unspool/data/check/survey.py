@@ -1,0 +1,105 @@
+"""One pass over the raw values of a file: flaws, families, and the values of wanted rows.
+
+A row is known by its number in the table; a stream by its lines.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from unspool.data.fields.examiner import Examiner
+from unspool.data.plan import Plan
+from unspool.data.read import Row
+from unspool.data.store.columns import Progress, batches, report_stage
+
+KEPT = 5  # examples of a flaw
+
+
+class Found(NamedTuple):
+    """A row of a table as an example."""
+
+    where: str
+    shown: str
+
+
+@dataclass
+class Survey:
+    """What was found in one file.
+
+    flaws     by (field, flaw): the numbers of the rows, and the first ones
+    families  by field: of each family the number of rows, and the first ones
+    wanted    excerpts of rows that were asked for, by their number
+    """
+
+    rows: int = 0
+    flaws: dict[tuple[str, str], list[int]] = field(default_factory=dict)
+    families: dict[str, Counter[str]] = field(default_factory=dict)
+    members: dict[tuple[str, str], list[Found]] = field(default_factory=dict)
+    examples: dict[tuple[str, str], list[Found]] = field(default_factory=dict)
+    wanted: dict[int, str] = field(default_factory=dict)
+
+
+def survey(
+    plan: Plan,
+    examiners: Mapping[str, Examiner],
+    wanted: Iterable[int] = (),
+    *,
+    stream: bool = False,
+    progress: Progress | None = None,
+) -> Survey:
+    """Read a file once."""
+    found, asked = Survey(), set(wanted)
+    columns = list(plan.columns)
+    shown = next((columns.index(key) for key in examiners), 0)
+    rows = plan.rows(report_stage(progress, f"examining {plan.table.name}"))
+    for batch in batches(lines_of(rows) if stream else rows):
+        for key, examiner in examiners.items():
+            values = [row.values[columns.index(key)] for row in batch]
+            _examine(found, plan, batch, key, examiner, values)
+        first = next(iter(examiners.values()), None)
+        for i in asked.intersection(range(found.rows, found.rows + len(batch))):
+            raw = batch[i - found.rows].values[shown]
+            found.wanted[i] = excerpt(first, raw)
+        found.rows += len(batch)
+    return found
+
+
+def _examine(
+    found: Survey, plan: Plan, batch: list[Row], key: str, examiner: Examiner, values: list[Any]
+) -> None:
+    def example(i: int, flaw: str | None = None) -> Found:
+        where = plan.table.where(batch[i].line, file=batch[i].file, column=plan.columns[key])
+        return Found(where, examiner.excerpt(values[i], flaw))
+
+    for flaw, has in examiner.flaws(values).items():
+        rows = np.flatnonzero(has).tolist()
+        found.flaws.setdefault((key, flaw), []).extend(found.rows + i for i in rows)
+        examples = found.examples.setdefault((key, flaw), [])
+        examples.extend(example(i, flaw) for i in rows[: KEPT - len(examples)])
+    if not examiner.family:
+        return
+    families = examiner.families(values)
+    counts = found.families.setdefault(key, Counter())
+    counts.update(families)
+    for family in set(families):
+        members = found.members.setdefault((key, family), [])
+        if len(members) < KEPT:
+            same = [i for i, own in enumerate(families) if own == family]
+            members += [example(i) for i in same[: KEPT - len(members)]]
+
+
+def excerpt(examiner: Examiner | None, raw: Any) -> str:
+    return "" if examiner is None else examiner.excerpt(raw)
+
+
+def lines_of(rows: Iterable[Row]) -> Iterator[Row]:
+    """The lines of a stream as rows, where a piece holds several."""
+    for row in rows:
+        (text, *more) = row.values
+        for i, line in enumerate(str(text).splitlines()):
+            yield row._replace(values=(line, *more), line=row.line + i)

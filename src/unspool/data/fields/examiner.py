@@ -1,0 +1,65 @@
+"""What `check` asks about the values of a field beyond counts: a kind of field answers, or not."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from unspool.data.store.ragged import Ragged
+
+
+class Flaw(NamedTuple):
+    """Damage that values of a kind may have.
+
+    what     what rows with it do
+    remedy   what to do
+    repair   what `mend` makes of it; "" where it cannot
+    usual    whether it is repaired unless the user chooses
+    """
+
+    what: str
+    remedy: str
+    repair: str = ""
+    usual: bool = False
+
+
+class Examiner(ABC):
+    """Examines the values of one field.
+
+    FLAWS     by name
+    family    what families of values are called, such as scripts of writing; "" where there are
+              none
+    shingle   what near-duplicates are compared by
+    """
+
+    FLAWS: ClassVar[Mapping[str, Flaw]] = {}
+    family: ClassVar[str] = ""
+    shingle: str = ""
+
+    @abstractmethod
+    def shingles(self, values: Any, rows: np.ndarray) -> Ragged:
+        """uint64 hashes of the pieces of each of some rows, at least one; two rows are as similar
+        as these sets are."""
+
+    @abstractmethod
+    def features(self, values: Any, rows: np.ndarray) -> Ragged:
+        """uint64 hashes of what a linear model counts in each of some rows."""
+
+    def families(self, raw: Sequence[Any]) -> list[str]:
+        """The family of each raw value; "" where it has none."""
+        return [""] * len(raw)
+
+    def flaws(self, raw: Sequence[Any]) -> dict[str, np.ndarray]:
+        """(N,) bool for each of `FLAWS`: which raw values have it."""
+        return {}
+
+    def mend(self, raw: Any, flaw: str) -> Any:
+        """A raw value without a flaw; the same value where there is nothing to repair."""
+        return raw
+
+    @abstractmethod
+    def excerpt(self, raw: Any, flaw: str | None = None) -> str:
+        """A raw value for people, on one short line: its beginning, or where it has a flaw."""

@@ -1,0 +1,169 @@
+"""What `check` finds out about texts: n-grams to compare and to learn from, scripts, damage."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from unspool.data.fields.examiner import Examiner, Flaw
+from unspool.data.fields.ngrams import Alphabet, ngrams
+from unspool.data.store.ragged import Ragged, side_by_side
+from unspool.text.mojibake import CONTINUATION, LEADS, repair_mojibake
+from unspool.text.scripts import main_scripts
+
+if TYPE_CHECKING:
+    from unspool.data.fields.tokens import Tokens
+
+SHORT = 10  # words of a text below which its characters are compared
+TAG = re.compile(r"</?[a-zA-Z][a-zA-Z0-9]{0,14}(\s[^<>]{0,300})?/?>")
+ENTITY = re.compile(r"&(#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]{1,30});")
+# C0 but tab and line ends, DEL, and a byte order mark inside of a text.
+CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufeff]")
+# C1: nobody writes these, but in Windows-1252 their bytes are quotation marks and dashes.
+WINDOWS = re.compile("[\x80-\x84\x86-\x9f]")
+SUSPICIOUS = re.compile(f"[{LEADS}][{CONTINUATION}]")
+SEEN_AT = {
+    "mojibake": SUSPICIOUS,
+    "lost": re.compile("\ufffd"),
+    "windows": WINDOWS,
+    "control": CONTROL,
+    "html": re.compile(f"{TAG.pattern}|{ENTITY.pattern}"),
+}
+SHOWN, BEFORE = 70, 25  # characters of an excerpt, and of it before a flaw
+
+
+class TextExaminer(Examiner):
+    """Texts of words are compared by pairs of words; texts of characters, and very short ones, by
+    runs of four characters.
+
+    train   the training values, which decide this
+    words   whether their tokens are words, or pieces of words
+    """
+
+    family = "script"
+    FLAWS: ClassVar = {
+        "mojibake": Flaw(
+            "hold text that was decoded in the wrong encoding, such as Ã© for é",
+            "read the file that it was made from with the right --encoding, or --fix OUT",
+            "decoded anew",
+            usual=True,
+        ),
+        "lost": Flaw(
+            "hold U+FFFD, which stands for a character that was lost",
+            "make the file again from its source: nothing can bring the character back",
+        ),
+        "windows": Flaw(
+            "hold quotation marks or dashes of Windows-1252 that were read as Latin-1",
+            "--encoding cp1252 if the file was read as latin-1, or --fix OUT",
+            "read as Windows-1252",
+            usual=True,
+        ),
+        "control": Flaw(
+            "hold control characters",
+            "--fix OUT removes them",
+            "control characters removed",
+            usual=True,
+        ),
+        "html": Flaw(
+            "hold HTML: tags such as <br /> or entities such as &amp;",
+            "--fix OUT --repair usual,html removes tags and writes entities as characters",
+            "tags removed, entities as characters",
+        ),
+    }
+
+    def __init__(self, train: Tokens, *, words: bool) -> None:
+        sizes = train.sizes
+        self.words = words
+        self.spelled = words and len(sizes) > 0 and float(np.median(sizes)) < SHORT
+        whole = words and not self.spelled
+        self.size = 2 if whole else 4
+        self.shingle = "pairs of words" if whole else "runs of 4 characters"
+        self.grams = (1, 2) if words else (1, 2, 3, 4)
+        self._alphabets: dict[tuple[int, bool], tuple[Sequence[str], Alphabet]] = {}
+
+    def _symbols(self, values: Tokens, rows: np.ndarray, *, spelled: bool) -> Ragged:
+        key = (id(values.types), spelled)
+        if key not in self._alphabets:  # the types are kept so that no others get their id
+            self._alphabets[key] = values.types, Alphabet(values.types, spelled=spelled)
+        kept = Ragged(values.raw.values, values.raw.starts[rows], values.sizes[rows])
+        return self._alphabets[key][1].sequences(kept)
+
+    def shingles(self, values: Tokens, rows: np.ndarray) -> Ragged:
+        return ngrams(self._symbols(values, rows, spelled=self.spelled), self.size)
+
+    def features(self, values: Tokens, rows: np.ndarray) -> Ragged:
+        symbols = self._symbols(values, rows, spelled=False)
+        return side_by_side([ngrams(symbols, n) for n in self.grams])
+
+    def families(self, raw: Sequence[Any]) -> list[str]:
+        return main_scripts([as_text(value) for value in raw])
+
+    def flaws(self, raw: Sequence[Any]) -> dict[str, np.ndarray]:
+        texts = [as_text(value) for value in raw]
+        found = {
+            "mojibake": (is_mojibake(text) for text in texts),
+            "lost": ("\ufffd" in text for text in texts),
+            "windows": (WINDOWS.search(text) is not None for text in texts),
+            "control": (CONTROL.search(text) is not None for text in texts),
+            "html": (is_html(text) for text in texts),
+        }
+        return {name: np.fromiter(own, dtype=bool, count=len(raw)) for name, own in found.items()}
+
+    def mend(self, raw: Any, flaw: str) -> Any:
+        if isinstance(raw, list):
+            return raw  # words with tags: their number must not change
+        repair = {
+            "mojibake": repair_mojibake,
+            "windows": as_windows,
+            "control": without_control,
+            "html": without_html,
+        }
+        return repair[flaw](raw) if flaw in repair else raw
+
+    def excerpt(self, raw: Any, flaw: str | None = None) -> str:
+        text = as_text(raw)
+        seen = SEEN_AT[flaw].search(text) if flaw in SEEN_AT else None
+        start = max(0, seen.start() - BEFORE) if seen is not None else 0
+        shown = " ".join(text[start : start + 4 * SHOWN].split())
+        shown = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in shown)
+        cut = len(shown) > SHOWN
+        shown = shown[: SHOWN - 1].rstrip() if cut else shown
+        return ("…" if start else "") + shown + ("…" if cut else "")
+
+
+def as_text(raw: Any) -> str:
+    return " ".join(raw) if isinstance(raw, list) else str(raw)
+
+
+def is_mojibake(text: str) -> bool:
+    if text.isascii() or SUSPICIOUS.search(text) is None:
+        return False
+    return repair_mojibake(text) != text
+
+
+def is_html(text: str) -> bool:
+    if "<" in text and TAG.search(text):
+        return True
+    return "&" in text and any(
+        html.unescape(found[0]) != found[0] for found in ENTITY.finditer(text)
+    )
+
+
+def as_windows(text: str) -> str:
+    return WINDOWS.sub(lambda found: found[0].encode("latin-1").decode("cp1252", "ignore"), text)
+
+
+def without_control(text: str) -> str:
+    return CONTROL.sub("", text)
+
+
+def without_html(text: str) -> str:
+    """Tags become spaces, entities their characters; white space is not doubled by it."""
+    if not is_html(text):
+        return text
+    bare = ENTITY.sub(lambda found: html.unescape(found[0]), TAG.sub(" ", text))
+    return re.sub(r"[ \u00a0]{2,}", " ", bare).strip()

@@ -1,0 +1,139 @@
+"""Near-duplicates against brute force over sets of strings."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import unspool
+from unspool.data.check.duplicates import CROWD, LEAST, near_duplicates, similarities
+from unspool.data.fields.ngrams import Alphabet, ngrams
+from unspool.data.store.ragged import Ragged, side_by_side
+
+Texts = list[list[str]]
+
+
+class Shingled:
+    """The n-grams of texts, as a check asks for them."""
+
+    def __init__(self, texts: Texts, n: int = 2, *, spelled: bool = False) -> None:
+        index: dict[str, int] = {}
+        ids = [np.array([index.setdefault(w, len(index)) for w in text], int) for text in texts]
+        self.ids, self.n = Ragged.of(ids), n
+        self.alphabet = Alphabet(list(index), spelled=spelled)
+
+    def __call__(self, rows: np.ndarray) -> Ragged:
+        return ngrams(self.alphabet.sequences(self.ids.select(rows)), self.n)
+
+
+def grams(symbols: list[str], n: int) -> set[tuple[str, ...]]:
+    padded = symbols + [""] * (n - len(symbols))
+    return {tuple(padded[i : i + n]) for i in range(len(padded) - n + 1)}
+
+
+def jaccard(a: list[str], b: list[str], n: int) -> float:
+    one, two = grams(a, n), grams(b, n)
+    return len(one & two) / len(one | two)
+
+
+def brute_force(texts: Texts, n: int, least: float) -> dict[tuple[int, int], float]:
+    found = {(i, j): jaccard(texts[i], texts[j], n) for i, j in combinations(range(len(texts)), 2)}
+    return {pair: similarity for pair, similarity in found.items() if similarity >= least}
+
+
+def edited_texts(count: int, seed: int) -> Texts:
+    """Texts of random words, and a copy of each with one to three of them changed."""
+    rng = np.random.default_rng(seed)
+    words = [f"w{i}" for i in range(300)]
+    plain = [rng.choice(words, rng.integers(1, 60)).tolist() for _ in range(count)]
+    copies = [list(text) for text in plain]
+    for text in copies:
+        for place in rng.integers(0, len(text), rng.integers(1, 4)):
+            text[place] = str(rng.choice(words))
+    return plain + copies
+
+
+def test_recall_and_precision() -> None:
+    texts = edited_texts(250, seed=0)
+    truth = brute_force(texts, 2, LEAST)
+    assert len(truth) > 50
+    near = near_duplicates(Shingled(texts), np.arange(len(texts)))
+    found = dict(zip(map(tuple, near.pairs.tolist()), near.similarity.tolist()))
+    assert all(found[pair] == pytest.approx(truth[pair]) for pair in found)
+    assert len(found) >= 0.98 * len(truth)
+
+
+def test_only_some_rows() -> None:
+    texts = [["a", "b", "c", "d"]] * 4
+    near = near_duplicates(Shingled(texts), np.array([1, 3]))
+    assert near.pairs.tolist() == [[1, 3]]
+    assert near.similarity.tolist() == [1.0]
+    assert len(near_duplicates(Shingled(texts), np.array([2])).pairs) == 0
+
+
+def test_a_crowd_costs_no_square() -> None:
+    texts = [["all", "of", "them", "say", "this"]] * 2000
+    near = near_duplicates(Shingled(texts), np.arange(2000))
+    assert len(near.pairs) <= CROWD * 2000
+    assert len(np.unique(near.pairs)) == 2000  # and still everyone is found
+
+
+@given(st.lists(st.lists(st.sampled_from("abcde"), max_size=7), min_size=2, max_size=8))
+def test_similarity(texts: Texts) -> None:
+    for n in (1, 2, 4):
+        pairs = np.array(list(combinations(range(len(texts)), 2)))
+        expected = [jaccard(texts[i], texts[j], n) for i, j in pairs]
+        assert similarities(Shingled(texts, n), pairs) == pytest.approx(expected)
+
+
+def test_spelled_words_are_compared_by_their_characters() -> None:
+    texts = [["a", "fine", "film"], ["A", "fine", "films"], ["x"]]
+    spelled = [[*" ".join(text).lower(), " "] for text in texts]
+    found = similarities(Shingled(texts, 4, spelled=True), np.array([[0, 1], [0, 2]]))
+    assert found == pytest.approx(
+        [jaccard(spelled[0], spelled[1], 4), jaccard(spelled[0], spelled[2], 4)]
+    )
+
+
+def test_the_order_of_words_and_the_place_of_a_value_count() -> None:
+    one, two = Shingled([["a", "b"]])(np.array([0])), Shingled([["b", "a"]])(np.array([0]))
+    assert one.values[0] != two.values[0]
+    both = side_by_side([Ragged.of([np.array([1, 2]), np.array([3])]),
+                         Ragged.of([np.array([9]), np.array([8, 7])])])  # fmt: skip
+    assert [both[i].tolist() for i in range(2)] == [[1, 2, 9], [3, 8, 7]]
+
+
+WORDS = (
+    "the quick brown fox jumps over a lazy dog while seven cats sleep in warm sun all day and"
+    " nobody thinks of waking them up"
+)
+
+
+def near_table(path, extra: list[tuple[str, str]]):
+    rng = np.random.default_rng(1)
+    words = [f"word{i}" for i in range(500)]
+    rows = [(" ".join(rng.choice(words, 20)), "xy"[i % 2]) for i in range(60)]
+    lines = [f"{text},{label}\n" for text, label in [*rows, *extra]]
+    path.write_text("text,label\n" + "".join(lines))
+    return path
+
+
+def test_check_counts_copies_near_copies_and_contradictions_apart(tmp_path) -> None:
+    extra = [
+        (WORDS, "x"),  # line 62
+        (WORDS, "x"),
+        (WORDS.replace("lazy", "sleepy"), "x"),
+        (WORDS.replace("quick", "swift"), "y"),
+    ]
+    test = near_table(tmp_path / "test.csv", [(WORDS.replace("seven", "nine"), "x")])
+    report = unspool.check(near_table(tmp_path / "a.csv", extra), test=test, valid_share=0.0)
+    found = {each.kind: each for each in report.findings if "test file" not in each.what}
+    assert (found["repeated"].count, found["near"].count) == (1, 1)
+    assert found["near-contradiction"].count == 1
+    assert [each.where[-8:] for each in found["near"].examples] == ["a.csv:64"]
+    assert "% as" in found["near"].examples[0].note
+    assert found["near"].examples[0].shown.startswith("the quick brown")
+    assert found["near-leak"].count == 1
+    assert found["leak"].count == 60
