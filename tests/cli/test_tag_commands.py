@@ -15,7 +15,7 @@ def test_check(unspool, sentences) -> None:
     assert ended.code == 0
     assert "CoNLL columns, words in column 1, tags in 3 -> tag" in ended.out
     assert "labels: PER" in ended.out
-    assert "sentences repeat the words of an earlier one" in ended.out
+    assert "sentences repeat the words and the tags of an earlier one" in ended.out
     found = json.loads(unspool("check", sentences, "--label", 2, "--json").out)
     assert found["task"] == "tag"
     assert "VERB" in found["parts"][0]["labels"]

@@ -48,6 +48,9 @@ def check(
     for name, path in (("valid", valid), ("test", test)):
         if path is not None:
             plans[name] = open_plan(source_of(path), config.data, plan.task)
+    if group is not None:
+        for own in plans.values():
+            own.table.column(group, option="--group")
     kind = TASKS[plan.task]
     whole = changed(config, {"data.max_length": 0})
     checked = data_check.check(

@@ -92,13 +92,13 @@ def check(
     repair: Repair = None,
     as_json: AsJson = False,
 ) -> None:
-    """Look at data before training: counts, labels, doubtful rows; repair a copy.
+    """Look at data before training: counts, labels, doubtful rows.
 
     Shows how the file would be read and split, the lengths of the texts, the balance of the labels,
     the share of unknown tokens; rows that are empty, repeated, nearly repeated or contradict each
     other, also in two parts (leaks); labels that are probably wrong, that drift between parts or
     are spelled in two ways; texts in another script or of odd length, damaged characters, HTML;
-    empty columns. Suggests settings.
+    empty columns. Suggests settings, and writes a repaired copy.
 
     Examples:
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from unspool.data.check.findings import Draft
+from unspool.data.check.fix import can_fix, drop_hint, mend_hint
 from unspool.data.check.report import Example, Finding
 from unspool.data.check.rows import Rows
 from unspool.data.check.survey import Survey, survey
@@ -56,13 +57,19 @@ def describe(
         shown = surveys[id(part.plan)].wanted[int(part.rows[row])]
         return Example(part.where(row), shown, draft.note(number))
 
+    train = rows.corpus.parts["train"].plan
+    assert train is not None
+
+    def mends(draft: Draft) -> bool:
+        return can_fix(train) and rows.place(int(draft.rows[0]))[0].plan is train
+
     findings = [
         Finding(
             draft.kind,
             draft.what,
             len(draft.rows),
             [example(draft, number) for number in draft.rows[: draft.listed].tolist()],
-            draft.remedy,
+            advised(draft.remedy, drop_hint(draft.kind) if mends(draft) else ""),
         )
         for draft in drafts
     ]
@@ -88,15 +95,22 @@ def left_out(corpus: Corpus, rows: int) -> np.ndarray:
     return np.setdiff1d(np.arange(rows), np.concatenate(used))
 
 
+def advised(*remedies: str) -> str:
+    return "; ".join(each for each in remedies if each)
+
+
 def about_values(corpus: Corpus, surveys: Sequence[Survey], unit: str) -> Iterator[Finding]:
     """Damaged values, and values of another family than most."""
+    plan = corpus.parts["train"].plan
+    fixable = plan is not None and can_fix(plan)
     for key, examiner in examiners(corpus).items():
         for name, flaw in examiner.FLAWS.items():
             count = sum(len(own.flaws.get((key, name), ())) for own in surveys)
             found = [each for own in surveys for each in own.examples.get((key, name), ())]
             if count:
                 examples = [Example(each.where, each.shown, "") for each in found[:SHOWN]]
-                yield Finding(name, f"{unit} {flaw.what}", count, examples, flaw.remedy)
+                remedy = advised(flaw.remedy, mend_hint(name, flaw) if fixable else "")
+                yield Finding(name, f"{unit} {flaw.what}", count, examples, remedy)
         counts = count_families(surveys, key)
         total = sum(counts.values())
         rare = [name for name, count in counts.items() if count < MINORITY * total]

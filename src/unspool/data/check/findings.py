@@ -20,8 +20,6 @@ RATIO = 3  # a side so many times longer than usual, against the other, is proba
 LONG = 10  # tokens below which such a ratio means nothing
 FAR = 3.0  # times the distance of the quartiles, beyond which a length is far out (Tukey 1977)
 
-DROP = "--fix OUT drops them"
-
 
 def no_note(row: int) -> str:
     return ""
@@ -56,8 +54,7 @@ def repetitions(rows: Rows, unit: str) -> Iterator[Draft]:
             "repeated",
             f"{of} repeat the {rows.read}{wanted} of an earlier one",
             own[copies],
-            DROP,
-            noted(rows, own[copies], own[earlier], "as {}"),
+            note=noted(rows, own[copies], own[earlier], "as {}"),
         )
         if rows.wanted:
             group = np.unique(rows.inputs[own], return_inverse=True)[1]
@@ -66,8 +63,7 @@ def repetitions(rows: Rows, unit: str) -> Iterator[Draft]:
                 "contradiction",
                 f"{of} have the {rows.read} of another one, but not its {rows.wanted}",
                 own[(lowest != highest)[group]],
-                f"decide which {rows.wanted} is right; --fix OUT --repair usual,contradiction drops"
-                " all of them",
+                f"decide which {rows.wanted} is right",
             )
     for a, b in combinations(rows.names, 2):
         known, own = rows.of_part(a), rows.of_part(b)
@@ -103,7 +99,7 @@ def near_repetitions(rows: Rows, unit: str) -> Iterator[Draft]:
             "near",
             f"{of} nearly repeat the {rows.read} of an earlier one ({share})",
             sorted_by_similarity(later, best),
-            "if they are copies, --fix OUT --repair usual,near drops the later ones",
+            "look whether they are copies",
             like,
         )
         if rows.wanted:

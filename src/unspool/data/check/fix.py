@@ -19,7 +19,7 @@ from typing import IO, Any, NamedTuple
 
 import numpy as np
 
-from unspool.data.fields.examiner import Examiner
+from unspool.data.fields.examiner import Examiner, Flaw
 from unspool.data.plan import Plan
 from unspool.data.read import Row
 from unspool.errors import ConfigError, DataError, choose
@@ -33,6 +33,23 @@ DROPS = {
 }
 USUAL_DROPS = ("empty", "repeated")
 FORMATS = ("csv", "tsv", "jsonl", "labelled", "lines")
+
+
+def can_fix(plan: Plan) -> bool:
+    return plan.table.format in FORMATS and len(plan.table.files) == 1
+
+
+def hint(name: str, *, usual: bool, does: str) -> str:
+    """How the copy gets a repair: `--fix OUT --repair usual,near drops them`."""
+    return f"--fix OUT {does} them" if usual else f"--fix OUT --repair usual,{name} {does} them"
+
+
+def drop_hint(name: str) -> str:
+    return hint(name, usual=name in USUAL_DROPS, does="drops") if name in DROPS else ""
+
+
+def mend_hint(name: str, flaw: Flaw) -> str:
+    return hint(name, usual=flaw.usual, does="repairs") if flaw.repair else ""
 
 
 class Repairs:
@@ -88,7 +105,7 @@ class Fixed:
 def check_target(plan: Plan, out: Path) -> None:
     """Refuse what cannot be repaired, or would overwrite something, before any work."""
     table = plan.table
-    if table.format not in FORMATS or len(table.files) != 1:
+    if not can_fix(plan):
         raise DataError(
             f"--fix cannot write {table.reader.title}",
             where=table.name,

@@ -48,7 +48,7 @@ class TextExaminer(Examiner):
     FLAWS: ClassVar = {
         "mojibake": Flaw(
             "hold text that was decoded in the wrong encoding, such as Ã© for é",
-            "read the file that it was made from with the right --encoding, or --fix OUT",
+            "make the file again from its source, with the right encoding",
             "decoded anew",
             usual=True,
         ),
@@ -58,19 +58,19 @@ class TextExaminer(Examiner):
         ),
         "windows": Flaw(
             "hold quotation marks or dashes of Windows-1252 that were read as Latin-1",
-            "--encoding cp1252 if the file was read as latin-1, or --fix OUT",
+            "--encoding cp1252 if the file was read as latin-1",
             "read as Windows-1252",
             usual=True,
         ),
         "control": Flaw(
             "hold control characters",
-            "--fix OUT removes them",
+            "",
             "control characters removed",
             usual=True,
         ),
         "html": Flaw(
             "hold HTML: tags such as <br /> or entities such as &amp;",
-            "--fix OUT --repair usual,html removes tags and writes entities as characters",
+            "",
             "tags removed, entities as characters",
         ),
     }
