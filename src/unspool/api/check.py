@@ -66,5 +66,5 @@ def check(
     if fix is None:
         return checked.report
     repairs = Repairs(checked.examiners, repair)
-    fixed = write_fixed(plan, Path(fix), repairs, checked.rows, checked.examiners)
+    fixed = write_fixed(plan, Path(fix), repairs, checked.lines, checked.examiners)
     return replace(checked.report, fixed=fixed)

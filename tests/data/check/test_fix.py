@@ -164,3 +164,57 @@ def test_refused(tmp_path) -> None:
     (tmp_path / "y.txt").write_text("".join(f"thing{i}\n" for i in range(20)))
     with pytest.raises(DataError, match="--fix cannot write"):
         unspool.check(tmp_path, fix=tmp_path / "c.txt")
+
+
+def test_parts_by_a_column(tmp_path) -> None:
+    rows = [(f"text {chr(97 + i) * 20}", "np"[i % 2], ("train", "test")[i % 4 == 0])
+            for i in range(24)]  # fmt: skip
+    rows += [rows[0], ("cafÃ© crème", "n", "test"), ("", "p", "train")]
+    source = tmp_path / "a.csv"
+    source.write_text("text,label,split\n" + "".join(",".join(row) + "\n" for row in rows))
+    report = unspool.check(source, fix=tmp_path / "b.csv", suspects=False)
+    assert {each.kind: each.count for each in report.findings} == {"repeated": 1, "mojibake": 1}
+    assert report.findings[0].examples[0].where.endswith("a.csv:26")
+    kept = [[*rows[i]] for i in range(24)] + [["café crème", "n", "test"]]
+    assert read_csv(tmp_path / "b.csv")[1:] == kept
+
+
+def test_nested_json(tmp_path) -> None:
+    source = tmp_path / "a.jsonl"
+    rows = [{"review": {"text": f"text {chr(97 + i) * 20}", "by": i}, "label": "np"[i % 2]}
+            for i in range(20)]  # fmt: skip
+    rows[3]["review"]["text"] = "cafÃ©"  # type: ignore[index]
+    source.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    unspool.check(source, text="review.text", fix=tmp_path / "b.jsonl", suspects=False)
+    rows[3]["review"]["text"] = "café"  # type: ignore[index]
+    assert read_log(tmp_path / "b.jsonl") == rows
+
+
+def test_fasttext(tmp_path) -> None:
+    source = tmp_path / "a.txt"
+    lines = [f"__label__{'np'[i % 2]} text {chr(97 + i) * 20}" for i in range(20)]
+    lines[4] = "__label__n cafÃ©  crÃ¨me"
+    source.write_text("\n".join(lines) + "\n")
+    unspool.check(source, fix=tmp_path / "b.txt", suspects=False)
+    lines[4] = "__label__n café  crème"
+    assert (tmp_path / "b.txt").read_text().splitlines() == lines
+
+
+def test_several_text_columns(tmp_path) -> None:
+    rows = [(f"title {chr(97 + i) * 9}", f"body {chr(98 + i) * 20}", "np"[i % 2])
+            for i in range(20)]  # fmt: skip
+    rows[5] = ("cafÃ©", "the body", "p")
+    source = tmp_path / "a.csv"
+    source.write_text("title,body,label\n" + "".join(",".join(row) + "\n" for row in rows))
+    unspool.check(source, text="title,body", fix=tmp_path / "b.csv", suspects=False)
+    rows[5] = ("café", "the body", "p")
+    assert read_csv(tmp_path / "b.csv")[1:] == [[*row] for row in rows]
+
+
+def test_lines_of_a_stream_are_only_mended(tmp_path) -> None:
+    source = tmp_path / "a.csv"
+    lines = ["text", *(f"line {i} of a book" for i in range(200)), "cafÃ©", "line 1 of a book"]
+    source.write_text("\n".join(lines) + "\n")
+    unspool.check(source, task="generate", kind="char", fix=tmp_path / "b.csv")
+    lines[201] = "café"
+    assert (tmp_path / "b.csv").read_text().split("\n")[:-1] == lines

@@ -25,8 +25,7 @@ from unspool.data.check.describe import (
     examiners,
     families,
     files,
-    left_out,
-    marked_rows,
+    marked_lines,
 )
 from unspool.data.check.findings import (
     Draft,
@@ -53,12 +52,12 @@ __all__ = ["CheckReport", "Checked", "check"]
 class Checked:
     """A report, and which rows of the training file it is about.
 
-    rows       by the kind of a finding, and "empty": numbers of rows of the table
+    lines      by the kind of a finding: where its rows begin; "used": those of all rows
     examiners  of the fields
     """
 
     report: CheckReport
-    rows: dict[str, np.ndarray]
+    lines: dict[str, list[int]]
     examiners: dict[str, Examiner]
 
 
@@ -88,7 +87,7 @@ def check(
         for key in sized
     ]
     notes = [note for note in corpus.notes if "cache" not in note]
-    marked: dict[str, np.ndarray] = {}
+    marked: dict[str, list[int]] = {}
     findings: list[Finding] = []
     surveys: list[Survey] = []
     asked = examiners(corpus)
@@ -104,7 +103,7 @@ def check(
         drafts = [draft for draft in drafts if len(draft.rows)]
         findings, surveys = describe(rows, drafts, progress)
         findings += [] if group is None else about_groups(rows, group, unit)
-        marked = {**marked_rows(rows, drafts), "empty": left_out(corpus, surveys[0].rows)}
+        marked = marked_lines(rows, drafts)
     findings += about_values(corpus, surveys, unit)
     findings += [*about_names(parts), *about_drift(parts), *columns(corpus)]
     report = CheckReport(
@@ -170,10 +169,10 @@ def doubtful_labels(rows: Rows, unit: str, notes: list[str]) -> Iterator[Draft]:
 
 
 def columns(corpus: Corpus) -> Iterator[Finding]:
-    for part in files(corpus):
-        if part.plan is not None:
-            used = {own.name for column in part.plan.columns.values() for own in column.own}
-            yield from about_columns(part.plan.table, used)
+    plans = [part.plan for part in files(corpus) if part.plan is not None]
+    for plan in {id(plan.table): plan for plan in plans}.values():
+        used = {own.name for column in plan.columns.values() for own in column.own}
+        yield from about_columns(plan.table, used)
 
 
 def part_report(corpus: Corpus, part: Part, key: str, name: str) -> PartReport:

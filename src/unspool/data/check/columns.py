@@ -8,9 +8,7 @@ from typing import Any
 
 from unspool.data.check.report import Example, Finding
 from unspool.data.check.rows import Rows
-from unspool.data.plan import Plan
 from unspool.data.read import Column, Table
-from unspool.errors import DataError
 
 SHOWN = 5
 
@@ -21,15 +19,12 @@ def about_columns(table: Table, used: set[str]) -> Iterator[Finding]:
     if not open_columns:
         return
     first: dict[str, Any] = {column.name: column.sample[0] for column in open_columns}
-    try:
-        for row in table.rows(open_columns):
-            for column, value in zip(open_columns, row.values):
-                if column.name in first and value != first[column.name]:
-                    del first[column.name]
-            if not first:
-                return
-    except DataError:  # a row without one of them: nothing is read from it in training
-        return
+    for row in table.rows(open_columns):
+        for column, value in zip(open_columns, row.values):
+            if column.name in first and value != first[column.name]:
+                del first[column.name]
+        if not first:
+            return
     empty = [name for name, value in first.items() if value in ("", None)]
     constant = [name for name in first if name not in empty]
     for kind, names, what in (
@@ -56,40 +51,33 @@ def candidates(table: Table, used: set[str]) -> list[Column]:
 
 def about_groups(rows: Rows, asked: str, unit: str) -> Iterator[Finding]:
     """Groups of rows, such as those of one speaker, of which two parts have some."""
-    groups: dict[str, dict[Any, int]] = {}
-    values: dict[int, list[Any]] = {}
+    members: dict[str, dict[Any, list[int]]] = {}
     for name, part in zip(rows.names, rows.parts):
         assert part.plan is not None
-        found = values.setdefault(id(part.plan), group_values(part.plan, asked))
-        members = groups.setdefault(name, {})
-        for row, number in enumerate(part.rows.tolist()):
-            members.setdefault(found[number], row)
+        found = group_values(part.plan.table, asked)
+        places = zip(part.files.tolist(), part.lines.tolist())
+        own = members.setdefault(name, {})
+        for row, place in enumerate(places):
+            own.setdefault(found[place], []).append(row)
     for a, b in combinations(rows.names, 2):
-        both = [value for value in groups[b] if value in groups[a]]
+        both = [value for value in members[b] if value in members[a]]
         if both:
-            inside = set(both)
-            part = rows.corpus.parts[b]
-            assert part.plan is not None
-            own = list(values[id(part.plan)])
-            count = sum(own[number] in inside for number in part.rows.tolist())
-            examples = [
-                Example(part.where(groups[b][value]), f"{asked} {value}", "")
-                for value in both[:SHOWN]
-            ]
+            where = rows.corpus.parts[b].where
             yield Finding(
                 "group",
                 f"{unit} of {b} belong to a group ({asked}) that {a} has, too:"
-                f" {len(both):,} of {len(groups[b]):,} groups",
-                count,
-                examples,
+                f" {len(both):,} of {len(members[b]):,} groups",
+                sum(len(members[b][value]) for value in both),
+                [Example(where(members[b][v][0]), f"{asked} {v}", "") for v in both[:SHOWN]],
                 "split the file so that a group is in one part alone, and name the parts with"
                 " --valid and --test",
             )
 
 
-def group_values(plan: Plan, asked: str) -> list[Any]:
-    column = plan.table.column(asked, option="--group")
-    return [
-        value if isinstance(value, str | int | float | bool | None) else str(value)
-        for (value,), *_ in plan.table.rows([column])
-    ]
+def group_values(table: Table, asked: str) -> dict[tuple[int, int], Any]:
+    """The value of a column by (file, line)."""
+    column = table.column(asked, option="--group")
+    return {
+        (file, line): value if isinstance(value, str | int | float | bool | None) else str(value)
+        for (value,), line, file in table.rows([column])
+    }

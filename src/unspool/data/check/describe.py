@@ -58,10 +58,10 @@ def describe(
         return Example(part.where(row), shown, draft.note(number))
 
     train = rows.corpus.parts["train"].plan
-    assert train is not None
+    fixable = train is not None and can_fix(train)
 
     def mends(draft: Draft) -> bool:
-        return can_fix(train) and rows.place(int(draft.rows[0]))[0].plan is train
+        return fixable and bool(rows.table[draft.rows[0]] == 0)
 
     findings = [
         Finding(
@@ -76,23 +76,15 @@ def describe(
     return findings, list(surveys.values())
 
 
-def marked_rows(rows: Rows, drafts: Sequence[Draft]) -> dict[str, np.ndarray]:
-    """By kind of finding: the numbers of the rows in the table of the training file."""
-    plan = rows.corpus.parts["train"].plan
-    marked: dict[str, set[int]] = {}
+def marked_lines(rows: Rows, drafts: Sequence[Draft]) -> dict[str, list[int]]:
+    """By kind of finding: the lines where its rows begin in the training file; "used": all that
+    are in a part."""
+    lines = np.concatenate([part.lines for part in rows.parts])
+    own = np.isin(rows.table, rows.table[:1])
+    marked: dict[str, list[int]] = {"used": lines[own].tolist()}
     for draft in drafts:
-        for number in draft.rows.tolist():
-            part, row = rows.place(number)
-            if part.plan is plan:
-                marked.setdefault(draft.kind, set()).add(int(part.rows[row]))
-    return {kind: np.array(sorted(own), dtype=np.int64) for kind, own in marked.items()}
-
-
-def left_out(corpus: Corpus, rows: int) -> np.ndarray:
-    """The rows of the training file, which has so many, that no part has: a field was empty."""
-    plan = corpus.parts["train"].plan
-    used = [part.rows for part in corpus.parts.values() if part.plan is plan]
-    return np.setdiff1d(np.arange(rows), np.concatenate(used))
+        marked.setdefault(draft.kind, []).extend(lines[draft.rows[own[draft.rows]]].tolist())
+    return marked
 
 
 def advised(*remedies: str) -> str:

@@ -11,17 +11,16 @@ import gzip
 import io
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-import numpy as np
-
 from unspool.data.fields.examiner import Examiner, Flaw
 from unspool.data.plan import Plan
-from unspool.data.read import Row
+from unspool.data.read import Column, Row, Table
 from unspool.errors import ConfigError, DataError, choose
 
 # Why a row may be dropped, in this order; what repairs values is the fields' to know.
@@ -32,7 +31,7 @@ DROPS = {
     "near": "nearly the same as an earlier row",
 }
 USUAL_DROPS = ("empty", "repeated")
-FORMATS = ("csv", "tsv", "jsonl", "labelled", "lines")
+FORMATS = ("csv", "tsv", "jsonl", "labelled", "fasttext", "lines")
 
 
 def can_fix(plan: Plan) -> bool:
@@ -109,7 +108,7 @@ def check_target(plan: Plan, out: Path) -> None:
         raise DataError(
             f"--fix cannot write {table.reader.title}",
             where=table.name,
-            remedy="it writes CSV, TSV, JSON lines, `label text` lines and lines of one file",
+            remedy="it writes CSV, TSV, JSON lines, fastText, `label text` lines and plain lines",
         )
     for path in (out, log_path(out)):
         if path.exists():
@@ -120,7 +119,8 @@ def check_target(plan: Plan, out: Path) -> None:
             )
     if not out.parent.is_dir():
         raise ConfigError("there is no such folder", where=out.parent, remedy="make it first")
-    own, new = bare_suffix(Path(table.files[0].name)), bare_suffix(out)
+    own = bare_suffix(Path(table.files[0].name), (".gz", ".bz2", ".xz", ".zip"))
+    new = bare_suffix(out)
     if own and own != new:
         raise ConfigError(
             "the copy has the format of the file",
@@ -130,8 +130,8 @@ def check_target(plan: Plan, out: Path) -> None:
         )
 
 
-def bare_suffix(path: Path) -> str:
-    return Path(path.name.removesuffix(".gz")).suffix.lower()
+def bare_suffix(path: Path, compressed: Sequence[str] = (".gz",)) -> str:
+    return Path(path.stem if path.suffix in compressed else path.name).suffix.lower()
 
 
 def log_path(out: Path) -> Path:
@@ -142,40 +142,46 @@ def write_fixed(
     plan: Plan,
     out: Path,
     repairs: Repairs,
-    marked: Mapping[str, np.ndarray],
+    marked: Mapping[str, Collection[int]],
     examiners: Mapping[str, Examiner],
 ) -> Fixed:
     """Copy the file of a plan, without some rows and with changed ones.
 
-    marked   by repair: the numbers of the rows to drop
+    marked   by repair: the lines where the rows to drop begin; "used": those of all rows that are
+             not empty, where that is known
     """
     check_target(plan, out)
-    reasons = {row: why for why in repairs.drops[::-1] for row in rows_of(marked, why)}
+    used = set(marked["used"]) if "used" in marked else None
+    reasons = {line: why for why in repairs.drops[::-1] for line in marked.get(why, ())}
     fixed = Fixed(out, log_path(out), repairs.about)
+    cells = [
+        Cell(column, examiners[key])
+        for key, several in plan.columns.items()
+        if key in examiners
+        for column in several.own
+    ]
     with ExitStack() as files:
         copy, log = (files.enter_context(Partial(path)) for path in (fixed.path, fixed.log))
-        head, blocks = blocks_of(plan)
+        head, blocks = blocks_of(plan.table, [cell.column for cell in cells])
         copy.write(head)
-        for number, (row, block) in enumerate(blocks):
+        for row, block in blocks:
             fixed.rows += 1
             where = {"line": row.line, "row": block.rstrip("\n")}
-            if number in reasons:
-                why = reasons[number]
+            why = reasons.get(row.line)
+            if used is not None and row.line not in used and "empty" in repairs.drops:
+                why = "empty"
+            if why is not None:
                 fixed.dropped[why] += 1
                 write_json(log, {"action": "dropped", "why": why, **where})
                 continue
-            values, done = mended(plan, row, examiners, repairs.mends)
+            changes, done = mended(row, cells, repairs.mends)
             if done:
-                block = rewritten(plan, block, values)
+                block = rewritten(plan.table, block, changes)
                 fixed.changed.update(done)
                 after = {"after": block.rstrip("\n")}
                 write_json(log, {"action": "changed", "why": done, **where, **after})
             copy.write(block)
     return fixed
-
-
-def rows_of(marked: Mapping[str, np.ndarray], why: str) -> list[int]:
-    return marked[why].tolist() if why in marked else []
 
 
 def write_json(file: IO[str], value: dict[str, Any]) -> None:
@@ -209,34 +215,20 @@ class Block(NamedTuple):
     lines: str
 
 
-def blocks_of(plan: Plan) -> tuple[str, Iterator[Block]]:
+def blocks_of(table: Table, columns: Sequence[Column]) -> tuple[str, Iterator[Block]]:
     """What stands before the first row, such as a header; and each row with its lines."""
-    lines = enumerate(plan.table.files[0].lines(), start=1)
-    rows = plan.rows()
-    first = next(rows, None)
-    head = ""
-    begun: str | None = None
-    for number, line in lines:
-        if first is not None and number == first.line:
-            begun = line
-            break
-        head += line
+    lines = enumerate(table.files[0].lines(), start=1)
+    rows = table.rows(columns)
+    first = next(rows)
+    head = "".join(line for _, line in islice(lines, first.line - 1))
 
     def blocks() -> Iterator[Block]:
-        row, text = first, begun
+        row, (_, text) = first, next(lines)
         for following in rows:
-            assert row is not None
-            assert text is not None
-            held = text
-            for number, line in lines:
-                if number == following.line:
-                    text = line
-                    break
-                held += line
-            yield Block(row, ended(held))
-            row = following
-        if row is not None:
-            yield Block(row, ended((text or "") + "".join(line for _, line in lines)))
+            between = islice(lines, following.line - row.line - 1)
+            yield Block(row, ended(text + "".join(line for _, line in between)))
+            row, (_, text) = following, next(lines)
+        yield Block(row, ended(text + "".join(line for _, line in lines)))
 
     return head, blocks()
 
@@ -245,29 +237,40 @@ def ended(lines: str) -> str:
     return lines if lines.endswith("\n") else lines + "\n"
 
 
-def mended(
-    plan: Plan, row: Row, examiners: Mapping[str, Examiner], mends: list[str]
-) -> tuple[dict[str, str], list[str]]:
-    """The new values of a row by field, and which repairs made them."""
-    values: dict[str, str] = {}
+class Cell(NamedTuple):
+    """A column of the file that a field reads, and what examines its values."""
+
+    column: Column
+    examiner: Examiner
+
+
+class Change(NamedTuple):
+    column: Column
+    before: str
+    after: str
+
+
+def mended(row: Row, cells: Sequence[Cell], mends: Sequence[str]) -> tuple[list[Change], list[str]]:
+    """The new values of a row, and which repairs made them."""
+    changes: list[Change] = []
     done: dict[str, None] = {}
-    for key, value in zip(plan.columns, row.values):
-        if key not in examiners or not isinstance(value, str) or plan.columns[key].parts:
-            continue
-        for name in mends:
-            new = examiners[key].mend(values.get(key, value), name)
-            if new != values.get(key, value):
-                values[key] = new
+    for (column, examiner), value in zip(cells, row.values):
+        after = value
+        for name in mends if isinstance(value, str) else ():
+            before, after = after, examiner.mend(after, name)
+            if after != before:
                 done[name] = None
-    return values, list(done)
+        if after != value:
+            changes.append(Change(column, value, after))
+    return changes, list(done)
 
 
-def rewritten(plan: Plan, block: str, values: Mapping[str, str]) -> str:
-    """The lines of a row with other values of some fields; all other columns stay."""
-    table = plan.table
+def rewritten(table: Table, block: str, changes: Sequence[Change]) -> str:
+    """The lines of a row with other values; all other columns stay."""
     if table.format == "jsonl":
         record = json.loads(block)
-        record |= {plan.columns[key].name: value for key, value in values.items()}
+        for change in changes:
+            replace_field(record, change.column.name, change.after)
         return json.dumps(record, ensure_ascii=False) + "\n"
     if table.format in ("csv", "tsv"):
         options = table.reader.options
@@ -275,19 +278,23 @@ def rewritten(plan: Plan, block: str, values: Mapping[str, str]) -> str:
         quoting: Any = csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE
         read = csv.reader(io.StringIO(block), delimiter=delimiter, quoting=quoting)
         cells = next(own for own in read if own)
-        for key, value in values.items():
-            cells[plan.columns[key].number] = value if quoted else one_line(value, delimiter)
+        for column, _, after in changes:
+            cells[column.number] = after if quoted else one_line(after, delimiter)
         if not quoted:
             return delimiter.join(cells) + "\n"
         written = io.StringIO()
         csv.writer(written, delimiter=delimiter, lineterminator="\n").writerow(cells)
         return written.getvalue()
-    (value,) = (one_line(value) for value in values.values())
-    if table.format == "lines":
-        return value + "\n"
-    delimiter = table.reader.options["delimiter"]
-    label = block.strip().split(None if delimiter == " " else delimiter, 1)[0]
-    return f"{label.strip()}{delimiter}{value}\n"
+    (change,) = changes  # the text, with which a line ends
+    return block.strip().removesuffix(change.before) + one_line(change.after) + "\n"
+
+
+def replace_field(record: dict[str, Any], name: str, value: str) -> None:
+    """Set a field, which `a.b` names where it is in an object."""
+    while name not in record:
+        outer = next(key for key in record if name.startswith(f"{key}."))
+        record, name = record[outer], name[len(outer) + 1 :]
+    record[name] = value
 
 
 def one_line(value: str, delimiter: str = "\n") -> str:

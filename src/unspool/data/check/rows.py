@@ -20,6 +20,7 @@ class Rows:
     """N rows, part after part.
 
     part     (N,) the number of the part of each
+    table    (N,) that of its table: 0 is the one that the training rows come from
     inputs   (N,) a number for each row, equal where all that a model reads is equal
     targets  (N,) the same of what it is to give
     read, wanted   what inputs and targets are called
@@ -31,6 +32,9 @@ class Rows:
         self.names, self.parts = list(corpus.parts), list(corpus.parts.values())
         self.edges = np.cumsum([0, *map(len, self.parts)])
         self.part = np.repeat(np.arange(len(self.parts)), np.diff(self.edges))
+        homes = {id(part.plan and part.plan.table): None for part in self.parts}
+        tables = [list(homes).index(id(part.plan and part.plan.table)) for part in self.parts]
+        self.table = np.array(tables)[self.part]
         self.inputs, self.targets = self._prints(targets=False), self._prints(targets=True)
         fields = corpus.fields.items()
         self.read = " and ".join(key for key, field in fields if not field.is_target)
@@ -58,15 +62,15 @@ class Rows:
         return f"line {line}" if file == one.rpartition(":")[0] else two
 
     def files(self) -> dict[str, np.ndarray]:
-        """Of each file, named by the first part that has its rows: these, in the file's order."""
-        homes: dict[int, str] = {}
-        found: dict[str, list[np.ndarray]] = {}
-        for number, (name, part) in enumerate(zip(self.names, self.parts)):
-            home = homes.setdefault(id(part.plan), name)
-            found.setdefault(home, []).append(np.arange(*self.edges[number : number + 2]))
-        joined = {home: np.concatenate(rows) for home, rows in found.items()}
-        tables = np.concatenate([part.rows for part in self.parts])
-        return {home: rows[np.argsort(tables[rows])] for home, rows in joined.items()}
+        """Of each table, named by the first part that has its rows: these, in the file's order."""
+        lines, files = (np.concatenate([getattr(p, key) for p in self.parts])
+                        for key in ("lines", "files"))  # fmt: skip
+        found = {}
+        for table in np.unique(self.table):
+            rows = np.flatnonzero(self.table == table)
+            home = self.names[self.part[rows[0]]]
+            found[home] = rows[np.lexsort((lines[rows], files[rows]))]
+        return found
 
     def of_part(self, name: str) -> np.ndarray:
         return np.flatnonzero(self.part == self.names.index(name))
