@@ -26,7 +26,7 @@ FOLDS = 5
 FEWEST_ROWS = 100  # below which nothing is said
 FEWEST_OF_A_CLASS = 2 * FOLDS
 MOST_LEARNT = 20_000  # rows that a fold learns from
-MOST_FEATURES = 40_000_000  # of all rows that are judged
+MOST_FEATURES = 30_000_000  # of all rows that are judged
 COLUMNS = 22  # bits: features are hashed to so many columns, of which the useful ones are kept
 WEIGHTS = 21  # bits: weights of all classes at most, for memory
 INVERSE_PENALTY = 3.0  # C of the logistic regression
@@ -116,13 +116,20 @@ def count_features(features: Callable[[np.ndarray], Ragged], rows: np.ndarray) -
 def weigh(counts: csr_matrix, classes: int) -> csr_matrix:
     """TF-IDF of the features that several rows have; of the most frequent of these where there are
     many classes: (1 + ln tf) (1 + ln((1 + n) / (1 + df))), rows of length 1."""
+    from scipy.sparse import csr_matrix
     from sklearn.feature_extraction.text import TfidfTransformer
 
     rows = np.bincount(counts.indices, minlength=counts.shape[1])
-    most = (1 << WEIGHTS) // classes
-    kept = np.sort(np.argsort(-rows, kind="stable")[:most])
-    kept = kept[rows[kept] > 1]
-    return TfidfTransformer(sublinear_tf=True).fit_transform(counts[:, kept])
+    kept = np.flatnonzero(rows > 1)
+    kept = kept[np.argsort(-rows[kept], kind="stable")[: (1 << WEIGHTS) // classes]]
+    number = np.full(len(rows), -1, dtype=np.int32)
+    number[kept] = np.arange(len(kept))
+    columns = number[counts.indices]
+    inside = columns >= 0
+    starts = np.concatenate([[0], np.cumsum(inside)])[counts.indptr]
+    shape = (counts.shape[0], len(kept))
+    table = csr_matrix((counts.data[inside], columns[inside], starts), shape=shape)
+    return TfidfTransformer(sublinear_tf=True).fit_transform(table)
 
 
 def held_out_probabilities(table: csr_matrix, labels: np.ndarray) -> np.ndarray:

@@ -7,7 +7,7 @@ rows, `TokenBatch` what a model reads.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -15,10 +15,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from unspool.data.fields.ngrams import mix
 from unspool.data.fields.spelling import ByteSpellings, SpelledWords
 from unspool.data.store.ragged import Ragged
 from unspool.text.tokenizers import Frame
 from unspool.text.vocab import PAD_ID, UNK_ID
+
+BLOCK = 1 << 20  # tokens that are counted at once
 
 
 class TokenBatch(NamedTuple):
@@ -100,7 +103,24 @@ class Tokens:
 
     def counts(self, id: int) -> np.ndarray:
         """(N,) how often an id of the vocabulary occurs in each text."""
-        return np.array([int((self[row] == id).sum()) for row in range(len(self))], np.int64)
+        found = np.zeros(len(self), dtype=np.int64)
+        for owner, _, raw in self._blocks():
+            hits = (raw if self.remap is None else self.remap[raw]) == id
+            found += np.bincount(owner[hits], minlength=len(self))
+        alone = id == UNK_ID and not self.frame.size  # an empty text is a single <unk>
+        return found + (*self.frame.before, *self.frame.after).count(id) + alone * (self._kept == 0)
+
+    def _blocks(self) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """All tokens, some at a time: the row of each, its position there, its raw id."""
+        ends = np.concatenate([[0], np.cumsum(self._kept, dtype=np.int64)])
+        for start in range(0, int(ends[-1]), BLOCK):
+            stop = min(start + BLOCK, int(ends[-1]))
+            first = int(np.searchsorted(ends, start, side="right")) - 1
+            last = int(np.searchsorted(ends, stop, side="left"))
+            edges = np.clip(ends[first : last + 1], start, stop)
+            owner = np.repeat(np.arange(first, last), np.diff(edges))
+            position = np.arange(start, stop) - ends[owner]
+            yield owner, position, np.asarray(self.raw.values[self.raw.starts[owner] + position])
 
     @property
     def sizes(self) -> np.ndarray:
@@ -110,9 +130,13 @@ class Tokens:
     def prints(self, common: dict[str, int]) -> np.ndarray:
         """(N,) a number for each text, equal where the tokens are; `common` numbers the tokens of
         all that is compared."""
-        numbers = np.array([common.setdefault(t, len(common)) for t in self.types], np.uint32)
-        rows = (self.raw[row][: self._kept[row]] for row in range(len(self)))
-        return np.array([hash(numbers[row].tobytes()) for row in rows], dtype=np.int64)
+        numbers = np.array([common.setdefault(t, len(common)) for t in self.types], np.uint64)
+        sums = self._kept.astype(np.uint64)
+        for owner, position, raw in self._blocks():  # Σ mix(mix(token) + position) mod 2^64
+            hashes = mix(mix(numbers[raw] + np.uint64(1)) + position.astype(np.uint64))
+            starts = np.flatnonzero(np.diff(owner, prepend=-1))
+            sums[owner[starts]] += np.add.reduceat(hashes, starts)
+        return mix(sums).view(np.int64)
 
     def digests(self) -> np.ndarray:
         """(N,) uint64: as `prints`, but the same numbers in every process. For tokens t₁ … t_T
@@ -128,8 +152,8 @@ class Tokens:
     def type_counts(self) -> np.ndarray:
         """(types,) how often each occurs."""
         counts = np.zeros(len(self.types), dtype=np.int64)
-        for row in range(len(self)):
-            np.add.at(counts, self.raw[row][: self._kept[row]], 1)
+        for _, _, raw in self._blocks():
+            counts += np.bincount(raw, minlength=len(counts))
         return counts
 
     def words(self, row: int) -> np.ndarray:
