@@ -22,6 +22,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -42,9 +43,21 @@ def read_imdb() -> tuple[list[str], np.ndarray]:
     return [row[3] for row in rows], np.unique([row[0] for row in rows], return_inverse=True)[1]
 
 
-def ranked(path: Path, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
-    """All rows of a file by the margin between their label and the other, the lowest first; and
-    those that `check` counts as suspects, in its order."""
+class Ranked(NamedTuple):
+    """Rows of a file, the most doubtful first.
+
+    suspects   those that `check` lists
+    rows       all rows, by the probability of their label
+    clean      the same by a model that has learnt the labels before they were flipped
+    """
+
+    suspects: np.ndarray
+    rows: np.ndarray
+    clean: np.ndarray
+    accuracy: float
+
+
+def ranked(path: Path, labels: np.ndarray, true: np.ndarray) -> Ranked:
     from unspool.api.settings import make_config, open_data
     from unspool.data.check import noise
     from unspool.data.check.rows import Rows
@@ -56,9 +69,14 @@ def ranked(path: Path, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray, floa
     table = np.concatenate([part.rows for part in rows.parts])  # a row of the file for each number
     found = noise.find_suspects(rows.features, labels[table])
     counts = noise.count_features(rows.features, np.arange(len(rows)))
-    p = noise.held_out_probabilities(noise.weigh(counts, 2), labels[table])
-    margin = p[np.arange(len(table)), labels[table]]
-    return table[np.argsort(margin, kind="stable")], table[found.rows], found.accuracy
+    features = noise.weigh(counts, 2)
+
+    def by_probability(learnt: np.ndarray) -> np.ndarray:
+        p = noise.held_out_probabilities(features, learnt[table])
+        return table[np.argsort(p[np.arange(len(table)), labels[table]], kind="stable")]
+
+    order, clean = by_probability(labels), by_probability(true)
+    return Ranked(table[found.rows], order, clean, found.accuracy)
 
 
 def main() -> int:
@@ -85,14 +103,15 @@ def main() -> int:
             with open(path, "w", encoding="utf-8", newline="") as file:
                 csv.writer(file).writerows([("text", "label"), *zip(texts, given)])
             began = time.perf_counter()
-            order, suspects, accuracy = ranked(path, given)
-            first = suspects[: round(0.05 * len(suspects))]
+            found = ranked(path, given, labels)
+            first = found.suspects[: round(0.05 * len(found.suspects))]
             print(
                 f"draw {draw}: {count:,} of {len(labels):,} flipped, model's accuracy"
-                f" {accuracy:.3f}; flipped among the first {len(first):,} of {len(suspects):,}"
-                f" suspects {flipped[first].mean():.3f}, among the first {count // 5:,} rows"
-                f" {flipped[order[: count // 5]].mean():.3f}, among the first {count:,}"
-                f" {flipped[order[:count]].mean():.3f}; {time.perf_counter() - began:.1f} s",
+                f" {found.accuracy:.3f}; flipped among the first {len(first):,} of"
+                f" {len(found.suspects):,} suspects {flipped[first].mean():.3f}, among the first"
+                f" {count // 5:,} rows {flipped[found.rows[: count // 5]].mean():.3f}, among the"
+                f" first {count:,} {flipped[found.rows[:count]].mean():.3f} (clean"
+                f" {flipped[found.clean[:count]].mean():.3f}); {time.perf_counter() - began:.1f} s",
                 flush=True,
             )
     return 0
