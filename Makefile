@@ -39,17 +39,19 @@ check: $(VENV)/.installed-dev
 CPP := src/unspool/native/cpp
 AVX512 := -mavx512f -mavx512dq -mavx512vl -mfma
 OTHERS := decoder passes chain word2vec
-KINDS = g++ -std=c++20 -g -O1 -Wno-psabi -I$(CPP) tests/native/kinds.cpp $(CPP)/kernels.cpp -o build/kinds
+SANITIZED = g++ -std=c++20 -g -O1 -Wno-psabi -I$(CPP)
+KINDS = $(SANITIZED) tests/native/kinds.cpp $(CPP)/kernels.cpp -o build/kinds
+ATTENTION = $(SANITIZED) tests/native/attention.cpp $(CPP)/attention_decoder.cpp $(CPP)/kernels.cpp -o build/attention
 
 sanitize:
 	mkdir -p build
 	for number in float bf16; do \
 	  for flags in -fsanitize=thread -fsanitize=address,undefined '-fsanitize=address,undefined $(AVX512)'; do \
 	    echo "$$number $$flags"; $(KINDS) -DNUMBER=$$number $$flags && build/kinds || exit 1; \
+	    $(ATTENTION) -DNUMBER=$$number $$flags && build/attention || exit 1; \
 	  done; \
 	done
-	g++ -std=c++20 -g -O1 -Wno-psabi -I$(CPP) -fsanitize=address,undefined tests/native/others.cpp \
-	  $(OTHERS:%=$(CPP)/%.cpp) -o build/others
+	$(SANITIZED) -fsanitize=address,undefined tests/native/others.cpp $(OTHERS:%=$(CPP)/%.cpp) -o build/others
 	build/others
 
 # Needs Debian's g++-aarch64-linux-gnu and qemu-user. The flags are those of CMakeLists.txt.

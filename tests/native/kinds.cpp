@@ -72,7 +72,7 @@ Arrays make(int64_t G, int64_t N) {
     a.W = exact(random(G * H * I, .1f));
     a.b = random(G * H, .1f);
     a.U = exact(random(G * H * H, .1f));
-    a.extra = random(3 * H * H, .1f);
+    a.extra = exact(random(3 * H * H, .1f));
     a.h0 = random(B * H, 1);
     a.c0 = random(B * H, 1);
     a.h0_read = numbers(a.h0);
@@ -98,13 +98,13 @@ Job<T> job_of(Arrays& a, const Steps& steps) {
     const T* h0_read = same ? reinterpret_cast<T*>(a.h0.data()) : a.h0_read.data();
     T* c_read = same ? reinterpret_cast<T*>(a.c.data()) : a.c_read.data();
     const T* c0_read = same ? reinterpret_cast<T*>(a.c0.data()) : a.c0_read.data();
-    return {steps,          0,              B,              H,              I,
-            false,          true,            a.x.data(),     a.W.data(),     a.b.data(),
-            a.U.data(),     a.extra.data(),  a.h0.data(),    a.c0.data(),    a.gates.data(),
-            a.h.data(),     a.c.data(),      a.inner.data(), a.h_end.data(), a.c_end.data(),
-            h0_read,        h_read,          c0_read,        c_read,         a.dh.data(),
-            a.dx.data(),    a.du.data(),     a.dinner.data(), a.dextra.data(), a.dh0.data(),
-            a.dc0.data(),   a.db.data()};
+    return {.steps = steps, .from = 0, .to = B, .H = H, .I = I, .update_new = false, .pack = true,
+            .x = a.x.data(), .W = a.W.data(), .b = a.b.data(), .U = a.U.data(), .extra = a.extra.data(),
+            .h0 = a.h0.data(), .c0 = a.c0.data(), .gates = a.gates.data(), .h = a.h.data(), .c = a.c.data(),
+            .inner = a.inner.data(), .h_end = a.h_end.data(), .c_end = a.c_end.data(),
+            .h0_read = h0_read, .h_read = h_read, .c0_read = c0_read, .c_read = c_read, .mask = nullptr,
+            .dh = a.dh.data(), .dx = a.dx.data(), .du = a.du.data(), .dinner = a.dinner.data(),
+            .dextra = a.dextra.data(), .dh0 = a.dh0.data(), .dc0 = a.dc0.data(), .db = a.db.data()};
 }
 
 void run(Kernel<T> kernel, const Job<T>& job, Arrays& a, int size) {
@@ -168,8 +168,7 @@ bool follows_equations(Kind kind, const Arrays& given, const Arrays& found, int6
     };
     move(&plain::Point::u, du);
     move(&plain::Point::h0, found.dh0);
-    if (kind == Kind::lstm || kind == Kind::peephole || kind == Kind::coupled)
-        move(&plain::Point::c0, found.dc0);
+    if (plain::has_cell_state(kind)) move(&plain::Point::c0, found.dc0);
     if (kind == Kind::peephole || kind == Kind::gru_after) move(&plain::Point::extra, found.dextra);
     const auto loss = [&](const plain::Point& at) {
         const plain::States states = plain::run(kind, H, G, given.U, at, rows);

@@ -317,7 +317,7 @@ class PlainDecoder {
 };
 
 // Three steps of two sequences; before each of them both go on from the second one.
-template <class T>
+template <bool INT8>
 void test_decoder(bool pre_norm, Activation activation, double tolerance) {
     constexpr int64_t E = 32, F = 48, V = 48, S = 5, R = 2, LAYERS = 2;
     const Shape shape{LAYERS, E, 4, F, V, true, pre_norm, activation, 1e-5f};
@@ -338,13 +338,24 @@ void test_decoder(bool pre_norm, Activation activation, double tolerance) {
     }
     if (pre_norm) norm();
     linear(V, E);
-    std::vector<const float*> pointers;
-    for (const Floats& each : weights) pointers.push_back(each.data());
-    const auto model = decoders::make<T>(shape, pointers);
+    auto next = weights.begin();
+    const auto pointer = [&] { return (next++)->data(); };
+    TransformerWeights pointers;
+    for (int64_t l = 0; l < LAYERS; ++l) {
+        LayerWeights& of = pointers.layers.emplace_back();
+        for (const float** field : {&of.norm_w, &of.norm_b, &of.W_qkv, &of.b_qkv, &of.W_o, &of.b_o,
+                                    &of.cross_norm_w, &of.cross_norm_b, &of.cross_W_q, &of.cross_b_q,
+                                    &of.cross_W_o, &of.cross_b_o, &of.feed_norm_w, &of.feed_norm_b, &of.W_1,
+                                    &of.b_1, &of.W_2, &of.b_2})
+            *field = pointer();
+    }
+    if (pre_norm) pointers.norm_w = pointer(), pointers.norm_b = pointer();
+    pointers.W = pointer(), pointers.b = pointer();
+    const auto model = decoders::make(shape, pointers, INT8);
 
     std::vector<Floats> memory, past;
     std::vector<std::vector<Doubles>> plain_memory(LAYERS);
-    const std::vector<uint8_t> keep{1, 1, 0, 1, 1};
+    const bool keep[S] = {true, true, false, true, true};
     for (int64_t l = 0; l < LAYERS; ++l) {
         memory.push_back(random_numbers(S * 2 * E));
         for (int64_t t = 0; t < S; ++t)
@@ -368,12 +379,12 @@ void test_decoder(bool pre_norm, Activation activation, double tolerance) {
         for (int32_t r = 0; r < R; ++r)
             for (int64_t t = 0; t <= step; ++t) ancestors.push_back(t == step ? r : 1);
         const DecoderStep given{R, step + 1, x.data(), places, std::vector<int64_t>(step + 1, R), ancestors.data(),
-                                S, {memory[0].data(), memory[1].data()}, keep.data(), sources.data(),
+                                S, {memory[0].data(), memory[1].data()}, keep, sources.data(),
                                 logits.data(), looked.data(), LAYERS - 1};
         Scratch scratch(shape, R);
         Team alone(1);
         model->step(given, scratch, alone, 0);
-        agree(sizeof(T) == 1 ? "decoder in bytes" : "decoder", logits, wanted, tolerance);
+        agree(INT8 ? "decoder in int8" : "decoder", logits, wanted, tolerance);
         for (int64_t r = 0; r < R; ++r) {
             double all = 0;
             for (int64_t t = 0; t < S; ++t) all += looked[r * S + t];
@@ -391,8 +402,8 @@ int main() {
     for (bool cbow : {false, true}) test_word2vec(cbow);
     for (bool pre_norm : {false, true})
         for (auto activation : {Activation::relu, Activation::gelu, Activation::gelu_tanh, Activation::swiglu}) {
-            test_decoder<float>(pre_norm, activation, 1e-5);
-            test_decoder<uint8_t>(pre_norm, activation, 0.1);
+            test_decoder<false>(pre_norm, activation, 1e-5);
+            test_decoder<true>(pre_norm, activation, 0.1);
         }
     std::puts(failed ? "failed" : "passes, chains, word2vec and decoder agree");
     return failed;

@@ -36,6 +36,10 @@ struct States {
     Doubles h_end, c_end;
 };
 
+inline bool has_cell_state(Kind kind) {
+    return kind == Kind::lstm || kind == Kind::peephole || kind == Kind::peephole_full || kind == Kind::coupled;
+}
+
 inline double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 
 // New states of one step, from a = u + U h (but for the GRUs, whose candidate is special).
@@ -48,6 +52,19 @@ inline void step(Kind kind, int64_t H, const double* u, const std::vector<float>
         return sum;
     };
     const auto gate = [&](int64_t g, int64_t j) { return u[g * H + j] + product(g * H + j, before); };
+    if (kind == Kind::peephole_full) {
+        const Doubles c_before = c;
+        const auto peephole = [&](int64_t block, int64_t j, const Doubles& v) {
+            double sum = 0;
+            for (int64_t k = 0; k < H; ++k) sum += extra[(block * H + j) * H + k] * v[k];
+            return sum;
+        };
+        for (int64_t j = 0; j < H; ++j)
+            c[j] = sigmoid(gate(1, j) + peephole(1, j, c_before)) * c_before[j] +
+                   sigmoid(gate(0, j) + peephole(0, j, c_before)) * std::tanh(gate(2, j));
+        for (int64_t j = 0; j < H; ++j) h[j] = sigmoid(gate(3, j) + peephole(2, j, c)) * std::tanh(c[j]);
+        return;
+    }
     Doubles reset(H);
     if (kind == Kind::gru_before)
         for (int64_t j = 0; j < H; ++j) reset[j] = sigmoid(gate(0, j)) * before[j];
@@ -71,6 +88,7 @@ inline void step(Kind kind, int64_t H, const double* u, const std::vector<float>
                 h[j] = lstm(sigmoid(gate(0, j) + extra[j] * c[j]), sigmoid(gate(1, j) + extra[H + j] * c[j]),
                             std::tanh(gate(2, j)), extra[2 * H + j]);
                 break;
+            case Kind::peephole_full: break;  // above
             case Kind::coupled: {
                 const double f = sigmoid(gate(0, j));
                 h[j] = lstm(1 - f, f, std::tanh(gate(1, j)), 0);
@@ -106,7 +124,7 @@ inline States run(Kind kind, int64_t H, int64_t G, const std::vector<float>& U, 
             std::copy(h.begin(), h.end(), found.h.begin() + n * H);
         }
         found.h_end.insert(found.h_end.end(), h.begin(), h.end());
-        if (kind == Kind::lstm || kind == Kind::peephole || kind == Kind::coupled)
+        if (has_cell_state(kind))
             found.c_end.insert(found.c_end.end(), c.begin(), c.end());
     }
     return found;

@@ -47,11 +47,13 @@ def test_the_kernels_do_what_torch_does(shape: tuple[int, int, int], seed: int, 
 @pytest.mark.parametrize("lengths", [[0, 2], [2, 4], [2], [2.0, 2.0]])
 def test_lengths_that_do_not_fit_are_refused(lengths: list[float]) -> None:
     e = torch.ones(2, 3, 4, dtype=torch.float64)
-    with pytest.raises((TypeError, ValueError), match="lengths must be"):
-        chain.forward(e, e[0, :, :3], torch.tensor(lengths))
+    with pytest.raises(
+        (TypeError, ValueError), match=r"lengths (must be between|as contiguous int64)"
+    ):
+        chain.forward(e, torch.ones(4, 4, dtype=e.dtype), torch.tensor(lengths))
 
 
 def test_numbers_of_another_kind_are_refused() -> None:
     e = torch.ones(2, 3, 4)
-    with pytest.raises(TypeError, match="float64"):
+    with pytest.raises(TypeError, match="takes e as contiguous float64"):
         chain.forward(e, torch.ones(4, 4), torch.tensor([1, 2]))

@@ -297,9 +297,9 @@ def test_steps_of_a_wrong_shape_are_refused() -> None:
     h = torch.zeros(2, 16)
     with torch.inference_mode():
         for x, state, says in (
-            (torch.zeros(2, 4), (h, h), r"x as \(2, 5\), not \(2, 4\)"),
-            (torch.zeros(2, 5), (h, h[:1]), r"a state must be \(2, 16\), not \(1, 16\)"),
-            (torch.zeros(2, 5), (h.double(), h), "contiguous torch.float32"),
+            (torch.zeros(2, 4), (h, h), r"x as .* \(N, I\) = \(2, 5\), not float32 \(2, 4\)"),
+            (torch.zeros(2, 5), (h, h[:1]), r"c0 as .* \(2, 16\), not float32 \(1, 16\)"),
+            (torch.zeros(2, 5), (h.double(), h), "h0 as contiguous float32"),
         ):
             with pytest.raises(TypeError, match=says):
                 cell(x, state)
@@ -417,16 +417,6 @@ for threads in (1, 8):
     )
     one, many = ([float(word) for word in line.split()] for line in done.stdout.splitlines())
     assert one == pytest.approx(many, abs=1e-3)
-
-
-def test_wrong_arrays_are_refused() -> None:
-    """What hands over addresses checks them first."""
-    good = torch.zeros(16, 16)
-    for bad, half in ((good.double(), False), (good[:, ::2], False), (good, True)):
-        with pytest.raises(TypeError, match="take x as contiguous"):
-            operator.call_kernel(
-                "lstm", half, False, False, [False], torch.tensor([0, 1]), [[bad]], 0, 16
-            )
 
 
 @pytest.mark.parametrize("wanted", ["amx", "avx512_bf16", "avx512", "avx2", "baseline"])

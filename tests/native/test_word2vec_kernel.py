@@ -152,7 +152,7 @@ def test_all_threads_together_read_each_piece_once() -> None:
     ids=lambda bad: next(iter(bad)),
 )
 def test_arrays_of_another_kind_are_refused(bad: dict) -> None:
-    with pytest.raises((TypeError, ValueError), match="the kernel takes"):
+    with pytest.raises((TypeError, ValueError), match="the kernel word2vec takes"):
         word2vec.train(replace(make_job(), **bad), 0, 1, threads=1)
 
 

@@ -7,7 +7,7 @@ scores of the next tokens, and what this step adds to what was read. The readabl
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import torch
@@ -56,18 +56,26 @@ class Step(NamedTuple):
 
 
 class PackedDecoder:
-    """weights   in the order of a step: of each layer the normalisation (w, b), Q, K and V in one,
-    the output matrix of attention; with `cross` normalisation, Q, output matrix; normalisation,
-    W_1, W_2; then with `pre_norm` the last normalisation, and the output layer. Each matrix is
-    followed by its bias.
+    """The weights are copied.
+
+    layers    of each layer its weights, by the names and shapes in cpp/decoding.cpp
+    output    of the output layer, with `pre_norm` of the last normalisation too
     as_bytes  round the weights of each row to 8 bits, and what they are multiplied with too
     """
 
-    def __init__(self, shape: Shape, weights: Sequence[Tensor], *, as_bytes: bool) -> None:
+    def __init__(
+        self,
+        shape: Shape,
+        layers: Sequence[Mapping[str, Tensor]],
+        output: Mapping[str, Tensor],
+        *,
+        as_bytes: bool,
+    ) -> None:
         self.shape = shape
-        arrays = [checked(w.detach().contiguous(), torch.float32) for w in weights]
-        addresses = [array.data_ptr() for array in arrays]
-        self._packed = native._kernels.PackedDecoder(*shape, as_bytes, addresses)
+        *of_layers, of_output = (
+            {name: w.contiguous() for name, w in weights.items()} for weights in (*layers, output)
+        )
+        self._packed = native._kernels.PackedDecoder(*shape, as_bytes, of_layers, of_output)
 
     def start(self, batch: int) -> Past:
         rows = torch.arange(batch, dtype=torch.int32)
@@ -78,29 +86,17 @@ class PackedDecoder:
     ) -> Step:
         """x (R, E): the next tokens, with their positions."""
         shape, rows = self.shape, len(x)
-        x = checked(x.clone(memory_format=torch.contiguous_format), torch.float32)
+        x = x.clone(memory_format=torch.contiguous_format)  # the kernel works in it
         present = x.new_empty(shape.layers, rows, 2 * shape.width)
         own = torch.arange(rows, dtype=torch.int32)[:, None]
         ancestors = torch.cat([past.ancestors, own], 1)
         blocks = (*past.blocks, present)
-        logits = x.new_empty(rows, shape.vocab)
-        nothing = torch.empty(len(past.sources), 0, dtype=torch.bool)
-        keys_values, keep = ((), nothing) if memory is None else memory
-        places = keep.shape[1]
-        looked = x.new_empty(rows, places) if aligning is not None and memory is not None else None
-        self._packed.step(
-            *(rows, x.data_ptr(), [b.data_ptr() for b in blocks], [b.shape[1] for b in blocks]),
-            *(checked(ancestors, torch.int32).data_ptr(), places),
-            [checked(array, torch.float32).data_ptr() for array in keys_values],
-            checked(keep, torch.bool).data_ptr(),
-            checked(past.sources, torch.int32).data_ptr(),
-            *(logits.data_ptr(), 0 if looked is None else looked.data_ptr(), aligning or 0),
-            torch.get_num_threads(),
-        )
-        return Step(logits, Past(blocks, ancestors, past.sources), looked)
-
-
-def checked(array: Tensor, dtype: torch.dtype) -> Tensor:
-    if array.dtype != dtype or not array.is_contiguous() or array.device.type != "cpu":
-        raise TypeError(f"the kernels take contiguous {dtype} on the CPU, not {array.dtype}")
-    return array
+        arrays = {"x": x, "ancestors": ancestors, "logits": x.new_empty(rows, shape.vocab)}
+        if memory is not None:
+            arrays |= {"keep": memory.keep, "sources": past.sources}
+            if aligning is not None:
+                arrays["looked"] = x.new_empty(rows, memory.keep.shape[1])
+        keys_values = [] if memory is None else list(memory.keys_values)
+        self._packed.step(arrays, list(blocks), keys_values, aligning or 0, torch.get_num_threads())
+        new = Past(blocks, ancestors, past.sources)
+        return Step(arrays["logits"], new, arrays.get("looked"))

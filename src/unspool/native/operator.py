@@ -20,6 +20,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from unspool import native
+from unspool.native import library
 from unspool.native.memory import empty
 from unspool.native.weights import (
     Steps,
@@ -31,19 +32,47 @@ from unspool.native.weights import (
 
 WIDTH = {False: 16, True: 32}  # by `half`: H, and there I as well, must be a multiple of it
 NUMBER = {False: torch.float32, True: torch.bfloat16}  # by `half`: what the products read
-LSTMS = ("lstm", "peephole", "peephole_full", "coupled")  # have a cell state
-READ_C = ("peephole_full",)  # have products with the cell state
-SCANS = ("mingru", "minlstm")  # have no U
-ELMANS = ("elman_sigmoid", "elman_tanh", "elman_relu", "elman_leaky_relu", "elman_elu")
 
 
-# What the kernels are given, in the order of `Job` in cpp/job.h, and which of it may be bfloat16.
-ARRAYS = (
-    *("x", "W", "b", "U", "extra", "h0", "c0", "gates", "h", "c", "inner", "h_end", "c_end"),
-    *("h0_read", "h_read", "c0_read", "c_read"),
-    *("dh", "dx", "du", "dinner", "dextra", "dh0", "dc0", "db"),
-)
-HALF = ("x", "inner", "h0_read", "h_read", "c0_read", "c_read", "du", "dinner")
+def kinds(trait: str, *, have: bool = True) -> tuple[str, ...]:
+    """The kinds of kernels that have a trait, or have it not. cpp/kinds.h has the list."""
+    every = {} if native._kernels is None else native._kernels.kinds()
+    return tuple(kind for kind, traits in every.items() if (trait in traits) == have)
+
+
+LSTMS = kinds("cell state")
+READ_C = kinds("full peepholes")  # have products with the cell state
+SCANS = kinds("U", have=False)
+ELMANS = kinds("gates", have=False)  # keep nothing but h for their gradient
+
+
+class Inputs(NamedTuple):
+    """The arguments of the operator; those in lists for each direction, empty where a kind has
+    none. offsets: see `recurrence.run`."""
+
+    kind: str
+    half: bool
+    update_new: bool
+    reverse: list[bool]
+    learning: bool
+    offsets: Tensor
+    x: Tensor  # (N, I), or integers (N,)
+    W: list[Tensor]
+    b: list[Tensor]
+    U: list[Tensor]
+    extra: list[Tensor]
+    h0: list[Tensor]
+    c0: list[Tensor]
+
+
+class Gradients(NamedTuple):
+    """The arguments of its backward pass that follow those."""
+
+    input_too: bool
+    kept: list[Tensor]
+    dh: list[Tensor]
+    dh_end: list[Tensor]
+    dc_end: list[Tensor]
 
 
 class Kept(NamedTuple):
@@ -98,42 +127,30 @@ def room_for_u(x: Tensor, W: Tensor, b: Tensor) -> Tensor:
     return F.embedding(x, W.t()).add_(b)
 
 
-def compute(
-    kind: str,
-    half: bool,
-    update_new: bool,
-    reverse: list[bool],
-    learning: bool,
-    offsets: Tensor,
-    x: Tensor,
-    W: list[Tensor],
-    b: list[Tensor],
-    U: list[Tensor],
-    extra: list[Tensor],
-    h0: list[Tensor],
-    c0: list[Tensor],
-) -> list[Tensor]:
+def compute(given: Inputs) -> list[Tensor]:
     """`Kept` of the first direction, then of the second."""
-    us = [room_for_u(x, *w) for w in zip(W, b)]
-    kept = [make_kept(kind, half, learning, *each) for each in zip(us, h0)]
-    inputs = W[0].shape[1] if x.is_floating_point() else 0
-    given = read(x, half) if inputs else W[0].new_empty(0)
-    arrays = [
-        [
-            *(given, W[d], b[d], U[d], extra[d], h0[d], c0[d]),
-            *(k.gates, k.h, k.c, k.inner, k.h_end, k.c_end),
-            *(read(h0[d], half), k.h_read if half else k.h),
-            *((read(c0[d], half), k.c_read if half else k.c) if kind in READ_C else ()),
-        ]
-        for d, k in enumerate(kept)
-    ]
-    call_kernel(kind, half, False, update_new, reverse, offsets, arrays, inputs, h0[0].shape[1])
-    return flatten(kind, learning, kept)
-
-
-def read(x: Tensor, half: bool) -> Tensor:
-    """x as the products read it."""
-    return x.to(NUMBER[half])
+    kind, half, x = given.kind, given.half, given.x
+    us = [room_for_u(x, *w) for w in zip(given.W, given.b)]
+    kept = [make_kept(kind, half, given.learning, *each) for each in zip(us, given.h0)]
+    inputs = given.W[0].shape[1] if x.is_floating_point() else 0
+    x = x.to(NUMBER[half]) if inputs else x
+    arrays = []
+    for d, k in enumerate(kept):
+        arrays.append(
+            {
+                "U": given.U[d], "extra": given.extra[d], "h0": given.h0[d], "c0": given.c0[d],
+                "gates": k.gates, "h": k.h, "c": k.c, "inner": k.inner,
+                "h_end": k.h_end, "c_end": k.c_end,
+            }
+        )  # fmt: skip
+        if inputs:
+            arrays[d] |= {"x": x, "W": given.W[d], "b": given.b[d]}
+        if half:
+            arrays[d] |= {"h0_read": given.h0[d].bfloat16(), "h_read": k.h_read}
+            if kind in READ_C:
+                arrays[d] |= {"c0_read": given.c0[d].bfloat16(), "c_read": k.c_read}
+    call_kernel(given, arrays, inputs)
+    return flatten(kind, given.learning, kept)
 
 
 def flatten(kind: str, learning: bool, kept: list[Kept]) -> list[Tensor]:
@@ -142,179 +159,118 @@ def flatten(kind: str, learning: bool, kept: list[Kept]) -> list[Tensor]:
     return [tensor for k in kept for tensor in k]
 
 
-def compute_gradients(
-    kind: str,
-    half: bool,
-    update_new: bool,
-    reverse: list[bool],
-    input_too: bool,
-    offsets: Tensor,
-    x: Tensor,
-    W: list[Tensor],
-    U: list[Tensor],
-    extra: list[Tensor],
-    h0: list[Tensor],
-    c0: list[Tensor],
-    kept: list[Tensor],
-    dh: list[Tensor],
-    dh_end: list[Tensor],
-    dc_end: list[Tensor],
-) -> list[Tensor]:
+def compute_gradients(given: Inputs, more: Gradients) -> list[Tensor]:
     """dx, then dW, db, dU, dextra, dh0, dc0 of each direction."""
-    ways = per_direction(kept)
+    kind, half, x, W, h0, c0 = given.kind, given.half, given.x, given.W, given.h0, given.c0
+    ways = per_direction(more.kept)
     du = [empty(len(k.h), len(w), dtype=NUMBER[half]) for k, w in zip(ways, W)]
-    none = W[0].new_empty(0)
-    by_kernel = input_too and x.shape[1] % WIDTH[half] == 0
-    dx = [empty(*x.shape, dtype=x.dtype) if by_kernel else none for _ in W]
+    by_kernel = more.input_too and x.shape[1] % WIDTH[half] == 0
+    dx = [empty(*x.shape, dtype=x.dtype) if by_kernel else x.new_empty(0) for _ in W]
     dinner = [empty(*k.inner.shape, dtype=k.inner.dtype) for k in ways]
     threads = torch.get_num_threads()
-    dextra = [e.new_zeros(threads, len(e)) for e in extra]
+    dextra = [e.new_zeros(threads, len(e)) for e in given.extra]
     db = [w.new_zeros(threads, len(w)) for w in W]
-    dh0, dc0 = [end.clone() for end in dh_end], [end.clone() for end in dc_end]
-    arrays = [
-        [
-            *(none, W[d], none, U[d], extra[d], h0[d], c0[d]),
-            *(k.gates, k.h, k.c, k.inner, *(none,) * 6),
-            *(dh[d], dx[d], du[d], dinner[d], dextra[d], dh0[d], dc0[d], db[d]),
-        ]
-        for d, k in enumerate(ways)
-    ]
-    inputs = x.shape[1] if by_kernel else 0
-    call_kernel(kind, half, True, update_new, reverse, offsets, arrays, inputs, h0[0].shape[1])
-    steps = None if kind in SCANS else Steps(offsets)
+    dh0, dc0 = [end.clone() for end in more.dh_end], [end.clone() for end in more.dc_end]
+    arrays = []
+    for d, k in enumerate(ways):
+        arrays.append(
+            {
+                "U": given.U[d], "extra": given.extra[d], "h0": h0[d], "c0": c0[d],
+                "gates": k.gates, "h": k.h, "c": k.c,
+                "dh": more.dh[d], "du": du[d], "dh0": dh0[d], "dc0": dc0[d], "db": db[d],
+            }
+        )  # fmt: skip
+        if by_kernel:
+            arrays[d] |= {"W": W[d], "dx": dx[d]}
+        if kind == "gru_after":
+            arrays[d] |= {"inner": k.inner, "dinner": dinner[d]}
+        if kind not in READ_C:
+            arrays[d]["dextra"] = dextra[d]
+    call_kernel(given, arrays, x.shape[1] if by_kernel else 0, backward=True)
+    steps = None if kind in SCANS else Steps(given.offsets)
     with torch.autocast("cpu", enabled=False):
         x = factor(x, half) if x.is_floating_point() else x
         flat = []
         for d, k in enumerate(ways):
+            reverse = given.reverse[d]
             du[d], dinner[d] = factor(du[d], half), factor(dinner[d], half)
             states = (h0[d], k.h_read if half else k.h, k.inner)
             start, h, inner = (factor(state, half) for state in states)
             if steps is not None and kind in READ_C:
                 cells = (c0[d], k.c_read if half else k.c)
                 c_start, c = (factor(state, half) for state in cells)
-                dextra[d] = peepholes_gradient(steps, reverse[d], c_start, c, du[d]).float()
+                dextra[d] = peepholes_gradient(steps, reverse, c_start, c, du[d]).float()
             else:
                 dextra[d] = dextra[d].sum(0)
             flat += [
                 input_weights_gradient(x, du[d], W[d]),
                 db[d].sum(0),
-                torch.empty_like(U[d])
+                torch.empty_like(given.U[d])
                 if steps is None
                 else recurrent_weights_gradient(
-                    kind, steps, reverse[d], start, h, inner, du[d], dinner[d]
+                    kind, steps, reverse, start, h, inner, du[d], dinner[d]
                 ).float(),
                 *(dextra[d], dh0[d], dc0[d]),
             ]
-        if input_too and not by_kernel:
+        if more.input_too and not by_kernel:
             dx = [d @ w for d, w in zip(du, W)]
     return [dx[0] if len(dx) == 1 else dx[0].add_(dx[1]), *flat]
 
 
 def call_kernel(
-    kind: str,
-    half: bool,
-    backward: bool,
-    update_new: bool,
-    reverse: list[bool],
-    offsets: Tensor,
-    arrays: list[list[Tensor]],
-    inputs: int,
-    hidden: int,
+    given: Inputs, arrays: list[dict[str, Tensor]], inputs: int, *, backward: bool = False
 ) -> None:
-    """The only function where addresses are handed over."""
-    for array in arrays:
-        for name, tensor in zip(ARRAYS, array):
-            if tensor.numel():
-                check_array(name, tensor, half)
-    addresses = [[t.data_ptr() if t.numel() else 0 for t in array] for array in arrays]
-    call = native._kernels.run_bf16 if half else native._kernels.run
+    """The arrays of each direction, by their names in cpp/kinds.h, go to C++, which checks them.
+    Empty ones that a kind does not need count as not given."""
+    call = native._kernels.run_bf16 if given.half else native._kernels.run
     call(
-        *(kind, backward, hidden, inputs, update_new),
-        *(offsets.data_ptr(), len(offsets) - 1, reverse, addresses, torch.get_num_threads()),
+        *(given.kind, backward, given.h0[0].shape[1], inputs, given.update_new),
+        *(given.offsets, given.reverse, arrays, torch.get_num_threads()),
     )
 
 
-def check_array(name: str, tensor: Tensor, half: bool = False) -> None:
-    wanted = NUMBER[half and name in HALF]
-    if tensor.dtype != wanted or not tensor.is_contiguous():
-        raise TypeError(f"the kernels take {name} as contiguous {wanted}, not {tensor.dtype}")
+def shapes(given: Inputs) -> list[Tensor]:
+    us = [w.new_empty(given.x.shape[0], w.shape[0]) for w in given.W]
+    kept = [
+        make_kept(given.kind, given.half, given.learning, *each, empty=torch.empty)
+        for each in zip(us, given.h0)
+    ]
+    return flatten(given.kind, given.learning, kept)
 
 
-recurrence = torch.library.custom_op("unspool::recurrence", compute, mutates_args=())
-recurrence_gradients = torch.library.custom_op(
-    "unspool::recurrence_gradients", compute_gradients, mutates_args=()
+def gradients_shapes(given: Inputs, more: Gradients) -> list[Tensor]:
+    flat = [torch.empty_like(given.x) if more.input_too else given.h0[0].new_empty(0)]
+    for w, *others in zip(given.W, given.U, given.extra, given.h0, given.c0):
+        flat += map(torch.empty_like, (w, w[:, 0], *others))
+    return flat
+
+
+recurrence = library.define("unspool::recurrence", compute, shapes, Inputs)
+recurrence_gradients = library.define(
+    "unspool::recurrence_gradients", compute_gradients, gradients_shapes, Inputs, Gradients
 )
 
 
 def keep(ctx: Any, inputs: tuple[Any, ...], output: list[Tensor]) -> None:
-    kind, half, update_new, reverse, _, offsets, x, W, _, U, extra, h0, c0 = inputs
-    ctx.options = kind, half, update_new, reverse, x.requires_grad
-    ctx.directions = len(W)
-    ctx.set_materialize_grads(False)
-    ctx.save_for_backward(offsets, x, *W, *U, *extra, *h0, *c0, *output)
+    given = Inputs(*inputs)
+    ctx.input_too = given.x.requires_grad
+    library.save(ctx, given, output)
 
 
 def gradients(ctx: Any, grads: list[Tensor | None]) -> tuple[Any, ...]:
-    offsets, x, *saved = ctx.saved_tensors
-    D = ctx.directions
-    lists = [saved[i * D : (i + 1) * D] for i in range(5)]  # W, U, extra, h0, c0
-    kept = saved[5 * D :]
+    given, kept = library.saved(ctx)
 
-    def given(field: str) -> list[Tensor]:
+    def by(field: str) -> list[Tensor]:
         """The gradients by one field of each direction, zeros where there is none."""
         at = range(Kept._fields.index(field), len(kept), len(Kept._fields))
         found = [(grads[i], kept[i]) for i in at]
         return [torch.zeros_like(k) if g is None else g.contiguous() for g, k in found]
 
-    dx, *flat = recurrence_gradients(
-        *ctx.options, offsets, x, *lists, kept, given("h"), given("h_end"), given("c_end")
-    )
+    more = Gradients(ctx.input_too, kept, by("h"), by("h_end"), by("c_end"))
+    dx, *flat = recurrence_gradients(*given, *more)
     dW, db, dU, dextra, dh0, dc0 = (flat[i::6] for i in range(6))
     options = (None,) * 6
-    return (*options, dx if ctx.options[-1] else None, dW, db, dU, dextra, dh0, dc0)
+    return (*options, dx if ctx.input_too else None, dW, db, dU, dextra, dh0, dc0)
 
 
 recurrence.register_autograd(gradients, setup_context=keep)
-
-
-@recurrence.register_fake
-def recurrence_shapes(
-    kind: str,
-    half: bool,
-    update_new: bool,
-    reverse: list[bool],
-    learning: bool,
-    offsets: Tensor,
-    x: Tensor,
-    W: list[Tensor],
-    b: list[Tensor],
-    U: list[Tensor],
-    extra: list[Tensor],
-    h0: list[Tensor],
-    c0: list[Tensor],
-) -> list[Tensor]:
-    us = [w.new_empty(x.shape[0], w.shape[0]) for w in W]
-    kept = [make_kept(kind, half, learning, *each, empty=torch.empty) for each in zip(us, h0)]
-    return flatten(kind, learning, kept)
-
-
-@recurrence_gradients.register_fake
-def gradients_shapes(
-    kind: str,
-    half: bool,
-    update_new: bool,
-    reverse: list[bool],
-    input_too: bool,
-    offsets: Tensor,
-    x: Tensor,
-    W: list[Tensor],
-    U: list[Tensor],
-    extra: list[Tensor],
-    h0: list[Tensor],
-    c0: list[Tensor],
-    *_: list[Tensor],
-) -> list[Tensor]:
-    flat = [torch.empty_like(x) if input_too else h0[0].new_empty(0)]
-    for d, w in enumerate(W):
-        flat += map(torch.empty_like, (w, w[:, 0], U[d], extra[d], h0[d], c0[d]))
-    return flat

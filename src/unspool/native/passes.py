@@ -25,9 +25,7 @@ def can_pass(x: Tensor) -> bool:
 def dropout(x: Tensor, rate: float, key: int) -> Tensor:
     """x / (1 − rate) where a hash of the index and the `key` (64 bits) keeps it, elsewhere 0."""
     y = torch.empty_like(x)
-    native._kernels.dropout(
-        x.data_ptr(), y.data_ptr(), x.numel(), key, rate, torch.get_num_threads()
-    )
+    native._kernels.dropout(x, y, key, rate, torch.get_num_threads())
     return y
 
 
@@ -35,17 +33,6 @@ def softmax_gradient_(logits: Tensor, targets: Tensor, *, smoothing: float, scal
     """The sum over rows of CE(logits (N, K), targets (N,)), where a target is
     (1 − smoothing) onehot(y) + smoothing / K. In place of the logits: the gradient of that sum,
     times `scale`."""
-    rows, classes = logits.shape
-    if targets.shape != (rows,) or targets.dtype != torch.int64 or not targets.is_contiguous():
-        raise TypeError(f"targets must be {rows} int64 in a row, not {targets.shape}")
-    if rows and not 0 <= int(targets.min()) <= int(targets.max()) < classes:
-        raise IndexError(f"a target is not one of the {classes} classes")
     return native._kernels.softmax_gradient(
-        logits.data_ptr(),
-        targets.data_ptr(),
-        rows,
-        classes,
-        smoothing,
-        scale,
-        torch.get_num_threads(),
+        logits, targets, smoothing, scale, torch.get_num_threads()
     )

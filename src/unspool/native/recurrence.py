@@ -17,7 +17,7 @@ from unspool import native
 from unspool.native.operator import (
     LSTMS,
     WIDTH,
-    check_array,
+    Inputs,
     compute,
     per_direction,
     recurrence,
@@ -87,7 +87,7 @@ def run(
     none = directions[0].weights.b.new_empty(0)
     for weights, state, _ in directions:
         rows, columns = (0, 0, 0, pad), (0, pad)
-        given = (
+        tensors = (
             blocks(padded(weights.W, (0, fill)), 0, hidden, rows),
             blocks(weights.b, 0, hidden, columns),
             none if weights.U is None else blocks(padded(weights.U, columns), 0, hidden, rows),
@@ -95,17 +95,18 @@ def run(
             padded(state[0], columns),
             padded(state[1], columns) if len(state) > 1 else none,
         )
-        for values, value in zip(lists, given):
+        for values, value in zip(lists, tensors):
             values.append(value.contiguous())
     weights = directions[0].weights
     reverse = [direction.reverse for direction in directions]
     learning = torch.is_grad_enabled() and any(
         t.requires_grad for values in [[x], *lists] for t in values
     )
-    call = recurrence if learning or torch.compiler.is_compiling() else compute
-    flat = call(
+    given = Inputs(
         weights.kind, half, weights.update_new, reverse, learning, offsets, x.contiguous(), *lists
     )
+    compiling = torch.compiler.is_compiling()
+    flat = recurrence(*given) if learning or compiling else compute(given)
     results = []
     for kept in per_direction(flat):
         ends = (kept.h_end, kept.c_end) if weights.kind in LSTMS else (kept.h_end,)
@@ -141,38 +142,20 @@ class Stepper:
 
     def __init__(self, weights: KernelWeights, hidden: int, *, pack: bool = False) -> None:
         self.weights, self.hidden, self.inputs = weights, hidden, weights.W.shape[1]
-        arrays = (weights.W, weights.b, weights.U, weights.extra)
-        for name, tensor in zip(("W", "b", "U", "extra"), arrays):
-            if tensor is not None:
-                check_array(name, tensor)
-        addresses = [0 if tensor is None else tensor.data_ptr() for tensor in arrays]
+        arrays = {name: getattr(weights, name) for name in ("W", "b", "U", "extra")}
         self._stepper = native._kernels.Stepper(
-            *(weights.kind, hidden, self.inputs, weights.update_new, addresses, pack),
+            *(weights.kind, hidden, self.inputs, weights.update_new, arrays, pack),
             torch.get_num_threads(),
         )
 
     def __call__(self, x: Tensor, state: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-        batch = x.shape[0]
-        u = None
-        if not x.is_floating_point():
-            u = room_for_u(x, self.weights.W, self.weights.b)
-        elif x.shape != (batch, self.inputs):
-            raise TypeError(f"the kernels take x as {(batch, self.inputs)}, not {tuple(x.shape)}")
-        else:
-            check_array("x", x)
-        for s in state:
-            check_array("h0", s)
-            if s.shape != (batch, self.hidden):
-                raise TypeError(f"a state must be {(batch, self.hidden)}, not {tuple(s.shape)}")
         new = tuple(torch.empty_like(s) for s in state)
-        old_c, new_c = (state[1].data_ptr(), new[1].data_ptr()) if len(new) > 1 else (0, 0)
-        self._stepper.step(
-            batch,
-            x.data_ptr() if u is None else 0,
-            state[0].data_ptr(),
-            old_c,
-            0 if u is None else u.data_ptr(),
-            new[0].data_ptr(),
-            new_c,
-        )
+        arrays = {"h0": state[0], "h": new[0]}
+        if len(state) > 1:
+            arrays["c0"], arrays["c"] = state[1], new[1]
+        if x.is_floating_point():
+            arrays["x"] = x
+        else:
+            arrays["gates"] = room_for_u(x, self.weights.W, self.weights.b)
+        self._stepper.step(x.shape[0], arrays)
         return new

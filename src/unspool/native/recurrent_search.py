@@ -14,8 +14,8 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from unspool import native
-from unspool.native.attention_decoder import Pads, Source, Weights, laid_out, pad_weights
-from unspool.native.operator import LSTMS, WIDTH
+from unspool.native.attention_weights import Pads, Source, Weights, laid_out, pad_weights
+from unspool.native.operator import WIDTH
 
 
 class Step(NamedTuple):
@@ -32,30 +32,28 @@ class RecurrentSearch:
         cell, hidden, width = weights.cells[0], V.shape[1], WIDTH[False]
         self.hidden, self.vocab, self.tokens = hidden, len(b), E
         self.pads = Pads.of(hidden, E, D, A, width)
-        self.lstm, self.feeding = cell.kind in LSTMS, weights.feeding
+        self.feeding = weights.feeding
         ready = pad_weights(weights, self.pads, join=True)
         more = -len(b) % width
-        output = [laid_out(V, 0, self.pads.hidden, 0, more), laid_out(b, 0, more)]
         self.padded_vocab = len(b) + more
+        output = {"W_o": laid_out(V, 0, self.pads.hidden, 0, more), "b_o": laid_out(b, 0, more)}
         # The kernel packs matrices, and reads all else where it is.
-        layers = [[t.detach().clone() for t in layer] for layer in zip(*ready.layers)]
-        rest = [t.detach().clone() for t in (*ready.attention, *output)]
+        layers, rest = [own(layer) for layer in ready.layers], own(ready.attention | output)
         self._kept = layers, rest
         shape = native._kernels.DecoderShape(
-            *(
-                cell.kind,
-                cell.update_new,
-                weights.before,
-                weights.v is not None,
-                weights.feeding,
-                True,
-            ),
-            *(hidden + self.pads.hidden, E + self.pads.token),
-            *(D + self.pads.memory, A + self.pads.score),
+            kind=cell.kind,
+            update_new=cell.update_new,
+            before=weights.before,
+            tanh=weights.v is not None,
+            feeding=weights.feeding,
+            join=True,
+            hidden=hidden + self.pads.hidden,
+            tokens=E + self.pads.token,
+            memory=D + self.pads.memory,
+            units=A + self.pads.score,
         )
         self._search = native._kernels.RecurrentSearch(
-            *(shape, self.padded_vocab, [addresses(layer) for layer in layers], addresses(rest)),
-            torch.get_num_threads(),
+            shape, self.padded_vocab, layers, rest, torch.get_num_threads()
         )
 
     def source(self, keys: Tensor, values: Tensor, keep: Tensor | None) -> Source:
@@ -71,19 +69,18 @@ class RecurrentSearch:
     def step(self, y: Tensor, state: Tensor, source: Source) -> Step:
         """y (R, E): the vectors of the latest tokens."""
         rows, size = len(y), source.keys.shape[1]
-        arrays = (y, state, source.keys, source.values)
-        if any(a.dtype != torch.float32 or not a.is_contiguous() for a in arrays):
-            raise TypeError("the kernels take contiguous float32")
-        if y.shape[1] != self.tokens or state.shape[1] != rows or len(source.rows) != rows:
-            raise ValueError(f"{rows} vectors of {y.shape[1]} do not fit the state or the source")
-        logits = y.new_empty(rows, self.padded_vocab)
-        new, alignment = torch.empty_like(state), y.new_empty(rows, size)
-        self._search.step(
-            *(rows, y.data_ptr(), self.tokens, size, addresses(list(source))),
-            *(state.data_ptr(), new.data_ptr(), logits.data_ptr(), alignment.data_ptr()),
+        if y.shape[1] != self.tokens:
+            raise ValueError(f"the vectors of tokens have {self.tokens} elements, not {y.shape[1]}")
+        made = Step(
+            y.new_empty(rows, self.padded_vocab), torch.empty_like(state), y.new_empty(rows, size)
         )
-        return Step(logits[:, : self.vocab], new, alignment)
+        arrays = source._asdict() | {
+            "y": y, "state": state,
+            "logits": made.logits, "new_state": made.state, "alignment": made.alignment,
+        }  # fmt: skip
+        self._search.step(arrays)
+        return made._replace(logits=made.logits[:, : self.vocab])
 
 
-def addresses(tensors: list[Tensor]) -> list[int]:
-    return [t.data_ptr() if t.numel() else 0 for t in tensors]
+def own(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    return {name: tensor.detach().clone() for name, tensor in tensors.items()}

@@ -65,23 +65,9 @@ def train(job: Job, first: int, last: int, *, threads: int) -> None:
     if not is_native():
         word2vec_reference.train(job, first, last)
         return
-    vocab, size = job.inputs.shape
-    if size % PADDING:
-        raise ValueError(f"the kernel takes sizes that are multiples of {PADDING}, not {size}")
-    if job.ids.dtype not in (np.uint8, np.uint16, np.uint32):
-        raise TypeError(f"the kernel takes ids without a sign, not {job.ids.dtype}")
+    names = ("offsets", "words", "keep", "share", "alias", "inputs", "outputs")
+    arrays = {name: getattr(job, name) for name in names}
     _word2vec.train(
-        native.INSTRUCTIONS,
-        *(_address(job.ids, job.ids.dtype), job.ids.itemsize),
-        *(_address(job.offsets, np.int64), first, last, _address(job.words, np.int32), vocab),
-        *(_address(job.keep, np.float32), _address(job.share, np.float32)),
-        *(_address(job.alias, np.int32), size),
-        *(_address(job.inputs, np.float32), _address(job.outputs, np.float32)),
-        *(job.window, job.negatives, job.cbow, job.seed, job.rate, job.slope, job.floor, threads),
+        *(native.INSTRUCTIONS, job.ids, arrays, first, last, job.window, job.negatives),
+        *(job.cbow, job.seed, job.rate, job.slope, job.floor, threads),
     )
-
-
-def _address(array: np.ndarray, dtype: Any) -> int:
-    if array.dtype != dtype or not array.flags.c_contiguous:
-        raise TypeError(f"the kernel takes a contiguous array of {dtype}, not of {array.dtype}")
-    return array.ctypes.data

@@ -18,6 +18,7 @@ from torch import Tensor, nn
 
 from unspool.errors import choose
 from unspool.native import attention_decoder
+from unspool.native.attention_weights import Source, Weights
 from unspool.nn import init
 from unspool.nn.attention import Additive, Memory, Multiplicative
 from unspool.nn.cells import Cell
@@ -229,7 +230,7 @@ class RecurrentDecoder(Decoder):
         assert memory is not None
         batch, steps = y.shape[:2]
         packing = Packing.of(batch, steps, lengths, by_time=True, device=y.device)
-        source = attention_decoder.Source.of(*memory[:3], packing.order)
+        source = Source.of(*memory[:3], packing.order)
         packed = None if mask is None else packing.pack(mask)
         between = [self._mask(batch, steps, module=self.recurrent.dropout) for _ in state.cells[1:]]
         found = attention_decoder.run(
@@ -246,7 +247,7 @@ class RecurrentDecoder(Decoder):
             h = self._join(found.context, found.states, packed)
         return packing.unpack(h)
 
-    def native_weights(self) -> attention_decoder.Weights:
+    def native_weights(self) -> Weights:
         """As the kernels take them."""
         attention, W_q, b_q, v = self.attention, None, None, None
         if isinstance(attention, Additive):
@@ -254,7 +255,7 @@ class RecurrentDecoder(Decoder):
         elif attention is not None and attention.v is not None and attention.W is not None:
             W_q, v = attention.W[:, : attention.query], attention.v[0]
         cells = [own for (cell,) in self.recurrent.cells() if (own := cell.native()) is not None]
-        return attention_decoder.Weights(
+        return Weights(
             cells, self.kind == "additive", self.input_feeding, W_q, b_q, v, self.W_c.weight
         )
 

@@ -13,12 +13,11 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from unspool import native
-from unspool.native.attention_decoder import Source
+from unspool.native.attention_weights import Source
 from unspool.native.decoder import WIDTH, Memory, PackedDecoder, Past, Shape
 from unspool.native.recurrent_search import RecurrentSearch
 from unspool.nn.decoders import TransformerSeqDecoder
 from unspool.nn.encoder import Encoded
-from unspool.nn.multihead import MultiHeadAttention
 from unspool.nn.recurrent_decoder import RecurrentDecoder
 from unspool.nn.transformer_blocks import DecoderBlock
 
@@ -58,7 +57,8 @@ class PackedSearch:
         self.decoder = decoder
         self.blocks = [b for b in decoder.transformer.layers if isinstance(b, DecoderBlock)]
         self.vocab = len(decoder.output.b)
-        self.packed = PackedDecoder(self._shape(), self._weights(), as_bytes=as_bytes)
+        layers = [_layer_weights(block) for block in self.blocks]
+        self.packed = PackedDecoder(self._shape(), layers, self._output(), as_bytes=as_bytes)
 
     def start(
         self,
@@ -109,38 +109,40 @@ class PackedSearch:
             epsilon=options.epsilon,
         )
 
-    def _weights(self) -> list[Tensor]:
-        width = self.decoder.transformer.options.width
-        found: list[Tensor] = []
-        for block in self.blocks:
-            attention, cross = block.attention, block.cross_attention
-            found += _norm(block.norm1)
-            found += [*_input(attention, 0, 3 * width), *_output(attention)]
-            if cross is not None and block.cross_norm is not None:
-                found += _norm(block.cross_norm)
-                found += [*_input(cross, 0, width), *_output(cross)]
-            found += _norm(block.norm2)
-            for linear in (block.feed_forward.W_1, block.feed_forward.W_2):
-                found += [linear.weight, linear.bias]
-        last = self.decoder.transformer.norm
-        found += _norm(last) if isinstance(last, nn.LayerNorm) else []
+    def _output(self) -> dict[str, Tensor]:
         pad = -self.vocab % WIDTH
-        matrix = self.decoder.output.matrix()
-        return [*found, F.pad(matrix, (0, 0, 0, pad)), F.pad(self.decoder.output.b, (0, pad))]
+        output = self.decoder.output
+        found = {"W": F.pad(output.matrix(), (0, 0, 0, pad)), "b": F.pad(output.b, (0, pad))}
+        last = self.decoder.transformer.norm
+        if isinstance(last, nn.LayerNorm):
+            found |= {"norm_w": last.weight, "norm_b": last.bias}
+        return found
 
 
-def _norm(norm: nn.LayerNorm) -> list[Tensor]:
-    return [norm.weight, norm.bias]
+def _layer_weights(block: DecoderBlock) -> dict[str, Tensor]:
+    """By the names of the kernel."""
+    attention, cross, feed = block.attention, block.cross_attention, block.feed_forward
+    width = len(attention.W_o)
+    found = {
+        "norm_w": block.norm1.weight, "norm_b": block.norm1.bias,
+        "W_qkv": attention.W, "b_qkv": _bias(attention.b, attention.W),
+        "W_o": attention.W_o, "b_o": _bias(attention.b_o, attention.W_o),
+        "feed_norm_w": block.norm2.weight, "feed_norm_b": block.norm2.bias,
+        "W_1": feed.W_1.weight, "b_1": feed.W_1.bias,
+        "W_2": feed.W_2.weight, "b_2": feed.W_2.bias,
+    }  # fmt: skip
+    if cross is not None and block.cross_norm is not None:
+        norm = block.cross_norm
+        found |= {
+            "cross_norm_w": norm.weight, "cross_norm_b": norm.bias,
+            "cross_W_q": cross.W[:width], "cross_b_q": _bias(cross.b, cross.W)[:width],
+            "cross_W_o": cross.W_o, "cross_b_o": _bias(cross.b_o, cross.W_o),
+        }  # fmt: skip
+    return found
 
 
-def _input(attention: MultiHeadAttention, first: int, end: int) -> list[Tensor]:
-    W = attention.W[first:end]
-    return [W, W.new_zeros(len(W)) if attention.b is None else attention.b[first:end]]
-
-
-def _output(attention: MultiHeadAttention) -> list[Tensor]:
-    W = attention.W_o
-    return [W, W.new_zeros(len(W)) if attention.b_o is None else attention.b_o]
+def _bias(b: Tensor | None, W: Tensor) -> Tensor:
+    return W.new_zeros(len(W)) if b is None else b
 
 
 def recurrent_unsupported_reason(decoder: RecurrentDecoder) -> str | None:
@@ -192,7 +194,7 @@ class PackedRecurrentSearch:
         return logits, PackedRecurrentState(cells, state.source, alignment)
 
     def select(self, state: PackedRecurrentState, rows: Tensor) -> PackedRecurrentState:
-        source = state.source._replace(rows=state.source.rows.index_select(0, rows))
+        source = state.source.select(rows)
         alignment = state.alignment
         if alignment is not None:
             alignment = alignment.index_select(0, rows)

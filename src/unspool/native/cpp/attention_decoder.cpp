@@ -197,7 +197,7 @@ class Pass {
                 attend_gradient();
                 for_my_rows([&](int64_t row) { top_gradient(row); });
                 team_.wait();
-                if (job_.W_q) query_gradient(job_.dh.back() + first_ * H);
+                if (job_.W_q) query_gradient(top().dh + first_ * H);
             }
             for (size_t k = job_.layers.size(); k-- > 0;) {
                 run_layer(k, t, pair_.backward);
@@ -253,7 +253,7 @@ class Pass {
         if (t > 0) {
             layer.h0 = layer.h + earlier_ * H;
             layer.c0 = at_or_null(layer.c, earlier_ * H);
-            layer.h0_read = layer.h_read + earlier_ * H;
+            layer.h0_read = at_or_null(layer.h_read, earlier_ * H);
         }
         kernel(layer, of_layers_[k], team_, rank_);
     }
@@ -312,12 +312,13 @@ class Pass {
     }
 
     void mask_states(size_t k) const {
-        if (!job_.masks[k]) return;
+        const Job<T>& layer = job_.layers[k];
+        if (!layer.mask) return;
         for_my_rows([&](int64_t row) {
             const int64_t at = (first_ + row) * H;
             for_units(H, [&](int64_t j) {
-                store(const_cast<T*>(job_.layers[k].x) + at + j,
-                      load(job_.layers[k - 1].h + at + j) * load(job_.masks[k] + at + j));
+                store(const_cast<T*>(layer.x) + at + j,
+                      load(job_.layers[k - 1].h + at + j) * load(layer.mask + at + j));
             });
         });
         team_.wait();
@@ -366,7 +367,7 @@ class Pass {
                          [&](int64_t row, int64_t j, vec d) {
                              const int64_t n = first_ + row;
                              if (j < job_.D) store(job_.dcontext + n * job_.D + j, d);
-                             else store(job_.dh.back() + n * H + j - job_.D, d);
+                             else store(top().dh + n * H + j - job_.D, d);
                          });
     }
 
@@ -374,7 +375,7 @@ class Pass {
     void top_gradient(int64_t row) const {
         const int64_t n = first_ + row;
         for_units(H, [&](int64_t j) {
-            float* const to = job_.dh.back() + n * H + j;
+            float* const to = top().dh + n * H + j;
             vec dh = job_.join ? load(to) : load(job_.dstates + n * H + j);
             if (!job_.W_q) dh += load(job_.dq + n * job_.A + j);
             store(to, dh);
@@ -402,7 +403,8 @@ class Pass {
         const int64_t at = (first_ + row) * H;
         for_units(H, [&](int64_t j) {
             const vec d = load(job_.layers[k].dx + at + j);
-            store(job_.dh[k - 1] + at + j, job_.masks[k] ? d * load(job_.masks[k] + at + j) : d);
+            const float* const mask = job_.layers[k].mask;
+            store(job_.layers[k - 1].dh + at + j, mask ? d * load(mask + at + j) : d);
         });
     }
 

@@ -27,9 +27,8 @@ struct AttentionJob {
     Steps steps;
     int64_t from, to;             // the sequences
     int64_t H, E, D, A, S;        // units, token vector, memory vector, units of the score, positions
-    std::vector<Job<T>> layers;   // of the first, x (N, E + D or H) holds y; the rest is written here
-    std::vector<const float*> masks;  // (N, H): what multiplies the states below layer k; null: nothing
-    std::vector<float*> dh;       // (N, H): as in `layers`, of all but the top written here
+    std::vector<Job<T>> layers;   // of the first, x (N, E + D or H) holds y; the rest, and dh below
+                                  // the top, is written here
 
     const float* keys;         // (B, S, A)
     const float* values;       // (B, S, D)

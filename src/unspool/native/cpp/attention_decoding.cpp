@@ -1,14 +1,13 @@
-// The Python interface of recurrent decoders with attention: addresses of arrays in, nothing out but what is
-// written to them. The caller, native/attention_decoder.py, owns the arrays and has checked their types.
+// The Python interface of recurrent decoders with attention: arrays by name in, nothing out but what is written to
+// them. The callers, native/attention_operator.py and native/recurrent_search.py, own the arrays.
 #include "attention_decoding.h"
 
 #include <nanobind/stl/string.h>
-#include <nanobind/stl/vector.h>
 
 #include <utility>
 
-#include "addresses.h"
 #include "attention_decoder.h"
+#include "kinds.h"
 #include "product.h"
 #include "threads.h"
 
@@ -50,35 +49,130 @@ struct DecoderShape {
     int64_t H, E, D, A;
 };
 
+// What a decoder has, beside its cells.
+enum DecoderTrait : unsigned {
+    QUERY = 1,  // attention waits for W_q
+    TANH = 2,
+    JOIN = 4,
+    FEEDING = 8,
+};
+
+// N target tokens of R sequences, M memories of S positions, P threads; H units, vectors of memories of D, A units of
+// the score, C = D + H; V tokens of the vocabulary.
 template <class T>
-AttentionJob<T> make_attention_job(const DecoderShape& shape, int64_t S, const Steps& steps,
-                                   const std::vector<Addresses>& layers, const Addresses& masks,
-                                   const Addresses& arrays) {
+const Fields<AttentionJob<T>>& attention_fields() {
+    using J = AttentionJob<T>;
+    constexpr unsigned SEQUENCES = FORWARD | BACKWARD, ALL = WEIGHTS | SEQUENCES;
+    static const Fields<J> fields{
+        field<&J::keys>("keys", "M,S,A", SEQUENCES),
+        field<&J::values>("values", "M,S,D", SEQUENCES),
+        field<&J::positions>("positions", "M,S", SEQUENCES),
+        field<&J::counts>("counts", "M", SEQUENCES),
+        field<&J::sources>("sources", "R", SEQUENCES),
+        field<&J::W_q>("W_q", "A,H", ALL, QUERY),
+        field<&J::W_q>("W_q", "A,H", ALL, OPTIONAL),
+        field<&J::b_q>("b_q", "A", WEIGHTS | FORWARD, OPTIONAL),
+        field<&J::v>("v", "A", ALL, TANH),
+        field<&J::W_c>("W_c", "H,C", ALL, JOIN),
+        field<&J::W_o>("W_o", "V,H", WEIGHTS),
+        field<&J::b_o>("b_o", "V", WEIGHTS),
+        field<&J::mask>("mask", "N,H", SEQUENCES, JOIN | OPTIONAL),
+        field<&J::q>("q", "N,A", SEQUENCES),
+        field<&J::alignment>("alignment", "N,S", SEQUENCES),
+        field<&J::context>("context", "N,D", SEQUENCES),
+        field<&J::joined>("joined", "N,C", SEQUENCES, JOIN),
+        field<&J::output>("output", "N,H", SEQUENCES, JOIN),
+        field<&J::doutput>("doutput", "N,H", BACKWARD, JOIN),
+        field<&J::dstates>("dstates", "N,H", BACKWARD),
+        field<&J::dcontext>("dcontext", "N,D", BACKWARD),
+        field<&J::dq>("dq", "N,A", BACKWARD),
+        field<&J::dscores>("dscores", "N,S", BACKWARD),
+        field<&J::djoin>("djoin", "N,H", BACKWARD, JOIN),
+        field<&J::dkeys>("dkeys", "M,S,A", BACKWARD),
+        field<&J::dvalues>("dvalues", "M,S,D", BACKWARD),
+        field<&J::dv>("dv", "P,A", BACKWARD, TANH),
+        field<&J::dfed>("dfed", "R,H", BACKWARD, FEEDING),
+    };
+    return fields;
+}
+
+// One step of a search. Q states of R rows, K elements of a token's vector; the rest as above.
+struct SearchStep {
+    const float *y, *keys, *values, *state;
+    const int32_t *positions, *counts, *sources;
+    float *new_state, *logits, *alignment;
+};
+
+const Fields<SearchStep>& search_fields() {
+    using J = SearchStep;
+    static const Fields<J> fields{
+        field<&J::y>("y", "R,K"),
+        field<&J::keys>("keys", "M,S,A"),
+        field<&J::values>("values", "M,S,D"),
+        field<&J::positions>("positions", "M,S"),
+        field<&J::counts>("counts", "M"),
+        field<&J::sources>("sources", "R"),
+        field<&J::state>("state", "Q,R,H"),
+        field<&J::new_state>("new_state", "Q,R,H"),
+        field<&J::logits>("logits", "R,V"),
+        field<&J::alignment>("alignment", "R,S"),
+    };
+    return fields;
+}
+
+// Indices that lead out of a memory are refused.
+template <class Read>
+void check_indices(const Read& read, Sizes& sizes) {
+    const int64_t M = sizes.of('M'), S = sizes.of('S');
+    for (int64_t r = 0; r < sizes.of('R'); ++r)
+        if (read.sources[r] < 0 || read.sources[r] >= M)
+            throw nb::index_error(("sources must be of the " + std::to_string(M) + " memories").c_str());
+    for (int64_t m = 0; m < M; ++m) {
+        bool good = read.counts[m] >= 0 && read.counts[m] <= S;
+        for (int64_t i = 0; good && i < read.counts[m]; ++i)
+            good = read.positions[m * S + i] >= 0 && read.positions[m * S + i] < S;
+        if (!good)
+            throw nb::index_error(("counts and positions must be of the " + std::to_string(S) + " positions").c_str());
+    }
+}
+
+// All but the steps. The arrays of each layer are those of a `Job`.
+template <class T>
+AttentionJob<T> read_attention_job(const DecoderShape& shape, unsigned use, nb::handle layers, nb::handle arrays,
+                                   Sizes& sizes) {
+    const KindOfCell& kind = kind_named(shape.kind);
+    const std::string name = "decoder of " + shape.kind;
+    constexpr int64_t WIDTH = std::is_same_v<T, bf16> ? 32 : 16;
+    for (const auto& [of, size] : {std::pair{"H", shape.H}, {"E", shape.E}, {"D", shape.D}, {"A", shape.A}})
+        check_width(name, of, size, WIDTH);
+    if (!(kind.traits & U_MATRIX) || (kind.traits & FULL))
+        throw nb::value_error(("there is no kernel of a " + name).c_str());
     AttentionJob<T> job{};
-    job.kind = KINDS.at(shape.kind);
+    job.kind = kind.kind;
     job.before = shape.before;
     job.tanh = shape.tanh;
     job.feeding = shape.feeding;
     job.join = shape.join;
-    job.steps = steps;
-    job.from = 0;
-    job.to = steps.count ? steps.widest() : 0;
-    job.H = shape.H;
+    job.H = sizes.of('H') = shape.H;
     job.E = shape.E;
-    job.D = shape.D;
-    job.A = shape.A;
-    job.S = S;
-    for (size_t k = 0; k < layers.size(); ++k) {
-        const int64_t read = shape.before ? shape.D : shape.feeding ? shape.H : 0;
-        job.layers.push_back(
-            make_job<T>(layers[k], steps, shape.H, k ? shape.H : shape.E + read, shape.update_new));
-        job.masks.push_back(reinterpret_cast<const float*>(masks[k]));
-        job.dh.push_back(const_cast<float*>(job.layers[k].dh));
+    job.D = sizes.of('D') = shape.D;
+    job.A = sizes.of('A') = shape.A;
+    sizes.of('C') = shape.D + shape.H;
+    sizes.of('G') = kernels_of<T>().gates(kind.kind);
+    const unsigned traits = (shape.before ? QUERY : 0u) | (shape.tanh ? TANH : 0u) | (shape.join ? JOIN : 0u) |
+                            (shape.feeding ? FEEDING : 0u);
+    attention_fields<T>().read(name, arrays, use, traits, sizes, job);
+    if (!job.W_q && shape.A != shape.H) throw nb::value_error(("the " + name + " needs W_q").c_str());
+    if (use != WEIGHTS) check_indices(job, sizes);
+    job.S = use == WEIGHTS ? 0 : sizes.of('S');
+    int64_t I = shape.E + (shape.before ? shape.D : shape.feeding ? shape.H : 0);
+    for (const nb::handle layer : layers) {
+        sizes.of('I') = I;
+        read_job(shape.kind, layer, use, kind.traits, sizes, job.layers.emplace_back());
+        job.layers.back().update_new = shape.update_new;
+        I = shape.H;
     }
-    fill(arrays, job.keys, job.values, job.positions, job.counts, job.sources, job.W_q, job.b_q, job.v,
-         job.W_c, job.mask, job.fed, job.q, job.alignment, job.context, job.joined, job.output,
-         job.doutput, job.dstates, job.dcontext, job.dq, job.dscores, job.djoin, job.dkeys, job.dvalues,
-         job.dv, job.dfed);
+    if (job.layers.empty()) throw nb::value_error(("the " + name + " needs a layer").c_str());
     return job;
 }
 
@@ -90,14 +184,20 @@ constexpr int64_t WORTH_WAITING = 1'000'000;
 constexpr int64_t FEW = 8;
 
 // Whole target sequences. The threads share the sequences and do not wait for one another; where these are
-// too few, they share the units and wait several times a step. `extra` is the size of `dextra`.
+// too few, they share the units and wait several times a step.
 template <class T>
-void run_attention(const DecoderShape& shape, bool backward, int64_t S, uintptr_t offsets, int64_t count,
-                   const std::vector<Addresses>& layers, const Addresses& masks, const Addresses& arrays,
-                   int64_t extra, int threads) {
+void run_attention(const DecoderShape& shape, bool backward, nb::handle offsets, nb::list layers, nb::handle arrays,
+                   int threads) {
     const auto& kernels = kernels_of<T>();
-    const Steps steps{count, reinterpret_cast<const int64_t*>(offsets), false};
-    const AttentionJob<T> whole = make_attention_job<T>(shape, S, steps, layers, masks, arrays);
+    const Steps steps = read_offsets(shape.kind, offsets, false);
+    const int64_t count = steps.count;
+    Sizes sizes{{'N', steps.offsets[count]}, {'R', steps.widest()}, {'B', steps.widest()}, {'P', threads}};
+    AttentionJob<T> whole =
+        read_attention_job<T>(shape, backward ? BACKWARD : FORWARD, layers, arrays, sizes);
+    whole.steps = steps;
+    whole.to = steps.widest();
+    const unsigned traits = kind_named(shape.kind).traits;
+    const int64_t extra = traits & PEEPHOLES ? 3 * shape.H : traits & HIDDEN_BIAS ? shape.H : 0;
     const int gates = kernels.gates(whole.kind);
     const int64_t weights = packed_size(whole, gates), tokens = steps.offsets[count];
 
@@ -142,38 +242,44 @@ void run_attention(const DecoderShape& shape, bool backward, int64_t S, uintptr_
 // Single steps of a search. The weights are packed once, for threads that share the units.
 class RecurrentSearch {
   public:
-    // Of each layer W, b, U, extra; then W_q, b_q, v, W_c, W_o, b_o. Biases and vectors are not copied.
-    RecurrentSearch(const DecoderShape& shape, int64_t vocab, const std::vector<Addresses>& layers,
-                    const Addresses& weights, int threads)
-        : members_(threads) {
-        std::vector<Addresses> shifted;
-        for (const Addresses& layer : layers) {
-            shifted.push_back({0});
-            shifted.back().insert(shifted.back().end(), layer.begin(), layer.end());
-        }
-        const Steps none{0, nullptr, false};
-        base_ = make_attention_job<float>(shape, 0, none, shifted, Addresses(layers.size()), {});
+    // Biases and vectors are not copied.
+    RecurrentSearch(const DecoderShape& shape, int64_t vocab, nb::list layers, nb::handle weights, int threads)
+        : shape_(shape), members_(threads) {
+        Sizes sizes{{'V', vocab}};
+        check_width("decoder of " + shape.kind, "V", vocab, 16);
+        base_ = read_attention_job<float>(shape, WEIGHTS, layers, weights, sizes);
         base_.vocab = vocab;
-        fill(weights, base_.W_q, base_.b_q, base_.v, base_.W_c, base_.W_o, base_.b_o);
         packed_ = baseline::buffer<float>(packed_size(base_, gates()));
         pack();
     }
 
-    // y (rows, tokens): the vectors of the latest tokens, padded here. A state (P, rows, H) has h, and of
-    // LSTMs c, of each layer; with input feeding h~ comes last.
-    void step(int64_t rows, uintptr_t y, int64_t tokens, int64_t S, const Addresses& source,
-              uintptr_t before, uintptr_t after, uintptr_t logits, uintptr_t alignment) {
+    // y (R, K): the vectors of the latest tokens, padded here. A state (Q, R, H) has h, and of LSTMs c, of each
+    // layer; with input feeding h~ comes last.
+    void step(nb::handle arrays) {
+        const bool lstm = kind_named(shape_.kind).traits & CELL_STATE;
+        const auto parts = static_cast<int64_t>(base_.layers.size()) * (lstm ? 2 : 1) + base_.feeding;
+        Sizes sizes{{'H', base_.H}, {'D', base_.D}, {'A', base_.A}, {'V', base_.vocab}, {'Q', parts}};
+        SearchStep given{};
+        search_fields().read("search", arrays, STEP, 0, sizes, given);
+        check_indices(given, sizes);
+        const int64_t rows = sizes.of('R'), tokens = sizes.of('K');
+        if (tokens > base_.E) throw nb::value_error("the vectors y are longer than those that W reads");
+
         nb::gil_scoped_release release;
         AttentionJob<float> job = base_;
         const int64_t offsets[] = {0, rows}, H = job.H, state = rows * H;
         job.steps = Steps{1, offsets, false};
         job.to = rows;
-        job.S = S;
-        fill(source, job.keys, job.values, job.positions, job.counts, job.sources);
-        job.logits = reinterpret_cast<float*>(logits);
-        job.alignment = reinterpret_cast<float*>(alignment);
-        const auto* old = reinterpret_cast<const float*>(before);
-        auto* made = reinterpret_cast<float*>(after);
+        job.S = sizes.of('S');
+        job.keys = given.keys;
+        job.values = given.values;
+        job.positions = given.positions;
+        job.counts = given.counts;
+        job.sources = given.sources;
+        job.logits = given.logits;
+        job.alignment = given.alignment;
+        const float* old = given.state;
+        float* made = given.new_state;
 
         const int64_t I = job.layers[0].I;
         const auto scratch = baseline::buffer<float>(
@@ -182,7 +288,7 @@ class RecurrentSearch {
         const auto take = [&](int64_t size) { return std::exchange(next, next + rows * size); };
         float* const x = take(I);
         for (int64_t r = 0; r < rows; ++r) {
-            std::copy_n(reinterpret_cast<const float*>(y) + r * tokens, tokens, x + r * I);
+            std::copy_n(given.y + r * tokens, tokens, x + r * I);
             std::fill_n(x + r * I + tokens, job.E - tokens, 0.0f);
         }
         float* const query = take(job.A);
@@ -193,7 +299,6 @@ class RecurrentSearch {
         float* const gates_of_layer = take(gates() * H);
         for (size_t k = 0; k < job.layers.size(); ++k) {
             Job<float>& layer = job.layers[k];
-            const bool lstm = job.kind == Kind::lstm || job.kind == Kind::peephole || job.kind == Kind::coupled;
             layer.x = k ? job.layers[k - 1].h : x;
             layer.h0 = layer.h0_read = old;
             layer.h = layer.h_read = layer.h_end = made;
@@ -236,6 +341,7 @@ class RecurrentSearch {
         return false;
     }
 
+    DecoderShape shape_;
     AttentionKernels<float> kernels_ = single;  // those that the weights are packed for
     AttentionJob<float> base_;
     baseline::Buffer<float> packed_;
@@ -253,15 +359,12 @@ void define_attention_decoder(nb::module_& module) {
             nb::arg("kind"), nb::arg("update_new"), nb::arg("before"), nb::arg("tanh"), nb::arg("feeding"),
             nb::arg("join"), nb::arg("hidden"), nb::arg("tokens"), nb::arg("memory"), nb::arg("units"));
     nb::class_<RecurrentSearch>(module, "RecurrentSearch")
-        .def(nb::init<const DecoderShape&, int64_t, const std::vector<Addresses>&, const Addresses&, int>(),
-             nb::arg("shape"), nb::arg("vocab"), nb::arg("layers"), nb::arg("weights"), nb::arg("threads"))
-        .def("step", &RecurrentSearch::step, nb::arg("rows"), nb::arg("y"), nb::arg("tokens"),
-             nb::arg("positions"), nb::arg("source"), nb::arg("before"), nb::arg("after"),
-             nb::arg("logits"), nb::arg("alignment"));
+        .def(nb::init<const DecoderShape&, int64_t, nb::list, nb::handle, int>(), nb::arg("shape"),
+             nb::arg("vocab"), nb::arg("layers"), nb::arg("weights"), nb::arg("threads"))
+        .def("step", &RecurrentSearch::step, nb::arg("arrays"));
     const auto define = [&](const char* name, auto function) {
-        module.def(name, function, nb::arg("shape"), nb::arg("backward"), nb::arg("positions"),
-                   nb::arg("offsets"), nb::arg("steps"), nb::arg("layers"), nb::arg("masks"),
-                   nb::arg("arrays"), nb::arg("extra"), nb::arg("threads"));
+        module.def(name, function, nb::arg("shape"), nb::arg("backward"), nb::arg("offsets"),
+                   nb::arg("layers"), nb::arg("arrays"), nb::arg("threads"));
     };
     define("run_attention", &run_attention<float>);
     define("run_attention_bf16", &run_attention<bf16>);

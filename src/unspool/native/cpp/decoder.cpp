@@ -146,34 +146,28 @@ class Attention {
 template <class T>
 class Decoder final : public Transformer {
   public:
-    Decoder(const Shape& shape, const std::vector<const float*>& weights) : shape_(shape) {
+    Decoder(const Shape& shape, const TransformerWeights& weights) : shape_(shape) {
         const int64_t E = shape.width, F = shape.hidden;
         const int64_t pieces = shape.activation == Activation::swiglu ? 2 : 1;
-        auto next = weights.begin();
-        const auto norm = [&] {
-            const float *w = *next++, *b = *next++;
+        const auto norm = [&](const float* w, const float* b) {
             return Norm{{w, w + E}, {b, b + E}, shape.epsilon};
         };
-        const auto linear = [&](int64_t N, int64_t K) {
-            const float *W = *next++, *b = *next++;
-            return Linear<T>(W, b, N, K);
-        };
-        for (int64_t l = 0; l < shape.layers; ++l) {
+        for (const LayerWeights& of : weights.layers) {
             Layer& layer = layers_.emplace_back();
-            layer.norm = norm();
-            layer.qkv = linear(3 * E, E);
-            layer.join = linear(E, E);
+            layer.norm = norm(of.norm_w, of.norm_b);
+            layer.qkv = Linear<T>(of.W_qkv, of.b_qkv, 3 * E, E);
+            layer.join = Linear<T>(of.W_o, of.b_o, E, E);
             if (shape.cross) {
-                layer.cross_norm = norm();
-                layer.cross_q = linear(E, E);
-                layer.cross_join = linear(E, E);
+                layer.cross_norm = norm(of.cross_norm_w, of.cross_norm_b);
+                layer.cross_q = Linear<T>(of.cross_W_q, of.cross_b_q, E, E);
+                layer.cross_join = Linear<T>(of.cross_W_o, of.cross_b_o, E, E);
             }
-            layer.feed_norm = norm();
-            layer.up = linear(pieces * F, E);
-            layer.down = linear(E, F);
+            layer.feed_norm = norm(of.feed_norm_w, of.feed_norm_b);
+            layer.up = Linear<T>(of.W_1, of.b_1, pieces * F, E);
+            layer.down = Linear<T>(of.W_2, of.b_2, E, F);
         }
-        if (shape.pre_norm) norm_ = norm();
-        output_ = linear(shape.vocab, E);
+        if (shape.pre_norm) norm_ = norm(weights.norm_w, weights.norm_b);
+        output_ = Linear<T>(weights.W, weights.b, shape.vocab, E);
     }
 
     void step(const DecoderStep& s, Scratch& scratch, Team& team, int rank) const override {
@@ -318,8 +312,7 @@ class Decoder final : public Transformer {
     Linear<T> output_;
 };
 
-std::unique_ptr<Transformer> make(const Shape& shape, const std::vector<const float*>& weights,
-                                  bool int8) {
+std::unique_ptr<Transformer> make(const Shape& shape, const TransformerWeights& weights, bool int8) {
     if (int8) return std::make_unique<Decoder<Quantized>>(shape, weights);
     return std::make_unique<Decoder<float>>(shape, weights);
 }

@@ -96,8 +96,9 @@ struct Job {
     T* h_read;           // (N, H)
     const T* c0_read;    // (B, H)    peephole_full: the same of c0 and c
     T* c_read;           // (N, H)
+    const float* mask;   // (N, H)    decoders with attention: what multiplies the states below this layer
 
-    const float* dh;     // (N, H)    gradient of the loss by h, through the outputs
+    float* dh;           // (N, H)    gradient of the loss by h, through the outputs
     float* dx;           // (N, I)    null: not wanted
     T* du;               // (N, G·H)
     T* dinner;           // (N, H)    gru_after: gradient by `inner`

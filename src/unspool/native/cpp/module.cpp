@@ -1,7 +1,6 @@
-// The Python face: addresses of arrays in, nothing out but what is written to them. The caller,
-// native/operator.py, owns the arrays and has checked their types and shapes.
+// The Python interface of recurrent layers: arrays by name in (kinds.h), nothing out but what is written to them.
+// The caller, native/operator.py, owns the arrays.
 #include <nanobind/nanobind.h>
-#include <nanobind/stl/array.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -10,18 +9,16 @@
 #include <unistd.h>
 #endif
 
-#include <array>
-#include <map>
 #include <memory>
 #include <numeric>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
-#include "addresses.h"
 #include "attention_decoding.h"
 #include "decoding.h"
 #include "kernels.h"
+#include "kinds.h"
 #include "passing.h"
 #include "product.h"
 #include "threads.h"
@@ -37,8 +34,8 @@ struct Kernels {
 
     template <class T>
     Pair<T> find(const std::string& kind) const {
-        if constexpr (std::is_same_v<T, bf16>) return half(KINDS.at(kind));
-        else return single(KINDS.at(kind));
+        if constexpr (std::is_same_v<T, bf16>) return half(kind_named(kind).kind);
+        else return single(kind_named(kind).kind);
     }
 };
 
@@ -137,16 +134,30 @@ struct Division {
 
 // Runs the kernel on the arrays of each direction.
 template <class T>
-void run(const std::string& kind, bool backward, int64_t H, int64_t I, bool update_new, uintptr_t offsets,
-         int64_t count, const std::vector<bool>& reverse, const std::vector<Addresses>& arrays,
-         int threads) {
+void run(const std::string& kind, bool backward, int64_t H, int64_t I, bool update_new, nb::handle offsets,
+         const std::vector<bool>& reverse, nb::list arrays, int threads) {
     const Pair<T> pair = kernels.find<T>(kind);
     const Kernel<T> kernel = backward ? pair.backward : pair.forward;
     const auto directions = static_cast<int>(arrays.size());
-    const Steps steps{count, reinterpret_cast<const int64_t*>(offsets), false};
-    const bool pack = backward || std::is_same_v<T, bf16> || steps.offsets[count] > WORTH_PACKING;
+    constexpr int64_t WIDTH = std::is_same_v<T, bf16> ? 32 : 16;
+    check_width(kind, "H", H, WIDTH);
+    if (I && (backward || WIDTH == 32)) check_width(kind, "I", I, WIDTH);
+    const Steps steps = read_offsets(kind, offsets, !pair.recurrent);
+    const int64_t rows = steps.offsets[steps.count];
+    const bool pack = backward || std::is_same_v<T, bf16> || rows > WORTH_PACKING;
     const int64_t packed_size = pack ? H * (pair.recurrent * H + pair.gates * I) : 0;
     const Division division(threads, directions, pair, H, I, steps);
+    Sizes sizes{{'N', rows}, {'B', pair.recurrent ? steps.widest() : steps.count}, {'G', pair.gates},
+                {'H', H}, {'I', I}, {'P', threads}};
+    std::vector<Job<T>> jobs;
+    for (int d = 0; d < directions; ++d) {
+        Job<T>& job = jobs.emplace_back();
+        read_job(kind, arrays[d], backward ? BACKWARD : FORWARD, kind_named(kind).traits, sizes, job);
+        job.steps = steps;
+        job.steps.reverse = reverse.at(d);
+        job.update_new = update_new;
+        job.pack = true;
+    }
 
     nb::gil_scoped_release release;
     struct Group {
@@ -159,8 +170,7 @@ void run(const std::string& kind, bool backward, int64_t H, int64_t I, bool upda
     for (int d = 0; d < directions; ++d) {
         int64_t from = 0;
         for (int g = 0; g < division.groups; ++g) {
-            Job<T> job = make_job<T>(arrays[d], steps, H, I, update_new);
-            job.steps.reverse = reverse[d];
+            Job<T> job = jobs[d];
             job.from = from;
             job.to = from = pair.recurrent
                                 ? steps.share_of_rows(g + 1, division.groups)
@@ -190,10 +200,13 @@ void run(const std::string& kind, bool backward, int64_t H, int64_t I, bool upda
 // are packed once, and must stay as they are; without it they are read where they are.
 class Stepper {
   public:
-    // The weights are W, b, U, extra.
-    Stepper(const std::string& kind, int64_t H, int64_t I, bool update_new,
-            const std::array<uintptr_t, 4>& weights, bool pack, int threads)
-        : pair_(kernels.find<float>(kind)), H_(H), I_(I), update_new_(update_new), weights_(weights) {
+    Stepper(const std::string& kind, int64_t H, int64_t I, bool update_new, nb::handle weights, bool pack,
+            int threads)
+        : kind_(kind), traits_(kind_named(kind).traits), pair_(kernels.find<float>(kind)), H_(H), I_(I) {
+        check_width(kind, "H", H, 16);
+        Sizes sizes = sizes_of(0, I);
+        read_job(kind, weights, WEIGHTS, traits_, sizes, weights_);
+        weights_.update_new = update_new;
         const int64_t size = H * (pair_.recurrent * H + pair_.gates * I);
         members_ = size < WORTH_WAITING ? 1 : static_cast<int>(std::min<int64_t>(threads, H / 16));
         if (!pack) return;
@@ -201,25 +214,24 @@ class Stepper {
         this->pack();
     }
 
-    // h and c become the new state. `u` is null where x is given.
-    void step(int64_t batch, uintptr_t x, uintptr_t h0, uintptr_t c0, uintptr_t u, uintptr_t h,
-              uintptr_t c) {
+    // x (B, I) or `gates`, which holds u; h0, c0; h and c become the new state.
+    void step(int64_t batch, nb::handle arrays) {
+        Job<float> job = weights_;
+        Sizes sizes = sizes_of(batch, PyMapping_HasKeyString(arrays.ptr(), "x") ? I_ : 0);
+        read_job(kind_, arrays, STEP, traits_, sizes, job);
         std::vector<int64_t> offsets{0, batch};
         if (!pair_.recurrent) {  // `batch` sequences of one row each
             offsets.resize(batch + 1);
             std::iota(offsets.begin(), offsets.end(), 0);
         }
-        const Steps steps{static_cast<int64_t>(offsets.size()) - 1, offsets.data(), false};
         const auto scratch = baseline::buffer<float>(batch * H_ * (pair_.gates + 1));
-        const auto address = [](const float* p) { return reinterpret_cast<uintptr_t>(p); };
-        const uintptr_t gates = x ? address(scratch.get() + batch * H_) : u;
-        const auto& [W, b, U, extra] = weights_;
-        // One row a sequence: its states are its final states.
-        Job<float> job = make_job<float>(
-            {x, W, b, U, extra, h0, c0, gates, h, c, address(scratch.get()), h, c, h0, h, c0, c}, steps,
-            H_, I_, update_new_);
+        job.I = I_;
+        job.inner = scratch.get();
+        if (job.x) job.gates = scratch.get() + batch * H_;
+        job.h_end = job.h;  // one row a sequence: its states are its final states
+        job.c_end = job.c;
+        job.steps = Steps{static_cast<int64_t>(offsets.size()) - 1, offsets.data(), false};
         job.to = batch;
-        job.pack = false;
         if (done_by_team(job)) return;
         if (packed_) pack();
         done_by_team(job);
@@ -229,8 +241,9 @@ class Stepper {
     // No steps: the kernels pack and are done.
     void pack() {
         const int64_t none = 0;
-        const auto& [W, b, U, extra] = weights_;
-        Job<float> job = make_job<float>({0, W, b, U, extra}, Steps{0, &none, false}, H_, I_, update_new_);
+        Job<float> job = weights_;
+        job.steps = Steps{0, &none, false};
+        job.pack = true;
         if (!done_by_team(job)) done_by_team(job);
     }
 
@@ -244,30 +257,47 @@ class Stepper {
         return false;
     }
 
+    Sizes sizes_of(int64_t batch, int64_t I) const {
+        return {{'N', batch}, {'B', batch}, {'G', pair_.gates}, {'H', H_}, {'I', I}};
+    }
+
+    std::string kind_;
+    unsigned traits_;
     Pair<float> pair_;
     int64_t H_, I_;
-    bool update_new_;
-    std::array<uintptr_t, 4> weights_;
+    Job<float> weights_{};
     int members_;
     baseline::Buffer<float> packed_;
 };
+
+// Of each kind, what Python has to know of it.
+nb::dict kinds() {
+    nb::dict found;
+    for (const auto& [name, kind] : KINDS) {
+        nb::list traits;
+        for (const auto& [trait, word] : {std::pair{U_MATRIX, "U"}, {CELL_STATE, "cell state"},
+                                          {GATES, "gates"}, {FULL, "full peepholes"}})
+            if (kind.traits & trait) traits.append(word);
+        found[name.c_str()] = traits;
+    }
+    return found;
+}
 
 }  // namespace unspool
 
 NB_MODULE(_kernels, module) {
     module.def("instruction_sets", &unspool::instruction_sets);
     module.def("use", &unspool::use);
+    module.def("kinds", &unspool::kinds);
     nb::class_<unspool::Stepper>(module, "Stepper")
-        .def(nb::init<const std::string&, int64_t, int64_t, bool, const std::array<uintptr_t, 4>&, bool,
-                      int>(),
-             nb::arg("kind"), nb::arg("hidden"), nb::arg("inputs"), nb::arg("update_new"), nb::arg("weights"),
-             nb::arg("pack"), nb::arg("threads"))
-        .def("step", &unspool::Stepper::step, nb::arg("batch"), nb::arg("x"), nb::arg("h0"),
-             nb::arg("c0"), nb::arg("u"), nb::arg("h"), nb::arg("c"));
+        .def(nb::init<const std::string&, int64_t, int64_t, bool, nb::handle, bool, int>(), nb::arg("kind"),
+             nb::arg("hidden"), nb::arg("inputs"), nb::arg("update_new"), nb::arg("weights"), nb::arg("pack"),
+             nb::arg("threads"))
+        .def("step", &unspool::Stepper::step, nb::arg("batch"), nb::arg("arrays"));
     const auto define = [&](const char* name, auto function) {
         module.def(name, function, nb::arg("kind"), nb::arg("backward"), nb::arg("hidden"),
-                   nb::arg("inputs"), nb::arg("update_new"), nb::arg("offsets"), nb::arg("steps"),
-                   nb::arg("reverse"), nb::arg("addresses"), nb::arg("threads"));
+                   nb::arg("inputs"), nb::arg("update_new"), nb::arg("offsets"), nb::arg("reverse"),
+                   nb::arg("arrays"), nb::arg("threads"));
     };
     define("run", &unspool::run<float>);
     define("run_bf16", &unspool::run<unspool::bf16>);

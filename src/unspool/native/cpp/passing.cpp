@@ -1,12 +1,12 @@
-// The Python face of the passes over large arrays and over chains of tags: addresses in, nothing out
-// but what is written to them. The callers, native/passes.py and native/chain.py, own the arrays and
-// have checked their types and shapes.
+// The Python interface of the passes over large arrays and over chains of tags: arrays in, nothing out but what is
+// written to them. The callers, native/passes.py and native/chain.py, own the arrays.
 #include "passing.h"
 
 #include <cmath>
 #include <vector>
 
 #include "chain.h"
+#include "fields.h"
 #include "passes.h"
 #include "team.h"
 #include "threads.h"
@@ -28,6 +28,12 @@ void let_passes_use(const std::string& set) {
 // With fewer elements, one thread is done before another has woken up.
 constexpr int64_t WORTH_SHARING = 50'000;
 
+int64_t size_of(nb::handle given) {
+    Array array;
+    describe(given.ptr(), array);
+    return array.size();
+}
+
 // Calls work(part, thread) for parts of `count` things that have `elements` in all.
 template <class Work>
 void share(int64_t count, int64_t elements, int threads, const Work& work) {
@@ -37,75 +43,96 @@ void share(int64_t count, int64_t elements, int threads, const Work& work) {
         work(Share(count, 0, 1), 0);
 }
 
-void dropout(uintptr_t x, uintptr_t y, int64_t count, uint64_t key, double rate, int threads) {
+void dropout(nb::handle x, nb::handle y, uint64_t key, double rate, int threads) {
+    Sizes sizes;
+    const auto* from = static_cast<const float*>(read_array("dropout", "x", x, nullptr, NUMBER_OF<float>, sizes));
+    auto* to = static_cast<float*>(read_array("dropout", "y", y, nullptr, NUMBER_OF<float>, sizes));
+    const int64_t count = size_of(x);
+    if (size_of(y) != count) throw nb::type_error("the kernel dropout takes y with as many elements as x");
     const Mask mask{key, static_cast<uint32_t>(std::llround(rate * 4294967296.0))};
     const auto scale = static_cast<float>(1 / (1 - rate));
     share(count, count, threads, [&](const Share& part, int) {
-        passes->dropout(reinterpret_cast<const float*>(x), reinterpret_cast<float*>(y), part.from, part.to,
-                        mask, scale);
+        passes->dropout(from, to, part.from, part.to, mask, scale);
     });
 }
 
-double softmax_gradient(uintptr_t logits, uintptr_t targets, int64_t rows, int64_t classes,
-                        float smoothing, float scale, int threads) {
+double softmax_gradient(nb::handle logits, nb::handle targets, float smoothing, float scale, int threads) {
+    const std::string name = "softmax_gradient";
+    Sizes sizes;
+    auto* z = static_cast<float*>(read_array(name, "logits", logits, "N,K", NUMBER_OF<float>, sizes));
+    const auto* t = static_cast<const int64_t*>(read_array(name, "targets", targets, "N", NUMBER_OF<int64_t>, sizes));
+    const int64_t rows = sizes.of('N'), classes = sizes.of('K');
+    for (int64_t n = 0; n < rows; ++n)
+        if (t[n] < 0 || t[n] >= classes)
+            throw nb::index_error(("target " + std::to_string(t[n]) + " is not one of the " + std::to_string(classes) +
+                                   " classes").c_str());
     std::vector<double> totals(threads, 0.0);
     share(rows, rows * classes, threads, [&](const Share& part, int thread) {
-        totals[thread] = passes->softmax_gradient(
-            reinterpret_cast<float*>(logits), reinterpret_cast<const int64_t*>(targets), part.from,
-            part.to, classes, smoothing, scale);
+        totals[thread] = passes->softmax_gradient(z, t, part.from, part.to, classes, smoothing, scale);
     });
     double total = 0;
     for (const double some : totals) total += some;
     return total;
 }
 
-// (B, T, C), and the address of B lengths.
-struct Shape {
-    int64_t B, T, C;
-    Sequences sequences(uintptr_t lengths) const {
-        return {T, C, reinterpret_cast<const int64_t*>(lengths)};
-    }
-    int64_t work() const { return B * T * C * C; }
+enum ChainUse : unsigned { ALPHA = 1, BETA = 2, VITERBI = 4 };
+
+// B sequences of T steps of C tags.
+struct ChainArrays {
+    const int64_t* lengths;
+    const double *e, *P, *last, *x, *A, *a, *b;
+    double *p, *s, *q;
+    int64_t* tags;
 };
 
-const double* read(uintptr_t address) { return reinterpret_cast<const double*>(address); }
-double* write(uintptr_t address) { return reinterpret_cast<double*>(address); }
-
-void chain_forward(int64_t B, int64_t T, int64_t C, uintptr_t lengths, uintptr_t e, uintptr_t P,
-                   uintptr_t p, uintptr_t s, int threads) {
-    const Shape shape{B, T, C};
-    share(B, shape.work(), threads, [&](const Share& part, int) {
-        chains->forward(shape.sequences(lengths), read(e), read(P), write(p), write(s), part.from, part.to);
-    });
+const Fields<ChainArrays>& chain_fields() {
+    using J = ChainArrays;
+    static const Fields<J> fields{
+        field<&J::e>("e", "B,T,C", ALPHA | BETA),
+        field<&J::x>("x", "B,T,C", VITERBI),
+        field<&J::lengths>("lengths", "B"),
+        field<&J::P>("P", "C,C", ALPHA | BETA),
+        field<&J::p>("p", "B,T,C", ALPHA),
+        field<&J::s>("s", "B,T", ALPHA | BETA),
+        field<&J::last>("last", "B,C", BETA),
+        field<&J::q>("q", "B,T,C", BETA),
+        field<&J::A>("A", "C,C", VITERBI),
+        field<&J::a>("a", "C", VITERBI),
+        field<&J::b>("b", "C", VITERBI),
+        field<&J::tags>("tags", "B,T", VITERBI),
+    };
+    return fields;
 }
 
-void chain_backward(int64_t B, int64_t T, int64_t C, uintptr_t lengths, uintptr_t e, uintptr_t P,
-                    uintptr_t s, uintptr_t last, uintptr_t q, int threads) {
-    const Shape shape{B, T, C};
-    share(B, shape.work(), threads, [&](const Share& part, int) {
-        chains->backward(shape.sequences(lengths), read(e), read(P), read(s), read(last), write(q),
-                         part.from, part.to);
-    });
-}
-
-void chain_viterbi(int64_t B, int64_t T, int64_t C, uintptr_t lengths, uintptr_t x, uintptr_t A,
-                   uintptr_t a, uintptr_t b, uintptr_t tags, int threads) {
-    const Shape shape{B, T, C};
-    share(B, shape.work(), threads, [&](const Share& part, int) {
-        chains->viterbi(shape.sequences(lengths), read(x), read(A), read(a), read(b),
-                        reinterpret_cast<int64_t*>(tags), part.from, part.to);
+template <ChainUse use>
+void chain(nb::handle arrays, int threads) {
+    const std::string name = use == ALPHA ? "chain_forward" : use == BETA ? "chain_backward" : "chain_viterbi";
+    Sizes sizes;
+    ChainArrays given{};
+    chain_fields().read(name, arrays, use, 0, sizes, given);
+    const int64_t B = sizes.of('B'), T = sizes.of('T'), C = sizes.of('C');
+    for (int64_t i = 0; i < B; ++i)
+        if (given.lengths[i] < 1 || given.lengths[i] > T)
+            throw nb::value_error(("lengths must be between 1 and the " + std::to_string(T) + " steps there are").c_str());
+    const Sequences sequences{T, C, given.lengths};
+    share(B, B * T * C * C, threads, [&](const Share& part, int) {
+        if constexpr (use == ALPHA)
+            chains->forward(sequences, given.e, given.P, given.p, given.s, part.from, part.to);
+        else if constexpr (use == BETA)
+            chains->backward(sequences, given.e, given.P, given.s, given.last, given.q, part.from, part.to);
+        else
+            chains->viterbi(sequences, given.x, given.A, given.a, given.b, given.tags, part.from, part.to);
     });
 }
 
 void define_passes(nb::module_& module) {
-    module.def("dropout", &dropout, nb::arg("x"), nb::arg("y"), nb::arg("count"), nb::arg("key"),
-               nb::arg("rate"), nb::arg("threads"));
-    module.def("softmax_gradient", &softmax_gradient, nb::arg("logits"), nb::arg("targets"),
-               nb::arg("rows"), nb::arg("classes"), nb::arg("smoothing"), nb::arg("scale"),
+    module.def("dropout", &dropout, nb::arg("x"), nb::arg("y"), nb::arg("key"), nb::arg("rate"),
                nb::arg("threads"));
-    module.def("chain_forward", &chain_forward);
-    module.def("chain_backward", &chain_backward);
-    module.def("chain_viterbi", &chain_viterbi);
+    module.def("softmax_gradient", &softmax_gradient, nb::arg("logits"), nb::arg("targets"),
+               nb::arg("smoothing"), nb::arg("scale"), nb::arg("threads"));
+    module.def("chain_forward", &chain<ALPHA>, nb::arg("arrays"), nb::arg("threads"));
+    module.def("chain_backward", &chain<BETA>, nb::arg("arrays"), nb::arg("threads"));
+    module.def("chain_viterbi", &chain<VITERBI>, nb::arg("arrays"), nb::arg("threads"));
 }
 
 }  // namespace unspool

@@ -26,8 +26,8 @@ inline void before_step(const Job<T>& job, int64_t s, const Body& body) {
     const int64_t shared = std::max(std::min(end, job.steps.rows(s - 1)), job.from);
     if (job.from < shared) {
         const int64_t at = job.steps.first(s - 1) * job.H;
-        body(Before<T>{job.h + at, at_or_null(job.c, at), job.h_read + at, at_or_null(job.c_read, at),
-                       job.from, shared});
+        body(Before<T>{job.h + at, at_or_null(job.c, at), at_or_null(job.h_read, at),
+                       at_or_null(job.c_read, at), job.from, shared});
     }
     if (shared < end) body(Before<T>{job.h0, job.c0, job.h0_read, job.c0_read, shared, end});
 }

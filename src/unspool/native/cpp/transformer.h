@@ -31,7 +31,7 @@ struct DecoderStep {
 
     int64_t places;                    // S
     std::vector<const float*> memory;  // (layers): keys and values (B, S, 2·E)
-    const uint8_t* keep;               // (B, S)
+    const bool* keep;                  // (B, S)
     const int32_t* sources;            // (R): which of the B memories
 
     float* logits;    // (R, V)
@@ -46,16 +46,33 @@ struct Scratch {
         : q(rows * shape.width), attended(rows * shape.width), hidden(rows * 2 * shape.hidden) {}
 };
 
+// Of a layer; those of a layer normalisation are w and b. F: hidden, twice for swiglu's W_1.
+struct LayerWeights {
+    const float *norm_w, *norm_b;              // (E)
+    const float *W_qkv, *b_qkv;                // (3·E, E), (3·E)
+    const float *W_o, *b_o;                    // (E, E), (E): of attention
+    const float *cross_norm_w, *cross_norm_b;  // (E)
+    const float *cross_W_q, *cross_b_q;        // (E, E), (E)
+    const float *cross_W_o, *cross_b_o;        // (E, E), (E)
+    const float *feed_norm_w, *feed_norm_b;    // (E)
+    const float *W_1, *b_1;                    // (F, E), (F)
+    const float *W_2, *b_2;                    // (E, F), (E)
+};
+
+struct TransformerWeights {
+    std::vector<LayerWeights> layers;
+    const float *norm_w, *norm_b;  // (E): of pre_norm
+    const float *W, *b;            // (V, E), (V): the output layer
+};
+
 class Transformer {
   public:
     virtual ~Transformer() = default;
     virtual void step(const DecoderStep& step, Scratch& scratch, Team& team, int rank) const = 0;
 };
 
-// Weights in the order in which a step needs them; those of a layer normalisation are w and b. With int8, products
-// are of integers.
-using MakeTransformer = std::unique_ptr<Transformer>(const Shape&, const std::vector<const float*>&,
-                                                     bool int8);
+// The weights are copied. With int8, products are of integers.
+using MakeTransformer = std::unique_ptr<Transformer>(const Shape&, const TransformerWeights&, bool int8);
 
 // Defined by decoder.cpp, once for each instruction set.
 namespace baseline { MakeTransformer make; }

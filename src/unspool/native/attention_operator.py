@@ -1,0 +1,325 @@
+"""The torch operator `unspool::attention_decoder` around the native kernels, with its own gradient.
+
+In: what `attention_decoder.run` has padded and lined up. Out: `Kept`, then a `Layer` for each: its
+states and what its gradient needs. The gradients of the weights are one product each over all
+steps, after the kernel's backward pass. With `half` the products are of bfloat16 with sums in
+float32; all else stays float32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from unspool import native
+from unspool.native import library
+from unspool.native.memory import empty
+from unspool.native.operator import LSTMS, NUMBER
+from unspool.native.weights import (
+    Steps,
+    factor,
+    input_weights_gradient,
+    outer,
+    recurrent_weights_gradient,
+)
+
+
+class Inputs(NamedTuple):
+    """The arguments of the operator, empty where a decoder has none. The lists are of its layers.
+
+    mask       m (N, H), with feeding alone
+    masks      (N, H): what multiplies the states below a layer
+    """
+
+    kind: str
+    half: bool
+    update_new: bool
+    before: bool
+    feeding: bool
+    learning: bool
+    offsets: Tensor
+    y: Tensor  # (N, E)
+    keys: Tensor  # (B, S, A)
+    values: Tensor  # (B, S, D)
+    positions: Tensor
+    counts: Tensor
+    sources: Tensor
+    W_q: Tensor
+    b_q: Tensor
+    v: Tensor
+    W_c: Tensor
+    mask: Tensor
+    W: list[Tensor]
+    b: list[Tensor]
+    U: list[Tensor]
+    extra: list[Tensor]
+    h0: list[Tensor]
+    c0: list[Tensor]
+    masks: list[Tensor]
+
+
+class Gradients(NamedTuple):
+    """The arguments of its backward pass that follow those."""
+
+    kept: list[Tensor]
+    doutput: Tensor
+    dstates: Tensor
+    dcontext: Tensor
+
+
+class Layer(NamedTuple):
+    """What a layer leaves, for its gradient too; empty where that does not need it."""
+
+    x: Tensor  # (N, I); empty: the states below, as they are
+    h: Tensor  # (N, H)
+    gates: Tensor  # (N, G·H)
+    c: Tensor  # (N, H)
+    inner: Tensor  # (N, H)
+    h_read: Tensor  # (N, H), with `half`: h as bfloat16
+
+
+class Kept(NamedTuple):
+    """What the operator returns before its layers."""
+
+    output: Tensor  # (N, H)
+    context: Tensor  # (N, D)
+    alignment: Tensor  # (N, S)
+    q: Tensor  # (N, A); empty: the states
+    joined: Tensor  # (N, D + H)
+
+
+def make_kept(given: Inputs, empty: Callable[..., Tensor] = empty) -> tuple[Kept, list[Layer]]:
+    """Unfilled."""
+    rows, hidden = len(given.y), given.h0[0].shape[1]
+    (_, size, units), memory = given.keys.shape, given.values.shape[2]
+    number, single, kind = NUMBER[given.half], torch.float32, given.kind
+    kept = Kept(
+        output=empty(rows if given.feeding else 0, hidden, dtype=single),
+        context=empty(rows, memory, dtype=single),
+        alignment=empty(rows, size, dtype=single),
+        q=empty(rows if given.W_q.numel() else 0, units, dtype=single),
+        joined=empty(rows if given.feeding else 0, memory + hidden, dtype=number),
+    )
+    inner = kind == "gru_before" or (given.learning and kind == "gru_after")
+    layers = [
+        Layer(
+            x=empty(rows if k == 0 or given.masks[k].numel() else 0, w.shape[1], dtype=number),
+            h=empty(rows, hidden, dtype=single),
+            gates=empty(rows, len(w), dtype=single),
+            c=empty(rows if kind in LSTMS else 0, hidden, dtype=single),
+            inner=empty(rows if inner else 0, hidden, dtype=number),
+            h_read=empty(rows if given.half else 0, hidden, dtype=number),
+        )
+        for k, w in enumerate(given.W)
+    ]
+    return kept, layers
+
+
+def flatten(kept: Kept, layers: list[Layer]) -> list[Tensor]:
+    return [*kept, *(tensor for layer in layers for tensor in layer)]
+
+
+def unflatten(flat: list[Any]) -> tuple[Kept, list[Layer]]:
+    first, size = len(Kept._fields), len(Layer._fields)
+    layers = [Layer(*flat[at : at + size]) for at in range(first, len(flat), size)]
+    return Kept(*flat[:first]), layers
+
+
+def inputs_of(k: int, layers: list[Layer], half: bool) -> Tensor:
+    """x (N, I) of layer k."""
+    if k == 0 or layers[k].x.numel():
+        return layers[k].x
+    return layers[k - 1].h_read if half else layers[k - 1].h
+
+
+def memory_arrays(given: Inputs, kept: Kept, layers: list[Layer]) -> dict[str, Tensor]:
+    """What both passes read, by the names in cpp/attention_decoding.cpp."""
+    names = ("keys", "values", "positions", "counts", "sources", "W_q", "v", "W_c", "mask")
+    return {name: getattr(given, name) for name in names} | {
+        "q": kept.q if given.W_q.numel() else layers[-1].h,
+        "alignment": kept.alignment, "context": kept.context,
+        "joined": kept.joined, "output": kept.output,
+    }  # fmt: skip
+
+
+def layer_arrays(given: Inputs, k: int, layer: Layer) -> dict[str, Tensor]:
+    """The same of layer k, by the names in cpp/kinds.h."""
+    return {
+        "W": given.W[k], "U": given.U[k], "extra": given.extra[k], "mask": given.masks[k],
+        "h0": given.h0[k], "c0": given.c0[k],
+        "gates": layer.gates, "h": layer.h, "c": layer.c,
+    }  # fmt: skip
+
+
+def compute(given: Inputs) -> list[Tensor]:
+    """`Kept`, then a `Layer` for each."""
+    half = given.half
+    kept, layers = make_kept(given)
+    layers[0].x[:, : given.y.shape[1]] = given.y
+    end = torch.empty_like(given.h0[0])  # the final states, which nobody reads
+    per_layer = []
+    for k, layer in enumerate(layers):
+        arrays = layer_arrays(given, k, layer) | {
+            "x": inputs_of(k, layers, half), "b": given.b[k], "inner": layer.inner, "h_end": end
+        }  # fmt: skip
+        if given.kind in LSTMS:
+            arrays["c_end"] = end
+        if half:
+            arrays |= {"h0_read": given.h0[k].bfloat16(), "h_read": layer.h_read}
+        per_layer.append(arrays)
+    arrays = memory_arrays(given, kept, layers) | {"b_q": given.b_q}
+    call_kernel(given, per_layer, arrays)
+    return flatten(kept, layers)
+
+
+def compute_gradients(given: Inputs, more: Gradients) -> list[Tensor]:
+    """dy, dkeys, dvalues, dW_q, db_q, dv, dW_c, then dW, db, dU, dextra, dh0, dc0 of each layer."""
+    half, before, W, h0, c0 = given.half, given.before, given.W, given.h0, given.c0
+    kept, layers = unflatten(more.kept)
+    count, hidden = layers[0].h.shape
+    number, single, threads = NUMBER[half], torch.float32, torch.get_num_threads()
+    du = [empty(count, len(w), dtype=number) for w in W]
+    dx = [empty(count, w.shape[1], dtype=single) for w in W]
+    dinner = [empty(*layer.inner.shape, dtype=number) for layer in layers]
+    dextra = [e.new_zeros(threads, len(e)) for e in given.extra]
+    db = [w.new_zeros(threads, len(w)) for w in W]
+    dh0, dc0 = [torch.zeros_like(h) for h in h0], [torch.zeros_like(c) for c in c0]
+    dh = [empty(count, hidden, dtype=single) for _ in layers]
+    if before:
+        dh[-1] = more.dstates
+    per_layer = []
+    for k, layer in enumerate(layers):
+        arrays = layer_arrays(given, k, layer) | {
+            "dh": dh[k], "dx": dx[k], "du": du[k], "dextra": dextra[k],
+            "dh0": dh0[k], "dc0": dc0[k], "db": db[k],
+        }  # fmt: skip
+        if given.kind == "gru_after":
+            arrays |= {"inner": layer.inner, "dinner": dinner[k]}
+        per_layer.append(arrays)
+    dq = empty(count, given.keys.shape[2], dtype=number)
+    djoin = empty(*kept.output.shape, dtype=number)
+    dkeys, dvalues = torch.zeros_like(given.keys), torch.zeros_like(given.values)
+    dv = given.v.new_zeros(threads, len(given.v))
+    arrays = memory_arrays(given, kept, layers) | {
+        "doutput": more.doutput, "dstates": more.dstates,
+        "dcontext": torch.empty_like(kept.context) if given.feeding else more.dcontext.clone(),
+        "dq": dq, "dscores": torch.empty_like(kept.alignment), "djoin": djoin,
+        "dkeys": dkeys, "dvalues": dvalues, "dv": dv,
+    }  # fmt: skip
+    if given.feeding:
+        arrays["dfed"] = torch.zeros_like(h0[0])
+    call_kernel(given, per_layer, arrays, backward=True)
+    steps = Steps(given.offsets)
+    with torch.autocast("cpu", enabled=False):
+        dq, djoin = factor(dq, half), factor(djoin, half)
+        top = factor(layers[-1].h_read if half else layers[-1].h, half)
+        dW_q, dW_c = torch.empty_like(given.W_q), torch.empty_like(given.W_c)
+        if given.W_q.numel():
+            start = factor(h0[-1], half)
+            dW_q = (steps.outer(dq, top, start, False) if before else outer(dq, top)).float()
+        if given.feeding:
+            dW_c = outer(djoin, factor(kept.joined, half)).float()
+        flat = [
+            *(dx[0][:, : given.y.shape[1]].contiguous(), dkeys, dvalues),
+            *(dW_q, dq.sum(0, dtype=single), dv.sum(0), dW_c),
+        ]
+        for k, layer in enumerate(layers):
+            du[k], dinner[k] = factor(du[k], half), factor(dinner[k], half)
+            states = (h0[k], layer.h_read if half else layer.h, layer.inner)
+            start, h, inner = (factor(state, half) for state in states)
+            flat += [
+                input_weights_gradient(factor(inputs_of(k, layers, half), half), du[k], W[k]),
+                db[k].sum(0),
+                recurrent_weights_gradient(
+                    given.kind, steps, False, start, h, inner, du[k], dinner[k]
+                ).float(),
+                *(dextra[k].sum(0), dh0[k], dc0[k]),
+            ]
+    return flat
+
+
+def call_kernel(
+    given: Inputs,
+    layers: list[dict[str, Tensor]],
+    arrays: dict[str, Tensor],
+    *,
+    backward: bool = False,
+) -> None:
+    """The arrays go to C++ by their names, which checks them. Empty ones that a kind does not need
+    count as not given."""
+    shape = native._kernels.DecoderShape(
+        kind=given.kind,
+        update_new=given.update_new,
+        before=given.before,
+        tanh=given.v.numel() > 0,
+        feeding=given.feeding,
+        join=given.feeding,
+        hidden=given.h0[0].shape[1],
+        tokens=given.y.shape[1],
+        memory=given.values.shape[2],
+        units=given.keys.shape[2],
+    )
+    call = native._kernels.run_attention_bf16 if given.half else native._kernels.run_attention
+    call(shape, backward, given.offsets, layers, arrays, torch.get_num_threads())
+
+
+def shapes(given: Inputs) -> list[Tensor]:
+    return flatten(*make_kept(given, torch.empty))
+
+
+def gradients_shapes(given: Inputs, more: Gradients) -> list[Tensor]:
+    attention = (given.keys, given.values, given.W_q, given.keys[0, 0], given.v, given.W_c)
+    dy = given.keys.new_empty(len(more.dcontext), given.y.shape[1])
+    flat = [dy, *map(torch.empty_like, attention)]
+    for w, *others in zip(given.W, given.U, given.extra, given.h0, given.c0):
+        flat += map(torch.empty_like, (w, w[:, 0], *others))
+    return flat
+
+
+attention_decoder = library.define("unspool::attention_decoder", compute, shapes, Inputs)
+attention_decoder_gradients = library.define(
+    "unspool::attention_decoder_gradients", compute_gradients, gradients_shapes, Inputs, Gradients
+)
+
+
+def keep(ctx: Any, inputs: tuple[Any, ...], output: list[Tensor]) -> None:
+    given = Inputs(*inputs)
+    # The first layer's x has y; of y itself only the width is wanted again.
+    library.save(ctx, given._replace(y=given.y.new_empty(0, given.y.shape[1])), output)
+
+
+def gradients(ctx: Any, grads: list[Tensor | None]) -> tuple[Any, ...]:
+    given, flat = library.saved(ctx)
+    kept, layers = unflatten(flat)
+    of_kept, of_layers = unflatten(grads)
+    if of_kept.alignment is not None:
+        raise RuntimeError("the native decoder gives no gradient by its alignment")
+    if of_kept.output is not None and of_layers[-1].h is not None:
+        raise RuntimeError("with input feeding a gradient comes by the output alone")
+
+    def by(gradient: Tensor | None, of: Tensor) -> Tensor:
+        return torch.zeros_like(of) if gradient is None else gradient.contiguous()
+
+    more = Gradients(
+        flat,
+        by(of_kept.output, kept.output),
+        by(of_layers[-1].h, layers[-1].h),
+        by(of_kept.context, kept.context),
+    )
+    found = attention_decoder_gradients(*given, *more)
+    dy, dkeys, dvalues = found[:3]
+    weights = zip(found[3:7], (given.W_q, given.b_q, given.v, given.W_c))
+    return (
+        *(None,) * 7,
+        *(dy, dkeys, dvalues, None, None, None),
+        *(d if of.numel() else None for d, of in weights),
+        None,
+        *(found[7 + i :: 6] for i in range(6)),
+        [None] * len(layers),
+    )
+
+
+attention_decoder.register_autograd(gradients, setup_context=keep)
