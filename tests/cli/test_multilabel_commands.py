@@ -86,7 +86,7 @@ def test_reasons_add_up_to_the_log_odds(unspool, trained) -> None:
     for label in WORDS:
         why = run.explain(text, answer=label)
         p = run.predict(text)[0].probabilities[label]
-        assert why.probability == pytest.approx(p, abs=1e-5)
+        assert why.answer_value == pytest.approx(p, abs=1e-5)
         assert why.values.sum() == pytest.approx(why.total, abs=2e-3 * max(1, abs(why.total)))
         assert all(deletion.answer == label for deletion in why.deletions)
 
@@ -206,7 +206,7 @@ def test_one_label_is_calibrated_by_its_temperature_alone(unspool, file, here) -
         np.testing.assert_allclose(list(after.probabilities.values()), wanted, rtol=1e-9)
     # What `look` shows is what `predict` gives.
     p = hot.predict(TEXTS[0])[0].probability
-    assert hot.trace(TEXTS[0]).choices[0].probability == pytest.approx(p, abs=1e-5)
+    assert hot.trace(TEXTS[0]).choices[0].answer_value == pytest.approx(p, abs=1e-5)
     report = json.loads(unspool("evaluate", "hot", file(ONE), "--json").out)
     assert report["loss"] == report["calibration"]["after"]["nll"]
     before = json.loads(unspool("evaluate", "plain", file(ONE), "--json").out)

@@ -14,7 +14,7 @@ RUNS: dict[str, tuple[str, dict[str, Any]]] = {
     "tagger": ("tagger", {}),
     "transformer": ("reviews", {**TRANSFORMER, "epochs": 12, "test_share": 0.1}),
     "writer": ("book", {**TRANSFORMER, "task": "generate", "epochs": 2, "bptt": 32}),
-    "labels": ("genres", {**SMALL, "model": "gru", "epochs": 6}),
+    "labels": ("genres", {**SMALL, "model": "gru", "epochs": 12}),
     "cnn": ("reviews", {**SMALL, "model": "cnn", "filters": 4, "epochs": 6}),
     "rater": ("ratings", {**SMALL, "model": "gru", "task": "regress", "epochs": 4}),
 }

@@ -89,8 +89,12 @@ def test_scores_that_mislead_give_the_highest_temperature() -> None:
 
 
 @given(
-    st.lists(st.lists(st.floats(-30, 30), min_size=3, max_size=3), min_size=1, max_size=9),
-    st.floats(COLDEST, HOTTEST),
+    st.lists(
+        st.lists(st.floats(-30, 30, allow_subnormal=False), min_size=3, max_size=3),
+        min_size=1,
+        max_size=9,
+    ),
+    st.floats(COLDEST, HOTTEST, allow_subnormal=False),
 )
 def test_no_temperature_changes_the_best_answer(rows, t) -> None:
     z = np.array(rows)

@@ -18,15 +18,15 @@ from unspool.config import TrainConfig
 from unspool.data.fields.label import LabelField
 from unspool.data.fields.labels import LabelsField
 from unspool.tasks.decision import balanced
-from unspool.tasks.metrics import bootstrap_ratio
-from unspool.tasks.multiclass import OneLabel
-from unspool.tasks.multilabel import (
-    SeveralLabels,
+from unspool.tasks.metrics import (
     average_precision,
     best_threshold,
-    counts,
+    bootstrap_ratio,
     f1_scores,
+    label_counts,
 )
+from unspool.tasks.multiclass import OneLabel
+from unspool.tasks.multilabel import SeveralLabels
 
 
 def some(seed: int, rows: int = 80, labels: int = 4) -> tuple[np.ndarray, np.ndarray]:
@@ -90,7 +90,7 @@ def test_figures_as_those_of_scikit_learn(seed) -> None:
     assert [own.support for own in report.table] == truth.sum(0).tolist()
     assert decision.metrics(z, truth)["micro_f1"] == report.metrics["micro_f1"]
     assert report.interval == report.interval_over([report])
-    found = counts(truth, guess)
+    found = label_counts(truth, guess)
     wanted = bootstrap_ratio(2 * found.hits.sum(1)[:, None], found.both.sum(1)[:, None])
     assert report.interval == pytest.approx(wanted, abs=1e-9)
     assert json.loads(json.dumps(report.to_json()))["labels"]["b"]["threshold"] > 0
@@ -114,7 +114,7 @@ def test_a_label_that_does_not_occur_is_left_out_of_means() -> None:
 
 def test_no_labels_at_all_have_figures() -> None:
     nothing = np.zeros((3, 2), dtype=bool)
-    assert f1_scores(counts(nothing, nothing)) == {
+    assert f1_scores(label_counts(nothing, nothing)) == {
         "micro_f1": 0.0, "macro_f1": 0.0, "subset_accuracy": 1.0,
     }  # fmt: skip
     several(["a", "b"]).report(np.full((3, 2), -5.0), nothing).lines()

@@ -32,6 +32,11 @@ def _split_commas(value: Any) -> Any:
     return value.split(",") if isinstance(value, str) else value
 
 
+def _join_commas(value: Any) -> Any:
+    return ",".join(map(str, value)) if isinstance(value, list | tuple) else value
+
+
+Names = Annotated[str | None, BeforeValidator(_join_commas)]
 Width = Annotated[int, Field(ge=1, le=1000)]
 Widths = Annotated[tuple[Width, ...], BeforeValidator(_split_commas), Field(min_length=1)]
 
@@ -57,7 +62,7 @@ class DataConfig(Section):
     ] = setting("auto", "file format; auto looks at the name and the first lines")
     encoding: str = setting("utf-8", "character encoding of the data files")
     text: str | None = setting(None, "column (name, or number from 1) that holds the text")
-    label: str | None = setting(
+    label: Names = setting(
         None,
         "column (name, or number from 1) that holds the label; several columns with commas:"
         " regress: numbers, classify: 0 or 1 for each of several labels",

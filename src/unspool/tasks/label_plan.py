@@ -195,6 +195,8 @@ def is_named(table: Table, data: DataConfig) -> bool:
 def label_columns(table: Table, data: DataConfig) -> list[Column]:
     """The columns of 0 and 1 that --label names; or, where nothing is named, those that look so and
     nothing else looks like a label."""
+    if table.format in (*PLAIN, *FOLDERS):
+        return []
     names = listed_names(data.label)
     if len(names) > 1 and not any(column.name == data.label for column in table.columns):
         if data.multilabel is False:

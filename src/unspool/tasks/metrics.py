@@ -1,5 +1,5 @@
-"""Figures of merit from plain arrays: accuracy, F1, confusion, perplexity, correlations, bootstrap
-intervals."""
+"""Figures of merit from plain arrays: accuracy, F1, confusion, average precision, perplexity,
+correlations, bootstrap intervals."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 NATS_PER_BIT = math.log(2.0)
+THRESHOLD = 0.5  # of a probability, where none was chosen
 SAMPLED = 1 << 23  # numbers that a bootstrap samples at once
 
 
@@ -46,6 +47,97 @@ def macro_f1(confusion: np.ndarray) -> float:
     """The plain mean of F1 over the classes that occur, in truth or in prediction."""
     present = (confusion.sum(0) + confusion.sum(1)) > 0
     return float(np.mean([s.f1 for s, there in zip(class_scores(confusion), present) if there]))
+
+
+class LabelCounts(NamedTuple):
+    """Of each row and label, (N, K): found rightly, given as answers, true."""
+
+    hits: np.ndarray
+    guessed: np.ndarray
+    true: np.ndarray
+
+    @property
+    def both(self) -> np.ndarray:
+        """The denominator of F1, 2 hits / (guessed + true)."""
+        return self.guessed + self.true
+
+    @property
+    def present(self) -> np.ndarray:
+        """(K,) labels that occur, in truth or in answers: macro F1 is the mean over these. Where
+        none does, all."""
+        found = self.both.sum(0) > 0
+        return found | ~found.any()
+
+
+def label_counts(truth: np.ndarray, guess: np.ndarray) -> LabelCounts:
+    """truth and guess (N, K) bool"""
+    return LabelCounts(*(own.astype(np.int64) for own in (truth & guess, guess, truth)))
+
+
+def f1_scores(found: LabelCounts) -> dict[str, float]:
+    hits, both = 2 * found.hits.sum(0), found.both.sum(0)
+    return {
+        "micro_f1": float(hits.sum() / max(1, both.sum())),
+        "macro_f1": float((hits / np.maximum(both, 1))[found.present].mean()),
+        "subset_accuracy": float((2 * found.hits == found.both).all(1).mean()),
+    }
+
+
+class Ranked(NamedTuple):
+    """What is found where the answers are cut after each distinct probability, the largest first.
+
+    p        (D,) distinct probabilities
+    hits     (D,) of the answers with at least that probability, how many are true
+    answers  (D,) how many they are
+    """
+
+    p: np.ndarray
+    hits: np.ndarray
+    answers: np.ndarray
+
+
+def ranked(p: np.ndarray, truth: np.ndarray) -> Ranked:
+    """p (M,), truth (M,) bool"""
+    order = np.argsort(-p, kind="stable")
+    p = p[order]
+    last = np.flatnonzero(np.append(np.diff(p) < 0, True))  # of those with the same p
+    return Ranked(p[last], np.cumsum(truth[order])[last], last + 1)
+
+
+def best_threshold(p: np.ndarray, truth: np.ndarray) -> float:
+    """The threshold with the largest F1 of p >= threshold, for p (M,) and truth (M,) bool.
+
+    Only the order of p counts, so the candidates lie in the middle between neighbours; of equally
+    good ones the nearest to 1/2. Where nothing is true, every F1 is 0: 1/2.
+    """
+    if not truth.any():
+        return THRESHOLD
+    p, hits, answers = ranked(p, truth)
+    f1 = 2 * hits / (answers + hits[-1])
+    below = np.append(p[1:], 0.0)
+    middle = (p + below) / 2
+    found = np.where(middle > below, middle, p)[f1 >= f1.max() * (1 - 1e-12)]
+    return float(found[np.argmin(np.abs(found - THRESHOLD))])
+
+
+def average_precision(p: np.ndarray, truth: np.ndarray) -> float:
+    """Σ_n (recall_n - recall_{n-1}) precision_n over the cuts of `ranked`; 0 where nothing is
+    true."""
+    if not truth.any():
+        return 0.0
+    _, hits, answers = ranked(p, truth)
+    return float((np.diff(hits, prepend=0) * hits / answers).sum() / hits[-1])
+
+
+def average_precisions(p: np.ndarray, truth: np.ndarray) -> np.ndarray:
+    """(K,) of each label, of p and truth (N, K)"""
+    return np.array([average_precision(x, y) for x, y in zip(p.T, truth.T)])
+
+
+def mean_average_precision(each: np.ndarray, truth: np.ndarray) -> float:
+    """Of the labels that some row has."""
+    there = truth.any(0)
+    return float(each[there].mean()) if there.any() else 0.0
 
 
 def bootstrap_mean(

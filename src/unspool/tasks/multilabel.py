@@ -22,10 +22,19 @@ from unspool.tasks.answer import Answer, empty, one_line
 from unspool.tasks.calibration import CalibrationReport, Quality, quality_of_several
 from unspool.tasks.decision import Decision, as_weights, balanced
 from unspool.tasks.label_readings import MultilabelReading
-from unspool.tasks.metrics import bootstrap_mean, bootstrap_ratio
+from unspool.tasks.metrics import (
+    THRESHOLD,
+    average_precision,
+    average_precisions,
+    best_threshold,
+    bootstrap_mean,
+    bootstrap_ratio,
+    f1_scores,
+    label_counts,
+    mean_average_precision,
+)
 from unspool.tasks.task import Report
 
-THRESHOLD = 0.5  # where none was chosen
 SEPARATORS = (",", ";", "|")
 TITLES = {
     "micro_f1": "micro F1",
@@ -66,63 +75,6 @@ class LabelsPrediction(Answer):
         return {"labels": self.labels, "probabilities": self.probabilities, "text": self.text}
 
 
-class Ranked(NamedTuple):
-    """What is found where the answers are cut after each distinct probability, the largest first.
-
-    p        (D,) distinct probabilities
-    hits     (D,) of the answers with at least that probability, how many are true
-    answers  (D,) how many they are
-    """
-
-    p: np.ndarray
-    hits: np.ndarray
-    answers: np.ndarray
-
-
-def ranked(p: np.ndarray, truth: np.ndarray) -> Ranked:
-    """p (M,), truth (M,) bool"""
-    order = np.argsort(-p, kind="stable")
-    p = p[order]
-    last = np.flatnonzero(np.append(np.diff(p) < 0, True))  # of those with the same p
-    return Ranked(p[last], np.cumsum(truth[order])[last], last + 1)
-
-
-def best_threshold(p: np.ndarray, truth: np.ndarray) -> float:
-    """The threshold with the largest F1 of p >= threshold, for p (M,) and truth (M,) bool.
-
-    Only the order of p counts, so the candidates lie in the middle between neighbours; of equally
-    good ones the nearest to 1/2. Where nothing is true, every F1 is 0: 1/2.
-    """
-    if not truth.any():
-        return THRESHOLD
-    p, hits, answers = ranked(p, truth)
-    f1 = 2 * hits / (answers + hits[-1])
-    below = np.append(p[1:], 0.0)
-    middle = (p + below) / 2
-    found = np.where(middle > below, middle, p)[f1 >= f1.max() * (1 - 1e-12)]
-    return float(found[np.argmin(np.abs(found - THRESHOLD))])
-
-
-def average_precision(p: np.ndarray, truth: np.ndarray) -> float:
-    """Σ_n (recall_n - recall_{n-1}) precision_n over the cuts of `ranked`; 0 where nothing is
-    true."""
-    if not truth.any():
-        return 0.0
-    _, hits, answers = ranked(p, truth)
-    return float((np.diff(hits, prepend=0) * hits / answers).sum() / hits[-1])
-
-
-def average_precisions(p: np.ndarray, truth: np.ndarray) -> np.ndarray:
-    """(K,) of each label, of p and truth (N, K)"""
-    return np.array([average_precision(x, y) for x, y in zip(p.T, truth.T)])
-
-
-def mean_average_precision(each: np.ndarray, truth: np.ndarray) -> float:
-    """Of the labels that some row has."""
-    there = truth.any(0)
-    return float(each[there].mean()) if there.any() else 0.0
-
-
 class LabelScore(NamedTuple):
     """How well one label is found; `average_precision` is 0 where it is never true."""
 
@@ -132,39 +84,6 @@ class LabelScore(NamedTuple):
     average_precision: float
     threshold: float
     support: int
-
-
-class Counts(NamedTuple):
-    """Of each row and label, (N, K): found rightly, given as answers, true."""
-
-    hits: np.ndarray
-    guessed: np.ndarray
-    true: np.ndarray
-
-    @property
-    def both(self) -> np.ndarray:
-        """The denominator of F1, 2 hits / (guessed + true)."""
-        return self.guessed + self.true
-
-    @property
-    def present(self) -> np.ndarray:
-        """(K,) labels that occur, in truth or in answers: macro F1 is the mean over these. Where
-        none does, all."""
-        found = self.both.sum(0) > 0
-        return found | ~found.any()
-
-
-def counts(truth: np.ndarray, guess: np.ndarray) -> Counts:
-    return Counts(*(own.astype(np.int64) for own in (truth & guess, guess, truth)))
-
-
-def f1_scores(found: Counts) -> dict[str, float]:
-    hits, both = 2 * found.hits.sum(0), found.both.sum(0)
-    return {
-        "micro_f1": float(hits.sum() / max(1, both.sum())),
-        "macro_f1": float((hits / np.maximum(both, 1))[found.present].mean()),
-        "subset_accuracy": float((2 * found.hits == found.both).all(1).mean()),
-    }
 
 
 class MultilabelReport(Report):
@@ -179,7 +98,7 @@ class MultilabelReport(Report):
         calibration: CalibrationReport,
     ) -> None:
         guess = p >= thresholds
-        found = counts(truth, guess)
+        found = label_counts(truth, guess)
         self.labels, self.calibration, self.count = labels, calibration, len(truth)
         self.weights = found.both.sum(1)
         self.scores = 2 * found.hits.sum(1) / np.maximum(self.weights, 1)
@@ -301,7 +220,7 @@ class SeveralLabels(Decision):
         p = self.probabilities(scores)
         guess = p >= self.choose_thresholds(p, truth)
         return {
-            **f1_scores(counts(truth, guess)),
+            **f1_scores(label_counts(truth, guess)),
             "macro_average_precision": mean_average_precision(average_precisions(p, truth), truth),
             "loss": self.quality(p, truth).nll,
         }

@@ -8,6 +8,7 @@ from typing import Any
 
 from unspool.data.read.files import sides
 from unspool.tasks import Report, Task
+from unspool.tasks.decision import FILE
 from unspool.training.checkpoint import Counters
 from unspool.training.folder import RunFolder
 
@@ -44,6 +45,7 @@ def model_card(
         "## Result",
         "",
         JUDGED[part],
+        *fitted_lines(folder, part),
         "",
         *(f"    {line}" for line in (report.lines() if report else [])),
         "",
@@ -82,6 +84,13 @@ def model_card(
         "",
     ]
     return "\n".join(lines)
+
+
+def fitted_lines(folder: RunFolder, part: str | None) -> list[str]:
+    """What else the figures may flatter."""
+    if part != "valid" or not (folder.path / FILE).exists():
+        return []
+    return [f"What `{FILE}` has was fitted to it too, so figures on other data tell more."]
 
 
 def table_row(*cells: Any) -> str:
