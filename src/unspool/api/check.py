@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from unspool.api.settings import make_config, open_data
+from unspool.api.spelling import in_python, spelled
 from unspool.config.resolve import changed
 from unspool.data import check as data_check
 from unspool.data.check import CheckReport
@@ -14,6 +16,7 @@ from unspool.tasks import TASKS
 from unspool.tasks.opening import open_plan
 
 
+@in_python
 def check(
     data: Any,
     labels: Any = None,
@@ -33,10 +36,14 @@ def check(
             plans[name] = open_plan(source_of(path), config.data, plan.task)
     kind = TASKS[plan.task]
     whole = changed(config, {"data.max_length": 0})
-    return data_check.check(
+    report = data_check.check(
         kind.load_corpus(whole, plans),
-        summary=plan.summary,
+        summary=spelled(plan.summary),
         task=plan.task,
         unit=kind.unit,
         max_length=config.data.max_length,
     )
+    suggestions = [
+        replace(each, setting=each.setting and spelled(each.setting)) for each in report.suggestions
+    ]
+    return replace(report, suggestions=suggestions)
