@@ -95,7 +95,7 @@ def bad_calls(reviews, book, folder):
     yield lambda: unspool.train(resume=True, out=run.path, hidden=9)
     yield lambda: unspool.train(resume=True, out=run.path, start="x")
     yield lambda: unspool.train(reviews, resume=True, out=run.path, valid=reviews)
-    yield lambda: unspool.train(book, task="classify", out=folder / "a")
+    yield lambda: unspool.train(["a b", "c d"], task="classify", out=folder / "a")
     yield lambda: unspool.train(book, task="generate", model="bilstm", out=folder / "a")
     yield lambda: unspool.train({"text": ["a"]}, ["x"], out=folder / "a")
     yield lambda: unspool.train(["a", "b"], ["x", "x"], out=folder / "a")
