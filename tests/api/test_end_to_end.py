@@ -166,7 +166,7 @@ def test_settings_of_a_language_model(settings, book, tmp_path) -> None:
 
 
 def test_a_language_model_may_not_read_backwards(book, tmp_path) -> None:
-    with pytest.raises(ConfigError, match=r"may not read in both directions.*Use --model lstm"):
+    with pytest.raises(ConfigError, match=r"may not read in both directions.*Use model=.lstm."):
         unspool.train(book, task="generate", model="bilstm", out=tmp_path / "r")
     assert not (tmp_path / "r").exists()
 

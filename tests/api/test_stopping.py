@@ -32,7 +32,7 @@ class Stops(Silent):
 
 
 def stop(data, out, step, **more) -> None:
-    with pytest.raises(Interrupted):
+    with pytest.raises(Interrupted, match=r"unspool\.train\(resume=True, out="):
         unspool.train(data, out=out, watcher=Stops(step), **{**SMALL, **more})
 
 

@@ -105,7 +105,7 @@ def test_neighbours_in_context(elmo, book) -> None:
 
 
 def test_it_gives_no_predictions(elmo, classifier) -> None:
-    with pytest.raises(ConfigError, match=r"gives vectors of words, and no predictions.*--from"):
+    with pytest.raises(ConfigError, match=r"gives vectors of words, and no predictions.*start="):
         elmo.predict("a film")
     with pytest.raises(ConfigError, match="come from an elmo model; got 'a classify model'"):
         unspool.load(classifier).vectors("a film")

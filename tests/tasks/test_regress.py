@@ -330,7 +330,7 @@ def test_lists_have_one_length_and_are_not_empty(tmp_path) -> None:
 
 
 def test_a_file_with_other_numbers_is_refused(run, data) -> None:
-    with pytest.raises(DataError, match=r"has learnt 2 numbers a row, and the file has 1.*--label"):
+    with pytest.raises(DataError, match=r"has learnt 2 numbers a row, and the file has 1.*label="):
         run.evaluate(data, label="stars")
 
 

@@ -149,11 +149,11 @@ def test_what_does_not_fit_is_refused(pretrained, reviews, book, writer, tmp_pat
 
     refused(r"has model\.hidden=8; got 16\. Leave the setting out", hidden=16)
     refused(r"has tokenizer\.kind=word; got 'char'", kind="char")
-    refused(r"to start from is a transformer; got 'bilstm'\. Leave out --model", model="bilstm")
-    refused(r"fit no part of generate with --model transformer", data=book, task="generate")
+    refused(r"to start from is a transformer; got 'bilstm'\. Leave out model=", model="bilstm")
+    refused(r"fit no part of generate with model=.transformer.", data=book, task="generate")
     refused(r"no such run folder", RunError, start=tmp_path / "nothing")
     refused(r"freeze freezes what an encoder has learnt before", start=None, freeze="encoder")
-    with pytest.raises(ConfigError, match=r"its start behind it; got .* Leave out --from"):
+    with pytest.raises(ConfigError, match=r"its start behind it; got .* Leave out start="):
         unspool.train(out=pretrained, resume=True, start=writer)
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from unspool.api.settings import make_config, open_data
+from unspool.api.spelling import in_python, spelled
 from unspool.config.resolve import changed
 from unspool.data import check as data_check
 from unspool.data.check import CheckReport
@@ -18,6 +19,7 @@ from unspool.tasks import TASKS
 from unspool.tasks.opening import open_plan
 
 
+@in_python
 def check(
     data: Any,
     labels: Any = None,
@@ -55,7 +57,7 @@ def check(
     whole = changed(config, {"data.max_length": 0})
     checked = data_check.check(
         kind.load_corpus(whole, plans, progress=progress),
-        summary=plan.summary,
+        summary=spelled(plan.summary),
         task=plan.task,
         unit=kind.unit,
         max_length=config.data.max_length,
@@ -63,8 +65,13 @@ def check(
         suspects=suspects,
         progress=progress,
     )
+    suggestions = [
+        replace(each, setting=each.setting and spelled(each.setting))
+        for each in checked.report.suggestions
+    ]
+    report = replace(checked.report, suggestions=suggestions)
     if fix is None:
-        return checked.report
+        return report
     repairs = Repairs(checked.examiners, repair)
     fixed = write_fixed(plan, Path(fix), repairs, checked.lines, checked.examiners)
-    return replace(checked.report, fixed=fixed)
+    return replace(report, fixed=fixed)

@@ -13,6 +13,7 @@ import numpy as np
 
 from unspool.api.run import Run
 from unspool.api.settings import make_config, open_data
+from unspool.api.spelling import in_python
 from unspool.api.train import train
 from unspool.api.watching import Note, Progress, usual_note
 from unspool.data.read.memory import source_of
@@ -99,6 +100,7 @@ class Comparison(list[Row]):
         return f"<pre>{escape(repr(self))}</pre>"
 
 
+@in_python
 def compare(
     data: Any,
     labels: Any = None,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from torch import nn
 
+from unspool.api.spelling import in_python, spelled
 from unspool.api.watching import usual_note
 from unspool.config import Config
 from unspool.config.resolve import reading_changed
@@ -71,11 +72,13 @@ class Run:
     def path(self) -> Path:
         return self.folder.path
 
+    @in_python
     def metrics(self) -> list[dict[str, Any]]:
         """The training log, one record a line of metrics.jsonl."""
         with open(self.folder.metrics, encoding="utf-8") as file:
             return [json.loads(line) for line in file]
 
+    @in_python
     def evaluate(
         self,
         data: Any,
@@ -98,11 +101,14 @@ class Run:
         parts, parts_note = split_plans(plan, config.data, training=False)
         plan = parts.get("test", plan)
         if note is not None:
-            note(plan.summary)
+            note(spelled(plan.summary))
             if parts_note is not None:
-                note(parts_note + ("; the rows of test are scored" if "test" in parts else ""))
+                note(
+                    spelled(parts_note)
+                    + ("; the rows of test are scored" if "test" in parts else "")
+                )
         part, notes = self.task.encode(plan, progress)
-        notes += self._trained_on(plan, part)
+        notes = [spelled(line) for line in [*notes, *self._trained_on(plan, part)]]
         if note is not None:
             for line in notes:
                 note(line)
@@ -115,21 +121,26 @@ class Run:
 
     def _trained_on(self, plan: Plan, part: Part) -> list[str]:
         """A line about data that the model knows from its training."""
-        name, little = plan.table.name, "the figures say little about new data"
-        seen = self.folder.seen(part)
-        count = f"{int(seen.sum()):,} of {len(part):,} {self.task.unit}"
+        little = "say little about new data"
         data = self.folder.read_record()["data"]
         same = [use for use, file in data.items() if file["sha256"] == plan.table.sha256]
-        if "train" in same:
-            of = f", on {count} of it" if seen.any() else ""
-            return [f"{name}: the model was trained on this very file{of}; {little}"]
-        if "valid" in same:
-            return [f"{name}: the weights were chosen on this very file; {little}"]
+        very = f"{plan.table.name}: the {{}} on this very file"
+        seen = self.folder.seen(part)
+        if seen is None:
+            return [f"{very.format('model was trained')}; the figures {little}"] * ("train" in same)
+        count = f"{int(seen.sum()):,} of {len(part):,} {self.task.unit}"
+        if seen.any() and "train" in same:
+            return [f"{very.format('model was trained')}, on {count} of it; the figures {little}"]
         if seen.any():
             first = part.where(int(np.argmax(seen)))
-            return [f"{count} were in the training data, the first at {first}; {little}"]
-        return []
+            return [
+                f"{count} were in the training data, the first at {first}; the figures on these"
+                f" {little}"
+            ]
+        chosen = "valid" in same and "train" not in same
+        return [f"{very.format('weights were chosen')}; the figures {little}"] * chosen
 
+    @in_python
     def predict(self, items: Any, options: Any = None, **reading: Any) -> Answers:
         """What the model answers to each item: the label of a text, its words and spans with their
         tags, its translation, its continuation, or what fits at its <mask>s.
@@ -142,6 +153,7 @@ class Run:
         """
         return Answers(self.stream(items, options, **reading))
 
+    @in_python
     def stream(self, items: Any, options: Any = None, **reading: Any) -> Iterator[Any]:
         """Like `predict`, one answer at a time, for input of any length."""
         self._check(options)
@@ -149,8 +161,9 @@ class Run:
             config = reading_changed(self.config, reading)
             plan = open_inputs(columns_of(items), config.data, self.task.name)
             items = (row.values[0] for row in plan.rows())
-        return self._call(self.task.predict, checked(as_list(items), self.task), options)
+        return lazily(self._call(self.task.predict, checked(as_list(items), self.task), options))
 
+    @in_python
     def generate(
         self,
         prompt: str = "",
@@ -167,10 +180,12 @@ class Run:
         )
         return "".join(self.pieces(prompt, options))
 
+    @in_python
     def pieces(self, prompt: str = "", options: Generation | None = None) -> Iterator[str]:
         """`generate`, piece by piece as the text grows."""
-        return self._call(self.task.generate, prompt, options)
+        return lazily(self._call(self.task.generate, prompt, options))
 
+    @in_python
     def vectors(self, texts: str | Iterable[str]) -> list[WordsInContext]:
         """Of an elmo run: the words of each text with their contextual vectors."""
         return list(self._call(self.task.vectors, as_list(texts)))
@@ -194,11 +209,13 @@ class Run:
                 remedy="leave them out",
             )
 
+    @in_python
     def trace(self, text: str | Sequence[str], *, top: int = 5) -> Trace:
         """One run on a text with everything inside recorded, and the `top` answers at each step;
         to be tagged, a text may also be a list of words."""
         return trace(self.task, self.model, text, top=top)
 
+    @in_python
     def explain(
         self,
         text: str | Sequence[str],
@@ -212,6 +229,7 @@ class Run:
         reading = self.task.reading(self.model, text)
         return explain(reading, step=step, answer=answer, method=method)
 
+    @in_python
     def gradients(
         self,
         text: str | Sequence[str] | None = None,
@@ -228,6 +246,7 @@ class Run:
             self.task, self.model, reading, distance=distance, seed=seed, what_if=what_if
         )
 
+    @in_python
     def look(self, text: str | None = None, view: str | None = None) -> Look:
         """The page of what the model does with a text: shown in a notebook, `.save(path)` writes it
         as one file, `.serve()` opens it in the browser.
@@ -246,6 +265,7 @@ class Run:
 
         return subject_of(self.folder, self.task, self.model)
 
+    @in_python
     def summary(self) -> Summary:
         return summary_of(self.task, self.model)
 
@@ -255,6 +275,12 @@ class Run:
 
     def _repr_html_(self) -> str:
         return f"<pre>{escape(repr(self))}\n{escape(repr(self.summary()))}</pre>"
+
+
+@in_python
+def lazily(answers: Iterator[T]) -> Iterator[T]:
+    """The same; what goes wrong on the way is said as Python says it."""
+    yield from answers
 
 
 def as_list(items: Any) -> Iterable[Any]:
@@ -299,6 +325,7 @@ def not_a_text(item: Any, where: str) -> DataError:
     )
 
 
+@in_python
 def load(path: str | Path, *, note: Callable[[str], None] | None = None) -> Run:
     """The model of a run folder. Nothing in the folder is executed.
 
@@ -308,5 +335,5 @@ def load(path: str | Path, *, note: Callable[[str], None] | None = None) -> Run:
     run = Run(folder, *folder.load_model())
     line = folder.weights_note()
     if line is not None:
-        (note or usual_note())(line)
+        (note or usual_note())(spelled(line))
     return run

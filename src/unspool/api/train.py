@@ -13,6 +13,7 @@ from torch import nn
 
 from unspool.api.run import Run
 from unspool.api.settings import make_config, open_data, refuse_changes
+from unspool.api.spelling import in_python
 from unspool.api.watching import Note, Progress, Shown, watching
 from unspool.config import Config
 from unspool.config.resolve import changed
@@ -45,6 +46,7 @@ from unspool.vectors import load as load_vectors
 from unspool.vectors.files import hash_of
 
 
+@in_python
 def train(
     data: Any = None,
     labels: Any = None,

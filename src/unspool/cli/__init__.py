@@ -21,6 +21,13 @@ def main() -> None:
 
 def run(arguments: list[str]) -> int:
     """The exit code of `unspool ARGUMENTS`; an error is one line on stderr."""
+    from unspool.api.spelling import as_flags
+
+    with as_flags():
+        return _run(arguments)
+
+
+def _run(arguments: list[str]) -> int:
     from unspool.cli.app import app
     from unspool.errors import UserError
 

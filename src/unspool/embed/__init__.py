@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
+from unspool.api.spelling import in_python
 from unspool.api.watching import Note, usual_note
 from unspool.data.store.columns import Progress
 from unspool.embed.elmo import train_contextual
@@ -48,6 +49,7 @@ METHODS: dict[str, Method] = {
 }
 
 
+@in_python
 def embed(
     corpus: str | Path,
     *,

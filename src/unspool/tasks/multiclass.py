@@ -112,7 +112,7 @@ def confusion_lines(confusion: np.ndarray, labels: list[str]) -> list[str]:
     """The matrix (C, C) with whole names over its columns; where they need more than a line of a
     terminal, with the numbers of the classes, which then stand before their names too."""
     if len(labels) > MOST_CLASSES:
-        return [f"confusion matrix: {len(labels)} classes, see --json"]
+        return [f"confusion matrix of {len(labels)} classes: in the JSON only"]
     counts = [[str(n) for n in row] for row in confusion]
 
     def table(rows: list[str], columns: list[str]) -> list[str]:

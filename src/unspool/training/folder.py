@@ -155,12 +155,11 @@ class RunFolder:
             np.save(content, np.unique(digests))
             write_atomic(self.rows, content.getvalue())
 
-    def seen(self, part: Part) -> np.ndarray:
-        """(N,) bool: the rows that the model was trained on, as far as that is known."""
-        unknown = np.zeros(len(part), dtype=bool)
+    def seen(self, part: Part) -> np.ndarray | None:
+        """(N,) bool: the rows that the model was trained on; None where that is not known."""
         digests = part.digests() if self.rows.exists() else None
         if digests is None:
-            return unknown
+            return None
         try:
             return np.isin(digests, np.load(self.rows, allow_pickle=False))
         except (ValueError, OSError, EOFError):

@@ -75,16 +75,16 @@ def settings(report: CheckReport) -> str:
 
 def test_suggestions(tmp_path) -> None:
     long = [("word " * (2000 if i % 20 == 0 else 30) + str(i), "xy"[i % 2]) for i in range(100)]
-    assert "--set max_length=50" in settings(look(table(tmp_path / "long.csv", long)))
+    assert "max_length=50" in settings(look(table(tmp_path / "long.csv", long)))
     skewed = [(f"text {i}", "x" if i % 20 else "y") for i in range(200)]
     assert "always answering 'x' scores 95.0 %" in settings(look(table(tmp_path / "s.csv", skewed)))
     cased = [(f"{'The' if i % 2 else 'the'} {'Film' if i % 3 else 'film'}", "xy"[i % 2])
              for i in range(60)]  # fmt: skip
     path = table(tmp_path / "cased.csv", cased)
-    assert "--set lowercase=true" in settings(look(path))
+    assert "lowercase=True" in settings(look(path))
     assert "lowercase" not in settings(look(path, lowercase=True))
-    assert "--set kind=bpe" in settings(look(table(tmp_path / "u.csv", UNIQUE)))
-    assert "--set batch=16" in settings(look(path))
+    assert 'kind="bpe"' in settings(look(table(tmp_path / "u.csv", UNIQUE)))
+    assert "batch=16" in settings(look(path))
 
 
 def test_streams(tmp_path) -> None:
@@ -93,7 +93,7 @@ def test_streams(tmp_path) -> None:
         report = look(tmp_path / "a.txt", task="generate", kind=kind, vocab=300)
         assert report.task == "generate"
         assert sum(part.characters for part in report.parts) == 1800
-        assert "--set bptt=64" in settings(report)
+        assert "bptt=64" in settings(report)
     report = look(tmp_path / "a.txt", task="generate", kind="word")
     assert report.parts[0].rows == 90
     assert report.parts[0].token_lengths[50] == 5
