@@ -314,3 +314,15 @@ def test_names_of_nn_are_there_on_first_use() -> None:
     assert not any(isinstance(getattr(layers, name), ModuleType) for name in layers.__all__)
     with pytest.raises(AttributeError, match="no attribute 'Nothing'"):
         _ = layers.Nothing
+
+
+def test_left_empty_draws_no_weights() -> None:
+    from unspool.nn.init import left_empty
+
+    before = torch.get_rng_state()
+    with left_empty():
+        LSTM(3, 16)
+        TokenEmbedding(5, 4)
+    assert torch.equal(torch.get_rng_state(), before)
+    LSTM(3, 16)
+    assert not torch.equal(torch.get_rng_state(), before)
