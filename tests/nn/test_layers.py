@@ -300,3 +300,29 @@ def test_masked_output_scores_every_token(activation: str) -> None:
     assert scores.shape == (2, 3, 11)
     scores.sum().backward()
     assert embedding.weight.grad is not None
+
+
+def test_names_of_nn_are_there_on_first_use() -> None:
+    """The table of where they live names what is exported, and no more."""
+    from types import ModuleType
+
+    from unspool import nn as layers
+
+    at_once = ["Tap", "Trace", "record", "taps"]
+    later = [name for names in layers._HOMES.values() for name in names.split()]
+    assert sorted(at_once + later) == sorted(layers.__all__)
+    assert not any(isinstance(getattr(layers, name), ModuleType) for name in layers.__all__)
+    with pytest.raises(AttributeError, match="no attribute 'Nothing'"):
+        _ = layers.Nothing
+
+
+def test_left_empty_draws_no_weights() -> None:
+    from unspool.nn.init import left_empty
+
+    before = torch.get_rng_state()
+    with left_empty():
+        LSTM(3, 16)
+        TokenEmbedding(5, 4)
+    assert torch.equal(torch.get_rng_state(), before)
+    LSTM(3, 16)
+    assert not torch.equal(torch.get_rng_state(), before)

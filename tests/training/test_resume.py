@@ -14,7 +14,7 @@ import torch
 
 import unspool
 from unspool.errors import RunError, TrainingError
-from unspool.tasks import Classify
+from unspool.tasks.classify import Classify
 from unspool.training.checkpoint import checkpoints, flatten_carry, unflatten_carry
 from unspool.training.progress import Silent
 from unspool.training.signals import stop_on_signals

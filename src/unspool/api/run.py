@@ -21,21 +21,20 @@ from unspool.data.plan import Plan
 from unspool.data.read.memory import columns_of, is_table, listed, source_of
 from unspool.data.store.columns import Progress
 from unspool.errors import ConfigError, DataError
-from unspool.insight.gradients import GradientFlow
-from unspool.insight.learnt import flow_of_run
-from unspool.insight.saliency import Saliency, explain
-from unspool.insight.summary import Summary, summary_of
-from unspool.insight.trace import Trace, trace
 from unspool.tasks import Answers, Report, Task
-from unspool.tasks.elmo import WordsInContext
-from unspool.tasks.generate import Generation
 from unspool.tasks.opening import open_inputs, open_plan
-from unspool.training.checkpoint import Counters
 from unspool.training.folder import RunFolder
 
-if TYPE_CHECKING:  # the page is loaded when it is asked for
+if TYPE_CHECKING:  # what an answer does not need is loaded when it is asked for
+    from unspool.insight.gradients import GradientFlow
+    from unspool.insight.saliency import Saliency
+    from unspool.insight.summary import Summary
+    from unspool.insight.trace import Trace
     from unspool.page.look import Look
     from unspool.page.subject import Subject
+    from unspool.tasks.elmo import WordsInContext
+    from unspool.tasks.generate import Generation
+    from unspool.training.checkpoint import Counters
 
 T = TypeVar("T")
 
@@ -175,6 +174,8 @@ class Run:
         seed: int = 1,
     ) -> str:
         """The prompt and `length` tokens that a language model continues it with."""
+        from unspool.tasks.generate import Generation
+
         options = Generation(
             length=length, temperature=temperature, top_k=top_k, top_p=top_p, seed=seed
         )
@@ -213,6 +214,8 @@ class Run:
     def trace(self, text: str | Sequence[str], *, top: int = 5) -> Trace:
         """One run on a text with everything inside recorded, and the `top` answers at each step;
         to be tagged, a text may also be a list of words."""
+        from unspool.insight.trace import trace
+
         return trace(self.task, self.model, text, top=top)
 
     @in_python
@@ -226,6 +229,8 @@ class Run:
     ) -> Saliency:
         """What each token contributes to an answer, and what would be without it: see
         `unspool.insight.saliency.explain`."""
+        from unspool.insight.saliency import explain
+
         reading = self.task.reading(self.model, text)
         return explain(reading, step=step, answer=answer, method=method)
 
@@ -241,6 +246,8 @@ class Run:
         """Of a recurrent model: how far back its first layer learns, compared with untrained cells
         of the same size, or with itself and one thing changed (`what_if`), reading the text, or
         random tokens over `distance` steps."""
+        from unspool.insight.learnt import flow_of_run
+
         reading = None if text is None else self.task.reading(self.model, text)
         return flow_of_run(
             self.task, self.model, reading, distance=distance, seed=seed, what_if=what_if
@@ -267,6 +274,8 @@ class Run:
 
     @in_python
     def summary(self) -> Summary:
+        from unspool.insight.summary import summary_of
+
         return summary_of(self.task, self.model)
 
     def __repr__(self) -> str:

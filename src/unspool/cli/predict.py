@@ -154,9 +154,9 @@ def predict(
       unspool predict runs/train-transformer --file test.en --out test.hyp.txt
       unspool predict runs/train-bahdanau "Two dogs play." --picture alignment.png
     """
+    loaded = show.loaded(run)
     from unspool.cli.answers import check_ending, write_answers
 
-    loaded = show.loaded(run)
     items, kept = read_items(
         loaded, texts or [], file, given(format=format, encoding=encoding, text=named_columns(text))
     )

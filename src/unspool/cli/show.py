@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import sys
 from collections.abc import Callable, Iterator
@@ -48,7 +49,17 @@ def reading() -> Iterator[Callable[[str, float], None]]:
 
 
 def loaded(run: Path) -> Run:
-    """The model of a run folder; what is to be known about it goes to stderr."""
-    from unspool.api.run import load
+    """The model of a run folder; what is to be known about it goes to stderr.
 
-    return load(run, note=note)
+    All that is imported for it stays, so nothing is collected meanwhile: each collection would walk
+    through the whole of torch.
+    """
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        from unspool.api.run import load
+
+        return load(run, note=note)
+    finally:
+        if collecting:
+            gc.enable()

@@ -15,6 +15,7 @@ from torch.nn import functional as F
 
 from unspool import native
 from unspool.native.attention_weights import Pads, Source, Weights, laid_out, pad_weights
+from unspool.native.memory import empty
 from unspool.native.operator import WIDTH
 
 
@@ -72,7 +73,9 @@ class RecurrentSearch:
         if y.shape[1] != self.tokens:
             raise ValueError(f"the vectors of tokens have {self.tokens} elements, not {y.shape[1]}")
         made = Step(
-            y.new_empty(rows, self.padded_vocab), torch.empty_like(state), y.new_empty(rows, size)
+            empty(rows, self.padded_vocab, dtype=y.dtype),
+            torch.empty_like(state),
+            y.new_empty(rows, size),
         )
         arrays = source._asdict() | {
             "y": y, "state": state,

@@ -13,18 +13,35 @@ In: freshly allocated parameters. Out: the same, filled:
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
 from torch import Tensor, nn
+
+_filled = ContextVar("filled", default=True)
+
+
+@contextmanager
+def left_empty() -> Iterator[None]:
+    """Inside this block matrices stay as they were allocated: those of a model whose weights are
+    then read from a file. To make them orthogonal takes longer than all else of its loading."""
+    before = _filled.set(False)
+    try:
+        yield
+    finally:
+        _filled.reset(before)
 
 
 def input_matrix_(W: Tensor, blocks: int) -> None:
     """W (blocks * H, I)"""
-    for block in W.detach().chunk(blocks):
+    for block in W.detach().chunk(blocks) if _filled.get() else ():
         nn.init.xavier_uniform_(block)
 
 
 def recurrent_matrix_(U: Tensor, blocks: int) -> None:
     """U (blocks * H, H)"""
-    for block in U.detach().chunk(blocks):
+    for block in U.detach().chunk(blocks) if _filled.get() else ():
         nn.init.orthogonal_(block)
 
 
@@ -37,6 +54,12 @@ def gates_(W: Tensor, U: Tensor, b: Tensor, blocks: int) -> None:
 
 def linear_(layer: nn.Linear) -> None:
     """A layer outside the recurrence."""
-    nn.init.xavier_uniform_(layer.weight)
+    input_matrix_(layer.weight, blocks=1)
     if layer.bias is not None:
         nn.init.zeros_(layer.bias)
+
+
+def embedding_(E: Tensor, std: float) -> None:
+    """E (V, size)"""
+    if _filled.get():
+        nn.init.normal_(E.detach(), std=std)

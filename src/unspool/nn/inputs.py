@@ -36,7 +36,7 @@ class TokenEmbedding(nn.Module):
         self.scale = scale
         self.weight = nn.Parameter(torch.empty(vocab, size))
         self.dropout = Dropout(dropout)
-        nn.init.normal_(self.weight, std=std)
+        init.embedding_(self.weight, std)
 
     def forward(self, ids: Tensor) -> Tensor:
         vectors = nn.functional.embedding(ids, self.weight)  # (B, T, E)

@@ -121,7 +121,7 @@ class MultiHeadAttention(nn.Module):
         else:
             runs = list(packing.runs())
             parts = rows.split([count * length for count, length in runs])
-            y = torch.cat(
+            y = joined(
                 [
                     self._attend(part.unflatten(0, run), None, causal=causal).flatten(0, 1)
                     for run, part in zip(runs, parts)
@@ -180,3 +180,17 @@ class MultiHeadAttention(nn.Module):
 
     def extra_repr(self) -> str:
         return f"{self.width}, {self.heads}, kind={self.kind!r}"
+
+
+def joined(parts: list[Tensor]) -> Tensor:
+    """Rows (n, E) of several parts one after the other. `torch.cat` copies them on one thread, so
+    they are copied by themselves where no gradient is asked for."""
+    if len(parts) == 1:
+        return parts[0]
+    if torch.is_grad_enabled():
+        return torch.cat(parts)
+    sizes = [len(part) for part in parts]
+    y = parts[0].new_empty(sum(sizes), *parts[0].shape[1:])
+    for own, part in zip(y.split(sizes), parts):
+        own.copy_(part)
+    return y

@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from unspool.search.largest import largest
 from unspool.search.rules import (
     Decoder,
     Hypothesis,
@@ -65,6 +66,7 @@ def beam(
     while live:
         allowed, state = step(decoder, ids, state, rules, live)
         penalty = length_penalty(len(live[0].tokens) + 1, alpha)
+        looked = seen(state, len(live))
         longer: list[list[Sentence]] = [[] for _ in found]
         parents: list[list[int]] = [[] for _ in found]
         for row, token, total in _continuations(allowed, live, width):
@@ -74,7 +76,7 @@ def beam(
                 # Sorting is stable: of equals the one that was met first stays.
                 found[place] = sorted(ended, key=lambda h: -h.score)[:best]
             else:
-                longer[place].append(live[row].longer(token, total, seen(state, row)))
+                longer[place].append(live[row].longer(token, total, looked[row]))
                 parents[place].append(row)
         live, rows = [], []
         for place, (sentences, above, ended) in enumerate(zip(longer, parents, found)):
@@ -91,7 +93,7 @@ def _continuations(
     allowed: Tensor, live: Sequence[Sentence], width: int
 ) -> Iterator[tuple[int, int, float]]:
     """(row, token, log probability of all) of the `width` most probable of each beam."""
-    log_ps, tokens = allowed.topk(min(width, allowed.shape[-1]))  # (R, k)
+    log_ps, tokens = largest(allowed, width)  # (R, k)
     before = [[s.log_probability] for s in live]
     totals = log_ps.new_tensor(before, dtype=torch.double) + log_ps
     # The rows of each place side by side, (P, M, k): M is the fullest beam of the P places.

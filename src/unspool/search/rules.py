@@ -17,6 +17,8 @@ from typing import Any, NamedTuple, Protocol
 import torch
 from torch import Tensor
 
+from unspool.native.memory import empty
+
 LEAST = -1e9  # the log probability of an impossible end that is the only way out
 
 
@@ -125,15 +127,25 @@ def step(
 ) -> tuple[Tensor, Any]:
     """Log probabilities (R, V), in single precision at least, of what the rules allow."""
     logits, state = decoder.step(ids, state)
-    log_p = logits.log_softmax(-1, dtype=torch.promote_types(logits.dtype, torch.float))
+    log_p = log_softmax(logits)
     if log_p[:, 0].isnan().any():  # one NaN makes the whole row NaN
         raise ValueError("the decoder gave scores that are not numbers (NaN or infinite)")
     return rules.apply(log_p, live), state
 
 
-def seen(state: Any, row: int) -> Tensor | None:
+def log_softmax(logits: Tensor) -> Tensor:
+    """Over the tokens, in single precision at least."""
+    number = torch.promote_types(logits.dtype, torch.float)
+    if logits.device.type != "cpu":
+        return logits.log_softmax(-1, dtype=number)
+    # Each step wants a large array of the same size again.
+    return torch.log_softmax(logits, -1, dtype=number, out=empty(*logits.shape, dtype=number))
+
+
+def seen(state: Any, rows: int) -> Sequence[Tensor | None]:
+    """What the latest step of each row looked at, (S,)."""
     alignment = getattr(state, "alignment", None)
-    return None if alignment is None else alignment[row]
+    return [None] * rows if alignment is None else alignment.unbind()
 
 
 def select(decoder: Decoder, state: Any, rows: list[int], size: int) -> Any:

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from unspool.search import logits
+from unspool.search.largest import largest
 from unspool.search.rules import (
     Decoder,
     Hypothesis,
@@ -27,7 +28,7 @@ from unspool.search.rules import (
 
 def greedy(decoder: Decoder, state: Any, first: Tensor, rules: Rules) -> list[Hypothesis]:
     """The most probable token at each step."""
-    return _walk(decoder, state, first, rules, lambda allowed: allowed.argmax(-1))
+    return _walk(decoder, state, first, rules, lambda allowed: largest(allowed, 1)[1][:, 0])
 
 
 def sample(
@@ -74,13 +75,13 @@ def _walk(
         allowed, state = step(decoder, ids, state, rules, live)
         chosen = pick(allowed)
         log_ps = allowed.gather(-1, chosen[:, None])[:, 0].tolist()
-        longer, rows = [], []
+        longer, rows, looked = [], [], seen(state, len(live))
         for row, (sentence, token) in enumerate(zip(live, chosen.tolist())):
             total = sentence.log_probability + log_ps[row]
             if token == rules.end:
                 found[sentence.place] = sentence.end(total)
             else:
-                longer.append(sentence.longer(token, total, seen(state, row)))
+                longer.append(sentence.longer(token, total, looked[row]))
                 rows.append(row)
         live, ids = longer, chosen[rows]
         state = select(decoder, state, rows, len(chosen))

@@ -11,16 +11,18 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from itertools import chain, repeat
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
-from tokenizers import Tokenizer as RustTokenizer
 
 from unspool.errors import RunError
 from unspool.text.chunks import ChunkCache
 from unspool.text.normalize import FORMS, Normalizer
 from unspool.text.vocab import SPECIALS, UNK_ID, ForeignVocab, Vocab
 from unspool.text.words import SPLITTERS, join, words
+
+if TYPE_CHECKING:  # the Rust library is loaded by those who cut words into pieces
+    from tokenizers import Tokenizer as RustTokenizer
 
 UNKNOWN_CHAR = "\ufffd"
 NFC = Normalizer()
@@ -203,6 +205,8 @@ class SubwordTokenizer(Tokenizer):
 
 def read_model(stored: dict[str, Any]) -> RustTokenizer:
     """The Rust model of a tokenizer's JSON."""
+    from tokenizers import Tokenizer as RustTokenizer
+
     try:
         return RustTokenizer.from_str(json.dumps(stored["model"]))
     except Exception as error:  # the Rust side raises plain Exception

@@ -25,6 +25,7 @@ from unspool.config.resolve import build
 from unspool.data.part import Part
 from unspool.errors import ConfigError, RunError, choose
 from unspool.io.files import AGAIN, read_json, write_atomic, write_json
+from unspool.nn.init import left_empty
 from unspool.tasks import TASKS, Report, Task, build_model
 from unspool.tasks.stored_report import StoredReport, stored
 from unspool.training.tensors import DamagedFile, TensorFile, load_tensors
@@ -237,7 +238,8 @@ class RunFolder:
         """The task, and its model with the trained weights."""
         task = self.load_task()
         try:
-            model = build_model(task)
+            with left_empty():
+                model = build_model(task)
         except ConfigError as error:  # such as a cell that this program does not have
             raise ConfigError(str(error), where=self.config_file) from None
         self.load_weights(model)

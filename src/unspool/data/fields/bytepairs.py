@@ -20,7 +20,6 @@ from unspool.data.store.columns import Progress, report_stage
 from unspool.data.store.tokens import TokenColumn, TokenWriter
 from unspool.text.normalize import Normalizer
 from unspool.text.open_vocabulary import END
-from unspool.text.subwords import fit_bpe
 from unspool.text.tokenizers import BPETokenizer, SubwordTokenizer, Tokenizer
 
 BATCH = 256
@@ -68,6 +67,8 @@ def fit_cached(
             yield text
 
     def build(folder: Path) -> None:
+        from unspool.text.subwords import fit_bpe  # loads the Rust library
+
         tokenizer = fit_bpe(
             reported(),
             size=settings.vocab,
