@@ -158,7 +158,7 @@ bool follows_equations(Kind kind, const Arrays& given, const Arrays& found, int6
     plain::Point ahead = point, behind = point;
     double along = 0, length = 0;
     const auto move = [&](std::vector<double> plain::Point::*field, const Array& gradient) {
-        for (size_t i = 0; i < (point.*field).size(); ++i) {
+        for (size_t i = 0; i < gradient.size(); ++i) {  // of `extra` only vectors have one
             const double direction = normal(generator);
             (ahead.*field)[i] += 1e-6 * direction;
             (behind.*field)[i] -= 1e-6 * direction;

@@ -10,7 +10,6 @@ from torch import Tensor
 
 from rounding import same
 from unspool import native
-from unspool.native import decoder as native_decoder
 from unspool.nn import Encoded, RecurrentDecoder, TransformerOptions, TransformerSeqDecoder
 from unspool.search import Rules, beam, greedy
 from unspool.search.packed import PackedSearch, unsupported_reason
@@ -178,9 +177,3 @@ def test_what_cannot_be_packed_is_said() -> None:
         assert "no native kernels" in (unsupported_reason(decoder_of()) or "")
         with pytest.raises(ValueError, match="cannot pack this decoder: no native kernels"):
             PackedSearch(decoder_of())
-
-
-def test_wrong_arrays_are_refused() -> None:
-    for bad in (torch.zeros(4, 4).double(), torch.zeros(4, 4)[:, ::2]):
-        with pytest.raises(TypeError, match="take contiguous"):
-            native_decoder.checked(bad, torch.float32)
