@@ -51,7 +51,7 @@ def test_looking(refused, file, classifier, elmo) -> None:
     refused("ngrams", classifier, data, says=says, kept=classifier)
     says = ["a picture cannot be written in this format", "'.gif'", "End the name in .png"]
     refused("ngrams", classifier, data, "--picture", "a.gif", says=says, kept=classifier)
-    says = ["n-grams speak for a class", "elmo model"]
+    says = ["n-grams raise the score of a class", "elmo model"]
     refused("ngrams", elmo, data, says=says, kept=elmo)
     asked = ["vectors", "context", elmo, "a dull film", "--corpus", data, "--word"]
     refused(*asked, "flim", says=["no such word", "flim", "Did you mean 'film'?"], kept=elmo)

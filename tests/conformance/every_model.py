@@ -129,10 +129,10 @@ USUAL = [Case(name, kind.default_model) for name, kind in TASKS.items()]
 USUAL.append(Case("classify", "bilstm", (("multilabel", True),)))
 
 
-def write_data(case: Case, folder: Path) -> str:
+def write_data(config: Config, folder: Path) -> str:
     """A file for a task, by the kinds of its fields."""
     folder.mkdir(parents=True, exist_ok=True)
-    kinds = tuple(f.kind for f in TASKS[case.task].make_fields(case.config()).values())
+    kinds = tuple(f.kind for f in TASKS[config.task].make_fields(config).values())
     words = [sentence.split() for sentence in SENTENCES]
     if kinds == ("text", "text"):
         paths = folder / "some.en", folder / "some.de"
@@ -186,7 +186,7 @@ def make(case: Case, folder: Path) -> Made:
     start = elmo_start(folder) if case.from_elmo else None
     config = case.config(start)
     kind = TASKS[case.task]
-    path = write_data(case, folder / str(case))
+    path = write_data(config, folder / str(case))
     corpus = kind.load_corpus(config, {"train": open_plan(path, config.data, case.task)})
     task = kind(config, corpus.fields)
     torch.manual_seed(1)

@@ -49,7 +49,7 @@ def outcome(path) -> tuple:
 
 @pytest.mark.parametrize("case", [*USUAL, *BALANCED], ids=str)
 def test_stopped_and_resumed(case, tmp_path, monkeypatch) -> None:
-    data = write_data(case, tmp_path / "data")
+    data = write_data(case.config(), tmp_path / "data")
     wanted = {"task": case.task, "model": case.model, **SETTINGS, **dict(case.settings)}
     unspool.train(data, out=tmp_path / "whole", **wanted)
     real, steps = trainer.Trainer._step, []

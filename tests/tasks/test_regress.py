@@ -212,7 +212,7 @@ def test_ngrams_need_classes(data, tmp_path) -> None:
     run = unspool.train(
         data, task="regress", label="stars", model="cnn", out=tmp_path / "run", max_steps=2, **SMALL
     )
-    with pytest.raises(ConfigError, match=r"speak for a class.*got 'a regress model'"):
+    with pytest.raises(ConfigError, match=r"raise the score of a class.*got 'a regress model'"):
         ngrams_of_file(run.task, run.model, data)
     run.look("the superb film").save(tmp_path / "page.html")
 

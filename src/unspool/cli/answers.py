@@ -27,7 +27,7 @@ def check_ending(out: Path | None, kind: type[Answer]) -> None:
 
 
 class Given(NamedTuple):
-    """The columns of the table that the items came from, to be kept beside the answers.
+    """The columns of the table that the items came from, to be kept next to the answers.
 
     rows    the values of all columns, of each item in turn; it grows as items are read
     """
@@ -36,7 +36,7 @@ class Given(NamedTuple):
     rows: deque[tuple[Any, ...]]
 
     def own(self, name: str) -> str:
-        """What a column of the answers is called beside these."""
+        """What a column of the answers is called next to these."""
         return f"predicted_{name}" if name in self.names else name
 
 

@@ -66,7 +66,7 @@ class WrongTag(ValueError):
 
 
 def guess_letters(tags: Sequence[str]) -> Scheme:
-    """The scheme that the letters of some different tags speak for; of IOB1 and IOB2, IOB2.
+    """The scheme that the letters of some different tags suggest; of IOB1 and IOB2, IOB2.
 
     Raises WrongTag where some mark spans and others cannot.
     """

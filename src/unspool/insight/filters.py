@@ -1,7 +1,7 @@
 """Where in one text the filters of a convolution answer.
 
 In: a text as a model with a convolution reads it. Out: of a classifier, for each filter, the n-gram
-that it answers to most and the class that it speaks for; of a tagger, for each word, the filters
+that activates it most and the class whose score it raises; of a tagger, for each word, the filters
 that answer most there.
 """
 

@@ -1,7 +1,7 @@
 """What the filters of a convolutional classifier look for.
 
 In: a trained model and a corpus. Out: for each filter the n-grams of the corpus that it answers to
-most, and the class that it speaks for.
+most, and the class whose score it raises.
 
 What a filter of width k answers depends on k tokens alone, so each distinct k-gram of the corpus is
 read once, however often it occurs.
@@ -76,12 +76,12 @@ class NgramTable(NamedTuple):
         }
 
     def lines(self) -> list[str]:
-        """For each class the `shown` filters that speak for it most."""
+        """For each class the `shown` filters that raise its score most."""
         lines = []
         for label in sorted({feature.label for feature in self.features}):
-            speaking = [f for f in self.features if f.label == label and f.ngrams]
-            lines += [f"for {label}: {len(speaking)} of {len(self.features)} filters"]
-            for feature in islice(speaking, self.shown):
+            raising = [f for f in self.features if f.label == label and f.ngrams]
+            lines += [f"for {label}: {len(raising)} of {len(self.features)} filters"]
+            for feature in islice(raising, self.shown):
                 lines += [
                     "",
                     f"  filter {feature.filter}, width {feature.width},"
@@ -112,11 +112,7 @@ def ngrams_of_file(
     reading  overrides how the file is read: text=, label=, ...
     """
     if not isinstance(model, Classifier):
-        raise ConfigError(
-            "n-grams speak for a class, which only a classifier has",
-            got=f"a {task.name} model",
-            remedy="train a classifier with --model cnn",
-        )
+        raise no_classes(task)
     settings = reading_changed(task.config, reading).data
     plan = open_inputs(data, settings, task.name)
     if note is not None:
@@ -180,14 +176,18 @@ def distinct_windows(tokens: Tokens, filters: Filters) -> tuple[np.ndarray, np.n
     return np.stack([column[first] for column in columns], 1), counts
 
 
+def no_classes(task: Task) -> ConfigError:
+    return ConfigError(
+        "n-grams raise the score of a class, which only a classifier has",
+        got=f"a {task.name} model",
+        remedy="train a classifier with --model cnn",
+    )
+
+
 def readable(task: Task, model: ManyToOne) -> Encoder:
     encoder = model.encoder
     if not task.labels:
-        raise ConfigError(
-            "n-grams speak for a class, which only a classifier has",
-            got=f"a {task.name} model",
-            remedy="train a classifier with --model cnn",
-        )
+        raise no_classes(task)
     if not isinstance(encoder.network, ConvolutionStack):
         raise ConfigError(
             "n-grams are what the filters of a convolution answer to",

@@ -1,9 +1,9 @@
 """Why this answer: what each token of the input contributes to it.
 
-In: a reading, a step and an answer. Out: a number a token, by which it speaks for the answer (or
-against it, where negative), and what happens to the answer without the token.
+In: a reading, a step and an answer. Out: what each token contributes to the answer (negative:
+against it), and what happens to the answer without the token.
 
-Every method speaks of F = log p / (1 - p), the log odds of the answer, as a function of the vectors
+Every method explains F = log p / (1 - p), the log odds of the answer, as a function of the vectors
 x_1, ..., x_T that the model's layers read. Where the answer is a number, F is that number.
 """
 

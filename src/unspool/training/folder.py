@@ -259,7 +259,7 @@ class RunFolder:
             raise RunError(f"damaged: {error}", where=self.weights, remedy=AGAIN) from None
 
     def load_weights(self, model: nn.Module) -> dict[str, Any]:
-        """Put the trained weights into `model`; returns what was noted beside them."""
+        """Put the trained weights into `model`; returns what was noted with them."""
         tensors, meta = self.read_weights()
         expected = model.state_dict()
         for name, tensor in expected.items():

@@ -40,7 +40,7 @@ def features_figure(trace: Trace) -> Figure:
 
 
 def ngram_figure(table: NgramTable, *, filters: int = 4, ngrams: int = 5) -> Figure:
-    """For each class the filters that speak for it most, with the n-grams they answer to most; of
+    """For each class the filters that raise its score most, with the n-grams that activate them; of
     many classes those whose filters move most."""
     speaking = [feature for feature in table.features if feature.ngrams]
     classes = sorted(list(dict.fromkeys(feature.label for feature in speaking))[:CLASSES])
