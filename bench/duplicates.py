@@ -133,15 +133,15 @@ def generate(path: Path, rows: int) -> None:
 CODE = """
 import json, resource, sys, time
 import unspool, unspool.api.check
-from unspool.data.check import findings
-inner = findings.near_duplicates
+from unspool.data.check import near
+inner = near.near_duplicates
 spent = {}
 def timed(*given):
     began = time.perf_counter()
     found = inner(*given)
     spent["near"], spent["pairs"] = time.perf_counter() - began, len(found.pairs)
     return found
-findings.near_duplicates = timed
+near.near_duplicates = timed
 began = time.perf_counter()
 report = unspool.check(sys.argv[1])
 spent["check"] = time.perf_counter() - began

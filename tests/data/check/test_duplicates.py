@@ -137,3 +137,33 @@ def test_check_counts_copies_near_copies_and_contradictions_apart(tmp_path) -> N
     assert found["near"].examples[0].shown.startswith("the quick brown")
     assert found["near-leak"].count == 1
     assert found["leak"].count == 60
+
+
+def test_a_near_copy_names_the_earlier_row_of_its_file(tmp_path) -> None:
+    """The test file has a copy of a training row and a near copy of this: near in both ways."""
+    train = near_table(tmp_path / "a.csv", [(WORDS, "x")])
+    extra = [(WORDS, "x"), (WORDS.replace("lazy", "sleepy"), "x")]
+    rows = [f"{text},{label}\n" for text, label in extra]
+    more = [f"other words {'abcdefgh'[i] * 20},y\n" for i in range(8)]
+    (tmp_path / "test.csv").write_text("text,label\n" + "".join([*rows, *more]))
+    report = unspool.check(train, test=tmp_path / "test.csv", valid_share=0.0)
+    found = {each.kind: each for each in report.findings}
+    assert set(found) >= {"leak", "near", "near-leak"}
+    (near,), (leak,) = found["near"].examples, found["near-leak"].examples
+    assert near.where.endswith("test.csv:3")
+    assert near.note.endswith("% as line 2")
+    assert leak.where.endswith("test.csv:3")
+    assert leak.note.endswith("a.csv:62")
+
+
+def test_of_a_chain_the_first_row_is_not_counted(tmp_path) -> None:
+    extra = [
+        (WORDS, "x"),
+        (WORDS.replace("lazy", "sleepy"), "x"),
+        (WORDS.replace("quick", "swift"), "x"),
+    ]
+    report = unspool.check(near_table(tmp_path / "a.csv", extra), valid_share=0.0)
+    (found,) = (each for each in report.findings if each.kind == "near")
+    lines = sorted(each.where.rpartition(":")[2] for each in found.examples)
+    assert lines == ["63", "64"]
+    assert all(each.note.endswith("as line 62") for each in found.examples)

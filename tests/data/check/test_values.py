@@ -65,8 +65,14 @@ def test_odd_values(tmp_path, kind, text, shown) -> None:
 
 
 def test_ordinary_signs_are_no_flaw(tmp_path) -> None:
-    rows, odd = plain(), ["a < b and c > d as it is", "AT&T and R&D; it is so", "x <3 you all",
-                          "naïve “café” – Ünïcode…", "tab\tand emoji 👍🏽 are fine"]  # fmt: skip
+    odd = [
+        "a < b and c > d as it is",
+        "AT&T and R&D; it is so",
+        "x <3 you all <<a.doc>>",
+        "naïve “café” – Ünïcode…",
+        "tab\tand emoji 👍🏽 are fine",
+    ]
+    rows = plain()
     for row, text in zip(rows, odd):
         row["text"] = text
     assert look(table(tmp_path / "a.csv", rows)).findings == []

@@ -29,12 +29,12 @@ from unspool.data.check.describe import (
 )
 from unspool.data.check.findings import (
     Draft,
-    near_repetitions,
     odd_lengths,
     odd_sides,
     repetitions,
 )
 from unspool.data.check.labels import about_drift, about_names
+from unspool.data.check.near import near_repetitions
 from unspool.data.check.noise import find_suspects
 from unspool.data.check.report import CheckReport, Finding, PartReport, histogram, percentiles
 from unspool.data.check.rows import Rows

@@ -9,11 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
-from typing import NamedTuple
 
 import numpy as np
 
-from unspool.data.check.duplicates import LEAST, Near, near_duplicates
 from unspool.data.check.rows import Rows
 
 RATIO = 3  # a side so many times longer than usual, against the other, is probably another text
@@ -63,7 +61,7 @@ def repetitions(rows: Rows, unit: str) -> Iterator[Draft]:
                 "contradiction",
                 f"{of} have the {rows.read} of another one, but not its {rows.wanted}",
                 own[(lowest != highest)[group]],
-                f"decide which {rows.wanted} is right",
+                f"decide on the {rows.wanted}",
             )
     for a, b in combinations(rows.names, 2):
         known, own = rows.of_part(a), rows.of_part(b)
@@ -72,66 +70,6 @@ def repetitions(rows: Rows, unit: str) -> Iterator[Draft]:
             f"{unit} of {b} have a {rows.read} that is also in {a}",
             own[np.isin(rows.inputs[own], rows.inputs[known])],
             f"drop them from one of the two: what {a} has seen says little in {b}",
-        )
-
-
-def near_repetitions(rows: Rows, unit: str) -> Iterator[Draft]:
-    """Rows that are nearly the same as others: within a file, and in two parts."""
-    if not rows.examiners:
-        return
-    first, group = np.unique(rows.inputs, return_index=True, return_inverse=True)[1:]
-    near = near_duplicates(rows.shingles, np.sort(first))
-    compared = next(iter(rows.examiners.values())).shingle
-    share = f"at least {LEAST:.0%} of their {compared} are the same".replace("%", " %")
-    best = best_partners(near, len(rows))
-    # In the order of the files, so that of two rows the later one counts.
-    for name, own in rows.files().items():
-        of = unit if name == "train" else f"{unit} of the {name} file"
-        position = np.full(len(rows), -1)
-        position[own] = np.arange(len(own))
-        inside = near.pairs[(position[near.pairs] >= 0).all(1)]
-        order = np.argsort(position[inside], axis=1)
-        inside = np.take_along_axis(inside, order, axis=1)
-        other = rows.targets[inside[:, 0]] != rows.targets[inside[:, 1]]
-        later = np.unique(inside[~other, 1])
-        like = noted_best(rows, best)
-        yield Draft(
-            "near",
-            f"{of} nearly repeat the {rows.read} of an earlier one ({share})",
-            sorted_by_similarity(later, best),
-            "look whether they are copies",
-            like,
-        )
-        if rows.wanted:
-            yield Draft(
-                "near-contradiction",
-                f"{of} nearly repeat the {rows.read} of an earlier one, but not its {rows.wanted}",
-                sorted_by_similarity(np.unique(inside[other, 1]), best),
-                f"decide which {rows.wanted} is right",
-                like,
-            )
-    yield from near_leaks(rows, near, group, unit)
-
-
-def near_leaks(rows: Rows, near: Near, group: np.ndarray, unit: str) -> Iterator[Draft]:
-    """A pair stands for all rows with the same inputs, in whatever part they are."""
-    has = np.zeros((int(group.max()) + 1, len(rows.names)), dtype=bool)
-    has[group, rows.part] = True
-    beside = np.zeros_like(has)
-    for one, two in ((0, 1), (1, 0)):
-        np.logical_or.at(beside, group[near.pairs[:, one]], has[group[near.pairs[:, two]]])
-    best = best_partners(near, len(rows))
-    for a, b in combinations(range(len(rows.names)), 2):
-        own = np.flatnonzero(rows.part == b)
-        leaks = beside[group[own], a] & ~has[group[own], a]
-        yield Draft(
-            "near-leak",
-            f"{unit} of {rows.names[b]} have a {rows.read} that is nearly the same in"
-            f" {rows.names[a]}",
-            sorted_by_similarity(own[leaks], best),
-            f"drop them from one of the two: what {rows.names[a]} has seen says little in"
-            f" {rows.names[b]}",
-            noted_best(rows, best),
         )
 
 
@@ -149,40 +87,9 @@ def extremes(group: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndar
     return np.minimum.reduceat(values[order], starts), np.maximum.reduceat(values[order], starts)
 
 
-class Partners(NamedTuple):
-    """(N,) of each row the most similar other one, -1 where there is none, and how similar."""
-
-    row: np.ndarray
-    similarity: np.ndarray
-
-
-def best_partners(near: Near, size: int) -> Partners:
-    pairs = np.concatenate([near.pairs, near.pairs[:, ::-1]])
-    both = np.tile(near.similarity, 2)
-    order = np.argsort(both, kind="stable")  # the last one that is written is the most similar
-    row, similarity = np.full(size, -1), np.zeros(size)
-    row[pairs[order, 0]] = pairs[order, 1]
-    similarity[pairs[order, 0]] = both[order]
-    return Partners(row, similarity)
-
-
-def sorted_by_similarity(found: np.ndarray, best: Partners) -> np.ndarray:
-    return found[np.argsort(-best.similarity[found], kind="stable")]
-
-
 def noted(rows: Rows, found: np.ndarray, others: np.ndarray, text: str) -> Callable[[int], str]:
     partner = dict(zip(found.tolist(), others.tolist()))
     return lambda row: text.format(rows.beside(row, partner[row]))
-
-
-def noted_best(rows: Rows, best: Partners) -> Callable[[int], str]:
-    def note(row: int) -> str:
-        other = int(best.row[row])
-        if other < 0:
-            return ""
-        return f"{100 * best.similarity[row]:.0f} % as {rows.beside(row, other)}"
-
-    return note
 
 
 def odd_sides(rows: Rows, sides: Sequence[str], unit: str) -> Iterator[Draft]:

@@ -100,13 +100,17 @@ def overview(findings: Sequence[Finding]) -> str:
 
 
 def part_table(parts: Sequence[PartReport], unit: str) -> str:
-    heads = ("rows", unit, "characters", "median", "99 %", "longest", "unknown")
+    spelled = unit != "characters" and any(part.characters for part in parts)
+    heads = ["rows", unit, *(["characters"] if spelled else []), "median", "99 %", "longest"]
+    heads.append("unknown")
     head = "".join(f'<th class="number">{escape(each)}</th>' for each in heads)
     rows = []
     for part in parts:
         lengths = [f"{part.token_lengths[p]:,}" if p in part.token_lengths else "" for p in
                    (50, 99, 100)]  # fmt: skip
-        cells = [f"{part.rows:,}", f"{part.tokens:,}", f"{part.characters:,}", *lengths]
+        cells = [f"{part.rows:,}", f"{part.tokens:,}"]
+        cells += [f"{part.characters:,}"] if spelled else []
+        cells += lengths
         cells.append("" if part.name.startswith("train") else f"{100 * part.unknown:.2f} %")
         shown = "".join(f'<td class="number">{each}</td>' for each in cells)
         rows.append(f"<tr><th>{escape(part.name)}</th>{shown}</tr>")

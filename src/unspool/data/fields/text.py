@@ -240,7 +240,7 @@ class TextField(Field):
             )
 
     def examiner(self, values: Tokens) -> TextExaminer:
-        return TextExaminer(values, words=self.fitted.kind != "char")
+        return TextExaminer(values, words=self.fitted.kind != "char", unit=self.unit)
 
     def labels(self, text: str) -> list[str]:
         """What each step is called: its token."""

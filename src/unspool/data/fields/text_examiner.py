@@ -19,7 +19,14 @@ if TYPE_CHECKING:
     from unspool.data.fields.tokens import Tokens
 
 SHORT = 10  # words of a text below which its characters are compared
-TAG = re.compile(r"</?[a-zA-Z][a-zA-Z0-9]{0,14}(\s[^<>]{0,300})?/?>")
+# Elements of HTML by their names, with attributes if any: <<notes.doc>> and <3 are none.
+TAG = re.compile(
+    r"</?(?:a|abbr|b|big|blockquote|body|br|button|center|code|dd|div|dl|dt|em|font|form|h[1-6]|head"
+    r"|hr|html|i|iframe|img|input|label|li|link|meta|object|ol|option|p|param|pre|s|script|select"
+    r"|small|span|strike|strong|style|sub|sup|table|tbody|td|textarea|tfoot|th|thead|title|tr|tt|u"
+    r"|ul)(?:\s[^<>]{0,300}=[^<>]{0,300})?\s*/?>",
+    re.IGNORECASE,
+)
 ENTITY = re.compile(r"&(#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]{1,30});")
 # C0 but tab and line ends, DEL, and a byte order mark inside of a text.
 CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufeff]")
@@ -31,7 +38,7 @@ SEEN_AT = {
     "lost": re.compile("\ufffd"),
     "windows": WINDOWS,
     "control": CONTROL,
-    "html": re.compile(f"{TAG.pattern}|{ENTITY.pattern}"),
+    "html": re.compile(f"{TAG.pattern}|{ENTITY.pattern}", re.IGNORECASE),
 }
 SHOWN, BEFORE = 70, 25  # characters of an excerpt, and of it before a flaw
 
@@ -42,6 +49,7 @@ class TextExaminer(Examiner):
 
     train   the training values, which decide this
     words   whether their tokens are words, or pieces of words
+    unit    what tokens are called
     """
 
     family = "script"
@@ -75,13 +83,13 @@ class TextExaminer(Examiner):
         ),
     }
 
-    def __init__(self, train: Tokens, *, words: bool) -> None:
+    def __init__(self, train: Tokens, *, words: bool, unit: str) -> None:
         sizes = train.sizes
         self.words = words
         self.spelled = words and len(sizes) > 0 and float(np.median(sizes)) < SHORT
         whole = words and not self.spelled
         self.size = 2 if whole else 4
-        self.shingle = "pairs of words" if whole else "runs of 4 characters"
+        self.shingle = f"pairs of {unit}" if whole else "runs of 4 characters"
         self.grams = (1, 2) if words else (1, 2, 3, 4)
         self._alphabets: dict[tuple[int, bool], tuple[Sequence[str], Alphabet]] = {}
 

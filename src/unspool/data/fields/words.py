@@ -203,7 +203,7 @@ class WordsField(Field):
         return Measure(int(values.sizes.sum()), values.sizes, np.empty(0), float(unknown))
 
     def examiner(self, values: Words) -> TextExaminer:
-        return TextExaminer(values, words=True)
+        return TextExaminer(values, words=True, unit=self.unit)
 
     def labels(self, words: Sequence[str]) -> list[str]:
         """What each step is called: its word."""
