@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor
 
+from unspool import native
 from unspool.errors import ConfigError
 from unspool.nn import CELLS, GRU, LSTM, Recurrent, cell_options, map_state
 from unspool.nn.recurrent_paths import run_sequence, unroll
@@ -148,3 +150,35 @@ def test_mingru_and_minlstm_in_parallel_and_in_sequence() -> None:
             found.append([outputs, *(p.grad.clone() for p in model.parameters())])
         for a, b in zip(*found):
             torch.testing.assert_close(a, b, rtol=1e-10, atol=1e-10)
+
+
+def test_lengths_may_be_a_list_or_a_tuple() -> None:
+    torch.manual_seed(0)
+    layer, x = Recurrent("gru", 3, 4, bidirectional=True), torch.randn(3, 5, 3)
+    wanted = layer(x, torch.tensor([5, 2, 3])).outputs
+    for lengths in ([5, 2, 3], (5, 2, 3), np.array([5, 2, 3])):
+        assert torch.equal(layer(x, lengths).outputs, wanted)
+    with pytest.raises(ValueError, match=r"lengths must have shape \(3,\); got \(2,\)"):
+        layer(x, [5, 2])
+    with pytest.raises(ValueError, match="lengths must lie between 1 and 5; got 0 to 5"):
+        layer(x, [5, 0, 3])
+
+
+@pytest.mark.parametrize("cell", ["lstm", "gru", "elman", "mingru"])
+def test_second_derivatives(cell) -> None:
+    """The loop has them (`gradgradcheck` decides); the kernels have not, and name the loop."""
+    torch.manual_seed(0)
+    loop = Recurrent(cell, 2, 3, fast=False).double()
+    x = torch.randn(2, 3, 2, dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradgradcheck(lambda x: loop(x, [3, 2]).outputs, (x,))
+    kernels, x = Recurrent(cell, 2, 3), torch.randn(2, 3, 2, requires_grad=True)
+    (first,) = torch.autograd.grad(kernels(x, [3, 2]).outputs.pow(2).sum(), x, create_graph=True)
+    if native.INSTRUCTIONS:
+        with pytest.raises(RuntimeError, match=r"no second derivative; build .* with fast=False"):
+            first.sum().backward()
+
+
+@pytest.mark.filterwarnings("ignore:.*jit.trace:DeprecationWarning")
+def test_tracing_is_refused_in_words() -> None:
+    with pytest.raises(RuntimeError, match=r"torch\.jit\.trace would fix the number of steps"):
+        torch.jit.trace(Recurrent("lstm", 3, 4), (torch.randn(2, 5, 3),))

@@ -80,6 +80,7 @@ def _respelling() -> Iterator[None]:
 
 def as_arguments(text: str) -> str:
     """The message with every option as an argument."""
+    text = re.sub(r"--plugin ([\w.]+)", r"`import \1`", text)
     text = COMMAND.sub(_call, text)
     text = SETTING.sub(lambda m: _assignment(m[1], m[2]) + (", " if m[3] else ""), text)
     return OPTION.sub(_argument, text)

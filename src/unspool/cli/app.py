@@ -20,6 +20,7 @@ from unspool.cli.evaluate import evaluate
 from unspool.cli.generate import generate
 from unspool.cli.look import look
 from unspool.cli.ngrams import ngrams
+from unspool.cli.plugin import with_plugins
 from unspool.cli.predict import predict
 from unspool.cli.settings import settings
 from unspool.cli.summary import summary
@@ -92,5 +93,5 @@ for command in (
     train, check, evaluate, predict, generate, summary, look, ngrams, compare, embed, settings,
     demo,
 ):  # fmt: skip
-    app.command(cls=GroupedCommand)(command)
+    app.command(cls=GroupedCommand)(with_plugins(command))
 app.add_typer(vectors_app, name="vectors")

@@ -323,3 +323,4 @@ def gradients(ctx: Any, grads: list[Tensor | None]) -> tuple[Any, ...]:
 
 
 attention_decoder.register_autograd(gradients, setup_context=keep)
+attention_decoder_gradients.register_autograd(library.refuse_twice)

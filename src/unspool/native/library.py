@@ -58,6 +58,14 @@ def define(
     return made
 
 
+def refuse_twice(ctx: Any, *grads: Any) -> None:
+    """The backward pass of an operator of gradients, which have no kernel of their own."""
+    raise RuntimeError(
+        "the kernels have no second derivative; build the layer with fast=False to differentiate"
+        " it twice"
+    )
+
+
 def tensors_of(given: Any) -> list[Tensor]:
     """All tensors of a NamedTuple, in a row."""
     found: list[Tensor] = []

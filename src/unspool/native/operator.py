@@ -274,3 +274,4 @@ def gradients(ctx: Any, grads: list[Tensor | None]) -> tuple[Any, ...]:
 
 
 recurrence.register_autograd(gradients, setup_context=keep)
+recurrence_gradients.register_autograd(library.refuse_twice)

@@ -8,7 +8,7 @@ padding, and the new state. `Recurrent`, `ConvolutionStack`, `TransformerEncoder
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -58,8 +58,10 @@ class Network(nn.Module, ABC):
         """The network in the words of the literature, for a summary."""
 
 
-def check_lengths(lengths: Tensor | None, x: Tensor) -> Tensor | None:
+def check_lengths(lengths: Tensor | Sequence[int] | None, x: Tensor) -> Tensor | None:
     """None where all T steps of every sequence are real, otherwise the lengths, checked."""
+    if lengths is not None and not isinstance(lengths, Tensor):
+        lengths = torch.as_tensor(lengths)
     if lengths is None or torch.compiler.is_compiling():  # a graph is made for any lengths
         return lengths
     batch, steps = x.shape[:2]

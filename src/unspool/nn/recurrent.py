@@ -7,9 +7,10 @@ chosen in `recurrent_paths.py`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 from unspool.errors import ConfigError, choose, nearest
@@ -83,8 +84,16 @@ class Recurrent(Network):
         return tuple(tuple(cell.start(batch, like) for cell in layer) for layer in self.cells())
 
     def forward(
-        self, x: Tensor, lengths: Tensor | None = None, state: RecurrentState | None = None
+        self,
+        x: Tensor,
+        lengths: Tensor | Sequence[int] | None = None,
+        state: RecurrentState | None = None,
     ) -> NetworkOutput:
+        if torch.jit.is_tracing():
+            raise RuntimeError(
+                "torch.jit.trace would fix the number of steps of a recurrent layer; use"
+                " torch.compile"
+            )
         self._check(x)
         lengths = check_lengths(lengths, x)
         state = self.start(x.shape[0]) if state is None else self._check_state(state, x.shape[0])

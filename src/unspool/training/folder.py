@@ -25,6 +25,7 @@ from unspool.config.resolve import build
 from unspool.data.part import Part
 from unspool.errors import ConfigError, RunError, choose
 from unspool.io.files import AGAIN, read_json, write_atomic, write_json
+from unspool.nn.cells import CELLS
 from unspool.nn.init import left_empty
 from unspool.tasks import TASKS, Report, Task, build_model
 from unspool.tasks.stored_report import StoredReport, stored
@@ -122,6 +123,7 @@ class RunFolder:
                 "config": config.model_dump(mode="json"),
                 "data": data,
                 **(start or {}),
+                **plugin_of(config),
                 "threads": threads,
                 "versions": versions(),
             },
@@ -224,9 +226,19 @@ class RunFolder:
                 remedy=AGAIN,
             )
         try:
-            return build(Config, record["config"])
+            config = build(Config, record["config"])
         except ConfigError as error:
             raise RunError(f"damaged: {error}", where=self.config_file, remedy=AGAIN) from None
+        if "plugin" in record and config.model.cell not in CELLS:
+            module = record["plugin"]
+            raise ConfigError(
+                "unknown cell",
+                where=self.config_file,
+                got=config.model.cell,
+                remedy=f"it comes with a module of its author's: --plugin {module} loads that, if"
+                " you trust its code",
+            )
+        return config
 
     def load_task(self) -> Task:
         """The task with its tokenizer and labels, as it was when the run was trained."""
@@ -288,6 +300,14 @@ class RunFolder:
             )
         model.load_state_dict(tensors)
         return meta
+
+
+def plugin_of(config: Section) -> dict[str, str]:
+    """{"plugin": the module that the cell of a run comes from}, where that is none of ours."""
+    if not isinstance(config, Config) or config.model.network != "recurrent":
+        return {}
+    module = CELLS[config.model.cell].__module__
+    return {} if module.startswith("unspool.") else {"plugin": module}
 
 
 def free_folder(data: str, name: str) -> Path:
