@@ -30,6 +30,7 @@ from unspool.tasks import Answers, Report, Task
 from unspool.tasks.elmo import WordsInContext
 from unspool.tasks.generate import Generation
 from unspool.tasks.opening import open_inputs, open_plan
+from unspool.training.beside import Beside
 from unspool.training.checkpoint import Counters
 from unspool.training.folder import RunFolder
 
@@ -46,6 +47,8 @@ class Run:
     def __init__(self, folder: RunFolder, task: Task, model: nn.Module) -> None:
         self.folder, self.task, self.model = folder, task, model.eval()
         self.counters: Counters | None = None  # of a run that this process has trained
+        self.beside: Beside | None = None  # and its report beside those of simple models
+        self.parts: dict[str, Part] = {}  # of its data
         self._report: Report | None = None
 
     @property
