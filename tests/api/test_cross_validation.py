@@ -106,7 +106,7 @@ def test_stopped_and_resumed(run, data, tmp_path, monkeypatch, steps) -> None:
     out = tmp_path / "run"
     with monkeypatch.context() as patched:
         patched.setattr(trainer.Trainer, "_step", step)
-        with pytest.raises(Interrupted, match=f"--out {out}$"):
+        with pytest.raises(Interrupted, match=f"{out}[^/]"):
             unspool.train(data, folds=3, out=out, checkpoint_seconds=0, **SMALL)
     finished = [n for n in "123" if (out / "folds" / n / "fold.json").exists()]
     kept = {n: (out / "folds" / n / "fold.json").stat().st_mtime_ns for n in finished}
@@ -140,7 +140,7 @@ def test_models_are_compared_by_folds(data, tmp_path) -> None:
 
 
 def test_what_folds_are_not_for(data, book, tmp_path) -> None:
-    with pytest.raises(ConfigError, match="--folds makes its own test parts"):
+    with pytest.raises(ConfigError, match="folds= makes its own test parts"):
         unspool.train(data, folds=3, test=data, out=tmp_path / "a", **SMALL)
     with pytest.raises(ConfigError, match="has two folds or more"):
         unspool.train(data, folds=1, out=tmp_path / "b", **SMALL)

@@ -26,6 +26,7 @@ from unspool.data.fields.bag_vocabulary import (
 )
 from unspool.data.fields.field import Where
 from unspool.data.fields.text import TextField, word_ids
+from unspool.data.fields.tokens import Tokens
 from unspool.data.fields.vocabulary import open_tokenizer
 from unspool.data.store.columns import Progress
 from unspool.data.store.ragged import Ragged
@@ -57,18 +58,26 @@ class BagBatch(NamedTuple):
 class Bags:
     """The features of N texts and how often each occurs, in the order of the features.
 
-    tokens   (N,) of each text
+    read   the tokens that they are made of
     """
 
-    def __init__(self, features: Ragged, counts: Ragged, tokens: np.ndarray) -> None:
-        self.features, self.counts, self.tokens = features, counts, tokens
+    def __init__(self, features: Ragged, counts: Ragged, read: Tokens) -> None:
+        self.features, self.counts, self.read = features, counts, read
         self.lengths = np.maximum(features.lengths, 1)
 
     def __len__(self) -> int:
         return len(self.lengths)
 
+    @property
+    def tokens(self) -> np.ndarray:
+        """(N,) of each text"""
+        return self.read.sizes
+
+    def digests(self) -> np.ndarray:
+        return self.read.digests()
+
     def select(self, rows: np.ndarray) -> Bags:
-        return Bags(self.features.select(rows), self.counts.select(rows), self.tokens[rows])
+        return Bags(self.features.select(rows), self.counts.select(rows), self.read.select(rows))
 
     def below(self, size: int) -> Bags:
         """Only features of smaller numbers."""
@@ -77,7 +86,7 @@ class Bags:
         return Bags(
             Ragged(self.features.values, self.features.starts, lengths),
             Ragged(self.counts.values, self.counts.starts, lengths),
-            self.tokens,
+            self.read,
         )
 
 
@@ -160,16 +169,18 @@ class NgramField(TextField):
         self.idf = np.log((1 + len(rows)) / (1 + np.concatenate(found))) + 1
         return [note]
 
-    def bags(
-        self, ids: np.ndarray, raw: np.ndarray, texts: np.ndarray, size: int, types: Sequence[str]
-    ) -> Bags:
-        """ids (M,) of the vocabulary, from 0; raw (M,) numbers of the `types`; of `size` texts."""
+    def bags(self, raw: Ragged, types: Sequence[str]) -> Bags:
+        """Of texts whose tokens are numbers of the `types`."""
+        numbers, size = flat(raw).astype(np.int64), len(raw)
+        texts = np.repeat(np.arange(size), raw.lengths)
+        known = word_ids(types, self.fitted) - FIRST if len(types) else np.empty(0, np.int64)
+        ids = known[numbers]
         table = self.spelling.table(types) if len(self.spelling) else None
         width, found = max(1, len(self)), [Distinct(np.empty(0, np.int64), np.empty(0, np.int64))]
         for part in stretches(texts, AT_ONCE if table is None else AT_ONCE // 8):
             pairs = [self.words.pairs(ids[part], texts[part])] if len(self.words) else []
             if table is not None:
-                more = self.spelling.pairs(raw[part], texts[part], table)
+                more = self.spelling.pairs(numbers[part], texts[part], table)
                 pairs.append(more._replace(features=more.features + len(self.words)))
             own = [each.texts.astype(np.int64) * width + each.features for each in pairs]
             found.append(distinct(np.concatenate([*own, np.empty(0, np.int64)])))
@@ -178,7 +189,7 @@ class NgramField(TextField):
         return Bags(
             Ragged.of_offsets(keys % width, offsets),
             Ragged.of_offsets(counts, offsets),
-            np.bincount(texts, minlength=size),
+            Tokens(raw, types=types),
         )
 
     def invent(self, *, vocab: int, classes: int) -> None:
@@ -188,7 +199,7 @@ class NgramField(TextField):
     def values(self, column: TokenColumn, progress: Progress | None = None) -> Bags:  # type: ignore[override]
         raw = Ragged.of_offsets(column.ids, column.offsets)
         raw = raw.cut(self.max_length) if self.max_length else raw
-        return self._bags(raw, column.types)
+        return self.bags(raw, column.types)
 
     def encode(self, raw: Sequence[str]) -> Bags:  # type: ignore[override]
         types: dict[str, int] = {}
@@ -198,16 +209,10 @@ class NgramField(TextField):
             )
             for text in raw
         ]
-        return self._bags(Ragged.of(rows), list(types))
+        return self.bags(Ragged.of(rows), list(types))
 
     def _pieces(self, text: str) -> list[str]:
         return self.fitted.pieces(text)[: self.max_length or None]
-
-    def _bags(self, raw: Ragged, types: Sequence[str]) -> Bags:
-        ids = flat(raw).astype(np.int64)
-        texts = np.repeat(np.arange(len(raw)), raw.lengths)
-        numbers = word_ids(types, self.fitted) - FIRST if len(types) else np.empty(0, np.int64)
-        return self.bags(numbers[ids], ids, texts, len(raw), types)
 
     def fits(self, values: Bags) -> np.ndarray:  # type: ignore[override]
         return np.ones(len(values), dtype=bool)

@@ -36,6 +36,9 @@ class JoinedValues:
     def __len__(self) -> int:
         return len(self.lengths)
 
+    def digests(self) -> np.ndarray:
+        return self.members[0].digests()
+
     def select(self, rows: np.ndarray) -> JoinedValues:
         return JoinedValues([own.select(rows) for own in self.members])
 
