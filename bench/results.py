@@ -2,6 +2,7 @@
 
     python bench/results.py                list the rows
     python bench/results.py mr             measure one; its figures go to bench/results/mr.json
+    python bench/results.py mr --seeds 5   the same with seeds 1 to 5: mean and standard deviation
     python bench/results.py --table        print the tables from the stored figures
 
 Settings were settled on validation parts; docs/results.md says where a test part was read more
@@ -34,6 +35,7 @@ MR = {
     "lr": 2e-3, "weight_decay": 0.1, "schedule": "linear", "batch": 50, "epochs": 10, "clip": 1.0,
     "split": "space", "encoding": "latin-1", "format": "labelled", "threads": 1, "patience": 0,
 }  # fmt: skip
+PLAIN_MR = {"encoding": "latin-1", "format": "labelled", "threads": 1}
 MR_SMALL = {**MR, "embedding": 100}
 MR_CNN = {
     "embedding": 100, "embedding_std": 0.02, "beta2": 0.95, "batch": 50, "epochs": 7,
@@ -114,12 +116,18 @@ def mr_cnn() -> dict[str, Any]:
     return on_mr("cnn", MR_CNN)
 
 
+def mr_linear() -> dict[str, Any]:
+    """MR sentences, linear model of n-grams, mean accuracy of the same 10 folds; no seed in it."""
+    return on_mr("linear", PLAIN_MR)
+
+
 def on_mr(model: str, settings: dict[str, Any]) -> dict[str, Any]:
     with pool() as workers:
         folds = list(workers.map(mr_fold, [(fold, model, settings) for fold in range(10)]))
     scores = [fold["accuracy"] for fold in folds]
     return {
         "model": model,
+        "value": {"accuracy": float(np.mean(scores))},
         "figure": f"accuracy {np.mean(scores):.4f} (10 folds, sd {np.std(scores, ddof=1):.4f})",
         "parameters": int(folds[0]["parameters"]),
         "folds": scores,
@@ -133,7 +141,7 @@ def compare_one(job: tuple[str, str, dict[str, Any], int]) -> list[dict[str, Any
     data, model, settings, seeds = job
     with tempfile.TemporaryDirectory() as scratch:
         table = unspool.compare(data, models=[model], seeds=seeds, out=scratch, **settings)
-        return [row._asdict() for row in table]
+        return [row._asdict() for row in table if row.model == model]  # without the baselines
 
 
 def side_by_side(data: Path, models: list[str], seeds: int, **settings: Any) -> dict[str, Any]:
@@ -157,6 +165,11 @@ def mr_cells() -> dict[str, Any]:
 def sst2() -> dict[str, Any]:
     """SST-2, sentences only, BiLSTM; the epoch is chosen on dev, test is read once."""
     return on_sst2("bilstm", model="bilstm", **SST2)
+
+
+def sst2_linear() -> dict[str, Any]:
+    """SST-2, sentences only, linear model of n-grams; strength and features chosen on dev."""
+    return on_sst2("linear", model="linear", format="labelled", threads=1)
 
 
 def sst2_cnn() -> dict[str, Any]:
@@ -197,6 +210,7 @@ def on_sst2(model_name: str, **settings: Any) -> dict[str, Any]:
         )  # fmt: skip
         return {
             "model": model_name,
+            "value": {"accuracy": run.report.metrics["accuracy"]},
             "figure": with_interval("accuracy", run.report),
             "parameters": size(run),
             "seconds": time.perf_counter() - started,
@@ -213,6 +227,7 @@ def shakespeare() -> dict[str, Any]:
         )  # fmt: skip
         return {
             "model": "lstm",
+            "value": {"loss": run.report.metrics["loss"]},
             "figure": with_interval("loss", run.report) + f", perplexity "
             f"{run.report.metrics['perplexity']:.2f}",
             "parameters": size(run),
@@ -241,6 +256,7 @@ def ptb() -> dict[str, Any]:
         valid = run.evaluate(folder / "ptb.valid.txt").metrics["perplexity"]
         return {
             "model": "lstm",
+            "value": {"test perplexity": run.report.metrics["perplexity"]},
             "figure": f"test perplexity {run.report.metrics['perplexity']:.2f} (valid {valid:.2f})",
             "parameters": size(run),
             "seconds": time.perf_counter() - started,
@@ -255,6 +271,7 @@ def names() -> dict[str, Any]:
         figures = run.report.metrics
         return {
             "model": "bilstm",
+            "value": {"accuracy": figures["accuracy"], "macro F1": figures["macro_f1"]},
             "figure": with_interval("accuracy", run.report)
             + f", macro F1 {figures['macro_f1']:.4f}",
             "parameters": size(run),
@@ -278,6 +295,10 @@ def splice() -> dict[str, Any]:
         unseen = run.evaluate(path).metrics["accuracy"]
         return {
             "model": "bigru",
+            "value": {
+                "test error": 1 - run.report.metrics["accuracy"],
+                "test error without copies": 1 - unseen,
+            },
             "figure": f"test error {1 - run.report.metrics['accuracy']:.4f} "
             f"({1 - unseen:.4f} on the {len(fresh)} that are not also in train)",
             "parameters": size(run),
@@ -288,8 +309,10 @@ def splice() -> dict[str, Any]:
 MEASURES: dict[str, Callable[[], dict[str, Any]]] = {
     "mr": mr,
     "mr-cnn": mr_cnn,
+    "mr-linear": mr_linear,
     "mr-cells": mr_cells,
     "sst2": sst2,
+    "sst2-linear": sst2_linear,
     "sst2-cnn": sst2_cnn,
     "sst2-cnn-vectors": sst2_cnn_vectors,
     "sst2-minilm": sst2_minilm,

@@ -12,11 +12,13 @@ import os
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from statistics import mean, stdev
 from typing import Any, NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
 DATA = Path(os.environ.get("UNSPOOL_DATA", ROOT.parent / "shared" / "data"))
 STORE = ROOT / "bench" / "results"
+SEED = "UNSPOOL_BENCH_SEED"  # of `train`, also in other processes
 
 
 class Row(NamedTuple):
@@ -32,7 +34,9 @@ def train(data: Path | str | None, scratch: str, name: str, **settings: Any) -> 
     import unspool
     from unspool.training.progress import Printed
 
-    settings = {"precision": "fp32", **settings}
+    seed = int(os.environ.get(SEED, "1"))
+    fresh = {} if settings.get("resume") else {"baseline": False, "seed": seed}
+    settings = {"precision": "fp32", **fresh, **settings}
     watcher = Printed(Console(stderr=True))
     return unspool.train(data, out=Path(scratch) / name, watcher=watcher, **settings)
 
@@ -88,12 +92,31 @@ def models_table(models: list[dict[str, Any]]) -> list[str]:
     ]
 
 
+def over_seeds(row: Row, seeds: int) -> dict[str, Any]:
+    """The measurement; of several seeds the mean and standard deviation of each value."""
+    runs = []
+    for seed in range(1, seeds + 1):
+        os.environ[SEED] = str(seed)
+        runs.append(row.measure())
+    if seeds == 1 or "value" not in runs[0]:
+        return runs[0]
+    values = {name: [run["value"][name] for run in runs] for name in runs[0]["value"]}
+    figures = (f"{n} {mean(own):.4f} ± {stdev(own):.4f}" for n, own in values.items())
+    return {
+        **runs[0],
+        "figure": f"{', '.join(figures)} (mean and standard deviation of {seeds} seeds)",
+        "seeds": values,
+        "seconds": sum(run["seconds"] for run in runs),
+    }
+
+
 def main(rows: Mapping[str, Row], script: str, about: str | None, *, prefix: str = "") -> int:
     parser = argparse.ArgumentParser(
         description=about, formatter_class=argparse.RawTextHelpFormatter
     )
     parser.add_argument("row", nargs="?", choices=rows)
     parser.add_argument("--table", action="store_true")
+    parser.add_argument("--seeds", type=int, default=1, help="runs of the row, with seeds 1 to N")
     options = parser.parse_args()
     if options.table:
         print("\n".join(table(rows, script, prefix=prefix)))
@@ -103,7 +126,7 @@ def main(rows: Mapping[str, Row], script: str, about: str | None, *, prefix: str
     elif not DATA.exists():
         print(f"skipped: no development data at {DATA}", file=sys.stderr)
     else:
-        found = rows[options.row].measure()
+        found = over_seeds(rows[options.row], options.seeds)
         STORE.mkdir(exist_ok=True)
         path = STORE / f"{prefix}{options.row}.json"
         path.write_text(json.dumps(found, indent=1) + "\n")

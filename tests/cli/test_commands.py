@@ -150,10 +150,11 @@ def test_compare(unspool, reviews, tmp_path) -> None:
     )
     assert ended.code == 0
     assert ended.out.splitlines()[0].split()[:3] == ["model", "test", "accuracy"]
-    assert {line.split()[0] for line in ended.out.splitlines()[1:]} == {"elman", "gru"}
+    rows = {line.split()[0] for line in ended.out.splitlines()[1:]}
+    assert rows == {"elman", "gru", "linear", "majority"}
     assert ended.err.splitlines()[-1] == f"saved: {out}/compare.csv, {out}/compare.md"
     assert {path.name for path in out.iterdir()} == {
-        "elman-seed1", "gru-seed1", "compare.csv", "compare.md",
+        "elman-seed1", "gru-seed1", "linear-seed1", "majority-seed1", "compare.csv", "compare.md",
     }  # fmt: skip
 
 

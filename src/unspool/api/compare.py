@@ -11,14 +11,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from unspool.api.folds import check_folds
 from unspool.api.run import Run
 from unspool.api.settings import make_config, open_data
 from unspool.api.spelling import in_python
-from unspool.api.train import train
-from unspool.api.watching import Note, Progress, usual_note
+from unspool.api.train import cross_validate, open_plans, train_plans, with_columns
+from unspool.api.watching import Note, Progress, watching
+from unspool.config.resolve import changed
 from unspool.data.read.memory import source_of
 from unspool.errors import ConfigError
 from unspool.io.files import write_atomic
+from unspool.tasks import TASKS
+from unspool.training.fold_report import FoldsReport
 from unspool.training.folder import RunFolder
 from unspool.training.progress import Watcher
 
@@ -75,7 +79,7 @@ class Comparison(list[Row]):
             "model",
             f"{self.part} {metric}",
             "95 % interval",
-            "seeds",
+            "folds" if self.part == "folds" else "seeds",
             "parameters",
             "seconds",
             "tokens/s",
@@ -120,6 +124,8 @@ def compare(
 ) -> Comparison:
     """Train every model with every seed and score it on the test part; data as of `train`.
 
+    The baselines of the task are always among the models, with one seed: they depend on none.
+    With `folds` the rows are the means of a cross-validation, and `seeds` counts the folds.
     Without a test file a tenth of the data is held out for it, unless `test_share` is among the
     settings. Each run lies in its own folder under `out`, next to compare.csv and compare.md.
     """
@@ -128,45 +134,55 @@ def compare(
     for model in models:
         if list(models).count(model) > 1:
             raise ConfigError("a model is named twice", got=model, remedy="name each one once")
-    if test is None and not ({"test_share", "data.test_share"} & settings.keys()):
+    in_folds = bool({"folds", "data.folds"} & settings.keys())
+    if in_folds and seeds > 1:
+        raise ConfigError(
+            "--folds trains each model once a fold", got=f"--seeds {seeds}", remedy="leave it out"
+        )
+    if not in_folds and test is None and not ({"test_share", "data.test_share"} & settings.keys()):
         settings["data.test_share"] = 0.1
-    say = note or usual_note(quiet)
     folder = Path(out)
     # Whatever would stop a later run is an error before the first one starts.
     data = source_of(data, labels)
     plan = open_data(data, task=task, settings=settings, config_file=config)
-    for model in models:
-        decided = {**plan.settings, **settings}
-        make_config(plan.task, model, settings=decided, config_file=config)
-        for seed in range(1, seeds + 1):
-            RunFolder(folder / f"{model}-seed{seed}").refuse_taken()
-    table = Comparison()
-    for model in models:
-        runs = []
-        for seed in range(1, seeds + 1):
-            say(f"— {model}, seed {seed}")
-            runs.append(
-                train(
-                    data,
-                    task=task,
-                    model=model,
-                    valid=valid,
-                    test=test,
-                    out=folder / f"{model}-seed{seed}",
-                    config=config,
-                    quiet=quiet,
-                    watcher=watcher,
-                    note=note,
-                    progress=progress,
-                    **{**settings, "train.seed": seed},
-                )
-            )
-        table.append(_row(model, runs))
-        table.part = runs[0].report_part or "valid"
-        higher = runs[0].task.higher_is_better
-        table.sort(key=lambda row: -row.value if higher else row.value)
-        write_atomic(folder / "compare.csv", table.csv())
-        write_atomic(folder / "compare.md", table.markdown())
+    decided = {**plan.settings, **settings}
+    configs = {
+        model: with_columns(
+            make_config(plan.task, model, settings=decided, config_file=config), plan
+        )
+        for model in models
+    }
+    first, table = configs[models[0]], Comparison()
+    simple = {own.model_name: own for own in TASKS[plan.task].baselines(first)}
+    counts = {model: 1 if model in simple else seeds for model in [*simple, *models]}
+    given = {"valid": valid, "test": test}
+    sources = {name: source_of(own) for name, own in given.items() if own is not None}
+    with watching(quiet, note=note, watcher=watcher, progress=progress) as shown:
+        shown.note(plan.summary)
+        plans = open_plans(plan, first, sources, shown.note)
+        check_folds(first, plans)
+        for model, count in counts.items():
+            for seed in range(1, count + 1):
+                RunFolder(folder / f"{model}-seed{seed}").refuse_taken()
+        for model, count in counts.items():
+            own = changed((simple | configs)[model], {"train.baseline": False})
+            runs = []
+            for seed in range(1, count + 1):
+                home = RunFolder(folder / f"{model}-seed{seed}")
+                shown.note(f"— {model}" + ("" if in_folds else f", seed {seed}"))
+                own = changed(own, {"train.seed": seed})
+                if in_folds:
+                    table.append(_fold_row(model, cross_validate(home, own, plans, None, shown)))
+                    continue
+                with home.making():
+                    runs.append(train_plans(home, own, plans, None, shown))
+            if runs:
+                table.append(_row(model, runs))
+            table.part = "folds" if in_folds else runs[0].report_part or "valid"
+            higher = TASKS[plan.task].higher_is_better
+            table.sort(key=lambda row: -row.value if higher else row.value)
+            write_atomic(folder / "compare.csv", table.csv())
+            write_atomic(folder / "compare.md", table.markdown())
     return table
 
 
@@ -186,4 +202,20 @@ def _row(model: str, runs: list[Run]) -> Row:
         sum(p.numel() for p in runs[0].model.parameters()),
         float(np.mean([end.seconds for end in ends])),
         sum(end.tokens for end in ends) / max(sum(end.seconds for end in ends), 1e-9),
+    )
+
+
+def _fold_row(model: str, report: FoldsReport) -> Row:
+    low, high = report.interval
+    seconds = [fold.seconds for fold in report.folds]
+    return Row(
+        model,
+        report.metric,
+        report.metrics[report.metric],
+        low,
+        high,
+        len(report.folds),
+        report.folds[0].parameters,
+        float(np.mean(seconds)),
+        sum(fold.tokens for fold in report.folds) / max(sum(seconds), 1e-9),
     )

@@ -80,9 +80,17 @@ def make_config(
             got=config.train.freeze,
             remedy="name a run to start from with --from, or leave it out",
         )
+    kind = TASKS[task]
+    known = {preset.get("model.network", "recurrent") for preset in kind.models().values()}
+    if config.model.network not in known:
+        raise ConfigError(
+            f"model.network={config.model.network} is not for task {task}",
+            where=where,
+            remedy="leave it out: it follows from --model",
+        )
     check_model(config.model)
     check_embedding(config)
-    TASKS[task].check_config(config)
+    kind.check_config(config)
     return config
 
 

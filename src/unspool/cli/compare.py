@@ -13,7 +13,9 @@ from unspool.cli.options import (
     ConfigFile,
     Data,
     Encoding,
+    Folds,
     Format,
+    Group,
     Label,
     LabelSeparator,
     Missing,
@@ -53,6 +55,8 @@ def compare(
     label: Label = None,
     missing: Missing = None,
     split: Split = None,
+    folds: Folds = None,
+    group: Group = None,
     multilabel: Multilabel = None,
     label_separator: LabelSeparator = None,
     source: Source = None,
@@ -63,7 +67,9 @@ def compare(
 
     All see the same data, split, seeds and budget. The table has the metric on the test part (a
     tenth of the data if there is no --test) with its bootstrap 95 % interval, the parameters, the
-    time and the speed; it is saved as compare.csv and compare.md in the same folder.
+    time and the speed; it is saved as compare.csv and compare.md in the same folder. A linear
+    baseline and the most frequent label (the mean) are always among the models. With --folds K the
+    metric is the mean over K folds.
 
     Examples:
 
@@ -95,6 +101,8 @@ def compare(
                 label=named_columns(label),
                 missing=missing,
                 split_column=split,
+                folds=folds,
+                group=group,
                 multilabel=multilabel,
                 label_separator=label_separator,
                 source=source,

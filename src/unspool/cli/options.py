@@ -40,8 +40,9 @@ Model = Annotated[
         metavar="MODEL",
         help="A cell: elman, irnn, lstm, peephole, coupled, gru, mingru or minlstm; with `bi`"
         " before it for both directions: bilstm, bigru, ... Or cnn or transformer; for translate"
-        " also seq2seq, bahdanau or luong.  [default: bilstm for classify, regress and tag, lstm"
-        " for generate, transformer for translate and pretrain]",
+        " also seq2seq, bahdanau or luong; for classify and regress also linear, a baseline of"
+        " n-grams, or auto, the best of several.  [default: bilstm for classify, regress and tag,"
+        " lstm for generate, transformer for translate and pretrain]",
     ),
 ]
 Set = Annotated[
@@ -112,6 +113,24 @@ Split = Annotated[
         metavar="COLUMN",
         help="Column that says to which part a row belongs: train, valid or test; none: do not look"
         " for one.  [default: one that is called split or the like]",
+    ),
+]
+Folds = Annotated[
+    int | None,
+    Option(
+        "--folds",
+        metavar="K",
+        min=2,
+        help="Cross-validate: K folds, stratified by label, each judged by a model of the others,"
+        " whose epoch is chosen on rows of its own.",
+    ),
+]
+Group = Annotated[
+    str | None,
+    Option(
+        "--group",
+        metavar="COLUMN",
+        help="Column whose equal values (a person, a document) keep rows in one part or fold.",
     ),
 ]
 Missing = Annotated[
@@ -199,7 +218,7 @@ def named_columns(given: list[str] | None) -> str | None:
     return ",".join(given) if given else None
 
 
-def assignments(pairs: list[str] | None, **flags: str | bool | None) -> dict[str, Any]:
+def assignments(pairs: list[str] | None, **flags: str | bool | int | None) -> dict[str, Any]:
     """The settings of `--set` and of the flags that stand for a setting of the data section."""
     from unspool.config.resolve import parse_assignments
 

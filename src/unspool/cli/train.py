@@ -14,7 +14,9 @@ from unspool.cli.options import (
     AsJson,
     ConfigFile,
     Encoding,
+    Folds,
     Format,
+    Group,
     Label,
     LabelSeparator,
     Missing,
@@ -34,6 +36,7 @@ from unspool.cli.options import (
 
 if TYPE_CHECKING:
     from unspool.tasks import Report
+    from unspool.training.beside import Beside
 
 
 def train(
@@ -68,12 +71,22 @@ def train(
             " the contextual vectors of a run of --task elmo.",
         ),
     ] = None,
+    budget: Annotated[
+        str | None,
+        Option(
+            "--budget",
+            metavar="TIME",
+            help="Of --model auto: 90s, 5m or 1h, for all that is tried.  [default: 5m]",
+        ),
+    ] = None,
     format: Format = None,
     encoding: Encoding = None,
     text: Text = None,
     label: Label = None,
     missing: Missing = None,
     split: Split = None,
+    folds: Folds = None,
+    group: Group = None,
     multilabel: Multilabel = None,
     label_separator: LabelSeparator = None,
     source: Source = None,
@@ -87,10 +100,18 @@ def train(
     the test data, or on the validation data where there are none. Ctrl-C and SIGTERM save the run;
     --resume continues it, and ends with the same weights as a run without a stop.
 
+    With --folds K the report is that of a cross-validation; the predictions of all rows are in
+    out-of-fold.csv, and the model is trained on all rows afterwards, for the median of the epochs
+    that were best in the folds. Finished folds are kept by --resume.
+
+    --model auto tries the baselines and several networks within --budget, prints them in a table,
+    and keeps the best on the validation part, or the mean of some where that is better.
+
     Examples:
 
     \b
       unspool train reviews.csv
+      unspool train reviews.csv --model auto --budget 5m
       unspool train reviews.csv --model bigru --set hidden=64 --set epochs=5
       unspool train rt-polarity.all --encoding latin-1
       unspool train films.csv --label genres --label-separator "|"
@@ -103,6 +124,7 @@ def train(
       unspool train corpus.txt --task pretrain --out runs/corpus
       unspool train reviews.csv --from runs/corpus --set freeze=gradual
       unspool train reviews.csv --from models/minilm
+      unspool train reviews.csv --folds 10 --group author
     """
     from unspool.api.train import train as run_training
     from unspool.training.progress import Printed
@@ -118,6 +140,7 @@ def train(
             config=config,
             resume=resume,
             start=start,
+            budget=budget,
             note=show.note,
             watcher=Printed(show.console()),
             progress=progress,
@@ -129,6 +152,8 @@ def train(
                 label=named_columns(label),
                 missing=missing,
                 split_column=split,
+                folds=folds,
+                group=group,
                 multilabel=multilabel,
                 label_separator=label_separator,
                 source=source,
@@ -136,8 +161,9 @@ def train(
             ),
         )
     if run.report is not None:
-        show.note(f"on the {run.report_part} part:")
-    show.result(TrainResult(run.path, run.report_part, run.report), as_json=as_json)
+        where = "by cross-validation" if run.report_part == "folds" else ""
+        show.note(f"{where or f'on the {run.report_part} part'}:")
+    show.result(TrainResult(run.path, run.report_part, run.report, run.beside), as_json=as_json)
     usage = run.task.usage.format(run=run.path)
     show.note(f"next: {usage} · unspool evaluate {run.path} FILE")
 
@@ -149,10 +175,13 @@ class TrainResult:
     path: Path
     part: str | None
     report: Report | None
+    beside: Beside | None = None
 
     def to_json(self) -> dict[str, Any]:
         report = self.report.to_json() if self.report is not None else {}
-        return {"run": str(self.path), "part": self.part, **report}
+        baselines = {} if self.beside is None else {"baselines": self.beside.to_json()}
+        return {"run": str(self.path), "part": self.part, **report, **baselines}
 
     def lines(self) -> list[str]:
-        return self.report.lines() if self.report is not None else []
+        lines = self.report.lines() if self.report is not None else []
+        return lines if self.beside is None else [*lines, "", *self.beside.lines()]

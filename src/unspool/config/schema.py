@@ -109,6 +109,15 @@ class DataConfig(Section):
     split_seed: int = setting(
         1, "seed of the hold-out, so that every run sees the same split", ge=0
     )
+    folds: int = setting(
+        0, "cross-validation: rows are split into so many folds (0: none)", ge=0, le=1000
+    )
+    fold: int = setting(
+        0, "the fold that is the test part, from 1 (0: each in turn, with --folds)", ge=0
+    )
+    group: str | None = setting(
+        None, "column (name, or number from 1) whose equal values keep rows in one part"
+    )
     max_length: int = setting(
         0,
         "cut documents to this many tokens, keeping the start (0: keep all); translate: pairs with"
@@ -141,7 +150,7 @@ class TokenizerConfig(Section):
 class ModelConfig(Section):
     """The network."""
 
-    network: Literal["recurrent", "cnn", "transformer"] = setting(
+    network: Literal["recurrent", "cnn", "transformer", "linear", "constant", "ensemble"] = setting(
         "recurrent", "kind of network; follows from --model"
     )
     cell: str = setting("lstm", "recurrent cell")
@@ -264,6 +273,12 @@ class TrainConfig(Section):
     """The optimisation."""
 
     epochs: int = setting(10, "passes over the training data at most", ge=1)
+    stop_epoch: int = setting(
+        0,
+        "end after this one of all `epochs`, with their learning rates (0: do not); with --folds"
+        " the median of the best epochs",
+        ge=0,
+    )
     max_steps: int = setting(0, "stop after this many updates (0: no limit)", ge=0)
     batch: int = setting(
         32, "documents in a batch at most; generate: parallel lanes, or windows", ge=1
@@ -324,6 +339,9 @@ class TrainConfig(Section):
         "classify, several labels a row: the probability from which on a label is given, chosen by"
         " F1 on the validation part for each label, or one for all (none: 0.5)",
     )
+    max_seconds: float = setting(
+        0.0, "stop after this many seconds of training (0: no limit)", ge=0
+    )
     patience: int = setting(3, "stop after this many validations without gain (0: never)", ge=0)
     eval_steps: int = setting(0, "validate every so many steps (0: after each epoch)", ge=0)
     log_steps: int = setting(20, "write a line to metrics.jsonl every so many steps", ge=1)
@@ -334,6 +352,11 @@ class TrainConfig(Section):
     )
     device: Literal["auto", "cpu", "cuda", "mps"] = setting(
         "auto", "where a run computes; auto: cuda if there is one, otherwise the CPU"
+    )
+    baseline: bool = setting(
+        True,
+        "classify, regress: after training, also fit the simplest models to the same data, and"
+        " report them beside this one",
     )
     threads: int = setting(0, "CPU threads (0: one per core)", ge=0, le=1024)
     tensorboard: bool = setting(False, "also write TensorBoard events into the run folder")
@@ -350,6 +373,9 @@ class Config(Section):
     model: ModelConfig = ModelConfig()
     embedding: EmbeddingConfig = EmbeddingConfig()
     train: TrainConfig = TrainConfig()
+    members: tuple[Config, ...] = setting(
+        (), "the models of an ensemble; follows from --model auto"
+    )
 
 
 def sections(kind: type[Section]) -> dict[str, type[Section]]:

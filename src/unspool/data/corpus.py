@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 
 from unspool.data.fields.field import Field, StreamField
+from unspool.data.folds import read_groups, split_rows
 from unspool.data.part import Part
 from unspool.data.plan import Plan
-from unspool.data.split import HoldOut, check_shares, choose_rows, stratified, stream_cuts
+from unspool.data.split import HoldOut, check_shares, choose_rows, stream_cuts
 from unspool.data.store.columns import Progress, Stored, store_columns
 from unspool.errors import DataError
 
@@ -66,10 +67,16 @@ def load_corpus(
         refuse_nothing(plan, fields, stored[name])
     streams = [each for each in fields.values() if isinstance(each, StreamField)]
     if streams:
+        if hold_out.folds or hold_out.group is not None:
+            raise DataError(
+                "one long text has no rows to make folds or groups of",
+                where=plans["train"].table.name,
+                remedy="leave out --folds and --group",
+            )
         corpus = load_stream(plans, streams[0], stored, hold_out, progress)
     else:
         corpus = load_rows(plans, fields, stored, hold_out, unit, fit, progress)
-    corpus.notes.insert(0, split_note(corpus, plans, "tokens" if streams else unit))
+    corpus.notes.insert(0, split_note(corpus, plans, hold_out, "tokens" if streams else unit))
     corpus.notes += [
         f"{plan.table.name}: tokenised before, read from the cache"
         for name, plan in plans.items()
@@ -95,7 +102,11 @@ def load_rows(
     for name, each in fields.items():
         each.survey(train.columns[name], usable["train"], where=where)
     strata = stratification(fields, train)[usable["train"]]
-    split = stratified(strata, hold_out.of(len(strata)), where=where)
+    groups = None
+    if hold_out.group is not None:
+        groups = read_groups(plans["train"], hold_out.group)[usable["train"]]
+        groups = np.unique(groups, return_inverse=True)[1].reshape(-1)
+    split = split_rows(strata, groups, hold_out.of(len(strata)), where=where)
     chosen = choose_rows(split, usable)
     notes[:0] = fit(fields, train, chosen["train"].rows, where, progress)
     values = {
@@ -242,15 +253,21 @@ def refuse_nothing(plan: Plan, fields: Fields, stored: Stored) -> None:
             )
 
 
-def split_note(corpus: Corpus, plans: Mapping[str, Plan], unit: str) -> str:
-    strata = any(each.stratifies for each in corpus.fields.values())
-    how = "seeded hold-out, stratified by label" if strata else "seeded hold-out"
+def split_note(corpus: Corpus, plans: Mapping[str, Plan], hold_out: HoldOut, unit: str) -> str:
+    how = "seeded hold-out"
     if unit == "tokens":
         how = "the end of the text"
-    sizes = [
-        f"{name} {part_size(part, unit):,}" + ("" if name in plans else f" ({how})")
-        for name, part in corpus.parts.items()
-    ]
+    elif hold_out.group is not None:
+        how += f", groups by column {hold_out.group!r}"
+    elif any(each.stratifies for each in corpus.fields.values()):
+        how += ", stratified by label"
+    sizes = []
+    for name, part in corpus.parts.items():
+        own = how
+        if hold_out.fold and name == "test":
+            own = f"fold {hold_out.fold} of {hold_out.folds}"
+        size = f"{name} {part_size(part, unit):,}"
+        sizes.append(size if name in plans else f"{size} ({own})")
     return f"{unit}: " + ", ".join(sizes)
 
 

@@ -19,6 +19,9 @@ class HoldOut(NamedTuple):
     test: float = 0.0
     seed: int = 1
     most: int | None = None  # rows of a part
+    folds: int = 0  # of a cross-validation
+    fold: int = 0  # that is the test part, from 1; 0: none
+    group: str | None = None  # column whose values are groups of rows that stay together
 
     def of(self, rows: int) -> HoldOut:
         """The same for so many rows, with no share of more than `most`."""
@@ -46,7 +49,7 @@ def stratified(labels: np.ndarray, hold_out: HoldOut, *, where: str) -> dict[str
             continue
         size = quotas(counts, share, spare - taken)
         if size.sum() == 0:
-            raise _nothing_left(name, share, f"{len(labels)} rows", where)
+            raise nothing_left(name, share, f"{len(labels)} rows", where)
         parts[name] = np.sort(
             np.concatenate([order[a : a + n] for a, n in zip(starts[:-1] + taken, size)])
         )
@@ -105,10 +108,10 @@ def stream_cuts(tokens: int, hold_out: HoldOut, *, where: str) -> dict[str, tupl
     sizes = {name: min(round(tokens * share), MOST_HELD_OUT) for name, share in shares.items()}
     for name, share in shares.items():
         if share and sizes[name] < 2:
-            raise _nothing_left(name, share, f"{tokens} tokens", where)
+            raise nothing_left(name, share, f"{tokens} tokens", where)
     end_train = tokens - sizes["valid"] - sizes["test"]
     if end_train < 2:
-        raise _nothing_left("train", 1 - sum(shares.values()), f"{tokens} tokens", where)
+        raise nothing_left("train", 1 - sum(shares.values()), f"{tokens} tokens", where)
     parts = {"train": (0, end_train)}
     if sizes["valid"]:
         parts["valid"] = (end_train, end_train + sizes["valid"])
@@ -126,7 +129,7 @@ def check_shares(hold_out: HoldOut) -> None:
         )
 
 
-def _nothing_left(name: str, share: float, size: str, where: str) -> DataError:
+def nothing_left(name: str, share: float, size: str, where: str) -> DataError:
     return DataError(
         f"a share of {share:g} of {size} leaves nothing for {name}",
         where=where,

@@ -25,11 +25,13 @@ from unspool.data.plan import Plan
 from unspool.data.read import Table
 from unspool.errors import ConfigError, DataError
 from unspool.nn.models.classifier import Classifier
+from unspool.nn.models.ensemble import Kind
 from unspool.tasks.answer import Answer
 from unspool.tasks.decision import Decision
 from unspool.tasks.document import CHUNK, DocumentTask, text_field
 from unspool.tasks.label_plan import plan_labels
 from unspool.tasks.label_readings import ClassifyReading
+from unspool.tasks.linear import Logistic
 from unspool.tasks.multiclass import OneLabel, Prediction
 from unspool.tasks.multilabel import SeveralLabels
 from unspool.tasks.plan import input_plan, may_be_documents
@@ -44,6 +46,7 @@ class Classify(DocumentTask):
     higher_is_better = True
     looked_at = ClassifyReading
     answer: type[Answer] = Prediction
+    constant = "majority"
 
     def __init__(self, config: Config, fields: Fields) -> None:
         super().__init__(config, fields)
@@ -95,12 +98,28 @@ class Classify(DocumentTask):
             )
         return found
 
-    def build(self) -> Classifier:
-        return Classifier(
-            **self.network(),
-            classes=len(self.labels),
-            multilabel=isinstance(self.decision, SeveralLabels),
-        )
+    @property
+    def outputs(self) -> list[str]:
+        return self.labels
+
+    def build(self) -> nn.Module:
+        several = isinstance(self.decision, SeveralLabels)
+        if self.config.members:
+            return self.ensemble()
+        if self.at_once:
+            return self.baseline(len(self.labels), pair=len(self.labels) == 2 and not several)
+        return Classifier(**self.network(), classes=len(self.labels), multilabel=several)
+
+    @property
+    def averaging(self) -> Kind:
+        return "sigmoid" if isinstance(self.decision, SeveralLabels) else "softmax"
+
+    @property
+    def temperature(self) -> float:
+        return self.decision.temperature
+
+    def solver(self) -> Logistic:
+        return Logistic(self.decision)
 
     def batches(self, part: Part, *, training: bool) -> BucketBatches:
         found = super().batches(part, training=training)
@@ -121,6 +140,12 @@ class Classify(DocumentTask):
 
     def evaluate(self, model: nn.Module, part: Part, options: None = None) -> Report:
         return self.decision.report(*self.judged(model, part))
+
+    def metrics(
+        self, part: Part, scores: np.ndarray, rows: np.ndarray | None = None
+    ) -> dict[str, float]:
+        truth = self.decision.truth(part["label"])
+        return self.decision.metrics(scores, truth if rows is None else truth[rows])
 
     def calibrate(self, model: nn.Module, part: Part | None) -> list[str]:
         if part is None:

@@ -5,17 +5,24 @@ tokens (B, T) -> encoder (B, T, D·H) -> pooling (B, D·H) [-> dense] -> scores 
 
 from __future__ import annotations
 
-from typing import Any
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import nn
 
-from unspool.config import Config
+from unspool.config import Config, ModelConfig
 from unspool.data.batching import BucketBatches
+from unspool.data.fields.bags import NgramField
+from unspool.data.fields.field import Field
+from unspool.data.fields.joined import JoinedField, JoinedValues
 from unspool.data.fields.text import TextField
 from unspool.data.part import Part
 from unspool.errors import ConfigError
+from unspool.nn.models.ensemble import Ensemble, Kind, average
+from unspool.nn.models.linear import Constant, LinearText
 from unspool.tasks.contextual import (
     build_contextual,
     contextual_size,
@@ -23,6 +30,17 @@ from unspool.tasks.contextual import (
     refuse_other_tokens,
 )
 from unspool.tasks.encoder import build_encoder, check_learned_positions, recurrent_models
+from unspool.tasks.linear import (
+    CONSTANT,
+    LINEAR,
+    Fitting,
+    Solver,
+    baseline_config,
+    fit_constant,
+    fit_linear,
+    largest_weights,
+)
+from unspool.tasks.reading import Reading
 from unspool.tasks.task import Task, as_array, walk
 
 CHUNK = 4096  # documents predicted at once
@@ -53,7 +71,19 @@ TRANSFORMER: dict[str, Any] = {
 }
 
 
-def text_field(config: Config) -> TextField:
+AT_ONCE = ("linear", "constant")  # networks that are not trained by steps
+
+
+def text_field(config: Config) -> Field:
+    if config.members:
+        return JoinedField("text", [text_field(own) for own in config.members])
+    if config.model.network in AT_ONCE:
+        return NgramField(
+            "text",
+            config.tokenizer,
+            longest=None if config.model.network == "linear" else 0,
+            max_length=config.data.max_length,
+        )
     return TextField(
         "text",
         config.tokenizer,
@@ -68,9 +98,12 @@ class DocumentTask(Task):
     default_model = "bilstm"
     reads_contextual = True
     fine_tunes = True
+    constant: ClassVar[str]  # the name of the model whose answer is always the same
 
     @classmethod
     def check_config(cls, config: Config) -> None:
+        if config.model.network in AT_ONCE:
+            check_baseline(config)
         if config.model.tied:
             raise ConfigError(
                 "model.tied shares the embedding with the output layer of a language model",
@@ -87,7 +120,139 @@ class DocumentTask(Task):
 
     @classmethod
     def models(cls) -> dict[str, dict[str, Any]]:
-        return {**recurrent_models(), "cnn": CNN, "transformer": TRANSFORMER}
+        return {
+            **recurrent_models(),
+            "cnn": CNN,
+            "transformer": TRANSFORMER,
+            "linear": LINEAR,
+            cls.constant: CONSTANT,
+        }
+
+    @classmethod
+    def baselines(cls, config: Config) -> list[Config]:
+        named = {cls.constant: CONSTANT, "linear": LINEAR}
+        return [baseline_config(config, name, preset) for name, preset in named.items()]
+
+    @property
+    def at_once(self) -> bool:
+        return self.config.model.network in AT_ONCE
+
+    def fit_model(self, parts: Mapping[str, Part]) -> Fitting:
+        linear = self.config.model.network == "linear" and len(self.bags)
+        return fit_linear(self, parts) if linear else fit_constant(self, parts)
+
+    @classmethod
+    def candidates(cls) -> list[str]:
+        return ["cnn", "bilstm", "bigru", "transformer"]
+
+    def members(self) -> list[DocumentTask]:
+        """The tasks of the models of an ensemble."""
+        texts: Any = self.fields[self.input]
+        return [
+            type(self)(own, {**self.fields, self.input: text})
+            for own, text in zip(self.config.members, texts.members)
+        ]
+
+    @property
+    @abstractmethod
+    def averaging(self) -> Kind:
+        """How the scores of several models become those of their mean."""
+
+    @property
+    def temperature(self) -> float:
+        """By which scores are divided."""
+        return 1.0
+
+    def ensemble(self) -> Ensemble:
+        return Ensemble([task.build() for task in self.members()], self.averaging)
+
+    def averaged(self, scores: Sequence[np.ndarray]) -> np.ndarray:
+        return average(torch.from_numpy(np.stack(scores)), self.averaging).numpy()
+
+    @classmethod
+    def joined(
+        cls, tasks: Sequence[Any], models: Sequence[nn.Module]
+    ) -> tuple[DocumentTask, nn.Module]:
+        first = tasks[0]
+        config = first.config.model_copy(
+            update={
+                "model_name": "ensemble",
+                "model": ModelConfig(network="ensemble"),
+                "members": tuple(task.config for task in tasks),
+            }
+        )
+        text = JoinedField(first.input, [task.fields[task.input] for task in tasks])
+        made = cls(config, {**first.fields, first.input: text})
+        model = made.ensemble()
+        for own, trained in zip(model.members, models):
+            own.load_state_dict(trained.state_dict())
+        model.temperatures.copy_(torch.tensor([task.temperature for task in tasks]))
+        return made, model.eval()
+
+    def joined_parts(self, parts: Sequence[Mapping[str, Part]]) -> dict[str, Part]:
+        """The parts of the models of an ensemble, which have the same rows, as its own."""
+        found = {}
+        for name, first in parts[0].items():
+            values = JoinedValues([own[name][self.input] for own in parts])
+            found[name] = Part(
+                self.fields,
+                {**first.values, self.input: values},
+                rows=first.rows,
+                lines=first.lines,
+                files=first.files,
+                plan=first.plan,
+            )
+        return found
+
+    @property
+    def bags(self) -> NgramField:
+        field = self.fields[self.input]
+        assert isinstance(field, NgramField)
+        return field
+
+    def baseline(self, outputs: int, *, pair: bool = False) -> LinearText | Constant:
+        """The model of a network that is fitted at once; `pair`: two classes, of which one is
+        scored."""
+        if self.config.model.network == "constant":
+            return Constant(outputs)
+        field = self.bags
+        idf = None if field.idf is None else torch.from_numpy(field.idf)
+        return LinearText(
+            len(field.words), len(field.spelling), outputs=outputs, pair=pair, idf=idf
+        )
+
+    @abstractmethod
+    def solver(self) -> Solver:
+        """What finds the weights of a linear model."""
+
+    @abstractmethod
+    def metrics(
+        self, part: Part, scores: np.ndarray, rows: np.ndarray | None = None
+    ) -> dict[str, float]:
+        """The figures of scores (N, C) of some rows; None: of all."""
+
+    def findings(self, model: nn.Module) -> list[str]:
+        if not isinstance(model, LinearText):
+            return []
+        return largest_weights(model, self.bags.names, self.outputs)
+
+    @property
+    @abstractmethod
+    def outputs(self) -> list[str]:
+        """What the columns of the scores are called."""
+
+    def reading(self, model: nn.Module, item: Any) -> Reading:
+        if self.config.members:
+            raise ConfigError(
+                "an ensemble has several models, which are looked at one by one",
+                remedy="look at one of the runs in its folder `tried`",
+            )
+        if self.at_once:
+            raise ConfigError(
+                f"a {self.config.model_name} model has no steps to look at",
+                remedy="its largest weights are in README.md of the run; a network shows more",
+            )
+        return super().reading(model, item)
 
     def network(self) -> dict[str, Any]:
         """What a model of documents is built of, but for its output layer."""
@@ -108,7 +273,11 @@ class DocumentTask(Task):
             "dropout": model.dropout,
         }
 
-    def example_inputs(self) -> tuple[Tensor, ...]:
+    def example_inputs(self) -> tuple[Any, ...]:
+        if self.config.members:
+            return tuple(task.example_inputs() for task in self.members())
+        if self.at_once:
+            return torch.zeros(1, 3, dtype=torch.int64), torch.ones(1, 3, dtype=torch.float64)
         words = () if self.config.embedding.contextual is None else example_words(3)
         return torch.ones(1, 3, dtype=torch.int64), torch.tensor([3]), *words
 
@@ -122,3 +291,21 @@ class DocumentTask(Task):
             for batch in walk(self.batches(part, training=False), model):
                 result[batch.rows] = as_array(model(*batch[self.input].inputs).double())
         return result
+
+
+def check_baseline(config: Config) -> None:
+    """Refuse settings that a model without a network cannot follow."""
+    name = config.model_name
+    if config.tokenizer.kind not in ("auto", "word", "char"):
+        raise ConfigError(
+            f"a {name} model reads words or characters",
+            where="tokenizer.kind",
+            got=config.tokenizer.kind,
+            remedy="leave it out",
+        )
+    if config.embedding.file is not None:
+        raise ConfigError(
+            f"a {name} model has no embedding",
+            got=f"embedding.from={config.embedding.file}",
+            remedy="leave it out, or name a network with --model",
+        )

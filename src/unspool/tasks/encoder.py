@@ -153,7 +153,7 @@ def check_model(model: ModelConfig) -> None:
             got=next(iter(model.options)),
             remedy="leave it out",
         )
-    if model.network == "cnn":
+    if model.network != "transformer":
         return
     if model.hidden % model.heads:
         raise ConfigError(

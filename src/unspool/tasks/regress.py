@@ -26,9 +26,11 @@ from unspool.data.read.columns import LABEL_NAMES, continuous, is_number, known
 from unspool.data.read.json_lines import json_text
 from unspool.errors import DataError
 from unspool.nn.models.classifier import Regressor
+from unspool.nn.models.ensemble import Kind
 from unspool.tasks.answer import Answer, empty, one_line
 from unspool.tasks.document import CHUNK, DocumentTask, text_field
 from unspool.tasks.label_readings import RegressReading
+from unspool.tasks.linear import Ridge
 from unspool.tasks.metrics import (
     percentile_interval,
     resampled_sums,
@@ -278,6 +280,7 @@ class Regress(DocumentTask):
     higher_is_better = False
     looked_at = RegressReading
     answer = Estimate
+    constant = "mean"
 
     def __init__(self, config: Config, fields: Fields) -> None:
         super().__init__(config, fields)
@@ -319,7 +322,15 @@ class Regress(DocumentTask):
             summary += " (--task classify makes classes of them)"
         return Plan(cls.name, table, {"text": text, "number": numbers}, FIT, summary, convert)
 
-    def build(self) -> Regressor:
+    @property
+    def outputs(self) -> list[str]:
+        return self.number.names
+
+    def build(self) -> nn.Module:
+        if self.config.members:
+            return self.ensemble()
+        if self.at_once:
+            return self.baseline(len(self.number.names))
         return Regressor(**self.network(), numbers=len(self.number.names))
 
     def loss(self, model: nn.Module, batch: Batch, carry: Any) -> Step:
@@ -328,8 +339,21 @@ class Regress(DocumentTask):
         loss = error(model(*x.inputs).float(), batch["number"])
         return Step(loss, targets=len(batch.rows), tokens=int(x.lengths.sum()), carry=None)
 
+    @property
+    def averaging(self) -> Kind:
+        return "mean"
+
+    def solver(self) -> Ridge:
+        return Ridge(self.number)
+
     def validate(self, model: nn.Module, part: Part) -> dict[str, float]:
-        truth, guess = part["number"].array, self.numbers(model, part)
+        return self.metrics(part, self.scores(model, part, len(self.number.names)))
+
+    def metrics(
+        self, part: Part, scores: np.ndarray, rows: np.ndarray | None = None
+    ) -> dict[str, float]:
+        truth, guess = part["number"].array, self.number.restore(scores)
+        truth = truth if rows is None else truth[rows]
         return {**overall(truth, guess, self.number), "loss": self.mean_loss(truth, guess)}
 
     def evaluate(self, model: nn.Module, part: Part, options: None = None) -> RegressReport:

@@ -149,6 +149,9 @@ class Task(ABC):
             test=0.0 if "test" in plans else config.data.test_share,
             seed=config.data.split_seed,
             most=cls.most_held_out,
+            folds=config.data.folds,
+            fold=config.data.fold,
+            group=config.data.group,
         )
         return load_corpus(plans, fields, hold_out, unit=cls.unit, fit=cls.fit, progress=progress)
 
@@ -206,8 +209,31 @@ class Task(ABC):
     def build(self) -> nn.Module:
         """A fresh model with its initial weights."""
 
+    @classmethod
+    def baselines(cls, config: Config) -> list[Config]:
+        """Of the simple models that a result is to be compared with, on the same data."""
+        return []
+
+    @classmethod
+    def candidates(cls) -> list[str]:
+        """The networks that --model auto tries; none where it does not apply."""
+        return []
+
+    @property
+    def at_once(self) -> bool:
+        """Whether `fit_model` makes its model, which is not trained by steps."""
+        return False
+
+    def fit_model(self, parts: Mapping[str, Part]) -> Any:
+        """The model, fitted at once, with the log of how it was chosen."""
+        raise NotImplementedError
+
+    def findings(self, model: nn.Module) -> list[str]:
+        """What can be read from its weights, for the model card."""
+        return []
+
     @abstractmethod
-    def example_inputs(self) -> tuple[Tensor, ...]:
+    def example_inputs(self) -> tuple[Any, ...]:
         """The smallest input that the model can read, for its summary."""
 
     def encode(self, plan: Plan, progress: Progress | None = None) -> tuple[Part, list[str]]:

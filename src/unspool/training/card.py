@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from unspool.data.read.files import sides
 from unspool.tasks import Report, Task
 from unspool.tasks.decision import FILE
+from unspool.training.beside import Beside
 from unspool.training.checkpoint import Counters
 from unspool.training.folder import RunFolder
 
 JUDGED = {
     "test": "On the test part of the data, which had no part in training.",
     "valid": "On the validation part of the data, which also chose these weights.",
+    "folds": "By cross-validation: each row by a model that had not seen it. The model of this"
+    " folder was then trained on all rows, for the median of the epochs that were best in the"
+    " folds, and was not evaluated itself.",
     None: "No part of the data was held out, so the model was not evaluated.",
     "stopped": "Training was stopped before its end, so the model was not evaluated.",
 }
@@ -27,6 +31,8 @@ def model_card(
     counters: Counters,
     report: Report | None,
     part: str | None,
+    beside: Beside | None = None,
+    findings: Sequence[str] = (),
 ) -> str:
     """The card as Markdown: use, result, data, training, network, all settings."""
     record = folder.read_record()
@@ -49,6 +55,7 @@ def model_card(
         "",
         *(f"    {line}" for line in (report.lines() if report else [])),
         "",
+        *([] if beside is None else [*(f"    {line}" for line in beside.lines()), ""]),
         "## Data",
         "",
         "| part | file | SHA-256 |",
@@ -66,19 +73,14 @@ def model_card(
         "",
         "## Training",
         "",
-        f"{counters.step:,} steps, {counters.tokens:,} tokens, {counters.seconds:.0f} s on "
-        f"{record['threads']} threads; ended because: {counters.finished or 'it was stopped'}. "
-        + (
-            f"The weights are those of step {counters.best_step:,}."
-            if counters.best_step
-            else f"The weights are those of step {counters.step:,}, and have not been validated."
-        ),
+        training_line(counters, record["threads"]),
         *(f"Started from `{from_['path']}`, SHA-256 `{from_['sha256']}`." for from_ in begun),
         "",
         "## Network",
         "",
         *(f"    {line}" for line in layers),
         "",
+        *(["## Weights", "", *(f"* {line}" for line in findings), ""] if findings else []),
         *settings_lines(record),
         "Versions: " + ", ".join(f"{k} {v}" for k, v in record["versions"].items()) + ".",
         "",
@@ -91,6 +93,17 @@ def fitted_lines(folder: RunFolder, part: str | None) -> list[str]:
     if part != "valid" or not (folder.path / FILE).exists():
         return []
     return [f"What `{FILE}` has was fitted to it too, so figures on other data tell more."]
+
+
+def training_line(counters: Counters, threads: int) -> str:
+    cost = f"{counters.tokens:,} tokens, {counters.seconds:.0f} s on {threads} threads"
+    if not counters.step:
+        return f"Fitted at once: {counters.finished}; {cost}."
+    begun = f"{counters.step:,} steps, {cost}; ended because: "
+    begun += f"{counters.finished or 'it was stopped'}. "
+    if counters.best_step:
+        return f"{begun}The weights are those of step {counters.best_step:,}."
+    return f"{begun}The weights are those of step {counters.step:,}, and have not been validated."
 
 
 def table_row(*cells: Any) -> str:

@@ -217,7 +217,7 @@ class RunFolder:
                 remedy="look at them with `unspool vectors`, or start a model from them with"
                 f" --set embedding.from={self.path}",
             )
-        older = {"embedding"}  # a section that runs did not have at first
+        older = {"embedding", "members"}  # which runs did not have at first
         missing = sorted(Config.model_fields.keys() - record["config"].keys() - older)
         if missing:
             raise RunError(

@@ -21,7 +21,7 @@ class Interrupted(Exception):
     """Training was stopped by a signal, after its state was saved."""
 
     def __init__(self, number: int, folder: Path, step: int) -> None:
-        self.number = number
+        self.number, self.step = number, step
         self.exit_code = 128 + number
         super().__init__(
             f"stopped at step {step}, saved; continue with: unspool train --resume --out {folder}"

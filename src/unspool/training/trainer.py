@@ -187,12 +187,19 @@ class Trainer:
     def _validation_due(self) -> bool:
         """Whether the settings ask for a validation in the middle of an epoch."""
         step, every, most = self.counters.step, self.train.eval_steps, self.train.max_steps
-        return step == most or (every > 0 and step % every == 0)
+        return step == most or (every > 0 and step % every == 0) or self._time_is_up()
+
+    def _time_is_up(self) -> bool:
+        return 0 < self.train.max_seconds <= self.counters.seconds
 
     def _reason_to_end(self) -> str:
         counters, train = self.counters, self.train
         if counters.epoch >= train.epochs:
             return f"all {train.epochs} epochs done"
+        if train.stop_epoch and counters.epoch >= train.stop_epoch:
+            return f"{train.stop_epoch} of {train.epochs} epochs done, as was asked"
+        if self._time_is_up():
+            return f"{train.max_seconds:g} s are over"
         if train.max_steps and counters.step >= train.max_steps:
             return f"{train.max_steps} steps done"
         if train.patience and counters.stale >= train.patience:

@@ -12,7 +12,9 @@ import torch
 
 from every_field import field_classes
 from unspool.config import TokenizerConfig
+from unspool.data.fields.bags import NgramField
 from unspool.data.fields.field import Field
+from unspool.data.fields.joined import JoinedField
 from unspool.data.fields.label import LabelField
 from unspool.data.fields.labels import LabelsField
 from unspool.data.fields.number import NumberField
@@ -41,6 +43,13 @@ def cases() -> dict[str, tuple[Callable[[], Field], list[Any]]]:
         "text-cut": (text(max_length=2), TEXTS),
         "text-marks": (text(specials=SENTENCE_SPECIALS, marks=(True, True), max_length=2), TEXTS),
         "text-spelled": (text(spelled=True), TEXTS),
+        "ngrams": (lambda: NgramField("text", WORDS), TEXTS),
+        "ngrams-char": (lambda: NgramField("text", TokenizerConfig(kind="char")), TEXTS),
+        "joined": (
+            lambda: JoinedField("text", [NgramField("text", WORDS), TextField("text", WORDS)]),
+            TEXTS,
+        ),
+        "ngrams-cut": (lambda: NgramField("text", WORDS, max_length=2), TEXTS),
         "words": (lambda: WordsField("words", WORDS), SENTENCES),
         "words-characters": (lambda: WordsField("words", WORDS, characters=True), SENTENCES),
         "words-spelled": (lambda: WordsField("words", WORDS, spelled=True), SENTENCES),
@@ -89,6 +98,8 @@ def same(a: Any, b: Any) -> None:
 
 def unspelled(batch: Any) -> Any:
     """Without the table of spellings, whose order depends on how the words were met."""
+    if hasattr(batch, "members"):  # the first field is a case of its own
+        return unspelled(batch.members[1])
     if not hasattr(batch, "ids"):
         return batch
     return batch.ids, batch.lengths

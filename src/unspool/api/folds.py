@@ -1,0 +1,163 @@
+"""Cross-validation: settings and a plan in, a model of all rows and the report of K others out.
+
+Each fold is a run of its own in `folds/K` of the run folder: its test part is the fold, its
+validation part comes out of the other rows and chooses the epoch. Finished folds are kept when the
+whole is resumed. The model of the run is then trained on all rows, for the median of the epochs
+that were best in the folds.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median_low
+from typing import Any
+
+import numpy as np
+
+from unspool.api.run import Run
+from unspool.config import Config
+from unspool.config.resolve import changed
+from unspool.data.plan import Plan
+from unspool.errors import ConfigError, RunError
+from unspool.io.files import read_json, write_atomic, write_json
+from unspool.training.fold_report import Fold, FoldsReport, fold_of
+from unspool.training.folder import RunFolder
+from unspool.training.signals import Interrupted
+
+RESULT = "fold.json"
+TABLE = "out-of-fold.csv"
+
+TrainFold = Callable[[RunFolder, Config], Run]
+
+
+def check_folds(config: Config, plans: dict[str, Plan]) -> None:
+    """Refuse what no cross-validation can be made of."""
+    data = config.data
+    if data.folds == 1 or data.fold > data.folds:
+        raise ConfigError(
+            "a cross-validation has two folds or more, and data.fold is one of them",
+            got=f"folds={data.folds}, fold={data.fold}",
+            remedy="give --folds 5 or so",
+        )
+    given = [name for name in ("valid", "test") if name in plans]
+    if data.folds and given:
+        raise ConfigError(
+            f"--folds makes its own {given[0]} parts",
+            got=f"{given[0]} data",
+            remedy=f"leave out --{given[0]}, or --split none; `unspool evaluate` scores the model"
+            " on other data afterwards",
+        )
+
+
+def run_folds(
+    folder: RunFolder, config: Config, train_fold: TrainFold, note: Callable[[str], None]
+) -> FoldsReport:
+    """Every fold that is not finished; `train_fold` begins it in its folder, or goes on with it."""
+    found, metric = [], ""
+    for number in range(1, config.data.folds + 1):
+        home = RunFolder(folder.path / "folds" / str(number))
+        if (home.path / RESULT).exists():
+            note(f"— fold {number} of {config.data.folds}: finished before")
+        else:
+            note(f"— fold {number} of {config.data.folds}")
+            own = changed(config, {"data.fold": number})
+            try:
+                run = train_fold(home, own)
+            except Interrupted as stopped:
+                raise Interrupted(stopped.number, folder.path, stopped.step) from None
+            finish(home, run, number)
+        stored = read_json(home.path / RESULT)
+        try:
+            found.append(fold_of(stored))
+            metric = str(stored["metric"])
+        except (KeyError, TypeError):
+            raise RunError(
+                "not the result of a fold",
+                where=home.path / RESULT,
+                remedy="remove the folder of this fold and use --resume",
+            ) from None
+    merge_tables(folder.path, config.data.folds)
+    return FoldsReport(metric, found)
+
+
+def finish(home: RunFolder, run: Run, number: int) -> None:
+    """Write the predictions of a fold, and then what says that it is finished."""
+    report = run.report
+    assert report is not None
+    if run.task.answer is not None:
+        write_atomic(home.path / TABLE, predictions(run, number))
+    baselines = {} if run.beside is None else run.beside.baselines
+    result = Fold(
+        rows=len(report.scores),
+        epochs=best_epoch(home),
+        metrics=report.metrics,
+        baselines={name: report.metrics for name, report in baselines.items()},
+        parameters=sum(p.numel() for p in run.model.parameters()),
+        seconds=0.0 if run.counters is None else run.counters.seconds,
+        tokens=0 if run.counters is None else run.counters.tokens,
+    )
+    write_json(home.path / RESULT, {"metric": run.task.metric, **result._asdict()})
+
+
+def best_epoch(home: RunFolder) -> int:
+    """The epoch after which the kept weights were saved; 0 of a model that has none."""
+    found = 0
+    for line in home.metrics.read_text(encoding="utf-8").splitlines():
+        record = json.loads(line)
+        if record.get("best"):
+            found = max(1, int(record["epoch"]))
+    return found
+
+
+def predictions(run: Run, number: int) -> str:
+    """A table of the test part as CSV: where each row stands, the truth, and the answer."""
+    part, task = run.parts["test"], run.task
+    targets = [name for name, field in task.fields.items() if field.is_target]
+    values = part.raw(np.arange(len(part)), [task.input, *targets])
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    for row, answer in enumerate(task.predict(run.model, [own[0] for own in values])):
+        if row == 0:
+            writer.writerow(
+                ["fold", "line", *(f"true {name}" for name in targets), *answer.header()]
+            )
+        truth = [json.dumps(x) if isinstance(x, list | tuple) else x for x in values[row][1:]]
+        for cells in answer.rows(row + 1):
+            writer.writerow([number, part.line(row), *truth, *cells])
+    return text.getvalue()
+
+
+def merge_tables(folder: Path, folds: int) -> None:
+    """All rows in the order of the file."""
+    rows: list[list[str]] = []
+    header: list[str] = []
+    for number in range(1, folds + 1):
+        path = folder / "folds" / str(number) / TABLE
+        if not path.exists():
+            return
+        header, *own = list(csv.reader(io.StringIO(path.read_text(encoding="utf-8"))))
+        rows += own
+    rows.sort(key=lambda row: place(row[1]))
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows([header, *rows])
+    write_atomic(folder / TABLE, text.getvalue())
+
+
+def place(line: str) -> tuple[str, int]:
+    """`7`, or `file.csv:7`, as something to sort by."""
+    found = re.fullmatch(r"(.*?)(\d+)", line)
+    return (found[1], int(found[2])) if found else (line, 0)
+
+
+def whole_config(config: Config, report: FoldsReport) -> Config:
+    """Of the model of all rows: no part is held out, and it ends after the median epoch."""
+    epochs = [fold.epochs for fold in report.folds if fold.epochs]
+    settings: dict[str, Any] = {"data.valid_share": 0.0, "data.test_share": 0.0}
+    if epochs:
+        settings |= {"train.stop_epoch": median_low(epochs), "train.patience": 0}
+    return changed(config, settings)

@@ -1,0 +1,247 @@
+"""One training in one folder: settings and plans in, a run with its report out."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from unspool.api.baselines import fit_baselines
+from unspool.api.run import Run
+from unspool.api.watching import Shown
+from unspool.config import Config
+from unspool.data.corpus import Corpus
+from unspool.data.fields.text import read_tokenizer
+from unspool.data.plan import Plan
+from unspool.data.read import Table
+from unspool.data.read.files import sides
+from unspool.data.read.memory import MemoryTable
+from unspool.insight.gallery import fitted_pictures
+from unspool.insight.summary import summary_of
+from unspool.io.files import write_atomic
+from unspool.io.pictures import save_picture
+from unspool.tasks import TASKS, Report, Task, build_model
+from unspool.tasks.contextual import mix_report
+from unspool.tasks.embedding import extended, freeze_embedding, place_vectors
+from unspool.training.beside import Beside
+from unspool.training.card import model_card
+from unspool.training.checkpoint import Counters, save_checkpoint
+from unspool.training.folder import RunFolder
+from unspool.training.machine import precision_note, tune_process, with_device, with_precision
+from unspool.training.optim import build_optimizer
+from unspool.training.signals import Interrupted, stop_on_signals
+from unspool.training.tensors import save_tensors
+from unspool.training.trainer import Trainer
+from unspool.training.transfer import Start, take_over
+from unspool.vectors import load as load_vectors
+from unspool.vectors.files import hash_of
+
+
+def begin(
+    folder: RunFolder,
+    config: Config,
+    plans: dict[str, Plan],
+    start: Start | None,
+    shown: Shown,
+) -> Run:
+    """Train from the start."""
+    config = with_precision(with_device(config))
+    note, progress = shown.note, shown.progress
+    kind = TASKS[config.task]
+    fitted = None if start is None else start.tokenizer
+    corpus = kind.load_corpus(config, plans, fitted=fitted, progress=progress)
+    file = config.embedding.file
+    vectors = None if file is None else load_vectors(file)
+    if vectors is not None and config.embedding.extend:
+        words = extended(kind(config, corpus.fields).tokenizer, vectors, config.tokenizer.vocab)
+        again = kind.load_corpus(config, plans, fitted=words, progress=progress)
+        corpus = replace(again, notes=corpus.notes)
+    for line in corpus.notes:
+        note(line)
+    threads = config.train.threads or torch.get_num_threads()
+    files = data_files(plans)
+    if kind(config, corpus.fields).at_once:
+        folder.write_config(config, files, threads)
+        return _fit(folder, config, corpus, plans, threads, shown)
+    task, model = _make(config, corpus, threads)
+    origins: dict[str, dict[str, str]] = {}
+    if start is not None:
+        note(take_over(task, model, start))
+        origins["start"] = start.record()
+    if vectors is not None and file is not None:
+        note(place_vectors(model, task, vectors, corpus.parts["train"]))
+        origins["vectors"] = {"path": str(Path(file).resolve()), "sha256": hash_of(file)}
+    task.save(folder.path)
+    shutil.rmtree(folder.checkpoints, ignore_errors=True)  # of a run that never began
+    if origins:
+        # The first checkpoint holds what was taken, so that nothing else is needed to resume.
+        optimizer = build_optimizer(model, config.train)
+        save_checkpoint(folder.checkpoints, model, optimizer, None, Counters())
+    folder.write_config(config, files, threads, origins)
+    folder.write_rows(corpus.parts["train"])
+    return _train(folder, task, model, corpus, plans, shown, resume=False)
+
+
+def go_on(folder: RunFolder, plans: dict[str, Plan], shown: Shown) -> Run:
+    """Train from the newest checkpoint."""
+    record = folder.read_record()
+    config = with_device(folder.read_config(), resumed=True)
+    config = with_precision(config)  # runs of old may have recorded `auto`
+    given_words = "start" in record or config.embedding.extend
+    fitted = read_tokenizer(folder.path) if given_words else None
+    corpus = TASKS[config.task].load_corpus(config, plans, fitted=fitted, progress=shown.progress)
+    if TASKS[config.task](config, corpus.fields).at_once:
+        return _fit(folder, config, corpus, plans, record["threads"], shown)
+    task, model = _make(config, corpus, record["threads"])
+    return _train(folder, task, model, corpus, plans, shown, resume=True)
+
+
+def _make(config: Config, corpus: Corpus, threads: int) -> tuple[Task, nn.Module]:
+    """The task, and its model with the initial weights of the run's seed."""
+    tune_process(threads)
+    torch.manual_seed(config.train.seed)
+    task = TASKS[config.task](config, corpus.fields)
+    model = build_model(task)
+    if config.embedding.frozen:
+        freeze_embedding(model)
+    return task, model
+
+
+def _train(
+    folder: RunFolder,
+    task: Task,
+    model: nn.Module,
+    corpus: Corpus,
+    plans: Mapping[str, Plan],
+    shown: Shown,
+    *,
+    resume: bool,
+) -> Run:
+    """By steps."""
+    note = shown.note
+    note(_about(task, model, folder))
+    settings = task.config.train
+    note(precision_note(settings.precision, settings.device))
+    model.to(settings.device)
+    trainer = Trainer(task, model, corpus.parts, folder, shown.watcher)
+    if resume:
+        trainer.resume()
+        note(f"resuming at step {trainer.counters.step} of {trainer.total}")
+    try:
+        with stop_on_signals() as stop:
+            counters = trainer.run(stop)
+    except Interrupted:
+        counters = trainer.counters
+        folder.record_weights(None if counters.best_step else counters.step)
+        layers = summary_of(task, model.eval().cpu()).lines()
+        card = model_card(folder, task, layers, counters, None, "stopped")
+        write_atomic(folder.path / "README.md", card)
+        raise
+    folder.record_weights(None)
+    note(f"finished: {counters.finished}; {counters.seconds:.0f} s of training")
+    folder.load_weights(model)
+    return report_run(folder, task, model, corpus, plans, counters, shown)
+
+
+def _fit(
+    folder: RunFolder,
+    config: Config,
+    corpus: Corpus,
+    plans: Mapping[str, Plan],
+    threads: int,
+    shown: Shown,
+) -> Run:
+    """At once: what has no steps has no checkpoints either."""
+    tune_process(threads)
+    task, started = TASKS[config.task](config, corpus.fields), time.monotonic()
+    fitting = task.fit_model(corpus.parts)
+    counters = Counters(
+        tokens=int(corpus.parts["train"][task.input].tokens.sum()),
+        seconds=time.monotonic() - started,
+        finished=fitting.note,
+    )
+    shown.note(_about(task, fitting.model, folder))
+    shown.note(f"fitted: {fitting.note}; {counters.seconds:.1f} s")
+    task.save(folder.path)
+    write_atomic(folder.metrics, "".join(f"{json.dumps(each)}\n" for each in fitting.log))
+    save_tensors(folder.weights, fitting.model.state_dict(), {})
+    folder.write_rows(corpus.parts["train"])
+    return report_run(folder, task, fitting.model, corpus, plans, counters, shown)
+
+
+def _about(task: Task, model: nn.Module, folder: RunFolder) -> str:
+    count = sum(p.numel() for p in model.parameters())
+    return f"model: {task.config.model_name}, {count:,} parameters; run folder: {folder.path}"
+
+
+def report_run(
+    folder: RunFolder,
+    task: Task,
+    model: nn.Module,
+    corpus: Corpus,
+    plans: Mapping[str, Plan],
+    counters: Counters,
+    shown: Shown,
+) -> Run:
+    """The run of a trained model, with its report and those of its baselines."""
+    for name, value in mix_report(model).items():
+        shown.note(f"{name}: {value}")
+    run = Run(folder, task, model)
+    run.counters, run.parts = counters, corpus.parts
+    for line in task.calibrate(run.model, corpus.parts.get("valid")):
+        shown.note(line)
+    task.save(folder.path)
+    judged = "test" if "test" in corpus.parts else "valid" if "valid" in corpus.parts else None
+    report, beside = None, dict[str, Report]()
+    if judged is not None:
+        report = task.evaluate(run.model, corpus.parts[judged])
+        beside = fit_baselines(task, corpus.parts, plans, judged, shown.note)
+    model.cpu()  # where a run that is loaded has it
+    write_report(run, report, judged, beside)
+    return run
+
+
+def write_report(
+    run: Run, report: Report | None, part: str | None, baselines: Mapping[str, Report]
+) -> None:
+    """evaluation.json, pictures and the model card."""
+    folder, task = run.folder, run.task
+    if report is not None:
+        report.part = part
+        run.keep(report)
+        run.beside = Beside(task, report, baselines) if baselines else None
+        more = {} if run.beside is None else {"baselines": run.beside.to_json()}
+        folder.write_report(report, {**mix_report(run.model), **more})
+        for name, figure in fitted_pictures(report.to_json()):
+            save_picture(figure, folder.path / f"{name}.png")
+    layers, counters = summary_of(task, run.model).lines(), run.counters
+    assert counters is not None
+    found = task.findings(run.model)
+    card = model_card(folder, task, layers, counters, report, part, run.beside, found)
+    write_atomic(folder.path / "README.md", card)
+
+
+def data_files(plans: Mapping[str, Plan]) -> dict[str, dict[str, Any]]:
+    """What is recorded of the data, for config.json."""
+    return {
+        name: _recorded(plan.table)
+        for name, plan in plans.items()
+        if name == "train" or plan.only is None
+    }
+
+
+def _recorded(table: Table) -> dict[str, Any]:
+    """The data for config.json; a path is whole, so that a run can be resumed from any folder."""
+    path = table.path
+    if isinstance(table, MemoryTable):
+        return {"path": path, "sha256": table.sha256, "memory": True}
+    if path != "-":
+        path = ",".join(str(Path(side).resolve()) for side in sides(path))
+    return {"path": path, "sha256": table.sha256}

@@ -1,0 +1,269 @@
+"""bags: a string a row, as the counts of its n-grams: a bag in which order is lost but for them.
+
+raw: str. values: `Bags`. tensors: `BagBatch`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from unspool.config import TokenizerConfig
+from unspool.data.fields.bag_vocabulary import (
+    Distinct,
+    Pairs,
+    SpellingNgrams,
+    TokenNgrams,
+    distinct,
+    flat,
+    stretches,
+    text_frequency,
+)
+from unspool.data.fields.field import Where
+from unspool.data.fields.text import TextField, word_ids
+from unspool.data.fields.tokens import Tokens
+from unspool.data.fields.vocabulary import open_tokenizer
+from unspool.data.store.columns import Progress
+from unspool.data.store.ragged import Ragged
+from unspool.data.store.tokens import TokenColumn
+from unspool.errors import RunError
+from unspool.io.files import AGAIN, read_json, write_json
+from unspool.text.vocab import SPECIALS, Vocab
+
+FILE = "ngrams.json"
+FIRST = len(SPECIALS)  # id of the first token of a vocabulary
+AT_ONCE = 1 << 20  # tokens that are counted at once
+LONGEST = {"word": 2, "char": 5}  # tokens of an n-gram
+MOST_SPELLED = 4_000_000  # words of all texts, beyond which their characters are not counted
+
+
+class BagBatch(NamedTuple):
+    """The features of B texts, padded to the most, T."""
+
+    ids: Tensor  # (B, T) int64
+    counts: Tensor  # (B, T) float64, padded with 0
+    lengths: Tensor  # (B,) int64
+
+    @property
+    def inputs(self) -> tuple[Tensor, ...]:
+        """What a model reads."""
+        return self.ids, self.counts
+
+
+class Bags:
+    """The features of N texts and how often each occurs, in the order of the features.
+
+    read   the tokens that they are made of
+    """
+
+    def __init__(self, features: Ragged, counts: Ragged, read: Tokens) -> None:
+        self.features, self.counts, self.read = features, counts, read
+        self.lengths = np.maximum(features.lengths, 1)
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+    @property
+    def tokens(self) -> np.ndarray:
+        """(N,) of each text"""
+        return self.read.sizes
+
+    def digests(self) -> np.ndarray:
+        return self.read.digests()
+
+    def select(self, rows: np.ndarray) -> Bags:
+        return Bags(self.features.select(rows), self.counts.select(rows), self.read.select(rows))
+
+    def below(self, size: int) -> Bags:
+        """Only features of smaller numbers."""
+        counts = [int(np.searchsorted(self.features[row], size)) for row in range(len(self))]
+        lengths = np.array(counts, dtype=np.int64)
+        return Bags(
+            Ragged(self.features.values, self.features.starts, lengths),
+            Ragged(self.counts.values, self.counts.starts, lengths),
+            self.read,
+        )
+
+
+class NgramField(TextField):
+    """n-grams of one and two words and, within words, of 2 to 5 characters; where a text is not
+    made of words, n-grams of 1 to 5 characters. They are those of the training rows that occur in
+    tokenizer.min_count texts or more.
+
+    longest    tokens of an n-gram (0: no features at all); None: as above
+    idf        (F,) ln((1 + N) / (1 + texts that have the n-gram)) + 1, of N training rows
+    """
+
+    kind = "bags"
+
+    def __init__(
+        self,
+        name: str,
+        settings: TokenizerConfig,
+        *,
+        longest: int | None = None,
+        max_length: int = 0,
+    ) -> None:
+        super().__init__(name, settings, max_length=max_length)
+        self.longest = longest
+        self.words, self.spelling = TokenNgrams(0), SpellingNgrams()
+        self.idf: np.ndarray | None = None
+
+    def __len__(self) -> int:
+        """Features."""
+        return len(self.words) + len(self.spelling)
+
+    @property
+    def separator(self) -> str:
+        return " " if self.fitted.kind == "word" else ""
+
+    @property
+    def names(self) -> list[str]:
+        """What the features are called."""
+        return [
+            *self.fitted.vocab.tokens[FIRST:][: self.words.vocab],
+            *self._ngrams(),
+            *self.spelling.ngrams,
+        ]
+
+    def _ngrams(self) -> list[str]:
+        tokens = self.fitted.vocab.tokens[FIRST:]
+        return [self.separator.join(tokens[t] for t in ngram) for ngram in self.words.tokens()]
+
+    def fit(
+        self, column: TokenColumn, rows: np.ndarray, *, where: str, progress: Progress | None = None
+    ) -> list[str]:
+        if self.longest == 0:
+            self.tokenizer = open_tokenizer(Vocab.of([]), self.settings, newlines=False)
+            return []
+        raw = Ragged.of_offsets(column.ids, column.offsets).select(rows)
+        raw = raw.cut(self.max_length) if self.max_length else raw
+        ids = flat(raw).astype(np.int64)
+        texts = np.repeat(np.arange(len(rows)), raw.lengths)
+        frequency = text_frequency(Pairs(texts, ids), len(column.types))
+        least = self.settings.min_count if (frequency >= self.settings.min_count).any() else 1
+        order = np.argsort(-frequency, kind="stable")
+        kept = [
+            n for n in order.tolist() if frequency[n] >= least and column.types[n] not in SPECIALS
+        ]
+        kept = kept[: self.settings.vocab - FIRST]
+        known = Vocab.of(column.types[n] for n in kept)
+        self.tokenizer = open_tokenizer(known, self.settings, newlines=False)
+        longest = LONGEST[self.settings.kind] if self.longest is None else self.longest
+        numbers = np.full(len(column.types), -1, dtype=np.int64)
+        numbers[kept] = np.arange(len(kept))
+        self.words = TokenNgrams(len(kept))
+        found = [frequency[kept]]
+        found += self.words.fit(numbers[ids], texts, longest=longest, least=least)
+        note = f"n-grams: {len(self.words):,} of 1 to {longest} {self.unit} in train"
+        if self.settings.kind == "word" and len(ids) <= MOST_SPELLED:
+            found.append(self.spelling.fit(ids, texts, column.types, least=least))
+            note += f", {len(self.spelling):,} of 2 to 5 characters"
+        elif self.settings.kind == "word":
+            note += f"; those of characters are not counted in {len(ids):,} words"
+        self.idf = np.log((1 + len(rows)) / (1 + np.concatenate(found))) + 1
+        return [note]
+
+    def bags(self, raw: Ragged, types: Sequence[str]) -> Bags:
+        """Of texts whose tokens are numbers of the `types`."""
+        numbers, size = flat(raw).astype(np.int64), len(raw)
+        texts = np.repeat(np.arange(size), raw.lengths)
+        known = word_ids(types, self.fitted) - FIRST if len(types) else np.empty(0, np.int64)
+        ids = known[numbers]
+        table = self.spelling.table(types) if len(self.spelling) else None
+        width, found = max(1, len(self)), [Distinct(np.empty(0, np.int64), np.empty(0, np.int64))]
+        for part in stretches(texts, AT_ONCE if table is None else AT_ONCE // 8):
+            pairs = [self.words.pairs(ids[part], texts[part])] if len(self.words) else []
+            if table is not None:
+                more = self.spelling.pairs(numbers[part], texts[part], table)
+                pairs.append(more._replace(features=more.features + len(self.words)))
+            own = [each.texts.astype(np.int64) * width + each.features for each in pairs]
+            found.append(distinct(np.concatenate([*own, np.empty(0, np.int64)])))
+        keys, counts = (np.concatenate(each) for each in zip(*found))
+        offsets = np.searchsorted(keys, np.arange(size + 1) * width)
+        return Bags(
+            Ragged.of_offsets(keys % width, offsets),
+            Ragged.of_offsets(counts, offsets),
+            Tokens(raw, types=types),
+        )
+
+    def invent(self, *, vocab: int, classes: int) -> None:
+        super().invent(vocab=vocab, classes=classes)
+        self.words = TokenNgrams(vocab - FIRST if self.longest is None else 0)
+
+    def values(self, column: TokenColumn, progress: Progress | None = None) -> Bags:  # type: ignore[override]
+        raw = Ragged.of_offsets(column.ids, column.offsets)
+        raw = raw.cut(self.max_length) if self.max_length else raw
+        return self.bags(raw, column.types)
+
+    def encode(self, raw: Sequence[str]) -> Bags:  # type: ignore[override]
+        types: dict[str, int] = {}
+        rows = [
+            np.array(
+                [types.setdefault(piece, len(types)) for piece in self._pieces(text)], np.int64
+            )
+            for text in raw
+        ]
+        return self.bags(Ragged.of(rows), list(types))
+
+    def _pieces(self, text: str) -> list[str]:
+        return self.fitted.pieces(text)[: self.max_length or None]
+
+    def fits(self, values: Bags) -> np.ndarray:  # type: ignore[override]
+        return np.ones(len(values), dtype=bool)
+
+    def check(self, values: Bags, where: Where) -> list[str]:  # type: ignore[override]
+        return []
+
+    def unknown(self, values: Bags, where: Where) -> list[str]:  # type: ignore[override]
+        empty = (values.features.lengths == 0) & bool(len(self))
+        if not empty.any():
+            return []
+        first = where(int(np.argmax(empty)))
+        return [f"{empty.sum():,} {self.name}s have no n-gram that is known, the first at {first}"]
+
+    def collate(self, values: Bags, rows: np.ndarray) -> BagBatch:  # type: ignore[override]
+        lengths = values.features.lengths[rows].astype(np.int64)
+        ids = np.zeros((len(rows), int(values.lengths[rows].max())), dtype=np.int64)
+        counts = np.zeros(ids.shape)
+        for i, row in enumerate(rows):
+            ids[i, : lengths[i]] = values.features[int(row)]
+            counts[i, : lengths[i]] = values.counts[int(row)]
+        return BagBatch(torch.from_numpy(ids), torch.from_numpy(counts), torch.from_numpy(lengths))
+
+    def without_spelling(self) -> None:
+        """Leave out the n-grams of characters."""
+        self.spelling = SpellingNgrams()
+        if self.idf is not None:
+            self.idf = self.idf[: len(self.words)]
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        return (self.file, FILE)
+
+    def save(self, folder: Path) -> None:
+        super().save(folder)
+        stored = {
+            "features": bool(self.words.vocab),
+            "ngrams": self._ngrams(),
+            "spelling": self.spelling.ngrams,
+        }
+        write_json(folder / FILE, stored)
+
+    def load(self, folder: Path) -> None:
+        super().load(folder)
+        stored, index = read_json(folder / FILE), self.fitted.vocab.index
+        try:
+            cut = (lambda ngram: ngram.split(" ")) if self.separator else list
+            ngrams = [tuple(index[t] - FIRST for t in cut(ngram)) for ngram in stored["ngrams"]]
+            self.words = TokenNgrams.of((len(index) - FIRST) * stored["features"], ngrams)
+            self.spelling = SpellingNgrams([str(ngram) for ngram in stored["spelling"]])
+        except (AttributeError, KeyError, TypeError, ValueError):
+            raise RunError(
+                "not the n-grams of the vocabulary", where=folder / FILE, remedy=AGAIN
+            ) from None

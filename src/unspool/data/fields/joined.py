@@ -1,0 +1,144 @@
+"""joined: one column as several fields see it, for models that are asked together.
+
+raw: as of the fields. values: `JoinedValues`. tensors: `JoinedBatch`.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from torch import Tensor
+
+from unspool.data.fields.field import Field, Where
+from unspool.data.read import Column
+from unspool.data.store.columns import ColumnWriter, Progress, WhereStep
+
+
+class JoinedBatch(NamedTuple):
+    members: tuple[Any, ...]  # the batch of each field
+    lengths: Tensor  # (B,) of the first
+
+    @property
+    def inputs(self) -> tuple[tuple[Tensor, ...], ...]:
+        """What each model reads."""
+        return tuple(own.inputs for own in self.members)
+
+
+class JoinedValues:
+    def __init__(self, members: Sequence[Any]) -> None:
+        self.members = list(members)
+        self.lengths = np.max([own.lengths for own in members], 0)
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+    def digests(self) -> np.ndarray:
+        return self.members[0].digests()
+
+    def select(self, rows: np.ndarray) -> JoinedValues:
+        return JoinedValues([own.select(rows) for own in self.members])
+
+
+class JoinedWriter:
+    def __init__(self, writers: Sequence[ColumnWriter]) -> None:
+        self.writers = writers
+
+    def add(self, values: list[Any], where: Callable[[int], str]) -> None:
+        for own in self.writers:
+            own.add(values, where)
+
+    def close(self) -> None:
+        for own in self.writers:
+            own.close()
+
+
+class JoinedField(Field):
+    """Fitted fields of one column; each keeps its files in a folder of its own in a run, and under
+    names of its own in the cache."""
+
+    kind = "joined"
+    sized = True
+
+    def __init__(self, name: str, members: Sequence[Field]) -> None:
+        super().__init__(name)
+        self.members: list[Any] = [copy.copy(own) for own in members]
+        for number, own in enumerate(self.members, 1):
+            own.name = f"{name}-{number}"
+
+    @property
+    def unit(self) -> str:
+        return self.members[0].unit
+
+    @property
+    def fitted(self) -> Any:
+        """The tokenizer of the first."""
+        return self.members[0].fitted
+
+    @property
+    def vocabulary(self) -> int:
+        return max(own.vocabulary for own in self.members)
+
+    def look(self, column: Column) -> None:
+        for own in self.members:
+            own.look(column)
+
+    def storage_key(self) -> Any:
+        return [self.kind, [own.storage_key() for own in self.members]]
+
+    def _folders(self, folder: Path) -> list[Path]:
+        return [folder / f"member-{number}" for number in range(1, len(self.members) + 1)]
+
+    def writer(self, folder: Path) -> JoinedWriter:
+        return JoinedWriter([own.writer(folder) for own in self.members])
+
+    def open(self, folder: Path, key: dict[str, Any], where: WhereStep) -> list[Any]:
+        return [own.open(folder, {**key, "member": own.name}, where) for own in self.members]
+
+    def blank(self, column: list[Any]) -> np.ndarray:
+        return self.members[0].blank(column[0])
+
+    def fit(
+        self, column: list[Any], rows: np.ndarray, *, where: str, progress: Progress | None = None
+    ) -> list[str]:
+        for own, part in zip(self.members, column):
+            own.fit(part, rows, where=where, progress=progress)
+        return []
+
+    def invent(self, *, vocab: int, classes: int) -> None:
+        for own in self.members:
+            own.invent(vocab=vocab, classes=classes)
+
+    def values(self, column: list[Any], progress: Progress | None = None) -> JoinedValues:
+        return JoinedValues([own.values(part) for own, part in zip(self.members, column)])
+
+    def encode(self, raw: Sequence[Any]) -> JoinedValues:
+        return JoinedValues([own.encode(raw) for own in self.members])
+
+    def unknown(self, values: JoinedValues, where: Where) -> list[str]:
+        first = self.members[0]
+        return [
+            note.replace(f"{first.name}s", f"{self.name}s")
+            for note in first.unknown(values.members[0], where)
+        ]
+
+    def collate(self, values: JoinedValues, rows: np.ndarray) -> JoinedBatch:
+        pairs = zip(self.members, values.members)
+        batches = tuple(own.collate(part, rows) for own, part in pairs)
+        return JoinedBatch(batches, batches[0].lengths)
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        return tuple(home.name for home in self._folders(Path()))
+
+    def save(self, folder: Path) -> None:
+        for own, home in zip(self.members, self._folders(folder)):
+            home.mkdir(exist_ok=True)
+            own.save(home)
+
+    def load(self, folder: Path) -> None:
+        for own, home in zip(self.members, self._folders(folder)):
+            own.load(home)

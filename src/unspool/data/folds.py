@@ -1,0 +1,109 @@
+"""Folds of a cross-validation, and groups of rows that stay together: classes or groups in, rows of
+each part out.
+
+All depends on the data and the seed alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from unspool.data.plan import Plan
+from unspool.data.split import HoldOut, nothing_left, stratified
+from unspool.errors import DataError
+
+
+def split_rows(
+    strata: np.ndarray, groups: np.ndarray | None, hold_out: HoldOut, *, where: str
+) -> dict[str, np.ndarray]:
+    """Sorted rows of each part. With a fold, its rows are "test", and "valid" is held out of the
+    others; no group has rows in two parts."""
+    if not hold_out.fold:
+        return _held_out(strata, groups, hold_out, where=where)
+    if groups is None:
+        fold = stratified_folds(strata, hold_out.folds, hold_out.seed, where=where)
+    else:
+        fold = grouped_folds(groups, hold_out.folds, hold_out.seed, where=where)
+    test, rest = (np.flatnonzero((fold == hold_out.fold - 1) == own) for own in (True, False))
+    inner = hold_out._replace(test=0.0)
+    own = None if groups is None else groups[rest]
+    parts = _held_out(strata[rest], own, inner, where=where)
+    return {**{name: rest[rows] for name, rows in parts.items()}, "test": test}
+
+
+def _held_out(
+    strata: np.ndarray, groups: np.ndarray | None, hold_out: HoldOut, *, where: str
+) -> dict[str, np.ndarray]:
+    if groups is None:
+        return stratified(strata, hold_out, where=where)
+    return grouped(groups, hold_out, where=where)
+
+
+def stratified_folds(strata: np.ndarray, folds: int, seed: int, *, where: str) -> np.ndarray:
+    """(N,) the fold of each row, from 0.
+
+    Rows of a class are dealt out in a random order, each class where the one before it stopped, so
+    that the folds, and each class in them, have equal numbers of rows but for one.
+    """
+    counts = np.bincount(strata)
+    if len(strata) < folds or (counts == 1).any():
+        short = f"{len(strata)} rows" if len(strata) < folds else "a label with a single row"
+        raise DataError(
+            f"{short} cannot be split into {folds} folds",
+            where=where,
+            remedy="give fewer --folds, or more rows of each label",
+        )
+    order = np.random.default_rng(seed).permutation(len(strata))
+    order = order[np.argsort(strata[order], kind="stable")]
+    fold = np.empty(len(strata), dtype=np.int64)
+    fold[order] = np.arange(len(strata)) % folds
+    return fold
+
+
+def grouped_folds(groups: np.ndarray, folds: int, seed: int, *, where: str) -> np.ndarray:
+    """(N,) the fold of each row, from 0: the largest groups first, each into the fold that has the
+    fewest rows; groups of one size in a random order."""
+    counts = np.bincount(groups)
+    if len(counts) < folds:
+        raise DataError(
+            f"{len(counts)} groups cannot be split into {folds} folds",
+            where=where,
+            remedy="give fewer --folds",
+        )
+    order = np.random.default_rng(seed).permutation(len(counts))
+    order = order[np.argsort(-counts[order], kind="stable")]
+    sizes, home = np.zeros(folds, dtype=np.int64), np.empty(len(counts), dtype=np.int64)
+    for group in order.tolist():
+        home[group] = np.argmin(sizes)
+        sizes[home[group]] += counts[group]
+    return home[groups]
+
+
+def grouped(groups: np.ndarray, hold_out: HoldOut, *, where: str) -> dict[str, np.ndarray]:
+    """Sorted rows of each part; groups are held out in a random order as long as that brings a part
+    nearer to its share."""
+    counts = np.bincount(groups)
+    order = np.random.default_rng(hold_out.seed).permutation(len(counts)).tolist()
+    home = np.full(len(counts), "train", dtype="<U5")
+    for name, share in (("test", hold_out.test), ("valid", hold_out.valid)):
+        wanted, taken = share * len(groups), 0
+        for group in [g for g in order if home[g] == "train"]:
+            left = (home == "train").sum() > 1
+            if left and abs(wanted - taken - counts[group]) < abs(wanted - taken):
+                home[group] = name
+                taken += counts[group]
+        if share and not taken:
+            raise nothing_left(name, share, f"{len(counts)} groups", where)
+    parts = {name: np.flatnonzero(home[groups] == name) for name in ("train", "test", "valid")}
+    return {name: rows for name, rows in parts.items() if len(rows)}
+
+
+def read_groups(plan: Plan, name: str) -> np.ndarray:
+    """(N,) the number of each row's group: rows with the same value in a column."""
+    column = plan.table.column(name, option="--group")
+    rows = replace(plan, columns={"group": column}, convert=None).rows()
+    values = [str(row.values[0]).strip() for row in rows]
+    _, numbers = np.unique(values, return_inverse=True)
+    return numbers.reshape(-1)

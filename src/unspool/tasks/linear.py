@@ -1,0 +1,287 @@
+"""Baselines of tasks over text: parts in, a linear model of TF-IDF or a constant one out.
+
+Weights come from scikit-learn, which is not needed to predict with them. How strongly they are held
+small, and whether n-grams of characters are read beside those of words, is chosen on the validation
+part.
+"""
+
+from __future__ import annotations
+
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import nn
+
+from unspool.config import Config, ModelConfig, TokenizerConfig
+from unspool.data.fields.bag_vocabulary import flat
+from unspool.data.fields.bags import Bags, NgramField
+from unspool.data.part import Part
+from unspool.data.split import HoldOut, stratified
+from unspool.nn.models.linear import Constant, LinearText
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+    from unspool.tasks.decision import Decision
+    from unspool.tasks.document import DocumentTask
+
+LINEAR: dict[str, Any] = {
+    "model.network": "linear",
+    "tokenizer.lowercase": True,
+    "tokenizer.min_count": 2,
+    "tokenizer.vocab": 1_000_000,
+}
+CONSTANT: dict[str, Any] = {**LINEAR, "model.network": "constant"}
+STRENGTHS = (0.3, 1.0, 3.0, 10.0, 30.0)  # C of scikit-learn: one over the penalty
+USUAL = 10.0  # where there is too little to choose by
+FEWEST = 50  # rows that are worth holding some out, where there is no validation part
+SHOWN = 15  # n-grams of a class in a model card
+
+
+def baseline_config(config: Config, name: str, preset: Mapping[str, Any]) -> Config:
+    """A baseline on the data of another config: the same rows, of which all of the text is read."""
+    given = {key.split(".")[1]: value for key, value in preset.items() if "tokenizer." in key}
+    kind = config.tokenizer.kind
+    return config.model_copy(
+        update={
+            "model_name": name,
+            "data": config.data.model_copy(update={"max_length": 0}),
+            "tokenizer": TokenizerConfig(
+                **given,
+                kind=kind if kind in ("word", "char") else "auto",
+                split=config.tokenizer.split,
+                normalize=config.tokenizer.normalize,
+            ),
+            "model": ModelConfig(network=preset["model.network"]),
+            "embedding": type(config.embedding)(),
+        }
+    )
+
+
+class Weights(NamedTuple):
+    W: np.ndarray  # (F, K)
+    b: np.ndarray  # (K,)
+
+    def scores(self, x: csr_matrix, outputs: int) -> np.ndarray:
+        """(N, outputs) as `LinearText` gives them."""
+        y = x @ self.W + self.b
+        return y if y.shape[1] == outputs else np.concatenate([np.zeros_like(y), y], 1)
+
+
+class Solver(ABC):
+    """Weights of standardised features for the targets of a part; larger strengths fit closer."""
+
+    @abstractmethod
+    def solve(self, x: csr_matrix, part: Part, rows: np.ndarray, strength: float) -> Weights: ...
+
+    @abstractmethod
+    def strata(self, part: Part) -> np.ndarray:
+        """(N,) the class of each row, of which a hold-out gets its share."""
+
+    @abstractmethod
+    def constant(self, part: Part) -> np.ndarray:
+        """The scores that suit all rows best."""
+
+
+class Logistic(Solver):
+    """Logistic regression with an L2 penalty: multinomial for one label a row, one regression a
+    label for several."""
+
+    def __init__(self, decision: Decision) -> None:
+        self.decision = decision
+        self.model: Any = None  # scikit-learn's, of the latest fit
+
+    def solve(self, x: csr_matrix, part: Part, rows: np.ndarray, strength: float) -> Weights:
+        truth = self.decision.truth(part["label"])[rows]
+        if truth.ndim == 1:
+            return self._solve(x, truth, strength)
+        self.model = None
+        found = [self._solve(x, own, strength) for own in truth.T]
+        return Weights(*(np.concatenate(each, -1) for each in zip(*found)))
+
+    def _solve(self, x: csr_matrix, truth: np.ndarray, strength: float) -> Weights:
+        from sklearn.exceptions import ConvergenceWarning
+        from sklearn.linear_model import LogisticRegression
+        from threadpoolctl import threadpool_limits
+
+        if (truth == truth[0]).all():  # a label that every row has, or none
+            return Weights(np.zeros((x.shape[1], 1)), np.array([10.0 if truth[0] else -10.0]))
+        if self.model is None or self.model.coef_.shape[1] != x.shape[1]:
+            weights = "balanced" if self.decision.train.class_weights == "balanced" else None
+            self.model = LogisticRegression(max_iter=1000, warm_start=True, class_weight=weights)
+        self.model.C = strength  # from the weights of the strength before
+        # Threads would only wait for each other in products of vectors.
+        with threadpool_limits(1, "blas"), warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            self.model.fit(x, truth)
+        return Weights(self.model.coef_.T.copy(), self.model.intercept_.copy())
+
+    def strata(self, part: Part) -> np.ndarray:
+        truth = self.decision.truth(part["label"])
+        return truth if truth.ndim == 1 else np.zeros(len(part), dtype=np.int64)
+
+    def constant(self, part: Part) -> np.ndarray:
+        share = self.decision.multi_hot(self.decision.truth(part["label"])).mean(0)
+        one = self.decision.truth(part["label"]).ndim == 1
+        return np.log(share) if one else np.log(share) - np.log(np.maximum(1 - share, 1e-9))
+
+
+class Ridge(Solver):
+    """Least squares with an L2 penalty, of standardised numbers."""
+
+    def __init__(self, field: Any) -> None:
+        self.field = field
+        self.model: Any = None  # scikit-learn's, of the latest fit
+
+    def solve(self, x: csr_matrix, part: Part, rows: np.ndarray, strength: float) -> Weights:
+        from sklearn.linear_model import Ridge as Regression
+
+        y = (part["number"].array[rows] - self.field.mean) / self.field.std
+        self.model = Regression(alpha=1 / strength, solver="sparse_cg", tol=1e-6).fit(x, y)
+        return Weights(
+            self.model.coef_.reshape(y.shape[1], -1).T, np.atleast_1d(self.model.intercept_)
+        )
+
+    def strata(self, part: Part) -> np.ndarray:
+        return np.zeros(len(part), dtype=np.int64)
+
+    def constant(self, part: Part) -> np.ndarray:
+        return np.zeros(len(self.field.names))
+
+
+class Fitting(NamedTuple):
+    """A model that was fitted at once, the log of what was tried, and a line about the choice."""
+
+    model: nn.Module
+    log: list[dict[str, Any]]
+    note: str
+
+
+class Trial(NamedTuple):
+    """One choice of features, the first `size` of all, and of the strength; and what it reached."""
+
+    features: str
+    size: int
+    strength: float
+    weights: Weights
+    metrics: dict[str, float]
+
+
+class Judge(NamedTuple):
+    """Rows of a part that choose between settings, and the training rows that are fitted to."""
+
+    part: Part
+    rows: np.ndarray
+    x: csr_matrix
+    fitted: np.ndarray
+    where: str
+
+    @classmethod
+    def of(cls, task: DocumentTask, parts: Mapping[str, Part], x: csr_matrix) -> Judge | None:
+        """The validation part, or else a tenth of the training part; of a few rows, none."""
+        train, valid = parts["train"], parts.get("valid")
+        if valid is not None:
+            rows, every = np.arange(len(valid)), np.arange(len(train))
+            held = features(valid[task.input], task.bags)
+            return cls(valid, rows, held, every, "the validation part")
+        if len(train) < FEWEST:
+            return None
+        split = stratified(task.solver().strata(train), HoldOut(valid=0.1), where="")
+        rows = split["valid"]
+        return cls(train, rows, x[rows], split["train"], "a tenth of the training part")
+
+
+def fit_constant(task: DocumentTask, parts: Mapping[str, Part]) -> Fitting:
+    model = task.build()
+    assert isinstance(model, Constant | LinearText)
+    scores = task.solver().constant(parts["train"])
+    with torch.no_grad():
+        model.b.copy_(torch.from_numpy(scores[-len(model.b) :] - scores[0] * model.pair))
+    return Fitting(model, [], "the same for every text")
+
+
+def fit_linear(task: DocumentTask, parts: Mapping[str, Part]) -> Fitting:
+    """The best of all features and strengths where there are rows to choose by."""
+    field, train, solver = task.bags, parts["train"], task.solver()
+    x, every = features(train[task.input], field), np.arange(len(train))
+    judge = Judge.of(task, parts, x)
+    if judge is None:
+        weights = solver.solve(x, train, every, USUAL)
+        note = f"{about(field, len(field))}, C = {USUAL:g}: too few rows to choose by"
+        return Fitting(filled(task, weights), [], note)
+    trials = try_all(task, train, x, judge)
+    best = max(trials, key=lambda trial: task.rank(trial.metrics))
+    weights = best.weights
+    if len(judge.fitted) < len(train):
+        weights = solver.solve(x[:, : best.size], train, every, best.strength)
+    if best.size < len(field):
+        field.without_spelling()
+        for part in parts.values():
+            part.values = {**part.values, task.input: part[task.input].below(best.size)}
+    log = [
+        {"features": own.features, "strength": own.strength, "metrics": own.metrics}
+        for own in trials
+    ]
+    note = f"{best.features}, C = {best.strength:g}, chosen on {judge.where}"
+    return Fitting(filled(task, weights), log, note)
+
+
+def try_all(task: DocumentTask, train: Part, x: csr_matrix, judge: Judge) -> list[Trial]:
+    """Every strength, of n-grams of words alone and with those of characters."""
+    field, trials = task.bags, []
+    for size in sorted({len(field.words), len(field)}):
+        solver, own = task.solver(), x[judge.fitted][:, :size]
+        for strength in STRENGTHS:
+            weights = solver.solve(own, train, judge.fitted, strength)
+            scores = weights.scores(judge.x[:, :size], len(task.outputs))
+            metrics = task.metrics(judge.part, scores, judge.rows)
+            trials.append(Trial(about(field, size), size, strength, weights, metrics))
+    return trials
+
+
+def about(field: NgramField, size: int) -> str:
+    """What the first features are."""
+    kinds = [field.unit, *(["characters"] if size > len(field.words) else [])]
+    return f"n-grams of {' and '.join(kinds)}"
+
+
+def filled(task: DocumentTask, weights: Weights) -> LinearText:
+    """The model of a task with these weights."""
+    model = task.build()
+    assert isinstance(model, LinearText)
+    with torch.no_grad():
+        model.W.copy_(torch.from_numpy(np.ascontiguousarray(weights.W)))
+        model.b.copy_(torch.from_numpy(weights.b))
+    return model
+
+
+def features(bags: Bags, field: NgramField) -> csr_matrix:
+    """(N, F) TF-IDF, normalised, as `LinearText` weighs them."""
+    from scipy.sparse import csr_matrix
+
+    assert field.idf is not None
+    lengths = bags.features.lengths
+    columns, counts = flat(bags.features), flat(bags.counts)
+    x = (1 + np.log(counts)) * field.idf[columns]
+    rows = np.repeat(np.arange(len(bags)), lengths)
+    for block in (columns < len(field.words), columns >= len(field.words)):
+        norm = np.sqrt(np.bincount(rows[block], x[block] ** 2, minlength=len(bags)))
+        x[block] /= norm[rows[block]]
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    return csr_matrix((x, columns, offsets), shape=(len(bags), len(field)))
+
+
+def largest_weights(model: LinearText, names: Sequence[str], outputs: Sequence[str]) -> list[str]:
+    """The n-grams that speak most for each class, or raise each number most."""
+    W = model.W.detach().numpy()
+    if model.pair:
+        W = np.concatenate([-W, W], 1)
+    lines = []
+    for k, output in enumerate(outputs):
+        best = [i for i in np.argsort(-W[:, k])[:SHOWN].tolist() if W[i, k] > 0]
+        lines.append(f"{output}: " + ", ".join(f"{names[i]} {W[i, k]:+.2f}" for i in best))
+    return lines

@@ -1,0 +1,132 @@
+"""--model auto: what is tried and kept, and an ensemble as a run like any other."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+
+import unspool
+from unspool.api import auto
+from unspool.api.auto import seconds_of
+from unspool.errors import ConfigError
+
+SMALL = {"hidden": 8, "embedding": 8, "filters": 4, "heads": 2, "layers": 1, "epochs": 1,
+         "threads": 1, "quiet": True}  # fmt: skip
+WORDS = {"yes": ["good", "fine", "great"], "no": ["bad", "dull", "poor"]}
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    rng = np.random.default_rng(0)
+    path = tmp_path_factory.mktemp("auto") / "some.csv"
+    rows = []
+    for i in range(120):
+        label = ("yes", "no")[i % 2]
+        rows.append(f"the {rng.choice(WORDS[label])} film {i % 7},{label},{i % 2 + i / 1000}")
+    path.write_text("text,label,stars\n" + "\n".join(rows) + "\n")
+    return path
+
+
+def few(monkeypatch, networks=("cnn", "gru")) -> None:
+    from unspool.tasks.document import DocumentTask
+
+    monkeypatch.setattr(DocumentTask, "candidates", classmethod(lambda cls: list(networks)))
+
+
+def train(data, out, **settings):
+    return unspool.train(data, model="auto", budget="60s", out=out, **{**SMALL, **settings})
+
+
+def test_the_best_is_kept(data, tmp_path, monkeypatch) -> None:
+    few(monkeypatch)
+    notes: list[str] = []
+    run = train(data, tmp_path / "run", label="label", note=notes.append)
+    tried = json.loads((tmp_path / "run" / "auto.json").read_text())["models"]
+    assert [own["model"] for own in tried][:4] == ["majority", "linear", "cnn", "gru"]
+    assert tried[4]["model"] in ("cnn-seed2", "gru-seed2")
+    best = max(tried, key=lambda own: (own["valid"]["accuracy"], -own["valid"]["loss"]))
+    assert best["kept"]
+    assert any(line.startswith("tried") for line in notes)
+    loaded = unspool.load(tmp_path / "run")
+    assert loaded.predict("a good film")[0].label == "yes"
+    assert set(run.beside.baselines) >= {"majority"}
+    assert run.report.metrics["accuracy"] == loaded.report.metrics["accuracy"]
+
+
+@pytest.fixture(scope="module", params=["classify", "regress"])
+def ensemble(request, data, tmp_path_factory):
+    """The mean of a linear model and two networks, whether it is better or not."""
+    label = {"classify": "label", "regress": "stars"}[request.param]
+    out = tmp_path_factory.mktemp("ensemble") / "run"
+    with pytest.MonkeyPatch.context() as patched:
+        few(patched)
+        patched.setattr(auto, "best_mean", lambda tried: tried[1:4])
+        return train(data, out, task=request.param, label=label, test_share=0.2)
+
+
+def test_an_ensemble_is_a_run_like_any_other(ensemble, data, tmp_path) -> None:
+    assert ensemble.config.model_name == "ensemble"
+    assert [own.model_name for own in ensemble.config.members] == ["linear", "cnn", "gru"]
+    copy = tmp_path / "copy"
+    shutil.copytree(ensemble.path, copy)
+    shutil.rmtree(copy / "tried")
+    loaded = unspool.load(copy)
+    texts = ["a good film", "", "the dull film 3", "unheard words"]
+    together = [own.to_json() for own in loaded.predict(texts)]
+    assert together == [own.to_json() for own in ensemble.predict(texts)]
+    alone = [loaded.predict(text)[0].to_json() for text in texts]
+    for one, other in zip(alone, together):
+        for key in ("probabilities", "numbers"):
+            for name, value in one.get(key, {}).items():
+                assert value == pytest.approx(other[key][name], rel=1e-5, abs=1e-6)
+    label = {"classify": "label", "regress": "stars"}[loaded.task.name]
+    found = loaded.evaluate(data, label=label).metrics
+    wanted = ensemble.evaluate(data, label=label).metrics
+    assert found == wanted
+    assert "ensemble" in repr(loaded)
+    assert "linear" in repr(loaded.summary())
+    with pytest.raises(ConfigError, match="looked at one by one"):
+        loaded.explain("a good film")
+
+
+def test_it_answers_with_the_mean_of_its_members(ensemble) -> None:
+    texts = ["a good film", "the dull film 3", "unheard words"]
+    runs = [unspool.load(ensemble.path / "tried" / name) for name in ("linear", "cnn", "gru")]
+    if ensemble.task.name == "regress":
+        each = [[own.numbers["stars"] for own in run.predict(texts)] for run in runs]
+        own = [answer.numbers["stars"] for answer in ensemble.predict(texts)]
+        np.testing.assert_allclose(own, np.mean(each, 0), rtol=1e-5, atol=1e-6)
+        return
+    ensemble.task.decision.temperature, kept = 1.0, ensemble.task.decision.temperature
+    each = [[list(own.probabilities.values()) for own in run.predict(texts)] for run in runs]
+    own = [list(answer.probabilities.values()) for answer in ensemble.predict(texts)]
+    ensemble.task.decision.temperature = kept
+    np.testing.assert_allclose(own, np.mean(each, 0), rtol=1e-5, atol=1e-6)
+
+
+def test_a_budget_is_a_time() -> None:
+    assert [seconds_of(own) for own in ("90", "90s", "5m", "1.5h", 20)] == [90, 90, 300, 5400, 20]
+    for wrong in ("soon", "0", "-3", "5 days", "1.2.3"):
+        with pytest.raises(ConfigError, match="--budget is a time"):
+            seconds_of(wrong)
+
+
+def test_no_time_for_networks(data, tmp_path, monkeypatch) -> None:
+    few(monkeypatch)
+    monkeypatch.setattr(auto, "LEAST", 1e9)
+    notes: list[str] = []
+    run = train(data, tmp_path / "run", label="label", note=notes.append)
+    assert run.config.model_name == "linear"
+    assert "— cnn: no time left" in notes
+
+
+def test_what_it_is_not_for(data, book, tmp_path) -> None:
+    with pytest.raises(ConfigError, match="budget= is for model="):
+        unspool.train(data, model="gru", budget="5m", out=tmp_path / "a", **SMALL)
+    with pytest.raises(ConfigError, match="is for classify and regress, from the beginning"):
+        unspool.train(book, task="generate", model="auto", out=tmp_path / "b", **SMALL)
+    with pytest.raises(ConfigError, match="needs a validation part"):
+        train(data, tmp_path / "c", label="label", valid_share=0)
