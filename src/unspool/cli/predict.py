@@ -124,7 +124,7 @@ def predict(
         bool, Option("--json", help="Print one JSON object a text, with all details.")
     ] = False,
 ) -> None:
-    """Predict labels, numbers, tags, translations or continuations of texts.
+    """Predict labels, numbers, tags or texts with a trained model.
 
     Prints one line a text, in order. What it has depends on the task of the run:
 

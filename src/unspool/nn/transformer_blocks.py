@@ -155,15 +155,7 @@ class FeedForward(nn.Module):
         init.linear_(self.W_2)
 
     def forward(self, x: Tensor) -> Tensor:
-        hidden = self.W_1(x)
-        if self.f is torch.relu and not torch.is_grad_enabled():
-            return self.W_2(hidden.relu_())
-        return self.W_2(self.f(hidden))
-
-
-def plus(x: Tensor, y: Tensor) -> Tensor:
-    """x + y for a y that was just computed: where no gradient is asked for, in the memory of y."""
-    return x + y if torch.is_grad_enabled() or y.dtype != x.dtype else y.add_(x)
+        return self.W_2(self.f(self.W_1(x)))
 
 
 def clean(x: Tensor, keep: Tensor | None) -> Tensor:
@@ -198,10 +190,10 @@ class EncoderBlock(nn.Module):
     ) -> Tensor:
         x = clean(x, keep)
         if self.pre:
-            x = plus(x, self.dropout(self._attend(self.norm1(x), keep, packing)))
-            return plus(x, self.dropout(self.feed_forward(self.norm2(x))))
-        x = self.norm1(plus(x, self.dropout(self._attend(x, keep, packing))))
-        return self.norm2(plus(x, self.dropout(self.feed_forward(x))))
+            x = x + self.dropout(self._attend(self.norm1(x), keep, packing))
+            return x + self.dropout(self.feed_forward(self.norm2(x)))
+        x = self.norm1(x + self.dropout(self._attend(x, keep, packing)))
+        return self.norm2(x + self.dropout(self.feed_forward(x)))
 
     def _attend(self, x: Tensor, keep: Tensor | None, packing: Packing | None) -> Tensor:
         if packing is not None:
