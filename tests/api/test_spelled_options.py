@@ -32,6 +32,7 @@ SMALL = {"hidden": 8, "embedding": 6, "threads": 1, "max_steps": 1}
         ("did you mean --text review?", 'did you mean text="review"?'),
         ("add --encoding cp1252, or", 'add encoding="cp1252", or'),
         ("--models lstm,gru", 'models=["lstm", "gru"]'),
+        ("--fix OUT --repair usual,near drops them", 'fix=OUT repair="usual,near" drops them'),
         ("(--no-multilabel: one label a cell)", "(multilabel=False: one label a cell)"),
         ("--label-separator ',' splits them", "label_separator=',' splits them"),
         ("give --beam as large as --nbest", "give beam= as large as nbest="),

@@ -69,7 +69,8 @@ def check(
         replace(each, setting=each.setting and spelled(each.setting))
         for each in checked.report.suggestions
     ]
-    report = replace(checked.report, suggestions=suggestions)
+    findings = [replace(each, remedy=spelled(each.remedy)) for each in checked.report.findings]
+    report = replace(checked.report, suggestions=suggestions, findings=findings)
     if fix is None:
         return report
     repairs = Repairs(checked.examiners, repair)

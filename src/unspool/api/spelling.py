@@ -22,6 +22,7 @@ R = TypeVar("R")
 ARGUMENTS = {"from": "start=", "set": "settings", "json": "to_json()", "resume": "resume=True"}
 FUNCTIONS = {"train": "unspool.train", "embed": "unspool.embed.embed"}
 WORDED = ("task", "model", "format", "missing", "split", "method")  # their values are words of ours
+LISTED = ("models", "repair")  # their values are words with commas between them
 PROSE = ("or", "and", "as", "is")  # what may follow an option that is named without a value
 FLAG, TOKEN = r"(?<![\w-])--([a-z][a-z0-9-]*)", r"'[^']*'|\"[^\"]*\"|(?!--)[^\s`]+"
 OPTION = re.compile(rf"{FLAG}(?: ({TOKEN}))?")
@@ -108,7 +109,7 @@ def _is_value(flag: str, word: str, end: str) -> bool:
         word[:1] in ("'", '"')
         or (word.isupper() and len(word) > 1)
         or (word and end == "?")
-        or flag == "models"
+        or (flag in LISTED and word)
         or (flag == "encoding" and re.search(r"[\d_]", word))
         or (flag in WORDED and word.isidentifier() and word not in PROSE)
     )
