@@ -43,4 +43,5 @@ def test_an_empty_text_is_answered_and_counted(classifier, tagger) -> None:
 def test_a_series_of_texts(classifier) -> None:
     run = unspool.load(classifier)
     assert run.predict(np.array(["good", "awful"])) == run.predict(["good", "awful"])
+    assert run.predict([{"text": "good"}, {"text": "awful"}]) == run.predict(["good", "awful"])
     assert len(run.predict(text for text in ("good", "awful"))) == 2

@@ -203,9 +203,8 @@ def document_plan(task: str, table: Table, data: DataConfig) -> Plan:
     if plan.table.format not in LABELLED:
         return plan
     names = sorted({str(name) for name in table.columns[0].sample})
-    some = ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
-    summary = f"{plan.table.summary}, labels ({some}) left out, --format lines keeps them -> {task}"
-    return replace(plan, summary=summary)
+    left_out = f"labels such as {', '.join(names[:3])} left out, --format lines keeps them"
+    return replace(plan, summary=f"{plan.table.summary}, {left_out} -> {task}")
 
 
 def labels_apart(table: Table) -> bool:

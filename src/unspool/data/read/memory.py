@@ -88,7 +88,9 @@ def source_of(data: Any, labels: Any = None) -> str | Path | Columns:
 
 def is_table(data: Any) -> bool:
     """Whether it has columns, rather than being a sequence of items."""
-    return isinstance(data, Columns | Mapping) or bool(_names(data)) or hasattr(data, "to_pydict")
+    records = isinstance(data, list) and bool(data) and isinstance(data[0], Mapping)
+    known = records or isinstance(data, Columns | Mapping)
+    return known or bool(_names(data)) or hasattr(data, "to_pydict")
 
 
 def listed(data: Any) -> list[Any]:
