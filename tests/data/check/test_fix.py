@@ -157,12 +157,12 @@ def test_refused(tmp_path) -> None:
         unspool.check(source, fix=tmp_path / "c.jsonl")
     with pytest.raises(ConfigError, match="there is no such folder"):
         unspool.check(source, fix=tmp_path / "no" / "c.csv")
-    with pytest.raises(ConfigError, match=r"--repair: unknown repair; got 'htm'.*'html'"):
+    with pytest.raises(ConfigError, match=r"repair=: unknown repair; got 'htm'.*'html'"):
         unspool.check(source, fix=tmp_path / "c.csv", repair="usual,htm", suspects=False)
     assert not (tmp_path / "c.csv").exists()
     (tmp_path / "x.txt").write_text("".join(f"item{i}\n" for i in range(20)))
     (tmp_path / "y.txt").write_text("".join(f"thing{i}\n" for i in range(20)))
-    with pytest.raises(DataError, match="--fix cannot write"):
+    with pytest.raises(DataError, match="cannot write"):
         unspool.check(tmp_path, fix=tmp_path / "c.txt")
 
 

@@ -147,7 +147,7 @@ def test_groups(tmp_path) -> None:
     assert found.count == 2
     assert found.what.endswith("(film) that train has, too: 1 of 5 groups")
     assert found.examples[0].where.endswith("b.csv:2")
-    with pytest.raises(DataError, match="Did you mean --group film"):
+    with pytest.raises(DataError, match='Did you mean group="film"'):
         look(path, group="filn")
 
 

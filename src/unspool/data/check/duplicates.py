@@ -20,7 +20,8 @@ LEAST = 0.8  # similarity of near-duplicates
 BANDS, BAND = 16, 6  # found with the probability 0.992 at J = 0.8, 0.9999 at 0.9
 ROWS = 4096  # hashed at once
 PAIRS = 1 << 14  # verified at once
-CROWD = 32  # rows of one band's group that a row is compared with at most
+CROWD = 32  # rows of one band's group that a row is compared with at most; fewer
+MOST_PAIRS = 1 << 19  # where a band has more pairs than this
 THREADS = 2
 SEED = 20261117
 
@@ -82,11 +83,13 @@ def agreeing(key: np.ndarray, size: int) -> Iterator[np.ndarray]:
     """first * size + second of pairs of equal keys."""
     order = np.argsort(key, kind="stable")
     ordered = key[order]
+    count = 0
     for step in range(1, CROWD + 1):
         same = np.flatnonzero(ordered[step:] == ordered[:-step])
-        if not len(same):
-            return
         yield order[same] * size + order[same + step]
+        count += len(same)
+        if not len(same) or count > MOST_PAIRS:
+            return
 
 
 def similarities(sets: Sets, pairs: np.ndarray) -> np.ndarray:
