@@ -110,7 +110,6 @@ def test_python_of_the_representations_page(tmp_path, monkeypatch) -> None:
 def test_python_of_the_architecture_page(tmp_path, monkeypatch, reviews) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "reviews.csv").write_text(reviews.read_text())
-    monkeypatch.setattr("unspool.nn.cells.CELLS", dict(CELLS))
     (code,) = blocks("docs/architecture.md")
     try:
         exec(code, {})

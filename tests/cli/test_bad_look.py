@@ -57,8 +57,8 @@ def test_without_a_run(refused, words, says) -> None:
     [
         ("no JSON", ["not a trace", "Make one with unspool look RUN TEXT --pictures DIR"]),
         ("[1]", ["not a trace"]),
-        ('{"version": 2}', ["of another version; this unspool reads version 1; got 2"]),
-        ('{"version": 1}', ["a damaged trace (KeyError: 'window')"]),
+        ('{"version": 1}', ["of another version; this unspool reads version 2; got 1"]),
+        ('{"version": 2}', ["a damaged trace (KeyError: 'window')"]),
     ],
 )
 def test_a_trace_that_is_none(refused, file, content, says) -> None:

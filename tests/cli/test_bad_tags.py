@@ -72,7 +72,7 @@ SPANS = sentence(text="EU left", spans=[{"start": 0, "end": 2, "label": "ORG"}])
          ["a.jsonl:2: field 'tokens' holds an empty string"]),
         ("a.jsonl", TOKENS + sentence(tokens="a b", tags=["O", "O"]), [],
          ["a.jsonl:2: field 'tokens' is no list of strings", "got 'a b'"]),
-        ("a.jsonl", TOKENS + sentence(tokens=["a"]), [], ["a.jsonl:2: has no field 'tags'"]),
+        ("a.jsonl", TOKENS + sentence(tokens=["a"]), [], ["a.jsonl:2: field 'tags' is no list"]),
         ("a.jsonl", sentence(text="a", label="x"), ["--task", "tag"],
          ["a.jsonl:1: no fields of words and tags among text, label", '"tokens"']),
         ("a.jsonl", TOKENS, ["--task", "tag", "--label", "tgas"], ["a.jsonl:1: has no field 'tgas'",
