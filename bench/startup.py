@@ -9,6 +9,7 @@ text, and one that shows the help. Printed are the medians of the seconds, those
 
 from __future__ import annotations
 
+import os
 import resource
 import subprocess
 import sys
@@ -21,11 +22,16 @@ from timing import parser, set_up, write_json
 
 ROWS = [("good", "a fine film , warm and funny"), ("bad", "what a dull mess of a film")] * 40
 
+# As users have it: what has been compiled once is kept.
+ENVIRONMENT = {
+    name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"
+}
+
 
 def cost(command: list[str]) -> tuple[float, float]:
     """Seconds by the clock, and of the processor."""
     before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-    subprocess.run(command, capture_output=True, check=True)
+    subprocess.run(command, capture_output=True, check=True, env=ENVIRONMENT)
     spent, after = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
     used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     return spent, used
@@ -41,7 +47,7 @@ def main() -> None:
         table.write_text("label,text\n" + "".join(lines).replace(" ,", ""), encoding="utf-8")
         unspool = [sys.executable, "-m", "unspool"]
         train = [*unspool, "train", str(table), "--out", str(folder / "run"), "--set", "epochs=1"]
-        subprocess.run(train, capture_output=True, check=True)
+        subprocess.run(train, capture_output=True, check=True, env=ENVIRONMENT)
         commands = {
             "import torch": [sys.executable, "-c", "import torch"],
             "unspool predict": [*unspool, "predict", str(folder / "run"), "a fine film"],
