@@ -16,6 +16,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, ParamSpec, TypeVar
 
+from unspool.errors import UserError
+
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -73,9 +75,8 @@ def in_python(function: Callable[P, R]) -> Callable[P, R]:
 def _respelling() -> Iterator[None]:
     try:
         yield
-    except Exception as error:
-        if hasattr(error, "exit_code"):  # one of ours
-            error.args = tuple(spelled(x) if isinstance(x, str) else x for x in error.args)
+    except UserError as error:
+        error.args = tuple(spelled(x) if isinstance(x, str) else x for x in error.args)
         raise
 
 

@@ -264,7 +264,7 @@ CASES = [
           says=r"broken\.json:[23]: not valid JSON"),
     # Lines
     Messy("labelled.txt", text(table(None, " ", rows=[]) + "".join(f"{y} {t}\n" for t, y in ROWS)),
-          "classify", SWAPPED and FIRST, 48, "label text"),
+          "classify", FIRST, 48, "label text"),
     Messy("fasttext.txt", text("".join(f"__label__{y} {t}\n" for t, y in ROWS)), "classify", FIRST,
           48, "fastText"),
     Messy("fasttext-several.txt", text("".join(f"__label__{y} __label__x {t}\n" for t, y in ROWS)),

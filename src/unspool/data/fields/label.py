@@ -78,14 +78,13 @@ def label_name(value: Any, where: Callable[[int], str], row: int) -> str:
     )
 
 
-class LabelField(Field):
-    """The names, sorted, are fitted: those that occur in training.
+class NamesField(Field):
+    """A field whose values are names out of a fixed set.
 
-    missing   "keep": what looks like a missing value is a label, but for an empty one
-    counts    (C,) how often each occurs there
+    names     that are fitted
+    missing   what is done about rows without one; "keep": what looks like a missing value is a name
     """
 
-    kind = "label"
     unit = "labels"
     is_target = True
     stratifies = True
@@ -94,7 +93,6 @@ class LabelField(Field):
         super().__init__(name)
         self.missing = missing
         self.names: list[str] = []
-        self.counts = np.zeros(0, dtype=np.int64)
 
     @property
     def answers(self) -> list[str]:
@@ -102,6 +100,29 @@ class LabelField(Field):
 
     def storage_key(self) -> Any:
         return self.kind
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        return (FILE,)
+
+    def save(self, folder: Path) -> None:
+        write_json(folder / FILE, self.names)
+
+    def load(self, folder: Path) -> None:
+        self.names = read_names(folder / FILE)
+
+
+class LabelField(NamesField):
+    """The names, sorted, are fitted: those that occur in training.
+
+    counts    (C,) how often each occurs there
+    """
+
+    kind = "label"
+
+    def __init__(self, name: str, missing: str = "drop") -> None:
+        super().__init__(name, missing)
+        self.counts = np.zeros(0, dtype=np.int64)
 
     def writer(self, folder: Path) -> LabelWriter:
         return LabelWriter(folder, self.name)
@@ -189,16 +210,6 @@ class LabelField(Field):
     def tally(self, values: Labels) -> dict[str, int]:
         counts = np.bincount(values.ids, minlength=len(self.names))
         return dict(zip(self.names, counts.tolist()))
-
-    @property
-    def files(self) -> tuple[str, ...]:
-        return (FILE,)
-
-    def save(self, folder: Path) -> None:
-        write_json(folder / FILE, self.names)
-
-    def load(self, folder: Path) -> None:
-        self.names = read_names(folder / FILE)
 
 
 def read_names(path: Path) -> list[str]:

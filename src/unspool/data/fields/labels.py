@@ -16,14 +16,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from unspool.data.fields.field import Field, Where
-from unspool.data.fields.label import FILE, label_name, listed, read_names
+from unspool.data.fields.field import Where
+from unspool.data.fields.label import NamesField, label_name, listed
 from unspool.data.read import Column
 from unspool.data.read.columns import is_missing
 from unspool.data.store.columns import Progress, WhereStep
 from unspool.data.store.ragged import Ragged
 from unspool.errors import DataError
-from unspool.io.files import write_json
 
 
 class LabelsColumn(NamedTuple):
@@ -83,36 +82,23 @@ def as_list(value: Any) -> Sequence[Any]:
     return value if isinstance(value, list | tuple) else [value]
 
 
-class LabelsField(Field):
+class LabelsField(NamesField):
     """The names are fitted: those that occur in training, sorted, or in the order of the columns
     that they are.
 
-    missing  "keep": what looks like a missing value is a label, but for an empty one
     counts   (K,) how often each occurs in `rows` training rows
     """
 
     kind = "labels"
-    unit = "labels"
-    is_target = True
-    stratifies = True
     several = True
 
     def __init__(self, name: str, missing: str = "drop") -> None:
-        super().__init__(name)
-        self.missing = missing
-        self.names: list[str] = []
+        super().__init__(name, missing)
         self.columns: list[str] = []
         self.counts, self.rows = np.zeros(0, dtype=np.int64), 0
 
-    @property
-    def answers(self) -> list[str]:
-        return self.names
-
     def look(self, column: Column) -> None:
         self.columns = [own.name for own in column.parts]
-
-    def storage_key(self) -> Any:
-        return self.kind
 
     def writer(self, folder: Path) -> LabelsWriter:
         return LabelsWriter(folder, self.name)
@@ -223,16 +209,6 @@ class LabelsField(Field):
         ids = flat(values.ids, np.arange(len(values))).ids
         counts = np.bincount(ids, minlength=len(self.names))
         return dict(zip(self.names, counts.tolist()))
-
-    @property
-    def files(self) -> tuple[str, ...]:
-        return (FILE,)
-
-    def save(self, folder: Path) -> None:
-        write_json(folder / FILE, self.names)
-
-    def load(self, folder: Path) -> None:
-        self.names = read_names(folder / FILE)
 
 
 class Flat(NamedTuple):
