@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from typing import Any, ParamSpec, TypeVar
 
 from unspool.errors import UserError
+from unspool.training.signals import Interrupted
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -75,7 +76,7 @@ def in_python(function: Callable[P, R]) -> Callable[P, R]:
 def _respelling() -> Iterator[None]:
     try:
         yield
-    except UserError as error:
+    except (UserError, Interrupted) as error:
         error.args = tuple(spelled(x) if isinstance(x, str) else x for x in error.args)
         raise
 
