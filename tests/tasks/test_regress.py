@@ -22,6 +22,7 @@ from unspool.data.fields.number import NumberField
 from unspool.errors import ConfigError, DataError
 from unspool.nn.cells import CELLS
 from unspool.tasks.opening import open_plan
+from unspool.tasks.metrics import spearman
 from unspool.tasks.regress import RegressReport, error_intervals, errors
 
 VALUES = {"great": 2, "fine": 1, "superb": 3, "dull": -2, "bad": -1, "awful": -3}
@@ -84,6 +85,7 @@ def test_figures_are_those_of_other_libraries() -> None:
     assert own.baselines["mean"]["rmse"] == pytest.approx(root_mean_squared_error(y, 0 * y + 5))
     assert own.baselines["median"]["mae"] == pytest.approx(mean_absolute_error(y, 0 * y + 4))
     assert own.baselines["mean"]["r2"] == pytest.approx(r2_score(y, 0 * y + 5))
+    assert spearman(y, 0 * y + 5) == 0
 
 
 def test_intervals_are_those_of_a_plain_bootstrap() -> None:

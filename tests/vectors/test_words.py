@@ -7,7 +7,7 @@ import pytest
 
 from unspool.errors import DataError
 from unspool.vectors import WordVectors
-from unspool.vectors.lists import AnalogyScore, SimilarityScore, score, spearman
+from unspool.vectors.lists import AnalogyScore, SimilarityScore, score
 from unspool.vectors.picture import FONT, LINE, draw_map, label_offsets, plane
 
 ROYAL = {
@@ -95,14 +95,6 @@ def test_a_bad_list_is_told_in_one_line(royal, tmp_path, content: str, says: str
     with pytest.raises(DataError) as caught:
         score(royal, tmp_path / "pairs.txt")
     assert says in str(caught.value)
-
-
-def test_spearman_is_scipys() -> None:
-    stats = pytest.importorskip("scipy.stats")
-    random = np.random.default_rng(4)
-    for _ in range(20):
-        a, b = random.integers(0, 6, (2, 30)).astype(float)  # many ties
-        assert spearman(list(a), list(b)) == pytest.approx(stats.spearmanr(a, b).statistic)
 
 
 def test_the_plane_is_that_of_the_principal_components(royal) -> None:

@@ -101,6 +101,8 @@ def _rows(file: TextFile) -> Iterator[Row]:
 
 
 def _similarities(vectors: WordVectors, rows: list[Row], name: str) -> SimilarityScore:
+    from scipy.stats import spearmanr
+
     if len(rows) > 1 and not _is_number(rows[0].fields[-1]):  # the names of the columns
         rows = rows[1:]
     people, cosines = [], []
@@ -118,7 +120,8 @@ def _similarities(vectors: WordVectors, rows: list[Row], name: str) -> Similarit
             cosines.append(float(vectors.units[first] @ vectors.units[second]))
     if len(people) < 3:
         raise _uncovered(vectors, len(people), len(rows), name)
-    return SimilarityScore(name, len(rows), len(people), spearman(people, cosines))
+    rho = float(spearmanr(people, cosines).statistic)
+    return SimilarityScore(name, len(rows), len(people), rho)
 
 
 def _analogies(vectors: WordVectors, rows: list[Row], name: str) -> AnalogyScore:
@@ -156,17 +159,6 @@ def completed(vectors: WordVectors, questions: np.ndarray) -> np.ndarray:
         np.put_along_axis(near, batch[:, :3], -np.inf, axis=1)
         right[start : start + BATCH] = near.argmax(axis=1) == batch[:, 3]
     return right
-
-
-def spearman(a: list[float], b: list[float]) -> float:
-    """The correlation of the ranks; equal values share the mean of theirs."""
-    return float(np.corrcoef(_ranks(a), _ranks(b))[0, 1])
-
-
-def _ranks(values: list[float]) -> np.ndarray:
-    _, index, counts = np.unique(values, return_inverse=True, return_counts=True)
-    last = np.cumsum(counts)
-    return (last - (counts - 1) / 2)[index]
 
 
 def _uncovered(vectors: WordVectors, covered: int, count: int, name: str) -> DataError:

@@ -1,6 +1,7 @@
 """bags: a string a row, as the counts of its n-grams: a bag in which order is lost but for them.
 
-raw: str. values: `Bags`. tensors: `BagBatch`.
+raw: str. values: `Bags`. tensors: `BagBatch`. The features are those of scikit-learn's
+`TfidfVectorizer`, which predictions do without: it takes longer to import than they do.
 """
 
 from __future__ import annotations
