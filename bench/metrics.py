@@ -16,6 +16,7 @@ from statistics import median
 from typing import Any
 
 import numpy as np
+
 from timing import take_turns
 
 CLASSES, LABELS, FOLDS = 20, 20, 10
