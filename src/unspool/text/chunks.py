@@ -15,7 +15,7 @@ import numpy as np
 
 MOST_CHUNKS = 1 << 20
 MOST_ROWS = 1 << 22
-LONGEST = 256  # bytes of a chunk that are hashed eight at a time
+LONGEST = 256  # bytes of a chunk that are hashed eight at a time, characters of one in the cache
 STEP = 8
 SPACE = np.array([chr(code).isspace() and code < 128 for code in range(256)])
 WIDE_SPACE = re.compile(r"[^\S\x00-\x7f]")
@@ -26,16 +26,21 @@ Encode = Callable[[str], Iterable[int]]
 
 
 class ChunkCache(dict[str, tuple[int, ...]]):
-    """chunk -> ids, worked out when first asked for; beyond `most` chunks it starts afresh."""
+    """chunk -> ids, worked out when first asked for; beyond `most` chunks it starts afresh.
+
+    What is too long to come again is not remembered.
+    """
 
     def __init__(self, encode: Encode, *, most: int = MOST_CHUNKS) -> None:
         super().__init__()
         self.encode, self.most = encode, most
 
     def __missing__(self, chunk: str) -> tuple[int, ...]:
-        if len(self) >= self.most:
-            self.clear()
-        ids = self[chunk] = tuple(self.encode(chunk))
+        ids = tuple(self.encode(chunk))
+        if len(chunk) <= LONGEST:
+            if len(self) >= self.most:
+                self.clear()
+            self[chunk] = ids
         return ids
 
 

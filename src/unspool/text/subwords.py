@@ -7,7 +7,8 @@ In: normalised texts and a size; or a folder with tokenizer.json or older vocabu
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,8 @@ from unspool.text.tokenizers import BPETokenizer, PretrainedTokenizer
 from unspool.text.vocab import SPECIALS
 
 BYTES = 256
+LONGEST_WORD = 1000  # characters that pairs are counted in at once
+_LONG = re.compile(rf"\S{{{LONGEST_WORD},}}|\s{{{LONGEST_WORD},}}")
 
 
 def fit_bpe(
@@ -38,7 +41,10 @@ def fit_bpe(
     normalizer: Normalizer,
     specials: Sequence[str] = SPECIALS,
 ) -> BPETokenizer:
-    """Merge the most frequent pair until the vocabulary has `size` tokens, specials included."""
+    """Merge the most frequent pair until the vocabulary has `size` tokens, specials included.
+
+    Pairs are counted within words; one of more than LONGEST_WORD characters counts as several.
+    """
     smallest = BYTES + len(specials)
     if size < smallest:
         raise ConfigError(
@@ -56,8 +62,30 @@ def fit_bpe(
         initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
         show_progress=False,
     )
-    model.train_from_iterator(texts, trainer)
+    model.train_from_iterator(short_words(texts, model.pre_tokenizer), trainer)
     return BPETokenizer(model, normalizer=normalizer, specials=specials)
+
+
+def short_words(texts: Iterable[str], splitter: pre_tokenizers.PreTokenizer) -> Iterator[str]:
+    """The texts, with words of more than L = LONGEST_WORD characters in pieces of L.
+
+    The trainer removes a merged pair from a word by moving the rest of it, so that a word of n
+    letters takes O(n²); pieces take O(n L).
+
+    Whatever has no such word gives the same vocabulary as without this. A word of `splitter` is
+    whitespace, or at most one space and then none, so one of more than L characters contains L of
+    either kind in a row, and a text without such a row is passed on as it is. Any other text is
+    passed on word by word, and each word, split alone, is itself: the pattern of byte-level words
+    looks beyond a word only to leave its last space to the next, which here is another text. So the
+    trainer counts the same words, but for the long ones.
+    """
+    for text in texts:
+        if _LONG.search(text) is None:
+            yield text
+            continue
+        for _, (start, stop) in splitter.pre_tokenize_str(text):
+            for begin in range(start, stop, LONGEST_WORD):
+                yield text[begin : min(begin + LONGEST_WORD, stop)]
 
 
 def read_pretrained_tokenizer(folder: Path, *, kind: str, size: int) -> PretrainedTokenizer:
