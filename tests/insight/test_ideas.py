@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from unspool.insight.plots.blocks import BAHDANAU, HIGH, Box
 from unspool.insight.plots.ideas import activations_figure, curves_figure
 from unspool.insight.plots.kernels import KERNELS, gaussian
 from unspool.insight.plots.shapes import SHAPES
@@ -70,3 +71,35 @@ def test_every_activation_function_is_drawn_with_its_slope() -> None:
         numeric = np.gradient(f, axes.get_lines()[0].get_xdata())
         far = abs(axes.get_lines()[0].get_xdata()) > 0.05  # some have a corner at 0
         np.testing.assert_allclose(slope[far], numeric[far], atol=1e-3)
+
+
+def on_edge(box: Box, point: tuple[float, float]) -> bool:
+    """Whether a point lies on the border of a box."""
+    across, upwards = abs(point[0] - box.at[0]), abs(point[1] - box.at[1])
+    wide, high = box.wide / 2, HIGH / 2
+    beside = across == pytest.approx(wide) and upwards <= high
+    return beside or (upwards == pytest.approx(high) and across <= wide)
+
+
+def test_the_attention_of_a_decoder_is_drawn_as_it_is_computed() -> None:
+    """e_j = a(s_{t-1}, h_j), c_t = Σ α_j h_j, s_t = g(y_{t-1}, c_t, s_{t-1})"""
+    made_of = {
+        box.text: {
+            other.text
+            for way in BAHDANAU.ways
+            if on_edge(box, way.points[-1])
+            for other in BAHDANAU.boxes
+            if on_edge(other, way.points[0])
+        }
+        for box in BAHDANAU.boxes
+    }
+    h = {f"$h_{j}$" for j in range(1, 5)}
+    softmax = "softmax: weights α"
+    context = next(name for name in made_of if name.startswith("context"))
+    for j in range(1, 5):
+        assert made_of[f"$e_{j}$"] == {f"$h_{j}$", "$s_{t-1}$"}
+    assert made_of[softmax] == {f"$e_{j}$" for j in range(1, 5)}
+    assert made_of[context] == {softmax, *h}
+    assert made_of["$s_t$"] == {context, "$s_{t-1}$", "$y_{t-1}$"}
+    assert made_of["$y_t$"] == {context, "$s_t$"}
+    assert all(made_of[name] == set() for name in (*h, "$s_{t-1}$", "$y_{t-1}$"))

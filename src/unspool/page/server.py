@@ -8,6 +8,9 @@ else may ask: not another machine, and not another site in the same browser.
 from __future__ import annotations
 
 import errno
+import socket
+import sys
+import time
 import traceback
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -19,12 +22,16 @@ from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 from unspool.errors import ConfigError, UserError
 from unspool.page.answers import ANSWERS, answer, encoded, query_of
 from unspool.page.assets import TYPES, asset, assets
+from unspool.page.connections import READING, WRITING, Connections
 from unspool.page.subject import Subject
 
 HOST = "127.0.0.1"
 KEPT = 16  # answers
 CHANGING = {"training"}  # answers that are not kept
 AT_ONCE = {"run", "training", "positions"}  # that need no computing, and do not wait for it
+# Of accept(2): there is no room for another connection, which waits and makes the socket ready.
+FULL = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
+BACK_OFF = 0.2  # seconds
 HEADERS = {
     "Cache-Control": "no-store",
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self';"
@@ -46,12 +53,15 @@ class PageServer(ThreadingHTTPServer):
     """Answers requests; port 0 takes a free one."""
 
     daemon_threads = True
+    block_on_close = False
+    request_queue_size = 128  # connections that wait to be accepted
 
     def __init__(self, subject: Subject, port: int = 0) -> None:
         self.subject = subject
         # One computation at a time, all in one thread: OpenMP keeps a team for each that asks.
         self.worker = ThreadPoolExecutor(1)
         self.kept = lru_cache(KEPT)(self.computed)
+        self.connections = Connections()
         try:
             super().__init__((HOST, port), Handler)
         except OverflowError:
@@ -82,6 +92,31 @@ class PageServer(ThreadingHTTPServer):
 
         return work() if name in AT_ONCE else self.worker.submit(work).result()
 
+    def get_request(self) -> tuple[socket.socket, Any]:
+        try:
+            return super().get_request()
+        except OSError as error:
+            if error.errno in FULL:
+                self.connections.end_longest()
+                time.sleep(BACK_OFF)
+            raise
+
+    def verify_request(self, request: Any, client_address: Any) -> bool:
+        """Whether there is room; nobody is answered that there is none, as that would take some."""
+        return self.connections.add(request)
+
+    def service_actions(self) -> None:
+        self.connections.end_late()
+
+    def shutdown_request(self, request: Any) -> None:
+        self.connections.remove(request)
+        super().shutdown_request(request)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that has gone is nobody's fault; all else is one of unspool's."""
+        if not isinstance(sys.exception(), ConnectionError | TimeoutError):
+            super().handle_error(request, client_address)
+
     def server_close(self) -> None:
         super().server_close()
         self.worker.shutdown(wait=False, cancel_futures=True)
@@ -94,7 +129,12 @@ class Handler(BaseHTTPRequestHandler):
     server: PageServer
     protocol_version = "HTTP/1.1"
 
+    def handle_one_request(self) -> None:
+        self.server.connections.expect(self.connection, READING)
+        super().handle_one_request()
+
     def do_GET(self) -> None:
+        self.server.connections.expect(self.connection, None)
         self.send(self.reply())
 
     do_HEAD = do_GET
@@ -106,7 +146,10 @@ class Handler(BaseHTTPRequestHandler):
             return failure(403, f"this page answers to {names[0]} alone")
         if origin is not None and origin not in [f"http://{name}" for name in names]:
             return failure(403, "this page answers to itself alone")
-        address = urlsplit(self.path)
+        try:
+            address = urlsplit(self.path)
+        except ValueError:  # http://[::1
+            return failure(400, "the address cannot be read")
         if address.path == "/":
             return Reply(200, TYPES["html"], asset("index.html"))
         if self.headers.get("Sec-Fetch-Site", "same-origin") not in ("same-origin", "none"):
@@ -131,6 +174,7 @@ class Handler(BaseHTTPRequestHandler):
             return failure(500, f"unspool failed: {type(error).__name__}: {error}")
 
     def send(self, reply: Reply) -> None:
+        self.server.connections.expect(self.connection, WRITING)
         try:
             self.send_response(reply.status)
             for name, value in HEADERS.items():

@@ -112,13 +112,15 @@ class Query(dict[str, str]):
 
     def number(self, name: str, *, least: int = 0, most: int = 1_000_000) -> int:
         value = self[name]
-        if not value.isdecimal() or not least <= int(value) <= most:
+        digits = value.lstrip("0") or value[:1]
+        plain = value.isascii() and value.isdecimal() and len(digits) <= len(str(most))
+        if not plain or not least <= int(digits) <= most:
             raise ConfigError(
                 f"{name} is a whole number from {least} to {most}",
                 got=value,
                 remedy="give such a number",
             )
-        return int(value)
+        return int(digits)
 
     def number_or_none(self, name: str, *, least: int = 0) -> int | None:
         return self.number(name, least=least) if self[name] else None

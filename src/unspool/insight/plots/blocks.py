@@ -5,7 +5,6 @@ Blue boxes have weights, white ones have none.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -28,10 +27,10 @@ class Box(NamedTuple):
 
 
 class Way(NamedTuple):
-    """An arrow along some points; `residual`: what goes around a layer and is added behind it."""
+    """An arrow along some points."""
 
     points: tuple[Point, ...]
-    residual: bool = False
+    colour: str = "0.35"
 
 
 class Scheme(NamedTuple):
@@ -50,11 +49,12 @@ def up(x: float, *heights: float) -> tuple[Way, ...]:
 def around(x: float, bottom: float, top: float, aside: float) -> Way:
     """From below a layer past it into the sum behind it."""
     return Way(
-        ((x, bottom), (aside, bottom), (aside, top), (x + (aside > x) * 2.4 - 1.2, top)), True
+        ((x, bottom), (aside, bottom), (aside, top), (x + (aside > x) * 2.4 - 1.2, top)), COLOURS[1]
     )
 
 
 READ = (0.0, 1.0, 2.0, 3.0)  # where the states of the encoder are
+LEFT, STATE = -0.9, 4.75  # where these go up to the context, and the states of the decoder
 BAHDANAU = Scheme(
     "a decoder looks at what was read",
     (
@@ -62,18 +62,29 @@ BAHDANAU = Scheme(
         *(Box(f"$e_{j}$", (x, 1.2), 0.7, weights=True) for j, x in enumerate(READ, start=1)),
         Box("softmax: weights α", (1.5, 2.4), 3.7),
         Box(r"context $c_t = \Sigma_j\, \alpha_j h_j$", (1.5, 3.6), 3.7),
-        Box("$s_{t-1}$", (4.6, 1.2), 0.9),
-        Box("$s_t$", (4.6, 3.6), 0.9, weights=True),
-        Box("$y_t$", (4.6, 4.8), 0.9, weights=True),
+        Box("$s_{t-1}$", (STATE, 0.65), 0.9),
+        Box("$s_t$", (STATE, 3.6), 0.9, weights=True),
+        Box("$y_t$", (STATE, 4.8), 0.9, weights=True),
+        Box("$y_{t-1}$", (6.2, 3.6), 0.9),
     ),
     (
-        *(way for x in READ for way in up(x, 0.0, 1.2, 2.4)),
+        *(Way(((x - 0.15, 0.25), (x - 0.15, 0.95))) for x in READ),
+        *(Way(((x, 1.45), (x, 2.15))) for x in READ),
         *up(1.5, 2.4, 3.6),
-        *up(4.6, 1.2, 3.6, 4.8),
-        Way(((4.15, 1.2), (3.35, 1.2))),
-        Way(((3.35, 3.6), (4.15, 3.6))),
+        *up(STATE, 0.65, 3.6, 4.8),
+        *(
+            Way(((STATE - 0.45, 0.65), (x + 0.15, 0.65), (x + 0.15, 0.95)), COLOURS[2])
+            for x in READ
+        ),
+        *(
+            Way(((x, -0.25), (x, -0.5), (LEFT, -0.5), (LEFT, 3.6), (-0.35, 3.6)), COLOURS[0])
+            for x in READ
+        ),
+        Way(((3.35, 3.6), (STATE - 0.45, 3.6))),
+        Way(((1.5, 3.85), (1.5, 4.8), (STATE - 0.45, 4.8))),
+        Way(((5.75, 3.6), (STATE + 0.45, 3.6))),
     ),
-    {"$e_j = a(s_{t-1}, h_j)$: how well they fit": (1.5, -0.75)},
+    {"$e_j = a(s_{t-1}, h_j)$: how well they fit": (1.5, -0.95)},
 )
 SCALED = Scheme(
     "scaled dot-product attention",
@@ -151,10 +162,11 @@ TRANSFORMER = Scheme(
 
 def attention_figure() -> Figure:
     """Attention in three schemes: Bahdanau et al. (2015), and Vaswani et al. (2017), figure 2."""
-    figure = new_figure(11.0, 4.2)
-    for axes, scheme in zip(figure.subplots(1, 3), (BAHDANAU, SCALED, HEADS)):
+    figure = new_figure(11.0, 4.0)
+    drawings = figure.subplots(1, 3, width_ratios=(8.0, 4.6, 4.6))
+    for axes, scheme in zip(drawings, (BAHDANAU, SCALED, HEADS)):
         draw_scheme(axes, scheme)
-        axes.set_ylim(-1.1, 5.6)
+        axes.set_ylim(-1.2, 5.6)
     return figure
 
 
@@ -173,7 +185,7 @@ def draw_scheme(axes: Axes, scheme: Scheme) -> None:
             Rectangle((left, bottom), right - left, top - bottom, fc="0.96", ec="0.7", zorder=0)
         )
     for way in scheme.ways:
-        draw_way(axes, way.points, COLOURS[1] if way.residual else "0.35")
+        draw_way(axes, way)
     for box in scheme.boxes:
         x, y = box.at
         patch = FancyBboxPatch(
@@ -191,7 +203,8 @@ def draw_scheme(axes: Axes, scheme: Scheme) -> None:
     axes.axis("off")
 
 
-def draw_way(axes: Axes, points: Sequence[Point], colour: str) -> None:
-    axes.plot(*zip(*points[:-1]), color=colour, linewidth=1.1, zorder=1)
-    look = {"arrowstyle": "-|>", "color": colour, "linewidth": 1.1, "shrinkA": 0, "shrinkB": 0}
-    axes.annotate("", points[-1], points[-2], arrowprops=look, zorder=1)
+def draw_way(axes: Axes, way: Way) -> None:
+    *before, last = way.points
+    axes.plot(*zip(*before), color=way.colour, linewidth=1.1, zorder=1)
+    look = {"arrowstyle": "-|>", "color": way.colour, "linewidth": 1.1, "shrinkA": 0, "shrinkB": 0}
+    axes.annotate("", last, before[-1], arrowprops=look, zorder=1)
