@@ -11,7 +11,8 @@ import pytest
 import unspool
 from unspool.api import auto
 from unspool.api.auto import seconds_of
-from unspool.errors import ConfigError
+from unspool.errors import ConfigError, UserError
+from unspool.training.signals import Interrupted
 
 SMALL = {"hidden": 8, "embedding": 8, "filters": 4, "heads": 2, "layers": 1, "epochs": 1,
          "threads": 1, "quiet": True}  # fmt: skip
@@ -64,6 +65,7 @@ def ensemble(request, data, tmp_path_factory):
     with pytest.MonkeyPatch.context() as patched:
         few(patched)
         patched.setattr(auto, "best_mean", lambda tried: tried[1:4])
+        patched.setattr(auto, "folds_for", lambda config, plans: 0)
         return train(data, out, task=request.param, label=label, test_share=0.2)
 
 
@@ -129,4 +131,72 @@ def test_what_it_is_not_for(data, book, tmp_path) -> None:
     with pytest.raises(ConfigError, match="is for classify and regress, from the beginning"):
         unspool.train(book, task="generate", model="auto", out=tmp_path / "b", **SMALL)
     with pytest.raises(ConfigError, match="needs a validation part"):
-        train(data, tmp_path / "c", label="label", valid_share=0)
+        train(data, tmp_path / "c", task="regress", label="stars", valid_share=0)
+
+
+def test_few_rows_are_scored_by_models_of_other_folds(data, tmp_path, monkeypatch) -> None:
+    few(monkeypatch, ["cnn"])
+    monkeypatch.setattr(auto, "best_mean", lambda tried: tried[1:3])
+    run = train(data, tmp_path / "run", label="label")
+    record = json.loads((run.path / "auto.json").read_text())
+    assert record["folds"] == 5
+    names = [own.model_name for own in run.config.members]
+    assert names == ["linear"] * 5 + ["cnn"] * 5
+    runs = [unspool.load(run.path / "tried" / "cnn" / str(fold)) for fold in range(1, 6)]
+    held = [set(map(int, fold_rows(own, data))) for own in runs]
+    assert sum(map(len, held)) == len(set.union(*held)) == 120
+    assert run.report_part == "folds"
+    assert run.report.metrics["accuracy"] == pytest.approx(1.0, abs=0.2)
+    members = runs + [unspool.load(run.path / "tried" / "linear" / str(k)) for k in range(1, 6)]
+    loaded = unspool.load(run.path)
+    loaded.task.decision.temperature = 1.0
+    texts = ["a good film", "the dull film 3"]
+    each = [[list(own.probabilities.values()) for own in one.predict(texts)] for one in members]
+    mean = [list(own.probabilities.values()) for own in loaded.predict(texts)]
+    np.testing.assert_allclose(mean, np.mean(each, 0), rtol=1e-5, atol=1e-6)
+    assert "trained on this very file" in " ".join(loaded.evaluate(data).notes)
+
+
+def fold_rows(run, data):
+    """The rows of the file that a fold was validated on."""
+    from unspool.tasks.opening import open_plan
+
+    plans = {"train": open_plan(str(data), run.config.data, run.config.task)}
+    return type(run.task).load_corpus(run.config, plans).parts["valid"].rows
+
+
+def test_a_label_with_one_row_leaves_the_choice_to_the_validation_part(tmp_path, monkeypatch):
+    few(monkeypatch, ["cnn"])
+    texts = ["a good film", "a bad film"] * 30 + ["an odd film"]
+    run = unspool.train(
+        texts, ["yes", "no"] * 30 + ["odd"], model="auto", budget="20s", out=tmp_path / "run",
+        **SMALL,
+    )  # fmt: skip
+    assert json.loads((run.path / "auto.json").read_text())["folds"] == 0
+
+
+def test_a_stopped_search_goes_on(data, tmp_path, monkeypatch) -> None:
+    few(monkeypatch, ["cnn", "gru"])
+    whole = train(data, tmp_path / "whole", label="label")
+    real, calls = auto.begin, []
+
+    def stop_at_the_ninth(home, *rest):
+        calls.append(home.path)
+        if len(calls) == 9:
+            raise Interrupted(2, home.path, 7)
+        return real(home, *rest)
+
+    monkeypatch.setattr(auto, "begin", stop_at_the_ninth)
+    with pytest.raises(Interrupted, match=r"resume=True, out=.*stopped\"\)$"):
+        train(data, tmp_path / "stopped", label="label")
+    with pytest.raises(UserError):
+        unspool.load(tmp_path / "stopped")
+    notes: list[str] = []
+    run = unspool.train(resume=True, out=tmp_path / "stopped", note=notes.append, quiet=True)
+    tried = [json.loads((own.path / "auto.json").read_text()) for own in (whole, run)]
+    names = [[own["model"] for own in one["models"]][:4] for one in tried]
+    assert names[0] == names[1]
+    assert len(calls) == len(set(calls)) + 1  # only the one that was stopped began again
+    again = unspool.train(resume=True, out=tmp_path / "stopped", note=notes.append, quiet=True)
+    assert notes[-1] == "the search is finished"
+    assert again.predict("a good film")[0].label == run.predict("a good film")[0].label

@@ -1,9 +1,10 @@
 """`--model auto`: a budget of time in, the best of several models or their mean out.
 
-The baselines of the task come first, then its candidates, each with an equal share of the time that
-is left, then the best network again with another seed. The validation part decides between them,
-and whether a mean of some is better than the best one; the test part, if there is one, is only
-reported on. Every model that was tried stays as a run in the folder `tried`.
+The baselines of the task come first, then its candidates, each with half of the time that is left,
+then the best network again with another seed. Rows that were held out decide between them, and
+whether a mean of some is better than the best one: those of a validation part, or of small data all
+rows, each scored by a model of the other folds. The test part, if there is one, is only reported
+on. Every model that was tried stays as a run in the folder `tried`.
 """
 
 from __future__ import annotations
@@ -15,14 +16,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import torch
 
 from unspool.api.run import Run, load
-from unspool.api.training import begin, data_files, report_run, write_report
+from unspool.api.training import begin, data_files, go_on, report_run, write_report
+from unspool.api.tried import Tried, best_mean, mean_scores, rows, table
 from unspool.api.watching import Shown
 from unspool.config import Config
-from unspool.config.resolve import changed
+from unspool.config.resolve import build, changed
 from unspool.data.corpus import Corpus
 from unspool.data.plan import Plan
 from unspool.errors import ConfigError
@@ -30,11 +31,15 @@ from unspool.io.files import write_json
 from unspool.tasks import TASKS
 from unspool.training.checkpoint import Counters
 from unspool.training.folder import RunFolder
+from unspool.training.signals import Interrupted
 from unspool.training.tensors import save_tensors
 
+AUTO = "auto"  # as the name of a model
+RESULT = "auto.json"
 UNITS = {"": 1, "s": 1, "m": 60, "h": 3600}
 LEAST = 5.0  # seconds for which a network is worth beginning
-MOST_MEMBERS = 4
+FOLDS = 5
+SMALL = 20_000  # rows, beyond which a tenth is enough to choose by
 
 
 def seconds_of(budget: str | float) -> float:
@@ -49,17 +54,6 @@ def seconds_of(budget: str | float) -> float:
     return seconds
 
 
-@dataclass(frozen=True)
-class Tried:
-    """One model, and what it gives on the validation part."""
-
-    name: str
-    run: Run
-    scores: np.ndarray
-    metrics: dict[str, float]
-    seconds: float
-
-
 def train_auto(
     folder: RunFolder,
     configs: Mapping[str, Config],
@@ -68,147 +62,179 @@ def train_auto(
     shown: Shown,
 ) -> Run:
     """`configs` of the models to try, by name, in their order."""
-    started, tried = time.monotonic(), list[Tried]()
-    waiting = dict(configs)
-    while waiting:
-        name = next(iter(waiting))
-        config = waiting.pop(name)
-        left = budget - (time.monotonic() - started)
-        quick = TASKS[config.task](config, TASKS[config.task].make_fields(config)).at_once
-        if left < LEAST and not quick:
-            shown.note(f"— {name}: no time left")
-            continue
-        shown.note(f"— {name}, {left:.0f} s left")
-        networks = 1 + len(waiting)
-        share = {} if quick else {"train.max_seconds": max(LEAST, left / networks)}
-        own = changed(config, {**share, "train.baseline": False})
-        tried.append(try_model(folder, name, own, plans, shown))
-        if not waiting and name in configs:
-            waiting = another_seed(tried, configs, budget - (time.monotonic() - started))
-    chosen = best_mean(tried)
-    for line in table(tried, chosen):
-        shown.note(line)
-    seconds = time.monotonic() - started
-    if len(chosen) == 1:
-        run = keep(folder, chosen[0])
-    else:
-        run = keep_mean(folder, chosen, plans, seconds, shown)
-    record = {"budget": budget, "seconds": round(seconds, 1), "models": rows(tried, chosen)}
-    write_json(folder.path / "auto.json", record)
-    reports = {own.name: own.run.report for own in tried if own.run.report is not None}
-    name = chosen[0].name if len(chosen) == 1 else ""
-    others = {key: report for key, report in reports.items() if key != name}
-    write_report(run, run.report, run.report_part, others)
-    return run
+    configs = {name: changed(own, {"train.baseline": False}) for name, own in configs.items()}
+    first = next(iter(configs.values()))
+    folds = folds_for(first, plans)
+    record = {
+        "budget": budget,
+        "folds": folds,
+        "configs": {name: own.model_dump(mode="json") for name, own in configs.items()},
+    }
+    threads = first.train.threads or torch.get_num_threads()
+    whole = first.model_copy(update={"model_name": AUTO})
+    folder.write_config(whole, data_files(plans), threads, {AUTO: record})
+    return Search(folder, plans, configs, folds, budget, shown).run()
 
 
-def try_model(
-    folder: RunFolder, name: str, config: Config, plans: dict[str, Plan], shown: Shown
-) -> Tried:
-    home, started = RunFolder(folder.path / "tried" / name), time.monotonic()
-    with home.making():
-        run = begin(home, config, plans, None, shown)
-    task: Any = run.task
-    if "valid" not in run.parts:
-        raise ConfigError("--model auto needs a validation part", remedy="set valid_share=0.1")
-    part = run.parts["valid"]
-    scores = task.scores(run.model, part, len(task.outputs)) / task.temperature
-    metrics = task.metrics(part, scores * task.temperature)
-    return Tried(name, run, scores, metrics, time.monotonic() - started)
+def resume_auto(
+    folder: RunFolder, record: Mapping[str, Any], plans: dict[str, Plan], shown: Shown
+) -> Run:
+    """Go on with a search; what it has tried is kept, and its time counts."""
+    configs = {name: build(Config, own) for name, own in record["configs"].items()}
+    search = Search(folder, plans, configs, int(record["folds"]), float(record["budget"]), shown)
+    return search.run()
+
+
+def folds_for(config: Config, plans: dict[str, Plan]) -> int:
+    """How many folds choose; 0: the validation part does."""
+    if "valid" in plans:
+        return 0
+    kind: Any = TASKS[config.task]
+    corpus = kind.load_corpus(config, plans)
+    parts = {name: part for name, part in corpus.parts.items() if name != "test"}
+    if sum(map(len, parts.values())) > SMALL:
+        return 0
+    return FOLDS if kind(config, corpus.fields).fits_folds(parts, FOLDS) else 0
+
+
+@dataclass(frozen=True)
+class Search:
+    folder: RunFolder
+    plans: dict[str, Plan]
+    configs: Mapping[str, Config]
+    folds: int
+    budget: float
+    shown: Shown
+
+    def run(self) -> Run:
+        tried = self.try_all()
+        chosen = best_mean(tried)
+        for line in table(tried, chosen):
+            self.shown.note(line)
+        seconds = sum(own.seconds for own in tried)
+        record = {"budget": self.budget, "folds": self.folds, "seconds": round(seconds, 1)}
+        write_json(self.folder.path / RESULT, {**record, "models": rows(tried, chosen)})
+        run = self.keep(chosen)
+        same = [chosen[0].name] if len(chosen) == 1 else []
+        others = {own.name: own.report() for own in tried if own.name not in same}
+        report = run.report
+        if report is None and self.folds:  # nothing was held out of all
+            report, part = run.task.report(mean_scores(chosen), chosen[0].truth), "folds"
+        else:
+            part = run.report_part or "valid"
+        write_report(run, report, part, others)
+        return run
+
+    def try_all(self) -> list[Tried]:
+        tried, waiting = list[Tried](), dict(self.configs)
+        while waiting:
+            name = next(iter(waiting))
+            config = waiting.pop(name)
+            left = self.budget - sum(own.seconds for own in tried)
+            quick = TASKS[config.task](config, TASKS[config.task].make_fields(config)).at_once
+            begun = (self.folder.path / "tried" / name).exists()
+            if left < LEAST and not quick and not begun:
+                self.shown.note(f"— {name}: no time left")
+                continue
+            self.shown.note(f"— {name}, {max(0.0, left):.0f} s left")
+            share = left / 2 if waiting else left
+            limit = {} if quick else {"train.max_seconds": max(LEAST, share) / max(1, self.folds)}
+            tried.append(self.try_model(name, changed(config, limit)))
+            if not waiting and name in self.configs:
+                left = self.budget - sum(own.seconds for own in tried)
+                waiting = another_seed(tried, self.configs, left)
+        return tried
+
+    def try_model(self, name: str, config: Config) -> Tried:
+        """On the validation part, or on every fold; what was begun before goes on."""
+        home, runs, seconds = self.folder.path / "tried" / name, [], 0.0
+        shown = self.shown
+        for fold in range(1, self.folds + 1) if self.folds else [0]:
+            settings = {"data.folds": self.folds, "data.fold": fold, "data.fold_part": "valid"}
+            own = changed(config, settings) if fold else config
+            started = time.monotonic()
+            run = self.train(RunFolder(home / str(fold) if fold else home), own, shown)
+            if "valid" not in run.parts:
+                raise ConfigError(
+                    "--model auto needs a validation part", remedy="set valid_share=0.1"
+                )
+            trained = 0.0 if run.counters is None else run.counters.seconds
+            seconds += max(trained, time.monotonic() - started)
+            runs.append(run)
+            shown = shown._replace(note=lambda text: None)  # the others would say the same
+        return Tried.of(name, runs, seconds)
+
+    def train(self, home: RunFolder, config: Config, shown: Shown) -> Run:
+        try:
+            if home.config_file.exists():
+                return go_on(home, self.plans, shown)
+            with home.making():
+                return begin(home, config, self.plans, None, shown)
+        except Interrupted as stopped:
+            raise Interrupted(stopped.number, self.folder.path, stopped.step) from None
+
+    def keep(self, chosen: list[Tried]) -> Run:
+        """The models that were chosen as the run of the whole."""
+        only = chosen[0]
+        if len(chosen) == 1 and self.folds and only.at_once:
+            # A model that takes seconds is fitted to all rows.
+            config = changed(self.configs[only.name], {"data.valid_share": 0.0})
+            home = RunFolder(self.folder.path / "tried" / only.name / "all")
+            return self.copied(self.train(home, config, self.shown))
+        if len(chosen) == 1 and not self.folds:
+            return self.copied(only.runs[0])
+        return self.keep_mean(chosen)
+
+    def copied(self, best: Run) -> Run:
+        shutil.copytree(best.path, self.folder.path, dirs_exist_ok=True)
+        run = load(self.folder.path)
+        run.counters, run.parts = best.counters, best.parts
+        if best.report is not None:
+            run.keep(best.report)
+        return run
+
+    def keep_mean(self, chosen: list[Tried]) -> Run:
+        folder, members = self.folder, [run for own in chosen for run in own.runs]
+        kind: Any = type(members[0].task)
+        task, model = kind.joined([run.task for run in members], [run.model for run in members])
+        parts = task.joined_parts([run.parts for run in members])
+        ends = [run.counters for run in members if run.counters is not None]
+        each = f", one for each of {self.folds} folds" if self.folds else ""
+        counters = Counters(
+            tokens=sum(end.tokens for end in ends),
+            seconds=sum(own.seconds for own in chosen),
+            finished="the mean of " + ", ".join(own.name for own in chosen) + each,
+        )
+        threads = task.config.train.threads or torch.get_num_threads()
+        # The weights first: a folder whose search was stopped here still has its own settings.
+        save_tensors(folder.weights, model.state_dict(), {})
+        task.save(folder.path)
+        folder.write_rows(*(run.parts["train"] for run in members))
+        folder.write_config(task.config, data_files(self.plans), threads)
+        if not self.folds:
+            corpus = Corpus(task.fields, parts)
+            return report_run(folder, task, model, corpus, self.plans, counters, self.shown)
+        for line in task.calibrate_by(mean_scores(chosen), chosen[0].truth):
+            self.shown.note(line)
+        task.save(folder.path)
+        run = Run(folder, task, model)
+        run.counters, run.parts = counters, parts
+        if "test" in parts:
+            report = task.evaluate(model, parts["test"])
+            report.part = "test"
+            run.keep(report)
+        return run
 
 
 def another_seed(
     tried: list[Tried], configs: Mapping[str, Config], left: float
 ) -> dict[str, Config]:
     """The best network once more, where there is time for it."""
-    networks = [own for own in tried if not own.run.task.at_once]
+    networks = [own for own in tried if not own.at_once]
     if not networks:
         return {}
-    best = max(networks, key=lambda own: own.run.task.rank(own.metrics))
+    best = max(networks, key=lambda own: own.rank)
     if best.seconds > left:
         return {}
-    seed = best.run.config.train.seed + 1
-    return {f"{best.name}-seed2": changed(configs[best.name], {"train.seed": seed})}
-
-
-def best_mean(tried: list[Tried]) -> list[Tried]:
-    """The best model, and then whatever makes the mean of all better, the best addition first."""
-    task: Any = tried[0].run.task
-    chosen = [max(tried, key=lambda own: task.rank(own.metrics))]
-    rank = task.rank(mean_metrics(chosen))
-    while len(chosen) < MOST_MEMBERS:
-        others = [own for own in tried if own not in chosen]
-        ranks = [task.rank(mean_metrics([*chosen, own])) for own in others]
-        # Better in the metric itself: its second part, the loss, nearly always gains.
-        if not ranks or max(ranks)[0] <= rank[0]:
-            break
-        best = int(np.argmax([own[0] for own in ranks]))
-        chosen.append(others[best])
-        rank = ranks[best]
-    return chosen
-
-
-def mean_metrics(members: list[Tried]) -> dict[str, float]:
-    task: Any = members[0].run.task
-    plain = type(task)(task.config, task.fields)  # of the temperature 1
-    return plain.metrics(
-        members[0].run.parts["valid"], plain.averaged([own.scores for own in members])
-    )
-
-
-def rows(tried: list[Tried], chosen: list[Tried]) -> list[dict[str, Any]]:
-    return [
-        {
-            "model": own.name,
-            "valid": own.metrics,
-            "seconds": round(own.seconds, 1),
-            "kept": own in chosen,
-        }
-        for own in tried
-    ]
-
-
-def table(tried: list[Tried], chosen: list[Tried]) -> list[str]:
-    task = tried[0].run.task
-    metric = task.metric
-    width = max(len(own.name) for own in tried)
-    lines = [f"{'tried':<{width}}  valid {metric:>10}  seconds"]
-    for own in sorted(tried, key=lambda own: task.rank(own.metrics), reverse=True):
-        kept = "  kept" if own in chosen else ""
-        lines.append(f"{own.name:<{width}}  {own.metrics[metric]:16.4f}  {own.seconds:7.0f}{kept}")
-    if len(chosen) > 1:
-        value = mean_metrics(chosen)[metric]
-        lines.append(
-            f"{'mean':<{width}}  {value:16.4f}           of the {len(chosen)} that are kept"
-        )
-    return lines
-
-
-def keep(folder: RunFolder, best: Tried) -> Run:
-    """The run of the best model, in the folder of the whole."""
-    shutil.copytree(best.run.path, folder.path, dirs_exist_ok=True)
-    run = load(folder.path)
-    run.counters, run.parts = best.run.counters, best.run.parts
-    report = best.run.report
-    if report is not None:
-        run.keep(report)
-    return run
-
-
-def keep_mean(
-    folder: RunFolder, members: list[Tried], plans: dict[str, Plan], seconds: float, shown: Shown
-) -> Run:
-    kind: Any = type(members[0].run.task)
-    task, model = kind.joined([own.run.task for own in members], [own.run.model for own in members])
-    parts = task.joined_parts([own.run.parts for own in members])
-    threads = task.config.train.threads or torch.get_num_threads()
-    folder.write_config(task.config, data_files(plans), threads)
-    save_tensors(folder.weights, model.state_dict(), {})
-    ends = [own.run.counters for own in members if own.run.counters is not None]
-    counters = Counters(
-        tokens=sum(end.tokens for end in ends),
-        seconds=seconds,
-        finished="the mean of " + ", ".join(own.name for own in members),
-    )
-    corpus = Corpus(task.fields, parts)
-    return report_run(folder, task, model, corpus, plans, counters, shown)
+    config = configs[best.name]
+    return {f"{best.name}-seed2": changed(config, {"train.seed": config.train.seed + 1})}

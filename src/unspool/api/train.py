@@ -8,9 +8,9 @@ from typing import Any
 
 import torch
 
-from unspool.api.auto import seconds_of, train_auto
+from unspool.api.auto import AUTO, RESULT, resume_auto, seconds_of, train_auto
 from unspool.api.folds import check_folds, run_folds, whole_config
-from unspool.api.run import Run
+from unspool.api.run import Run, load
 from unspool.api.settings import make_config, open_data, refuse_changes
 from unspool.api.spelling import in_python
 from unspool.api.training import begin, data_files, go_on, write_report
@@ -29,7 +29,6 @@ from unspool.training.machine import with_device, with_precision
 from unspool.training.progress import Watcher
 from unspool.training.transfer import Start, open_start
 
-AUTO = "auto"
 USUAL_BUDGET = "5m"
 
 
@@ -219,6 +218,9 @@ def _whole(
 def _resume(folder: RunFolder, given: Mapping[str, Source], shown: Shown) -> Run:
     """Go on with a run; data that are `given` stand for the recorded ones, as after a move."""
     record = folder.read_record()
+    if (folder.path / RESULT).exists() and AUTO not in record:
+        shown.note("the search is finished")
+        return load(folder.path)
     config = with_device(folder.read_config(), resumed=True)
     config = with_precision(config)  # runs of old may have recorded `auto`
     plans: dict[str, Plan] = {}
@@ -256,6 +258,8 @@ def _resume(folder: RunFolder, given: Mapping[str, Source], shown: Shown) -> Run
             plans |= split_plans(plan, config.data)[0]
         else:
             plans[name] = plan
+    if AUTO in record:
+        return resume_auto(folder, record[AUTO], plans, shown)
     if config.data.folds and not config.data.fold:
         start = open_start(record["start"]["path"]) if "start" in record else None
         report = cross_validate(folder, config, plans, start, shown)

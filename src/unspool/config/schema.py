@@ -115,6 +115,9 @@ class DataConfig(Section):
     fold: int = setting(
         0, "the fold that is the test part, from 1 (0: each in turn, with --folds)", ge=0
     )
+    fold_part: Literal["test", "valid"] = setting(
+        "test", "what a fold is held out for; valid: to choose by, as in --model auto"
+    )
     group: str | None = setting(
         None, "column (name, or number from 1) whose equal values keep rows in one part"
     )
@@ -340,7 +343,10 @@ class TrainConfig(Section):
         " F1 on the validation part for each label, or one for all (none: 0.5)",
     )
     max_seconds: float = setting(
-        0.0, "stop after this many seconds of training (0: no limit)", ge=0
+        0.0,
+        "stop after this many seconds of training; the learning rate comes down by then (0: no"
+        " limit)",
+        ge=0,
     )
     patience: int = setting(3, "stop after this many validations without gain (0: never)", ge=0)
     eval_steps: int = setting(0, "validate every so many steps (0: after each epoch)", ge=0)

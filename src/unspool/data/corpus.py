@@ -264,7 +264,7 @@ def split_note(corpus: Corpus, plans: Mapping[str, Plan], hold_out: HoldOut, uni
     sizes = []
     for name, part in corpus.parts.items():
         own = how
-        if hold_out.fold and name == "test":
+        if hold_out.fold and name == hold_out.fold_part:
             own = f"fold {hold_out.fold} of {hold_out.folds}"
         size = f"{name} {part_size(part, unit):,}"
         sizes.append(size if name in plans else f"{size} ({own})")

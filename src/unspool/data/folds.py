@@ -20,18 +20,37 @@ def split_rows(
     strata: np.ndarray, groups: np.ndarray | None, hold_out: HoldOut, *, where: str
 ) -> dict[str, np.ndarray]:
     """Sorted rows of each part. With a fold, its rows are "test", and "valid" is held out of the
-    others; no group has rows in two parts."""
+    others; or they are "valid", of what is left when "test" has been held out. No group has rows in
+    two parts."""
     if not hold_out.fold:
         return _held_out(strata, groups, hold_out, where=where)
-    if groups is None:
-        fold = stratified_folds(strata, hold_out.folds, hold_out.seed, where=where)
-    else:
-        fold = grouped_folds(groups, hold_out.folds, hold_out.seed, where=where)
-    test, rest = (np.flatnonzero((fold == hold_out.fold - 1) == own) for own in (True, False))
-    inner = hold_out._replace(test=0.0)
+    if hold_out.fold_part == "valid":
+        parts = _held_out(strata, groups, hold_out._replace(valid=0.0), where=where)
+        rest = parts.pop("train")
+        return {**_one_fold(rest, strata, groups, hold_out, where=where), **parts}
+    parts = _one_fold(np.arange(len(strata)), strata, groups, hold_out, where=where)
+    rest = parts.pop("train")
     own = None if groups is None else groups[rest]
-    parts = _held_out(strata[rest], own, inner, where=where)
-    return {**{name: rest[rows] for name, rows in parts.items()}, "test": test}
+    others = _held_out(strata[rest], own, hold_out._replace(test=0.0), where=where)
+    return {**{name: rest[rows] for name, rows in others.items()}, **parts}
+
+
+def _one_fold(
+    rows: np.ndarray,
+    strata: np.ndarray,
+    groups: np.ndarray | None,
+    hold_out: HoldOut,
+    *,
+    where: str,
+) -> dict[str, np.ndarray]:
+    """Some rows as "train" and the fold."""
+    if groups is None:
+        fold = stratified_folds(strata[rows], hold_out.folds, hold_out.seed, where=where)
+    else:
+        own = np.unique(groups[rows], return_inverse=True)[1].reshape(-1)
+        fold = grouped_folds(own, hold_out.folds, hold_out.seed, where=where)
+    held = fold == hold_out.fold - 1
+    return {"train": rows[~held], hold_out.fold_part: rows[held]}
 
 
 def _held_out(

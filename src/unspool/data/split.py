@@ -20,7 +20,8 @@ class HoldOut(NamedTuple):
     seed: int = 1
     most: int | None = None  # rows of a part
     folds: int = 0  # of a cross-validation
-    fold: int = 0  # that is the test part, from 1; 0: none
+    fold: int = 0  # that is held out, from 1; 0: none
+    fold_part: str = "test"  # or "valid"
     group: str | None = None  # column whose values are groups of rows that stay together
 
     def of(self, rows: int) -> HoldOut:

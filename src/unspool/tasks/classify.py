@@ -7,7 +7,7 @@ What follows from the logits is in `multiclass` for one label a row, in `multila
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -139,22 +139,35 @@ class Classify(DocumentTask):
         return metrics[self.decision.ranked_by], -metrics["loss"]
 
     def evaluate(self, model: nn.Module, part: Part, options: None = None) -> Report:
-        return self.decision.report(*self.judged(model, part))
+        return self.report(*self.judged(model, part))
 
-    def metrics(
-        self, part: Part, scores: np.ndarray, rows: np.ndarray | None = None
-    ) -> dict[str, float]:
-        truth = self.decision.truth(part["label"])
-        return self.decision.metrics(scores, truth if rows is None else truth[rows])
+    def report(self, scores: np.ndarray, truth: np.ndarray) -> Report:
+        return self.decision.report(scores, truth)
+
+    def truth(self, part: Part) -> np.ndarray:
+        return self.decision.truth(part["label"])
+
+    def figures(self, scores: np.ndarray, truth: np.ndarray) -> dict[str, float]:
+        return self.decision.metrics(scores, truth)
+
+    def fits_folds(self, parts: Mapping[str, Part], folds: int) -> bool:
+        """Whether every label is in the training part of every fold."""
+        if not isinstance(self.decision, OneLabel) or self.config.data.group is not None:
+            return False
+        rows = np.concatenate([self.truth(part) for part in parts.values()])
+        return len(rows) >= folds and bool((np.bincount(rows) > 1).all())
 
     def calibrate(self, model: nn.Module, part: Part | None) -> list[str]:
         if part is None:
             return self.decision.unfitted()
-        return self.decision.fit(*self.judged(model, part))
+        return self.calibrate_by(*self.judged(model, part))
+
+    def calibrate_by(self, scores: np.ndarray, truth: np.ndarray) -> list[str]:
+        return self.decision.fit(scores, truth)
 
     def judged(self, model: nn.Module, part: Part) -> tuple[np.ndarray, np.ndarray]:
         """The logits of a part (N, C), and its true labels."""
-        return self.scores(model, part, len(self.labels)), self.decision.truth(part["label"])
+        return self.scores(model, part, len(self.labels)), self.truth(part)
 
     def predict(
         self, model: nn.Module, items: Iterable[Any], options: None = None

@@ -41,7 +41,7 @@ from unspool.tasks.linear import (
     largest_weights,
 )
 from unspool.tasks.reading import Reading
-from unspool.tasks.task import Task, as_array, walk
+from unspool.tasks.task import Report, Task, as_array, walk
 
 CHUNK = 4096  # documents predicted at once
 
@@ -143,7 +143,7 @@ class DocumentTask(Task):
 
     @classmethod
     def candidates(cls) -> list[str]:
-        return ["cnn", "bilstm", "bigru", "transformer"]
+        return ["bilstm", "cnn", "bigru", "transformer"]
 
     def members(self) -> list[DocumentTask]:
         """The tasks of the models of an ensemble."""
@@ -190,9 +190,11 @@ class DocumentTask(Task):
         return made, model.eval()
 
     def joined_parts(self, parts: Sequence[Mapping[str, Part]]) -> dict[str, Part]:
-        """The parts of the models of an ensemble, which have the same rows, as its own."""
+        """The parts of which the models of an ensemble have the same rows, as its own."""
         found = {}
         for name, first in parts[0].items():
+            if not all(np.array_equal(own[name].rows, first.rows) for own in parts):
+                continue
             values = JoinedValues([own[name][self.input] for own in parts])
             found[name] = Part(
                 self.fields,
@@ -226,10 +228,32 @@ class DocumentTask(Task):
         """What finds the weights of a linear model."""
 
     @abstractmethod
+    def truth(self, part: Part) -> np.ndarray:
+        """(N, ...) what the rows of a part should be answered with."""
+
+    @abstractmethod
+    def figures(self, scores: np.ndarray, truth: np.ndarray) -> dict[str, float]:
+        """The metrics of scores (N, C)."""
+
+    @abstractmethod
+    def report(self, scores: np.ndarray, truth: np.ndarray) -> Report:
+        """Of scores (N, C)."""
+
+    def calibrate_by(self, scores: np.ndarray, truth: np.ndarray) -> list[str]:
+        """As `calibrate`, by the scores (N, C) of rows that were held out."""
+        return []
+
     def metrics(
         self, part: Part, scores: np.ndarray, rows: np.ndarray | None = None
     ) -> dict[str, float]:
         """The figures of scores (N, C) of some rows; None: of all."""
+        truth = self.truth(part)
+        return self.figures(scores, truth if rows is None else truth[rows])
+
+    def fits_folds(self, parts: Mapping[str, Part], folds: int) -> bool:
+        """Whether models of several folds of these rows give scores of the same meaning, so that
+        they have a mean."""
+        return False
 
     def findings(self, model: nn.Module) -> list[str]:
         if not isinstance(model, LinearText):

@@ -349,15 +349,18 @@ class Regress(DocumentTask):
     def validate(self, model: nn.Module, part: Part) -> dict[str, float]:
         return self.metrics(part, self.scores(model, part, len(self.number.names)))
 
-    def metrics(
-        self, part: Part, scores: np.ndarray, rows: np.ndarray | None = None
-    ) -> dict[str, float]:
-        truth, guess = part["number"].array, self.number.restore(scores)
-        truth = truth if rows is None else truth[rows]
+    def truth(self, part: Part) -> np.ndarray:
+        return part["number"].array
+
+    def figures(self, scores: np.ndarray, truth: np.ndarray) -> dict[str, float]:
+        guess = self.number.restore(scores)
         return {**overall(truth, guess, self.number), "loss": self.mean_loss(truth, guess)}
 
     def evaluate(self, model: nn.Module, part: Part, options: None = None) -> RegressReport:
-        truth, guess = part["number"].array, self.numbers(model, part)
+        return self.report(self.scores(model, part, len(self.number.names)), self.truth(part))
+
+    def report(self, scores: np.ndarray, truth: np.ndarray) -> RegressReport:
+        guess = self.number.restore(scores)
         loss = self.mean_loss(truth, guess)
         return RegressReport(truth, guess, self.number, metric=self.metric, loss=loss)
 

@@ -151,6 +151,7 @@ class Task(ABC):
             most=cls.most_held_out,
             folds=config.data.folds,
             fold=config.data.fold,
+            fold_part=config.data.fold_part,
             group=config.data.group,
         )
         return load_corpus(plans, fields, hold_out, unit=cls.unit, fit=cls.fit, progress=progress)

@@ -150,12 +150,14 @@ class RunFolder:
             f" `unspool train --resume --out {self.path}`"
         )
 
-    def write_rows(self, part: Part) -> None:
+    def write_rows(self, *parts: Part) -> None:
         """Keep 8 bytes of each row that is trained on, to know it again; of very many none."""
-        digests = part.digests() if len(part) <= MOST_ROWS else None
-        if digests is not None:
+        if sum(map(len, parts)) > MOST_ROWS:
+            return
+        digests = [found for part in parts if (found := part.digests()) is not None]
+        if digests:
             content = io.BytesIO()
-            np.save(content, np.unique(digests))
+            np.save(content, np.unique(np.concatenate(digests)))
             write_atomic(self.rows, content.getvalue())
 
     def seen(self, part: Part) -> np.ndarray | None:

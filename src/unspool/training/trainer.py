@@ -111,7 +111,7 @@ class Trainer:
         torch.default_generator.manual_seed(train.seed * 1_000_003 + counters.step)
         if self.device.type != "cpu":
             torch.manual_seed(train.seed * 1_000_003 + counters.step)
-        rate = learning_rate(train, counters.step, self.total)
+        rate = learning_rate(train, self._scheduled_step(), self.total)
         set_learning_rate(self.optimizer, rate)
 
         if not self.model.training:
@@ -145,6 +145,14 @@ class Trainer:
             return False
         counters.epoch, counters.index, self.carry = counters.epoch + 1, 0, None
         return True
+
+    def _scheduled_step(self) -> int:
+        """The step by which the learning rate is chosen: where `max_seconds` will end the run, its
+        share of the time, so that the rate comes down all the same."""
+        counters, most = self.counters, self.train.max_seconds
+        if not most:
+            return counters.step
+        return max(counters.step, int(min(1.0, counters.seconds / most) * self.total))
 
     def _skip(self, loss: float, batch: Any) -> None:
         """Pass over a batch whose loss or gradient is not finite; several in a row are too many."""

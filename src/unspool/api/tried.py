@@ -1,0 +1,122 @@
+"""What `--model auto` has tried: models with scores of held-out rows in, those to keep out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from unspool.api.run import Run
+from unspool.tasks import Report
+
+MOST_KEPT = 4
+
+
+@dataclass(frozen=True)
+class Tried:
+    """One kind of model.
+
+    runs      one, or one a fold
+    scores    (N, C) of the rows that were held out, by the run that has not seen them; divided by
+              its temperature
+    truth     (N, ...) of these rows
+    """
+
+    name: str
+    runs: list[Run]
+    scores: np.ndarray
+    truth: np.ndarray
+    metrics: dict[str, float]
+    seconds: float
+
+    @classmethod
+    def of(cls, name: str, runs: list[Run], seconds: float) -> Tried:
+        scores = np.concatenate([scores_of(run, "valid") for run in runs])
+        truth = np.concatenate([task_of(run).truth(run.parts["valid"]) for run in runs])
+        metrics = plain(runs[0]).figures(scores, truth)
+        return cls(name, runs, scores, truth, metrics, seconds)
+
+    @property
+    def at_once(self) -> bool:
+        return self.runs[0].task.at_once
+
+    @property
+    def rank(self) -> tuple[float, ...]:
+        return self.runs[0].task.rank(self.metrics)
+
+    def report(self) -> Report:
+        """On the test part, by the mean of the runs; else on the rows that were held out."""
+        task = plain(self.runs[0])
+        if "test" not in self.runs[0].parts:
+            return task.report(self.scores, self.truth)
+        scores = task.averaged([scores_of(run, "test") for run in self.runs])
+        return task.report(scores, task.truth(self.runs[0].parts["test"]))
+
+
+def task_of(run: Run) -> Any:
+    return run.task
+
+
+def plain(run: Run) -> Any:
+    """The task of a run, with the temperature 1."""
+    return type(run.task)(run.task.config, run.task.fields)
+
+
+def scores_of(run: Run, part: str) -> np.ndarray:
+    task = task_of(run)
+    return task.scores(run.model, run.parts[part], len(task.outputs)) / task.temperature
+
+
+def mean_scores(kept: list[Tried]) -> np.ndarray:
+    return plain(kept[0].runs[0]).averaged([own.scores for own in kept])
+
+
+def mean_metrics(kept: list[Tried]) -> dict[str, float]:
+    return plain(kept[0].runs[0]).figures(mean_scores(kept), kept[0].truth)
+
+
+def best_mean(tried: list[Tried]) -> list[Tried]:
+    """The best model, and then whatever makes the mean of all better, the best addition first."""
+    task: Any = tried[0].runs[0].task
+    chosen = [max(tried, key=lambda own: own.rank)]
+    rank = task.rank(mean_metrics(chosen))
+    while len(chosen) < MOST_KEPT:
+        others = [own for own in tried if own not in chosen]
+        ranks = [task.rank(mean_metrics([*chosen, own])) for own in others]
+        # Better in the metric itself: its second part, the loss, nearly always gains.
+        if not ranks or max(ranks)[0] <= rank[0]:
+            break
+        best = max(range(len(ranks)), key=ranks.__getitem__)
+        chosen.append(others[best])
+        rank = ranks[best]
+    return chosen
+
+
+def rows(tried: list[Tried], chosen: list[Tried]) -> list[dict[str, Any]]:
+    """For auto.json."""
+    return [
+        {
+            "model": own.name,
+            "valid": own.metrics,
+            "seconds": round(own.seconds, 1),
+            "kept": own in chosen,
+        }
+        for own in tried
+    ]
+
+
+def table(tried: list[Tried], chosen: list[Tried]) -> list[str]:
+    metric = tried[0].runs[0].task.metric
+    width = max(len(own.name) for own in tried)
+    where = "valid" if len(tried[0].runs) == 1 else "folds"
+    lines = [f"{'tried':<{width}}  {where} {metric:>10}  seconds"]
+    for own in sorted(tried, key=lambda own: own.rank, reverse=True):
+        kept = "  kept" if own in chosen else ""
+        lines.append(f"{own.name:<{width}}  {own.metrics[metric]:16.4f}  {own.seconds:7.0f}{kept}")
+    if len(chosen) > 1:
+        value = mean_metrics(chosen)[metric]
+        lines.append(
+            f"{'mean':<{width}}  {value:16.4f}           of the {len(chosen)} that are kept"
+        )
+    return lines
