@@ -76,7 +76,7 @@ def test_nothing_to_find_and_nothing_found() -> None:
     report = SpanReport(tags, tags, [np.zeros(3, dtype=bool)] * 2, 0.0, marks)
     assert report.metrics["f1"] == 0
     assert report.metrics["accuracy"] == 1
-    assert report.interval == (0, 0)
+    assert report.interval == (0, 1)  # nothing is known
 
 
 def test_a_report_of_plain_tags() -> None:

@@ -66,7 +66,7 @@ def compare(
     """Train several models alike and compare them in a table.
 
     All see the same data, split, seeds and budget. The table has the metric on the test part (a
-    tenth of the data if there is no --test) with its bootstrap 95 % interval, the parameters, the
+    tenth of the data if there is no --test) with its 95 % interval, the parameters, the
     time and the speed; it is saved as compare.csv and compare.md in the same folder. A linear
     baseline and the most frequent label (the mean) are always among the models. With --folds K the
     metric is the mean over K folds.

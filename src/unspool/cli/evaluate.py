@@ -58,7 +58,7 @@ def evaluate(
 ) -> None:
     """Score a trained model on a file.
 
-    A classifier: accuracy with a bootstrap 95 % interval, macro F1, precision, recall and F1 of
+    A classifier: accuracy with a 95 % interval (Wilson), macro F1, precision, recall and F1 of
     each class, the confusion matrix, how well its probabilities are calibrated; of several labels a
     text micro and macro F1, subset accuracy, average precision. Numbers: MAE, RMSE, R² and
     Spearman's rho with 95 % intervals, next to those of the training mean and median. A tagger: F1

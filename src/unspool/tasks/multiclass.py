@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +17,7 @@ from unspool.tasks.answer import Answer, empty, one_line
 from unspool.tasks.calibration import CalibrationReport, Quality, quality_of_one
 from unspool.tasks.decision import Decision, as_weights, balanced
 from unspool.tasks.label_readings import ClassifyReading
-from unspool.tasks.metrics import bootstrap_mean, class_scores, confusion_matrix, macro_f1
+from unspool.tasks.metrics import class_scores, confusion_matrix, macro_f1, wilson_interval
 from unspool.tasks.task import Report
 
 MOST_CLASSES = 20  # of which a confusion matrix is printed
@@ -67,13 +68,17 @@ class ClassifyReport(Report):
         self.scores = (guess == truth).astype(float)
         self.confusion = confusion_matrix(truth, guess, len(labels))
         self.classes = class_scores(self.confusion)
-        self.interval = bootstrap_mean(self.scores)
+        self.interval = self.interval_over([self])
         self.metrics = {
             "accuracy": float(self.scores.mean()),
             "macro_f1": macro_f1(self.confusion),
             "loss": calibration.after.nll,
         }
         self.count = len(truth)
+
+    def interval_over(self, reports: Sequence[Report]) -> tuple[float, float]:
+        """Wilson's: further seeds are no further examples."""
+        return wilson_interval(float(np.mean([r.scores.mean() for r in reports])), len(self.scores))
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -92,8 +97,7 @@ class ClassifyReport(Report):
         width = max(len("class"), *(len(name) for name in self.labels))
         lines = [
             f"{self.count} examples",
-            f"accuracy  {figures['accuracy']:.4f}   "
-            f"95 % interval {low:.4f} to {high:.4f} (bootstrap)",
+            f"accuracy  {figures['accuracy']:.4f}   95 % interval {low:.4f} to {high:.4f} (Wilson)",
             f"macro F1  {figures['macro_f1']:.4f}",
             f"loss      {figures['loss']:.4f}",
             *self.calibration.lines(),

@@ -23,15 +23,17 @@ from unspool.tasks.calibration import CalibrationReport, Quality, quality_of_sev
 from unspool.tasks.decision import Decision, as_weights, balanced
 from unspool.tasks.label_readings import MultilabelReading
 from unspool.tasks.metrics import (
+    PROPORTIONS,
     THRESHOLD,
     average_precision,
     average_precisions,
     best_threshold,
-    bootstrap_mean,
-    bootstrap_ratio,
     f1_scores,
     label_counts,
+    macro_interval,
     mean_average_precision,
+    wilson_f1,
+    wilson_interval,
 )
 from unspool.tasks.task import Report
 
@@ -102,13 +104,13 @@ class MultilabelReport(Report):
         self.labels, self.calibration, self.count = labels, calibration, len(truth)
         self.weights = found.both.sum(1)
         self.scores = 2 * found.hits.sum(1) / np.maximum(self.weights, 1)
-        self.interval = bootstrap_mean(self.scores, self.weights)
+        self.interval = self.interval_over([self])
         there = found.present
         exact = (truth == guess).all(1).astype(float)
         self.intervals = {
             "micro_f1": self.interval,
-            "macro_f1": bootstrap_ratio(2 * found.hits[:, there], found.both[:, there]),
-            "subset_accuracy": bootstrap_mean(exact),
+            "macro_f1": macro_interval(found.hits[:, there], found.both[:, there]),
+            "subset_accuracy": wilson_interval(float(exact.mean()), len(exact)),
         }
         each = average_precisions(p, truth)
         true = found.true.sum(0)
@@ -126,6 +128,9 @@ class MultilabelReport(Report):
             )
         ]
 
+    def independent_interval(self, mean: float, weight: float) -> tuple[float, float]:
+        return wilson_f1(mean, weight)
+
     def to_json(self) -> dict[str, Any]:
         return {
             "task": "classify",
@@ -141,7 +146,8 @@ class MultilabelReport(Report):
         figures = self.metrics
         lines = [f"{self.count} examples, {len(self.labels)} labels"]
         for key, (low, high) in self.intervals.items():
-            interval = f"95 % interval {low:.4f} to {high:.4f} (bootstrap)"
+            way = "Wilson" if key in PROPORTIONS else "bootstrap"
+            interval = f"95 % interval {low:.4f} to {high:.4f} ({way})"
             lines.append(f"{TITLES[key]:<{WIDTH}}  {figures[key]:.4f}   {interval}")
         for key in ("macro_average_precision", "micro_average_precision", "loss"):
             lines.append(f"{TITLES[key]:<{WIDTH}}  {figures[key]:.4f}")

@@ -12,7 +12,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from unspool.data.schemes import Convention, Marks, Scheme, find_spans
-from unspool.tasks.metrics import ClassScore, bootstrap_mean, class_scores, confusion_matrix
+from unspool.tasks.metrics import (
+    ClassScore,
+    class_scores,
+    confusion_matrix,
+    wilson_f1,
+    wilson_interval,
+)
 from unspool.tasks.task import Report
 
 
@@ -151,7 +157,7 @@ class SpanReport(TagReport):
         # F1 is the mean of 2 hits / (guessed + true), weighted by what is below the line.
         self.weights = (guessed + true).sum(1)
         self.scores = 2 * hits.sum(1) / np.maximum(self.weights, 1)
-        self.interval = bootstrap_mean(self.scores, self.weights)
+        self.interval = self.interval_over([self])
         overall = span_score(int(hits.sum()), int(guessed.sum()), int(true.sum()))
         self.metrics = {
             "f1": overall.f1,
@@ -162,6 +168,9 @@ class SpanReport(TagReport):
         sums = zip(hits.sum(0).tolist(), guessed.sum(0).tolist(), true.sum(0).tolist())
         scores = {name or "span": span_score(*own) for name, own in zip(marks.names, sums)}
         self.table = dict(sorted(scores.items()))
+
+    def independent_interval(self, mean: float, weight: float) -> tuple[float, float]:
+        return wilson_f1(mean, weight)
 
 
 class PlainReport(TagReport):
@@ -182,6 +191,9 @@ class PlainReport(TagReport):
         sums = np.concatenate([[0], np.cumsum(self.right)])
         self.weights = self.lengths
         self.scores = (sums[ends] - sums[ends - self.lengths]) / self.lengths
-        self.interval = bootstrap_mean(self.scores, self.weights)
+        self.interval = self.interval_over([self])
         confusion = confusion_matrix(np.concatenate(truth), np.concatenate(guess), len(names))
         self.table = dict(zip(names, class_scores(confusion)))
+
+    def independent_interval(self, mean: float, weight: float) -> tuple[float, float]:
+        return wilson_interval(mean, weight)

@@ -29,7 +29,7 @@ from unspool.data.store.columns import Progress, Stored
 from unspool.errors import ConfigError
 from unspool.tasks.answer import Answer
 from unspool.tasks.encoder import recurrent_models
-from unspool.tasks.metrics import bootstrap_ratio
+from unspool.tasks.metrics import bootstrap_ratio, widest
 from unspool.tasks.reading import Reading, nothing
 from unspool.text.tokenizers import Tokenizer
 
@@ -56,18 +56,27 @@ class Report(ABC):
     """The result of an evaluation: figures for programs, a table for people."""
 
     metrics: dict[str, float]
-    interval: tuple[float, float]  # bootstrap 95 % interval of the task's main metric
+    interval: tuple[float, float]  # 95 % interval of the task's main metric
     scores: np.ndarray  # what the main metric is the mean of, one value an example
     weights: np.ndarray | None = None  # of the scores in that mean
     part: str | None = None  # of the training data that it is on
     notes: tuple[str, ...] = ()  # what is to be known about the data
 
     def interval_over(self, reports: Sequence[Report]) -> tuple[float, float]:
-        """The interval of the main metric's mean over several reports on the same examples."""
+        """The interval of the main metric's mean over several reports on the same examples: a
+        bootstrap over these, and no narrower than that of as many independent answers."""
         ones = np.ones(len(self.scores))
         weights = [ones if r.weights is None else r.weights.astype(float) for r in reports]
         sums = [report.scores * own for report, own in zip(reports, weights)]
-        return bootstrap_ratio(np.stack(sums, 1), np.stack(weights, 1))
+        found = bootstrap_ratio(np.stack(sums, 1), np.stack(weights, 1))
+        counts = np.array([own.sum() for own in weights])
+        mean = np.mean([own.sum() for own in sums] / np.maximum(counts, 1e-12))
+        independent = self.independent_interval(float(mean), float(counts.mean()))
+        return found if independent is None else widest(found, independent)
+
+    def independent_interval(self, mean: float, weight: float) -> tuple[float, float] | None:
+        """That of the main metric, were all its answers independent; None where there is none."""
+        return None
 
     @abstractmethod
     def to_json(self) -> dict[str, Any]: ...

@@ -9,8 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from unspool.tasks import Report
+from unspool.tasks.metrics import PROPORTIONS, widest, wilson_interval
 
 FORMULA = "mean ± t · s · √(1/K + 1/(K - 1)), t of K - 1 degrees of freedom (Nadeau & Bengio 2003)"
+SHARES = "; within 0 and 1, and no narrower than Wilson's of all rows"
 
 
 class Fold(NamedTuple):
@@ -55,16 +57,22 @@ class FoldsReport(Report):
         names = [n for n in folds[0].metrics if all(n in fold.metrics for fold in folds)]
         self.values = {name: [fold.metrics[name] for fold in folds] for name in names}
         self.metrics = {name: float(np.mean(own)) for name, own in self.values.items()}
-        self.interval = corrected_interval(self.values[metric])
+        self.formula = FORMULA + (SHARES if metric in PROPORTIONS else "")
         self.scores = np.array(self.values[metric])
         self.count = sum(fold.rows for fold in folds)
+        self.interval = self.interval_over([self])
 
     @property
     def std(self) -> float:
         return float(np.std(self.values[self.metric], ddof=1))
 
     def interval_over(self, reports: Sequence[Report]) -> tuple[float, float]:
-        return corrected_interval(np.mean([report.scores for report in reports], 0).tolist())
+        means = np.mean([report.scores for report in reports], 0)
+        low, high = corrected_interval(means.tolist())
+        if self.metric not in PROPORTIONS:
+            return low, high
+        independent = wilson_interval(float(means.mean()), self.count)
+        return widest((max(0.0, low), min(1.0, high)), independent)
 
     def baselines(self) -> dict[str, Report]:
         """The same of simple models on the same folds."""
@@ -83,7 +91,7 @@ class FoldsReport(Report):
             **self.metrics,
             f"{self.metric}_interval": list(self.interval),
             f"{self.metric}_std": self.std,
-            "interval_formula": FORMULA,
+            "interval_formula": self.formula,
             "folds": [fold._asdict() for fold in self.folds],
         }
 
@@ -98,7 +106,7 @@ class FoldsReport(Report):
             more = f"   95 % interval {low:.4f} to {high:.4f}, standard deviation {self.std:.4f}"
             lines.append(f"{name:<{width}}  {value:.4f}" + (more if name == self.metric else ""))
         names = list(self.metrics)
-        lines += [f"interval: {FORMULA}", "", "fold    rows  epochs  " + "  ".join(names)]
+        lines += [f"interval: {self.formula}", "", "fold    rows  epochs  " + "  ".join(names)]
         for number, fold in enumerate(self.folds, 1):
             figures = "  ".join(f"{fold.metrics[name]:{len(name)}.4f}" for name in names)
             lines.append(f"{number:4d}  {fold.rows:6,}  {fold.epochs or '':>6}  {figures}")
