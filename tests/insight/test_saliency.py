@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from threading import Barrier
@@ -14,7 +15,8 @@ from torch import Tensor
 from insight_models import MODELS, TEXT, make, read
 from unspool.errors import ConfigError
 from unspool.insight.inputs import Vectors, always, changed
-from unspool.insight.saliency import NARROW, READ, explain, integrate
+from unspool.insight.plots.answers import saliency_figure
+from unspool.insight.saliency import NARROW, READ, answer_of, explain, integrate
 
 ASKED = [name for name in MODELS if name != "elmo"]
 
@@ -25,6 +27,30 @@ def test_integrated_gradients_are_complete(name) -> None:
     assert found.values.shape == (len(found.tokens),)
     assert abs(found.values.sum() - found.total) == pytest.approx(found.gap, abs=1e-9)
     assert found.gap <= 1e-3 * max(1, abs(found.total))
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_the_start_and_the_contributions_make_up_the_answer(name) -> None:
+    """The sum that is shown, in words and in a picture, ends at what the model answers."""
+    reading = read(*make(name), TEXT)
+    found = explain(reading, deletions=False)
+    start, given, end = map(float, re.findall(r"-?\d+\.\d{4}", found.account())[:3])
+    assert start + given == pytest.approx(end, abs=2e-3 * max(1, abs(found.total)))
+    with torch.no_grad():
+        answer = answer_of(reading, reading.run()[0], found.step, found.answer)
+    nothing, all_read = Vectors(reading).values(found.step, answer, np.array([0.0, 1.0]))
+    if found.measure == "number":
+        assert end == pytest.approx(found.answer_value, abs=1e-4)
+        assert start - end == pytest.approx(found.unit * (nothing - all_read), abs=1e-3)
+    else:
+        assert 1 / (1 + np.exp(-end)) == pytest.approx(found.answer_value, abs=1e-4)
+        assert start == pytest.approx(nothing, abs=1e-3)
+        assert found.account().endswith(f"log odds {end:.4f}, probability {found.answer_value:.4f}")
+    assert found.account() in found.lines()
+    assert found.account() in saliency_figure(found).axes[0].get_title(loc="left")
+    slopes = explain(reading, method="gradient", deletions=False)
+    assert slopes.start is None
+    assert not any(line.startswith("start") for line in slopes.lines())
 
 
 @pytest.mark.parametrize("name", ["classify-lstm", "classify-cnn", "tag-bilstm", "generate-gru",

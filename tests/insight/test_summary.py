@@ -6,8 +6,9 @@ import pytest
 import torch
 from torch import nn
 
+from insight_models import MODELS, make
 from unspool.api.settings import summarise_settings
-from unspool.insight.summary import shape_of, summarise
+from unspool.insight.summary import shape_of, summarise, summary_of
 from unspool.nn.cells import CELLS
 from unspool.nn.encoder import Encoder
 from unspool.nn.inputs import TokenInput
@@ -119,3 +120,13 @@ def test_shape_of() -> None:
     assert shape_of(torch.zeros(2, 3, 4)) == "(B, T, 4)"
     assert shape_of((torch.zeros(2, 4), None)) == "(B, 4)"
     assert shape_of(nn.Identity()(torch.zeros(2, 3, dtype=torch.int64))) == "(B, T)"
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_no_layer_is_listed_twice(name) -> None:
+    """What joins layers says what it adds to them."""
+    summary = summary_of(*make(name))
+    for joining in summary.layers:
+        for inner in summary.layers:
+            if inner.path.startswith(f"{joining.path}."):
+                assert inner.kind not in joining.kind

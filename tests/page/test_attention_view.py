@@ -13,6 +13,7 @@ from expecting import expect
 from page_runs import TEXTS
 
 from insight_models import MODELS, TEXT, make
+from unspool.insight.plots.attention import scale_end
 from unspool.insight.trace import trace
 from unspool.page.subject import Subject
 from unspool.page.views import views_of
@@ -49,7 +50,7 @@ def test_a_head_in_lines_and_in_a_matrix(look, server_of, shot) -> None:
     best = int(row.argmax())
     assert "Matrix of 7 by 7 weights" in shown
     assert f"“{TEXTS['transformer'].split()[best]}” {row[best]:.2f}" in shown
-    drawn = int((row >= 0.02 * layers[1][1].max()).sum())
+    drawn = int((row >= 0.02).sum())  # of a scale that ends at 1
     expect(page.locator("svg.lines .lit line")).to_have_count(drawn)
     assert violations(page) == []
     shot(page, "attention-transformer")
@@ -68,6 +69,56 @@ def test_all_heads_and_their_mean(look, server_of, shot) -> None:
     assert page.locator("#attention-head").input_value() == "2"
     page.select_option("#attention-head", "mean")
     assert shown_weights(page) == pytest.approx(layers[1].mean(0)[0].tolist(), abs=0.0051)
+
+
+def test_one_colour_scale_for_all_heads(look) -> None:
+    """Whatever the largest weight of one head is."""
+    legends = []
+    for layer, head in ((1, "all"), (1, "mean"), (1, 1), (1, 2), (2, 1), (2, 2)):
+        page = look("transformer", view="attention", layer=layer, head=head)
+        legends.append(page.locator(".attention .legend").inner_text().split())
+    assert legends[0][-5:] == ["0.00", "0.25", "0.50", "0.75", "1.00"]
+    assert all(legend == legends[0] for legend in legends)
+
+
+def told(page: Any, matrix: list[list[float]], names: list[str], *, square: bool = True) -> str:
+    """What the page says of a head."""
+    return page.evaluate(
+        """async ([matrix, how]) => {
+          const { habit } = await import('/web/views/attention/weights.js');
+          return habit(matrix, how);
+        }""",
+        [matrix, {"square": square, "names": names}],
+    )
+
+
+def test_what_is_said_of_a_head_is_what_most_of_its_weight_does(look) -> None:
+    page, names = look("bilstm", view="training"), ["not", "bad", "at", "all"]
+    before = np.eye(4, k=-1)
+    before[0, 0] = 1
+    assert told(page, before.tolist(), names) == "the token before 1.00"
+    assert told(page, np.eye(4).tolist(), names) == "the token itself 1.00"
+    weak = np.full((4, 4), 0.05 / 3)
+    weak[:, 1] = 0.95  # of which the token before has its share, too
+    assert told(page, weak.tolist(), names) == "“bad” 0.95"
+    assert told(page, weak.tolist(), names, square=False) == "“bad” 0.95"
+    even = np.full((4, 4), 0.25)
+    even[:, 1:3] += [[0.05, -0.05]]
+    assert told(page, even.tolist(), names).startswith("spread over 4.0 tokens, most on “bad” 0.30")
+
+
+@pytest.mark.parametrize(("most", "end"), [(0.61, 1), (1.0, 1), (0.3, 0.5), (0.04, 0.05)])
+def test_where_the_scale_ends(look, most, end) -> None:
+    """The same on the page and in pictures; a row that sees one token alone does not count."""
+    head = np.tril(np.full((8, 8), most / 2))
+    head[0, 0], head[7, 3] = 1.0, most
+    page = look("bilstm", view="training")
+    found = page.evaluate(
+        """async (head) => (await import('/web/views/attention/weights.js'))
+          .scaleEnd({ layers: [{ heads: [head] }] })""",
+        head.tolist(),
+    )
+    assert found == scale_end([head[None]]) == end
 
 
 def test_keys(look, server_of) -> None:

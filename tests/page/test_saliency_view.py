@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,10 @@ def number(text: str) -> float:
     return float(text.replace("−", "-"))
 
 
+def page_number(x: float) -> str:
+    return f"{x:.4f}".replace("-", "−")
+
+
 def shown(page: Any) -> list[float]:
     """What stands below the words."""
     return [number(word.get_attribute("data-note")) for word in page.locator("button.word").all()]
@@ -42,9 +47,12 @@ def test_words_and_table_are_what_python_says(look, server_of, shot) -> None:
         assert float(rest[0]) == pytest.approx(without[i]["answer_value"], abs=6e-5)
         assert rest[1] == without[i]["answer"]
         assert ("changes" in rest) == (without[i]["answer"] != why["answer"])
-    status = page.locator("[role=status]").inner_text()
-    assert f"add up to +{sum(why['values']):.4f}".replace("+-", "−") in status
-    assert f"{abs(why['total']):.4f}" in status
+    status = page.locator(".view [role=status]").inner_text()
+    start, given, end = map(number, re.findall(r"−?\d+\.\d{4}", status)[:3])
+    assert start + given == pytest.approx(end, abs=2e-3)
+    assert given == pytest.approx(sum(why["values"]), abs=6e-5)
+    assert 1 / (1 + np.exp(-end)) == pytest.approx(why["answer_value"], abs=1e-4)
+    assert f"log odds {page_number(end)}, probability {why['answer_value']:.4f} of" in status
     assert violations(page) == []
     shot(page, "saliency-bilstm")
 
@@ -58,6 +66,10 @@ def test_a_number_is_called_a_number(look, server_of) -> None:
     told = page.locator(".detail").inner_text()
     assert f"Without it the number is {without[1]:.4f} instead of {why['answer_value']:.4f}" in told
     assert "probab" not in page.locator(".view").inner_text()
+    status = page.locator(".view [role=status]").inner_text()
+    start, given, end = map(number, re.findall(r"−?\d+\.\d{4}", status)[:3])
+    assert start + given == pytest.approx(end, abs=0.1)  # of numbers from -7 to 40
+    assert end == pytest.approx(why["answer_value"], abs=1e-4)
 
 
 def test_a_word_is_chosen_by_mouse_and_keys(look) -> None:

@@ -53,6 +53,8 @@ class Saliency(NamedTuple):
     deletions    of the tokens that can be left out, in the order of the text
     measure      what `answer_value` is: a "probability", or a "number" where answers are numbers
     unit         of a number: its standard deviation, which `gap` is judged by
+    end          F(x): the log odds of the answer, or the number that it is
+    start        F(x'), where no token is read yet: start + values = end; None for gradient x input
     """
 
     method: str
@@ -69,6 +71,8 @@ class Saliency(NamedTuple):
     deletions: list[Deletion]
     measure: str = "probability"
     unit: float = 1.0
+    end: float = 0.0
+    start: float | None = None
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -96,13 +100,28 @@ class Saliency(NamedTuple):
                 if without[i].answer != self.answer:
                     line += f", {without[i].answer!r} is most probable"
             lines.append(line.rstrip())
-        if self.method == "integrated" and self.gap > self.unit * close_to(self.total / self.unit):
+        if self.start is not None:
+            lines.append(self.account())
+        if self.start is not None and self.gap > self.unit * close_to(self.total / self.unit):
             found = self.values.sum()
             lines.append(
                 f"the contributions add up to {found:.4f}, and should to {self.total:.4f}: on the"
                 " way from no token to these the answer changes faster than can be followed"
             )
         return lines
+
+    def account(self) -> str:
+        """How start and contributions make up the answer; "" where they do not."""
+        if self.start is None:
+            return ""
+        given = float(self.values.sum())
+        equal = "=" if abs(self.start + given - self.end) < 1e-4 else "≈"
+        answer = (
+            f"{self.end:.4f}"
+            if self.measure == "number"
+            else f"log odds {self.end:.4f}, {self.measure} {self.answer_value:.4f}"
+        )
+        return f"start {self.start:.4f} + contributions {given:.4f} {equal} {answer}"
 
 
 def seen(token: str) -> str:
@@ -141,6 +160,8 @@ def explain(
     found = METHODS[method](reading, step, wanted)
     unit = reading.unit(wanted)
     values = unit * (found.values[::-1] if reading.backwards else found.values)
+    answer_value = float(reading.values(scores[0])[step, wanted])
+    end = answer_value if reading.measure == "number" else explained
     return Saliency(
         method,
         reading.text,
@@ -148,7 +169,7 @@ def explain(
         reading.asked[step],
         step,
         reading.name(wanted),
-        float(reading.values(scores[0])[step, wanted]),
+        answer_value,
         values,
         unit * found.total,
         unit * found.gap,
@@ -156,6 +177,8 @@ def explain(
         deleted(reading, step, wanted, values, scores.numel()) if deletions else [],
         reading.measure,
         unit,
+        end,
+        end - unit * found.total if method == "integrated" else None,
     )
 
 

@@ -123,6 +123,3 @@ class TransformerSeqDecoder(Decoder):
     def select(self, state: SeqDecoderState, rows: Tensor) -> SeqDecoderState:
         alignment = None if state.alignment is None else state.alignment[rows]
         return SeqDecoderState(self.transformer.select(state.inner, rows), state.aligned, alignment)
-
-    def describe(self) -> str:
-        return self.transformer.describe()

@@ -310,6 +310,7 @@ class RecurrentDecoder(Decoder):
         )
 
     def describe(self) -> str:
+        """What it adds to its cells, which describe themselves."""
         attention = "no attention" if self.attention is None else self.attention.describe()
         feeding = ", input feeding" if self.input_feeding else ""
-        return f"{self.recurrent.describe()}, {attention}{feeding}"
+        return f"{attention}{feeding}, W_s, W_c"

@@ -29,9 +29,9 @@ def saliency_figure(saliency: Saliency) -> Figure:
     most = float(np.abs(saliency.values).max()) or 1.0
     colours = ScalarMappable(Normalize(-most, most), colormaps[SIGNED])
     wide = max(sum(len(token) + 1 for _, token in line) for line in lines)
-    figure = new_figure(0.3 + 0.0875 * max(wide, 40), 1.0 + 0.28 * len(lines))
+    figure = new_figure(0.3 + 0.0875 * max(wide, 60), 1.2 + 0.28 * len(lines))
     axes = figure.subplots()
-    axes.set_xlim(0, max(wide, 40))
+    axes.set_xlim(0, max(wide, 60))
     axes.set_ylim(len(lines), 0)
     axes.axis("off")
     for row, line in enumerate(lines):
@@ -51,11 +51,8 @@ def saliency_figure(saliency: Saliency) -> Figure:
             )
             at += len(token) + 1
     of = f" at {label(saliency.asked)!r}" if saliency.asked else ""
-    axes.set_title(
-        f"{label(saliency.answer)!r}{of}, {saliency.measure} {saliency.answer_value:.3f}",
-        loc="left",
-        fontsize=10,
-    )
+    said = f"{label(saliency.answer)!r}{of}, {saliency.measure} {saliency.answer_value:.3f}"
+    axes.set_title("\n".join([said, *filter(None, [saliency.account()])]), loc="left", fontsize=10)
     bar = figure.colorbar(
         colours, ax=axes, orientation="horizontal", shrink=0.5, aspect=40, ticks=[-most, 0, most]
     )

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 NAMED = 24  # tokens that fit next to a head
 SHADES = " ░▒▓█"
+ENDS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)  # of a colour scale
+FREE = 4  # tokens that a row sees at least, if it has a choice
 
 
 def alignment_figure(translation: Translation) -> Figure:
@@ -60,7 +62,7 @@ def heads_figure(trace: Trace, kind: str) -> Figure:
     sides = {"read": trace.tokens, "written": trace.written}
     down, across = (labels(sides[axis][:TOKENS]) for axis in found[0].axes[1:])
     heads = found[0].values.shape[0]
-    most = max(float(array.values[:, :TOKENS, :TOKENS].max()) for array in found)
+    most = scale_end([array.values[:, :TOKENS, :TOKENS] for array in found])
     named = max(len(down), len(across)) <= NAMED
     width = max(1.5, 0.17 * len(across)) if named else 2.2
     height = max(1.5, 0.17 * len(down)) if named else 2.2
@@ -76,10 +78,23 @@ def heads_figure(trace: Trace, kind: str) -> Figure:
                 axes.set_yticks(range(len(down)), down, fontsize=7)
     figure.supylabel("each of these", fontsize=8)
     figure.supxlabel("looks at these", fontsize=8)
-    bar = figure.colorbar(image, ax=grid, shrink=0.6)
+    largest = max(float(array.values[:, :TOKENS, :TOKENS].max()) for array in found)
+    bar = figure.colorbar(image, ax=grid, shrink=0.6, extend="max" if largest > most else "neither")
     bar.set_label(f"weight of\n{kind.replace('_', ' ')}", fontsize=8)
     bar.outline.set_edgecolor("0.8")
     return figure
+
+
+def scale_end(layers: Sequence[np.ndarray]) -> float:
+    """Where the colour scale of all heads ends, as on the page: 1, or less where all weights are
+    small. Rows that see next to nothing, the first of causal attention, do not count.
+
+    layers   (heads, rows, columns) each
+    """
+    rows = np.concatenate([own.reshape(-1, own.shape[-1]) for own in layers])
+    free = rows[(rows > 0).sum(1) >= FREE]
+    largest = float((free if len(free) else rows).max())
+    return next((end for end in ENDS if largest <= end), 1.0)
 
 
 def pooling_figure(trace: Trace) -> Figure:

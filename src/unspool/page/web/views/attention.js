@@ -11,7 +11,7 @@ import { headsGrid } from './attention/heads.js';
 import { Lines } from './attention/lines.js';
 import { Matrix } from './attention/matrix.js';
 import { Reader, digitsOf } from './attention/reader.js';
-import { kindsOf, largest, mean, strongest } from './attention/weights.js';
+import { kindsOf, largest, mean, scaleEnd } from './attention/weights.js';
 
 export const attention = {
   name: 'attention',
@@ -49,7 +49,7 @@ class Attention {
     this.row = clamp(whole(params.get(this.rowName), first) - first, 0, names.length - 1);
     // The weights to be shown; of all heads, the mean of them.
     this.weights = typeof this.head === 'number' ? this.heads[this.head - 1] : mean(this.heads);
-    this.most = strongest(this.weights);
+    this.most = scaleEnd(this.kind);
   }
 
   get rowName() {
@@ -138,7 +138,7 @@ class Attention {
       this.pictures.append(headsGrid(kind, (layer, head) => {
         this.change({ layer, head });
         document.getElementById('attention-head')?.focus();
-      }));
+      }), this.legend());
       return;
     }
     const width = this.root.clientWidth;
@@ -161,12 +161,13 @@ class Attention {
   }
 
   legend() {
-    const { most } = this;
-    const more = largest(this.weights) > most ? ' and more' : '';
+    const { most, kind } = this;
+    const shown = kind.layers.flatMap(({ heads }) => heads);
+    const more = Math.max(...shown.map(largest)) > most ? ' and more' : '';
     const swatches = [0, 0.25, 0.5, 0.75, 1].map((x) => el('span', null,
       el('span', { class: 'swatch', style: { background: sequential(x) } }),
       ` ${(x * most).toFixed(digitsOf(most))}${x === 1 ? more : ''}`));
-    return el('p', { class: 'legend' }, 'Weight', swatches);
+    return el('p', { class: 'legend' }, shown.length > 1 ? 'Weight, in all heads' : 'Weight', swatches);
   }
 
   // Shows the row that is pointed at, or the chosen one.
@@ -174,7 +175,7 @@ class Attention {
     const row = this.pointed ?? this.row;
     const weights = this.weights[row];
     const whose = typeof this.head === 'number' ? '' : `, on the mean of ${this.heads.length} heads`;
-    this.reader.show({ chosen: this.row, row, weights, whose });
+    this.reader.show({ chosen: this.row, row, weights, most: this.most, whose });
     if (this.lines === null) return;
     const { rows, columns } = this.kind;
     const told = this.rowSentence(row, weights);

@@ -5,7 +5,7 @@ import { choiceOf } from '../choices.js';
 import { diverging, ink } from '../colour.js';
 import { clear, el } from '../dom.js';
 import { selectField } from '../fields.js';
-import { signed } from '../maths.js';
+import { fixed, signed } from '../maths.js';
 import { choose, line, visible } from '../tokens.js';
 import { cutLine } from '../windows.js';
 
@@ -141,19 +141,22 @@ class Saliency {
     this.tell(asked in tokens ? Number(asked) : strongest(values));
   }
 
-  // What the contributions add up to.
+  // How the start and the contributions make up the answer.
   sum() {
-    const { method, values, total, gap, steps, unit } = this.found;
+    const { method, values, total, gap, steps, unit, start, end, answer_value: value } = this.found;
     const sum = values.reduce((a, b) => a + b, 0);
     if (method !== 'integrated') {
       return `Slopes at the text alone, in one step. They add up to ${signed(sum, 4)}, which means ` +
         'nothing in particular.';
     }
+    const [from, to] = [start, end].map((x) => fixed(x, 4));
+    const equal = Math.abs(start + sum - end) < 1e-4 ? '=' : '≈';
+    const reached = this.isNumber ? to : `log odds ${to}, probability ${value.toFixed(4)}`;
     const close = gap <= CLOSE * Math.max(unit, Math.abs(total));
-    return `The contributions add up to ${signed(sum, 4)}; the text as a whole changes ` +
-      `${this.isNumber ? '' : 'the log odds of '}“${visible(this.found.answer)}” by ${signed(total, 4)}` +
-      `${close ? '' : ', which they should add up to, but on the way from no token to these the answer ' +
-        'changes faster than can be followed'} (${steps} points).`;
+    const lost = close ? '' : ` They should add up to ${signed(total, 4)}, but on the way from no token ` +
+      'to these the answer changes faster than can be followed.';
+    return `Start ${from} (no token is read) + contributions ${fixed(sum, 4)} ${equal} ${reached} of ` +
+      `“${visible(this.found.answer)}”; ${steps} points.${lost}`;
   }
 
   // Whether another answer is most probable without token i than with it.

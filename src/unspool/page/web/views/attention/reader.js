@@ -29,9 +29,9 @@ export class Reader {
       el('div', { class: 'columns' }, el('div', null, this.looks, this.columns), this.choice));
   }
 
-  // `chosen` is the row of the line and of the slider, `row` the one whose weights are shown; `whose`
-  // is added where they are not those of one head.
-  show({ chosen, row, weights, whose }) {
+  // `chosen` is the row of the line and of the slider, `row` the one whose weights are shown, on a scale
+  // up to `most`; `whose` is added where they are not those of one head.
+  show({ chosen, row, weights, most, whose }) {
     const { axis, first, names } = this.kind.rows;
     if (this.line !== null) {
       choose(this.line, first + chosen);
@@ -40,7 +40,7 @@ export class Reader {
     }
     this.player?.show(chosen, visible(names[chosen]));
     this.looks.textContent = `${this.who(names[row])} looks at${whose}:`;
-    clear(this.columns).append(this.shaded(weights));
+    clear(this.columns).append(this.shaded(weights, most));
     const choice = this.choiceAt(row);
     clear(this.choice).append(...(choice === undefined ? [] : [choiceOf(choice, this.trace.task)]));
   }
@@ -52,14 +52,13 @@ export class Reader {
   }
 
   // The words that are looked at, each with its weight.
-  shaded(weights) {
-    const most = Math.max(...weights);
-    const digits = digitsOf(most);
+  shaded(weights, most) {
+    const digits = digitsOf(Math.max(...weights));
     return line(this.kind.columns.names, {
       name: 'What it looks at',
       first: this.kind.columns.first,
       of: (j) => {
-        const colour = sequential(most > 0 ? weights[j] / most : 0);
+        const colour = sequential(weights[j] / most);
         const [note, label] = [weights[j].toFixed(digits), `weight ${weights[j].toFixed(4)}`];
         return { note, label, colour, ink: ink(colour) };
       },

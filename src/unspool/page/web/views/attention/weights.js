@@ -1,6 +1,8 @@
 // The attention in a trace. In: its JSON. Out: kinds of attention, each with the names of its rows
 // (who looks) and columns (at whom), and its layers: a matrix for each head.
 
+import { short } from '../../tokens.js';
+
 const TITLES = {
   self_attention: 'Self-attention',
   causal_attention: 'Causal attention',
@@ -8,6 +10,8 @@ const TITLES = {
   alignment: 'Alignment',
   pooling: 'Attention pooling',
 };
+const ENDS = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1]; // of a scale
+const MOSTLY = 0.5; // of all weight: what has as much is what a head does
 const FREE = 4; // tokens that a row sees at least, if it has a choice
 const BEGIN = '<s>'; // what a decoder reads before it has written anything
 
@@ -58,35 +62,50 @@ export function mean(heads) {
     (_, j) => heads.reduce((sum, head) => sum + head[i][j], 0) / heads.length));
 }
 
-// The weight that has the strongest colour: the largest of all rows that have a choice. The first rows
-// of causal attention see next to nothing, and would make all others pale.
-export function strongest(matrix) {
+// Where the colour scale of a kind of attention ends: one for all its layers and heads, so that they can
+// be compared. That is 1, or less where all weights are small, as in a long text.
+export function scaleEnd({ layers }) {
+  const most = Math.max(...layers.flatMap(({ heads }) => heads.map(strongest)));
+  return ENDS.find((end) => most <= end) ?? 1;
+}
+
+// The largest weight of all rows that have a choice. The first rows of causal attention see next to
+// nothing, and would make all others pale.
+function strongest(matrix) {
   const free = matrix.filter((row) => row.filter((weight) => weight > 0).length >= FREE);
-  return largest(free.length > 0 ? free : matrix) || 1;
+  return largest(free.length > 0 ? free : matrix);
 }
 
 export function largest(matrix) {
   return matrix.reduce((most, row) => row.reduce((a, b) => Math.max(a, b), most), 0);
 }
 
-// What a head does on the whole, in words: of tokens that look at one another, which one has the most
-// weight on average; otherwise over how many tokens the weight is spread, e to the entropy.
-export function habit(matrix, square) {
-  if (!square) {
-    const spread = matrix.map((row) => Math.exp(row.reduce(
-      (sum, weight) => sum - (weight > 0 ? weight * Math.log(weight) : 0), 0)));
-    return `spread over ${average(spread).toFixed(1)} tokens`;
-  }
+// Where the weight of a head lies on the whole, in words: on one token, or of tokens that look at one
+// another on one position, if that has most of it; otherwise over how many tokens it is spread, e to the
+// entropy, and which has the most.
+export function habit(matrix, { square, names }) {
+  const tokens = names.map((name, j) => [`“${short(name, 12)}”`, average(matrix.map((row) => row[j]))]);
+  const [where, share] = first([...(square ? positions(matrix) : []), ...tokens]);
+  if (share >= MOSTLY) return `${where} ${share.toFixed(2)}`;
+  const spread = average(matrix.map((row) => Math.exp(row.reduce(
+    (sum, weight) => sum - (weight > 0 ? weight * Math.log(weight) : 0), 0))));
+  const [token, most] = first(tokens);
+  return `spread over ${spread.toFixed(1)} tokens, most on ${token} ${most.toFixed(2)}`;
+}
+
+// The mean weights of some positions, by what these are called.
+function positions(matrix) {
   const shifted = (by) => matrix.map((row, i) => row[i + by]).filter((weight) => weight !== undefined);
-  const positions = {
+  return Object.entries({
     'the token itself': shifted(0),
     'the token before': shifted(-1),
     'the token after': shifted(1),
     'the first token': matrix.slice(2).map((row) => row[0]),
-  };
-  const shares = Object.entries(positions).map(([where, weights]) => [where, average(weights)]);
-  const [where, share] = shares.sort((a, b) => b[1] - a[1])[0];
-  return `${where} ${share.toFixed(2)}`;
+  }).map(([where, weights]) => [where, average(weights)]);
+}
+
+function first(shares) {
+  return shares.reduce((best, each) => (each[1] > best[1] ? each : best));
 }
 
 function average(values) {
