@@ -1,4 +1,4 @@
-"""unspool: train, look inside and serve sequence models, from Elman's RNN to the Transformer.
+"""unspool: train sequence models, from Elman's RNN to the Transformer, look inside and predict.
 
     import unspool
     run = unspool.train("reviews.csv", model="bilstm", hidden=128)
