@@ -1,0 +1,162 @@
+"""Many cases of some parts, by several workers: failures as they come, a table at the end."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import gc
+import io
+import json
+import os
+import selectors
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+
+from part import Part
+from supervise import Outcome, supervise
+
+
+@dataclass
+class Tally:
+    """The sum of the outcomes of a part."""
+
+    cases: int = 0
+    commands: int = 0
+    refused: int = 0
+    failed: list[int] = field(default_factory=list)
+    longest: float = 0.0
+    peak: int = 0
+
+    def add(self, outcome: Outcome) -> None:
+        self.cases += 1
+        self.commands += len(outcome.commands)
+        self.refused += outcome.refused
+        self.longest = max(self.longest, outcome.seconds)
+        self.peak = max(self.peak, outcome.peak)
+        if outcome.problems:
+            self.failed.append(outcome.number)
+
+
+class Attack:
+    """Parts, one after the other."""
+
+    def __init__(self, parts: Sequence[Part], options: argparse.Namespace) -> None:
+        self.parts, self.options = parts, options
+
+    def run(self) -> int:
+        """The exit code: 1 where a case failed."""
+        tallies = {}
+        shares = sum(part.share for part in self.parts)
+        for part in self.parts:
+            minutes = self.options.minutes
+            seconds = 60 * minutes * part.share / shares if minutes is not None else float("inf")
+            tallies[part.name] = self.run_part(part, time.monotonic() + seconds)
+        self.show_table(tallies)
+        return int(any(tally.failed for tally in tallies.values()))
+
+    def run_part(self, part: Part, deadline: float) -> Tally:
+        with silent():
+            part.prepare()
+        gc.collect()
+        gc.freeze()  # so that a fork need not copy what is collected
+        tally = Tally()
+        if self.options.case is not None:
+            self.take(part, tally, self.outcome(part, self.options.case, shown=True))
+            return tally
+        for outcome in self.outcomes(part, deadline):
+            self.take(part, tally, outcome)
+        return tally
+
+    def outcome(self, part: Part, number: int, *, shown: bool = False) -> Outcome:
+        folder = part.folder / f"case-{number}"
+        note = (lambda text: print(text, flush=True)) if shown else None
+        return supervise(
+            part.case,
+            part.name,
+            number,
+            self.options.seed,
+            folder,
+            patience=part.patience,
+            shown=note,
+        )
+
+    def outcomes(self, part: Part, deadline: float) -> Iterator[Outcome]:
+        """Of all numbers, in the order in which the workers end them."""
+        workers = min(self.options.workers, part.workers)
+        streams = selectors.DefaultSelector()
+        for worker in range(workers):
+            reading, writing = os.pipe()
+            if os.fork() == 0:
+                os.close(reading)
+                with os.fdopen(writing, "w") as stream:
+                    self.work(part, worker, workers, deadline, stream)
+                os._exit(0)
+            os.close(writing)
+            streams.register(os.fdopen(reading), selectors.EVENT_READ)
+        while streams.get_map():
+            for key, _ in streams.select():
+                line = key.fileobj.readline()  # type: ignore[union-attr]
+                if line:
+                    yield Outcome(**json.loads(line))
+                else:
+                    streams.unregister(key.fileobj)
+                    key.fileobj.close()  # type: ignore[union-attr]
+        for _ in range(workers):
+            os.wait()
+
+    def work(
+        self, part: Part, worker: int, workers: int, deadline: float, stream: io.TextIOBase
+    ) -> None:
+        """Every `workers`-th case."""
+        first, cases = self.options.first, self.options.cases
+        number = first + worker
+        while (cases is None or number < first + cases) and time.monotonic() < deadline:
+            outcome = self.outcome(part, number)
+            stream.write(json.dumps(asdict(outcome)) + "\n")
+            stream.flush()
+            number += workers
+
+    def take(self, part: Part, tally: Tally, outcome: Outcome) -> None:
+        tally.add(outcome)
+        if outcome.problems:
+            for problem in outcome.problems:
+                print(f"FAILED {part.name} {outcome.number}: {problem}")
+            for command in outcome.commands[-3:]:
+                print(f"    unspool {command}")
+            print(
+                f"    again: python bench/faults --only {part.name} --case {outcome.number}"
+                f" --seed {self.options.seed}",
+                flush=True,
+            )
+        elif tally.cases % 1000 == 0:
+            print(f"{part.name}: {tally.cases:,} cases, {len(tally.failed)} failed", flush=True)
+
+    def show_table(self, tallies: dict[str, Tally]) -> None:
+        print(f"{'part':<10} {'cases':>7} {'commands':>9} {'refused':>8} {'failed':>7}", end="")
+        print(f" {'longest':>9} {'memory':>8}")
+        for name, tally in tallies.items():
+            print(
+                f"{name:<10} {tally.cases:>7,} {tally.commands:>9,} {tally.refused:>8,}"
+                f" {len(tally.failed):>7,} {tally.longest:>7.1f} s {tally.peak / 1e9:>5.2f} GB"
+            )
+
+
+@contextlib.contextmanager
+def silent() -> Iterator[None]:
+    """Nothing is printed inside."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    kept = [os.dup(number) for number in (1, 2)]
+    with open(os.devnull, "w") as nowhere:
+        for number in (1, 2):
+            os.dup2(nowhere.fileno(), number)
+    try:
+        yield
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        for number, own in zip((1, 2), kept):
+            os.dup2(own, number)
+            os.close(own)

@@ -1,0 +1,99 @@
+"""Single bits flipped in the files of runs, of vectors, of checkpoints and of the cache: each is
+refused, or changes nothing."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from pathlib import Path
+
+from folders import TEXTS, difference, same_or_refused
+from mutate import flip_at
+from part import Part
+from samples import RUNS, train_run, train_vectors, write_sample
+from supervise import Case, Ended, in_this_process
+
+LONGER = ["-s", "threads=1", "-s", "baseline=false", "-s", "hidden=8", "-s", "max_steps=3"]
+
+
+class Flips(Part):
+    """Single bits."""
+
+    name = "flips"
+
+    def prepare(self) -> None:
+        for name in RUNS:
+            train_run(name, self.folder)
+        train_vectors(self.folder)
+        self.whole = {name: self.answer(self.folder / name) for name in [*RUNS, "vectors"]}
+        train_run("bilstm", self.folder / "halfway", epochs=3, stop_epoch=1, checkpoint_seconds=0)
+
+    def case(self, case: Case) -> None:
+        kind = case.random.random()
+        if kind < 0.75:
+            self.run(case)
+        elif kind < 0.88:
+            self.checkpoint(case)
+        else:
+            self.cache(case)
+
+    def answer(self, run: Path) -> Ended:
+        return in_this_process(question(run.name, run), self.folder, None)
+
+    def run(self, case: Case) -> None:
+        name = case.random.choice(list(self.whole))
+        run = copied(self.folder / name, case)
+        (case.folder / "data").symlink_to(self.folder / "data")
+        what = flip_one(run, case)
+        after = case.run(*question(name, run))
+        before = self.whole[name]
+        case.check(same_or_refused(before, after), f"{what}: {difference(before, after)}")
+
+    def checkpoint(self, case: Case) -> None:
+        """A run that goes on from damaged files ends with the same weights."""
+        whole = copied(self.folder / "halfway" / "bilstm", case, "whole")
+        run = copied(self.folder / "halfway" / "bilstm", case)
+        what = flip_one(run, case)
+        case.run("train", "--resume", "-o", whole)
+        ended = case.run("train", "--resume", "-o", run)
+        if ended.code == 0:
+            case.check(weights(run) == weights(whole), f"{what}: other weights after --resume")
+
+    def cache(self, case: Case) -> None:
+        """Tokens that were kept are checked before they are used again."""
+        data = write_sample(case.random.choice(["csv", "conll", "plain"]), case.folder)
+        case.run("train", data, "-o", "first", *LONGER)
+        what = flip_one(case.folder / "cache", case)
+        ended = case.run("train", data, "-o", "second", *LONGER)
+        same = weights(case.folder / "first") == weights(case.folder / "second")
+        case.check(ended.code == 2 or same, f"{what}: other weights from the cache")
+
+
+def question(name: str, run: Path) -> list[str]:
+    """What a run of this name is asked."""
+    if name == "vectors":
+        return ["vectors", "neighbours", str(run), "good", "--json"]
+    if RUNS[name][1] == "elmo":
+        corpus = str(run.parent / "data" / "plain.txt")
+        return ["vectors", "context", str(run), "a good film", "--word=good", "--corpus", corpus]
+    return ["predict", str(run), *TEXTS, "--json"]
+
+
+def copied(whole: Path, case: Case, name: str = "run") -> Path:
+    return Path(shutil.copytree(whole, case.folder / name))
+
+
+def flip_one(folder: Path, case: Case) -> str:
+    """Flip a bit of a file that is read; what was done."""
+    files = sorted(path for path in folder.rglob("*") if path.is_file() and path.stat().st_size)
+    files = [path for path in files if path.name != "README.md"]
+    path = case.random.choice(files)
+    content = path.read_bytes()
+    bit = case.random.randrange(8 * len(content))
+    path.write_bytes(flip_at(content, bit))
+    return f"bit {bit} of {path.relative_to(folder)}"
+
+
+def weights(run: Path) -> str:
+    path = run / "model.safetensors"
+    return hashlib.sha256(path.read_bytes()).hexdigest() if path.exists() else "none"

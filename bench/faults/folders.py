@@ -1,0 +1,167 @@
+"""Damaged run folders: bytes, values of their JSON files, files that are missing, swapped, of
+another kind, endless. A damaged run is refused in one line, or answers as before.
+
+Half of them have lost their list of hashes as well, as if somebody had changed the run on purpose:
+then it may answer otherwise, but only with a word about the missing list.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import struct
+from pathlib import Path
+
+from mutate import damage, damage_json, damage_value
+from part import Part
+from samples import FORMATS, RUNS, train_run, train_vectors
+from supervise import Case, Ended, in_this_process
+
+HASHES = "hashes.json"
+SHORT = ["-s", "max_steps=1", "-s", "threads=1", "-s", "baseline=false"]
+TEXTS = ["the film was good", "Anna met Bern <mask>", "zzz"]
+
+
+class Folders(Part):
+    """Run folders that were damaged."""
+
+    name = "folders"
+
+    def prepare(self) -> None:
+        for name in RUNS:
+            train_run(name, self.folder)
+        train_vectors(self.folder)
+        self.whole = {
+            name: [(words, self.answer(name, words)) for words in self.commands(name)]
+            for name in [*RUNS, "vectors"]
+        }
+
+    def answer(self, name: str, words: list[str]) -> Ended:
+        return in_this_process(placed(words, self.folder / name), self.folder, None)
+
+    def case(self, case: Case) -> None:
+        rng = case.random
+        name = rng.choice(list(self.whole))
+        words, before = rng.choice(self.whole[name])
+        run = case.folder / "run"
+        shutil.copytree(self.folder / name, run)
+        listed = rng.random() < 0.5
+        if not listed:
+            (run / HASHES).unlink(missing_ok=True)
+        for _ in range(rng.choice([1, 1, 1, 2])):
+            damage_run(run, rng, self.folder)
+        after = case.run(*placed(words, run))
+        if listed and (run / HASHES).exists():
+            case.check(same_or_refused(before, after), difference(before, after))
+
+    def commands(self, name: str) -> list[list[str]]:
+        """What reads the folder RUN of this name."""
+        if name == "vectors":
+            return [["vectors", "neighbours", "RUN", "good", "--json"]]
+        format, task, _, _ = RUNS[name]
+        file = str(self.folder / "data" / f"{format}{FORMATS[format].ending}")
+        if task == "elmo":
+            word = ["--word", "good", "--corpus", file]
+            return [["summary", "RUN"], ["vectors", "context", "RUN", "a good film", *word]]
+        predict = ["predict", "RUN", *TEXTS, "--json"]
+        return [
+            *[predict] * 4,
+            ["evaluate", "RUN", file, "--json"],
+            ["summary", "RUN"],
+            ["look", "RUN", TEXTS[0], "--json"],
+            ["train", file, "-t", task, "--from", "RUN", "-o", "out", *SHORT],
+        ]
+
+
+def placed(words: list[str], run: Path) -> list[str]:
+    return [str(run) if word == "RUN" else word for word in words]
+
+
+def same_or_refused(before: Ended, after: Ended) -> bool:
+    return after.code == 2 or (after.code, after.out) == (before.code, before.out)
+
+
+def difference(before: Ended, after: Ended) -> str:
+    """Where two answers part."""
+    if before.code != after.code:
+        return f"exit code {after.code}, not {before.code}: {after.error}"
+    place = next((i for i, (a, b) in enumerate(zip(before.out, after.out)) if a != b), 0)
+    start = max(0, place - 40)
+    return f"another answer: {before.out[start:][:100]!r} became {after.out[start:][:100]!r}"
+
+
+def damage_run(run: Path, rng: random.Random, others: Path) -> None:
+    """One damage to one file of a run."""
+    files = sorted(path for path in run.rglob("*") if path.is_file() and not path.is_symlink())
+    if not files:
+        return
+    path = rng.choice(files)
+    if rng.random() < 0.5:  # small files hold what is read first
+        path = rng.choice([p for p in files if p.suffix == ".json"] or files)
+    action = rng.random()
+    content = path.read_bytes()
+    if action < 0.35 and path.suffix in (".json", ".jsonl"):
+        path.write_bytes(damaged_json(path, content, rng))
+    elif action < 0.35 and path.suffix == ".safetensors":
+        path.write_bytes(damaged_tensors(content, rng))
+    elif action < 0.65:
+        path.write_bytes(damage(content, rng))
+    elif action < 0.75:
+        path.unlink()
+        if rng.random() < 0.3:
+            shutil.rmtree(path, ignore_errors=True)
+    elif action < 0.85:
+        swap(path, rng, files, others)
+    else:
+        path.unlink()
+        put_in_place(path, rng)
+
+
+def damaged_json(path: Path, content: bytes, rng: random.Random) -> bytes:
+    if path.suffix == ".json":
+        return damage_json(content, rng)
+    lines = content.split(b"\n")
+    i = rng.randrange(max(1, len(lines) - 1))
+    lines[i] = damage_json(lines[i], rng) if lines[i] else b"{"
+    return b"\n".join(lines)
+
+
+def damaged_tensors(content: bytes, rng: random.Random) -> bytes:
+    """A safetensors file with another header."""
+    (length,) = struct.unpack("<Q", content[:8])
+    header = json.dumps(damage_value(json.loads(content[8 : 8 + length]), rng)).encode()
+    size = rng.choice([len(header)] * 4 + [0, 1, len(content), 2**40, 2**63])
+    return struct.pack("<Q", size) + header + content[8 + length :]
+
+
+def swap(path: Path, rng: random.Random, files: list[Path], others: Path) -> None:
+    """The content of another file of the run, or of the same file of another run."""
+    strangers = sorted(others.glob(f"*/{path.name}"))
+    source = rng.choice(strangers if strangers and rng.random() < 0.7 else files)
+    content = source.read_bytes() if source.is_file() else b""
+    path.write_bytes(content)
+
+
+def put_in_place(path: Path, rng: random.Random) -> None:
+    """Something that is no regular file, or one without an end."""
+    kind = rng.randrange(8)
+    if kind == 0:
+        os.mkfifo(path)
+    elif kind == 1:
+        path.mkdir()
+    elif kind == 2:
+        path.symlink_to("/dev/zero")
+    elif kind == 3:
+        path.symlink_to(path.with_name("nowhere"))
+    elif kind == 4:
+        path.symlink_to(path)
+    elif kind == 5:
+        path.write_bytes(b"")
+        path.chmod(0)
+    elif kind == 6:
+        with open(path, "wb") as file:
+            file.truncate(1 << 36)  # takes no room on the disk
+    else:
+        path.symlink_to(rng.choice(["/dev/stdin", "/proc/self/mem", "/dev/full", "/dev/tty"]))

@@ -1,0 +1,205 @@
+"""Damaged data of every format, and sound data with wrong options, through every command that reads
+data. Where `train` accepts a file, its run has to load and answer."""
+
+from __future__ import annotations
+
+import gzip
+import random
+from pathlib import Path
+
+from mutate import damage
+from part import Part
+from samples import COMPRESSIONS, FORMATS, RUNS, SETTINGS, VECTORS, toml, train_run, write_sample
+from supervise import Case
+
+FORMAT_NAMES = [
+    "csv", "tsv", "jsonl", "json", "parquet", "arrow", "excel", "labelled", "fasttext", "lines",
+    "text", "conll", "conllu", "auto", "x", "",
+]  # fmt: skip
+ENCODINGS = [
+    "utf-8", "latin-1", "utf-16", "utf-16-le", "utf-32", "cp1252", "ascii", "utf-7", "shift_jis",
+    "idna", "punycode", "base64", "rot13", "unicode_escape", "raw_unicode_escape", "undefined",
+    "hex", "x", "", "utf_8_sig", "big5", "cp037", "zlib",
+]  # fmt: skip
+COLUMNS = ["text", "label", "0", "1", "2", "3", "-1", "99", "²", "text,label", "text,text", "", ",",
+           "x", "9" * 30, "tokens", "tags", "rating", "form", "xpos", "é"]  # fmt: skip
+MODELS = ["bilstm", "gru", "cnn", "transformer", "linear", "lstm", "bahdanau", "elmo", "majority"]
+SMALL = [
+    word
+    for key, value in {**SETTINGS, "max_steps": 2, "epochs": 1, "baseline": False}.items()
+    for word in ("-s", f"{key}={value}")
+]
+
+
+class Inputs(Part):
+    """Files that were damaged."""
+
+    name = "inputs"
+
+    def prepare(self) -> None:
+        for name in RUNS:
+            train_run(name, self.folder)
+
+    def case(self, case: Case) -> None:
+        rng = case.random
+        kind = rng.random()
+        if kind < 0.06:
+            self.vectors(case)
+        elif kind < 0.12:
+            self.toml(case)
+        else:
+            self.data(case)
+
+    def data(self, case: Case) -> None:
+        rng = case.random
+        path, task = write_damaged(case.folder / "data", rng)
+        options = reading_options(rng)
+        command = rng.choice(["check", "check", "train", "train", "predict", "evaluate", "embed"])
+        if command == "check":
+            asked = ["-t", rng.choice([task, *FORMATS_TASKS])] if rng.random() < 0.3 else []
+            case.run("check", path, *asked, *options, *(["--json"] if rng.random() < 0.3 else []))
+        elif command == "train":
+            self.train(case, path, task, options)
+        elif command == "embed":
+            case.run(
+                "embed", path, "-o", "out", "-s", "size=4", "-s", "epochs=1", *no_labels(options)
+            )
+        else:
+            run = self.folder / rng.choice([n for n in RUNS if RUNS[n][1] == task] or list(RUNS))
+            if rng.random() < 0.2:
+                run = self.folder / rng.choice(list(RUNS))
+            if command == "evaluate":
+                case.run("evaluate", run, path, *options)
+            else:
+                self.predict(case, run, path, no_labels(options))
+
+    def train(self, case: Case, path: str, task: str, options: list[str]) -> None:
+        rng = case.random
+        asked = ["-t", task] if rng.random() < 0.3 else []
+        if rng.random() < 0.1:
+            asked = ["-t", rng.choice(FORMATS_TASKS)]
+        if rng.random() < 0.3:
+            asked += ["-m", rng.choice(MODELS)]
+        if rng.random() < 0.2:
+            asked += ["-s", f"kind={rng.choice(['char', 'word', 'bpe'])}"]
+        ended = case.run("train", path, "-o", "out", *SMALL, *asked, *options)
+        made = (case.folder / "out" / "model.safetensors").exists()
+        if ended.code == 0:
+            case.check(made, "train ended well without a model")
+            case.run("predict", "out", "good film", "x")
+        elif ended.code == 2:
+            case.check(
+                not (case.folder / "out").exists(), f"refused, but left a folder: {ended.error}"
+            )
+
+    def predict(self, case: Case, run: Path, path: str, options: list[str]) -> None:
+        """A file, and the same compressed, have the same answers."""
+        rng = case.random
+        if rng.random() < 0.3:
+            out = rng.choice(["a.csv", "a.tsv", "a.jsonl", "a.txt", "a.conll", "a.x", "no/a.csv"])
+            case.run("predict", run, "--file", path, "--out", out, *options)
+            return
+        first = case.run("predict", run, "--file", path, "--json", *options)
+        if rng.random() < 0.3 and Path(path).is_file() and Path(path).suffix not in COMPRESSIONS:
+            packed = Path(f"{path}.gz")
+            packed.write_bytes(gzip.compress(Path(path).read_bytes()))
+            again = case.run("predict", run, "--file", packed, "--json", *options)
+            same = (first.code, first.out) == (again.code, again.out)
+            case.check(same, f"not the same when compressed: {first.error} / {again.error}")
+
+    def vectors(self, case: Case) -> None:
+        rng = case.random
+        content = damage(rng.choice(list(VECTORS.values()))(rng), rng)
+        path = case.folder / rng.choice(["v.txt", "v.vec", "v.bin", "v.txt.gz"])
+        path.write_bytes(gzip.compress(content) if path.suffix == ".gz" else content)
+        word = rng.choice(["good", "", "²", "x y", "<unk>"])
+        action = rng.randrange(4)
+        if action == 0:
+            case.run("vectors", "neighbours", path, word)
+        elif action == 1:
+            case.run("vectors", "analogy", path, "good", "bad", word)
+        elif action == 2:
+            case.run("vectors", "convert", path, rng.choice(["o.txt", "o.bin", "o.vec", "o"]))
+        else:
+            data = write_sample("csv", case.folder)
+            case.run("train", data, "-o", "out", *SMALL, "-s", f"embedding.from={path}")
+
+    def toml(self, case: Case) -> None:
+        path, data = case.folder / "c.toml", write_sample("csv", case.folder)
+        path.write_bytes(damage(toml(case.random), case.random))
+        case.run("train", data, "-o", "out", "-c", path, *SMALL)
+
+
+FORMATS_TASKS = sorted({format.task for format in FORMATS.values()} | {"pretrain", "elmo", "x", ""})
+
+
+def write_damaged(folder: Path, rng: random.Random) -> tuple[str, str]:
+    """Data as a path, and the task that it was made for."""
+    folder.mkdir()
+    shape = rng.random()
+    if shape < 0.06:
+        return write_parallel(folder, rng), "translate"
+    if shape < 0.12:
+        return write_folder(folder, rng), "classify"
+    name = rng.choice(list(FORMATS))
+    ending, make, task = FORMATS[name]
+    content = make(rng)
+    if rng.random() < 0.9:
+        content = damage(content, rng)
+    if rng.random() < 0.15:  # what its name says is not so
+        ending = rng.choice([other.ending for other in FORMATS.values()] + ["", ".x"])
+    path = folder / f"data{ending}"
+    if rng.random() < 0.12:
+        packing = rng.choice(list(COMPRESSIONS))
+        content = COMPRESSIONS[packing](content)
+        if rng.random() < 0.4:
+            content = damage(content, rng, 1)
+        path = path.with_name(path.name + packing)
+    path.write_bytes(content)
+    return str(path), task
+
+
+def write_parallel(folder: Path, rng: random.Random) -> str:
+    rows = [line.split("\t") for line in FORMATS["pairs"].make(rng).decode().splitlines()]
+    paths = [folder / "a.en", folder / "a.de"]
+    for i, path in enumerate(paths):
+        content = "\n".join(row[i] for row in rows).encode()
+        path.write_bytes(damage(content, rng, rng.choice([0, 0, 1, 2])))
+    return ",".join(map(str, paths))
+
+
+def write_folder(folder: Path, rng: random.Random) -> str:
+    """LABEL.txt files, or a folder for each label; among them what does not belong there."""
+    content = FORMATS["plain"].make(rng)
+    odd = ["", "a b", "é", "-", "x" * 200, "train", "..x", "\udcff"]
+    for label in ["pos", "neg", *rng.sample(odd, k=rng.randint(0, 2))]:
+        path = folder / f"{label}.txt"
+        if rng.random() < 0.5:
+            (folder / f"_{label}").mkdir()
+            path = folder / f"_{label}" / "1.txt"
+        path.write_bytes(damage(content, rng, rng.choice([0, 0, 1, 3])))
+    if rng.random() < 0.2:
+        (folder / "dangling.txt").symlink_to(folder / "nowhere")
+    if rng.random() < 0.1:
+        (folder / "loop").symlink_to(folder)
+    if rng.random() < 0.1:
+        (folder / "folder.txt").mkdir()
+    return str(folder)
+
+
+def reading_options(rng: random.Random) -> list[str]:
+    """How to read the data; mostly as the file itself suggests."""
+    options: list[str] = []
+    for name, values, chance in (
+        ("--format", FORMAT_NAMES, 0.06),
+        ("--encoding", ENCODINGS, 0.05),
+        ("--text", COLUMNS, 0.05),
+        ("--label", COLUMNS, 0.05),
+    ):
+        if rng.random() < chance:
+            options.append(f"{name}={rng.choice(values)}")
+    return options
+
+
+def no_labels(options: list[str]) -> list[str]:
+    return [word for word in options if not word.startswith("--label")]

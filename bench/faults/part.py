@@ -1,0 +1,27 @@
+"""A part of the attack: what it prepares once, and a case by its number."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from pathlib import Path
+
+from supervise import MOST_SECONDS, Case
+
+
+class Part(ABC):
+    """`prepare` fills `folder`; `case` then runs in a process of its own, again and again."""
+
+    name: str
+    share = 1.0  # of the time, compared with other parts
+    workers = 64  # at most
+    patience = MOST_SECONDS
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder / self.name
+
+    def prepare(self) -> None:
+        """Train what the cases need."""
+
+    @abstractmethod
+    def case(self, case: Case) -> None:
+        """One case, which notes its problems."""

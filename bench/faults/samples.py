@@ -1,0 +1,264 @@
+"""Whole data of every format, before anything is damaged, and small trained runs of every task."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import json
+import lzma
+import random
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+WORDS = "the a film plot cast was is very and good great bad dull Anna met Bern red house".split()
+TRANSLATED = {word: word[::-1] for word in WORDS}
+SETTINGS = {
+    "hidden": 8, "embedding": 6, "filters": 4, "heads": 2, "layers": 1, "character_embedding": 4,
+    "character_hidden": 4, "projection": 6, "batch": 8, "threads": 1, "bptt": 16, "vocab": 300,
+}  # fmt: skip
+
+
+def texts(rng: random.Random, count: int) -> list[str]:
+    return [" ".join(rng.choices(WORDS, k=rng.randint(1, 8))) for _ in range(count)]
+
+
+def label_of(text: str) -> str:
+    return "pos" if "good" in text or "great" in text else "neg"
+
+
+def quoted(cell: str) -> str:
+    return '"' + cell.replace('"', '""') + '"'
+
+
+def csv(rng: random.Random, sign: str = ",") -> bytes:
+    rows = [
+        sign.join([quoted(t) if rng.random() < 0.3 else t, label_of(t)]) for t in texts(rng, 30)
+    ]
+    header = [] if rng.random() < 0.2 else [sign.join(["text", "label"])]
+    return "\n".join([*header, *rows]).encode()
+
+
+def tsv(rng: random.Random) -> bytes:
+    return csv(rng, "\t")
+
+
+def ratings(rng: random.Random) -> bytes:
+    rows = [f"{t},{len(t) / 7:.2f},{i % 4}" for i, t in enumerate(texts(rng, 30))]
+    return "\n".join(["text,rating,group", *rows]).encode()
+
+
+def genres(rng: random.Random) -> bytes:
+    names = ["drama", "war", "comedy"]
+    rows = [f"{t},{'|'.join(n for n in names if rng.random() < 0.5)}" for t in texts(rng, 30)]
+    return "\n".join(["text,labels", *rows]).encode()
+
+
+def parts(rng: random.Random) -> bytes:
+    rows = [f"{t},{label_of(t)},{rng.choice(['train', 'valid', 'test'])}" for t in texts(rng, 30)]
+    return "\n".join(["text,label,split", *rows]).encode()
+
+
+def pairs(rng: random.Random) -> bytes:
+    rows = [f"{t}\t{translated(t)}" for t in texts(rng, 30)]
+    return "\n".join(["en\tde", *rows]).encode()
+
+
+def translated(text: str) -> str:
+    return " ".join(TRANSLATED[word] for word in text.split())
+
+
+def jsonl(rng: random.Random) -> bytes:
+    return "\n".join(json.dumps({"text": t, "label": label_of(t)}) for t in texts(rng, 30)).encode()
+
+
+def json_array(rng: random.Random) -> bytes:
+    rows: Any = [{"text": t, "label": label_of(t)} for t in texts(rng, 30)]
+    return json.dumps(rng.choice([rows, {"version": 1, "data": rows}]), indent=1).encode()
+
+
+def tagged(rng: random.Random) -> list[list[tuple[str, str]]]:
+    named = {"Anna": "B-PER", "Bern": "B-LOC"}
+    return [[(word, named.get(word, "O")) for word in t.split()] for t in texts(rng, 30)]
+
+
+def conll(rng: random.Random) -> bytes:
+    blocks = ("\n".join(f"{word} NN {tag}" for word, tag in own) for own in tagged(rng))
+    return ("\n\n".join(blocks) + "\n").encode()
+
+
+def conllu(rng: random.Random) -> bytes:
+    blocks = []
+    for own in tagged(rng):
+        lines = [f"# text = {' '.join(word for word, _ in own)}"]
+        for i, (word, tag) in enumerate(own, start=1):
+            kind = "NOUN" if tag == "O" else "PROPN"
+            lines.append(f"{i}\t{word}\t{word.lower()}\t{kind}\tNN\t_\t0\troot\t_\t_")
+        blocks.append("\n".join(lines) + "\n")
+    return ("\n".join(blocks) + "\n").encode()
+
+
+def tagged_jsonl(rng: random.Random) -> bytes:
+    rows = [{"tokens": [w for w, _ in own], "tags": [t for _, t in own]} for own in tagged(rng)]
+    return "\n".join(map(json.dumps, rows)).encode()
+
+
+def labelled(rng: random.Random) -> bytes:
+    return "\n".join(f"{label_of(t)} {t}" for t in texts(rng, 30)).encode()
+
+
+def fasttext(rng: random.Random) -> bytes:
+    return "\n".join(f"__label__{label_of(t)} {t}" for t in texts(rng, 30)).encode()
+
+
+def plain(rng: random.Random) -> bytes:
+    return (".\n".join(texts(rng, 60)) + ".\n").encode()
+
+
+def excel(rng: random.Random) -> bytes:
+    import openpyxl
+
+    book, content = openpyxl.Workbook(), io.BytesIO()
+    book.active.append(["text", "label"])
+    for text in texts(rng, 20):
+        book.active.append([text, rng.choice([label_of(text), 1, 2.5, None, True])])
+    book.save(content)
+    return content.getvalue()
+
+
+def parquet(rng: random.Random) -> bytes:
+    import pyarrow.parquet as pq
+
+    content = io.BytesIO()
+    pq.write_table(arrow_table(rng), content)
+    return content.getvalue()
+
+
+def arrow(rng: random.Random) -> bytes:
+    import pyarrow as pa
+
+    content, table = io.BytesIO(), arrow_table(rng)
+    with pa.ipc.new_file(content, table.schema) as writer:
+        writer.write_table(table)
+    return content.getvalue()
+
+
+def arrow_table(rng: random.Random) -> Any:
+    import pyarrow as pa
+
+    own = texts(rng, 30)
+    labels = rng.choice([[label_of(t) for t in own], [len(t) for t in own], [[t] for t in own]])
+    return pa.table({"text": own, "label": labels})
+
+
+def glove(rng: random.Random) -> bytes:
+    rows = (" ".join([w, *(f"{rng.gauss(0, 1):.3f}" for _ in range(6))]) for w in WORDS)
+    return ("\n".join(rows) + "\n").encode()
+
+
+def word2vec(rng: random.Random) -> bytes:
+    return f"{len(WORDS)} 6\n".encode() + glove(rng)
+
+
+def word2vec_binary(rng: random.Random) -> bytes:
+    rows = (w.encode() + b" " + rng.randbytes(6 * 4) + b"\n" for w in WORDS)
+    return f"{len(WORDS)} 6\n".encode() + b"".join(rows)
+
+
+def toml(rng: random.Random) -> bytes:
+    lines = ["epochs = 1", "max_steps = 1", "hidden = 8", "lr = 0.01", 'kind = "word"']
+    sections = ["[model]\nlayers = 1\ncell = 'gru'", "[train]\nbatch = 4\nseed = 3"]
+    return "\n".join([*rng.sample(lines, k=3), *rng.sample(sections, k=rng.randint(0, 2))]).encode()
+
+
+class Format(NamedTuple):
+    """A format of data: the ending of its files and what makes one."""
+
+    ending: str
+    make: Callable[[random.Random], bytes]
+    task: str
+
+
+FORMATS = {
+    "csv": Format(".csv", csv, "classify"),
+    "tsv": Format(".tsv", tsv, "classify"),
+    "ratings": Format(".csv", ratings, "regress"),
+    "genres": Format(".csv", genres, "classify"),
+    "parts": Format(".csv", parts, "classify"),
+    "pairs": Format(".tsv", pairs, "translate"),
+    "jsonl": Format(".jsonl", jsonl, "classify"),
+    "json": Format(".json", json_array, "classify"),
+    "conll": Format(".conll", conll, "tag"),
+    "conllu": Format(".conllu", conllu, "tag"),
+    "tagged": Format(".jsonl", tagged_jsonl, "tag"),
+    "labelled": Format(".txt", labelled, "classify"),
+    "fasttext": Format(".txt", fasttext, "classify"),
+    "plain": Format(".txt", plain, "generate"),
+    "excel": Format(".xlsx", excel, "classify"),
+    "parquet": Format(".parquet", parquet, "classify"),
+    "arrow": Format(".arrow", arrow, "classify"),
+}
+VECTORS = {"glove": glove, "word2vec": word2vec, "binary": word2vec_binary}
+
+
+def zipped(content: bytes, name: str = "data.csv") -> bytes:
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as file:
+        file.writestr(name, content)
+    return archive.getvalue()
+
+
+COMPRESSIONS: dict[str, Callable[[bytes], bytes]] = {
+    ".gz": gzip.compress,
+    ".bz2": bz2.compress,
+    ".xz": lzma.compress,
+    ".zip": zipped,
+}
+
+# name -> the format of its data, the task and the model, and settings of its own
+RUNS: dict[str, tuple[str, str, str, dict[str, Any]]] = {
+    "bilstm": ("csv", "classify", "bilstm", {}),
+    "cnn": ("csv", "classify", "cnn", {}),
+    "linear": ("csv", "classify", "linear", {}),
+    "bpe": ("csv", "classify", "transformer", {"kind": "bpe"}),
+    "labels": ("genres", "classify", "gru", {"label_separator": "|"}),
+    "rater": ("ratings", "regress", "gru", {"label": "rating"}),
+    "tagger": ("conll", "tag", "bilstm", {}),
+    "parts-of-speech": ("conllu", "tag", "transformer", {"characters": "cnn"}),
+    "bahdanau": ("pairs", "translate", "bahdanau", {"kind": "word"}),
+    "transformer": ("pairs", "translate", "transformer", {}),
+    "writer": ("plain", "generate", "lstm", {}),
+    "pretrained": ("plain", "pretrain", "transformer", {}),
+    "elmo": ("plain", "elmo", "elmo", {}),
+}
+
+
+def write_sample(name: str, folder: Path, seed: int = 1) -> Path:
+    """A whole file of a format."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{name}{FORMATS[name].ending}"
+    path.write_bytes(FORMATS[name].make(random.Random(f"{seed} {name}")))
+    return path
+
+
+def train_run(name: str, folder: Path, **more: Any) -> Path:
+    """A run of RUNS, with its data beside it."""
+    from unspool.api.train import train
+
+    format, task, model, own = RUNS[name]
+    settings = {**SETTINGS, "epochs": 2, "baseline": False, **own, **more}
+    data = write_sample(format, folder / "data")
+    out = folder / name
+    train(data, task=task, model=model, out=out, **settings)
+    return out
+
+
+def train_vectors(folder: Path) -> Path:
+    from unspool.cli import run
+
+    data, out = write_sample("plain", folder / "data"), folder / "vectors"
+    words = ["embed", str(data), "-o", str(out), "-s", "size=8", "-s", "epochs=1"]
+    assert run([*words, "-s", "min_count=1"]) == 0
+    return out

@@ -1,0 +1,293 @@
+"""One case in a process of its own: commands of unspool in, problems out.
+
+A case is a function that is given a `Case`; it runs in a forked child, so that everything is imported
+once, and its folder is removed afterwards. `Case.run` runs a command as `unspool` would be run and
+notes what no command may do: leave with an undocumented exit code, print a traceback, a warning or
+more than one line of error. The parent watches time and memory, and sees a child that dies.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import random
+import re
+import resource
+import select
+import shutil
+import signal
+import sys
+import tempfile
+import time
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+MOST_SECONDS = 10.0  # of computing, or of waiting for something that does not come
+MOST_BYTES = 2 << 30
+DOCUMENTED = {0, 1, 2, 129, 130, 143}
+BROKEN = 70  # the exit code that stands for an exception
+LEAKS = re.compile(r"^\S*(Traceback|\w*Warning: |Exception ignored|Fatal Python)", re.MULTILINE)
+TICKS = os.sysconf("SC_CLK_TCK")
+PAGE = resource.getpagesize()
+
+
+class Ended(NamedTuple):
+    """One command: its exit code and what it printed."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def error(self) -> str:
+        """The line of the error; empty where there is none."""
+        lines = self.err.splitlines()
+        return lines[-1] if self.code and lines else ""
+
+
+class Case:
+    """What a case works with: its number, its own random numbers, its folder."""
+
+    def __init__(self, part: str, number: int, seed: int, folder: Path, pipe: int) -> None:
+        self.number, self.folder, self._pipe = number, folder, pipe
+        self.random = random.Random(f"{seed} {part} {number}")
+        self.shown: Callable[[str], None] | None = None  # where one case is repeated
+
+    def tell(self, kind: str, what: object) -> None:
+        os.write(self._pipe, (json.dumps([kind, what]) + "\n").encode())
+
+    def problem(self, what: str) -> None:
+        self.tell("problem", what)
+
+    def check(self, holds: bool, what: str) -> None:
+        if not holds:
+            self.problem(what)
+
+    def run(self, *arguments: object, stdin: bytes | None = None) -> Ended:
+        """The command, in this process; what it may not do is a problem."""
+        words = [str(argument) for argument in arguments]
+        self.tell("run", [shortened(word) for word in words])
+        ended = in_this_process(words, self.folder, stdin)
+        if self.shown:
+            self.shown(f"$ unspool {' '.join(map(shortened, words))}\n{ended.err}[{ended.code}]")
+        for problem in problems_of(ended):
+            self.problem(problem)
+        self.tell("ended", ended.code)
+        return ended
+
+
+def shortened(word: str, limit: int = 120) -> str:
+    shown = word.encode("utf-8", "backslashreplace").decode()
+    return shown if len(shown) <= limit else f"{shown[:limit]}… ({len(shown):,} characters)"
+
+
+def in_this_process(words: list[str], folder: Path, stdin: bytes | None) -> Ended:
+    """As `python -m unspool WORDS` in a fresh process: exit code, stdout and stderr."""
+    from unspool.cli import main
+
+    streams = [tempfile.TemporaryFile(dir=folder) for _ in range(3)]
+    if stdin is not None:
+        streams[0].write(stdin)
+        streams[0].seek(0)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    kept = [os.dup(number) for number in range(3)]
+    for number, stream in enumerate(streams):
+        os.dup2(stream.fileno(), number)
+    sys.argv = ["unspool", *words]
+    try:
+        main()
+        code = 0
+    except SystemExit as error:
+        code = error.code if isinstance(error.code, int) else int(error.code is not None)
+    except BaseException:
+        traceback.print_exc()
+        code = BROKEN
+    sys.stdout.flush()
+    sys.stderr.flush()
+    for number, own in enumerate(kept):
+        os.dup2(own, number)
+        os.close(own)
+    texts = []
+    for stream in streams[1:]:
+        stream.seek(0)
+        texts.append(stream.read().decode("utf-8", "replace"))
+    for stream in streams:
+        stream.close()
+    return Ended(code, *texts)
+
+
+def problems_of(ended: Ended) -> list[str]:
+    """What no command may do."""
+    found = []
+    lines = ended.err.splitlines()
+    errors = [line for line in lines if line.startswith("unspool: ")]
+    if ended.code == BROKEN:
+        return [f"an exception: {lines[-1] if lines else '?'}{origin(ended.err)}"]
+    if ended.code not in DOCUMENTED:
+        found.append(f"exit code {ended.code}: {ended.error}")
+    leak = LEAKS.search(ended.err)
+    if leak:
+        found.append(f"printed {ended.err[leak.start() :].splitlines()[0]}{origin(ended.err)}")
+    if ended.code and errors != lines[-1:]:
+        found.append(f"an error of {len(errors)} lines, not one at the end: {lines[-3:]}")
+    if not ended.code and errors:
+        found.append(f"exit code 0 with an error: {errors[0]}")
+    return found
+
+
+def origin(text: str) -> str:
+    """The last line of unspool's own that a traceback names."""
+    places = re.findall(r'File "[^"]*/(unspool/[^"]*)", line (\d+)', text)
+    return f" ({places[-1][0]}:{places[-1][1]})" if places else ""
+
+
+@dataclass
+class Outcome:
+    """What became of a case."""
+
+    number: int
+    problems: list[str] = field(default_factory=list)
+    commands: list[str] = field(default_factory=list)
+    refused: int = 0
+    seconds: float = 0.0
+    peak: int = 0  # bytes
+
+
+def supervise(
+    case: Callable[[Case], None],
+    part: str,
+    number: int,
+    seed: int,
+    folder: Path,
+    *,
+    patience: float = MOST_SECONDS,
+    shown: Callable[[str], None] | None = None,
+) -> Outcome:
+    """Run a case in a child and watch it. `patience` is for all of a case that runs no command
+    itself but starts processes."""
+    folder.mkdir(parents=True)
+    reading, writing = os.pipe()
+    begun = time.monotonic()
+    pid = os.fork()
+    if pid == 0:
+        os.close(reading)
+        in_child(case, Case(part, number, seed, folder, writing), shown)
+    os.close(writing)
+    with contextlib.suppress(OSError):
+        os.setpgid(pid, pid)
+    outcome = Outcome(number)
+    try:
+        watch(pid, reading, outcome, patience)
+    finally:
+        os.close(reading)
+        remove(folder)
+    outcome.seconds = time.monotonic() - begun
+    return outcome
+
+
+def in_child(case: Callable[[Case], None], given: Case, shown: Callable | None) -> None:
+    try:
+        os.setpgid(0, 0)  # so that what it starts ends with it
+        given.shown = shown
+        os.chdir(given.folder)
+        tempfile.tempdir = str(given.folder)
+        os.environ["TMPDIR"] = str(given.folder)
+        os.environ["UNSPOOL_CACHE"] = str(given.folder / "cache")
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        most = virtual_bytes() + (12 << 30)  # so that nothing takes the machine with it
+        resource.setrlimit(resource.RLIMIT_AS, (most, most))
+        case(given)
+        given.tell("done", None)
+    except BaseException:
+        given.tell("broken", traceback.format_exc())
+    finally:
+        os._exit(0)
+
+
+def watch(pid: int, pipe: int, outcome: Outcome, patience: float) -> None:
+    """Read what the child tells until it ends, and end it where it takes too much."""
+    buffer, done = b"", False
+    begun, computed = time.monotonic(), 0.0  # when the command began, and its seconds until then
+    idle_since, last = time.monotonic(), 0.0
+    while True:
+        ready, _, _ = select.select([pipe], [], [], 0.05)
+        data = os.read(pipe, 1 << 16) if ready else None
+        if data == b"":
+            break
+        used, resident, state = usage_of(pid)
+        now = time.monotonic()
+        if used > last or state not in "SD":
+            idle_since, last = now, used
+        outcome.peak = max(outcome.peak, resident)
+        if data:
+            buffer += data
+            *lines, buffer = buffer.split(b"\n")
+            for line in lines:
+                kind, what = json.loads(line)
+                done = done or kind == "done"
+                take(outcome, kind, what)
+                if kind in ("run", "ended"):
+                    begun, computed = now, used
+            continue
+        excess = None
+        if used - computed > patience:
+            excess = f"computed for more than {patience:.0f} s"
+        elif now - begun > patience and now - idle_since > patience / 2:
+            excess = f"waited for more than {patience:.0f} s"
+        elif resident > MOST_BYTES:
+            excess = f"took {resident / (1 << 30):.1f} GB of memory"
+        if excess:
+            outcome.problems.append(excess)
+            done = True
+            os.killpg(pid, signal.SIGKILL)
+            break
+    _, status, usage = os.wait4(pid, 0)
+    outcome.peak = max(outcome.peak, usage.ru_maxrss * 1024)
+    end_group(pid)
+    if not done:
+        outcome.problems.append(f"the process died (status {os.waitstatus_to_exitcode(status)})")
+    elif outcome.peak > MOST_BYTES and not outcome.problems:
+        outcome.problems.append(f"took {outcome.peak / (1 << 30):.1f} GB of memory")
+
+
+def take(outcome: Outcome, kind: str, what: object) -> None:
+    if kind == "problem":
+        outcome.problems.append(str(what))
+    elif kind == "broken":
+        outcome.problems.append(f"the case itself is broken: {what}")
+    elif kind == "run" and isinstance(what, list):
+        outcome.commands.append(" ".join(what))
+    elif kind == "ended":
+        outcome.refused += what != 0
+
+
+def usage_of(pid: int) -> tuple[float, int, str]:
+    """Seconds of computing, bytes in memory and the state of a process."""
+    try:
+        content = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return 0.0, 0, "Z"
+    fields = content.rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / TICKS, int(fields[21]) * PAGE, fields[0]
+
+
+def virtual_bytes() -> int:
+    return int(Path("/proc/self/statm").read_text().split()[0]) * PAGE
+
+
+def end_group(pid: int) -> None:
+    """End what a case has started and left."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(pid, signal.SIGKILL)
+
+
+def remove(folder: Path) -> None:
+    """Also where a case has taken away its rights."""
+    for path, _, _ in os.walk(folder):
+        os.chmod(path, 0o700)
+    shutil.rmtree(folder, ignore_errors=True)
