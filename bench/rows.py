@@ -10,7 +10,7 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from statistics import mean, stdev
 from typing import Any, NamedTuple
@@ -92,19 +92,24 @@ def models_table(models: list[dict[str, Any]]) -> list[str]:
     ]
 
 
-def over_seeds(row: Row, seeds: int) -> dict[str, Any]:
-    """The measurement; of several seeds the mean and standard deviation of each value."""
+def over_seeds(row: Row, seeds: int) -> Iterator[dict[str, Any]]:
+    """The measurement after each seed."""
     runs = []
     for seed in range(1, seeds + 1):
         os.environ[SEED] = str(seed)
         runs.append(row.measure())
-    if seeds == 1 or "value" not in runs[0]:
+        yield together(runs)
+
+
+def together(runs: list[dict[str, Any]]) -> dict[str, Any]:
+    """One measurement of several seeds: the mean and standard deviation of each value."""
+    if len(runs) == 1 or "value" not in runs[0]:
         return runs[0]
     values = {name: [run["value"][name] for run in runs] for name in runs[0]["value"]}
     figures = (f"{n} {mean(own):.4f} ± {stdev(own):.4f}" for n, own in values.items())
     return {
         **runs[0],
-        "figure": f"{', '.join(figures)} (mean and standard deviation of {seeds} seeds)",
+        "figure": f"{', '.join(figures)} (mean and standard deviation of {len(runs)} seeds)",
         "seeds": values,
         "seconds": sum(run["seconds"] for run in runs),
     }
@@ -126,9 +131,9 @@ def main(rows: Mapping[str, Row], script: str, about: str | None, *, prefix: str
     elif not DATA.exists():
         print(f"skipped: no development data at {DATA}", file=sys.stderr)
     else:
-        found = over_seeds(rows[options.row], options.seeds)
         STORE.mkdir(exist_ok=True)
         path = STORE / f"{prefix}{options.row}.json"
-        path.write_text(json.dumps(found, indent=1) + "\n")
-        print(json.dumps(found, indent=1))
+        for found in over_seeds(rows[options.row], options.seeds):
+            path.write_text(json.dumps(found, indent=1) + "\n")
+            print(json.dumps(found, indent=1), flush=True)
     return 0

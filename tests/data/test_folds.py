@@ -104,3 +104,26 @@ def test_what_cannot_be_split() -> None:
         grouped_folds(np.array([0, 0, 1]), 3, 1, where="a.csv")
     with pytest.raises(DataError, match="leaves nothing for test"):
         grouped(np.array([0, 0, 0]), HoldOut(test=0.5), where="a.csv")
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+def test_folds_to_validate_on_leave_the_test_part_alone(grouped) -> None:
+    strata = np.arange(60) % 3
+    groups = np.arange(60) // 2 if grouped else None
+    parts = [
+        split_rows(
+            strata,
+            groups,
+            HoldOut(valid=0.1, test=0.2, folds=4, fold=fold, fold_part="valid"),
+            where="",
+        )
+        for fold in range(1, 5)
+    ]
+    test = parts[0]["test"]
+    assert len(test) == 12
+    for own in parts:
+        np.testing.assert_array_equal(own["test"], test)
+        together = np.sort(np.concatenate(list(own.values())))
+        np.testing.assert_array_equal(together, np.arange(60))
+    held = np.sort(np.concatenate([own["valid"] for own in parts]))
+    np.testing.assert_array_equal(held, np.setdiff1d(np.arange(60), test))

@@ -119,7 +119,8 @@ class Search:
         others = {own.name: own.report() for own in tried if own.name not in same}
         report = run.report
         if report is None and self.folds:  # nothing was held out of all
-            report, part = run.task.report(mean_scores(chosen), chosen[0].truth), "folds"
+            task: Any = run.task
+            report, part = task.report(mean_scores(chosen), chosen[0].truth), "folds"
         else:
             part = run.report_part or "valid"
         write_report(run, report, part, others)

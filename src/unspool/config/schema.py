@@ -169,8 +169,9 @@ class ModelConfig(Section):
     )
     embedding_std: float = setting(
         0.0,
-        "spread of the initial token vectors (0: 1 in a recurrent language model with an output"
-        " layer of its own, else 0.1; transformer: 0.02, with sinusoidal positions 1)",
+        "spread of the initial token vectors (0: 1 for characters of classify and regress, and in a"
+        " recurrent language model with an output layer of its own, else 0.1; transformer: 0.02,"
+        " with sinusoidal positions 1)",
         ge=0,
     )
     tied: bool = setting(
@@ -275,7 +276,12 @@ class EmbeddingConfig(Section):
 class TrainConfig(Section):
     """The optimisation."""
 
-    epochs: int = setting(10, "passes over the training data at most", ge=1)
+    epochs: int = setting(
+        10,
+        "passes over the training data at most; 0: 10, but of few data as many as make 1,500"
+        " updates, 50 at most",
+        ge=0,
+    )
     stop_epoch: int = setting(
         0,
         "end after this one of all `epochs`, with their learning rates (0: do not); with --folds"

@@ -96,6 +96,7 @@ class DocumentTask(Task):
     """One answer to a document, by any network."""
 
     default_model = "bilstm"
+    defaults: ClassVar[Mapping[str, Any]] = {"train.epochs": 0}
     reads_contextual = True
     fine_tunes = True
     constant: ClassVar[str]  # the name of the model whose answer is always the same
@@ -289,6 +290,7 @@ class DocumentTask(Task):
                 length=self.config.data.max_length,
                 # The tokenizer of a pretrained model begins each text with a token for this.
                 cls=model.pooling == "cls" and not self.tokenizer.frame.before,
+                embedding_std=1.0 if self.tokenizer.kind == "char" else 0.1,
                 extra=contextual_size(self.config),
             ),
             "pooling": model.pooling,

@@ -112,17 +112,17 @@ class RunFolder:
         config: Section,
         data: dict[str, Any],
         threads: int,
-        start: Mapping[str, dict[str, str]] | None = None,
+        more: Mapping[str, Mapping[str, Any]] | None = None,
     ) -> None:
-        """`start` is the origin of weights that were not initialised at random: {"start": ...} of a
-        model, {"vectors": ...} of its embedding."""
+        """`more`: the origin of weights that were not initialised at random ({"start": ...} of a
+        model, {"vectors": ...} of its embedding), what a search goes on by ({"auto": ...})."""
         write_json(
             self.config_file,
             {
                 "format": FORMAT,
                 "config": config.model_dump(mode="json"),
                 "data": data,
-                **(start or {}),
+                **(more or {}),
                 **plugin_of(config),
                 "threads": threads,
                 "versions": versions(),

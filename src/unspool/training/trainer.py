@@ -38,6 +38,14 @@ from unspool.training.tensors import TensorFile, save_tensors
 CLOCK_FIELDS = ("seconds", "tokens_per_second")  # the only fields of the log that may differ
 
 
+USUAL_EPOCHS, LEAST_UPDATES, MOST_EPOCHS = 10, 1500, 50
+
+
+def usual_epochs(steps: int) -> int:
+    """Where none are set, of so many steps each: a network learns little from a few updates."""
+    return min(MOST_EPOCHS, max(USUAL_EPOCHS, -(-LEAST_UPDATES // max(1, steps))))
+
+
 class Trainer:
     """One training run, from wherever its checkpoints stand to its end."""
 
@@ -58,7 +66,8 @@ class Trainer:
         self.counters = Counters()
         self.carry: Any = None
         self.unsaved: TensorFile | None = None  # best weights that the disk did not take
-        planned = self.batches.steps(0) * self.train.epochs
+        self.epochs = self.train.epochs or usual_epochs(self.batches.steps(0))
+        planned = self.batches.steps(0) * self.epochs
         self.total = min(planned, self.train.max_steps or planned)
         self.board = _tensorboard(folder) if self.train.tensorboard else None
 
@@ -84,7 +93,7 @@ class Trainer:
                 while not counters.finished:
                     started = time.monotonic()
                     epoch_over = self._step()
-                    if epoch_over or self._validation_due():
+                    if (epoch_over and self._round_over()) or self._validation_due():
                         self._validate()
                     counters.finished = self._reason_to_end()
                     counters.seconds += time.monotonic() - started
@@ -192,6 +201,12 @@ class Trainer:
         self._log({**record, **{f"valid_{k}": v for k, v in metrics.items()}, "best": better})
         self.watcher.validated(counters, metrics, better)
 
+    def _round_over(self) -> bool:
+        """Whether an epoch that is over is one to validate after: of many short ones, that nobody
+        asked for, about every tenth part."""
+        epoch, every = self.counters.epoch, 1 if self.train.epochs else self.epochs // USUAL_EPOCHS
+        return epoch % every == 0 or epoch in (self.epochs, self.train.stop_epoch)
+
     def _validation_due(self) -> bool:
         """Whether the settings ask for a validation in the middle of an epoch."""
         step, every, most = self.counters.step, self.train.eval_steps, self.train.max_steps
@@ -202,10 +217,10 @@ class Trainer:
 
     def _reason_to_end(self) -> str:
         counters, train = self.counters, self.train
-        if counters.epoch >= train.epochs:
-            return f"all {train.epochs} epochs done"
+        if counters.epoch >= self.epochs:
+            return f"all {self.epochs} epochs done"
         if train.stop_epoch and counters.epoch >= train.stop_epoch:
-            return f"{train.stop_epoch} of {train.epochs} epochs done, as was asked"
+            return f"{train.stop_epoch} of {self.epochs} epochs done, as was asked"
         if self._time_is_up():
             return f"{train.max_seconds:g} s are over"
         if train.max_steps and counters.step >= train.max_steps:
