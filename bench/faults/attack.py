@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 
 from part import Part
-from supervise import Outcome, supervise
+from supervise import Outcome, shortened, supervise
 
 
 @dataclass
@@ -25,6 +25,7 @@ class Tally:
     cases: int = 0
     commands: int = 0
     refused: int = 0
+    stops: int = 0
     failed: list[int] = field(default_factory=list)
     longest: float = 0.0
     peak: int = 0
@@ -33,6 +34,7 @@ class Tally:
         self.cases += 1
         self.commands += len(outcome.commands)
         self.refused += outcome.refused
+        self.stops += outcome.stops
         self.longest = max(self.longest, outcome.seconds)
         self.peak = max(self.peak, outcome.peak)
         if outcome.problems:
@@ -124,7 +126,7 @@ class Attack:
             for problem in outcome.problems:
                 print(f"FAILED {part.name} {outcome.number}: {problem}")
             for command in outcome.commands[-3:]:
-                print(f"    unspool {command}")
+                print(f"    unspool {shortened(command, 160)}")
             print(
                 f"    again: python bench/faults --only {part.name} --case {outcome.number}"
                 f" --seed {self.options.seed}",
