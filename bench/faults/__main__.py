@@ -30,7 +30,7 @@ from races import Races
 from settings import Settings
 
 PARTS: dict[str, type[Part]] = {
-    kind.name: kind for kind in (Inputs, Folders, Flips, Settings, Kills)
+    kind.name: kind for kind in (Inputs, Folders, Flips, Settings, Kills, Disks, Races)
 }
 
 
