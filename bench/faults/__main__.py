@@ -27,10 +27,11 @@ from inputs import Inputs
 from kills import Kills
 from part import Part
 from races import Races
+from server import Server
 from settings import Settings
 
 PARTS: dict[str, type[Part]] = {
-    kind.name: kind for kind in (Inputs, Folders, Flips, Settings, Kills, Disks, Races)
+    kind.name: kind for kind in (Inputs, Folders, Flips, Settings, Kills, Disks, Races, Server)
 }
 
 

@@ -64,11 +64,14 @@ class Attack:
         gc.collect()
         gc.freeze()  # so that a fork need not copy what is collected
         tally = Tally()
-        if self.options.case is not None:
-            self.take(part, tally, self.outcome(part, self.options.case, shown=True))
-            return tally
-        for outcome in self.outcomes(part, deadline):
-            self.take(part, tally, outcome)
+        try:
+            if self.options.case is not None:
+                self.take(part, tally, self.outcome(part, self.options.case, shown=True))
+            else:
+                for outcome in self.outcomes(part, deadline):
+                    self.take(part, tally, outcome)
+        finally:
+            part.close()
         return tally
 
     def outcome(self, part: Part, number: int, *, shown: bool = False) -> Outcome:
@@ -88,9 +91,11 @@ class Attack:
         """Of all numbers, in the order in which the workers end them."""
         workers = min(self.options.workers, part.workers)
         streams = selectors.DefaultSelector()
+        pids = []
         for worker in range(workers):
             reading, writing = os.pipe()
-            if os.fork() == 0:
+            pids.append(os.fork())
+            if pids[-1] == 0:
                 os.close(reading)
                 with os.fdopen(writing, "w") as stream:
                     self.work(part, worker, workers, deadline, stream)
@@ -105,8 +110,8 @@ class Attack:
                 else:
                     streams.unregister(key.fileobj)
                     key.fileobj.close()  # type: ignore[union-attr]
-        for _ in range(workers):
-            os.wait()
+        for pid in pids:
+            os.waitpid(pid, 0)
 
     def work(
         self, part: Part, worker: int, workers: int, deadline: float, stream: io.TextIOBase

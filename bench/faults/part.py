@@ -22,6 +22,9 @@ class Part(ABC):
     def prepare(self) -> None:  # noqa: B027  not every part needs something
         """Train what the cases need."""
 
+    def close(self) -> None:  # noqa: B027
+        """End what `prepare` has started."""
+
     @abstractmethod
     def case(self, case: Case) -> None:
         """One case, which notes its problems."""

@@ -9,6 +9,7 @@ more than one line of error. The parent watches time and memory, and sees a chil
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import json
 import os
 import random
@@ -29,6 +30,7 @@ from typing import NamedTuple
 MOST_SECONDS = 10.0  # of computing, or of waiting for something that does not come
 MOST_BYTES = 2 << 30
 DOCUMENTED = {0, 1, 2, 129, 130, 143}
+PARENT_DEATH_SIGNAL = 1  # of prctl(2)
 BROKEN = 70  # the exit code that stands for an exception
 LEAKS = re.compile(r"^\S*(Traceback|\w*Warning: |Exception ignored|Fatal Python)", re.MULTILINE)
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -195,6 +197,7 @@ def supervise(
 def in_child(case: Callable[[Case], None], given: Case, shown: Callable | None) -> None:
     try:
         os.setpgid(0, 0)  # so that what it starts ends with it
+        end_with_parent()
         given.shown = shown
         os.chdir(given.folder)
         tempfile.tempdir = str(given.folder)
@@ -268,6 +271,11 @@ def take(outcome: Outcome, kind: str, what: object) -> None:
         outcome.refused += what in (1, 2)
     elif kind == "stop":
         outcome.stops += bool(what)
+
+
+def end_with_parent() -> None:
+    """Kill this process when its parent ends (Linux)."""
+    ctypes.CDLL(None).prctl(PARENT_DEATH_SIGNAL, signal.SIGKILL)
 
 
 def usage_of(pid: int) -> tuple[float, int, str]:
