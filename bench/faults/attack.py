@@ -28,6 +28,7 @@ class Tally:
     stops: int = 0
     failed: list[int] = field(default_factory=list)
     longest: float = 0.0
+    slowest: int = 0  # the case that took longest
     peak: int = 0
 
     def add(self, outcome: Outcome) -> None:
@@ -35,7 +36,8 @@ class Tally:
         self.commands += len(outcome.commands)
         self.refused += outcome.refused
         self.stops += outcome.stops
-        self.longest = max(self.longest, outcome.seconds)
+        if outcome.seconds > self.longest:
+            self.longest, self.slowest = outcome.seconds, outcome.number
         self.peak = max(self.peak, outcome.peak)
         if outcome.problems:
             self.failed.append(outcome.number)
@@ -142,11 +144,12 @@ class Attack:
 
     def show_table(self, tallies: dict[str, Tally]) -> None:
         print(f"{'part':<10} {'cases':>7} {'commands':>9} {'refused':>8} {'failed':>7}", end="")
-        print(f" {'longest':>9} {'memory':>8}")
+        print(f" {'stops':>6} {'longest':>9} {'(case)':>8} {'memory':>8}")
         for name, tally in tallies.items():
             print(
                 f"{name:<10} {tally.cases:>7,} {tally.commands:>9,} {tally.refused:>8,}"
-                f" {len(tally.failed):>7,} {tally.longest:>7.1f} s {tally.peak / 1e9:>5.2f} GB"
+                f" {len(tally.failed):>7,} {tally.stops:>6,} {tally.longest:>7.1f} s"
+                f" {tally.slowest:>8} {tally.peak / 1e9:>5.2f} GB"
             )
 
 

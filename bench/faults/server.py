@@ -1,5 +1,6 @@
 """Abuse of the server of the page, on this machine: half requests, resets, huge headers and
-numbers, wrong hosts, hundreds of connections. After each it still answers, and it has said nothing."""
+numbers, wrong hosts, hundreds of connections. After each it still answers, and has printed
+nothing."""
 
 from __future__ import annotations
 
