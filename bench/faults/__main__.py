@@ -20,12 +20,19 @@ import tempfile
 from pathlib import Path
 
 from attack import Attack
+from disks import Disks
 from flips import Flips
 from folders import Folders
 from inputs import Inputs
+from kills import Kills
 from part import Part
+from races import Races
+from server import Server
+from settings import Settings
 
-PARTS: dict[str, type[Part]] = {kind.name: kind for kind in (Inputs, Folders, Flips)}
+PARTS: dict[str, type[Part]] = {
+    kind.name: kind for kind in (Inputs, Folders, Flips, Settings, Kills, Disks, Races, Server)
+}
 
 
 # A forked process has none of its parent's threads, so the parent may have none.

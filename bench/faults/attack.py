@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 
 from part import Part
-from supervise import Outcome, supervise
+from supervise import Outcome, shortened, supervise
 
 
 @dataclass
@@ -25,15 +25,19 @@ class Tally:
     cases: int = 0
     commands: int = 0
     refused: int = 0
+    stops: int = 0
     failed: list[int] = field(default_factory=list)
     longest: float = 0.0
+    slowest: int = 0  # the case that took longest
     peak: int = 0
 
     def add(self, outcome: Outcome) -> None:
         self.cases += 1
         self.commands += len(outcome.commands)
         self.refused += outcome.refused
-        self.longest = max(self.longest, outcome.seconds)
+        self.stops += outcome.stops
+        if outcome.seconds > self.longest:
+            self.longest, self.slowest = outcome.seconds, outcome.number
         self.peak = max(self.peak, outcome.peak)
         if outcome.problems:
             self.failed.append(outcome.number)
@@ -62,11 +66,14 @@ class Attack:
         gc.collect()
         gc.freeze()  # so that a fork need not copy what is collected
         tally = Tally()
-        if self.options.case is not None:
-            self.take(part, tally, self.outcome(part, self.options.case, shown=True))
-            return tally
-        for outcome in self.outcomes(part, deadline):
-            self.take(part, tally, outcome)
+        try:
+            if self.options.case is not None:
+                self.take(part, tally, self.outcome(part, self.options.case, shown=True))
+            else:
+                for outcome in self.outcomes(part, deadline):
+                    self.take(part, tally, outcome)
+        finally:
+            part.close()
         return tally
 
     def outcome(self, part: Part, number: int, *, shown: bool = False) -> Outcome:
@@ -86,9 +93,11 @@ class Attack:
         """Of all numbers, in the order in which the workers end them."""
         workers = min(self.options.workers, part.workers)
         streams = selectors.DefaultSelector()
+        pids = []
         for worker in range(workers):
             reading, writing = os.pipe()
-            if os.fork() == 0:
+            pids.append(os.fork())
+            if pids[-1] == 0:
                 os.close(reading)
                 with os.fdopen(writing, "w") as stream:
                     self.work(part, worker, workers, deadline, stream)
@@ -103,8 +112,8 @@ class Attack:
                 else:
                     streams.unregister(key.fileobj)
                     key.fileobj.close()  # type: ignore[union-attr]
-        for _ in range(workers):
-            os.wait()
+        for pid in pids:
+            os.waitpid(pid, 0)
 
     def work(
         self, part: Part, worker: int, workers: int, deadline: float, stream: io.TextIOBase
@@ -124,7 +133,7 @@ class Attack:
             for problem in outcome.problems:
                 print(f"FAILED {part.name} {outcome.number}: {problem}")
             for command in outcome.commands[-3:]:
-                print(f"    unspool {command}")
+                print(f"    unspool {shortened(command, 160)}")
             print(
                 f"    again: python bench/faults --only {part.name} --case {outcome.number}"
                 f" --seed {self.options.seed}",
@@ -135,11 +144,12 @@ class Attack:
 
     def show_table(self, tallies: dict[str, Tally]) -> None:
         print(f"{'part':<10} {'cases':>7} {'commands':>9} {'refused':>8} {'failed':>7}", end="")
-        print(f" {'longest':>9} {'memory':>8}")
+        print(f" {'stops':>6} {'longest':>9} {'(case)':>8} {'memory':>8}")
         for name, tally in tallies.items():
             print(
                 f"{name:<10} {tally.cases:>7,} {tally.commands:>9,} {tally.refused:>8,}"
-                f" {len(tally.failed):>7,} {tally.longest:>7.1f} s {tally.peak / 1e9:>5.2f} GB"
+                f" {len(tally.failed):>7,} {tally.stops:>6,} {tally.longest:>7.1f} s"
+                f" {tally.slowest:>8} {tally.peak / 1e9:>5.2f} GB"
             )
 
 

@@ -24,8 +24,9 @@ PIECES = [
 VALUES: list[Any] = [
     None, True, False, 0, 1, -1, 2, 3, 7, 0.0, -0.0, 0.5, -1.5, 1e-300, 1e308, 2**31, 2**53 + 1,
     2**63, -(2**63) - 1, 10**30, "", " ", "x", "0", "-1", "nan", "1e999", "²", "\0", "\ud800", "é",
-    "../..", "/dev/zero", "/dev/stdin", "a" * 10_000, [], [0], [None], [[]], ["a", "a"], {}, {"": 0},
-    {"a": {"b": []}}, float("nan"), float("inf"), [1] * 1000, "none", "auto", "lstm", "linear",
+    "../..", "/dev/zero", "/dev/stdin", "a" * 10_000, [], [0], [None], [[]], ["a", "a"], {},
+    {"": 0}, {"a": {"b": []}}, float("nan"), float("inf"), [1] * 1000, "none", "auto",
+    "lstm", "linear",
 ]  # fmt: skip
 
 

@@ -19,8 +19,11 @@ class Part(ABC):
     def __init__(self, folder: Path) -> None:
         self.folder = folder / self.name
 
-    def prepare(self) -> None:
+    def prepare(self) -> None:  # noqa: B027  not every part needs something
         """Train what the cases need."""
+
+    def close(self) -> None:  # noqa: B027
+        """End what `prepare` has started."""
 
     @abstractmethod
     def case(self, case: Case) -> None:

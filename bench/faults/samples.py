@@ -13,7 +13,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-WORDS = "the a film plot cast was is very and good great bad dull Anna met Bern red house".split()
+WORDS = [
+    "the", "a", "film", "plot", "cast", "was", "is", "very", "and", "good", "great", "bad", "dull",
+    "Anna", "met", "Bern", "red", "house",
+]  # fmt: skip
 TRANSLATED = {word: word[::-1] for word in WORDS}
 SETTINGS = {
     "hidden": 8, "embedding": 6, "filters": 4, "heads": 2, "layers": 1, "character_embedding": 4,

@@ -1,6 +1,6 @@
 """One case in a process of its own: commands of unspool in, problems out.
 
-A case is a function that is given a `Case`; it runs in a forked child, so that everything is imported
+A case is a function that is given a `Case`; it runs in a forked child, so that all is imported
 once, and its folder is removed afterwards. `Case.run` runs a command as `unspool` would be run and
 notes what no command may do: leave with an undocumented exit code, print a traceback, a warning or
 more than one line of error. The parent watches time and memory, and sees a child that dies.
@@ -9,6 +9,7 @@ more than one line of error. The parent watches time and memory, and sees a chil
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import json
 import os
 import random
@@ -29,6 +30,7 @@ from typing import NamedTuple
 MOST_SECONDS = 10.0  # of computing, or of waiting for something that does not come
 MOST_BYTES = 2 << 30
 DOCUMENTED = {0, 1, 2, 129, 130, 143}
+PARENT_DEATH_SIGNAL = 1  # of prctl(2)
 BROKEN = 70  # the exit code that stands for an exception
 LEAKS = re.compile(r"^\S*(Traceback|\w*Warning: |Exception ignored|Fatal Python)", re.MULTILINE)
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -56,6 +58,7 @@ class Case:
         self.number, self.folder, self._pipe = number, folder, pipe
         self.random = random.Random(f"{seed} {part} {number}")
         self.shown: Callable[[str], None] | None = None  # where one case is repeated
+        self.jobs = 0  # processes that it has started
 
     def tell(self, kind: str, what: object) -> None:
         os.write(self._pipe, (json.dumps([kind, what]) + "\n").encode())
@@ -89,7 +92,7 @@ def in_this_process(words: list[str], folder: Path, stdin: bytes | None) -> Ende
     """As `python -m unspool WORDS` in a fresh process: exit code, stdout and stderr."""
     from unspool.cli import main
 
-    streams = [tempfile.TemporaryFile(dir=folder) for _ in range(3)]
+    streams = [tempfile.TemporaryFile(dir=folder) for _ in range(3)]  # noqa: SIM115
     if stdin is not None:
         streams[0].write(stdin)
         streams[0].seek(0)
@@ -154,6 +157,7 @@ class Outcome:
     problems: list[str] = field(default_factory=list)
     commands: list[str] = field(default_factory=list)
     refused: int = 0
+    stops: int = 0
     seconds: float = 0.0
     peak: int = 0  # bytes
 
@@ -193,6 +197,7 @@ def supervise(
 def in_child(case: Callable[[Case], None], given: Case, shown: Callable | None) -> None:
     try:
         os.setpgid(0, 0)  # so that what it starts ends with it
+        end_with_parent()
         given.shown = shown
         os.chdir(given.folder)
         tempfile.tempdir = str(given.folder)
@@ -263,7 +268,14 @@ def take(outcome: Outcome, kind: str, what: object) -> None:
     elif kind == "run" and isinstance(what, list):
         outcome.commands.append(" ".join(what))
     elif kind == "ended":
-        outcome.refused += what != 0
+        outcome.refused += what in (1, 2)
+    elif kind == "stop":
+        outcome.stops += bool(what)
+
+
+def end_with_parent() -> None:
+    """Kill this process when its parent ends (Linux)."""
+    ctypes.CDLL(None).prctl(PARENT_DEATH_SIGNAL, signal.SIGKILL)
 
 
 def usage_of(pid: int) -> tuple[float, int, str]:

@@ -1,0 +1,140 @@
+"""Runs of every task and model that are killed or stopped again and again at random moments, and
+resumed: each ends as the run that nobody stopped, to the bit."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from jobs import Job, differing, outcome_of
+from part import Part
+from samples import SETTINGS, train_run, write_sample
+from supervise import Case
+
+STOPS = {signal.SIGTERM: 143, signal.SIGINT: 130, signal.SIGHUP: 129}
+LONGER = {
+    **SETTINGS, "epochs": 3, "patience": 0, "log_steps": 1, "checkpoint_seconds": 0, "dropout": 0.3,
+    "eval_steps": 3, "baseline": False, "valid_share": 0.2,
+}  # fmt: skip
+DATA = {
+    "classify": "csv", "regress": "ratings", "tag": "conll", "generate": "plain",
+    "translate": "pairs", "pretrain": "plain", "elmo": "plain",
+}  # fmt: skip
+VARIANTS: list[tuple[str, str, dict[str, Any]]] = [
+    ("classify", "gru", {"folds": 2}),
+    ("classify", "lstm", {"kind": "bpe", "oversample": True}),
+    ("classify", "transformer", {"pooling": "cls", "self_attention": "linear"}),
+    ("tag", "bigru", {"characters": "lstm"}),
+    ("tag", "cnn", {"characters": "cnn", "output": "softmax"}),
+    ("generate", "transformer", {"positions": "rotary", "tied": True}),
+    ("translate", "bahdanau", {"kind": "word", "joint": False}),
+]
+
+
+class Family(NamedTuple):
+    task: str
+    model: str
+    settings: dict[str, Any]
+
+    def words(self, folder: Path, seed: int = 1) -> list[object]:
+        """`train` without --out."""
+        settings = LONGER | ({"label": "rating"} if self.task == "regress" else {}) | self.settings
+        own = [word for key, value in settings.items() for word in ("-s", f"{key}={value}")]
+        data = write_sample(DATA[self.task], folder, seed)
+        return ["train", data, "-t", self.task, "-m", self.model, *own]
+
+
+def families() -> list[Family]:
+    """Every model of every task."""
+    from unspool.api.settings import make_config
+    from unspool.errors import ConfigError
+    from unspool.tasks import TASKS
+
+    found = []
+    for task, kind in TASKS.items():
+        for model in kind.models():
+            try:
+                make_config(task, model, settings=SETTINGS)
+            except ConfigError:  # a language model does not read in both directions
+                continue
+            found.append(Family(task, model, {}))
+    return found + [Family(*variant) for variant in VARIANTS]
+
+
+class Kills(Part):
+    """kill -9, SIGTERM, Ctrl-C and a closed terminal."""
+
+    name = "kills"
+    patience = 600.0
+
+    def prepare(self) -> None:
+        train_run("bilstm", self.folder)  # so that all is imported
+        self.families = families()
+
+    def case(self, case: Case) -> None:
+        """One family, stopped one to four times."""
+        rng = case.random
+        family = self.families[case.number % len(self.families)]
+        words = family.words(case.folder)
+        whole, run = case.folder / "whole", case.folder / "run"
+        reference = Job(case, *words, "-o", whole)
+        ended = reference.wait()
+        if ended.code:
+            return case.problem(f"a sound run failed: {ended.error}")
+        for _ in range(rng.randint(1, 4)):
+            if not stopped(case, go_on(words, run), rng.uniform(0, reference.seconds)):
+                break
+        else:
+            ended = Job(case, *go_on(words, run)).wait()
+            case.check(ended.code == 0, f"cannot go on: {ended.error}")
+        one, other = outcome_of(whole), outcome_of(run)
+        case.check(one == other, f"{family.task} {family.model}: other {differing(one, other)}")
+        return None
+
+
+def go_on(words: list[object], run: Path) -> list[object]:
+    """Resume the run where there is one; what was killed before it had begun is begun anew."""
+    resumed = (run / "config.json").exists()
+    return ["train", "--resume", "-o", run] if resumed else [*words, "-o", run]
+
+
+def stopped(case: Case, words: list[object], moment: float) -> bool:
+    """Start a command and stop it; False where it was quicker. Half of the kills come inside the
+    writing of a file."""
+    rng = case.random
+    if rng.random() < 0.3:
+        call = rng.randint(1, 40)
+        ended = Job(case, *words, before=lambda: die_at(call)).wait(killed=True)
+        case.tell("stop", ended.code != 0)
+        return ended.code != 0
+    number = rng.choice([signal.SIGKILL, signal.SIGKILL, *STOPS])
+    job = Job(case, *words)
+    while job.running() and job.seconds < moment:
+        time.sleep(0.001)
+    job.signal(number)
+    ended = job.wait(killed=number == signal.SIGKILL)
+    case.tell("stop", ended.code != 0)
+    if number != signal.SIGKILL and ended.code:
+        expected = (STOPS[number], -number)
+        case.check(ended.code in expected, f"{number.name}: exit code {ended.code}")
+    return ended.code != 0
+
+
+def die_at(call: int) -> None:
+    """Make this process kill itself just before its n-th fsync or rename."""
+    calls = 0
+
+    def deadly(real: Any) -> Any:
+        def wrapper(*arguments: Any, **named: Any) -> Any:
+            nonlocal calls
+            calls += 1
+            if calls == call:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return real(*arguments, **named)
+
+        return wrapper
+
+    os.fsync, os.replace = deadly(os.fsync), deadly(os.replace)
