@@ -345,7 +345,7 @@ def load(path: str | Path, *, note: Callable[[str], None] | None = None) -> Run:
     """
     folder = RunFolder(Path(path))
     run = Run(folder, *folder.load_model())
-    line = folder.weights_note()
-    if line is not None:
-        (note or usual_note())(spelled(line))
+    for line in (folder.hashes_note(), folder.weights_note()):
+        if line is not None:
+            (note or usual_note())(spelled(line))
     return run

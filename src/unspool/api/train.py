@@ -24,8 +24,9 @@ from unspool.errors import ConfigError, RunError
 from unspool.tasks import TASKS
 from unspool.tasks.opening import Source, open_plan, usual_columns
 from unspool.training.fold_report import FoldsReport
-from unspool.training.folder import RunFolder, free_folder
+from unspool.training.folder import RunFolder
 from unspool.training.machine import with_device, with_precision
+from unspool.training.place import free_folder
 from unspool.training.progress import Watcher
 from unspool.training.transfer import Start, open_start
 
@@ -72,7 +73,9 @@ def train(
     sources = _sources(data, labels, valid, test)
     with watching(quiet, note=note, watcher=watcher, progress=progress) as shown:
         if resume:
-            return _resume(_resumed(out, task, model, settings, config, start), sources, shown)
+            folder = _resumed(out, task, model, settings, config, start)
+            with folder.holding():
+                return _resume(folder, sources, shown)
         if sources.get("train", "") == "":
             raise ConfigError("no data given", remedy="name a file: unspool train reviews.csv")
         plan = open_data(sources["train"], task=task, settings=settings, config_file=config)
@@ -188,7 +191,8 @@ def cross_validate(
 
     def train_fold(home: RunFolder, own: Config) -> Run:
         if home.config_file.exists():
-            return go_on(home, plans, shown)
+            with home.holding():
+                return go_on(home, plans, shown)
         with home.making():
             return begin(home, own, plans, start, shown)
 

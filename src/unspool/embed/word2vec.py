@@ -27,7 +27,8 @@ from unspool.errors import TrainingError
 from unspool.io.files import write_atomic
 from unspool.native import word2vec as kernel
 from unspool.training.card import settings_lines, table_row
-from unspool.training.folder import RunFolder, free_folder
+from unspool.training.folder import RunFolder
+from unspool.training.place import free_folder
 from unspool.vectors import WordVectors, save
 from unspool.vectors.files import IN_FOLDER
 
