@@ -27,6 +27,7 @@ from unspool.errors import ConfigError, RunError
 from unspool.io.files import read_hashed, read_json, write_hashed, write_json
 from unspool.training.fold_report import Fold, FoldsReport, fold_of
 from unspool.training.folder import RunFolder
+from unspool.training.log import read_log
 from unspool.training.signals import Interrupted
 
 RESULT = "fold.json"
@@ -107,8 +108,7 @@ def finish(home: RunFolder, run: Run, number: int) -> None:
 def best_epoch(home: RunFolder) -> int:
     """The epoch after which the kept weights were saved; 0 of a model that has none."""
     found = 0
-    for line in home.metrics.read_text(encoding="utf-8").splitlines():
-        record = json.loads(line)
+    for record in read_log(home.metrics):
         if record.get("best"):
             found = max(1, int(record["epoch"]))
     return found

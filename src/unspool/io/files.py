@@ -22,7 +22,8 @@ HASHES = "hashes.json"
 
 def write_atomic(path: Path, content: bytes | str) -> None:
     """Write another file, flush to the disk, rename: readers see the old file or the new one."""
-    data = content.encode("utf-8") if isinstance(content, str) else content
+    # A card may name a file whose name is not UTF-8.
+    data = content.encode("utf-8", "backslashreplace") if isinstance(content, str) else content
     partial = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         with open(partial, "wb") as file:
@@ -144,11 +145,16 @@ def _write_hashes(folder: Path, hashes: dict[str, list[str]]) -> None:
 
 def hash_of(path: Path) -> str:
     with open_regular(path) as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+        return hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]
 
 
 def write_json(path: Path, value: Any) -> None:
-    write_hashed(path, json.dumps(value, ensure_ascii=False, indent=1) + "\n")
+    text = json.dumps(value, ensure_ascii=False, indent=1) + "\n"
+    try:
+        content = text.encode()
+    except UnicodeEncodeError:  # the name of a file that is not UTF-8 is written as \udc..
+        content = (json.dumps(value, indent=1) + "\n").encode()
+    write_hashed(path, content)
 
 
 def read_json(path: Path) -> Any:

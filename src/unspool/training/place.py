@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from unspool.config import Config
-from unspool.errors import RunError
+from unspool.errors import ConfigError, RunError
 from unspool.io.files import HASHES
 from unspool.io.lock import LOCK, OTHER, owned, refuse_held
 from unspool.tasks import TASKS
@@ -41,13 +42,39 @@ def claimed(path: Path) -> Iterator[None]:
 @contextmanager
 def begun(path: Path) -> Iterator[None]:
     """`claimed`, for a run that begins: refuse a folder that holds a run or anything else."""
-    check_name(path)
-    refuse_held(path)
-    refuse_other_files(path)
+    check_free(path)
     with claimed(path):
         refuse_other_files(path)  # a moment ago it was not ours
         (path / HASHES).unlink(missing_ok=True)  # of a run that was killed before it began
         yield
+
+
+def check_free(path: Path) -> None:
+    """Refuse a folder that a run could not begin in; nothing is written."""
+    check_name(path)
+    refuse_held(path)
+    refuse_other_files(path)
+
+
+def check_rescue(
+    rescue: str | Path | None, out: Path | None = None, *, several: str = ""
+) -> Path | None:
+    """The folder of --rescue, if it could become the run folder instead of `out`."""
+    if rescue is None:
+        return None
+    if several:
+        raise ConfigError("--rescue is for one training", got=several, remedy="leave it out")
+    path = Path(rescue)
+    check_free(path)
+    whole, inside = path.resolve(), None if out is None else out.resolve()
+    if inside in (whole, *whole.parents):
+        raise ConfigError(
+            "--rescue must lie outside of the run folder", got=rescue, remedy="name another folder"
+        )
+    near = next(folder for folder in (whole, *whole.parents) if folder.exists())
+    if not near.is_dir() or not os.access(near, os.W_OK | os.X_OK):
+        raise RunError("cannot be written into", where=near, remedy="give another --rescue")
+    return path
 
 
 def check_name(path: Path) -> None:
@@ -93,6 +120,26 @@ def refuse_other_files(path: Path) -> None:
             got=foreign[0],
             remedy="give the name of a new folder as --out",
         )
+
+
+class Place:
+    """A folder that is known again: another that has taken its name is not written into."""
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.descriptor = path, -1
+        with suppress(PermissionError):  # of Windows, where a folder in use cannot be removed
+            self.descriptor = os.open(path, os.O_RDONLY)
+
+    def check(self) -> None:
+        """An OSError where the folder is gone."""
+        found = os.stat(self.path)
+        if self.descriptor >= 0 and not os.path.samestat(found, os.fstat(self.descriptor)):
+            raise FileNotFoundError(errno.ENOENT, "the folder was removed", str(self.path))
+
+    def close(self) -> None:
+        if self.descriptor >= 0:
+            os.close(self.descriptor)
+            self.descriptor = -1
 
 
 def free_folder(data: str, name: str) -> Path:
