@@ -27,7 +27,7 @@ from unspool.data.read.files import sides
 from unspool.data.read.memory import MemoryTable
 from unspool.insight.gallery import fitted_pictures
 from unspool.insight.summary import summary_of
-from unspool.io.files import list_all, list_hash, write_atomic, write_json
+from unspool.io.files import list_hash, write_atomic, write_json
 from unspool.io.pictures import save_picture
 from unspool.tasks import TASKS, Report, Task, build_model
 from unspool.tasks.contextual import mix_report
@@ -96,7 +96,6 @@ def go_on(
     folder: RunFolder, plans: dict[str, Plan], shown: Shown, rescue: Path | None = None
 ) -> Run:
     """Train from the newest checkpoint."""
-    list_all(folder.path)
     record = folder.read_record()
     config = with_device(folder.read_config(), resumed=True)
     config = with_precision(config)  # runs of old may have recorded `auto`

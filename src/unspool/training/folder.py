@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import io
 import platform
-from collections.abc import Mapping
-from contextlib import AbstractContextManager
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,8 +24,17 @@ from unspool.config import Config, Section
 from unspool.config.resolve import build
 from unspool.data.part import Part
 from unspool.errors import ConfigError, RunError, choose
-from unspool.io.files import AGAIN, HASHES, read_hashed, read_json, write_hashed, write_json
-from unspool.io.lock import owned
+from unspool.io.files import (
+    AGAIN,
+    HASHES,
+    list_all,
+    read_hashed,
+    read_hashes,
+    read_json,
+    write_hashed,
+    write_json,
+)
+from unspool.io.lock import LOCK, owned
 from unspool.nn.cells import CELLS
 from unspool.nn.init import left_empty
 from unspool.tasks import TASKS, Report, Task, build_model
@@ -67,9 +77,21 @@ class RunFolder:
         nothing in it, remove it again."""
         return begun(self.path)
 
-    def holding(self) -> AbstractContextManager[None]:
+    @contextmanager
+    def holding(self) -> Iterator[None]:
         """Hold a folder that is there, for a run that goes on in it."""
-        return owned(self.path)
+        with owned(self.path):
+            list_all(self.path)  # of a run of old, which has no hashes
+            yield
+
+    def take(self, other: RunFolder) -> None:
+        """Copy another run into this folder. Its settings come last, so that a folder whose process
+        is killed meanwhile still has its own."""
+        files = sorted(read_hashes(other.path) or {}, key=lambda name: name == CONFIG)
+        names = shutil.ignore_patterns(*files, HASHES, LOCK)
+        shutil.copytree(other.path, self.path, dirs_exist_ok=True, ignore=names)
+        for name in files:
+            write_hashed(self.path / name, read_hashed(other.path / name))
 
     def write_config(
         self,
