@@ -12,7 +12,7 @@ ORDER = [
     "errors", "io", "config", "text", "data", "vectors", "native", "nn", "search", "tasks",
     "training", "insight", "page", "api", "embed", "demos", "cli", "__main__",
 ]  # fmt: skip
-NN_MAY = {"nn", "native", "errors"}
+NN_MAY = {"nn", "native", "io", "errors"}
 
 
 def unspool_imports(path: Path) -> set[str]:

@@ -226,8 +226,9 @@ def test_no_data(refused) -> None:
 
 @pytest.fixture
 def damaged(classifier, here) -> Path:
-    """A copy of a good run, to be damaged."""
-    return shutil.copytree(classifier, here / "run", ignore=shutil.ignore_patterns("checkpoints"))
+    """A copy of a good run, to be damaged by somebody who has removed its hashes."""
+    ignored = shutil.ignore_patterns("checkpoints", "hashes.json")
+    return shutil.copytree(classifier, here / "run", ignore=ignored)
 
 
 def edit(path: Path, change: Callable[[dict], object]) -> None:
@@ -265,7 +266,7 @@ DAMAGE: dict[str, tuple[Callable[[Path], object], list[str]]] = {
     ),
     "config.json not text": (
         lambda run: (run / "config.json").write_bytes(b"\xff\xfe"),
-        ["run/config.json: cannot be read", AGAIN],
+        ["run/config.json: damaged: not UTF-8 at byte 0", AGAIN],
     ),
     "config.json of another kind": (
         lambda run: (run / "config.json").write_text("[1]"),

@@ -113,6 +113,7 @@ def test_a_folder(unspool, tmp_path) -> None:
 def test_a_damaged_list_of_characters(unspool, tagger, tmp_path) -> None:
     run = tmp_path / "run"
     shutil.copytree(tagger, run)
+    (run / "hashes.json").unlink()  # changed on purpose
     words = json.loads((run / "tokenizer.json").read_text())
     (run / "characters.json").write_text(json.dumps(words))
     ended = unspool("predict", run, "x")
@@ -123,6 +124,7 @@ def test_a_damaged_list_of_characters(unspool, tagger, tmp_path) -> None:
 def test_a_damaged_list_of_tags(unspool, tagger, tmp_path) -> None:
     run = tmp_path / "run"
     shutil.copytree(tagger, run)
+    (run / "hashes.json").unlink()  # changed on purpose
     labels = json.loads((run / "labels.json").read_text())
     (run / "labels.json").write_text(json.dumps([*labels[1:], "Q-PER"]))
     ended = unspool("predict", run, "x")

@@ -178,6 +178,7 @@ def test_both_ways_to_balance_are_refused(file, refused) -> None:
      '{"temperature": "hot"}'],
 )  # fmt: skip
 def test_a_damaged_calibration_is_refused(stored, unspool, trained, here) -> None:
+    (here / "here/run/hashes.json").unlink(missing_ok=True)  # changed on purpose
     (here / "here/run/calibration.json").write_text(stored)
     ended = unspool("predict", "run", "x")
     assert ended.code == 2

@@ -89,6 +89,7 @@ def test_damaged_tokenizers_of_a_run(unspool, translator, tmp_path) -> None:
     import shutil
 
     shutil.copytree(translator, tmp_path / "run")
+    (tmp_path / "run" / "hashes.json").unlink()  # changed on purpose
     (tmp_path / "run" / "target_tokenizer.json").write_text("{}")
     ended = unspool("predict", tmp_path / "run", "red")
     assert ended.code == 2

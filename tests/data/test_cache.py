@@ -61,12 +61,37 @@ def test_damaged_entry_is_rebuilt(home, damage, name: str) -> None:
     assert list(home.iterdir()) == [entry]
 
 
-def test_large_files_are_checked_in_windows(home, monkeypatch) -> None:
-    monkeypatch.setattr(cache, "WINDOW", 16)
+def test_every_byte_of_a_large_file_counts(home) -> None:
+    """Of one larger than was once read whole."""
+
+    def build_large(folder: Path) -> None:
+        with open(folder / "large.bin", "wb") as file:
+            file.truncate(130 << 20)
+
+    cached({}, build_large, lambda folder: None)
+    (entry,) = home.iterdir()
+    with open(entry / "large.bin", "r+b") as file:
+        file.seek((1 << 20) + 7)  # between two of 128 windows of a megabyte
+        file.write(b"x")
+    assert cached({}, build_large, lambda folder: None) == (None, False)
+
+
+@pytest.mark.parametrize("name", ["b.bin", "manifest.json"])
+@pytest.mark.parametrize("kind", ["pipe", "device"])
+def test_an_entry_that_is_no_file_is_rebuilt(home, name, kind) -> None:
     cached({}, build, load)
     (entry,) = home.iterdir()
-    data = (entry / "b.bin").read_bytes()
-    (entry / "b.bin").write_bytes(data[:-1] + b"x")
+    (entry / name).unlink()
+    os.mkfifo(entry / name) if kind == "pipe" else os.symlink("/dev/zero", entry / name)
+    assert cached({}, build, load) == ("content", False)
+    assert cached({}, build, load) == ("content", True)
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, '{"a.txt": ' + "9" * 5000 + "}", "[]", "7"])
+def test_a_manifest_without_bounds(home, text) -> None:
+    cached({}, build, load)
+    (entry,) = home.iterdir()
+    (entry / "manifest.json").write_text(text)
     assert cached({}, build, load) == ("content", False)
 
 

@@ -229,6 +229,7 @@ def test_a_run_without_its_data_has_an_example_all_the_same(run_of, tmp_path) ->
     import shutil
 
     copy = Path(shutil.copytree(run_of("bilstm"), tmp_path / "run"))
+    (copy / "hashes.json").unlink()  # changed on purpose
     record = json.loads((copy / "config.json").read_text())
     assert open_subject(copy).example
     record["data"]["train"]["path"] = str(tmp_path / "gone.csv")

@@ -12,6 +12,7 @@ from expecting import expect
 from page_runs import settle
 
 from unspool.api.run import load
+from unspool.io.files import unlist_hash
 from unspool.page.answers import is_running, read_log, thinned
 from unspool.page.subject import open_subject
 
@@ -63,6 +64,7 @@ def test_the_table(look, run_of) -> None:
 def young(run_of, tmp_path) -> Path:
     """A run in the middle of its training."""
     run = Path(shutil.copytree(run_of("bilstm"), tmp_path / "young"))
+    unlist_hash(run / "metrics.jsonl")
     lines = (run / "metrics.jsonl").read_text().splitlines(keepends=True)
     (run / "README.md").unlink()
     (run / "rest.jsonl").write_text("".join(lines[4:]))
@@ -119,6 +121,7 @@ def test_a_long_log_is_thinned() -> None:
 def test_a_run_without_a_validation(run_of, serve, page, tmp_path) -> None:
     run = Path(shutil.copytree(run_of("bilstm"), tmp_path / "plain"))
     records = [r for r in load(run).metrics() if "loss" in r]
+    unlist_hash(run / "metrics.jsonl")
     (run / "metrics.jsonl").write_text("".join(json.dumps(r) + "\n" for r in records))
     (run / "README.md").touch()
     page.goto(serve(open_subject(run)).address(view="training"))

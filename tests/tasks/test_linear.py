@@ -285,6 +285,7 @@ def test_damaged_ngrams(run, tmp_path) -> None:
 
     copy = tmp_path / "copy"
     shutil.copytree(run.path, copy)
+    (copy / "hashes.json").unlink()  # changed on purpose
     stored = json.loads((copy / "ngrams.json").read_text())
     stored["ngrams"] = stored["ngrams"][::-1]
     (copy / "ngrams.json").write_text(json.dumps(stored))

@@ -10,7 +10,6 @@ on. Every model that was tried stays as a run in the folder `tried`.
 from __future__ import annotations
 
 import re
-import shutil
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -168,7 +167,8 @@ class Search:
     def train(self, home: RunFolder, config: Config, shown: Shown) -> Run:
         try:
             if home.config_file.exists():
-                return go_on(home, self.plans, shown)
+                with home.holding():
+                    return go_on(home, self.plans, shown)
             with home.making():
                 return begin(home, config, self.plans, None, shown)
         except Interrupted as stopped:
@@ -187,7 +187,7 @@ class Search:
         return self.keep_mean(chosen)
 
     def copied(self, best: Run) -> Run:
-        shutil.copytree(best.path, self.folder.path, dirs_exist_ok=True)
+        self.folder.take(best.folder)
         run = load(self.folder.path)
         run.counters, run.parts = best.counters, best.parts
         if best.report is not None:

@@ -24,6 +24,7 @@ from unspool.io.files import write_atomic
 from unspool.tasks import TASKS
 from unspool.training.fold_report import FoldsReport
 from unspool.training.folder import RunFolder
+from unspool.training.place import claimed, refuse_run
 from unspool.training.progress import Watcher
 
 
@@ -157,13 +158,14 @@ def compare(
     counts = {model: 1 if model in simple else seeds for model in [*simple, *models]}
     given = {"valid": valid, "test": test}
     sources = {name: source_of(own) for name, own in given.items() if own is not None}
-    with watching(quiet, note=note, watcher=watcher, progress=progress) as shown:
+    watched = watching(quiet, note=note, watcher=watcher, progress=progress)
+    with watched as shown, claimed(folder):
         shown.note(plan.summary)
         plans = open_plans(plan, first, sources, shown.note)
         check_folds(first, plans)
         for model, count in counts.items():
             for seed in range(1, count + 1):
-                RunFolder(folder / f"{model}-seed{seed}").refuse_taken()
+                refuse_run(folder / f"{model}-seed{seed}")
         for model, count in counts.items():
             own = changed((simple | configs)[model], {"train.baseline": False})
             runs = []

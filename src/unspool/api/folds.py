@@ -24,9 +24,10 @@ from unspool.config import Config
 from unspool.config.resolve import changed
 from unspool.data.plan import Plan
 from unspool.errors import ConfigError, RunError
-from unspool.io.files import read_json, write_atomic, write_json
+from unspool.io.files import read_hashed, read_json, write_hashed, write_json
 from unspool.training.fold_report import Fold, FoldsReport, fold_of
 from unspool.training.folder import RunFolder
+from unspool.training.log import read_log
 from unspool.training.signals import Interrupted
 
 RESULT = "fold.json"
@@ -90,7 +91,7 @@ def finish(home: RunFolder, run: Run, number: int) -> None:
     report = run.report
     assert report is not None
     if run.task.answer is not None:
-        write_atomic(home.path / TABLE, predictions(run, number))
+        write_hashed(home.path / TABLE, predictions(run, number))
     baselines = {} if run.beside is None else run.beside.baselines
     result = Fold(
         rows=len(report.scores),
@@ -107,8 +108,7 @@ def finish(home: RunFolder, run: Run, number: int) -> None:
 def best_epoch(home: RunFolder) -> int:
     """The epoch after which the kept weights were saved; 0 of a model that has none."""
     found = 0
-    for line in home.metrics.read_text(encoding="utf-8").splitlines():
-        record = json.loads(line)
+    for record in read_log(home.metrics):
         if record.get("best"):
             found = max(1, int(record["epoch"]))
     return found
@@ -140,12 +140,12 @@ def merge_tables(folder: Path, folds: int) -> None:
         path = folder / "folds" / str(number) / TABLE
         if not path.exists():
             return
-        header, *own = list(csv.reader(io.StringIO(path.read_text(encoding="utf-8"))))
+        header, *own = list(csv.reader(io.StringIO(read_hashed(path).decode())))
         rows += own
     rows.sort(key=lambda row: place(row[1]))
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows([header, *rows])
-    write_atomic(folder / TABLE, text.getvalue())
+    write_hashed(folder / TABLE, text.getvalue())
 
 
 def place(line: str) -> tuple[str, int]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from html import escape
 from pathlib import Path
@@ -24,6 +23,7 @@ from unspool.errors import ConfigError, DataError
 from unspool.tasks import Answers, Report, Task
 from unspool.tasks.opening import open_inputs, open_plan
 from unspool.training.folder import RunFolder
+from unspool.training.log import read_log
 
 if TYPE_CHECKING:  # what an answer does not need is loaded when it is asked for
     from unspool.insight.gradients import GradientFlow
@@ -77,8 +77,7 @@ class Run:
     @in_python
     def metrics(self) -> list[dict[str, Any]]:
         """The training log, one record a line of metrics.jsonl."""
-        with open(self.folder.metrics, encoding="utf-8") as file:
-            return [json.loads(line) for line in file]
+        return read_log(self.folder.metrics)
 
     @in_python
     def evaluate(
@@ -345,7 +344,7 @@ def load(path: str | Path, *, note: Callable[[str], None] | None = None) -> Run:
     """
     folder = RunFolder(Path(path))
     run = Run(folder, *folder.load_model())
-    line = folder.weights_note()
-    if line is not None:
-        (note or usual_note())(spelled(line))
+    for line in (folder.hashes_note(), folder.weights_note()):
+        if line is not None:
+            (note or usual_note())(spelled(line))
     return run

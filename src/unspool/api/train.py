@@ -24,8 +24,9 @@ from unspool.errors import ConfigError, RunError
 from unspool.tasks import TASKS
 from unspool.tasks.opening import Source, open_plan, usual_columns
 from unspool.training.fold_report import FoldsReport
-from unspool.training.folder import RunFolder, free_folder
+from unspool.training.folder import RunFolder
 from unspool.training.machine import with_device, with_precision
+from unspool.training.place import check_rescue, free_folder
 from unspool.training.progress import Watcher
 from unspool.training.transfer import Start, open_start
 
@@ -46,6 +47,7 @@ def train(
     resume: bool = False,
     start: str | Path | None = None,
     budget: str | float | None = None,
+    rescue: str | Path | None = None,
     quiet: bool = False,
     watcher: Watcher | None = None,
     note: Note | None = None,
@@ -66,18 +68,22 @@ def train(
               auto: the best of several, or their mean, within the `budget`
     start     a folder of a model whose encoder, tokenizer and settings the new one takes over
     budget    of --model auto: "5m" (the default), "1h", or seconds
+    rescue    another folder, to become the run folder where `out` cannot be written at the end
     quiet     show nothing; otherwise decisions and progress are shown in a terminal and a notebook
     settings  any setting by its name: hidden=128, epochs=5, lr=1e-3 (see `unspool settings`)
     """
     sources = _sources(data, labels, valid, test)
     with watching(quiet, note=note, watcher=watcher, progress=progress) as shown:
         if resume:
-            return _resume(_resumed(out, task, model, settings, config, start), sources, shown)
+            folder = _resumed(out, task, model, settings, config, start)
+            with folder.holding():
+                return _resume(folder, sources, shown, rescue)
         if sources.get("train", "") == "":
             raise ConfigError("no data given", remedy="name a file: unspool train reviews.csv")
         plan = open_data(sources["train"], task=task, settings=settings, config_file=config)
         shown.note(plan.summary)
         if model == AUTO:
+            check_rescue(rescue, several="--model auto")
             return _auto(plan, sources, out, config, settings, start, budget or USUAL_BUDGET, shown)
         if budget is not None:
             raise ConfigError("--budget is for --model auto", got=budget, remedy="leave it out")
@@ -87,8 +93,9 @@ def train(
         final = with_columns(asked, plan)
         plans = open_plans(plan, final, sources, shown.note)
         folder = RunFolder(Path(out) if out else free_folder(plan.table.path, final.model_name))
+        spare = check_rescue(rescue, folder.path, several="--folds" if final.data.folds else "")
         with folder.making():
-            return train_plans(folder, final, plans, origin, shown)
+            return train_plans(folder, final, plans, origin, shown, spare)
 
 
 def _resumed(
@@ -168,12 +175,17 @@ def open_plans(
 
 
 def train_plans(
-    folder: RunFolder, config: Config, plans: dict[str, Plan], start: Start | None, shown: Shown
+    folder: RunFolder,
+    config: Config,
+    plans: dict[str, Plan],
+    start: Start | None,
+    shown: Shown,
+    rescue: Path | None = None,
 ) -> Run:
     """Train with settings and data that are known, into a folder that is there."""
     check_folds(config, plans)
     if not config.data.folds or config.data.fold:
-        return begin(folder, config, plans, start, shown)
+        return begin(folder, config, plans, start, shown, rescue)
     record = {} if start is None else {"start": start.record()}
     threads = config.train.threads or torch.get_num_threads()
     folder.write_config(config, data_files(plans), threads, record)
@@ -188,7 +200,8 @@ def cross_validate(
 
     def train_fold(home: RunFolder, own: Config) -> Run:
         if home.config_file.exists():
-            return go_on(home, plans, shown)
+            with home.holding():
+                return go_on(home, plans, shown)
         with home.making():
             return begin(home, own, plans, start, shown)
 
@@ -215,7 +228,9 @@ def _whole(
     return run
 
 
-def _resume(folder: RunFolder, given: Mapping[str, Source], shown: Shown) -> Run:
+def _resume(
+    folder: RunFolder, given: Mapping[str, Source], shown: Shown, rescue: str | Path | None
+) -> Run:
     """Go on with a run; data that are `given` stand for the recorded ones, as after a move."""
     record = folder.read_record()
     if (folder.path / RESULT).exists() and AUTO not in record:
@@ -223,6 +238,7 @@ def _resume(folder: RunFolder, given: Mapping[str, Source], shown: Shown) -> Run
         return load(folder.path)
     config = with_device(folder.read_config(), resumed=True)
     config = with_precision(config)  # runs of old may have recorded `auto`
+    spare = check_rescue(rescue, folder.path, several="--folds" if config.data.folds else "")
     plans: dict[str, Plan] = {}
     for name, source in given.items():
         if name not in record["data"]:
@@ -264,7 +280,7 @@ def _resume(folder: RunFolder, given: Mapping[str, Source], shown: Shown) -> Run
         start = open_start(record["start"]["path"]) if "start" in record else None
         report = cross_validate(folder, config, plans, start, shown)
         return _whole(folder, config, plans, start, report, shown)
-    return go_on(folder, plans, shown)
+    return go_on(folder, plans, shown, spare)
 
 
 def _sources(data: Any, labels: Any, valid: Any, test: Any) -> dict[str, Source]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import shutil
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,13 +20,14 @@ from unspool.api.watching import Shown
 from unspool.config import Config
 from unspool.data.corpus import Corpus
 from unspool.data.fields.text import read_tokenizer
+from unspool.data.part import Part
 from unspool.data.plan import Plan
 from unspool.data.read import Table
 from unspool.data.read.files import sides
 from unspool.data.read.memory import MemoryTable
 from unspool.insight.gallery import fitted_pictures
 from unspool.insight.summary import summary_of
-from unspool.io.files import write_atomic
+from unspool.io.files import list_hash, write_atomic, write_json
 from unspool.io.pictures import save_picture
 from unspool.tasks import TASKS, Report, Task, build_model
 from unspool.tasks.contextual import mix_report
@@ -50,8 +52,9 @@ def begin(
     plans: dict[str, Plan],
     start: Start | None,
     shown: Shown,
+    rescue: Path | None = None,
 ) -> Run:
-    """Train from the start."""
+    """Train from the start; `rescue` is a folder for what cannot be saved in `folder`."""
     config = with_precision(with_device(config))
     note, progress = shown.note, shown.progress
     kind = TASKS[config.task]
@@ -86,10 +89,12 @@ def begin(
         save_checkpoint(folder.checkpoints, model, optimizer, None, Counters())
     folder.write_config(config, files, threads, origins)
     folder.write_rows(corpus.parts["train"])
-    return _train(folder, task, model, corpus, plans, shown, resume=False)
+    return _train(folder, task, model, corpus, plans, shown, resume=False, rescue=rescue)
 
 
-def go_on(folder: RunFolder, plans: dict[str, Plan], shown: Shown) -> Run:
+def go_on(
+    folder: RunFolder, plans: dict[str, Plan], shown: Shown, rescue: Path | None = None
+) -> Run:
     """Train from the newest checkpoint."""
     record = folder.read_record()
     config = with_device(folder.read_config(), resumed=True)
@@ -100,7 +105,7 @@ def go_on(folder: RunFolder, plans: dict[str, Plan], shown: Shown) -> Run:
     if TASKS[config.task](config, corpus.fields).at_once:
         return _fit(folder, config, corpus, plans, record["threads"], shown)
     task, model = _make(config, corpus, record["threads"])
-    return _train(folder, task, model, corpus, plans, shown, resume=True)
+    return _train(folder, task, model, corpus, plans, shown, resume=True, rescue=rescue)
 
 
 def _make(config: Config, corpus: Corpus, threads: int) -> tuple[Task, nn.Module]:
@@ -123,6 +128,7 @@ def _train(
     shown: Shown,
     *,
     resume: bool,
+    rescue: Path | None,
 ) -> Run:
     """By steps."""
     note = shown.note
@@ -130,24 +136,50 @@ def _train(
     settings = task.config.train
     note(precision_note(settings.precision, settings.device))
     model.to(settings.device)
-    trainer = Trainer(task, model, corpus.parts, folder, shown.watcher)
-    if resume:
-        trainer.resume()
-        note(f"resuming at step {trainer.counters.step} of {trainer.total}")
-    try:
-        with stop_on_signals() as stop:
-            counters = trainer.run(stop)
-    except Interrupted:
+    with spare_folder(rescue, folder, task, corpus.parts["train"]) as spare:
+        trainer = Trainer(task, model, corpus.parts, folder, shown.watcher, spare)
+        if resume:
+            trainer.resume()
+            note(f"resuming at step {trainer.counters.step} of {trainer.total}")
         counters = trainer.counters
-        folder.record_weights(None if counters.best_step else counters.step)
-        layers = summary_of(task, model.eval().cpu()).lines()
-        card = model_card(folder, task, layers, counters, None, "stopped")
-        write_atomic(folder.path / "README.md", card)
-        raise
-    folder.record_weights(None)
-    note(f"finished: {counters.finished}; {counters.seconds:.0f} s of training")
-    folder.load_weights(model)
-    return report_run(folder, task, model, corpus, plans, counters, shown)
+        try:
+            with stop_on_signals() as stop:
+                trainer.run(stop)
+        except Interrupted:
+            folder = trainer.folder
+            folder.record_weights(None if counters.best_step else counters.step)
+            layers = summary_of(task, model.eval().cpu()).lines()
+            card = model_card(folder, task, layers, counters, None, "stopped")
+            write_atomic(folder.path / "README.md", card)
+            list_hash(folder.metrics)
+            raise
+        folder = trainer.folder
+        folder.record_weights(None)
+        note(f"finished: {counters.finished}; {counters.seconds:.0f} s of training")
+        folder.load_weights(model)
+        return report_run(folder, task, model, corpus, plans, counters, shown)
+
+
+@contextmanager
+def spare_folder(
+    path: Path | None, folder: RunFolder, task: Task, part: Part
+) -> Iterator[Callable[[], RunFolder] | None]:
+    """What makes `path` another folder of the same run, held to the end; None without a path."""
+    if path is None:
+        yield None
+        return
+    record = folder.read_record()
+    with ExitStack() as stack:
+
+        def make() -> RunFolder:
+            spare = RunFolder(path)
+            stack.enter_context(spare.making())
+            task.save(path)
+            spare.write_rows(part)
+            write_json(spare.config_file, record)
+            return spare
+
+        yield make
 
 
 def _fit(
@@ -226,6 +258,8 @@ def write_report(
     found = task.findings(run.model)
     card = model_card(folder, task, layers, counters, report, part, run.beside, found)
     write_atomic(folder.path / "README.md", card)
+    if folder.metrics.exists():  # the mean of several models has no log
+        list_hash(folder.metrics)
 
 
 def data_files(plans: Mapping[str, Plan]) -> dict[str, dict[str, Any]]:

@@ -1,7 +1,7 @@
 """The command line: results on stdout, everything else on stderr, errors in one line.
 
-Exit codes: 0 fine, 1 failed, 2 usage or bad input; 130, 141 and 143 as after Ctrl-C, a reader that
-has gone, and SIGTERM.
+Exit codes: 0 fine, 1 failed, 2 usage or bad input; 129, 130, 141 and 143 as after a closed
+terminal, Ctrl-C, a reader that has gone, and SIGTERM.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import os
 import sys
+from contextlib import suppress
 
 
 def main() -> None:
@@ -74,5 +75,6 @@ def reader_gone() -> int:
 
 
 def complain(message: str, code: int) -> int:
-    print(f"unspool: {' '.join(message.split())}", file=sys.stderr)
+    with suppress(OSError):  # of a terminal that was closed
+        print(f"unspool: {' '.join(message.split())}", file=sys.stderr)
     return code

@@ -83,7 +83,8 @@ def unspool(
       unspool COMMAND --help                    the options of a command
 
     Results go to stdout, everything else to stderr. Exit codes: 0 fine, 1 failed, 2 bad input or
-    usage, 130 after Ctrl-C, 143 after SIGTERM.
+    usage, 129 after a closed terminal, 130 after Ctrl-C,
+    143 after SIGTERM.
     """
     if context.invoked_subcommand is None:
         print(context.get_help())

@@ -79,6 +79,15 @@ def train(
             help="Of --model auto: 90s, 5m or 1h, for all that is tried.  [default: 5m]",
         ),
     ] = None,
+    rescue: Annotated[
+        Path | None,
+        Option(
+            "--rescue",
+            metavar="DIR",
+            help="Where --out cannot be written at the end, because its disk is full or gone, save"
+            " the run here.",
+        ),
+    ] = None,
     format: Format = None,
     encoding: Encoding = None,
     text: Text = None,
@@ -97,8 +106,9 @@ def train(
 
     The task, the format and the columns are inferred from the data and shown in one line; options
     override them. The weights with the best validation score are kept. The report at the end is on
-    the test data, or on the validation data where there are none. Ctrl-C and SIGTERM save the run;
-    --resume continues it, and ends with the same weights as a run without a stop.
+    the test data, or on the validation data where there are none. Ctrl-C, SIGTERM and a closed
+    terminal save the run; --resume continues it, and ends with the same weights as a run without a
+    stop. A run folder that another process writes is refused.
 
     With --folds K the report is that of a cross-validation; the predictions of all rows are in
     out-of-fold.csv, and the model is trained on all rows afterwards, for the median of the epochs
@@ -141,6 +151,7 @@ def train(
             resume=resume,
             start=start,
             budget=budget,
+            rescue=rescue,
             note=show.note,
             watcher=Printed(show.console()),
             progress=progress,

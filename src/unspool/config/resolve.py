@@ -16,8 +16,12 @@ from pydantic import ValidationError
 from unspool.config.schema import Config, DataConfig, Section, sections, settings
 from unspool.config.synonyms import ARGUMENTS, synonym
 from unspool.errors import ConfigError, nearest
+from unspool.io.regular import is_deep, read_regular
 
 S = TypeVar("S", bound=Section)
+
+LARGEST = 1 << 20  # bytes of a config file
+TOML_LINES = "write lines such as epochs = 5"
 
 
 def resolve(
@@ -114,7 +118,9 @@ def reading_changed(config: Config, values: Mapping[str, Any]) -> Config:
 def read_toml(path: str) -> dict[str, Any]:
     """The settings of a TOML file, flat: {`section.name`: value}."""
     try:
-        tree = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+        tree = tomllib.loads(read_regular(Path(path), most=LARGEST).decode())
+        if is_deep(tree):
+            raise RecursionError
     except FileNotFoundError:
         raise ConfigError("no such config file", where=path, remedy="check the path") from None
     except UnicodeDecodeError:
@@ -125,10 +131,12 @@ def read_toml(path: str) -> dict[str, Any]:
         raise ConfigError(
             f"cannot read the config file ({error.strerror})", where=path, remedy="check the path"
         ) from None
-    except tomllib.TOMLDecodeError as error:
+    except RecursionError:
         raise ConfigError(
-            f"not a TOML file ({error})", where=path, remedy="write lines such as epochs = 5"
+            "the config file is nested too deeply", where=path, remedy=TOML_LINES
         ) from None
+    except ValueError as error:  # also of numbers with thousands of digits
+        raise ConfigError(f"not a TOML file ({error})", where=path, remedy=TOML_LINES) from None
     flat: dict[str, Any] = {}
     for key, value in tree.items():
         flat |= _flatten(key, value)

@@ -27,9 +27,10 @@ from unspool.errors import TrainingError
 from unspool.io.files import write_atomic
 from unspool.native import word2vec as kernel
 from unspool.training.card import settings_lines, table_row
-from unspool.training.folder import RunFolder, free_folder
-from unspool.vectors import WordVectors, save
-from unspool.vectors.files import IN_FOLDER
+from unspool.training.folder import RunFolder
+from unspool.training.place import free_folder
+from unspool.vectors import WordVectors
+from unspool.vectors.files import IN_FOLDER, save_in_folder
 
 CHUNK = 1 << 20  # tokens between two looks at the clock
 EPOCH = 0x9E3779B97F4A7C15  # between the seeds of two epochs
@@ -104,7 +105,7 @@ def train_word2vec(
         data = {"train": {"path": path, "sha256": table.sha256}}
         speed = options.epochs * column.tokens / max(seconds, 1e-9)
         done = Embedded(folder.path, vectors, column.tokens, seconds, speed)
-        save(vectors, folder.path / IN_FOLDER)
+        save_in_folder(vectors, folder.path)
         folder.write_config(config, data, threads)
         write_atomic(folder.path / "README.md", vector_card(folder, done.lines()))
     return done

@@ -8,7 +8,6 @@ such a file, to be drawn: of a long text, the window that it has.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,6 +18,7 @@ import torch
 from torch import Tensor, nn
 
 from unspool.errors import DataError
+from unspool.io.regular import parse_json, read_regular
 from unspool.nn.taps import Trace as Passed
 from unspool.nn.taps import record, taps
 from unspool.nn.transformer_blocks import DecoderBlock
@@ -288,7 +288,7 @@ def is_turned(path: str, reading: Reading) -> bool:
 def stored_trace(path: Path) -> Trace:
     """The trace of a file; a DataError where it is none, or of another version."""
     try:
-        stored = json.loads(path.read_text(encoding="utf-8"))
+        stored = parse_json(read_regular(path))
         version = stored["version"]
     except OSError as error:
         raise DataError(f"cannot be read ({error.strerror})", where=path, remedy=AGAIN) from None

@@ -1,20 +1,29 @@
-"""Small files of a run: written whole or not at all, read with a clear error."""
+"""The files of a run folder: written whole or not at all, read only as they were written.
+
+`hashes.json` lists the SHA-256 of every file that is loaded, so that a flipped bit or a file of
+another run is noticed. Not listed are README.md and pictures, which people change; the tensors of
+models and checkpoints, which have a hash inside; and a log that still grows.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from pathlib import Path
 from typing import Any
 
 from unspool.errors import RunError
+from unspool.io.regular import open_regular, parse_json, read_regular
 
 AGAIN = "copy the run folder again, or train anew"
+HASHES = "hashes.json"
 
 
 def write_atomic(path: Path, content: bytes | str) -> None:
     """Write another file, flush to the disk, rename: readers see the old file or the new one."""
-    data = content.encode("utf-8") if isinstance(content, str) else content
+    # A card may name a file whose name is not UTF-8.
+    data = content.encode("utf-8", "backslashreplace") if isinstance(content, str) else content
     partial = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         with open(partial, "wb") as file:
@@ -36,19 +45,122 @@ def sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
+def write_hashed(path: Path, content: bytes | str) -> None:
+    """`write_atomic` of a file that is listed in hashes.json.
+
+    Its new hash is listed first, beside that of the file it replaces: whenever the process is
+    killed, the file that is there is a listed one.
+    """
+    data = content.encode("utf-8") if isinstance(content, str) else content
+    known = [hash_of(path)] if path.is_file() else []
+    _list(path, [*known, hashlib.sha256(data).hexdigest()])
+    write_atomic(path, data)
+
+
+def read_hashed(path: Path) -> bytes:
+    """The content of a file of a run; a RunError where it is missing or not what was written."""
+    try:
+        content = read_regular(path)
+    except FileNotFoundError:
+        raise RunError("missing from the run folder", where=path, remedy=AGAIN) from None
+    except OSError as error:
+        raise RunError(f"cannot be read ({error.strerror})", where=path, remedy=AGAIN) from None
+    check_hash(path, content)
+    return content
+
+
+def check_hash(path: Path, content: bytes, *, growing: bool = False) -> None:
+    """Refuse content that hashes.json does not list; a file that is `growing` need not be listed.
+
+    A folder without hashes.json, as runs of old have none, is read unchecked; `load` says so.
+    """
+    hashes = read_hashes(path.parent)
+    if hashes is None or (growing and path.name not in hashes):
+        return
+    if path.name not in hashes:
+        problem = f"not a file of this run: {HASHES} does not list it"
+    elif hashlib.sha256(content).hexdigest() not in hashes[path.name]:
+        problem = f"damaged: its SHA-256 is not the one that {HASHES} lists"
+    else:
+        return
+    remedy = f"{AGAIN}; if you changed it on purpose, remove {HASHES}"
+    raise RunError(problem, where=path, remedy=remedy)
+
+
+def in_run(path: Path) -> bool:
+    """Whether a run has a file that not every run has; a RunError where it has lost it."""
+    if path.exists():
+        return True
+    if path.name in (read_hashes(path.parent) or {}):
+        raise RunError("missing from the run folder", where=path, remedy=AGAIN)
+    return False
+
+
+def read_hashes(folder: Path) -> dict[str, list[str]] | None:
+    """{file: its SHA-256s, two if it was replaced}; None where the folder has no such list."""
+    path = folder / HASHES
+    remedy = f"{AGAIN}, or remove it: nothing is checked then"
+    try:
+        hashes = parse_json(read_regular(path))
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise RunError(f"cannot be read ({error.strerror})", where=path, remedy=remedy) from None
+    except ValueError as error:
+        raise RunError(f"damaged: {error}", where=path, remedy=remedy) from None
+    if not isinstance(hashes, dict) or not all(isinstance(own, list) for own in hashes.values()):
+        raise RunError("damaged: no list of hashes", where=path, remedy=remedy)
+    return hashes
+
+
+def list_hash(path: Path) -> None:
+    """List a file as it is: one that has stopped growing."""
+    _list(path, [hash_of(path)])
+
+
+def unlist_hash(path: Path) -> None:
+    """A file that grows again."""
+    _list(path, [])
+
+
+def list_all(folder: Path) -> None:
+    """Begin the list of a folder that has none, with the files that are there."""
+    if not (folder / HASHES).exists():
+        files = [path for end in ("json", "npy", "csv") for path in sorted(folder.glob(f"*.{end}"))]
+        _write_hashes(folder, {path.name: [hash_of(path)] for path in files})
+
+
+def _list(path: Path, own: list[str]) -> None:
+    before = read_hashes(path.parent) or {}
+    hashes = {name: known for name, known in before.items() if name != path.name}
+    if own:
+        hashes[path.name] = list(dict.fromkeys(own))
+    if hashes != before:
+        _write_hashes(path.parent, hashes)
+
+
+def _write_hashes(folder: Path, hashes: dict[str, list[str]]) -> None:
+    write_atomic(folder / HASHES, json.dumps(hashes, indent=1, sort_keys=True) + "\n")
+
+
+def hash_of(path: Path) -> str:
+    with open_regular(path) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]
+
+
 def write_json(path: Path, value: Any) -> None:
-    write_atomic(path, json.dumps(value, ensure_ascii=False, indent=1) + "\n")
+    text = json.dumps(value, ensure_ascii=False, indent=1) + "\n"
+    try:
+        content = text.encode()
+    except UnicodeEncodeError:  # the name of a file that is not UTF-8 is written as \udc..
+        content = (json.dumps(value, indent=1) + "\n").encode()
+    write_hashed(path, content)
 
 
 def read_json(path: Path) -> Any:
     """The value of a JSON file of a run folder; a RunError where it is missing or damaged."""
+    content = read_hashed(path)
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise RunError("missing from the run folder", where=path, remedy=AGAIN) from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise RunError(f"cannot be read ({error})", where=path, remedy=AGAIN) from None
-    except json.JSONDecodeError as error:
-        raise RunError(
-            f"damaged: not JSON at line {error.lineno}", where=path, remedy=AGAIN
-        ) from None
+        return parse_json(content)
+    except ValueError as error:
+        raise RunError(f"damaged: {error}", where=path, remedy=AGAIN) from None

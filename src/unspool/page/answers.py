@@ -27,6 +27,7 @@ from unspool.page.steps import steps
 from unspool.page.subject import Query, Subject
 from unspool.page.views import views_of
 from unspool.tasks.reading import longest
+from unspool.training.log import read_log
 
 RECORDS = 2000  # of a log, at most
 SILENCE = 60.0  # seconds without a new record after which a run is not thought to be running
@@ -175,14 +176,6 @@ def training(subject: Subject, query: Query) -> dict[str, Any]:
         "records": len(records),
         "running": is_running(subject.path, subject.log),
     }
-
-
-def read_log(path: Path) -> list[dict[str, Any]]:
-    """The records of a log; its last line may be half written, and the file not yet there."""
-    if not path.exists():
-        return []
-    lines = path.read_text(encoding="utf-8").split("\n")
-    return [json.loads(line) for line in lines[:-1]]
 
 
 def thinned(records: list[dict[str, Any]], most: int) -> list[dict[str, Any]]:

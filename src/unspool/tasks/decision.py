@@ -17,7 +17,7 @@ from torch import Tensor
 
 from unspool.config import TrainConfig
 from unspool.errors import RunError
-from unspool.io.files import AGAIN, read_json, write_json
+from unspool.io.files import AGAIN, in_run, read_json, write_json
 from unspool.tasks.answer import Answer
 from unspool.tasks.calibration import COLDEST, HOTTEST, CalibrationReport, Quality, fit_temperature
 from unspool.tasks.task import Report
@@ -119,7 +119,7 @@ class Decision(ABC):
     def load(self, folder: Path) -> None:
         """What was saved; a run that was not trained to its end has nothing."""
         path = folder / FILE
-        if not path.exists():
+        if not in_run(path):
             return
         try:
             self.restore(read_json(path))

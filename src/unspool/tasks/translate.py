@@ -24,6 +24,7 @@ from unspool.data.plan import Plan
 from unspool.data.read import Table
 from unspool.data.store.columns import Progress, Stored
 from unspool.errors import ConfigError
+from unspool.io.files import in_run
 from unspool.nn.decoders import TransformerSeqDecoder
 from unspool.nn.masks import keep_mask, where_kept
 from unspool.nn.models.seq2seq import Seq2Seq
@@ -329,7 +330,7 @@ class Translate(Task):
         fields = cls.make_fields(config)
         source, target = sides(fields)
         source.load(folder)
-        if (folder / TARGET_TOKENIZER).exists():
+        if in_run(folder / TARGET_TOKENIZER):
             target.load(folder)
         else:
             target.tokenizer = source.tokenizer

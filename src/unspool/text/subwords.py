@@ -6,7 +6,6 @@ In: normalised texts and a size; or a folder with tokenizer.json or older vocabu
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -24,6 +23,7 @@ from tokenizers import (
 from tokenizers import Tokenizer as RustTokenizer
 
 from unspool.errors import ConfigError, RunError
+from unspool.io.regular import check_regular, parse_json, read_regular
 from unspool.text.normalize import Normalizer
 from unspool.text.tokenizers import BPETokenizer, PretrainedTokenizer
 from unspool.text.vocab import SPECIALS
@@ -93,7 +93,7 @@ def read_pretrained_tokenizer(folder: Path, *, kind: str, size: int) -> Pretrain
     path = folder / "tokenizer.json"
     try:
         if path.exists():
-            model = RustTokenizer.from_str(path.read_text(encoding="utf-8"))
+            model = RustTokenizer.from_str(read_regular(path).decode())
         elif any((folder / name).exists() for name in OLD[kind][0]):
             path = folder / OLD[kind][0][0]
             model = OLD[kind][1](folder)
@@ -118,7 +118,7 @@ def read_pretrained_tokenizer(folder: Path, *, kind: str, size: int) -> Pretrain
 def _word_pieces(folder: Path) -> RustTokenizer:
     """BERT's: words and punctuation, cut into the longest pieces that vocab.txt holds."""
     settings = _settings(folder)
-    lines = (folder / "vocab.txt").read_text(encoding="utf-8").splitlines()
+    lines = read_regular(folder / "vocab.txt").decode().splitlines()
     vocab = {token: i for i, token in enumerate(lines)}
     model = RustTokenizer(models.WordPiece(vocab, unk_token="[UNK]"))
     model.normalizer = normalizers.BertNormalizer(
@@ -150,6 +150,8 @@ def _roberta_bytes(folder: Path) -> RustTokenizer:
 
 def _bytes(folder: Path, special: Sequence[str | AddedToken]) -> RustTokenizer:
     """Byte-level byte pairs from vocab.json and merges.txt."""
+    for name in ("vocab.json", "merges.txt"):
+        check_regular(folder / name)
     model = RustTokenizer(
         models.BPE.from_file(str(folder / "vocab.json"), str(folder / "merges.txt"))
     )
@@ -163,7 +165,7 @@ def _bytes(folder: Path, special: Sequence[str | AddedToken]) -> RustTokenizer:
 
 def _settings(folder: Path) -> dict[str, Any]:
     path = folder / "tokenizer_config.json"
-    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    return parse_json(read_regular(path)) if path.exists() else {}
 
 
 Builder = Callable[[Path], RustTokenizer]

@@ -1,16 +1,16 @@
 """The run folder: the model as files that load anywhere, offline, without running any code.
 
 config.json · model.safetensors · tokenizer.json and what else the fields save · metrics.jsonl ·
-README.md · checkpoints/
+README.md · checkpoints/ · hashes.json of what is loaded · .lock while it is written
 """
 
 from __future__ import annotations
 
 import io
-import os
 import platform
+import shutil
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,11 +24,22 @@ from unspool.config import Config, Section
 from unspool.config.resolve import build
 from unspool.data.part import Part
 from unspool.errors import ConfigError, RunError, choose
-from unspool.io.files import AGAIN, read_json, write_atomic, write_json
+from unspool.io.files import (
+    AGAIN,
+    HASHES,
+    list_all,
+    read_hashed,
+    read_hashes,
+    read_json,
+    write_hashed,
+    write_json,
+)
+from unspool.io.lock import LOCK, owned
 from unspool.nn.cells import CELLS
 from unspool.nn.init import left_empty
 from unspool.tasks import TASKS, Report, Task, build_model
 from unspool.tasks.stored_report import StoredReport, stored
+from unspool.training.place import CONFIG, begun
 from unspool.training.tensors import DamagedFile, TensorFile, load_tensors
 
 FORMAT = 1  # of the run folder; a newer one is refused
@@ -43,7 +54,7 @@ class RunFolder:
 
     @property
     def config_file(self) -> Path:
-        return self.path / "config.json"
+        return self.path / CONFIG
 
     @property
     def weights(self) -> Path:
@@ -61,51 +72,26 @@ class RunFolder:
     def checkpoints(self) -> Path:
         return self.path / "checkpoints"
 
-    def refuse_taken(self) -> None:
-        if self.config_file.exists():
-            raise RunError(
-                "already holds a run",
-                where=self.path,
-                remedy="give another --out, continue it with --resume, or remove the folder",
-            )
-
-    def create(self) -> None:
-        """Make the folder; refuse one that already holds a run or cannot be written."""
-        self.refuse_taken()
-        try:
-            self.path.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise RunError(
-                f"cannot make the run folder ({error.strerror})",
-                where=self.path,
-                remedy="give another --out",
-            ) from None
-        foreign = [name for name in sorted(os.listdir(self.path)) if not _is_left_over(name)]
-        if foreign:  # a README.md, for instance, would be overwritten
-            raise RunError(
-                "holds other files, so it cannot become a run folder",
-                where=self.path,
-                got=foreign[0],
-                remedy="give the name of a new folder as --out",
-            )
-        if not os.access(self.path, os.W_OK):
-            raise RunError(
-                "no right to write into this folder", where=self.path, remedy="give another --out"
-            )
+    def making(self) -> AbstractContextManager[None]:
+        """Make the folder, and hold it, for what is done inside; where that fails, and has left
+        nothing in it, remove it again."""
+        return begun(self.path)
 
     @contextmanager
-    def making(self) -> Iterator[None]:
-        """Make the folder for what is done inside; where that fails, and has left nothing in it,
-        remove it again."""
-        new = [path for path in (self.path, *self.path.parents) if not path.exists()]
-        try:
-            self.create()
+    def holding(self) -> Iterator[None]:
+        """Hold a folder that is there, for a run that goes on in it."""
+        with owned(self.path):
+            list_all(self.path)  # of a run of old, which has no hashes
             yield
-        except BaseException:
-            with suppress(OSError):
-                for path in new:
-                    path.rmdir()
-            raise
+
+    def take(self, other: RunFolder) -> None:
+        """Copy another run into this folder. Its settings come last, so that a folder whose process
+        is killed meanwhile still has its own."""
+        files = sorted(read_hashes(other.path) or {}, key=lambda name: name == CONFIG)
+        names = shutil.ignore_patterns(*files, HASHES, LOCK)
+        shutil.copytree(other.path, self.path, dirs_exist_ok=True, ignore=names)
+        for name in files:
+            write_hashed(self.path / name, read_hashed(other.path / name))
 
     def write_config(
         self,
@@ -139,6 +125,12 @@ class RunFolder:
         if before != record.get("weights"):
             write_json(self.config_file, record)
 
+    def hashes_note(self) -> str | None:
+        """What to know about files that cannot be checked."""
+        if (self.path / HASHES).exists():
+            return None
+        return f"{self.path}: no {HASHES}, so its files are taken as they are"
+
     def weights_note(self) -> str | None:
         """What to know about weights that no validation has chosen."""
         weights = self.read_record().get("weights")
@@ -158,16 +150,17 @@ class RunFolder:
         if digests:
             content = io.BytesIO()
             np.save(content, np.unique(np.concatenate(digests)))
-            write_atomic(self.rows, content.getvalue())
+            write_hashed(self.rows, content.getvalue())
 
     def seen(self, part: Part) -> np.ndarray | None:
         """(N,) bool: the rows that the model was trained on; None where that is not known."""
         digests = part.digests() if self.rows.exists() else None
         if digests is None:
             return None
+        content = io.BytesIO(read_hashed(self.rows))
         try:
-            return np.isin(digests, np.load(self.rows, allow_pickle=False))
-        except (ValueError, OSError, EOFError):
+            return np.isin(digests, np.load(content, allow_pickle=False))
+        except (ValueError, OSError, EOFError, MemoryError):
             raise RunError("damaged: no list of rows", where=self.rows, remedy=AGAIN) from None
 
     def read_report(self) -> StoredReport | None:
@@ -310,28 +303,6 @@ def plugin_of(config: Section) -> dict[str, str]:
         return {}
     module = CELLS[config.model.cell].__module__
     return {} if module.startswith("unspool.") else {"plugin": module}
-
-
-def free_folder(data: str, name: str) -> Path:
-    """runs/DATA-NAME, or with a number behind it where that is taken."""
-    stem = Path(data).name.split(".")[0] if data != "-" else "stdin"
-    base = Path("runs") / f"{stem}-{name}"
-    path, number = base, 1
-    while path.exists():
-        number += 1
-        path = base.with_name(f"{base.name}-{number}")
-    return path
-
-
-def _is_left_over(name: str) -> bool:
-    """Whether a run that was killed before it began may have left a file of this name."""
-    files = (
-        file
-        for task, kind in TASKS.items()
-        for field in kind.make_fields(Config(task=task)).values()
-        for file in field.files
-    )
-    return name == "checkpoints" or name.endswith(".part") or name in files
 
 
 def _is_data(value: Any) -> bool:

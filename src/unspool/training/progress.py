@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, Protocol
 
 from unspool.training.checkpoint import Counters
@@ -117,11 +117,13 @@ class Printed:
 
     def close(self) -> None:
         if self.bar is not None:
-            self.bar.stop()
+            with suppress(OSError):
+                self.bar.stop()
             self.bar = None
 
     def _print(self, text: str) -> None:
-        self.console.print(text, highlight=False, markup=False, soft_wrap=True)
+        with suppress(OSError):  # a run goes on, and is saved, when its terminal is closed
+            self.console.print(text, highlight=False, markup=False, soft_wrap=True)
 
 
 @contextmanager

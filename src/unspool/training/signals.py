@@ -1,4 +1,5 @@
-"""Stopping on request: Ctrl-C and SIGTERM become a flag that the loop looks at between steps."""
+"""Stopping on request: Ctrl-C, SIGTERM and SIGHUP, the closing of a terminal, become a flag that
+the loop looks at between steps."""
 
 from __future__ import annotations
 
@@ -9,6 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 from typing import Any
+
+SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
 
 
 class StopRequest:
@@ -41,8 +44,12 @@ def stop_on_signals() -> Iterator[StopRequest]:
         request.signal = number
         signal.signal(number, previous[number])
 
-    for number in (int(signal.SIGINT), int(signal.SIGTERM)):
-        previous[number] = signal.signal(number, ask)
+    for name in SIGNALS:
+        number = getattr(signal, name, None)  # Windows has no SIGHUP
+        # One that is ignored, as by `nohup`, stays so; of SIGINT this is how a shell starts jobs.
+        ignored = name != "SIGINT" and number and signal.getsignal(number) == signal.SIG_IGN
+        if number is not None and not ignored:
+            previous[number] = signal.signal(number, ask)
     try:
         yield request
     finally:

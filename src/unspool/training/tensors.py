@@ -17,6 +17,7 @@ from safetensors.torch import save
 from torch import Tensor
 
 from unspool.io.files import write_atomic
+from unspool.io.regular import check_regular, parse_json
 
 
 class DamagedFile(Exception):
@@ -38,21 +39,23 @@ def save_tensors(path: Path, tensors: dict[str, Tensor], meta: dict[str, Any]) -
 
 def load_tensors(path: Path) -> TensorFile:
     """Read and verify; raises DamagedFile (or FileNotFoundError)."""
-    if not path.exists():
-        raise FileNotFoundError(path)
     try:
+        check_regular(path)
         with safe_open(path, framework="pt") as file:
             header = file.metadata() or {}
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except FileNotFoundError:
+        raise
     except (SafetensorError, OSError, ValueError) as error:
-        raise DamagedFile(f"not a whole safetensors file ({error})") from None
+        why = error.strerror if isinstance(error, OSError) and error.strerror else error
+        raise DamagedFile(f"not a whole safetensors file ({why})") from None
     try:
-        note, checksum = json.loads(header["unspool"])
+        note, checksum = parse_json(header["unspool"].encode())
     except (KeyError, ValueError, TypeError):
         raise DamagedFile("written by another program: it has no checksum") from None
     if _digest(tensors, str(note)) != checksum:
         raise DamagedFile("its checksum does not match its content")
-    return TensorFile(tensors, json.loads(note))
+    return TensorFile(tensors, parse_json(note.encode()))
 
 
 def _digest(tensors: dict[str, Tensor], note: str) -> str:

@@ -7,10 +7,9 @@ not (same machine, same number of threads).
 
 from __future__ import annotations
 
-import json
 import math
-import os
 import time
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -18,11 +17,12 @@ from torch import nn
 
 from unspool.config import TrainConfig
 from unspool.data.part import moved
-from unspool.errors import TrainingError
+from unspool.errors import RunError, TrainingError
 from unspool.tasks import Task
 from unspool.tasks.task import device_of
 from unspool.training.checkpoint import Counters, restore_checkpoint, save_checkpoint
 from unspool.training.folder import RunFolder
+from unspool.training.log import Log, cut_log
 from unspool.training.machine import autocast
 from unspool.training.optim import (
     build_optimizer,
@@ -31,6 +31,7 @@ from unspool.training.optim import (
     set_learning_rate,
     thaw,
 )
+from unspool.training.place import Place
 from unspool.training.progress import Watcher
 from unspool.training.signals import Interrupted, StopRequest
 from unspool.training.tensors import TensorFile, save_tensors
@@ -56,8 +57,11 @@ class Trainer:
         parts: dict[str, Any],
         folder: RunFolder,
         watcher: Watcher,
+        rescue: Callable[[], RunFolder] | None = None,
     ) -> None:
+        """`rescue` makes another run folder, for what `folder` does not take at the end."""
         self.task, self.model, self.folder, self.watcher = task, model, folder, watcher
+        self.rescue = rescue
         self.train: TrainConfig = task.config.train
         self.device = device_of(model)
         self.train_part, self.valid_part = parts["train"], parts.get("valid")
@@ -65,7 +69,8 @@ class Trainer:
         self.optimizer = build_optimizer(model, self.train)
         self.counters = Counters()
         self.carry: Any = None
-        self.unsaved: TensorFile | None = None  # best weights that the disk did not take
+        self.best: TensorFile | None = None  # weights, kept in memory for a rescue,
+        self.unsaved = False  # or because the disk did not take them
         self.epochs = self.train.epochs or usual_epochs(self.batches.steps(0))
         planned = self.batches.steps(0) * self.epochs
         self.total = min(planned, self.train.max_steps or planned)
@@ -80,33 +85,36 @@ class Trainer:
         )
         if found is not None:
             self.counters, self.carry = found[0], moved(found[1], self.device)
-        if self.folder.metrics.exists():
-            os.truncate(self.folder.metrics, self.counters.log_bytes)
+        cut_log(self.folder.metrics, self.counters.log_bytes, self.watcher.note)
 
     def run(self, stop: StopRequest) -> Counters:
         """Train to the end, or until a signal asks to stop (then save, and raise Interrupted)."""
         counters = self.counters
         saved_at = time.monotonic()
+        self.place = Place(self.folder.path)
+        self.log = Log(self.folder.metrics, self.watcher.note)
         self.watcher.start(self.total, counters)
         try:
-            with open(self.folder.metrics, "ab") as self.log:
-                while not counters.finished:
-                    started = time.monotonic()
-                    epoch_over = self._step()
-                    if (epoch_over and self._round_over()) or self._validation_due():
-                        self._validate()
-                    counters.finished = self._reason_to_end()
-                    counters.seconds += time.monotonic() - started
-                    age = time.monotonic() - saved_at
-                    if counters.finished or stop.signal or age >= self.train.checkpoint_seconds:
-                        self._checkpoint(last=bool(counters.finished))
-                        saved_at = time.monotonic()
-                    if stop.signal and not counters.finished:
-                        if not counters.best_step:
-                            self._save_weights(validated=False)
-                        raise Interrupted(stop.signal, self.folder.path, counters.step)
+            while not counters.finished:
+                started = time.monotonic()
+                epoch_over = self._step()
+                if (epoch_over and self._round_over()) or self._validation_due():
+                    self._validate()
+                counters.finished = self._reason_to_end()
+                counters.seconds += time.monotonic() - started
+                age = time.monotonic() - saved_at
+                ends = bool(counters.finished or stop.signal)
+                if stop.signal and not counters.best_step:
+                    self._save_weights(validated=False)
+                if ends or age >= self.train.checkpoint_seconds:
+                    self._checkpoint(last=ends)
+                    saved_at = time.monotonic()
+                if stop.signal and not counters.finished:
+                    raise Interrupted(stop.signal, self.folder.path, counters.step)
         finally:
             self.watcher.close()
+            self.log.close()
+            self.place.close()
             if self.board is not None:
                 self.board.close()
         return counters
@@ -231,37 +239,68 @@ class Trainer:
 
     def _save_weights(self, *, validated: bool = True) -> None:
         """Make the present weights the run's; where the disk refuses, keep them to try again."""
-        counters = self.counters
         state = self.model.state_dict()
-        meta = {"step": counters.step, "rank": counters.best}
+        meta = {"step": self.counters.step, "rank": self.counters.best}
         best = TensorFile(state, meta if validated else {**meta, "validated": False})
         try:
+            self.place.check()
             save_tensors(self.folder.weights, *best)
-            self.unsaved = None
+            self.unsaved = False
         except OSError as error:
             self.watcher.note(f"cannot save the weights ({error.strerror}); will try again")
-            self.unsaved = best._replace(tensors={k: v.clone() for k, v in state.items()})
+            self.unsaved = True
+        kept = self.unsaved or self.rescue is not None
+        copy = {name: tensor.clone() for name, tensor in state.items()} if kept else {}
+        self.best = best._replace(tensors=copy) if kept else None
 
     def _checkpoint(self, *, last: bool) -> None:
         """Save everything; a full disk costs a checkpoint, not the run."""
-        self.log.flush()
-        self.counters.log_bytes = self.log.tell()
         try:
-            if self.unsaved is not None:
-                save_tensors(self.folder.weights, *self.unsaved)
-                self.unsaved = None
-            os.fsync(self.log.fileno())
-            save_checkpoint(
-                self.folder.checkpoints, self.model, self.optimizer, self.carry, self.counters
-            )
+            self._save_all()
         except OSError as error:
             if last:
-                raise TrainingError(
-                    f"cannot save the trained model ({error.strerror})",
-                    where=self.folder.path,
-                    remedy="free some space, then use --resume",
-                ) from None
-            self.watcher.note(f"cannot write a checkpoint ({error.strerror}); training goes on")
+                self._move(error)
+            else:
+                self.watcher.note(f"cannot write a checkpoint ({error.strerror}); training goes on")
+
+    def _save_all(self) -> None:
+        self.place.check()
+        if self.unsaved and self.best is not None:
+            save_tensors(self.folder.weights, *self.best)
+            self.unsaved = False
+        self.counters.log_bytes = self.log.sync()
+        save_checkpoint(
+            self.folder.checkpoints, self.model, self.optimizer, self.carry, self.counters
+        )
+
+    def _move(self, error: OSError) -> None:
+        """The run folder does not take the end of the run: save it in another one, if asked to."""
+        what = f"cannot save the trained model ({error.strerror})"
+        if self.rescue is None:
+            remedy = "free some space, then use --resume; --rescue DIR saves elsewhere"
+            raise TrainingError(what, where=self.folder.path, remedy=remedy) from None
+        if self.best is None:  # since a run was resumed
+            try:
+                self.best = self.folder.read_weights()
+            except (RunError, OSError):
+                self._save_weights(validated=False)
+                self.watcher.note("the best weights are lost; those of this moment are saved")
+        lost, log, self.unsaved = self.folder, self.log, True
+        self.folder = self.rescue()
+        self.place.close()
+        self.place = Place(self.folder.path)
+        self.log = Log(self.folder.metrics, self.watcher.note)
+        self.log.waiting = log.content()
+        log.close()
+        try:
+            self._save_all()
+        except OSError as again:
+            raise TrainingError(
+                f"{what}, nor in {self.folder.path} ({again.strerror})",
+                where=lost.path,
+                remedy="free some space, then use --resume",
+            ) from None
+        self.watcher.note(f"{lost.path}: {what}; it is in {self.folder.path}")
 
     def _log_window(self, rate: float, speed: float) -> None:
         counters = self.counters
@@ -280,8 +319,7 @@ class Trainer:
         )
 
     def _log(self, record: dict[str, Any]) -> None:
-        self.log.write((json.dumps(record) + "\n").encode())
-        self.log.flush()
+        self.log.write(record)
         if self.board is not None:
             for key, value in record.items():
                 if isinstance(value, float):

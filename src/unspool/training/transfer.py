@@ -7,6 +7,7 @@ that the weights were made with.
 from __future__ import annotations
 
 import hashlib
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +19,7 @@ from torch import Tensor, nn
 from unspool.config import Config
 from unspool.errors import ConfigError, RunError
 from unspool.io.files import AGAIN
+from unspool.io.regular import read_regular
 from unspool.nn.pretrained import is_pretrained, read_pretrained
 from unspool.nn.transformer import TransformerDecoder
 from unspool.tasks import TASKS, Task
@@ -200,7 +202,7 @@ def is_causal(config: Config) -> bool:
 def _hash_of(files: list[Path]) -> str:
     sha = hashlib.sha256()
     for path in files:
-        sha.update(path.read_bytes())
+        sha.update(read_regular(path, most=sys.maxsize))
     return sha.hexdigest()
 
 

@@ -7,8 +7,8 @@ file to read is seen from its first bytes, that of a file to write from its name
 
 from __future__ import annotations
 
-import hashlib
 import re
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -19,7 +19,9 @@ from safetensors.numpy import save as as_safetensors
 
 from unspool.data.read.files import TextFile, unreadable
 from unspool.errors import ConfigError, DataError
-from unspool.io.files import write_atomic
+from unspool.io.files import check_hash, write_atomic, write_hashed
+from unspool.io.files import hash_of as hash_of_file
+from unspool.io.regular import read_regular
 from unspool.vectors.formats import (
     COPY_AGAIN,
     checked,
@@ -75,8 +77,7 @@ def size_of(path: str | Path) -> int:
 
 def hash_of(path: str | Path) -> str:
     """SHA-256 of the file that a path stands for."""
-    with open(vector_file(path), "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    return hash_of_file(vector_file(path))
 
 
 def _is_safetensors(head: bytes) -> bool:
@@ -87,7 +88,10 @@ def _is_safetensors(head: bytes) -> bool:
 def _read_safetensors(file: Path, name: str) -> WordVectors:
     """`vectors` (V, E), and `words`: UTF-8 bytes, a word a line."""
     try:
-        tensors = parse_safetensors(file.read_bytes())
+        content = read_regular(file, most=sys.maxsize)
+        if file.name == IN_FOLDER:
+            check_hash(file, content)
+        tensors = parse_safetensors(content)
     except (SafetensorError, KeyError, ValueError) as error:
         raise DataError(
             f"not a whole safetensors file ({error})", where=name, remedy=COPY_AGAIN
@@ -129,6 +133,11 @@ def save(vectors: WordVectors, path: str | Path) -> None:
     if not target.parent.is_dir():
         raise ConfigError("there is no such folder", where=target.parent, remedy="make it first")
     write_atomic(target, FORMATS[target.suffix](vectors))
+
+
+def save_in_folder(vectors: WordVectors, folder: Path) -> None:
+    """Write the vectors of an `unspool embed`, with their hash."""
+    write_hashed(folder / IN_FOLDER, _safetensors(vectors))
 
 
 def _safetensors(vectors: WordVectors) -> bytes:

@@ -18,6 +18,7 @@ import numpy as np
 
 from unspool.data.read.files import TextFile, unreadable
 from unspool.errors import DataError
+from unspool.io.regular import open_regular
 from unspool.vectors.words import WordVectors
 
 HEAD = 1 << 16  # bytes
@@ -29,7 +30,7 @@ COPY_AGAIN = "copy or download it again"
 
 def open_bytes(path: Path, name: str) -> BinaryIO:
     try:
-        file = open(path, "rb")  # noqa: SIM115
+        file = open_regular(path)
     except OSError as error:
         raise unreadable(path, name, error) from None
     if file.read(2) == b"\x1f\x8b":

@@ -14,6 +14,7 @@ from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
 from unspool.errors import RunError
+from unspool.io.regular import check_regular, parse_json, read_regular
 
 ONE, MANY = "model.safetensors", "model.safetensors.index.json"
 PICKLES = ("pytorch_model.bin", "pytorch_model.bin.index.json", "model.pt", "model.pth")
@@ -79,7 +80,7 @@ class Weights:
 
 def read_json(path: Path) -> dict[str, Any]:
     try:
-        value = json.loads(path.read_text(encoding="utf-8"))
+        value = parse_json(read_regular(path))
     except FileNotFoundError:
         raise RunError(
             f"not a pretrained folder: it has no {path.name}",
@@ -87,7 +88,8 @@ def read_json(path: Path) -> dict[str, Any]:
             remedy="give a folder with config.json, model.safetensors and tokenizer.json",
         ) from None
     except (OSError, ValueError) as error:
-        raise RunError(f"cannot be read ({error})", where=path, remedy=COPY) from None
+        why = error.strerror if isinstance(error, OSError) else error
+        raise RunError(f"cannot be read ({why})", where=path, remedy=COPY) from None
     if not isinstance(value, dict):
         raise RunError("holds no settings", where=path, got=value, remedy=COPY)
     return value
@@ -127,6 +129,7 @@ def _shards(index: Path) -> list[Path]:
 
 def _opened(path: Path) -> Any:
     try:
+        check_regular(path)
         return safe_open(path, framework="pt")
     except (SafetensorError, OSError) as error:
         raise RunError(f"not a whole safetensors file ({error})", where=path, remedy=COPY) from None
