@@ -17,6 +17,7 @@ from unspool.insight.plots.attention import scale_end
 from unspool.insight.trace import trace
 from unspool.page.subject import Subject
 from unspool.page.views import views_of
+from unspool.tasks.examples import Example
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -24,7 +25,7 @@ def test_models_that_look_have_the_view(name) -> None:
     task, model = make(name)
     kinds = {array.kind for array in trace(task, model, TEXT).arrays}
     looks = any(kind.endswith(("attention", "alignment", "pooling")) for kind in kinds)
-    subject = Subject(task, model, Path("run"), Path("run/metrics.jsonl"), TEXT)
+    subject = Subject(task, model, Path("run"), Path("run/metrics.jsonl"), [Example(TEXT)])
     assert ("attention" in views_of(subject)) is looks
 
 

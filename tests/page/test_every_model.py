@@ -12,12 +12,13 @@ from unspool.page.answers import ANSWERS, DEFAULTS, answer, encoded
 from unspool.page.assets import WEB
 from unspool.page.subject import Subject
 from unspool.page.views import VIEWS, views_of
+from unspool.tasks.examples import Example
 
 
 @pytest.mark.parametrize("name", MODELS)
 def test_views_get_their_answers(name: str, tmp_path: Path) -> None:
     task, model = make(name)
-    subject = Subject(task, model, tmp_path, tmp_path / "metrics.jsonl", TEXT)
+    subject = Subject(task, model, tmp_path, tmp_path / "metrics.jsonl", [Example(TEXT)])
     views = views_of(subject)
     assert {"positions", "neighbours"} <= set(views)
     assert ("saliency" in views) == (task.name != "elmo")

@@ -12,11 +12,12 @@ from unspool.errors import ConfigError
 from unspool.insight.learnt import flow_of_run, state_gradients
 from unspool.page.answers import answer
 from unspool.page.subject import Subject
+from unspool.tasks.examples import Example
 
 
 def subject(name: str) -> Subject:
     task, model = make(name)
-    return Subject(task, model, Path("run"), Path("run/metrics.jsonl"), TEXT)
+    return Subject(task, model, Path("run"), Path("run/metrics.jsonl"), [Example(TEXT)])
 
 
 @pytest.mark.parametrize("text", ["", TEXT])

@@ -14,11 +14,12 @@ from unspool.errors import ConfigError, DataError
 from unspool.page.answers import answer
 from unspool.page.neighbours import ONE_HOT, SPELLED
 from unspool.page.subject import Subject
+from unspool.tasks.examples import Example
 
 
 def subject(name: str) -> Subject:
     task, model = make(name)
-    return Subject(task, model, Path("run"), Path("run/metrics.jsonl"), "a b")
+    return Subject(task, model, Path("run"), Path("run/metrics.jsonl"), [Example("a b")])
 
 
 def by_hand(tokens: list[str], table: np.ndarray, word: str) -> dict[str, float]:

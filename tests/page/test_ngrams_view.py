@@ -17,13 +17,14 @@ from unspool.insight.ngrams import ngrams_of_file
 from unspool.nn.taps import record
 from unspool.page.answers import answer
 from unspool.page.subject import Subject
+from unspool.tasks.examples import Example
 
 TEXT = "c d e f g h"
 
 
 def subject(name: str, **settings: object) -> Subject:
     task, model = make(name, **settings)
-    return Subject(task, model, Path("run"), Path("run/metrics.jsonl"), TEXT)
+    return Subject(task, model, Path("run"), Path("run/metrics.jsonl"), [Example(TEXT)])
 
 
 def features(of: Subject) -> np.ndarray:

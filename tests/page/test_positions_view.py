@@ -13,13 +13,14 @@ from unspool.api.run import load
 from unspool.nn.positions import Learned, Sinusoidal
 from unspool.page.answers import answer
 from unspool.page.subject import Subject
+from unspool.tasks.examples import Example
 
 
 @pytest.fixture
 def subject(tmp_path):
     def subject(name: str) -> Subject:
         task, model = make(name)
-        return Subject(task, model, tmp_path, tmp_path / "metrics.jsonl", "a")
+        return Subject(task, model, tmp_path, tmp_path / "metrics.jsonl", [Example("a")])
 
     return subject
 

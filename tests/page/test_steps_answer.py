@@ -16,6 +16,7 @@ from unspool.nn.cells import CELLS
 from unspool.page import steps as steps_module
 from unspool.page.answers import answer
 from unspool.page.subject import Subject
+from unspool.tasks.examples import Example
 
 RECURRENT = [
     *(f"classify-{cell}" for cell in CELLS),
@@ -30,7 +31,7 @@ def subject(name: str) -> Subject:
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.add_(0.3 * torch.randn_like(parameter))
-    return Subject(task, model, Path("run"), Path("run/metrics.jsonl"), TEXT)
+    return Subject(task, model, Path("run"), Path("run/metrics.jsonl"), [Example(TEXT)])
 
 
 def ask(of: Subject, text: str = TEXT, **params) -> dict:

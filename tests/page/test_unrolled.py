@@ -19,6 +19,7 @@ from unspool.nn.cells import CELLS, Cell
 from unspool.nn.taps import Tap
 from unspool.page.saved import saved_page
 from unspool.page.subject import Subject, open_subject
+from unspool.tasks.examples import Example
 
 VARIANTS = {
     **{cell: (cell, {}) for cell in CELLS},
@@ -59,7 +60,9 @@ def look_at(page, serve):
         with torch.no_grad():
             for parameter in model.parameters():
                 parameter.add_(0.3 * torch.randn_like(parameter))
-        server = serve(Subject(task, model, Path("run"), Path("run/metrics.jsonl"), TEXT))
+        server = serve(
+            Subject(task, model, Path("run"), Path("run/metrics.jsonl"), [Example(TEXT)])
+        )
         more = "".join(f"&{name}={value}" for name, value in params.items())
         page.goto(f"{server.address()}#view=unrolled{more}")
         settle(page)

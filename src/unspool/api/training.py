@@ -35,6 +35,7 @@ from unspool.tasks.embedding import extended, freeze_embedding, place_vectors
 from unspool.training.beside import Beside
 from unspool.training.card import model_card
 from unspool.training.checkpoint import Counters, save_checkpoint
+from unspool.training.examples import write_examples
 from unspool.training.folder import RunFolder
 from unspool.training.machine import precision_note, tune_process, with_device, with_precision
 from unspool.training.optim import build_optimizer
@@ -89,6 +90,7 @@ def begin(
         save_checkpoint(folder.checkpoints, model, optimizer, None, Counters())
     folder.write_config(config, files, threads, origins)
     folder.write_rows(corpus.parts["train"])
+    write_examples(folder.path, task, corpus.parts)
     return _train(folder, task, model, corpus, plans, shown, resume=False, rescue=rescue)
 
 
@@ -205,6 +207,7 @@ def _fit(
     write_atomic(folder.metrics, "".join(f"{json.dumps(each)}\n" for each in fitting.log))
     save_tensors(folder.weights, fitting.model.state_dict(), {})
     folder.write_rows(corpus.parts["train"])
+    write_examples(folder.path, task, corpus.parts)
     return report_run(folder, task, fitting.model, corpus, plans, counters, shown)
 
 

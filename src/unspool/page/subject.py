@@ -17,8 +17,10 @@ from torch import nn
 from unspool.errors import ConfigError, RunError, UserError, choose
 from unspool.insight.ngrams import NgramTable
 from unspool.tasks import Task
+from unspool.tasks.examples import Example
 from unspool.tasks.opening import open_plan
 from unspool.tasks.reading import Reading
+from unspool.training.examples import read_examples
 from unspool.training.folder import RunFolder
 
 LENGTH = 120  # characters of an example, at most
@@ -30,7 +32,7 @@ class Subject(NamedTuple):
 
     model    None while a run is training and has no weights yet
     log      metrics.jsonl, which may still grow
-    example  a text to begin with
+    examples real inputs of the run, the first of which the page begins with
     table    of a cnn: the n-grams of a corpus, where one was given
     """
 
@@ -38,8 +40,13 @@ class Subject(NamedTuple):
     model: nn.Module | None
     path: Path
     log: Path
-    example: str
+    examples: list[Example]
     table: NgramTable | None = None
+
+    @property
+    def example(self) -> str:
+        """A text to begin with."""
+        return self.examples[0].text if self.examples else ""
 
     @property
     def trained(self) -> nn.Module:
@@ -57,9 +64,11 @@ class Subject(NamedTuple):
 
 
 def subject_of(folder: RunFolder, task: Task, model: nn.Module) -> Subject:
-    data = folder.read_record()["data"]["train"]
-    example = example_text(task, "-" if data.get("memory") else data["path"])
-    return Subject(task, model, folder.path, folder.metrics, example)
+    examples = read_examples(folder.path)
+    if not examples:  # of a run from before these were kept
+        data = folder.read_record()["data"]["train"]
+        examples = [Example(example_text(task, "-" if data.get("memory") else data["path"]))]
+    return Subject(task, model, folder.path, folder.metrics, examples)
 
 
 def open_subject(path: str | Path) -> Subject:
@@ -67,7 +76,7 @@ def open_subject(path: str | Path) -> Subject:
     folder = RunFolder(Path(path))
     if folder.weights.exists() or not folder.metrics.exists():
         return subject_of(folder, *folder.load_model())
-    return Subject(folder.load_task(), None, folder.path, folder.metrics, "")
+    return Subject(folder.load_task(), None, folder.path, folder.metrics, [])
 
 
 def example_text(task: Task, data: str) -> str:

@@ -26,6 +26,7 @@ from unspool.nn.masks import where_kept
 from unspool.nn.models.language_model import MaskedModel
 from unspool.tasks.answer import Answer, one_line
 from unspool.tasks.encoder import build_encoder, check_learned_positions
+from unspool.tasks.examples import Example
 from unspool.tasks.metrics import bootstrap_mean, perplexity
 from unspool.tasks.plan import document_plan
 from unspool.tasks.task import Report, Step, Task, as_array, walk
@@ -248,3 +249,8 @@ class Pretrain(Task):
     def example(self, words: list[str]) -> str:
         hidden = len(words) // 2
         return " ".join([*words[:hidden], MASK, *words[hidden + 1 :]])
+
+    def example_of(self, part: Part, row: int, raw: Mapping[str, Any]) -> Example:
+        """One word of it is hidden."""
+        words = super().example_of(part, row, raw).text.split()
+        return Example(self.example(words), words[len(words) // 2])

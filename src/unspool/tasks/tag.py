@@ -29,10 +29,11 @@ from unspool.nn.crf import CRF, Allowed, SeparateTags, SpanScores, TagOutput
 from unspool.nn.models.tagger import Tagger
 from unspool.tasks.contextual import build_contextual, contextual_size, example_words
 from unspool.tasks.encoder import build_encoder, recurrent_models
+from unspool.tasks.examples import Example
 from unspool.tasks.label_readings import TagReading
 from unspool.tasks.tag_plan import plan_tags
 from unspool.tasks.tag_report import PlainReport, SpanReport, TagReport
-from unspool.tasks.tagged_text import TaggedText, Tags, tagged_text, words_of
+from unspool.tasks.tagged_text import TaggedText, Tags, tagged_line, tagged_text, words_of
 from unspool.tasks.task import Step, Task, as_array, chunks, walk
 from unspool.text.vocab import UNK_ID
 
@@ -248,6 +249,12 @@ class Tag(Task):
             for text, words in pairs:
                 own = next(found) if words else None
                 yield tagged_text(text, words, own, self.labels, self.marks)
+
+    def example_of(self, part: Part, row: int, raw: Mapping[str, Any]) -> Example:
+        tags = part["tags"]
+        marks = None if self.marks is None else parse_tags(tags.names, "iobes")
+        text = super().example_of(part, row, raw).text
+        return Example(text, tagged_line(raw[self.input], tags[row], tags.names, marks))
 
     def tags(self, model: nn.Module, part: Part) -> list[Tags]:
         """The tags of each sentence."""

@@ -143,3 +143,17 @@ def tagged_text(
         p = np.exp(enter[first] + walk[last] - walk[first] + leave[last]).clip(0, 1)
         spans.append(TaggedSpan(start, end, text[start:end], marks.names[kind], float(p)))
     return TaggedText(text, tagged, spans)
+
+
+def tagged_line(
+    words: Sequence[str], tags: np.ndarray, names: Sequence[str], marks: Marks | None
+) -> str:
+    """Words and the numbers of their tags as `str` of an answer shows them."""
+    if marks is None:
+        return " ".join(f"{word}/{names[tag]}" for word, tag in zip(words, tags))
+    shown, done = [], 0
+    for first, stop, kind in zip(*find_spans(marks.at(tags), np.array([0]))):
+        inside = " ".join([marks.names[kind], *words[first:stop]]).strip()
+        shown += [*words[done:first], f"[{inside}]"]
+        done = stop
+    return " ".join([*shown, *words[done:]])

@@ -29,6 +29,7 @@ from unspool.data.store.columns import Progress, Stored
 from unspool.errors import ConfigError
 from unspool.tasks.answer import Answer
 from unspool.tasks.encoder import recurrent_models
+from unspool.tasks.examples import Example, plain
 from unspool.tasks.metrics import bootstrap_ratio, widest
 from unspool.tasks.reading import Reading, nothing
 from unspool.text.tokenizers import Tokenizer
@@ -327,6 +328,11 @@ class Task(ABC):
     def example(self, words: list[str]) -> str:
         """An item to begin with, made of some words of the data."""
         return " ".join(words)
+
+    def example_of(self, part: Part, row: int, raw: Mapping[str, Any]) -> Example:
+        """A row to look at, from its raw values by field: what is read, and what is to be given."""
+        truth = [plain(raw[name], ", ") for name in raw if self.fields[name].is_target]
+        return Example(plain(raw[self.input]), ", ".join(truth))
 
     def reading(self, model: nn.Module, item: Any) -> Reading:
         """One input as the model reads it: what is recorded, and what is asked for reasons."""

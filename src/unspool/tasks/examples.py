@@ -1,0 +1,94 @@
+"""Real inputs to look at a run with: a few short rows of what was held out, with their truth.
+
+In: a task and a part of its corpus. Out: `Example`s, which the run folder keeps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from unspool.data.fields.field import StreamField
+from unspool.data.part import Part
+from unspool.errors import UserError
+from unspool.text.vocab import UNK_ID
+
+if TYPE_CHECKING:
+    from unspool.tasks.task import Task
+
+KEPT = 5
+SEARCHED = 200  # rows, or tokens of a stream for each example
+WORDS = (6, 18)  # of a good example
+LONGEST = 80  # words; of a longer text its beginning is taken, whose truth nobody knows
+
+
+class Example(NamedTuple):
+    """An input, and what the data say of it: "" where they say nothing."""
+
+    text: str
+    truth: str = ""
+
+
+def choose_examples(task: Task, part: Part) -> list[Example]:
+    """The best first, of as many different truths as there are; none where the data cannot be read
+    a second time."""
+    if isinstance(task.input_field, StreamField):
+        found = _continued(task, part)
+    else:
+        try:
+            found = _rows(task, part)
+        except (UserError, OSError):
+            return []
+    ranked = sorted(found, key=lambda own: _rank(task, own))
+    fresh: dict[str, Example] = {}
+    for own in ranked:
+        fresh.setdefault(own.truth, own)
+    others = [own for own in ranked if own is not fresh[own.truth]]
+    return [*fresh.values(), *others][:KEPT]
+
+
+def _rows(task: Task, part: Part) -> list[Example]:
+    if part.plan is None:
+        return []
+    rows = np.argsort(part.rows, kind="stable")[:SEARCHED]
+    names = [name for name in part.fields if name in part]
+    found = []
+    for row, values in zip(rows.tolist(), part.raw(rows, names)):
+        own = task.example_of(part, row, dict(zip(names, values)))
+        words = own.text.split()
+        if len(words) > LONGEST:
+            own = Example(" ".join(words[: WORDS[1]]))
+        if words:
+            found.append(own)
+    return found
+
+
+def _continued(task: Task, part: Part) -> list[Example]:
+    """Of a long text: beginnings of lines, whose truth is how they go on."""
+    stream = part[task.input]
+    size = min(int(stream.sizes[0]), SEARCHED * KEPT)
+    _, *lines = task.tokenizer.decode(stream.slice(0, 0, size).tolist()).split("\n")
+    found = []
+    for line in lines or [_]:
+        words = line.split()[: WORDS[1]]
+        if len(words) >= WORDS[0]:
+            half = len(words) // 2
+            found.append(Example(" ".join(words[:half]), " ".join(words[half:])))
+    return found
+
+
+def _rank(task: Task, own: Example) -> tuple[int, ...]:
+    """Smaller is better: neither short nor long, on one line, of known words."""
+    count = len(own.text.split())
+    beside = max(WORDS[0] - count, count - WORDS[1], 0)
+    unknown = int((task.tokenizer.encode(own.text) == UNK_ID).sum())
+    return beside, own.text.count("\n"), unknown
+
+
+def plain(value: Any, between: str = " ") -> str:
+    """A raw value, perhaps a list, as a text."""
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return between.join(map(str, value))
+    return str(value)
