@@ -13,6 +13,7 @@ from unspool.tasks.task import Task
 from unspool.text.tokenizers import CharTokenizer, WordTokenizer
 from unspool.text.vocab import MASK_SPECIALS, SENTENCE_SPECIALS, Vocab
 
+WINDOW = {"self_attention": "window", "attention_window": 2}
 SMALL = {
     "hidden": 8, "filters": 4, "layers": 2, "heads": 2, "dropout": 0.0, "embedding": 6,
     "max_length": 32, "bptt": 16,
@@ -27,7 +28,11 @@ MODELS: dict[str, tuple[str, str, dict]] = {
     "classify-cnn": ("classify", "cnn", {}),
     "classify-transformer": ("classify", "transformer", {}),
     "classify-cls": ("classify", "transformer", {"pooling": "cls", "positions": "learned"}),
-    "classify-window": ("classify", "transformer", {"self_attention": "window", "window": 2}),
+    "classify-window": (
+        "classify",
+        "transformer",
+        WINDOW,
+    ),
     "classify-linear": ("classify", "transformer", {"self_attention": "linear"}),
     "classify-multilabel": ("classify", "bigru", {"multilabel": True}),
     "regress-bigru": ("regress", "bigru", {}),

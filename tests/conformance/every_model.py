@@ -27,6 +27,7 @@ from unspool.training.folder import RunFolder
 from unspool.training.tensors import save_tensors
 from unspool.training.transfer import Start, open_start, take_over
 
+WINDOW = {"self_attention": "window", "attention_window": 2}
 SMALL = {
     "hidden": 8, "filters": 4, "layers": 2, "heads": 2, "embedding": 6, "dropout": 0.0,
     "word_dropout": 0.0, "character_embedding": 4, "character_hidden": 4, "projection": 6,
@@ -42,7 +43,7 @@ VARIANTS: dict[str, list[tuple[str, dict[str, Any]]]] = {
         ("cnn", {"pooling": "mean", "embedding": 0}),
         ("transformer", {"pooling": "cls", "positions": "learned"}),
         ("transformer", {"norm": "post", "pooling": "attention"}),
-        ("transformer", {"self_attention": "window", "window": 2}),
+        ("transformer", WINDOW),
         ("transformer", {"self_attention": "linear", "pooling": "max"}),
         ("transformer", {"positions": "none", "activation": "swiglu"}),
         ("bilstm", {"multilabel": True}),
@@ -63,7 +64,7 @@ VARIANTS: dict[str, list[tuple[str, dict[str, Any]]]] = {
         ("gru", {"embedding": 0}),
         ("transformer", {"positions": "sinusoidal", "tied": False}),
         ("transformer", {"positions": "rotary", "activation": "relu"}),
-        ("transformer", {"self_attention": "window", "window": 3}),
+        ("transformer", WINDOW),
         ("transformer", {"self_attention": "linear"}),
     ],
     "translate": [

@@ -17,6 +17,7 @@ from unspool.tasks.task import Task
 from unspool.text.tokenizers import CharTokenizer
 from unspool.text.vocab import MASK_SPECIALS, Vocab
 
+WINDOW = {"self_attention": "window", "attention_window": 2}
 SMALL = {
     "hidden": 8, "filters": 4, "layers": 2, "heads": 2, "dropout": 0.0, "bptt": 8, "max_length": 12,
 }  # fmt: skip
@@ -28,7 +29,11 @@ MODELS = {
     "classify-transformer": ("classify", "transformer", {}),
     "classify-cls": ("classify", "transformer", {"pooling": "cls", "positions": "learned"}),
     "classify-post": ("classify", "transformer", {"norm": "post", "pooling": "attention"}),
-    "classify-window": ("classify", "transformer", {"self_attention": "window", "window": 2}),
+    "classify-window": (
+        "classify",
+        "transformer",
+        WINDOW,
+    ),
     "classify-linear": ("classify", "transformer", {"self_attention": "linear", "pooling": "max"}),
     "classify-none": ("classify", "transformer", {"positions": "none", "activation": "swiglu"}),
     "tag-bilstm": ("tag", "bilstm", {}),
@@ -39,7 +44,11 @@ MODELS = {
     "generate-transformer": ("generate", "transformer", {}),
     "generate-sinusoidal": ("generate", "transformer", {"positions": "sinusoidal", "tied": False}),
     "generate-rotary": ("generate", "transformer", {"positions": "rotary", "activation": "relu"}),
-    "generate-window": ("generate", "transformer", {"self_attention": "window", "window": 3}),
+    "generate-window": (
+        "generate",
+        "transformer",
+        WINDOW,
+    ),
     "generate-linear": ("generate", "transformer", {"self_attention": "linear"}),
     "pretrain-transformer": ("pretrain", "transformer", {}),
     "pretrain-learned": ("pretrain", "transformer", {"positions": "learned"}),

@@ -83,20 +83,20 @@ def texts_of(part) -> list[str]:
 
 def test_features_are_those_of_scikit_learn(table) -> None:
     task, parts = fitted(table, "classify", label="label")
-    union = vectorizer(task.bags)
+    union = vectorizer(task.features)
     theirs = {
         "train": union.fit_transform(texts_of(parts["train"])),
         "valid": union.transform(texts_of(parts["valid"])),
     }
-    own_names = task.bags.names
-    words = len(task.bags.words)
+    own_names = task.features.names
+    words = len(task.features.words)
     names = [f"words__{n}" for n in own_names[:words]]
     names += [f"spelling__{n}" for n in own_names[words:]]
     their_names = list(union.get_feature_names_out())
     assert sorted(names) == sorted(their_names)
     order = [their_names.index(name) for name in names]
     for name, x in theirs.items():
-        own = features(parts[name]["text"], task.bags)
+        own = features(parts[name]["text"], task.features)
         np.testing.assert_allclose(own.toarray(), x.toarray()[:, order], atol=1e-12)
 
 
@@ -110,7 +110,7 @@ def test_a_loaded_model_answers_as_scikit_learn(task, run, table) -> None:
     trials = [json.loads(line) for line in (run.path / "metrics.jsonl").read_text().splitlines()]
     metric, sign = made.metric, 1 if made.higher_is_better else -1
     best = max(trials, key=lambda t: (sign * t["metrics"][metric], -t["metrics"]["loss"]))
-    union = vectorizer(made.bags)
+    union = vectorizer(made.features)
     if best["features"] == "n-grams of words":
         union = union.transformer_list[0][1]
     train, valid = texts_of(parts["train"]), texts_of(parts["valid"])
@@ -144,7 +144,7 @@ def test_the_probabilities_of_the_fitted_object(classes, tmp_path) -> None:
     task.solver = lambda: solver
     fitting = fit_linear(task, {"train": parts["train"]})  # chosen inside, the last fit is kept
     valid = texts_of(parts["valid"])
-    theirs = solver.model.predict_proba(features(task.part(text=valid)["text"], task.bags))
+    theirs = solver.model.predict_proba(features(task.part(text=valid)["text"], task.features))
     run = unspool.train(path, model="linear", out=tmp_path / "run", threads=1, calibrate=False)
     from unspool.training.tensors import save_tensors
 
@@ -247,7 +247,7 @@ def test_texts_without_words_are_read_by_characters(tmp_path) -> None:
     run = unspool.train(path, model="linear", out=tmp_path / "run", threads=1)
     assert run.report.metrics["accuracy"] == 1.0
     loaded = unspool.load(run.path)
-    assert loaded.task.bags.names == run.task.bags.names
+    assert loaded.task.features.names == run.task.features.names
     assert [a.label for a in loaded.predict(["acgtgattaca", "ccttggaacg"])] == ["yes", "no"]
 
 

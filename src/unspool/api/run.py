@@ -147,7 +147,8 @@ class Run:
         tags, its translation, its continuation, or what fits at its <mask>s.
 
         items    a text, or several: a list, a Series, an array; for a tagger each may also be a
-                 list of words; or a data frame or a dict of columns, of which each row is answered
+                 list of words; of series, arrays (steps, channels); or a data frame or a dict of
+                 columns, of which each row is answered
         options  how the answers are made, of the class that the task names: for translations
                  `Decoding(beam=8, nbest=3)`; None: the defaults
         reading  overrides which column of a table is read: text=
@@ -162,7 +163,10 @@ class Run:
             config = reading_changed(self.config, reading)
             plan = open_inputs(columns_of(items), config.data, self.task.name)
             items = (row.values[0] for row in plan.rows())
-        return lazily(self._call(self.task.predict, checked(as_list(items), self.task), options))
+        given = self.task.input_field.items(items)
+        if given is None:
+            given = checked(as_list(items), self.task)
+        return lazily(self._call(self.task.predict, given, options))
 
     @in_python
     def generate(

@@ -139,6 +139,7 @@ def draft_config(
         layers=[
             (f"task {task}", kind.defaults),
             (f"model {name}", preset),
+            ("input", kind.suited({**kind.defaults, **values})),
             ("--from", taken),
             ("embedding.from", vector_settings(values)),
             (config_file or "config file", from_file),

@@ -15,7 +15,8 @@ DATA_HELP = (
     "A table: CSV, TSV, JSON, JSON lines, Parquet, Arrow or Excel; `label text` or fastText lines,"
     " one document a line, or one long text; CoNLL columns, CoNLL-U or JSON lines of tagged words;"
     " any of them as .gz, .bz2, .xz or .zip; two files of pairs as train.en,train.de; a folder of"
-    " LABEL.txt files, or of a folder for each label; - for standard input."
+    " LABEL.txt files, or of a folder for each label; series as tables of numbers, .ts, .npy or"
+    " .npz files, or a folder of such recordings; - for standard input."
 )
 
 Data = Annotated[str, Argument(metavar="DATA", help=DATA_HELP)]
@@ -84,8 +85,8 @@ Format = Annotated[
     Option(
         "--format",
         metavar="FORMAT",
-        help="csv, tsv, jsonl, json, parquet, arrow, excel, labelled, fasttext, lines, text, conll"
-        " or conllu.  [default: by the name of the file and its first lines]",
+        help="csv, tsv, jsonl, json, parquet, arrow, excel, ts, npy, labelled, fasttext, lines,"
+        " text, conll or conllu.  [default: by the name of the file and its first lines]",
     ),
 ]
 Encoding = Annotated[
@@ -104,6 +105,34 @@ Text = Annotated[
         metavar="COLUMN",
         help="Column of the text: a name, or a number from 1. Several, with commas or given several"
         " times, are read as one text.",
+    ),
+]
+Series = Annotated[
+    list[str] | None,
+    Option(
+        "--series",
+        metavar="COLUMNS",
+        help="Columns of the values of series, with commas or given several times: the channels,"
+        " where a row is a step; the steps, where a row is a series.  [default: what holds numbers"
+        " and is neither label, time nor id]",
+    ),
+]
+Time = Annotated[
+    str | None,
+    Option(
+        "--time",
+        metavar="COLUMN",
+        help="Of series: column of the time of a step; none: there is none.  [default: by its name"
+        " or its dates]",
+    ),
+]
+Id = Annotated[
+    str | None,
+    Option(
+        "--id",
+        metavar="COLUMN",
+        help="Of series: column whose equal values make rows one recording; none: a file is one."
+        "  [default: by its name]",
     ),
 ]
 Split = Annotated[
@@ -130,7 +159,8 @@ Group = Annotated[
     Option(
         "--group",
         metavar="COLUMN",
-        help="Column whose equal values (a person, a document) keep rows in one part or fold.",
+        help="Column whose equal values (a person, a document) keep rows in one part or fold; of a"
+        " folder of recordings also name or folder, or a part of them: name_2, folder_1.",
     ),
 ]
 Missing = Annotated[

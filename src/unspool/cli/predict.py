@@ -14,9 +14,12 @@ from unspool.cli.options import (
     Beam,
     Encoding,
     Format,
+    Id,
     Int8,
     Run,
+    Series,
     Text,
+    Time,
     decoding_option,
     given,
     named_columns,
@@ -60,6 +63,9 @@ def predict(
     format: Format = None,
     encoding: Encoding = None,
     text: Text = None,
+    series: Series = None,
+    time: Time = None,
+    id: Id = None,
     beam: Beam = None,
     nbest: Annotated[
         int | None,
@@ -158,7 +164,17 @@ def predict(
     from unspool.cli.answers import check_ending, write_answers
 
     items, kept = read_items(
-        loaded, texts or [], file, given(format=format, encoding=encoding, text=named_columns(text))
+        loaded,
+        texts or [],
+        file,
+        given(
+            format=format,
+            encoding=encoding,
+            text=named_columns(text),
+            series=named_columns(series),
+            time=time,
+            id=id,
+        ),
     )
     chosen = given(
         beam=beam,
@@ -206,6 +222,12 @@ def read_items(
         raise ConfigError(
             "no text given", remedy="give some, or --file FILE, or - for standard input"
         )
+    if texts and not run.task.reads_tokens:
+        raise ConfigError(
+            "the model reads series, which are no text",
+            got=texts[0],
+            remedy=f"name their file: --file {texts[0]}",
+        )
     if texts and texts != ["-"]:
         return [readable(text, "a text") for text in texts], None
     # What a person types is read as lines, whatever the training file was.
@@ -214,7 +236,7 @@ def read_items(
     plan = open_inputs(file or "-", settings, run.task.name)
     if file is not None:
         show.note(plan.summary)
-    if not plan.table.header:
+    if not plan.table.header or not run.task.reads_tokens:
         return (row.values[0] for row in plan.rows()), None
     kept = Given([column.name for column in plan.table.columns], deque())
 

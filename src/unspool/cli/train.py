@@ -17,11 +17,13 @@ from unspool.cli.options import (
     Folds,
     Format,
     Group,
+    Id,
     Label,
     LabelSeparator,
     Missing,
     Model,
     Multilabel,
+    Series,
     Set,
     Source,
     Split,
@@ -29,6 +31,7 @@ from unspool.cli.options import (
     Task,
     Test,
     Text,
+    Time,
     Valid,
     assignments,
     named_columns,
@@ -92,6 +95,9 @@ def train(
     encoding: Encoding = None,
     text: Text = None,
     label: Label = None,
+    series: Series = None,
+    time: Time = None,
+    id: Id = None,
     missing: Missing = None,
     split: Split = None,
     folds: Folds = None,
@@ -135,6 +141,7 @@ def train(
       unspool train reviews.csv --from runs/corpus --set freeze=gradual
       unspool train reviews.csv --from models/minilm
       unspool train reviews.csv --folds 10 --group author
+      unspool train recordings/ --group name --set window=128
     """
     from unspool.api.train import train as run_training
     from unspool.training.progress import Printed
@@ -161,6 +168,9 @@ def train(
                 encoding=encoding,
                 text=named_columns(text),
                 label=named_columns(label),
+                series=named_columns(series),
+                time=time,
+                id=id,
                 missing=missing,
                 split_column=split,
                 folds=folds,

@@ -163,13 +163,16 @@ def full_name(
     where: object = None,
     kind: type[Section] = Config,
 ) -> str:
-    """`section.name` for a key that may lack its section; a cell's own `options` come first."""
+    """`section.name` for a key that may lack its section; a cell's own `options` come first, and of
+    two settings with one name that of the data needs its section."""
     names = [name for name, _ in settings(kind)]
     if key in names or key.startswith("model.options."):
         return key
     if key in options:
         return f"model.options.{key}"
     bare = [name for name in names if name.split(".")[1] == key]
+    if len(bare) > 1:
+        bare = [name for name in bare if not name.startswith("data.")]
     if len(bare) == 1:
         return bare[0]
     own = [name.split(".")[1] for name in names]

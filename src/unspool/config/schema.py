@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic.fields import FieldInfo
 
 
@@ -44,6 +44,9 @@ Widths = Annotated[tuple[Width, ...], BeforeValidator(_split_commas), Field(min_
 class DataConfig(Section):
     """How the file is read and split."""
 
+    input: Literal["auto", "text", "series"] = setting(
+        "auto", "what is read: texts, or vectors over time; auto: by the look of the data"
+    )
     format: Literal[
         "auto",
         "csv",
@@ -53,6 +56,8 @@ class DataConfig(Section):
         "parquet",
         "arrow",
         "excel",
+        "ts",
+        "npy",
         "labelled",
         "fasttext",
         "lines",
@@ -81,6 +86,37 @@ class DataConfig(Section):
         "names of the columns that a run was trained on, which are looked for first in other files;"
         " follows from the data",
     )
+    series: Names = setting(
+        None,
+        "series: columns (names, or numbers from 1) of the values, with commas; a column a channel"
+        " where a row is a step, a column a step where a row is a whole series",
+    )
+    time: str | None = setting(
+        None, "series: column of the time of each step, a number or an ISO date (none: by its name)"
+    )
+    id: str | None = setting(
+        None, "series: column whose equal values make rows one recording (none: by its name)"
+    )
+    channels: int = setting(
+        0,
+        "series: channels that stand in turn in a row that is a whole series: x, y, x, y, ... (0:"
+        " by the names of the columns)",
+        ge=0,
+    )
+    scaling: Literal["channel", "series", "window", "none"] = setting(
+        "channel",
+        "series: subtract the mean and divide by the standard deviation, of each channel of the"
+        " training part, or of each recording or window by itself",
+    )
+    irregular: Literal["ignore", "channel", "resample"] = setting(
+        "ignore",
+        "series with a time: read steps as they come, with the time between them as one more"
+        " channel, or interpolated at equal distances",
+    )
+    window: int = setting(
+        0, "series: read recordings in windows of so many steps (0: as a whole)", ge=0
+    )
+    stride: int = setting(0, "series: steps from one window to the next (0: half a window)", ge=0)
     source: str | None = setting(
         None, "translate: column (name, or number from 1) that holds what is read"
     )
@@ -242,7 +278,12 @@ class ModelConfig(Section):
     self_attention: Literal["full", "window", "linear"] = setting(
         "full", "transformer: to all tokens, to near ones, or without softmax, for long texts"
     )
-    window: int = setting(128, "tokens that self_attention=window sees to each side", ge=1)
+    attention_window: int = setting(
+        128,
+        "tokens that self_attention=window sees to each side",
+        ge=1,
+        validation_alias=AliasChoices("attention_window", "window"),  # as runs of old have it
+    )
     attention_dropout: float = setting(
         0.0, "transformer: dropout on the attention weights", ge=0, lt=1
     )

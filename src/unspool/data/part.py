@@ -17,6 +17,7 @@ from torch import Tensor
 
 from unspool.data.fields.field import Field, StreamField
 from unspool.data.plan import Plan
+from unspool.data.store.ragged import Windows
 
 
 class Batch:
@@ -143,6 +144,22 @@ class Part:
         for name in inputs:
             total = total * np.uint64(31) + self.values[name].digests()
         return total
+
+    def in_windows(self, windows: Windows) -> Part:
+        """Stretches of its rows as rows; what a row has as a whole is that of each stretch."""
+        return Part(
+            self.fields,
+            {
+                name: found.windows(windows)
+                if hasattr(found, "windows")
+                else found.select(windows.origin)
+                for name, found in self.values.items()
+            },
+            rows=self.rows[windows.origin],
+            lines=self.lines[windows.origin],
+            files=self.files[windows.origin],
+            plan=self.plan,
+        )
 
     def in_pieces(self, field: str, length: int) -> Part:
         """Long rows of a field as several of at most `length` steps (0: not cut)."""

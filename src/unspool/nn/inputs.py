@@ -178,20 +178,24 @@ class TokenInput(InputLayer):
 class VectorInput(InputLayer):
     """Vectors over time (B, T, C), such as those of sensors: x_t = W v_t + b, (B, T, E).
 
+    size      E; 0: x_t = v_t
     dropout   on the elements of x, in training
     """
 
     def __init__(self, channels: int, size: int, *, dropout: float = 0.0) -> None:
         super().__init__()
-        self.size = size
-        self.linear = nn.Linear(channels, size)
+        self.size = size or channels
+        self.linear = nn.Linear(channels, size) if size else None
         self.dropout = Dropout(dropout)
-        init.linear_(self.linear)
+        if self.linear is not None:
+            init.linear_(self.linear)
 
     def forward(self, values: Tensor) -> Tensor:
-        return self.dropout(self.linear(values))
+        return values if self.linear is None else self.dropout(self.linear(values))
 
     def describe(self) -> str:
+        if self.linear is None:
+            return f"{self.size} channels as they are"
         return f"linear {self.linear.in_features} -> {self.size}"
 
 

@@ -28,13 +28,16 @@ from unspool.nn.models.classifier import Classifier
 from unspool.nn.models.ensemble import Kind
 from unspool.tasks.answer import Answer
 from unspool.tasks.decision import Decision
-from unspool.tasks.document import CHUNK, DocumentTask, text_field
+from unspool.tasks.document import CHUNK, DocumentTask
+from unspool.tasks.inputs import read_field, reads_series
 from unspool.tasks.label_plan import plan_labels
 from unspool.tasks.label_readings import ClassifyReading
 from unspool.tasks.linear import Logistic
 from unspool.tasks.multiclass import OneLabel, Prediction
 from unspool.tasks.multilabel import SeveralLabels
 from unspool.tasks.plan import input_plan, may_be_documents
+from unspool.tasks.series_plan import holds_series, plan_series
+from unspool.tasks.series_readings import ClassifySeries, MultilabelSeries
 from unspool.tasks.task import Report, Step, chunks
 
 
@@ -44,7 +47,7 @@ class Classify(DocumentTask):
     name = "classify"
     metric = "accuracy"
     higher_is_better = True
-    looked_at = ClassifyReading
+    looked_at: Any = ClassifyReading
     answer: type[Answer] = Prediction
     constant = "majority"
 
@@ -59,11 +62,15 @@ class Classify(DocumentTask):
             self.decision = OneLabel(field, config.train)
         self.metric, self.answer = self.decision.metric, self.decision.answer
         self.looked_at = self.decision.reading
+        if reads_series(config):
+            several = isinstance(field, LabelsField)
+            self.looked_at = MultilabelSeries if several else ClassifySeries
 
     @classmethod
     def make_fields(cls, config: Config) -> dict[str, Field]:
         kind = LabelsField if config.data.multilabel else LabelField
-        return {"text": text_field(config), "label": kind("label", config.data.missing)}
+        read = read_field(config)
+        return {read.name: read, "label": kind("label", config.data.missing)}
 
     @classmethod
     def check_config(cls, config: Config) -> None:
@@ -84,8 +91,11 @@ class Classify(DocumentTask):
     def plan(
         cls, table: Table, data: DataConfig, *, named: bool = False, outputs: bool = True
     ) -> Plan | None:
-        """A text and its label or labels."""
-        if not named and not may_be_documents(table, data):
+        """A text and its label or labels; or a series and its label."""
+        series = plan_series(cls.name, table, data, target="label", named=named, outputs=outputs)
+        if series is not None:
+            return series
+        if not named and (holds_series(table, data) or not may_be_documents(table, data)):
             return None
         if not outputs:
             return input_plan(cls.name, table, data)
@@ -124,7 +134,7 @@ class Classify(DocumentTask):
     def batches(self, part: Part, *, training: bool) -> BucketBatches:
         found = super().batches(part, training=training)
         if training and self.config.train.oversample:
-            found.classes = self.decision.truth(part["label"])
+            found.classes = self.decision.truth(self.windowed(part)["label"])
         return found
 
     def loss(self, model: nn.Module, batch: Batch, carry: Any) -> Step:
@@ -176,7 +186,7 @@ class Classify(DocumentTask):
             part = self.part(**{self.input: some})
             p = self.decision.probabilities(self.scores(model, part, len(self.labels)))
             for item, row in zip(some, p):
-                yield self.decision.answered(item, row)
+                yield self.decision.answered(self.input_field.shown(item), row)
 
     def save(self, folder: Path) -> None:
         super().save(folder)

@@ -16,13 +16,13 @@ from torch import nn
 from unspool.config import Config, ModelConfig
 from unspool.data.batching import BucketBatches
 from unspool.data.fields.bags import NgramField
-from unspool.data.fields.field import Field
 from unspool.data.fields.joined import JoinedField, JoinedValues
-from unspool.data.fields.text import TextField
+from unspool.data.fields.series import SeriesField
+from unspool.data.fields.series_features import FeatureField
 from unspool.data.part import Part
 from unspool.errors import ConfigError
 from unspool.nn.models.ensemble import Ensemble, Kind, average
-from unspool.nn.models.linear import Constant, LinearText
+from unspool.nn.models.linear import Constant, Linear, LinearFeatures, LinearText
 from unspool.tasks.contextual import (
     build_contextual,
     contextual_size,
@@ -30,6 +30,14 @@ from unspool.tasks.contextual import (
     refuse_other_tokens,
 )
 from unspool.tasks.encoder import build_encoder, check_learned_positions, recurrent_models
+from unspool.tasks.inputs import (
+    AT_ONCE,
+    check_series,
+    merged,
+    reads_series,
+    suited_to_series,
+    windows_of,
+)
 from unspool.tasks.linear import (
     CONSTANT,
     LINEAR,
@@ -71,27 +79,6 @@ TRANSFORMER: dict[str, Any] = {
 }
 
 
-AT_ONCE = ("linear", "constant")  # networks that are not trained by steps
-
-
-def text_field(config: Config) -> Field:
-    if config.members:
-        return JoinedField("text", [text_field(own) for own in config.members])
-    if config.model.network in AT_ONCE:
-        return NgramField(
-            "text",
-            config.tokenizer,
-            longest=None if config.model.network == "linear" else 0,
-            max_length=config.data.max_length,
-        )
-    return TextField(
-        "text",
-        config.tokenizer,
-        max_length=config.data.max_length,
-        spelled=config.embedding.contextual is not None,
-    )
-
-
 class DocumentTask(Task):
     """One answer to a document, by any network."""
 
@@ -102,8 +89,13 @@ class DocumentTask(Task):
     constant: ClassVar[str]  # the name of the model whose answer is always the same
 
     @classmethod
+    def suited(cls, settings: Mapping[str, Any]) -> dict[str, Any]:
+        return suited_to_series(settings)
+
+    @classmethod
     def check_config(cls, config: Config) -> None:
-        if config.model.network in AT_ONCE:
+        check_series(config)
+        if config.model.network in AT_ONCE and not reads_series(config):
             check_baseline(config)
         if config.model.tied:
             raise ConfigError(
@@ -139,7 +131,7 @@ class DocumentTask(Task):
         return self.config.model.network in AT_ONCE
 
     def fit_model(self, parts: Mapping[str, Part]) -> Fitting:
-        linear = self.config.model.network == "linear" and len(self.bags)
+        linear = self.config.model.network == "linear" and len(self.features)
         return fit_linear(self, parts) if linear else fit_constant(self, parts)
 
     @classmethod
@@ -208,17 +200,20 @@ class DocumentTask(Task):
         return found
 
     @property
-    def bags(self) -> NgramField:
+    def features(self) -> NgramField | FeatureField:
+        """What a linear model reads."""
         field = self.fields[self.input]
-        assert isinstance(field, NgramField)
+        assert isinstance(field, NgramField | FeatureField)
         return field
 
-    def baseline(self, outputs: int, *, pair: bool = False) -> LinearText | Constant:
+    def baseline(self, outputs: int, *, pair: bool = False) -> Linear | Constant:
         """The model of a network that is fitted at once; `pair`: two classes, of which one is
         scored."""
         if self.config.model.network == "constant":
             return Constant(outputs)
-        field = self.bags
+        field = self.features
+        if isinstance(field, FeatureField):
+            return LinearFeatures(len(field), outputs=outputs, pair=pair)
         idf = None if field.idf is None else torch.from_numpy(field.idf)
         return LinearText(
             len(field.words), len(field.spelling), outputs=outputs, pair=pair, idf=idf
@@ -257,9 +252,9 @@ class DocumentTask(Task):
         return False
 
     def findings(self, model: nn.Module) -> list[str]:
-        if not isinstance(model, LinearText):
+        if not isinstance(model, Linear):
             return []
-        return largest_weights(model, self.bags.names, self.outputs)
+        return largest_weights(model, self.features.names, self.outputs)
 
     @property
     @abstractmethod
@@ -282,15 +277,19 @@ class DocumentTask(Task):
     def network(self) -> dict[str, Any]:
         """What a model of documents is built of, but for its output layer."""
         model = self.config.model
-        refuse_other_tokens(self.config, self.tokenizer)
+        framed = by_characters = False
+        if self.reads_tokens:
+            refuse_other_tokens(self.config, self.tokenizer)
+            framed = bool(self.tokenizer.frame.before)
+            by_characters = self.tokenizer.kind == "char"
         return {
             "encoder": build_encoder(
                 model,
                 self.input_field,
                 length=self.config.data.max_length,
                 # The tokenizer of a pretrained model begins each text with a token for this.
-                cls=model.pooling == "cls" and not self.tokenizer.frame.before,
-                embedding_std=1.0 if self.tokenizer.kind == "char" else 0.1,
+                cls=model.pooling == "cls" and not framed,
+                embedding_std=1.0 if by_characters else 0.1,
                 extra=contextual_size(self.config),
             ),
             "pooling": model.pooling,
@@ -302,21 +301,33 @@ class DocumentTask(Task):
     def example_inputs(self) -> tuple[Any, ...]:
         if self.config.members:
             return tuple(task.example_inputs() for task in self.members())
+        if isinstance(self.input_field, SeriesField):
+            return self.input_field.example(3)
         if self.at_once:
             return torch.zeros(1, 3, dtype=torch.int64), torch.ones(1, 3, dtype=torch.float64)
         words = () if self.config.embedding.contextual is None else example_words(3)
         return torch.ones(1, 3, dtype=torch.int64), torch.tensor([3]), *words
 
+    def windowed(self, part: Part) -> Part:
+        """The same rows as a model reads them."""
+        windows = windows_of(part, self.input, self.config.data)
+        return part if windows is None else part.in_windows(windows)
+
     def batches(self, part: Part, *, training: bool) -> BucketBatches:
-        return self.row_batches(part, training=training)
+        return self.row_batches(self.windowed(part), training=training)
+
+    def where(self, part: Part, batch: Any) -> str:
+        return super().where(self.windowed(part), batch)
 
     def scores(self, model: nn.Module, part: Part, size: int) -> np.ndarray:
         """(N, size) what the model gives for each row of the part, in their order."""
-        result = np.zeros((len(part), size), dtype=np.float64)
+        windows = windows_of(part, self.input, self.config.data)
+        rows = len(part) if windows is None else len(windows.origin)
+        result = np.zeros((rows, size), dtype=np.float64)
         with torch.inference_mode():
             for batch in walk(self.batches(part, training=False), model):
                 result[batch.rows] = as_array(model(*batch[self.input].inputs).double())
-        return result
+        return result if windows is None else merged(result, windows, self.averaging)
 
 
 def check_baseline(config: Config) -> None:

@@ -11,13 +11,21 @@ from typing import Any, NamedTuple
 
 from unspool.config import Config, ModelConfig
 from unspool.data.fields.field import Field
+from unspool.data.fields.series import SeriesField
 from unspool.data.fields.text import TextField
 from unspool.data.fields.words import WordsField
 from unspool.errors import ConfigError, choose
 from unspool.nn.cells import CELLS, cell_options
 from unspool.nn.convolution import ConvolutionStack
 from unspool.nn.encoder import Encoder
-from unspool.nn.inputs import AddFeatures, ClassToken, ConcatFeatures, InputLayer, TokenInput
+from unspool.nn.inputs import (
+    AddFeatures,
+    ClassToken,
+    ConcatFeatures,
+    InputLayer,
+    TokenInput,
+    VectorInput,
+)
 from unspool.nn.network import Network
 from unspool.nn.recurrent import Recurrent
 from unspool.nn.transformer import TransformerEncoder
@@ -51,7 +59,12 @@ def token_input(field: TextField | WordsField, options: InputOptions) -> TokenIn
     return TokenInput(field.vocabulary, **options._asdict())
 
 
+def vector_input(field: SeriesField, options: InputOptions) -> VectorInput:
+    return VectorInput(field.size, options.size, dropout=options.dropout)
+
+
 INPUT_LAYERS: dict[type[Field], Callable[[Any, InputOptions], InputLayer]] = {
+    SeriesField: vector_input,
     TextField: token_input,
     WordsField: token_input,
 }
@@ -136,7 +149,7 @@ def transformer_options(model: ModelConfig, *, length: int | None = None) -> Tra
         positions=model.positions,
         length=model.context or length,
         kind=model.self_attention,
-        window=model.window if model.self_attention == "window" else None,
+        window=model.attention_window if model.self_attention == "window" else None,
         embedding_std=model.embedding_std or None,
     )
 

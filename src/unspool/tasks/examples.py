@@ -33,7 +33,9 @@ class Example(NamedTuple):
 
 def choose_examples(task: Task, part: Part) -> list[Example]:
     """The best first, of as many different truths as there are; none where the data cannot be read
-    a second time."""
+    a second time or are no texts."""
+    if not task.reads_tokens:
+        return []
     if isinstance(task.input_field, StreamField):
         found = _continued(task, part)
     else:

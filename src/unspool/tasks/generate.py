@@ -50,6 +50,7 @@ from unspool.tasks.plan import (
     may_be_documents,
     refuse_columns,
 )
+from unspool.tasks.series_plan import holds_series
 from unspool.tasks.task import Batches, Report, Step, Task, as_array, walk
 from unspool.tasks.token_readings import GenerateReading
 
@@ -243,7 +244,7 @@ class Generate(Task):
             table = documents(table, cls.name)
             if not table.certain and not (data.text or data.label):
                 table = table.reread("text")
-        elif not may_be_documents(table, data):
+        elif holds_series(table, data) or not may_be_documents(table, data):
             return None
         refuse_columns(table, data)
         if table.format in ("lines", "labelled", "folder", "folders"):

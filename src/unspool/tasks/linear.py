@@ -1,4 +1,4 @@
-"""Baselines of tasks over text: parts in, a linear model of TF-IDF or a constant one out.
+"""Baselines: parts in, a linear model of TF-IDF or of features of series, or a constant one, out.
 
 Weights come from scikit-learn, which is not needed to predict with them. How strongly they are held
 small, and whether n-grams of characters are read beside those of words, is chosen on the validation
@@ -19,9 +19,10 @@ from torch import nn
 from unspool.config import Config, ModelConfig, TokenizerConfig
 from unspool.data.fields.bag_vocabulary import flat
 from unspool.data.fields.bags import Bags, NgramField
+from unspool.data.fields.series_features import FeatureField, Features
 from unspool.data.part import Part
 from unspool.data.split import HoldOut, stratified
-from unspool.nn.models.linear import Constant, LinearText
+from unspool.nn.models.linear import Constant, Linear
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -49,7 +50,7 @@ def baseline_config(config: Config, name: str, preset: Mapping[str, Any]) -> Con
     return config.model_copy(
         update={
             "model_name": name,
-            "data": config.data.model_copy(update={"max_length": 0}),
+            "data": config.data.model_copy(update={"max_length": 0, "window": 0, "stride": 0}),
             "tokenizer": TokenizerConfig(
                 **given,
                 kind=kind if kind in ("word", "char") else "auto",
@@ -186,7 +187,7 @@ class Judge(NamedTuple):
         train, valid = parts["train"], parts.get("valid")
         if valid is not None:
             rows, every = np.arange(len(valid)), np.arange(len(train))
-            held = features(valid[task.input], task.bags)
+            held = features(valid[task.input], task.features)
             return cls(valid, rows, held, every, "the validation part")
         if len(train) < FEWEST:
             return None
@@ -197,16 +198,16 @@ class Judge(NamedTuple):
 
 def fit_constant(task: DocumentTask, parts: Mapping[str, Part]) -> Fitting:
     model = task.build()
-    assert isinstance(model, Constant | LinearText)
+    assert isinstance(model, Constant | Linear)
     scores = task.solver().constant(parts["train"])
     with torch.no_grad():
         model.b.copy_(torch.from_numpy(scores[-len(model.b) :] - scores[0] * model.pair))
-    return Fitting(model, [], "the same for every text")
+    return Fitting(model, [], f"the same for every {task.input}")
 
 
 def fit_linear(task: DocumentTask, parts: Mapping[str, Part]) -> Fitting:
     """The best of all features and strengths where there are rows to choose by."""
-    field, train, solver = task.bags, parts["train"], task.solver()
+    field, train, solver = task.features, parts["train"], task.solver()
     x, every = features(train[task.input], field), np.arange(len(train))
     judge = Judge.of(task, parts, x)
     if judge is None:
@@ -219,6 +220,7 @@ def fit_linear(task: DocumentTask, parts: Mapping[str, Part]) -> Fitting:
     if len(judge.fitted) < len(train):
         weights = solver.solve(x[:, : best.size], train, every, best.strength)
     if best.size < len(field):
+        assert isinstance(field, NgramField)
         field.without_spelling()
         for part in parts.values():
             part.values = {**part.values, task.input: part[task.input].below(best.size)}
@@ -232,8 +234,9 @@ def fit_linear(task: DocumentTask, parts: Mapping[str, Part]) -> Fitting:
 
 def try_all(task: DocumentTask, train: Part, x: csr_matrix, judge: Judge) -> list[Trial]:
     """Every strength, of n-grams of words alone and with those of characters."""
-    field, trials = task.bags, []
-    for size in sorted({len(field.words), len(field)}):
+    field, trials = task.features, []
+    sizes = {len(field)} | ({len(field.words)} if isinstance(field, NgramField) else set())
+    for size in sorted(sizes):
         solver, own = task.solver(), x[judge.fitted][:, :size]
         for strength in STRENGTHS:
             weights = solver.solve(own, train, judge.fitted, strength)
@@ -243,23 +246,35 @@ def try_all(task: DocumentTask, train: Part, x: csr_matrix, judge: Judge) -> lis
     return trials
 
 
-def about(field: NgramField, size: int) -> str:
+def about(field: NgramField | FeatureField, size: int) -> str:
     """What the first features are."""
+    if isinstance(field, FeatureField):
+        return "means, deviations, quantiles, slopes and changes of channels"
     kinds = [field.unit, *(["characters"] if size > len(field.words) else [])]
     return f"n-grams of {' and '.join(kinds)}"
 
 
-def filled(task: DocumentTask, weights: Weights) -> LinearText:
+def filled(task: DocumentTask, weights: Weights) -> Linear:
     """The model of a task with these weights."""
     model = task.build()
-    assert isinstance(model, LinearText)
+    assert isinstance(model, Linear)
     with torch.no_grad():
         model.W.copy_(torch.from_numpy(np.ascontiguousarray(weights.W)))
         model.b.copy_(torch.from_numpy(weights.b))
     return model
 
 
-def features(bags: Bags, field: NgramField) -> csr_matrix:
+def features(values: Bags | Features, field: NgramField | FeatureField) -> csr_matrix:
+    """(N, F) as a linear model weighs them."""
+    from scipy.sparse import csr_matrix
+
+    if isinstance(values, Features):
+        return csr_matrix(values.x)
+    assert isinstance(field, NgramField)
+    return tf_idf(values, field)
+
+
+def tf_idf(bags: Bags, field: NgramField) -> csr_matrix:
     """(N, F) TF-IDF, normalised, as `LinearText` weighs them."""
     from scipy.sparse import csr_matrix
 
@@ -275,8 +290,8 @@ def features(bags: Bags, field: NgramField) -> csr_matrix:
     return csr_matrix((x, columns, offsets), shape=(len(bags), len(field)))
 
 
-def largest_weights(model: LinearText, names: Sequence[str], outputs: Sequence[str]) -> list[str]:
-    """The n-grams that speak most for each class, or raise each number most."""
+def largest_weights(model: Linear, names: Sequence[str], outputs: Sequence[str]) -> list[str]:
+    """The features that speak most for each class, or raise each number most."""
     W = model.W.detach().numpy()
     if model.pair:
         W = np.concatenate([-W, W], 1)

@@ -14,6 +14,7 @@ Source = str | Path | Columns
 OUTPUTS = ("label", "source", "target")  # settings of columns that need not be there
 # The setting that names the column of a field.
 SETTINGS = {
+    "series": "series",
     "text": "text",
     "words": "text",
     "label": "label",
@@ -33,18 +34,17 @@ def open_plan(source: Source, data: DataConfig, task: str | None = None) -> Plan
 
 def usual_columns(plan: Plan) -> dict[str, tuple[str, ...]]:
     """The names of the columns that are read, by the settings that name them."""
-    if not plan.table.header:
+    if not plan.table.header and "series" not in plan.columns:
         return {}
-    return {
-        SETTINGS[field]: tuple(own.name for own in column.own)
-        for field, column in plan.columns.items()
-    }
+    reader = plan.table.reader
+    return {SETTINGS[field]: reader.sources(column) for field, column in plan.columns.items()}
 
 
 def with_usual(table: Table, data: DataConfig) -> DataConfig:
     """The settings, which name the columns that a run was trained on where the table has them and
     the user has named no others."""
-    names = {column.name for column in table.columns} if table.header else set()
+    known = table.header or "series" in data.columns  # a series may have columns without names
+    names = {column.name for column in table.columns} if known else set()
     found = {
         setting: ",".join(columns)
         for setting, columns in data.columns.items()

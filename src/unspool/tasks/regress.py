@@ -28,7 +28,8 @@ from unspool.errors import DataError
 from unspool.nn.models.classifier import Regressor
 from unspool.nn.models.ensemble import Kind
 from unspool.tasks.answer import Answer, empty, one_line
-from unspool.tasks.document import CHUNK, DocumentTask, text_field
+from unspool.tasks.document import CHUNK, DocumentTask
+from unspool.tasks.inputs import read_field, reads_series
 from unspool.tasks.label_readings import RegressReading
 from unspool.tasks.linear import Ridge
 from unspool.tasks.metrics import (
@@ -48,6 +49,8 @@ from unspool.tasks.plan import (
     refuse_columns,
     text_and_label,
 )
+from unspool.tasks.series_plan import holds_series, plan_series
+from unspool.tasks.series_readings import RegressSeries
 from unspool.tasks.task import Report, Step, chunks
 
 NUMBER_NAMES = (
@@ -278,13 +281,14 @@ class Regress(DocumentTask):
     name = "regress"
     metric = "rmse"
     higher_is_better = False
-    looked_at = RegressReading
+    looked_at: Any = RegressReading
     answer = Estimate
     constant = "mean"
 
     def __init__(self, config: Config, fields: Fields) -> None:
         super().__init__(config, fields)
         self.metric = {"squared": "rmse", "absolute": "mae"}[config.train.loss]
+        self.looked_at = RegressSeries if reads_series(config) else RegressReading
 
     @property
     def number(self) -> NumberField:
@@ -294,20 +298,21 @@ class Regress(DocumentTask):
 
     @classmethod
     def make_fields(cls, config: Config) -> dict[str, Field]:
-        return {
-            "text": text_field(config),
-            "number": NumberField("number", missing=config.data.missing),
-        }
+        read = read_field(config)
+        return {read.name: read, "number": NumberField("number", missing=config.data.missing)}
 
     @classmethod
     def plan(
         cls, table: Table, data: DataConfig, *, named: bool = False, outputs: bool = True
     ) -> Plan | None:
         """A text and numbers. A number may as well be a label: unless the task is named, many
-        different ones make it this task."""
+        different ones make it this task. Or a series and numbers."""
+        series = plan_series(cls.name, table, data, target="number", named=named, outputs=outputs)
+        if series is not None:
+            return series
         if not outputs:
             return input_plan(cls.name, table, data)
-        if not named and not has_scale(table, data):
+        if not named and (holds_series(table, data) or not has_scale(table, data)):
             return None
         table = documents(table, cls.name)
         if table.format in (*PLAIN, *FOLDERS):
@@ -375,7 +380,8 @@ class Regress(DocumentTask):
         for some in chunks(items, CHUNK):
             part = self.part(**{self.input: some})
             for item, row in zip(some, self.numbers(model, part)):
-                yield Estimate(item, dict(zip(self.number.names, row.tolist())))
+                shown = self.input_field.shown(item)
+                yield Estimate(shown, dict(zip(self.number.names, row.tolist())))
 
     def numbers(self, model: nn.Module, part: Part) -> np.ndarray:
         """(N, K) in the order of the part's rows and the units of the file."""

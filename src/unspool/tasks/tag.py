@@ -1,13 +1,13 @@
-"""tag: a tag for each word of a sentence (synced many-to-many).
+"""tag: a tag for each word of a sentence, or for each step of a series (synced many-to-many).
 
-words (B, T), and a vector of each from its characters -> encoder (B, T, D·H) -> scores (B, T, C) ->
-a softmax at each step, or a linear-chain CRF over the sentence.
+words (B, T), and a vector of each from its characters, or vectors (B, T, C) -> encoder (B, T, D·H)
+-> scores (B, T, C) -> a softmax at each step, or a linear-chain CRF over the sentence.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import torch
@@ -17,6 +17,7 @@ from unspool.config import Config, DataConfig
 from unspool.data.batching import BucketBatches
 from unspool.data.corpus import Fields
 from unspool.data.fields.field import Field
+from unspool.data.fields.series import SeriesField
 from unspool.data.fields.tags import TagsField
 from unspool.data.fields.words import WordsField
 from unspool.data.part import Batch, Part
@@ -27,17 +28,29 @@ from unspool.errors import ConfigError
 from unspool.nn.characters import CHARACTER_ENCODERS
 from unspool.nn.crf import CRF, Allowed, SeparateTags, SpanScores, TagOutput
 from unspool.nn.models.tagger import Tagger
+from unspool.tasks.answer import Answer
 from unspool.tasks.contextual import build_contextual, contextual_size, example_words
 from unspool.tasks.encoder import build_encoder, recurrent_models
 from unspool.tasks.examples import Example
+from unspool.tasks.inputs import (
+    check_series,
+    reads_series,
+    series_field,
+    suited_to_series,
+    windows_of,
+)
 from unspool.tasks.label_readings import TagReading
+from unspool.tasks.series_plan import plan_series
+from unspool.tasks.series_readings import StepsReading
 from unspool.tasks.tag_plan import plan_tags
 from unspool.tasks.tag_report import PlainReport, SpanReport, TagReport
+from unspool.tasks.tagged_series import TaggedSeries, tagged_series
 from unspool.tasks.tagged_text import TaggedText, Tags, tagged_line, tagged_text, words_of
 from unspool.tasks.task import Step, Task, as_array, chunks, walk
 from unspool.text.vocab import UNK_ID
 
 CHUNK = 2048  # texts predicted at once
+SERIES_CHUNK = 64  # recordings
 
 CNN: dict[str, Any] = {
     "model.network": "cnn",
@@ -62,8 +75,8 @@ class Tag(Task):
     metric = "f1"
     default_model = "bilstm"
     higher_is_better = True
-    looked_at = TagReading
-    answer = TaggedText
+    looked_at: Any = TagReading
+    answer: type[Answer] = TaggedText
     items = (str, list, tuple)
     reads_contextual = True
     defaults: ClassVar[Mapping[str, Any]] = {
@@ -85,15 +98,19 @@ class Tag(Task):
 
     def __init__(self, config: Config, fields: Fields) -> None:
         super().__init__(config, fields)
-        words, tags = fields["words"], fields["tags"]
-        assert isinstance(words, WordsField)
+        tags = fields["tags"]
         assert isinstance(tags, TagsField)
-        self.spelling, self.marks = words.spelling, tags.marks
+        self.marks = tags.marks
+        self.spelling = getattr(self.input_field, "spelling", None)
+        if reads_series(config):
+            self.answer, self.looked_at = TaggedSeries, StepsReading
         if self.marks is None:
             self.metric = "accuracy"
 
     @classmethod
     def make_fields(cls, config: Config) -> dict[str, Field]:
+        if reads_series(config):
+            return {"series": series_field(config), "tags": TagsField("tags", scheme="none")}
         words = WordsField(
             "words",
             config.tokenizer,
@@ -108,8 +125,20 @@ class Tag(Task):
         return {**recurrent_models(), "cnn": CNN, "transformer": TRANSFORMER}
 
     @classmethod
+    def suited(cls, settings: Mapping[str, Any]) -> dict[str, Any]:
+        found = suited_to_series(settings)
+        return {**found, "model.characters": "none", "model.hidden": 128} if found else {}
+
+    @classmethod
     def check_config(cls, config: Config) -> None:
         model = config.model
+        check_series(config)
+        if reads_series(config) and (config.data.max_length or config.data.irregular == "resample"):
+            raise ConfigError(
+                "tag gives every step of the data a label, so none can be cut off or interpolated",
+                got=f"max_length={config.data.max_length}, irregular={config.data.irregular}",
+                remedy="use window= for long recordings, and irregular=channel for irregular steps",
+            )
         if config.tokenizer.kind not in ("auto", "word"):
             raise ConfigError(
                 "tag does not split the words of its data again",
@@ -151,7 +180,10 @@ class Tag(Task):
     def plan(
         cls, table: Table, data: DataConfig, *, named: bool = False, outputs: bool = True
     ) -> Plan | None:
-        """Words and their tags."""
+        """Words and their tags; or a series and a label a step."""
+        series = plan_series(cls.name, table, data, target="tags", named=named, outputs=outputs)
+        if series is not None:
+            return series
         return plan_tags(table, data, named=named, outputs=outputs)
 
     @property
@@ -190,6 +222,8 @@ class Tag(Task):
         return CRF(len(self.labels), Allowed(*map(torch.from_numpy, allowed_moves(self.marks))))
 
     def example_inputs(self) -> tuple[Tensor, ...]:
+        if isinstance(self.input_field, SeriesField):
+            return self.input_field.example(3)
         ids, lengths = torch.ones(1, 3, dtype=torch.int64), torch.tensor([3])
         spelled: tuple[Any, ...] = (None, None, None)
         if self.spelling is not None:
@@ -198,7 +232,15 @@ class Tag(Task):
         return ids, lengths, *spelled, *words
 
     def batches(self, part: Part, *, training: bool) -> BucketBatches:
-        return self.row_batches(part, training=training, least=128)
+        return self.row_batches(self.windowed(part), training=training, least=128)
+
+    def windowed(self, part: Part) -> Part:
+        """The same rows as a model reads them."""
+        windows = windows_of(part, self.input, self.config.data)
+        return part if windows is None else part.in_windows(windows)
+
+    def where(self, part: Part, batch: Any) -> str:
+        return super().where(self.windowed(part), batch)
 
     def loss(self, model: nn.Module, batch: Batch, carry: Any) -> Step:
         assert isinstance(model, Tagger)
@@ -215,31 +257,64 @@ class Tag(Task):
         guess: list[np.ndarray] = [np.empty(0)] * len(part)
         total, words = 0.0, 0
         with torch.inference_mode():
-            for batch in walk(self.batches(part, training=False), model):
-                x, truth = batch[self.input], batch["tags"]
-                scores = model(*x.inputs)
-                tags = as_array(model.output.best(scores, x.lengths))
-                for row, length, own in zip(batch.rows, x.lengths.tolist(), tags):
+            for found in self.scored(model, part):
+                scores = found.scores
+                tags = as_array(model.output.best(scores, found.lengths))
+                for row, length, own in zip(found.rows, found.lengths.tolist(), tags):
                     guess[row] = own[:length]
+                truth = self.fields["tags"].collate(part["tags"], found.rows).to(scores.device)
                 # A sentence with a tag that the model does not know has no probability.
                 known = (truth.amax(1) < len(self.labels)).cpu().nonzero()[:, 0]
                 if len(known):
-                    rows, lengths = known.to(scores.device), x.lengths[known]
+                    rows, lengths = known.to(scores.device), found.lengths[known]
                     losses = model.output.loss(scores[rows], truth[rows], lengths)
                     total += float(losses.double().sum().cpu())
                     words += int(lengths.sum())
         rows, tags = range(len(part)), part["tags"]
         truth = [tags[row] for row in rows]
-        unknown = [part[self.input][row] == UNK_ID for row in rows]
+        unknown = self.unknown_words(part)
         loss = total / max(1, words)
         if self.marks is not None:
             return SpanReport(truth, guess, unknown, loss, parse_tags(tags.names, "iobes"))
-        return PlainReport(truth, guess, unknown, loss, tags.names)
+        nouns = ("sentences", "words") if self.reads_tokens else ("recordings", "steps")
+        return PlainReport(truth, guess, unknown, loss, tags.names, nouns)
+
+    def unknown_words(self, part: Part) -> list[np.ndarray]:
+        """Of each row, which words the vocabulary does not know."""
+        if not self.reads_tokens:
+            return [np.zeros(length, dtype=bool) for length in part[self.input].lengths]
+        return [part[self.input][row] == UNK_ID for row in range(len(part))]
+
+    def scored(self, model: nn.Module, part: Part) -> Iterator[Scored]:
+        """The scores of all rows of a part, in batches; those of windows are merged."""
+        assert isinstance(model, Tagger)
+        windows = windows_of(part, self.input, self.config.data)
+        batches = walk(self.batches(part, training=False), model)
+        if windows is None:
+            for batch in batches:
+                x = batch[self.input]
+                yield Scored(batch.rows, model(*x.inputs), x.lengths)
+            return
+        found: list[Any] = [None] * len(windows.origin)
+        for batch in batches:
+            x = batch[self.input]
+            scores = model(*x.inputs).double().cpu()
+            for row, length, own in zip(batch.rows, x.lengths.tolist(), scores):
+                found[row] = own[:length]
+        for row, length in enumerate(part[self.input].lengths.tolist()):
+            first, stop = np.searchsorted(windows.origin, [row, row + 1])
+            merged = merged_steps(
+                found[first:stop], windows.first[first:stop], length, crf=self.uses_crf
+            )
+            yield Scored(np.array([row]), merged[None], torch.tensor([length]))
 
     def predict(
-        self, model: nn.Module, items: Iterable[str | Sequence[str]], options: None = None
-    ) -> Iterator[TaggedText]:
+        self, model: nn.Module, items: Iterable[Any], options: None = None
+    ) -> Iterator[Answer]:
         """The words and spans of each text with their tags; an item may also be a list of words."""
+        if not self.reads_tokens:
+            yield from self.tagged_series(model, items)
+            return
         for chunk in chunks(items, CHUNK):
             pairs = [words_of(item, self.tokenizer) for item in chunk]
             sentences = [[word.token for word in words] for _, words in pairs if words]
@@ -256,17 +331,44 @@ class Tag(Task):
         text = super().example_of(part, row, raw).text
         return Example(text, tagged_line(raw[self.input], tags[row], tags.names, marks))
 
+    def tagged_series(self, model: nn.Module, items: Iterable[Any]) -> Iterator[TaggedSeries]:
+        """A label for each step of each series."""
+        for chunk in chunks(items, SERIES_CHUNK):
+            field = self.input_field
+            for item, own in zip(chunk, self.tags(model, self.part(**{self.input: chunk}))):
+                p = (own.along.before + own.along.after).double().exp().clamp(0, 1)
+                steps = field.labels(item)
+                yield tagged_series(field.shown(item), steps, own.tags, as_array(p), self.labels)
+
     def tags(self, model: nn.Module, part: Part) -> list[Tags]:
         """The tags of each sentence."""
         assert isinstance(model, Tagger)
         found: list[Any] = [None] * len(part)
         with torch.inference_mode():
-            for batch in walk(self.batches(part, training=False), model):
-                x = batch[self.input]
-                scores = model(*x.inputs)
-                tags = model.output.best(scores, x.lengths)
-                along = model.output.span_scores(scores, tags, x.lengths)
-                for i, (row, length) in enumerate(zip(batch.rows, x.lengths.tolist())):
+            for rows, scores, lengths in self.scored(model, part):
+                tags = model.output.best(scores, lengths)
+                along = model.output.span_scores(scores, tags, lengths)
+                for i, (row, length) in enumerate(zip(rows, lengths.tolist())):
                     own = SpanScores(*(part[i, :length] for part in along))
                     found[row] = Tags(as_array(tags[i, :length]), own)
         return found
+
+
+class Scored(NamedTuple):
+    """Scores (B, T, C) of some rows of a part, and their lengths (B,)."""
+
+    rows: np.ndarray
+    scores: Tensor
+    lengths: Tensor
+
+
+def merged_steps(scores: Sequence[Tensor], firsts: np.ndarray, length: int, *, crf: bool) -> Tensor:
+    """Scores (T_w, C) of windows that begin at steps `firsts`, to those of all steps (length, C):
+    of the mean of the probabilities at each step; of a CRF, the mean of the scores."""
+    total = torch.zeros(length, scores[0].shape[1], dtype=torch.float64)
+    count = torch.zeros(length, 1, dtype=torch.float64)
+    for own, first in zip(scores, firsts.tolist()):
+        total[first : first + len(own)] += own if crf else own.softmax(-1)
+        count[first : first + len(own)] += 1
+    mean = total / count
+    return mean if crf else mean.clamp(min=1e-12).log()

@@ -77,6 +77,7 @@ class TagReport(Report):
 
     truth, guess   of each sentence, numbers of tags in `names`
     unknown        of each sentence, which words the vocabulary does not know
+    nouns          what sentences and words are called
     loss           nats a word
     """
 
@@ -89,7 +90,9 @@ class TagReport(Report):
         guess: Sequence[np.ndarray],
         unknown: Sequence[np.ndarray],
         loss: float,
+        nouns: tuple[str, str] = ("sentences", "words"),
     ) -> None:
+        self.nouns = nouns
         self.lengths = np.array([len(tags) for tags in truth])
         right = np.concatenate(truth) == np.concatenate(guess)
         fresh = np.concatenate(unknown)
@@ -102,8 +105,8 @@ class TagReport(Report):
     def to_json(self) -> dict[str, Any]:
         return {
             "task": "tag",
-            "sentences": len(self.lengths),
-            "words": int(self.lengths.sum()),
+            self.nouns[0]: len(self.lengths),
+            self.nouns[1]: int(self.lengths.sum()),
             **self.metrics,
             f"{self.main}_interval": list(self.interval),
             f"{self.unit}s": {name: score._asdict() for name, score in self.table.items()},
@@ -112,7 +115,7 @@ class TagReport(Report):
     def lines(self) -> list[str]:
         low, high = self.interval
         figures = self.metrics
-        interval = f"   95 % interval {low:.4f} to {high:.4f} (bootstrap over sentences)"
+        interval = f"   95 % interval {low:.4f} to {high:.4f} (bootstrap over {self.nouns[0]})"
         shown = {
             "f1": "F1",
             "precision": "precision",
@@ -123,7 +126,7 @@ class TagReport(Report):
         }
         width = max(len(self.unit), *(len(name) for name in self.table), 1)
         return [
-            f"{len(self.lengths)} sentences, {int(self.lengths.sum())} words",
+            f"{len(self.lengths)} {self.nouns[0]}, {int(self.lengths.sum())} {self.nouns[1]}",
             *(
                 f"{name:<17}{figures[key]:.4f}{interval if key == self.main else ''}"
                 for key, name in shown.items()
@@ -185,8 +188,9 @@ class PlainReport(TagReport):
         unknown: Sequence[np.ndarray],
         loss: float,
         names: list[str],
+        nouns: tuple[str, str] = ("sentences", "words"),
     ) -> None:
-        super().__init__(truth, guess, unknown, loss)
+        super().__init__(truth, guess, unknown, loss, nouns)
         ends = np.cumsum(self.lengths)
         sums = np.concatenate([[0], np.cumsum(self.right)])
         self.weights = self.lengths

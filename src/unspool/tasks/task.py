@@ -113,11 +113,13 @@ class Task(ABC):
     contextual: ClassVar[bool] = False  # whether other tasks read with the vectors of its encoder
     reads_contextual: ClassVar[bool] = False  # whether it can read with such vectors
     fine_tunes: ClassVar[bool] = False  # whether it can start from a model of `nn/pretrained`
-    usage: ClassVar[str] = 'unspool predict {run} "some text"'  # for the model card
+    usage: str = 'unspool predict {run} "some text"'  # for the model card
 
     def __init__(self, config: Config, fields: Fields) -> None:
         """`fields` have been fitted."""
         self.config, self.fields = config, fields
+        if not self.reads_tokens:
+            self.usage = "unspool predict {run} --file FILE"
 
     @classmethod
     @abstractmethod
@@ -164,7 +166,8 @@ class Task(ABC):
             fold_part=config.data.fold_part,
             group=config.data.group,
         )
-        return load_corpus(plans, fields, hold_out, unit=cls.unit, fit=cls.fit, progress=progress)
+        unit = "recordings" if config.data.input == "series" else cls.unit
+        return load_corpus(plans, fields, hold_out, unit=unit, fit=cls.fit, progress=progress)
 
     @property
     def input(self) -> str:
@@ -175,6 +178,11 @@ class Task(ABC):
     def input_field(self) -> Any:
         """The field that it reads."""
         return self.fields[self.input]
+
+    @property
+    def reads_tokens(self) -> bool:
+        """Whether what it reads is made of tokens, so that there is a tokenizer."""
+        return hasattr(self.input_field, "fitted")
 
     @property
     def tokenizer(self) -> Tokenizer:
@@ -193,6 +201,11 @@ class Task(ABC):
             if field.is_target and field.answers:
                 return field.answers
         return []
+
+    @classmethod
+    def suited(cls, settings: Mapping[str, Any]) -> dict[str, Any]:
+        """Defaults that suit what is read, `data.input`, of a model with these settings."""
+        return {}
 
     @classmethod
     def models(cls) -> dict[str, dict[str, Any]]:
@@ -325,7 +338,7 @@ class Task(ABC):
         (1 + L, B, T, D) of its words."""
         raise no_vectors(self)
 
-    def example(self, words: list[str]) -> str:
+    def example(self, words: list[str]) -> Any:
         """An item to begin with, made of some words of the data."""
         return " ".join(words)
 
@@ -336,7 +349,7 @@ class Task(ABC):
 
     def reading(self, model: nn.Module, item: Any) -> Reading:
         """One input as the model reads it: what is recorded, and what is asked for reasons."""
-        if not (item.strip() if isinstance(item, str) else item):
+        if not len(item.strip() if isinstance(item, str) else item):
             raise nothing()
         return self.looked_at(self, model, item)
 

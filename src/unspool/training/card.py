@@ -67,10 +67,7 @@ def model_card(
             for name, file in record["data"].items()
         ),
         "",
-        f"Vocabulary: {len(task.tokenizer.vocab):,} tokens, from "
-        + ("the model it started from." if "start" in record else "the training part only.")
-        + (" Then words of the vectors." if config.embedding.extend else ""),
-        "",
+        *vocabulary_lines(task, started="start" in record),
         "## Training",
         "",
         training_line(counters, record["threads"]),
@@ -86,6 +83,14 @@ def model_card(
         "",
     ]
     return "\n".join(lines)
+
+
+def vocabulary_lines(task: Task, *, started: bool) -> list[str]:
+    if not task.reads_tokens:
+        return []
+    line = f"Vocabulary: {len(task.tokenizer.vocab):,} tokens, from "
+    line += "the model it started from." if started else "the training part only."
+    return [line + " Then words of the vectors." * task.config.embedding.extend, ""]
 
 
 def fitted_lines(folder: RunFolder, part: str | None) -> list[str]:

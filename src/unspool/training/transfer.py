@@ -49,7 +49,7 @@ ARCHITECTURE = (
     "positions",
     "context",
     "self_attention",
-    "window",
+    "attention_window",
 )
 
 
@@ -175,7 +175,7 @@ def start_from_run(folder: RunFolder) -> Start:
             tasks=tuple(name for name, kind in TASKS.items() if kind.reads_contextual),
         )
     encoder = {name: tensor for name, tensor in tensors.items() if name.startswith(ENCODER)}
-    if not encoder:
+    if not encoder or not task.reads_tokens:
         raise ConfigError(
             "has no encoder that another model could start from",
             where=folder.path,

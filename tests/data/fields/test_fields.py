@@ -18,6 +18,8 @@ from unspool.data.fields.joined import JoinedField
 from unspool.data.fields.label import LabelField
 from unspool.data.fields.labels import LabelsField
 from unspool.data.fields.number import NumberField
+from unspool.data.fields.series import SeriesField
+from unspool.data.fields.series_features import FeatureField
 from unspool.data.fields.tags import TagsField
 from unspool.data.fields.text import TextField
 from unspool.data.fields.words import WordsField
@@ -29,6 +31,13 @@ TEXTS = ["a fine film", "dull", "Zeta, é日本 and it's a film", "fine fine fin
 SENTENCES = [["EU", "rejects"], ["a"], ["Peter", "Blackburn", "slept"], ["EU"], ["a", "a", "a"]]
 TAGS = [["B-ORG", "O"], ["O"], ["B-PER", "I-PER", "O"], ["B-ORG"], ["O", "O", "O"]]
 WORDS = TokenizerConfig(kind="word")
+SERIES = [
+    np.array([[1, 2], [3, 5], [2, np.nan], [0, 1]], dtype=np.float32),
+    [[4, 5]],
+    [[1, None], [2, 2], [7, 8]],
+    [[0, 1], [0, 1]],
+    [[9, 9], [8, 7], [6, 5], [4, 3], [2, 1]],
+]
 
 
 def cases() -> dict[str, tuple[Callable[[], Field], list[Any]]]:
@@ -57,6 +66,9 @@ def cases() -> dict[str, tuple[Callable[[], Field], list[Any]]]:
         "labels": (lambda: LabelsField("labels"), [["x", "y"], [], ["z", "x", "x"], ["y"], ["z"]]),
         "tags": (lambda: TagsField("tags"), TAGS),
         "number": (lambda: NumberField("number"), ["1", "2.5", "-3", "4e2", "0"]),
+        "series": (lambda: SeriesField("series"), SERIES),
+        "series-itself": (lambda: SeriesField("series", scaling="series", max_length=3), SERIES),
+        "series-features": (lambda: FeatureField("series"), SERIES),
         "numbers": (lambda: NumberField("numbers"), [[1, 2], [2, 0.5], [3, 9], [4, 8], [5, 1]]),
     }
 

@@ -10,7 +10,7 @@ raw values into arrays and arrays into padded tensors:
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
@@ -152,6 +152,15 @@ class Field(ABC):
     @abstractmethod
     def encode(self, raw: Sequence[Any]) -> Any:
         """`values` of raw values in memory: the same numbers."""
+
+    def items(self, given: Any) -> Iterable[Any] | None:
+        """The raw values of what a user gives to be answered, of a field whose values are no texts;
+        None: texts, alone or several."""
+        return None
+
+    def shown(self, raw: Any) -> str:
+        """A raw value for people, as an answer repeats it."""
+        return str(raw)
 
     @abstractmethod
     def collate(self, values: Any, rows: np.ndarray) -> Any:

@@ -65,6 +65,8 @@ class NumberWriter:
 
 
 def as_list(value: Any) -> Sequence[Any]:
+    if isinstance(value, np.ndarray):
+        return value.tolist()
     return value if isinstance(value, list | tuple) else [value]
 
 

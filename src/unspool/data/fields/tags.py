@@ -30,7 +30,7 @@ from unspool.data.schemes import (
     tag_name,
 )
 from unspool.data.store.columns import Progress, WhereStep
-from unspool.data.store.ragged import Ragged
+from unspool.data.store.ragged import Ragged, Windows
 from unspool.data.store.tokens import TokenColumn
 from unspool.errors import DataError, RunError
 from unspool.io.files import AGAIN, write_json
@@ -68,6 +68,9 @@ class Tags:
 
     def select(self, rows: np.ndarray) -> Tags:
         return Tags(self.ids.select(rows), self.names, self.note)
+
+    def windows(self, windows: Windows) -> Tags:
+        return Tags(self.ids.windows(windows), self.names, self.note)
 
 
 class TagsField(Field):

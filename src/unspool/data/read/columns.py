@@ -174,3 +174,11 @@ def is_number(value: Any) -> bool:
         return not isinstance(value, bool) and math.isfinite(float(value))
     except (TypeError, ValueError):
         return False
+
+
+def of_numbers(values: Sequence[Any]) -> bool:
+    """Numbers, or nothing; a word among them is found when they are read."""
+    given = [value for value in values if not is_missing(value) and value != "?"]
+    if any(isinstance(value, bool | list) for value in given):
+        return False
+    return sum(map(is_number, given)) > 0.9 * len(given) if given else bool(values)

@@ -241,14 +241,37 @@ def texts_in(place: Path, names: Sequence[str], encoding: str) -> list[TextFile]
             remedy=f"name the one to train on, such as {parts[-1]}, and others with --valid and"
             " --test",
         )
+    if recorded := recordings_in(place, encoding):
+        return recorded
+    raise no_texts(place, names)
+
+
+def no_texts(place: Path, names: Sequence[str]) -> DataError:
+    """The error of a folder in which nothing can be read."""
     endings = Counter(Path(name).suffix for name in names if Path(name).suffix)
     common = endings.most_common(1)
-    raise DataError(
+    return DataError(
         "the folder holds no .txt file"
         + (f", but {common[0][1]:,} {common[0][0]} files" if common else ""),
         where=place,
-        remedy="name a file in it, or put one NAME.txt for each label there",
+        remedy="name a file in it, or put one NAME.txt for each label there, or recordings as .csv,"
+        " .tsv, .npy or .parquet",
     )
+
+
+RECORDED = (".csv.gz", ".tsv.gz", ".csv", ".tsv", ".parquet", ".npy")
+
+
+def recordings_in(place: Path, encoding: str) -> list[TextFile]:
+    """The tables or arrays below a folder, all with one ending: the most frequent."""
+    found: dict[str, list[Path]] = {}
+    for path in sorted(place.rglob("*")):
+        hidden = any(part.startswith(".") for part in path.relative_to(place).parts)
+        ending = next((each for each in RECORDED if path.name.endswith(each)), None)
+        if ending is not None and not hidden and path.is_file():
+            found.setdefault(ending, []).append(path)
+    most = max(found.values(), key=len, default=[])
+    return [TextFile(path, str(path), encoding) for path in most]
 
 
 def stem(path: Path) -> str:

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from unspool.config import DataConfig
+from unspool.data.read.arrays import Arrays
 from unspool.data.read.arrow import Arrow, Parquet
-from unspool.data.read.columns import KNOWN_NAMES, label_like, plain
+from unspool.data.read.columns import KNOWN_NAMES, is_number, label_like, plain
 from unspool.data.read.conll import Conll, ConllU, conll_format, looks_like_conll
 from unspool.data.read.delimited import Csv, Tsv
 from unspool.data.read.excel import Excel
@@ -29,6 +30,7 @@ from unspool.data.read.plain import (
     label_delimiter,
 )
 from unspool.data.read.reader import SAMPLE, Reader, refuse_empty
+from unspool.data.read.ts import Ts
 
 FORMATS: dict[str, type[Reader]] = {
     "csv": Csv,
@@ -38,6 +40,8 @@ FORMATS: dict[str, type[Reader]] = {
     "parquet": Parquet,
     "arrow": Arrow,
     "excel": Excel,
+    "ts": Ts,
+    "npy": Arrays,
     "labelled": Labelled,
     "fasttext": FastText,
     "lines": Lines,
@@ -61,6 +65,9 @@ SUFFIXES = {
     ".ipc": "arrow",
     ".xlsx": "excel",
     ".xlsm": "excel",
+    ".ts": "ts",
+    ".npy": "npy",
+    ".npz": "npy",
 }
 SENTENCE_SUFFIXES = {
     ".conll": "conll",
@@ -69,6 +76,7 @@ SENTENCE_SUFFIXES = {
     ".bio": "conll",
     ".conllu": "conllu",
 }
+FEWEST_NUMBERS = 3  # columns of a table of numbers
 
 
 class Guess(NamedTuple):
@@ -100,6 +108,8 @@ def guess_format(file: TextFile, data: DataConfig, *, sentences: bool = True) ->
     if not lines:
         refuse_empty(file)
         return Guess("text", False)
+    if lines[0].lower().startswith("@problemname"):
+        return Guess("ts", True)
     if sum(line.lstrip().startswith(MARK) for line in lines) > 0.5 * len(lines):
         return Guess("fasttext", True)
     if _is_json_object(lines[0]):
@@ -109,7 +119,22 @@ def guess_format(file: TextFile, data: DataConfig, *, sentences: bool = True) ->
     for format, delimiter in (("tsv", "\t"), ("csv", ",")):
         if _looks_like_table(lines, delimiter, asked=data.text):
             return Guess(format, True)
+    if numbers := _number_table(lines):
+        return Guess(numbers, True)
     return Guess(_by_look(lines, data), False)
+
+
+def _number_table(lines: Sequence[str]) -> str | None:
+    """A table, where each line has as many cells, and nearly all of them are numbers."""
+    for format, delimiter in (("tsv", "\t"), ("csv", ",")):
+        rows = [line.split(delimiter) for line in lines]
+        cells = [cell.strip() for row in rows[1:] for cell in row]
+        filled = [cell for cell in cells if cell]
+        if min(map(len, rows)) < FEWEST_NUMBERS or len({len(row) for row in rows}) > 1:
+            continue
+        if sum(map(is_number, filled)) > 0.8 * len(filled):
+            return format
+    return None
 
 
 def _by_look(lines: Sequence[str], data: DataConfig) -> str:

@@ -17,9 +17,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from unspool.config import DataConfig
 from unspool.data.read.files import Report, TextFile
 from unspool.data.read.reader import SAMPLE, Column, Reader, Row
+from unspool.data.read.recording import Recording, is_numeric
 from unspool.data.read.table import Table
 from unspool.errors import DataError
 
@@ -105,14 +108,26 @@ def listed(data: Any) -> list[Any]:
         raise DataError(
             "a set has no order", got=data, remedy="give a list, so that answers can be told apart"
         )
+    if getattr(data, "ndim", 1) == 3:
+        return [array_of(each) if is_numeric(each) else value(each) for each in data]
     for method in LISTING:
         if hasattr(data, method):
             return [value(each) for each in getattr(data, method)()]
     return [value(each) for each in data]
 
 
+def array_of(raw: Any) -> np.ndarray:
+    """An array of numbers, or a tensor, as an array of float32."""
+    return np.asarray(raw, dtype=np.float32)
+
+
 def value(raw: Any) -> Any:
-    """A value as JSON has it; what is missing (None, NaN, NA) is None, a date is written out."""
+    """A value as JSON has it; what is missing (None, NaN, NA) is None, a date is written out. An
+    array of numbers, such as a series, stays one."""
+    if isinstance(raw, Recording):
+        return raw
+    if getattr(raw, "ndim", 0) and is_numeric(raw):
+        return array_of(raw)
     if type(raw).__name__ in ("NoneType", "NAType", "NaTType"):
         return None
     if isinstance(raw, str):
@@ -213,10 +228,26 @@ def _texts_and_labels(name: str, texts: Any, labels: Any) -> Columns:
         )
     words = isinstance((rows or [""])[0], list | tuple)
     both = ("tokens", "tags") if words else ("text", "label")
+    if is_series(rows):
+        steps = isinstance((answers or [""])[0], list | np.ndarray) and not is_target(rows, answers)
+        both = ("series", "tags" if steps else "label")
+        answers = [list(each) if steps else each for each in answers]
     return _checked(Columns(name, dict(zip(both, (rows, answers))), named=False))
 
 
+def is_series(rows: Sequence[Any]) -> bool:
+    """Whether values in memory are series of numbers."""
+    return bool(rows) and all(map(is_numeric, rows))
+
+
+def is_target(rows: Sequence[Any], answers: Sequence[Any]) -> bool:
+    """Whether answers that are lists are several numbers a series rather than a label a step."""
+    return any(len(answer) != len(row) for answer, row in zip(answers, rows))
+
+
 def _name_of(rows: Sequence[Any], lists: str, others: str) -> str:
+    if is_series(rows):
+        return "series"
     return lists if rows and isinstance(rows[0], list | tuple) else others
 
 
@@ -293,18 +324,27 @@ class MemoryTable(Table):
     def sha256(self) -> str:
         """The hash of all values, with the names of their columns."""
         digest = hashlib.sha256()
-        reader = self.reader
-        assert isinstance(reader, Memory)
+        reader: Any = getattr(self.reader, "inner", self.reader)  # of steps, their rows
         for column, values in zip(reader.columns, reader.values):
             digest.update(json.dumps(column.name).encode() + b"\n")
             for each in values:
-                digest.update(json.dumps(each, default=repr).encode() + b"\n")
+                digest.update(as_bytes(each) + b"\n")
         return digest.hexdigest()
+
+
+def as_bytes(each: Any) -> bytes:
+    """For a hash: JSON, or the numbers of an array."""
+    if isinstance(each, Recording):
+        times = b"" if each.times is None else each.times.tobytes()
+        return json.dumps([each.name, *each.channels]).encode() + as_bytes(each.values) + times
+    if isinstance(each, np.ndarray):
+        return f"{each.dtype} {each.shape} ".encode() + each.tobytes()
+    return json.dumps(each, default=repr).encode()
 
 
 def memory_table(columns: Columns, data: DataConfig) -> Table:
     """As `open_table`. Columns that the user has not named are not asked for by name."""
     if not columns.named:
-        unset = dict.fromkeys(("text", "label", "source", "target"))
+        unset = dict.fromkeys(("text", "label", "source", "target", "series", "time", "id"))
         data = data.model_copy(update=unset)
     return MemoryTable(columns.name, columns.name, FORMAT, [], True, data, Memory(columns))

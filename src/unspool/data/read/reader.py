@@ -107,6 +107,10 @@ class Reader(ABC):
             rows = self.read(file, numbers, part)
             yield from rows if i == 0 else (row._replace(file=i) for row in rows)
 
+    def sources(self, column: Column) -> tuple[str, ...]:
+        """The names, in the file, of what a column is made of."""
+        return tuple(own.name for own in column.own)
+
     def token_line(self, row: int, token: int) -> int:
         """The line of a token of a row, for a message: the file is read once more."""
         return next(islice(self.rows([0]), row, None)).line

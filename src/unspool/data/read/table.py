@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from unspool.config import DataConfig
-from unspool.data.read.columns import listed_names, plain
+from unspool.data.read.columns import listed_names, of_numbers, plain
 from unspool.data.read.encodings import find_encoding
-from unspool.data.read.files import STDIN, Report, TextFile, find_files, sides, stem
+from unspool.data.read.files import STDIN, Report, TextFile, find_files, no_texts, sides, stem
 from unspool.data.read.formats import FORMATS, guess_format
 from unspool.data.read.json_lines import no_field
 from unspool.data.read.reader import Column, Reader, Row
@@ -199,12 +199,16 @@ def open_table(path: str, data: DataConfig) -> Table:
         return _open_parallel(path, both, data)
     files = find_files(path, encoding=data.encoding)
     format, certain = "folder", True
-    if not Path(path).is_dir():
+    if not Path(path).is_dir() or not files[0].content_name.endswith(".txt"):
         format, certain = guess_format(files[0], data)
     elif files[0].path.parent != Path(path):
         format = "folders"
     name = files[0].name if len(files) == 1 else path
-    return Table(path, name, format, files, certain, data, FORMATS[format](files, data))
+    reader = FORMATS[format](files, data)
+    tables = Path(path).is_dir() and format not in ("folder", "folders", "npy")
+    if tables and not any(of_numbers(column.sample) for column in reader.columns):
+        raise no_texts(Path(path), [file.path.name for file in files])
+    return Table(path, name, format, files, certain, data, reader)
 
 
 def _open_parallel(path: str, paths: Sequence[str], data: DataConfig) -> Table:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -45,6 +46,32 @@ class Ragged:
     def cut(self, longest: int) -> Ragged:
         """Every sequence to its first `longest` values."""
         return Ragged(self.values, self.starts, np.minimum(self.lengths, longest))
+
+    def windows(self, windows: Windows) -> Ragged:
+        """Stretches of the sequences, as sequences."""
+        return Ragged(
+            self.values, self.starts[windows.origin] + windows.first, windows.lengths.copy()
+        )
+
+
+class Windows(NamedTuple):
+    """W stretches of sequences: `lengths` (W,) steps from step `first` (W,) on of sequence `origin`
+    (W,)."""
+
+    origin: np.ndarray
+    first: np.ndarray
+    lengths: np.ndarray
+
+
+def cut_windows(lengths: np.ndarray, size: int, stride: int) -> Windows:
+    """Every sequence in windows of `size` steps, each `stride` after the one before; the last one
+    ends with its sequence. A shorter sequence is one window."""
+    lengths = lengths.astype(np.int64)
+    counts = 1 + -(-np.maximum(lengths - size, 0) // stride)
+    origin = np.repeat(np.arange(len(lengths)), counts)
+    number = np.arange(len(origin)) - np.repeat(np.cumsum(counts) - counts, counts)
+    first = np.minimum(number * stride, np.maximum(lengths - size, 0)[origin])
+    return Windows(origin, first, np.minimum(size, lengths[origin]))
 
 
 def gather(sequences: Ragged) -> np.ndarray:

@@ -1,4 +1,6 @@
-"""Baselines: a bag of n-grams in, scores of labels or numbers out, without a hidden layer."""
+"""Baselines: a bag of n-grams, or features of a series, in; scores of labels or numbers out.
+
+They have no hidden layer."""
 
 from __future__ import annotations
 
@@ -8,18 +10,48 @@ from torch import Tensor, nn
 from unspool.nn.taps import Tap
 
 
-class LinearText(nn.Module):
+class Linear(nn.Module):
+    """y = W x + b of features x, in float64. Of a `pair` of classes one is scored: y = (0, y),
+    p = σ(y).
+
+    features  numbers of them
+    outputs   classes, labels or numbers
+    """
+
+    def __init__(self, features: int, *, outputs: int, pair: bool = False) -> None:
+        super().__init__()
+        columns = 1 if pair else outputs
+        self.pair = pair
+        self.W = nn.Parameter(torch.zeros(features, columns, dtype=torch.float64))
+        self.b = nn.Parameter(torch.zeros(columns, dtype=torch.float64))
+        self.contributions = Tap()
+
+    def paired(self, y: Tensor) -> Tensor:
+        return torch.cat([torch.zeros_like(y), y], 1) if self.pair else y
+
+
+class LinearFeatures(Linear):
+    """Of features that every input has."""
+
+    def forward(self, x: Tensor, lengths: Tensor) -> Tensor:
+        """(B, F) -> scores (B, C)"""
+        return self.paired(self.contributions(x[..., None] * self.W).sum(1) + self.b)
+
+    def describe(self) -> str:
+        return f"linear, {len(self.W):,} features of a series"
+
+
+class LinearText(Linear):
     """A linear model of TF-IDF, in float64.
 
     x_f = (1 + ln c_f) · idf_f            for the c_f > 0 occurrences of n-gram f in a text
     y = Σ_f W_f x_f / ‖x‖ + b
 
     With n-grams of words and of characters ‖x‖ is taken of each kind by itself, as if they were two
-    texts. Of a `pair` of classes one is scored: y = (0, y), p = σ(y).
+    texts.
 
     words     n-grams of words; they come first
     spelling  n-grams of characters
-    outputs   classes, labels or numbers
     idf       (words + spelling,); None: ones, until weights are loaded
     """
 
@@ -32,21 +64,17 @@ class LinearText(nn.Module):
         pair: bool = False,
         idf: Tensor | None = None,
     ) -> None:
-        super().__init__()
-        size, columns = words + spelling, 1 if pair else outputs
-        self.words, self.pair = words, pair
+        size = words + spelling
+        super().__init__(size, outputs=outputs, pair=pair)
+        self.words = words
         self.idf: Tensor
         self.register_buffer("idf", torch.ones(size).double() if idf is None else idf.double())
-        self.W = nn.Parameter(torch.zeros(size, columns, dtype=torch.float64))
-        self.b = nn.Parameter(torch.zeros(columns, dtype=torch.float64))
-        self.contributions = Tap()
 
     def forward(self, ids: Tensor, counts: Tensor) -> Tensor:
         """ids (B, T) of n-grams that occur counts (B, T) times, 0 for padding -> scores (B, C)"""
         x = self.weigh(ids, counts)[..., None] * self.W[ids] if len(self.W) else None
         y = self.b.expand(len(ids), -1)
-        y = y if x is None else y + self.contributions(x).sum(1)
-        return torch.cat([torch.zeros_like(y), y], 1) if self.pair else y
+        return self.paired(y if x is None else y + self.contributions(x).sum(1))
 
     def weigh(self, ids: Tensor, counts: Tensor) -> Tensor:
         """(B, T) the normalised weight of each n-gram in its text"""

@@ -1,0 +1,118 @@
+"""The values of series: rows of vectors with what they are scaled by, and how that is learnt."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from unspool.data.store.ragged import Ragged, Windows, gather
+
+BLOCK = 1 << 20  # steps that are summed at once
+
+
+class Moments(NamedTuple):
+    """Mean and standard deviation of each channel, (C,) or (N, C); 1 for a deviation of 0."""
+
+    mean: np.ndarray
+    std: np.ndarray
+
+
+class Series:
+    """N series as they stand in the file, and what they are scaled by when a row is asked for.
+
+    raw      (M, C) float32; a gap is NaN
+    times    (M,) float64; None where steps have none
+    moments  (C,) of all rows, or (N, C) of each; None: each row by its own
+    """
+
+    def __init__(self, raw: Ragged, times: Ragged | None, moments: Moments | None) -> None:
+        self.raw, self.times, self.moments = raw, times, moments
+        self.lengths = raw.lengths
+
+    def __len__(self) -> int:
+        return len(self.raw)
+
+    @property
+    def tokens(self) -> np.ndarray:
+        """(N,) steps of each"""
+        return self.lengths
+
+    def scaled(self, row: int) -> np.ndarray:
+        """(T, C) float32; a gap is NaN"""
+        x = self.raw[row]
+        own = moments_of_row(x) if self.moments is None else self.moments
+        mean, std = (each if each.ndim == 1 else each[row] for each in own)
+        return ((x - mean) / std).astype(np.float32)
+
+    def digests(self) -> np.ndarray:
+        return np.array([digest(self.raw[row]) for row in range(len(self))], np.uint64)
+
+    def prints(self, common: dict[str, int]) -> np.ndarray:
+        return self.digests().view(np.int64)
+
+    def _with(self, raw: Ragged, times: Ragged | None, rows: np.ndarray) -> Series:
+        own = self.moments
+        if own is not None and own.mean.ndim == 2:
+            own = Moments(own.mean[rows], own.std[rows])
+        return Series(raw, times, own)
+
+    def select(self, rows: np.ndarray) -> Series:
+        times = None if self.times is None else self.times.select(rows)
+        return self._with(self.raw.select(rows), times, rows)
+
+    def windows(self, windows: Windows) -> Series:
+        times = None if self.times is None else self.times.windows(windows)
+        return self._with(self.raw.windows(windows), times, windows.origin)
+
+
+def digest(x: np.ndarray) -> int:
+    """64 bits of an array, the same in every process."""
+    return int.from_bytes(hashlib.blake2b(x.tobytes(), digest_size=8).digest(), "little")
+
+
+def moments_of_row(x: np.ndarray) -> Moments:
+    """(T, C) -> (C,) each; of a channel without a value 0 and 1"""
+    seen = ~np.isnan(x)
+    count = np.maximum(seen.sum(0), 1)
+    mean = np.where(seen, x, 0).sum(0, dtype=np.float64) / count
+    std = np.sqrt((np.where(seen, x - mean, 0) ** 2).sum(0) / count)
+    return Moments(mean, np.where(std > 1e-12 * np.maximum(1, np.abs(mean)), std, 1.0))
+
+
+class Fitted(NamedTuple):
+    """(C,) each: mean, standard deviation, gaps, and whether all values are the same."""
+
+    mean: np.ndarray
+    std: np.ndarray
+    gaps: np.ndarray
+    constant: np.ndarray
+
+
+def fit_moments(series: Ragged) -> Fitted:
+    """Of all steps of some series, in two passes over blocks of them."""
+    width = series.values.shape[1]
+    total, squares, seen = np.zeros(width), np.zeros(width), np.zeros(width, dtype=np.int64)
+    for x in blocks(series):
+        seen += (~np.isnan(x)).sum(0)
+        total += np.nansum(x, 0, dtype=np.float64)
+    mean = total / np.maximum(seen, 1)
+    for x in blocks(series):
+        squares += np.nansum((x - mean) ** 2, 0)
+    std = np.sqrt(squares / np.maximum(seen, 1))
+    constant = std <= 1e-6 * np.abs(mean)
+    gaps = int(series.lengths.sum()) - seen
+    return Fitted(mean, np.where(constant | (std == 0), 1.0, std), gaps, constant)
+
+
+def blocks(series: Ragged) -> Iterator[np.ndarray]:
+    """Their steps one after the other, about a million at a time."""
+    ends = np.cumsum(series.lengths)
+    cuts = np.searchsorted(ends, np.arange(BLOCK, int(ends[-1]) + BLOCK, BLOCK), "left") + 1
+    start = 0
+    for stop in np.unique(np.minimum(cuts, len(series))).tolist():
+        if stop > start:
+            yield gather(series.select(np.arange(start, stop)))
+        start = stop

@@ -1,0 +1,142 @@
+"""`.npy` and `.npz`: arrays of numbers, never pickled objects.
+
+(N, T, C)                       N series of T steps and C channels
+(N, T)                          N series of T steps
+x (N, T, C), y (N,)             the series and their labels, by their names or their number of rows
+x (M, C), lengths (N,), y (N,)  ragged series, one after the other; also with offsets (N + 1,)
+"""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from unspool.config import DataConfig
+from unspool.data.read.columns import LABEL_NAMES, plain
+from unspool.data.read.files import Report, TextFile
+from unspool.data.read.reader import SAMPLE, Column, Reader, Row
+from unspool.data.read.recording import NUMERIC, Recording, refuse_infinite
+from unspool.errors import DataError
+
+LENGTHS, OFFSETS = ("lengths", "length", "sizes"), ("offsets", "indptr")
+VALUES = ("x", "series", "values", "data", "features", "signals")
+LABELS = (*LABEL_NAMES, "targets", "y_train")
+
+
+class Arrays(Reader):
+    """Columns: the series, and the arrays that have an element for each of them. Of several files
+    each is a series (T, C) or (T,), or all have the same arrays."""
+
+    title = "NumPy arrays"
+    typed = True
+    binary = True
+    header = True
+
+    def __init__(self, files: Sequence[TextFile], data: DataConfig) -> None:
+        super().__init__(files, data)
+        first = read_arrays(files[0])
+        self.alone = len(files) > 1
+        self.name = find_values(first, files[0], data.series)
+        values, others = self._split(first, files[0])
+        names = ["series", *(plain(name) for name in others)]
+        self.keys = list(others)
+        found = list(values[:SAMPLE])
+        self.columns = [Column(names[0], 0, found)]
+        self.columns += [
+            Column(name, i, others[key][: len(found)].tolist())
+            for i, (name, key) in enumerate(zip(names[1:], self.keys), 1)
+        ]
+        shape = first[self.name].shape
+        if len(shape) == 3:
+            self.remark = (
+                f"{shape[0]:,} series of {shape[1]:,} steps and {shape[2]:,} channels (if it is the"
+                " other way round: np.swapaxes(x, 1, 2))"
+            )
+
+    def _split(
+        self, arrays: dict[str, np.ndarray], file: TextFile
+    ) -> tuple[list[Recording], dict[str, np.ndarray]]:
+        x = arrays[self.name]
+        others = {name: own for name, own in arrays.items() if name != self.name}
+        lengths = next((others.pop(n) for n in list(others) if plain(n) in LENGTHS), None)
+        offsets = next((others.pop(n) for n in list(others) if plain(n) in OFFSETS), None)
+        if offsets is not None:
+            lengths = np.diff(offsets)
+        if self.alone and lengths is None and x.ndim < 3:
+            rows = [x]
+        elif lengths is not None:
+            if int(lengths.sum()) != len(x) or (lengths < 0).any():
+                raise DataError(
+                    f"the lengths sum to {int(lengths.sum()):,}, and {self.name!r} has"
+                    f" {len(x):,} steps",
+                    where=file.name,
+                    remedy="give the length of each series",
+                )
+            rows = np.split(x, np.cumsum(lengths)[:-1])
+        else:
+            rows = list(x)
+        found = [as_steps(row, f"{file.name}:{i}") for i, row in enumerate(rows, 1)]
+        fitting = {n: own for n, own in others.items() if own.ndim == 1 and len(own) == len(found)}
+        return found, fitting
+
+    @property
+    def options(self) -> dict[str, Any]:
+        return {"array": self.name, "others": self.keys}
+
+    def read(self, file: TextFile, numbers: Sequence[int], report: Report | None) -> Iterator[Row]:
+        """The line of a series is its number, from 1."""
+        values, others = self._split(read_arrays(file), file)
+        columns: list[Sequence[Any]] = [values, *(others[key].tolist() for key in self.keys)]
+        for line, row in enumerate(zip(*(columns[i] for i in numbers)), 1):
+            yield Row(row, line)
+
+
+def as_steps(row: np.ndarray, where: str) -> Recording:
+    values = np.asarray(row[:, None] if row.ndim == 1 else row, dtype=np.float32)
+    refuse_infinite(values, where)
+    return Recording(values)
+
+
+def read_arrays(file: TextFile) -> dict[str, np.ndarray]:
+    """By name; the only one of a .npy file is x."""
+    try:
+        found = np.load(file.path, allow_pickle=False)
+        if isinstance(found, np.ndarray):
+            return {"x": found}
+        with found:
+            return {name: found[name] for name in found.files}
+    except (ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
+        if "object arrays" in str(error).lower():
+            raise DataError(
+                "holds pickled objects, which could run any code",
+                where=file.name,
+                remedy="save numbers: ragged series as x (all steps, channels) and lengths",
+            ) from None
+        raise DataError(
+            "is a NumPy file that is damaged, or none", where=file.name, remedy="save it again"
+        ) from None
+
+
+def find_values(arrays: dict[str, np.ndarray], file: TextFile, asked: str | None) -> str:
+    """The array of the series: the one asked for, one with a known name, the largest of numbers."""
+    fitting = [
+        name
+        for name, own in arrays.items()
+        if own.dtype.kind in NUMERIC
+        and own.ndim in (1, 2, 3)
+        and plain(name) not in (*LENGTHS, *OFFSETS, *LABELS)
+    ]
+    if asked in fitting:
+        return str(asked)
+    if not fitting:
+        raise DataError(
+            "holds no array of numbers of 1 to 3 dimensions",
+            where=file.name,
+            got=", ".join(f"{name} {own.dtype} {own.shape}" for name, own in arrays.items()),
+            remedy="save the series as (series, steps, channels)",
+        )
+    known = (name for wanted in VALUES for name in fitting if plain(name) == wanted)
+    return next(known, max(fitting, key=lambda name: (arrays[name].ndim, arrays[name].size)))

@@ -1,0 +1,169 @@
+"""How the columns of a table of numbers hold series: a step a row, or a whole series a row.
+
+The settings decide, then names that such columns often have, then the look of the values. Knows no
+task: what is a label is for the caller to say.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+from typing import Any, NamedTuple
+
+from unspool.config import DataConfig
+from unspool.data.read.columns import known, of_numbers, plain
+from unspool.data.read.reader import Column
+from unspool.data.read.recording import is_date, is_numeric
+from unspool.data.read.table import Table
+from unspool.errors import DataError
+
+ID_NAMES = (
+    "id", "series", "series_id", "seriesid", "recording", "recording_id", "unique_id", "uid", "sid",
+    "case", "case_id", "sample", "sample_id", "sequence", "sequence_id", "item_id", "trial", "file",
+)  # fmt: skip
+TIME_NAMES = (
+    "time", "timestamp", "datetime", "date", "t", "ds", "step", "timestep", "seconds", "ms",
+    "time_s", "time_ms", "time_step", "time_idx", "frame",
+)  # fmt: skip
+# What a recording has as a whole, though it may be a number: never a channel unless it is asked for
+GROUP_NAMES = (
+    "subject", "subject_id", "person", "user", "user_id", "speaker", "participant", "patient",
+    "session", "device", "split", "part", "fold",
+)  # fmt: skip
+FEWEST = 3  # columns of a row that is a series, where nothing says that it is one
+NUMBERED = re.compile(r"(.*?)[_\-. \[(]*(\d+)[\])]*")
+
+
+class Long(NamedTuple):
+    """A step a row."""
+
+    id: Column | None  # None: all rows of a file are one recording
+    time: Column | None
+    channels: list[Column]
+
+    @property
+    def used(self) -> list[Column]:
+        return [each for each in (self.id, self.time, *self.channels) if each is not None]
+
+
+class Wide(NamedTuple):
+    """A series a row: a column for each step, and at each for each channel."""
+
+    columns: list[Column]  # step by step, of each all channels
+    channels: list[str]
+
+    @property
+    def used(self) -> list[Column]:
+        return self.columns
+
+
+class Nested(NamedTuple):
+    """A series in each cell: an array, or a list of numbers; or one for each channel."""
+
+    columns: list[Column]
+
+    @property
+    def used(self) -> list[Column]:
+        return self.columns
+
+
+Layout = Long | Wide | Nested
+
+
+def find_layout(
+    table: Table, data: DataConfig, taken: Collection[Column] = (), *, steps: bool = False
+) -> Layout | None:
+    """The series of a table; None where it does not look like one.
+
+    taken   columns of something else, such as labels
+    steps   whether a row is a step, even if nothing else says so
+    """
+    asked = None if data.series is None else table.several(data.series, option="--series")
+    arrays = [
+        column
+        for column in asked or table.columns
+        if column not in taken and column.sample and all(map(is_numeric, column.sample))
+    ]
+    if arrays and (asked is None or len(arrays) == len(asked)):
+        return Nested(arrays if asked else arrays[:1] if has_matrices(arrays[0]) else arrays)
+    id = asked_column(table, data.id, "--id")
+    time = asked_column(table, data.time, "--time")
+    others = [column for column in table.columns if column not in (*taken, id, time)]
+    if table.header and data.id is None:
+        id = known([c for c in others if repeated(c)], ID_NAMES)
+    if data.time is None:
+        time = find_time(table, [column for column in others if column != id])
+    named = [each for each in (id, time) if each is not None]
+    names = {plain(data.group)} if data.group is not None else set()
+    values = asked or [
+        column
+        for column in others
+        if column not in named
+        and of_numbers(column.sample)
+        and (not table.header or plain(column.name) not in {*ID_NAMES, *GROUP_NAMES, *names})
+    ]
+    if named or steps or len(table.files) > 1:
+        return Long(id, time, values) if values else None
+    if not values or (asked is None and len(values) < FEWEST and data.input != "series"):
+        return None
+    return wide(table, data, values)
+
+
+def asked_column(table: Table, name: str | None, option: str) -> Column | None:
+    return None if name in (None, "none") else table.column(str(name), option=option)
+
+
+def repeated(column: Column) -> bool:
+    """Whether values come again in the next row, as those of an id do; of one row nobody knows."""
+    sample = column.sample
+    return len(sample) < 2 or len(set(map(str, sample))) < len(sample)
+
+
+def find_time(table: Table, columns: Sequence[Column]) -> Column | None:
+    """One of dates, or one that is called so and does not repeat one value."""
+    dates = next((c for c in columns if c.sample and all(map(is_date, c.sample))), None)
+    if dates is not None:
+        return dates
+    found = known(columns, TIME_NAMES) if table.header else None
+    several = found is not None and len(set(map(str, found.sample))) > 1
+    return found if several or (found is not None and len(found.sample) == 1) else None
+
+
+def has_matrices(column: Column) -> bool:
+    """Whether its values have channels of their own."""
+    first: Any = column.sample[0]
+    shape = getattr(getattr(first, "values", first), "shape", None)
+    if shape is not None:
+        return len(shape) == 2
+    return bool(first) and isinstance(first[0], list | tuple)
+
+
+def wide(table: Table, data: DataConfig, columns: list[Column]) -> Wide:
+    """Channels are those of the settings, in turn; or the names without the numbers behind them."""
+    if data.channels:
+        if len(columns) % data.channels:
+            raise DataError(
+                f"{len(columns)} columns cannot be {data.channels} channels in turn",
+                where=table.where(table.reader.first_line),
+                remedy="name the columns of the values with --series, or give other channels",
+            )
+        return Wide(columns, [str(i + 1) for i in range(data.channels)])
+    found = named_channels(columns) if table.header else None
+    return found or Wide(columns, ["1"])
+
+
+def named_channels(columns: Sequence[Column]) -> Wide | None:
+    """`x_0, y_0, x_1, y_1` or `x1, x2, y1, y2`: several names that have the same numbers."""
+    steps: dict[str, dict[int, Column]] = {}
+    for column in columns:
+        match = NUMBERED.fullmatch(column.name.strip())
+        if match is None:
+            return None
+        steps.setdefault(match[1], {})[int(match[2])] = column
+    numbers = [sorted(own) for own in steps.values()]
+    if len(steps) < 2 or len(numbers[0]) < 2 or any(own != numbers[0] for own in numbers):
+        return None
+    if sum(map(len, numbers)) != len(columns):
+        return None
+    ordered = [own[number] for number in numbers[0] for own in steps.values()]
+    return Wide(ordered, list(steps))

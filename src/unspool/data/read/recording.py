@@ -1,0 +1,175 @@
+"""Recording: one series as a file has it, or as it is in memory; and the numbers and times of
+cells.
+
+    as_recording(array)             of what is in memory: an array, or lists of numbers
+    Parser(names).values(cells)     of the cells of a row
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+
+from unspool.data.read.columns import is_missing
+from unspool.errors import DataError
+
+NUMERIC = "biuf"  # kinds of dtypes
+
+
+@dataclass(frozen=True, eq=False)
+class Recording:
+    """Vectors over time.
+
+    values    (T, C) float32; a gap is NaN
+    channels  their names; empty where they have none
+    times     (T,) float64, ascending; None where a step has no time. Dates are seconds since 1970
+    dated     whether the times are dates
+    name      what people call it
+    """
+
+    values: np.ndarray
+    channels: tuple[str, ...] = ()
+    times: np.ndarray | None = None
+    dated: bool = False
+    name: str = ""
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __str__(self) -> str:
+        steps, channels = self.values.shape
+        size = f"{steps:,} steps" + (f" of {channels} channels" if channels > 1 else "")
+        return f"{self.name}: {size}" if self.name else size
+
+    def steps(self) -> list[str]:
+        """What each step is called: its time, or its number from 0."""
+        if self.times is None:
+            return [str(step) for step in range(len(self))]
+        if not self.dated:
+            return [f"{time:.10g}" for time in self.times]
+        dates = (datetime.fromtimestamp(time, UTC) for time in self.times)
+        return [date.isoformat(" ").removesuffix("+00:00") for date in dates]
+
+
+def is_numeric(value: Any) -> bool:
+    """Whether a value in memory is a series: an array of numbers, or a list of them, or of such
+    lists."""
+    if isinstance(value, Recording):
+        return True
+    if hasattr(value, "dtype") and hasattr(value, "ndim"):
+        return value.ndim in (1, 2) and getattr(value.dtype, "kind", "f") in NUMERIC
+    if not isinstance(value, list | tuple):
+        return False
+    first = next((each for each in value if each is not None), None)
+    if isinstance(first, list | tuple):
+        return all(each is None or isinstance(each, int | float) for each in first)
+    return isinstance(first, int | float) and not isinstance(first, bool)
+
+
+def as_recording(raw: Any, where: str, channels: Sequence[str] = (), name: str = "") -> Recording:
+    """An array (T, C) or (T,), or lists of numbers in which None is a gap."""
+    if isinstance(raw, Recording):
+        return raw
+    try:
+        # A tensor gives an array; None becomes NaN.
+        values = np.asarray(raw, dtype=np.float32)
+    except (TypeError, ValueError, RuntimeError):
+        raise DataError(
+            "is no array of numbers", where=where, got=raw, remedy="give an array (steps, channels)"
+        ) from None
+    if values.ndim == 1:
+        values = values[:, None]
+    if values.ndim != 2:
+        raise DataError(
+            f"a series has steps and channels, and this array has {values.ndim} dimensions",
+            where=where,
+            got=f"shape {values.shape}",
+            remedy="give arrays (steps, channels)",
+        )
+    refuse_infinite(values, where, channels)
+    return Recording(values, tuple(channels), name=name)
+
+
+def refuse_infinite(values: np.ndarray, where: str, channels: Sequence[str] = ()) -> None:
+    if not np.isinf(values).any():
+        return
+    step, channel = (int(axis[0]) for axis in np.nonzero(np.isinf(values)))
+    named = f"{channels[channel]!r}" if channels else f"{channel + 1}"
+    raise DataError(
+        f"step {step + 1} of channel {named} is infinite, or too large for 32 bits",
+        where=where,
+        got=values[step, channel],
+        remedy="mend it, or leave it empty as a gap",
+    )
+
+
+class Parser:
+    """Cells to numbers.
+
+    names    of their columns, for messages
+    option   by which other columns are named
+    """
+
+    def __init__(self, names: Sequence[str], option: str = "--series") -> None:
+        self.names, self.option = names, option
+
+    def values(self, cells: Sequence[Any], where: str) -> list[float]:
+        """What is missing is NaN; what is neither a finite number nor missing is refused."""
+        try:
+            found = list(map(float, cells))
+            if math.isfinite(sum(found)):
+                return found
+        except (TypeError, ValueError):
+            pass
+        return [self._value(cell, i, where) for i, cell in enumerate(cells)]
+
+    def _value(self, cell: Any, column: int, where: str) -> float:
+        if is_missing(cell) or cell == "?":
+            return math.nan
+        try:
+            found = float(cell)
+        except (TypeError, ValueError):
+            found = math.inf
+        if isinstance(cell, bool) or not abs(found) < np.finfo(np.float32).max:
+            raise DataError(
+                f"column {self.names[column]!r} holds no number",
+                where=where,
+                got=cell,
+                remedy="mend it, leave the cell empty as a gap, or name the columns of the values"
+                f" with {self.option}",
+            )
+        return found
+
+
+def parse_time(cell: Any, column: str, where: str) -> float:
+    """A number, or the seconds of an ISO date."""
+    try:
+        found = float(cell)
+    except (TypeError, ValueError):
+        found = date_seconds(cell)
+    if not math.isfinite(found):
+        raise DataError(
+            f"column {column!r} holds no time",
+            where=where,
+            got=cell,
+            remedy="write a number, or a date as 2026-05-01 13:45:00; --time none does without",
+        )
+    return found
+
+
+def date_seconds(cell: Any) -> float:
+    """NaN where it is none."""
+    try:
+        date = datetime.fromisoformat(str(cell).strip())
+    except ValueError:
+        return math.nan
+    return (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp()
+
+
+def is_date(cell: Any) -> bool:
+    return not isinstance(cell, int | float) and not math.isnan(date_seconds(cell))

@@ -1,0 +1,290 @@
+"""Rows of a table as the steps of recordings: a row of another reader is a step, and rows with one
+id, or of one file, are a recording."""
+
+from __future__ import annotations
+
+import re
+from array import array
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from unspool.data.read.files import Report, TextFile, stem
+from unspool.data.read.layout import Long
+from unspool.data.read.reader import SAMPLE, Column, Reader, Row
+from unspool.data.read.recording import Parser, Recording, is_date, parse_time
+from unspool.data.read.table import Table
+from unspool.errors import DataError
+
+SERIES = "series"
+DEEP_SAMPLE = 100_000  # rows looked at to see whether a column changes within a recording
+
+
+@dataclass
+class Growing:
+    """A recording while its rows are read."""
+
+    key: Any
+    line: int
+    file: int
+    values: array[float] = field(default_factory=lambda: array("f"))
+    times: array[float] = field(default_factory=lambda: array("d"))
+    others: list[list[Any]] = field(default_factory=list)  # of each step, what else was asked for
+    lines: array[int] = field(default_factory=lambda: array("q"))
+
+
+class StepRows(Reader):
+    """Columns: the series; every other column, with the one value that it has in a recording; what
+    the names of files and folders say.
+
+    of_steps   every other column again, with the values of all steps
+    """
+
+    title = "steps"
+    typed = True
+
+    def __init__(self, inner: Table, layout: Long) -> None:
+        self.files, self.inner, self.layout = inner.files, inner.reader, layout
+        self.table, self.header = inner, True
+        self.binary = inner.reader.binary  # type: ignore[misc]
+        self.first_line = inner.reader.first_line
+        self.by_file = layout.id is None
+        self.others = [c for c in inner.columns if c not in (layout.time, *layout.channels)]
+        self.paths = path_columns(inner.files) if self.by_file and len(inner.files) > 1 else []
+        self.parser = Parser([column.name for column in layout.channels])
+        self.dated = layout.time is not None and all(map(is_date, layout.time.sample))
+        names = [SERIES, *(c.name for c in self.others), *(name for name, _ in self.paths)]
+        every = range(len(names) + len(self.others))
+        first = list(islice(self._recordings(every, None, sampled=True), SAMPLE))
+        found = [
+            Column(name, i, [row.values[i] for row in first])
+            for i, name in enumerate([*names, *(c.name for c in self.others)])
+        ]
+        self.columns, self.of_steps = found[: len(names)], found[len(names) :]
+
+    @property
+    def series(self) -> Column:
+        return self.columns[0]
+
+    def steps_of(self, column: Column) -> Column:
+        """The column with the values of all steps, of one with that of a recording."""
+        return self.of_steps[column.number - 1]
+
+    def varies(self, column: Column) -> bool:
+        """Whether a column has several values within a recording."""
+        if column.number > len(self.others):
+            return False
+        own = self.others[column.number - 1]
+        key = self.layout.id
+        seen: dict[Any, Any] = {}
+        numbers = [own.number, *([] if key is None else [key.number])]
+        for row in islice(self.inner.rows(numbers), DEEP_SAMPLE):
+            recording = row.file if key is None else row.values[1]
+            if seen.setdefault(recording, row.values[0]) != row.values[0]:
+                return True
+        return False
+
+    def sources(self, column: Column) -> tuple[str, ...]:
+        if column == self.series:
+            return tuple(own.name for own in self.layout.channels)
+        return super().sources(column)
+
+    @property
+    def options(self) -> dict[str, Any]:
+        layout = self.layout
+        return {
+            **self.inner.options,
+            "id": None if layout.id is None else layout.id.number,
+            "time": None if layout.time is None else layout.time.number,
+            "channels": [column.number for column in layout.channels],
+        }
+
+    def read(self, file: TextFile, numbers: Sequence[int], report: Report | None) -> Iterator[Row]:
+        raise NotImplementedError  # a recording may be in any file
+
+    def rows(self, numbers: Sequence[int], report: Report | None = None) -> Iterator[Row]:
+        return self._recordings(numbers, report)
+
+    def _recordings(
+        self, numbers: Sequence[int], report: Report | None, *, sampled: bool = False
+    ) -> Iterator[Row]:
+        """Recordings of one file each come as they are read; others when all is."""
+        asked = sorted({self._other(i) for i in numbers} - {-1})
+        found: dict[Any, Growing] = {}
+        rows = self._steps(asked, report)
+        for own in self._grown(islice(rows, SAMPLE) if sampled else rows, found, len(asked)):
+            yield self._row(own, numbers, asked, sampled)
+        first = 1 + max((own.file for own in found.values()), default=-1)
+        for own in found.values():
+            yield self._row(own, numbers, asked, sampled)
+        if self.by_file and not sampled:  # the last files may have no rows
+            for empty in range(first, len(self.files)):
+                yield self._row(Growing(empty, 1, empty), numbers, asked, sampled)
+
+    def _other(self, number: int) -> int:
+        """Which of the other columns a column is made of; -1: none."""
+        if 1 <= number <= len(self.others):
+            return number - 1
+        again = number - 1 - len(self.others) - len(self.paths)
+        return again if again >= 0 else -1
+
+    def _steps(self, asked: Sequence[int], report: Report | None) -> Iterator[Row]:
+        layout = self.layout
+        first = [c.number for c in (layout.id, layout.time) if c is not None]
+        numbers = [*first, *(c.number for c in layout.channels)]
+        numbers += [self.others[i].number for i in asked]
+        return self.inner.rows(numbers, report)
+
+    def _grown(
+        self, rows: Iterator[Row], found: dict[Any, Growing], others: int
+    ) -> Iterator[Growing]:
+        layout = self.layout
+        timed, width = layout.time is not None, len(layout.channels)
+        at = (not self.by_file) + timed
+        last = -1
+        for row in rows:
+            if self.by_file and row.file != last:
+                yield from found.values()
+                found.clear()
+                for empty in range(last + 1, row.file):
+                    yield Growing(empty, 1, empty)
+                last = row.file
+            key = row.file if self.by_file else str(row.values[0])
+            own = found.get(key)
+            if own is None:
+                own = found[key] = Growing(key, row.line, row.file)
+            cells = row.values[at : at + width]
+            try:
+                own.values.extend(map(float, cells))
+            except (TypeError, ValueError):
+                del own.values[len(own.lines) * width :]
+                own.values.extend(self.parser.values(cells, self._where(row)))
+            if timed:
+                self._add_time(own, row, row.values[at - 1])
+            own.lines.append(row.line)
+            if others:
+                own.others.append(list(row.values[at + width :]))
+
+    def _where(self, row: Row) -> str:
+        return self.table.where(row.line, file=row.file)
+
+    def _add_time(self, own: Growing, row: Row, cell: Any) -> None:
+        assert self.layout.time is not None
+        name = self.layout.time.name
+        time = parse_time(cell, name, self._where(row))
+        if own.times and time <= own.times[-1]:
+            how = "is that of the row before" if time == own.times[-1] else "goes backwards"
+            raise DataError(
+                f"the time in column {name!r} {how}",
+                where=self._where(row),
+                got=cell,
+                remedy="sort the rows of each recording by time and keep one of each, name another"
+                " column with --id or --time, or --time none does without",
+            )
+        own.times.append(time)
+
+    def _row(
+        self, own: Growing, numbers: Sequence[int], asked: Sequence[int], sampled: bool
+    ) -> Row:
+        return Row(
+            tuple(self._value(own, number, asked, sampled) for number in numbers),
+            own.line,
+            own.file,
+        )
+
+    def _value(self, own: Growing, number: int, asked: Sequence[int], sampled: bool) -> Any:
+        if number == 0:
+            return self._recording(own)
+        if len(self.others) < number <= len(self.others) + len(self.paths):
+            return self.paths[number - 1 - len(self.others)][1][own.file]
+        at = list(asked).index(self._other(number))
+        values = [step[at] for step in own.others]
+        if number > len(self.others):
+            return [str(value) for value in values]
+        if not values:
+            return None
+        if not sampled and any(value != values[0] for value in values):
+            step = next(i for i, value in enumerate(values) if value != values[0])
+            raise DataError(
+                f"column {self.columns[number].name!r} changes within the recording"
+                f" {self._name(own)!r}",
+                where=self.table.where(own.lines[step], file=own.file),
+                got=values[step],
+                remedy="give a recording one value, name the recordings with --id, or choose with"
+                " --task what learns a label a step",
+            )
+        return values[0]
+
+    def _recording(self, own: Growing) -> Recording:
+        names = tuple(column.name for column in self.layout.channels)
+        values = np.frombuffer(own.values, dtype=np.float32).reshape(-1, len(names))
+        if np.isinf(values).any():
+            step, k = (int(axis[0]) for axis in np.nonzero(np.isinf(values)))
+            raise DataError(
+                f"column {names[k]!r} holds no finite number of 32 bits",
+                where=self.table.where(own.lines[step], file=own.file),
+                got=values[step, k],
+                remedy="mend it, or leave the cell empty as a gap",
+            )
+        times = None
+        if self.layout.time is not None:
+            times = np.frombuffer(own.times, dtype=np.float64)
+        return Recording(values, names, times, self.dated, self._name(own))
+
+    def _name(self, own: Growing) -> str:
+        return short_name(self.files[own.file]) if self.by_file and self.files else str(own.key)
+
+
+def short_name(file: TextFile) -> str:
+    return f"{file.path.parent.name}/{file.path.name}"
+
+
+def path_columns(files: Sequence[TextFile]) -> list[tuple[str, list[str]]]:
+    """What the names of files say: the folder of each, its name, and the parts of both where every
+    file has as many: (name of the column, a value for each file)."""
+    root = Path(files[0].path).parents
+    shared = next((p for p in root if all(p in file.path.parents for file in files)), None)
+    folders = [list(f.path.parent.relative_to(shared).parts) if shared else [] for f in files]
+    names = [stem(file.path) for file in files]
+    parts = [re.split(r"[_\- ]+", name) for name in names]
+    found: list[tuple[str, list[str]]] = []
+    if all(folders):
+        found.append(("folder", [own[-1] for own in folders]))
+    depth = {len(own) for own in folders}
+    if len(depth) == 1 and max(depth) > 1:
+        found += [(f"folder_{i + 1}", [own[i] for own in folders]) for i in range(max(depth))]
+    found.append(("name", names))
+    depth = {len(own) for own in parts}
+    if len(depth) == 1 and max(depth) > 1:
+        found += [(f"name_{i + 1}", [own[i] for own in parts]) for i in range(max(depth))]
+    return found
+
+
+def step_table(table: Table, layout: Long) -> Table:
+    """The same files, a recording a row."""
+    if len(table.files) > 1:
+        refuse_other_headers(table)
+    return replace(table, reader=StepRows(table, layout))
+
+
+def refuse_other_headers(table: Table) -> None:
+    """Files of one folder have the same columns in the same order."""
+    if not table.header or table.reader.binary:
+        return
+    names = [column.name for column in table.columns]
+    for file in table.files:
+        reader: Any = table.reader
+        own = [cell.strip() for _, cells in islice(reader.cells(file), 1) for cell in cells]
+        if own and own != names:
+            missing = [name for name in names if name not in own]
+            what = f"has no column {missing[0]!r}" if missing else "has other columns"
+            raise DataError(
+                f"{what}, and {table.files[0].name} has {', '.join(names)}",
+                where=f"{file.name}:1",
+                got=", ".join(own),
+                remedy="give all files the same columns in the same order",
+            )

@@ -1,0 +1,169 @@
+"""`.ts`: series of the UEA and UCR archives, one a line, with a header that describes them.
+
+@problemName BasicMotions
+@dimensions 6
+@classLabel true Standing Running
+@data
+0.07,0.08,...:1.63,1.00,...:Standing      channels between colons, the label last
+(0,1.5),(2,1.7):...:Standing              with @timeStamps true
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from unspool.config import DataConfig
+from unspool.data.read.files import Report, TextFile
+from unspool.data.read.reader import SAMPLE, Column, Reader, Row
+from unspool.data.read.recording import Parser, Recording, date_seconds
+from unspool.errors import DataError
+
+PAIR = re.compile(r"\(([^()]*),([^(),]*)\)")
+
+
+class Ts(Reader):
+    """Columns: the series, and the label or the target where there is one."""
+
+    title = "UEA/UCR series"
+    typed = True
+    header = True
+
+    def __init__(self, files: Sequence[TextFile], data: DataConfig) -> None:
+        super().__init__(files, data)
+        self.tags = read_tags(files[0])
+        named = "label" if self.tags.get("classlabel", ["false"])[0] == "true" else ""
+        named = named or ("target" if self.tags.get("targetlabel", ["false"])[0] == "true" else "")
+        self.answer = named
+        names = ["series", *([named] if named else [])]
+        first = list(islice(self.read(files[0], range(len(names)), None), SAMPLE))
+        if not first:
+            raise DataError(
+                "holds no series after @data", where=files[0].name, remedy="name another file"
+            )
+        self.first_line = first[0].line
+        self.columns = [
+            Column(name, i, [row.values[i] for row in first]) for i, name in enumerate(names)
+        ]
+
+    def read(self, file: TextFile, numbers: Sequence[int], report: Report | None) -> Iterator[Row]:
+        inside = False
+        for line, content in enumerate(file.lines(report), start=1):
+            content = content.strip()
+            if not content or content.startswith(("#", "%")):
+                continue
+            if not inside:
+                inside = content.lower().startswith("@data")
+                continue
+            values = self._parsed(content, f"{file.name}:{line}")
+            yield Row(tuple(values[i] for i in numbers), line)
+        if not inside:
+            raise DataError(
+                "has no line @data", where=file.name, remedy="write it before the first series"
+            )
+
+    def _parsed(self, content: str, where: str) -> tuple[Any, ...]:
+        stamped = self._is("timestamps")
+        parts = split_stamped(content) if stamped else content.split(":")
+        label = [parts.pop().strip()] if self.answer else []
+        self._check_label(label, where)
+        wanted = 1 if self._is("univariate") else self._number("dimensions", "dimension")
+        if wanted is not None and len(parts) != wanted:
+            raise disagrees(
+                f"@dimensions {wanted}"
+                if "dimensions" in self.tags or "dimension" in self.tags
+                else "@univariate true",
+                f"this row has {len(parts)}",
+                where,
+            )
+        recording = stamped_values(parts, where) if stamped else plain_values(parts, where)
+        length = self._number("serieslength")
+        if self._is("equallength") and length is not None and len(recording) != length:
+            raise disagrees(f"@seriesLength {length}", f"this row has {len(recording)}", where)
+        if self.tags.get("missing", [""])[0] == "false" and np.isnan(recording.values).any():
+            raise disagrees("@missing false", "this row has a gap", where)
+        return recording, *label
+
+    def _is(self, name: str) -> bool:
+        return self.tags.get(name, ["false"])[0] == "true"
+
+    def _number(self, *names: str) -> int | None:
+        found = next((self.tags[name][0] for name in names if self.tags.get(name)), None)
+        return int(found) if found is not None and found.isdigit() else None
+
+    def _check_label(self, label: Sequence[str], where: str) -> None:
+        known = self.tags.get("classlabel", [])[1:] if self.answer == "label" else []
+        if known and label[0] not in known:
+            raise disagrees(
+                f"@classLabel {' '.join(known[:8])}", f"this row has {label[0]!r}", where
+            )
+
+
+def disagrees(header: str, row: str, where: str) -> DataError:
+    return DataError(
+        f"the header says {header}, and {row}", where=where, remedy="mend the header or the row"
+    )
+
+
+def read_tags(file: TextFile) -> dict[str, list[str]]:
+    """The words behind each @name of the header; names and truth values in lower case."""
+    tags: dict[str, list[str]] = {}
+    for content in file.lines():
+        words = content.split()
+        if not words or not words[0].startswith("@"):
+            continue
+        name = words[0][1:].lower()
+        if name == "data":
+            return tags
+        values = words[1:]
+        tags[name] = [values[0].lower(), *values[1:]] if values else [""]
+    return tags
+
+
+def plain_values(parts: Sequence[str], where: str) -> Recording:
+    """A list of numbers for each channel; a shorter channel ends in gaps."""
+    names = [str(i + 1) for i in range(len(parts))]
+    rows = [
+        Parser([f"channel {name}"] * (part.count(",") + 1)).values(part.split(","), where)
+        if part.strip()
+        else []
+        for name, part in zip(names, parts)
+    ]
+    values = np.full((max(map(len, rows), default=0), len(rows)), np.nan, dtype=np.float32)
+    for k, own in enumerate(rows):
+        values[: len(own), k] = own
+    return Recording(values, tuple(names))
+
+
+def split_stamped(content: str) -> list[str]:
+    """At the colons between channels; those of dates stand within brackets."""
+    return re.split(r":(?![^(]*\))", content)
+
+
+def stamped_values(parts: Sequence[str], where: str) -> Recording:
+    """Pairs (time, value) for each channel; what a channel lacks at a time is a gap."""
+    names = tuple(str(i + 1) for i in range(len(parts)))
+    found: dict[float, dict[int, float]] = {}
+    dated = False
+    for k, part in enumerate(parts):
+        parser = Parser([f"channel {names[k]}"])
+        for stamp, cell in PAIR.findall(part):
+            try:
+                time = float(stamp)
+            except ValueError:
+                time, dated = date_seconds(stamp), True
+            if time != time:
+                raise DataError(
+                    "holds no time", where=where, got=stamp, remedy="write a number or an ISO date"
+                )
+            found.setdefault(time, {})[k] = parser.values([cell.strip()], where)[0]
+    times = np.array(sorted(found), dtype=np.float64)
+    values = np.full((len(times), len(parts)), np.nan, dtype=np.float32)
+    for step, time in enumerate(times.tolist()):
+        for k, value in found[time].items():
+            values[step, k] = value
+    return Recording(values, names, times, dated)

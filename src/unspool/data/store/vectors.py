@@ -1,0 +1,79 @@
+"""A column of series on disk: float32 vectors in one flat array with offsets, memory-mapped."""
+
+from __future__ import annotations
+
+import json
+from array import array
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from unspool.data.store.ragged import Ragged
+
+
+@dataclass(frozen=True)
+class VectorColumn:
+    """N series of M steps in all.
+
+    values    (M, C) float32, memory-mapped; a gap is NaN
+    times     (M,) float64 of each step; None where there are none
+    channels  names of the C channels
+    dated     whether the times are dates
+    """
+
+    values: Ragged
+    times: Ragged | None
+    channels: list[str]
+    dated: bool
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @staticmethod
+    def load(folder: Path, name: str) -> VectorColumn:
+        about = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
+        offsets = np.load(folder / f"{name}.offsets.npy")
+        width = len(about["channels"])
+
+        def mapped(what: str, dtype: type) -> np.ndarray:
+            path = folder / f"{name}.{what}.bin"
+            if path.stat().st_size == 0:
+                return np.empty(0, dtype)
+            return np.memmap(path, dtype, mode="r")
+
+        values = mapped("values", np.float32).reshape(-1, width)
+        timed = about["timed"]
+        times = Ragged.of_offsets(mapped("times", np.float64), offsets) if timed else None
+        return VectorColumn(
+            Ragged.of_offsets(values, offsets), times, about["channels"], about["dated"]
+        )
+
+
+class VectorWriter:
+    """Appends series to a column in `folder`; `close` makes it loadable."""
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self.folder, self.name = folder, name
+        self.lengths = array("q")
+        self.values, self.times = (
+            open(folder / f"{name}.{what}.bin", "wb")  # noqa: SIM115
+            for what in ("values", "times")
+        )
+
+    def add(self, values: np.ndarray, times: np.ndarray | None) -> None:
+        """(T, C), and (T,) or None"""
+        self.lengths.append(len(values))
+        self.values.write(np.ascontiguousarray(values, dtype=np.float32).tobytes())
+        if times is not None:
+            self.times.write(np.ascontiguousarray(times, dtype=np.float64).tobytes())
+
+    def close(self, channels: Sequence[str], *, timed: bool, dated: bool) -> None:
+        self.values.close()
+        self.times.close()
+        lengths = np.frombuffer(self.lengths, dtype=np.int64)
+        offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+        np.save(self.folder / f"{self.name}.offsets.npy", offsets)
+        about = {"channels": list(channels), "timed": timed, "dated": dated}
+        (self.folder / f"{self.name}.json").write_text(json.dumps(about), encoding="utf-8")

@@ -1,0 +1,314 @@
+"""Which columns of a table are series, and which are their labels, numbers or labels of steps.
+
+The settings decide, then known names, then the look of the values (`data/read/layout.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from unspool.config import DataConfig
+from unspool.data.parts import split_column
+from unspool.data.plan import Conversion, Plan, Values
+from unspool.data.read import Column, Table, joined
+from unspool.data.read.columns import (
+    LABEL_NAMES,
+    TEXT_NAMES,
+    continuous,
+    is_number,
+    known,
+    label_like,
+    plain,
+    shown,
+)
+from unspool.data.read.json_lines import json_label
+from unspool.data.read.layout import ID_NAMES, Layout, Long, Nested, Wide, find_layout
+from unspool.data.read.recording import Parser, Recording, as_recording, is_date
+from unspool.data.read.steps import StepRows, step_table
+from unspool.errors import DataError
+from unspool.tasks.plan import FOLDERS, PLAIN, SENTENCES
+from unspool.text.words import solid
+
+FIT = 4
+Target = Literal["label", "number", "tags"]
+NAMES = (*LABEL_NAMES, "activity", "gesture", "action", "state")
+NUMBER_NAMES = ("target", "number", "value", "score", *LABEL_NAMES)
+SPACED = 0.1  # of the values of a text, at least, have several words
+SHOWN = 6  # names of columns in a summary
+
+
+class Found(NamedTuple):
+    """The table with a recording a row, the columns of the series and of its label, how values are
+    made of them, and how the summary calls it."""
+
+    table: Table
+    series: Column
+    label: Column | None
+    convert: Conversion | None
+    about: str
+
+
+def may_be_series(table: Table, data: DataConfig) -> bool:
+    if data.input == "text" or data.text or data.source or data.target:
+        return False
+    return table.format not in (*PLAIN, *SENTENCES, *FOLDERS, "parallel")
+
+
+def asks_for_series(data: DataConfig) -> bool:
+    return data.input == "series" or data.series is not None
+
+
+def holds_series(table: Table, data: DataConfig) -> bool:
+    """Whether a table is one of series, with or without labels."""
+    return may_be_series(table, data) and find_series(table, data, None, named=False) is not None
+
+
+def plan_series(
+    task: str, table: Table, data: DataConfig, *, target: Target, named: bool, outputs: bool
+) -> Plan | None:
+    """None where the table holds no series, or not what the task needs of them."""
+    if not may_be_series(table, data):
+        return None
+    found = find_series(table, data, target if outputs else None, named=named)
+    if found is None:
+        if asks_for_series(data) and named:
+            raise DataError(
+                "no columns of numbers were found to be series",
+                where=table.name,
+                remedy="name them with --series, and those of recordings and times with --id and"
+                " --time",
+            )
+        return None
+    settings = {"data.input": "series"}
+    if not outputs:
+        summary = f"{found.about} -> {task}"
+        columns = {"series": found.series}
+        return Plan(task, found.table, columns, FIT, summary, found.convert, settings)
+    label = fitting(found, target, named=named, task=task)
+    if label is None:
+        return None
+    what = {"label": "label", "number": "number", "tags": "a label a step"}[target]
+    summary = f"{found.about}, {what} in {shown_name(found.table, label)} -> {task}"
+    if target == "number" and not named:
+        summary += " (--task classify makes classes of them)"
+    columns = {"series": found.series, target: label}
+    return Plan(task, found.table, columns, FIT, summary, with_label(found, target), settings)
+
+
+def shown_name(table: Table, column: Column) -> str:
+    if table.header or not column.name.isdigit():
+        return ", ".join(repr(own.name) for own in column.own)
+    return f"column {column.name}"
+
+
+def fitting(found: Found, target: Target, *, named: bool, task: str) -> Column | None:
+    """The column of what is to be learnt, where it fits the task."""
+    label, reader = found.label, found.table.reader
+    if label is None:
+        if not named:
+            return None
+        raise DataError(
+            f"holds no labels, which {task} needs",
+            where=found.table.name,
+            remedy="name their column with --label",
+        )
+    steps = isinstance(reader, StepRows)
+    lists = isinstance(label.sample[0], list) if label.sample else False
+    varies = lists or (isinstance(reader, StepRows) and reader.varies(label))
+    if target == "tags":
+        if not varies and not named:
+            return None
+        if not steps and not lists:
+            raise DataError(
+                "a label a step needs a row a step, or lists of labels",
+                where=found.table.name,
+                remedy="give a table with a row for each step, or use --task classify",
+            )
+        return reader.steps_of(label) if isinstance(reader, StepRows) else label
+    if varies and not named:
+        return None
+    several = all(continuous(own.sample) for own in label.own)
+    if target == "number":
+        return label if several or named else None
+    return None if several and not named else label
+
+
+def find_series(
+    table: Table, data: DataConfig, target: Target | None, *, named: bool
+) -> Found | None:
+    paths = data.label is not None and not any(c.name == data.label for c in table.columns)
+    by_path = paths and len(table.files) > 1  # `folder` and the like, of StepRows
+    asked = None
+    if data.label is not None and not by_path and target is not None:
+        asked = joined(table.several(data.label, option="--label"))
+    guess = guess_label(table, data, target) if asked is None and not by_path else None
+    label = asked or guess
+    taken = [] if label is None else list(label.own)
+    taken += [] if (split := split_column(table, data)) is None else [split]
+    layout = find_layout(table, data, taken, steps=target == "tags" and named)
+    if layout is None or (not asks_for_series(data) and holds_text(table, layout, taken)):
+        return None
+    if isinstance(layout, Long):
+        return long_series(table, data, layout, label, target)
+    if isinstance(layout, Wide):
+        unset = layout.channels == ["1"] and not data.channels
+        hint = " (--set channels=2 where x and y stand in turn)" if unset else ""
+        of = f"{len(layout.channels)} channels of " if len(layout.channels) > 1 else ""
+        steps = len(layout.columns) // len(layout.channels)
+        about = f"{table.summary}, a series a row: {of}{steps:,} steps at most in columns"
+        about += f" {ends(layout.columns)}{hint}"
+        return Found(table, joined(layout.columns), label, of_cells(layout), about)
+    names = ", ".join(repr(column.name) for column in layout.columns)
+    about = f"{table.summary}, series in {table.reader.noun} {names}"
+    return Found(table, joined(layout.columns), label, of_arrays(layout), about)
+
+
+def ends(columns: Sequence[Column]) -> str:
+    return f"{columns[0].name} to {columns[-1].name}"
+
+
+def long_series(
+    table: Table, data: DataConfig, layout: Long, label: Column | None, target: Target | None
+) -> Found:
+    steps = step_table(table, layout)
+    reader = steps.reader
+    assert isinstance(reader, StepRows)
+    if target is None:
+        label = None
+    elif label is not None:
+        label = joined([reader.columns[1 + reader.others.index(own)] for own in label.own])
+    elif data.label is not None:
+        label = steps.column(data.label, option="--label")
+    elif reader.paths and reader.paths[0][0] == "folder":
+        label = next(column for column in reader.columns if column.name == "folder")
+    where = "a recording a file" if layout.id is None else f"recordings by {layout.id.name!r}"
+    if layout.id is None and len(table.files) < 2:
+        where = "one recording"
+    timed = "" if layout.time is None else f", time in {layout.time.name!r}"
+    names = [column.name for column in layout.channels]
+    listed = ", ".join(names[:SHOWN]) + (", ..." if len(names) > SHOWN else "")
+    about = f"{table.summary}, {where}{timed}, channels {listed}"
+    return Found(steps, reader.series, label, None, about)
+
+
+def guess_label(table: Table, data: DataConfig, target: Target | None) -> Column | None:
+    """A column with a known name; else in a table without names the first or the last, and in one
+    with names the only one of words that come again."""
+    columns = [column for column in table.columns if column != split_column(table, data)]
+    asked = set(data.series.split(",")) if data.series else set()
+    columns = [column for column in columns if column.name not in asked]
+    if table.header:
+        names = {"number": NUMBER_NAMES, "tags": ("tags", *NAMES)}.get(str(target), NAMES)
+        found = known(columns, names)
+        if found is not None or table.typed:
+            return found
+        words = [c for c in columns if not any(map(is_number, shown(c.sample)))]
+        words = [c for c in words if label_like(shown(c.sample)) and not is_id(c)]
+        words = [c for c in words if not is_text(c)]
+        return words[0] if len(words) == 1 else None
+    if target is None or len(columns) < 2:
+        return None
+    sides = [c for c in (columns[0], columns[-1]) if label_like(shown(c.sample))]
+    sides = [c for c in sides if all(is_class(value) for value in c.sample)]
+    kinds = {c.number: len(set(shown(c.sample))) for c in sides}
+    sides = [c for c in sides if kinds[c.number] > 1] or sides
+    return min(sides, key=lambda c: kinds[c.number], default=None)
+
+
+def is_id(column: Column) -> bool:
+    return plain(column.name) in ID_NAMES
+
+
+def is_class(value: Any) -> bool:
+    """A word, or a whole number."""
+    return not is_number(value) or float(value) == int(float(value))
+
+
+def holds_text(table: Table, layout: Layout, taken: Sequence[Column]) -> bool:
+    """Whether a column beside the series is called a text, or is one by its look."""
+    columns = [c for c in table.columns if c not in layout.used and c not in taken]
+    return any(is_text(column) for column in columns)
+
+
+def is_text(column: Column) -> bool:
+    """Words under the name of a text, or several words that are no label; or a list of words."""
+    lists = [value for value in column.sample if isinstance(value, list) and value]
+    if lists and isinstance(lists[0][0], str):
+        return True
+    strings = [value for value in column.sample if isinstance(value, str)]
+    words = [value for value in strings if value and not is_number(value) and not is_date(value)]
+    if not words:
+        return False
+    spaced = sum(" " in value for value in words) > SPACED * len(words)
+    return plain(column.name) in TEXT_NAMES or (spaced and not label_like(strings))
+
+
+def of_cells(layout: Wide) -> Conversion:
+    """Cells of a row, of which the last ones may be missing, to a recording."""
+    parser = Parser([column.name for column in layout.columns])
+    width, names = len(layout.channels), tuple(layout.channels)
+
+    def convert(values: Values, columns: tuple[str, ...], where: str) -> Values:
+        cells = np.array(parser.values(values[0], where), dtype=np.float32).reshape(-1, width)
+        seen = np.flatnonzero(~np.isnan(cells).all(1))
+        steps = cells[: seen[-1] + 1 if len(seen) else 0]
+        return Recording(steps, names), *values[1:]
+
+    return Conversion(f"cells of {names}", convert)
+
+
+def of_arrays(layout: Nested) -> Conversion:
+    """Arrays, or one for each channel, to a recording."""
+    names = tuple(column.name for column in layout.columns)
+
+    def convert(values: Values, columns: tuple[str, ...], where: str) -> Values:
+        if len(names) == 1:
+            return as_recording(values[0], where), *values[1:]
+        parts = [as_recording(own, where, (name,)) for own, name in zip(values[0], names)]
+        if len({len(own) for own in parts}) > 1:
+            sizes = ", ".join(f"{name} {len(own)}" for own, name in zip(parts, names))
+            raise DataError(
+                "the channels have different numbers of steps",
+                where=where,
+                got=sizes,
+                remedy="give every channel a value at each step",
+            )
+        return Recording(np.concatenate([own.values for own in parts], 1), names), *values[1:]
+
+    return Conversion(f"arrays of {names}", convert)
+
+
+def with_label(found: Found, target: Target) -> Conversion | None:
+    """The conversion of the series, and labels as strings."""
+    first, noun = found.convert, f"series and {target}"
+
+    def convert(values: Values, columns: tuple[str, ...], where: str) -> Values:
+        series, answer = (first.function(values, columns, where) if first else values)[:2]
+        if target == "label":
+            answer = json_label(answer, columns[1], where)
+        elif target == "tags":
+            answer = step_labels(series, answer, columns[1], where)
+        return series, answer
+
+    return Conversion(f"{first.name if first else ''}, {noun}", convert)
+
+
+def step_labels(series: Recording, labels: Any, name: str, where: str) -> list[str]:
+    if not isinstance(labels, list) or len(labels) != len(series):
+        size = len(labels) if isinstance(labels, list) else 1
+        raise DataError(
+            f"{len(series):,} steps have {size:,} labels in {name!r}",
+            where=where,
+            remedy="give every step one label",
+        )
+    found = [solid(str(label).strip()) for label in labels]
+    if "" in found:
+        raise DataError(
+            f"step {found.index('') + 1} has no label in {name!r}",
+            where=where,
+            remedy="give every step one label",
+        )
+    return found
