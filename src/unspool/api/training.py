@@ -138,7 +138,7 @@ def _train(
     settings = task.config.train
     note(precision_note(settings.precision, settings.device))
     model.to(settings.device)
-    with spare_folder(rescue, folder, task, corpus.parts["train"]) as spare:
+    with spare_folder(rescue, folder, task, corpus.parts) as spare:
         trainer = Trainer(task, model, corpus.parts, folder, shown.watcher, spare)
         if resume:
             trainer.resume()
@@ -164,7 +164,7 @@ def _train(
 
 @contextmanager
 def spare_folder(
-    path: Path | None, folder: RunFolder, task: Task, part: Part
+    path: Path | None, folder: RunFolder, task: Task, parts: Mapping[str, Part]
 ) -> Iterator[Callable[[], RunFolder] | None]:
     """What makes `path` another folder of the same run, held to the end; None without a path."""
     if path is None:
@@ -177,7 +177,8 @@ def spare_folder(
             spare = RunFolder(path)
             stack.enter_context(spare.making())
             task.save(path)
-            spare.write_rows(part)
+            spare.write_rows(parts["train"])
+            write_examples(path, task, parts)
             write_json(spare.config_file, record)
             return spare
 
