@@ -57,7 +57,7 @@ def choose(kind: str, name: str, choices: Iterable[str], *, where: object = None
     options = list(choices)
     if name in options:
         return name
-    near = nearest(name, options)
+    near = nearest(str(name), options)
     raise ConfigError(
         f"unknown {kind}",
         where=where,

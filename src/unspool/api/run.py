@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from torch import nn
 
+from unspool.api.paths import path_of
 from unspool.api.spelling import in_python, spelled
 from unspool.api.watching import usual_note
 from unspool.config import Config
+from unspool.config.numbers import whole_number
 from unspool.config.resolve import reading_changed
 from unspool.data.part import Part
 from unspool.data.parts import split_plans
@@ -159,8 +161,14 @@ class Run:
     def stream(self, items: Any, options: Any = None, **reading: Any) -> Iterator[Any]:
         """Like `predict`, one answer at a time, for input of any length."""
         self._check(options)
+        config = reading_changed(self.config, reading)
+        if reading and not is_table(items):
+            raise ConfigError(
+                f"{next(iter(reading))}= is about the columns of a table, and the items are none",
+                where="predict",
+                remedy="leave it out, or give a data frame or a dict of columns",
+            )
         if is_table(items):
-            config = reading_changed(self.config, reading)
             plan = open_inputs(columns_of(items), config.data, self.task.name)
             items = (row.values[0] for row in plan.rows())
         given = self.task.input_field.items(items)
@@ -190,12 +198,15 @@ class Run:
     @in_python
     def pieces(self, prompt: str = "", options: Generation | None = None) -> Iterator[str]:
         """`generate`, piece by piece as the text grows."""
+        if not isinstance(prompt, str):
+            raise not_a_text(prompt, "prompt")
+        refuse_surrogates(prompt, "prompt")
         return lazily(self._call(self.task.generate, prompt, options))
 
     @in_python
     def vectors(self, texts: str | Iterable[str]) -> list[WordsInContext]:
         """Of an elmo run: the words of each text with their contextual vectors."""
-        return list(self._call(self.task.vectors, as_list(texts)))
+        return list(self._call(self.task.vectors, checked(as_list(texts), self.task)))
 
     def _call(self, method: Callable[..., Iterator[T]], *arguments: Any) -> Iterator[T]:
         """What a method of the task gives; where it cannot, the error names the run."""
@@ -222,7 +233,8 @@ class Run:
         to be tagged, a text may also be a list of words."""
         from unspool.insight.trace import trace
 
-        return trace(self.task, self.model, text, top=top)
+        whole_number("top", top)
+        return trace(self.task, self.model, one_text(text, self.task), top=top)
 
     @in_python
     def explain(
@@ -237,7 +249,9 @@ class Run:
         `unspool.insight.saliency.explain`."""
         from unspool.insight.saliency import explain
 
-        reading = self.task.reading(self.model, text)
+        if step is not None:
+            whole_number("step", step)
+        reading = self.task.reading(self.model, one_text(text, self.task))
         return explain(reading, step=step, answer=answer, method=method)
 
     @in_python
@@ -254,7 +268,9 @@ class Run:
         random tokens over `distance` steps."""
         from unspool.insight.learnt import flow_of_run
 
-        reading = None if text is None else self.task.reading(self.model, text)
+        whole_number("distance", distance), whole_number("seed", seed)
+        item = None if text is None else one_text(text, self.task)
+        reading = None if item is None else self.task.reading(self.model, item)
         return flow_of_run(
             self.task, self.model, reading, distance=distance, seed=seed, what_if=what_if
         )
@@ -319,16 +335,26 @@ def checked(items: Iterable[Any], task: Task) -> Iterator[Any]:
         for word in words:
             if not isinstance(word, str):
                 raise not_a_text(word, f"item {number}")
-            try:
-                word.encode()
-            except UnicodeEncodeError:
-                raise DataError(
-                    "holds half of a surrogate pair, which is no character",
-                    where=f"item {number}",
-                    got=word.encode("utf-8", "backslashreplace").decode(),
-                    remedy='mend it with text.encode("utf-8", "replace").decode()',
-                ) from None
+            refuse_surrogates(word, f"item {number}")
         yield item
+
+
+def one_text(item: Any, task: Task) -> Any:
+    """The item, of a kind that the task answers to."""
+    (found,) = checked([item], task)
+    return found
+
+
+def refuse_surrogates(text: str, where: str) -> None:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise DataError(
+            "holds half of a surrogate pair, which is no character",
+            where=where,
+            got=text.encode("utf-8", "backslashreplace").decode(),
+            remedy='mend it with text.encode("utf-8", "replace").decode()',
+        ) from None
 
 
 def not_a_text(item: Any, where: str) -> DataError:
@@ -346,7 +372,7 @@ def load(path: str | Path, *, note: Callable[[str], None] | None = None) -> Run:
 
     note   gets what is to be known about the weights; by default a terminal or a notebook
     """
-    folder = RunFolder(Path(path))
+    folder = RunFolder(path_of(path, "run"))
     run = Run(folder, *folder.load_model())
     for line in (folder.hashes_note(), folder.weights_note()):
         if line is not None:

@@ -16,8 +16,11 @@ from unspool.tasks import TASKS, build_model
 from unspool.tasks.embedding import check_embedding, vector_settings
 from unspool.tasks.encoder import check_model
 from unspool.tasks.opening import Source, open_plan
+from unspool.tasks.size import refuse_large_model
 from unspool.training.folder import RunFolder
 from unspool.training.transfer import Start, refuse_other_settings
+
+SMALLEST_VOCABULARY = 16  # tokens; that of the data is not known yet
 
 
 def open_data(
@@ -91,6 +94,10 @@ def make_config(
     check_model(config.model)
     check_embedding(config)
     kind.check_config(config)
+    if start is None:
+        few = config.tokenizer.model_copy(update={"vocab": SMALLEST_VOCABULARY})
+        smallest = config.model_copy(update={"tokenizer": few})
+        refuse_large_model(kind.invented(smallest, classes=2), training=True)
     return config
 
 

@@ -10,6 +10,7 @@ import torch
 
 from unspool.api.auto import AUTO, RESULT, resume_auto, seconds_of, train_auto
 from unspool.api.folds import check_folds, run_folds, whole_config
+from unspool.api.paths import path_of
 from unspool.api.run import Run, load
 from unspool.api.settings import make_config, open_data, refuse_changes
 from unspool.api.spelling import in_python
@@ -73,6 +74,8 @@ def train(
     settings  any setting by its name: hidden=128, epochs=5, lr=1e-3 (see `unspool settings`)
     """
     sources = _sources(data, labels, valid, test)
+    out = None if out is None else path_of(out, "--out")
+    start = None if start is None else path_of(start, "--from")
     with watching(quiet, note=note, watcher=watcher, progress=progress) as shown:
         if resume:
             folder = _resumed(out, task, model, settings, config, start)

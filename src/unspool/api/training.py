@@ -115,7 +115,7 @@ def _make(config: Config, corpus: Corpus, threads: int) -> tuple[Task, nn.Module
     tune_process(threads)
     torch.manual_seed(config.train.seed)
     task = TASKS[config.task](config, corpus.fields)
-    model = build_model(task)
+    model = build_model(task, training=True)
     if config.embedding.frozen:
         freeze_embedding(model)
     return task, model

@@ -135,8 +135,10 @@ def read_toml(path: str) -> dict[str, Any]:
         raise ConfigError(
             "the config file is nested too deeply", where=path, remedy=TOML_LINES
         ) from None
-    except ValueError as error:  # also of numbers with thousands of digits
-        raise ConfigError(f"not a TOML file ({error})", where=path, remedy=TOML_LINES) from None
+    except (ValueError, TypeError) as error:  # numbers with thousands of digits; no path
+        raise ConfigError(
+            f"not a TOML file ({error})", where=repr(path), remedy=TOML_LINES
+        ) from None
     flat: dict[str, Any] = {}
     for key, value in tree.items():
         flat |= _flatten(key, value)
@@ -166,7 +168,7 @@ def full_name(
     """`section.name` for a key that may lack its section; a cell's own `options` come first, and of
     two settings with one name that of the data needs its section."""
     names = [name for name, _ in settings(kind)]
-    if key in names or key.startswith("model.options."):
+    if key in names or (key.startswith("model.options.") and "model" in sections(kind)):
         return key
     if key in options:
         return f"model.options.{key}"

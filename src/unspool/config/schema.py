@@ -41,6 +41,9 @@ Width = Annotated[int, Field(ge=1, le=1000)]
 Widths = Annotated[tuple[Width, ...], BeforeValidator(_split_commas), Field(min_length=1)]
 
 
+MOST = 10**12  # of what is counted: steps, rows, tokens
+
+
 class DataConfig(Section):
     """How the file is read and split."""
 
@@ -143,13 +146,13 @@ class DataConfig(Section):
     valid_share: float = setting(0.1, "share of the data held out for validation", ge=0, lt=1)
     test_share: float = setting(0.0, "share of the data held out for testing", ge=0, lt=1)
     split_seed: int = setting(
-        1, "seed of the hold-out, so that every run sees the same split", ge=0
+        1, "seed of the hold-out, so that every run sees the same split", ge=0, lt=2**63
     )
     folds: int = setting(
         0, "cross-validation: rows are split into so many folds (0: none)", ge=0, le=1000
     )
     fold: int = setting(
-        0, "the fold that is the test part, from 1 (0: each in turn, with --folds)", ge=0
+        0, "the fold that is the test part, from 1 (0: each in turn, with --folds)", ge=0, le=1000
     )
     fold_part: Literal["test", "valid"] = setting(
         "test", "what a fold is held out for; valid: to choose by, as in --model auto"
@@ -179,7 +182,7 @@ class TokenizerConfig(Section):
         "punctuation", "where words end: at spaces and punctuation, or at spaces only"
     )
     vocab: int = setting(30_000, "largest vocabulary, special tokens included", ge=4, le=10_000_000)
-    min_count: int = setting(1, "rarer tokens become <unk>", ge=1)
+    min_count: int = setting(1, "rarer tokens become <unk>", ge=1, le=MOST)
     normalize: Literal["none", "nfc", "nfkc"] = setting("nfc", "Unicode normal form")
     joint: bool | None = setting(
         None, "translate: one vocabulary for both sides (none: yes for byte pairs, otherwise no)"
@@ -251,7 +254,7 @@ class ModelConfig(Section):
         " spans, softmax for other tags",
     )
     projection: int = setting(128, "elmo: size of the vectors that a direction gives", ge=1)
-    highways: int = setting(1, "elmo: highway layers over the characters of a word", ge=0)
+    highways: int = setting(1, "elmo: highway layers over the characters of a word", ge=0, le=1000)
     options: dict[str, Any] = setting({}, "options of the cell itself, such as reset=before")
     heads: int = setting(4, "transformer: attention heads; they divide hidden", ge=1)
     feed_forward: int = setting(
@@ -322,26 +325,30 @@ class TrainConfig(Section):
         "passes over the training data at most; 0: 10, but of few data as many as make 1,500"
         " updates, 50 at most",
         ge=0,
+        le=MOST,
     )
     stop_epoch: int = setting(
         0,
         "end after this one of all `epochs`, with their learning rates (0: do not); with --folds"
         " the median of the best epochs",
         ge=0,
+        le=MOST,
     )
-    max_steps: int = setting(0, "stop after this many updates (0: no limit)", ge=0)
+    max_steps: int = setting(0, "stop after this many updates (0: no limit)", ge=0, le=MOST)
     batch: int = setting(
-        32, "documents in a batch at most; generate: parallel lanes, or windows", ge=1
+        32, "documents in a batch at most; generate: parallel lanes, or windows", ge=1, le=MOST
     )
     batch_tokens: int = setting(
         16_384,
         "tokens in a batch at most, padding included (classify, regress; translate: of both sides)",
         ge=1,
+        le=MOST,
     )
     bptt: int = setting(
         128,
         "generate: steps of truncated backpropagation through time; transformer: its context",
         ge=1,
+        le=MOST,
     )
     optimizer: Literal["adamw", "sgd"] = setting("adamw", "optimiser")
     lr: float = setting(1e-3, "peak learning rate", gt=0)
@@ -394,12 +401,19 @@ class TrainConfig(Section):
         "stop after this many seconds of training; the learning rate comes down by then (0: no"
         " limit)",
         ge=0,
+        le=MOST,
     )
-    patience: int = setting(3, "stop after this many validations without gain (0: never)", ge=0)
-    eval_steps: int = setting(0, "validate every so many steps (0: after each epoch)", ge=0)
-    log_steps: int = setting(20, "write a line to metrics.jsonl every so many steps", ge=1)
-    checkpoint_seconds: float = setting(60.0, "longest time between checkpoints", ge=0)
-    max_bad_steps: int = setting(5, "stop after this many non-finite losses in a row", ge=1)
+    patience: int = setting(
+        3, "stop after this many validations without gain (0: never)", ge=0, le=MOST
+    )
+    eval_steps: int = setting(
+        0, "validate every so many steps (0: after each epoch)", ge=0, le=MOST
+    )
+    log_steps: int = setting(20, "write a line to metrics.jsonl every so many steps", ge=1, le=MOST)
+    checkpoint_seconds: float = setting(60.0, "longest time between checkpoints", ge=0, le=MOST)
+    max_bad_steps: int = setting(
+        5, "stop after this many non-finite losses in a row", ge=1, le=MOST
+    )
     precision: Literal["auto", "fp32", "bf16"] = setting(
         "auto", "arithmetic of matrix products; auto: bf16 where the CPU has it in hardware"
     )

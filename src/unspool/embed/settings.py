@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from unspool.config import DataConfig, Section, TokenizerConfig, setting
 from unspool.config.resolve import layered
+from unspool.config.schema import MOST
 from unspool.errors import ConfigError
 
 
@@ -33,7 +34,7 @@ class Word2vecConfig(Section):
     phrase_score: float = setting(
         10.0, "how much more often than by chance such a pair must occur, in the first pass", gt=0
     )
-    epochs: int = setting(5, "passes over the corpus", ge=1)
+    epochs: int = setting(5, "passes over the corpus", ge=1, le=MOST)
     lr: float = setting(0.025, "learning rate at the beginning", gt=0)
     last_lr: float = setting(1e-4, "learning rate at the end, reached on a straight line", ge=0)
     threads: int = setting(0, "CPU threads (0: one per core)", ge=0, le=1024)

@@ -25,6 +25,7 @@ from unspool.text.vocab import BEGIN_ID, END_ID
 SearchDecoder = Decoder | PackedSearch | PackedRecurrentSearch
 
 BATCH = 64  # sources side by side
+HYPOTHESES = 4096  # of all sources side by side; one with a wider beam is searched alone
 BATCH_TOKENS = 4096  # of the sources, padding included
 
 
@@ -58,11 +59,14 @@ class BatchedSearch:
         """
         device = next(self.model.parameters()).device
         decoder = self.decoder(int8=decoding.int8)
-        batches = BucketBatches(part, size=BATCH, tokens=BATCH_TOKENS, seed=0, shuffle=False)
+        size = max(1, min(BATCH, HYPOTHESES // decoding.width))
+        batches = BucketBatches(part, size=size, tokens=BATCH_TOKENS, seed=0, shuffle=False)
         for step in range(batches.steps(0)):
             batch = moved(batches.batch(0, step), device)
             source = batch[field]
             limits = [decoding.limit(n - framing, most=self.most) for n in source.lengths.tolist()]
+            vocabulary = len(self.model.decoder.output.b)
+            decoding.refuse_too_many(len(limits), max(limits), vocabulary)
             rules = Rules(
                 end=END_ID,
                 max_length=tuple(limits),

@@ -9,10 +9,15 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from unspool.config.memory import refuse_too_large
+from unspool.config.numbers import check_numbers
 from unspool.errors import ConfigError
 from unspool.search.beam import beam
 from unspool.search.rules import Decoder, Hypothesis, Rules
 from unspool.search.walk import greedy, sample
+
+SCORES = 12  # bytes of a token that may come next: its score, log probability and rank
+TOKEN = 16  # bytes of one that has come: itself and where it came from
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,6 +52,7 @@ class Decoding:
     int8: bool = False
 
     def __post_init__(self) -> None:
+        check_numbers(self)
         positive = self.temperature is None or 0 < self.temperature < math.inf
         checks = [
             (self.beam >= 1, "beam must be 1 or more", self.beam),
@@ -76,6 +82,24 @@ class Decoding:
                 f"min length {self.min_length} is above max length {self.max_length}",
                 remedy="give a larger --max-length",
             )
+
+        self.refuse_too_many(1, max(self.max_length, self.min_length), 0)
+
+    @property
+    def width(self) -> int:
+        """Hypotheses of a source side by side."""
+        return self.nbest if self.sampling else self.beam
+
+    def refuse_too_many(self, sources: int, length: int, vocabulary: int) -> None:
+        """A ConfigError where hypotheses of so many tokens, with the scores of all tokens that may
+        come next, take more than there is."""
+        count = sources * self.width
+        refuse_too_large(
+            f"a search with {self.width:,} hypotheses side by side"
+            + (f" of {length:,} tokens" if length else ""),
+            count * (SCORES * vocabulary + TOKEN * length),
+            remedy="give a smaller --beam, --nbest or --max-length",
+        )
 
     @property
     def sampling(self) -> bool:

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
+from unspool.config.numbers import check_numbers
 from unspool.errors import ConfigError
 from unspool.search.logits import sample
 
@@ -34,6 +35,7 @@ class Sampling:
     forbidden: tuple[int, ...] = ()  # tokens that never come: padding, unknown
 
     def __post_init__(self) -> None:
+        check_numbers(self)
         if not 0 <= self.temperature < math.inf:
             raise ConfigError(
                 "temperature must be 0 (always the most probable token) or more",

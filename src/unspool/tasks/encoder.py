@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from unspool.config import Config, ModelConfig
+from unspool.config.memory import refuse_too_large
 from unspool.data.fields.field import Field
 from unspool.data.fields.series import SeriesField
 from unspool.data.fields.text import TextField
@@ -168,6 +169,13 @@ def check_model(model: ModelConfig) -> None:
         )
     if model.network != "transformer":
         return
+    if model.self_attention == "window":
+        refuse_too_large(
+            f"the keys and values of {2 * model.window + 1:,} tokens in a window",
+            8 * model.hidden * (2 * model.window + 1),
+            where=f"model.window={model.window}",
+            remedy="set a smaller window, or self_attention=full to see all tokens",
+        )
     if model.hidden % model.heads:
         raise ConfigError(
             f"model.hidden must be a multiple of model.heads={model.heads}",

@@ -18,6 +18,8 @@ import torch
 from torch import Tensor, nn
 
 from unspool.config import Config, DataConfig
+from unspool.config.memory import refuse_too_large
+from unspool.config.numbers import check_numbers
 from unspool.data.fields.field import Field
 from unspool.data.fields.stream import TextStream
 from unspool.data.part import Part
@@ -76,6 +78,8 @@ TRANSFORMER: dict[str, Any] = {
     "train.beta2": 0.99,
 }
 
+TOKEN = 48  # bytes of a token that was written, as a number of Python's in a list
+
 
 @dataclass(frozen=True, kw_only=True)
 class Generation:
@@ -94,8 +98,12 @@ class Generation:
     seed: int = 1
 
     def __post_init__(self) -> None:
+        check_numbers(self)
         if self.length < 0:
             raise ConfigError("length must be 0 or more", got=self.length)
+        refuse_too_large(
+            f"a text of {self.length:,} tokens", TOKEN * self.length, remedy="give a smaller length"
+        )
         self.sampling()
 
     def sampling(self, forbidden: tuple[int, ...] = ()) -> Sampling:

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from unspool.config import Config, DataConfig
+from unspool.config.numbers import check_numbers
 from unspool.data.fields.field import Field
 from unspool.data.fields.text import TextField
 from unspool.data.masking import MaskedBatch, MaskedBatches, encode_masked
@@ -89,6 +90,7 @@ class Filling:
     top: int = 5
 
     def __post_init__(self) -> None:
+        check_numbers(self)
         if self.top < 1:
             raise ConfigError("top must be 1 or more", got=self.top)
 

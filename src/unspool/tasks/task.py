@@ -32,6 +32,7 @@ from unspool.tasks.encoder import recurrent_models
 from unspool.tasks.examples import Example, plain
 from unspool.tasks.metrics import bootstrap_ratio, widest
 from unspool.tasks.reading import Reading, nothing
+from unspool.tasks.size import refuse_large_model
 from unspool.text.tokenizers import Tokenizer
 
 T = TypeVar("T")
@@ -382,8 +383,10 @@ def as_array(x: Tensor) -> np.ndarray:
     return x.detach().cpu().numpy()
 
 
-def build_model(task: Task) -> nn.Module:
-    """The task's model with fresh weights; one that is too large is a ConfigError."""
+def build_model(task: Task, *, training: bool = False) -> nn.Module:
+    """The task's model with fresh weights; one that is too large is a ConfigError, before any of it
+    is allocated."""
+    refuse_large_model(task, training=training)
     try:
         return task.build()
     except (MemoryError, RuntimeError) as error:

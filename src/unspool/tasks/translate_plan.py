@@ -18,6 +18,7 @@ from unspool.data.read.columns import (
     TARGET_NAMES,
     TEXT_NAMES,
     has_strings,
+    is_column_number,
     known_pair,
     label_like,
     plain,
@@ -120,7 +121,7 @@ def _names_columns(table: Table, data: DataConfig) -> bool:
         any(plain(column.name) in NAMES for column in table.columns)
         or not any(label_like(shown(column.sample)) for column in table.columns)
         or any(plain(name) in {plain(column.name) for column in table.columns} for name in asked)
-        or any(not name.isdigit() for name in asked)
+        or any(not is_column_number(name) for name in asked)
     )
 
 

@@ -7,6 +7,7 @@ A path in, `WordVectors` out; whatever is wrong with the file is a DataError.
 from __future__ import annotations
 
 import gzip
+import re
 import warnings
 import zlib
 from collections.abc import Iterator
@@ -25,13 +26,16 @@ HEAD = 1 << 16  # bytes
 ROWS = 4096  # of text, parsed at once
 READ = 1 << 22  # bytes of binary vectors, read at once
 LARGEST = float(np.finfo(np.float32).max)
+NUMBER = re.compile(
+    r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?|[+-]?(inf|infinity|nan)", re.ASCII | re.IGNORECASE
+)
 COPY_AGAIN = "copy or download it again"
 
 
 def open_bytes(path: Path, name: str) -> BinaryIO:
     try:
         file = open_regular(path)
-    except OSError as error:
+    except (OSError, ValueError) as error:
         raise unreadable(path, name, error) from None
     if file.read(2) == b"\x1f\x8b":
         file.close()
@@ -75,7 +79,9 @@ def parse_header(head: bytes) -> Header | None:
     fields = line.split()
     if not newline or len(fields) != 2 or not all(field.isdigit() for field in fields):
         return None
-    return Header(int(fields[0]), int(fields[1]), len(line) + 1)
+    # A number of thousands of digits is none that Python reads, nor any that is true.
+    rows, size = (int(field) if len(field) < 19 else 10**18 for field in fields)
+    return Header(rows, size, len(line) + 1)
 
 
 def checked(header: Header, name: str) -> Header:
@@ -152,11 +158,8 @@ def _cut(line: str, size: int, where: str) -> tuple[str, str]:
 
 
 def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
+    """As it is written in C: Python also takes 1_000 and the digits of all scripts for numbers."""
+    return NUMBER.fullmatch(text) is not None
 
 
 def _numbers(cut: list[tuple[str, str]], where_of: list[str], size: int) -> np.ndarray:
@@ -179,7 +182,13 @@ def _numbers(cut: list[tuple[str, str]], where_of: list[str], size: int) -> np.n
                     got=field,
                     remedy="mend or remove the line",
                 )
-    raise AssertionError("numpy and Python disagree about a number")
+    odd = next((i for i, (_, rest) in enumerate(cut) if not rest.isascii()), 0)
+    raise DataError(
+        "has something else than spaces between its numbers",
+        where=where_of[odd],
+        got=cut[odd][1],
+        remedy="mend or remove the line",
+    )
 
 
 def read_binary(path: Path, name: str, header: Header) -> WordVectors:

@@ -133,10 +133,24 @@ class TagsField(Field):
     def values(self, column: TokenColumn, progress: Progress | None = None) -> Tags:
         """Tags are numbered as `names`; others, which the model cannot give, after them."""
         tags = self.read(column)
+        if self.marks is not None:
+            self._refuse_no_spans(column, tags)
         index = {name: i for i, name in enumerate(self.names)}
         numbers = np.array([index.setdefault(name, len(index)) for name in tags.names])
         ids = Ragged.of_offsets(numbers[tags.ids], column.offsets)
         return Tags(ids, list(index), tags.note)
+
+    def _refuse_no_spans(self, column: TokenColumn, tags: TagColumn) -> None:
+        """A model of spans cannot be judged by tags that mark none."""
+        try:
+            parse_tags(tags.names, "iobes")
+        except WrongTag as error:
+            token = int(np.argmax(tags.ids == tags.names.index(error.tag)))
+            raise DataError(
+                f"tag {error.tag!r} marks no span, and the model finds spans",
+                where=column.where_token(token),
+                remedy="name the column of tags such as B-PER with --label, or another file",
+            ) from None
 
     def check(self, values: Tags, where: Where) -> list[str]:
         if len(values.names) == len(self.names):

@@ -117,6 +117,11 @@ def repeats(values: Sequence[str]) -> bool:
     return sum(n for n in counts.values() if n > 1) >= 0.9 * max(1, len(values))
 
 
+def is_column_number(asked: str) -> bool:
+    """Whether a column is asked for by its number: ² is a digit, but no number."""
+    return asked.isascii() and asked.isdecimal()
+
+
 def listed_names(asked: str | None) -> list[str]:
     """The columns that an option names, with commas between them."""
     return [name.strip() for name in (asked or "").split(",") if name.strip()]
@@ -135,7 +140,7 @@ def has_header(
     first, rest = [plain(cell) for cell in rows[0]], rows[1:]
     if set(first) & (KNOWN_NAMES | {plain(name) for name in usual}):
         return True
-    if any(not name.isdigit() for name in asked):
+    if any(not is_column_number(name) for name in asked):
         return True  # a name was asked for, so there are names: a misspelt one is refused later
     if len(set(first)) < len(first) or "" in first[1:] or any(map(is_number, first)):
         return False

@@ -60,6 +60,12 @@ class TextFile:
                     text = decoder.decode(data, final=not data)
                 except UnicodeDecodeError as error:
                     raise self._bad_bytes(error, line) from None
+                except ValueError as error:  # of codecs that are not made for files
+                    raise DataError(
+                        f"cannot be read as {self.encoding} ({error})",
+                        where=self.name,
+                        remedy="name the encoding of the file with --encoding",
+                    ) from None
                 if first:
                     text = text.removeprefix("\ufeff")
                 if "\0" in text:
@@ -186,7 +192,7 @@ class TextFile:
 def sides(path: str) -> list[str]:
     """`train.en,train.de` as two paths; a file with a comma in its name is one."""
     left, comma, right = path.partition(",")
-    if not comma or Path(path).exists():
+    if not comma or "\0" in path or Path(path).exists():
         return [path]
     places = [i for i, char in enumerate(path) if char == ","]
     for i in places:  # a comma may also belong to the name of one of the two
@@ -198,6 +204,8 @@ def sides(path: str) -> list[str]:
 def find_files(path: str, *, encoding: str) -> list[TextFile]:
     """The file, what comes through a pipe (`-`), or the NAME.txt files of a folder, in order."""
     find_encoding(encoding)
+    if not path:
+        raise DataError("no data given", remedy="name a file, or - for standard input")
     if path == STDIN:
         return [TextFile(_spool(sys.stdin.buffer), "standard input", encoding)]
     place = Path(path)
@@ -208,7 +216,7 @@ def find_files(path: str, *, encoding: str) -> list[TextFile]:
                     return [TextFile(_spool(pipe), path, encoding)]
             return [TextFile(place, path, encoding)]
         names = sorted(os.listdir(place))
-    except OSError as error:
+    except (OSError, ValueError) as error:
         raise unreadable(place, path, error) from None
     return texts_in(place, names, encoding)
 
@@ -279,8 +287,10 @@ def stem(path: Path) -> str:
     return path.name.removesuffix(".gz").rsplit(".", 1)[0]
 
 
-def unreadable(path: Path, name: str, error: OSError) -> DataError:
-    """The message for a file that cannot be opened or read."""
+def unreadable(path: Path, name: str, error: OSError | ValueError) -> DataError:
+    """The message for a file that cannot be opened or read; a ValueError is about its name."""
+    if not isinstance(error, OSError):
+        return DataError(f"is no path ({error})", where=repr(name), remedy="check the path")
     if isinstance(error, FileNotFoundError):
         near = nearest(path.name, _siblings(path))
         return DataError(

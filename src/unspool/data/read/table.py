@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from unspool.config import DataConfig
-from unspool.data.read.columns import listed_names, of_numbers, plain
+from unspool.data.read.columns import is_column_number, listed_names, of_numbers, plain
 from unspool.data.read.encodings import find_encoding
 from unspool.data.read.files import STDIN, Report, TextFile, find_files, no_texts, sides, stem
 from unspool.data.read.formats import FORMATS, guess_format
@@ -84,8 +84,8 @@ class Table:
         where, names = self.where(self.reader.first_line), [c.name for c in self.columns]
         if self.typed:
             raise no_field(asked, names, where)
-        if asked.isdigit():
-            if 1 <= int(asked) <= len(names):
+        if is_column_number(asked):
+            if len(asked) < 10 and 1 <= int(asked) <= len(names):
                 return self.columns[int(asked) - 1]
             raise DataError(
                 f"there is no column {asked}, only {len(names)}",
@@ -107,6 +107,8 @@ class Table:
         if any(column.name == asked for column in self.columns):
             return [self.column(asked, option=option)]
         found = [self.column(name, option=option) for name in listed_names(asked)]
+        if not found:
+            raise DataError(f"{option} names no column", where=self.name, remedy="name one")
         for column in found:
             if found.count(column) > 1:
                 raise DataError(

@@ -1,0 +1,72 @@
+"""What a model takes in memory, before any of it is allocated: a task in, bytes or an error out."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import torch
+
+from unspool.config import Config
+from unspool.config.memory import refuse_too_large
+
+if TYPE_CHECKING:
+    from unspool.tasks.task import Task
+
+SMALL = 1 << 28  # bytes that are not worth a second look
+# Of each weight in training: its gradient, and what the optimiser remembers.
+COPIES = {"adamw": 4, "sgd": 3}
+
+
+def rough_bytes(config: Config, vocabulary: int) -> int:
+    """No fewer than the weights of the model take; cheap, and far too many for most."""
+    model = config.model
+    width = max(
+        model.hidden,
+        model.embedding,
+        model.filters * len(model.widths),
+        model.feed_forward or 4 * model.hidden,
+        model.dense,
+        model.projection,
+        model.character_embedding,
+        model.character_hidden,
+    )
+    layers = (model.layers + model.highways + 2) * 16 * max(model.widths) * width * width
+    return 4 * (layers + 8 * (vocabulary + model.context + config.data.max_length) * width)
+
+
+def weight_bytes(task: Task) -> float:
+    """What the weights take: built on torch's `meta` device, where tensors have shapes alone.
+    Infinite where they are more than can be counted."""
+    try:
+        with torch.random.fork_rng(devices=[]), torch.device("meta"):
+            model = task.build()
+        return float(sum(p.numel() * p.element_size() for p in model.parameters()))
+    except (MemoryError, OverflowError):
+        return math.inf
+    except (RuntimeError, TypeError) as error:
+        if any(word in str(error).lower() for word in ("overflow", "memory", "too large", "int")):
+            return math.inf
+        return 0.0  # cannot be built there: the real one will show
+
+
+def refuse_large_model(task: Task, *, training: bool) -> None:
+    """A ConfigError where the weights, in training with all that belongs to them, are more than
+    fits into memory."""
+    config = task.config
+    copies = COPIES[config.train.optimizer] if training else 1
+    if rough_bytes(config, largest_vocabulary(task)) * copies < SMALL:
+        return
+    size = weight_bytes(task) * copies
+    count = f"{size / copies / 4:,.0f} weights" if math.isfinite(size) else "so many weights"
+    with_rest = ", their gradients and what the optimiser remembers," if training else ""
+    refuse_too_large(
+        f"a model of {count}{with_rest}",
+        size,
+        where=f"model.hidden={config.model.hidden}",
+        remedy="set a smaller hidden, embedding, layers, context or vocab",
+    )
+
+
+def largest_vocabulary(task: Task) -> int:
+    return max((field.vocabulary for field in task.fields.values() if field.sized), default=0)
