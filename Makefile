@@ -1,6 +1,8 @@
 # make demo    install into .venv and run the main example
 # make test    install into .venv and run the tests, then some again as on other processors
+# make course  train every model of docs/course.md and check what the page says of it; 20 minutes
 # make check   lint and types
+# make wheel   an sdist and a wheel in dist, and a look into them; some minutes, most of them the compiler's
 # make sanitize   the kernels' tests under the address, undefined behaviour and thread sanitizers
 # make arm     the kernels' tests for 64-bit ARM, cross-compiled and run in QEMU
 # make bench   speed of a training step for every cell, as ratios to torch.nn.LSTM
@@ -11,7 +13,7 @@ BIN := $(VENV)/bin
 PYTHON ?= python3
 SOURCES := pyproject.toml CMakeLists.txt $(wildcard src/unspool/native/cpp/*)
 
-.PHONY: demo test check sanitize arm bench pictures format clean
+.PHONY: demo test course check wheel sanitize arm bench pictures format clean
 
 demo: $(VENV)/.installed
 	$(BIN)/unspool demo
@@ -31,10 +33,20 @@ test: $(VENV)/.installed-dev
 	UNSPOOL_NATIVE=0 $(PYTEST) $(NUMERIC) || red=1; \
 	exit $$red
 
+# A file a process, so that a model is trained once for all that is said of it.
+course: export OMP_NUM_THREADS = 1
+course: $(VENV)/.installed-dev
+	$(PYTEST) --dist loadfile -m 'course or not course' --durations=0 tests/course tests/test_course.py
+
 check: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+wheel: $(VENV)/.installed-dev
+	rm -rf dist
+	$(BIN)/python -m build
+	$(BIN)/python bench/wheel.py dist
 
 CPP := src/unspool/native/cpp
 AVX512 := -mavx512f -mavx512dq -mavx512vl -mfma

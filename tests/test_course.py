@@ -12,26 +12,14 @@ from pathlib import Path
 
 import pytest
 
+from course_page import CHAPTERS, PAGE, commands
 from unspool.cli import run
 from unspool.demos import DEMOS, dates, memory, reviews, sentences
 from unspool.demos.course import FILES, course, write_files
 from unspool.errors import DataError
 
-PAGE = (Path(__file__).parents[1] / "docs" / "course.md").read_text(encoding="utf-8")
-CHAPTERS = dict(part.split("\n", 1) for part in PAGE.split("\n## ")[1:])
 TRAINING = ["--set", "epochs=1", "--set", "max_steps=2", "--set", "threads=1"]
 SHORT = {"train": TRAINING, "compare": TRAINING, "look": ["--method", "gradient"]}
-
-
-def commands(text: str) -> list[tuple[str, list[str]]]:
-    """Commands with the lines that are shown below them, which they must print."""
-    found: list[tuple[str, list[str]]] = []
-    for line in re.findall(r"^    (\S.*)$", re.sub(r"```.*?```", "", text, flags=re.S), re.M):
-        if line.startswith("unspool "):
-            found.append((line, []))
-        else:
-            found[-1][1].append(line)
-    return found
 
 
 def test_the_list_of_the_command_is_that_of_the_page() -> None:

@@ -38,8 +38,8 @@ IT = [
 ]
 CAT = "The cat drank the milk because it was hungry"
 TRANSFORMER = (
-    "unspool train data/reviews.csv --model transformer --set hidden=64 --set dropout=0.1"
-    " --set lr=3e-3 --set epochs=4"
+    "unspool train data/reviews.csv --model transformer --set hidden=64 --set layers=1"
+    " --set dropout=0.1 --set lr=3e-3 --set epochs=16"
 )
 
 

@@ -1,0 +1,46 @@
+"""What the page claims of encoders, decoders and attention, of models that its commands train."""
+
+from __future__ import annotations
+
+import pytest
+
+from unspool import Decoding
+
+BOTTLENECK = (
+    "unspool compare data/dates.tsv --models seq2seq,bahdanau --set kind=char --set hidden=64"
+    " --set embedding=32 --set batch=64 --set lr=4e-3 --set epochs=2 --out runs/bottleneck"
+)
+ALIGNMENT = 'unspool predict runs/demo-dates "Friday the 5th of March 2021" --picture alignment.png'
+THIRD = 'unspool look runs/demo-dates "den 3. Oktober 1990" --step 3'
+
+pytestmark = pytest.mark.course
+
+
+def test_one_vector_is_a_bottleneck(seeded) -> None:
+    rows = [row.split() for row in seeded.type(BOTTLENECK).splitlines()[1:]]
+    bleu = {row[0]: float(row[1]) for row in rows}
+    assert bleu["bahdanau"] > 2 * bleu["seq2seq"]
+
+
+def test_a_date_is_written_right_and_its_year_looks_at_the_end_of_what_was_read(course) -> None:
+    assert course.type(ALIGNMENT).strip() == "2021-03-05"
+    text = "Friday the 5th of March 2021"
+    (answer,) = course.made("runs/demo-dates").predict([text], Decoding(alignment=True))
+    assert answer.alignment is not None
+    looked = answer.alignment.argmax(-1)
+    assert all(looked[:4] >= text.index("2021"))
+
+
+def test_which_characters_contribute_to_the_third_that_is_written(course) -> None:
+    """The 9 of 1990: what is nearest to it in the source contributes most."""
+    lines = course.type(THIRD).splitlines()
+    assert lines[0].startswith("'9' ")
+    values = {}
+    for i, line in enumerate(lines[2:]):
+        values[i] = float(line[3:].split()[0]) if line[3:].split() else 0.0
+    assert max(values, key=values.get) >= len("den 3. Oktober ")
+
+
+def test_a_transformer_writes_a_date_right(seeded) -> None:
+    (answer,) = seeded.made("runs/dates-transformer").predict(["den 3. Oktober 1990"])
+    assert answer.translation == "1990-10-03"
