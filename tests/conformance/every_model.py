@@ -12,12 +12,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
 from unspool.api.settings import make_config
 from unspool.config import Config
 from unspool.data.part import Part
+from unspool.data.read.recording import Recording
 from unspool.data.streams import StreamBatch
 from unspool.errors import ConfigError
 from unspool.tasks import TASKS, build_model
@@ -76,6 +78,21 @@ VARIANTS: dict[str, list[tuple[str, dict[str, Any]]]] = {
     "pretrain": [("transformer", {"positions": "learned"})],
 }  # fmt: skip
 
+# What reads series: every model of these tasks, and settings that change what is read.
+SERIES = ("classify", "regress", "tag")
+SERIES_VARIANTS: list[tuple[str, str, dict[str, Any]]] = [
+    ("classify", "bigru", {"window": 4, "stride": 3}),
+    ("classify", "cnn", {"scaling": "series", "embedding": 0}),
+    ("classify", "transformer", {"window": 4, "scaling": "window", "pooling": "cls"}),
+    ("classify", "lstm", {"irregular": "channel"}),
+    ("classify", "gru", {"irregular": "resample", "scaling": "none"}),
+    ("regress", "bilstm", {"window": 4}),
+    ("regress", "gru", {"embedding": 0}),
+    ("tag", "bilstm", {"window": 4, "stride": 2}),
+    ("tag", "transformer", {"window": 4, "output": "crf"}),
+    ("tag", "bigru", {"output": "crf", "irregular": "channel"}),
+]
+
 # What reads with the contextual vectors of an `elmo` run (`--from`), frozen or not.
 FROM_ELMO: list[tuple[str, str, dict[str, Any]]] = [
     ("classify", "bilstm", {}),
@@ -121,13 +138,53 @@ def all_cases() -> Iterator[Case]:
             yield case
         for model, settings in VARIANTS.get(name, []):
             yield Case(name, model, tuple(settings.items()))
+    for name in SERIES:
+        for model in TASKS[name].models():
+            yield Case(name, model, of_series(name, {}))
+    for name, model, settings in SERIES_VARIANTS:
+        yield Case(name, model, of_series(name, settings))
     for name, model, settings in FROM_ELMO:
         yield Case(name, model, tuple(settings.items()), from_elmo=True)
+
+
+def of_series(task: str, settings: dict[str, Any]) -> tuple[tuple[str, Any], ...]:
+    """Every step of a tagged series has a label, so none can be cut off."""
+    whole = {"max_length": 0} if task == "tag" else {}
+    return tuple({"input": "series", **whole, **settings}.items())
 
 
 CASES = list(all_cases())
 USUAL = [Case(name, kind.default_model) for name, kind in TASKS.items()]
 USUAL.append(Case("classify", "bilstm", (("multilabel", True),)))
+USUAL_SERIES = [Case(name, "bilstm", of_series(name, {})) for name in SERIES]
+
+
+@cache
+def recordings() -> list[Recording]:
+    """Of different lengths, one of them a single step; irregular, and one channel with gaps."""
+    rng = np.random.default_rng(5)
+    found = []
+    for i, length in enumerate((6, 1, 3, 9, 4, 12, 2, 7, 5, 8)):
+        values = rng.normal(i % 3, 1, (length, 3)).round(3).astype(np.float32)
+        values[rng.random(length) < 0.3, 1] = np.nan
+        times = np.cumsum(rng.integers(1, 4, length)).astype(np.float64)
+        found.append(Recording(values, ("x", "y", "z"), times, name=f"r{i}"))
+    return found
+
+
+def write_series(path: Path, target: str) -> None:
+    """A row a step."""
+    rows = [f"id,time,x,y,z,{target}"]
+    for i, own in enumerate(recordings()):
+        for t, (time, step) in enumerate(zip(own.times, own.values.tolist())):
+            answer = {
+                "label": "xyz"[i % 3],
+                "number": round(i**1.5, 3),
+                "tags": "abc"[(t + i) % 3],
+            }[target]
+            cells = ("" if value != value else f"{value:.3f}" for value in step)
+            rows.append(f"{own.name},{time:g},{','.join(cells)},{answer}")
+    path.write_text("\n".join(rows) + "\n")
 
 
 def write_data(config: Config, folder: Path) -> str:
@@ -135,6 +192,10 @@ def write_data(config: Config, folder: Path) -> str:
     folder.mkdir(parents=True, exist_ok=True)
     kinds = tuple(f.kind for f in TASKS[config.task].make_fields(config).values())
     words = [sentence.split() for sentence in SENTENCES]
+    if kinds[0] == "series":
+        path = folder / "steps.csv"
+        write_series(path, kinds[1])
+        return str(path)
     if kinds == ("text", "text"):
         paths = folder / "some.en", folder / "some.de"
         paths[0].write_text("".join(f"{text}\n" for text in SENTENCES))
@@ -178,6 +239,8 @@ class Made(NamedTuple):
 
     def items(self) -> list[Any]:
         """Inputs to predict, of different lengths."""
+        if self.task.input_field.kind == "series":
+            return recordings()
         return [self.task.example(sentence.split()) for sentence in SENTENCES]
 
 

@@ -7,11 +7,13 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from every_model import (
     CASES,
     USUAL,
+    USUAL_SERIES,
     Made,
     assert_same,
     batches,
@@ -19,6 +21,7 @@ from every_model import (
     make,
     save_run,
     total,
+    write_series,
 )
 
 import unspool
@@ -175,6 +178,24 @@ def test_two_threads_one_of_them_tapped(made) -> None:
     with ThreadPoolExecutor(2) as pool:
         together = [job.result() for job in [pool.submit(plain), pool.submit(tapped)]]
     assert together == alone
+
+
+@pytest.mark.parametrize("case", USUAL_SERIES, ids=str)
+def test_a_file_of_series_as_memory(case, folder, tmp_path) -> None:
+    """Recordings of a file, with or without labels, are answered as the same arrays in memory."""
+    made = make(case, folder)
+    items = [item.values for item in made.items()]
+    wanted = answers(made, items)
+    for target in ("label", "tags"):
+        write_series(tmp_path / f"{target}.csv", target)
+        plan = open_inputs(tmp_path / f"{target}.csv", made.task.config.data, case.task)
+        read = [row.values[0] for row in plan.rows()]
+        assert [item.name for item in read] == [item.name for item in made.items()]
+        for found, given in zip(read, items):
+            np.testing.assert_allclose(found.values, given, atol=1e-6)
+        for found, other in zip(answers(made, read), wanted):
+            for key in set(found) - {"text", "series", "steps"}:
+                assert_same(found[key], other[key])
 
 
 @pytest.mark.parametrize("case", USUAL, ids=str)

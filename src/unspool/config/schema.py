@@ -94,11 +94,15 @@ class DataConfig(Section):
         "series: columns (names, or numbers from 1) of the values, with commas; a column a channel"
         " where a row is a step, a column a step where a row is a whole series",
     )
-    time: str | None = setting(
-        None, "series: column of the time of each step, a number or an ISO date (none: by its name)"
+    time: str = setting(
+        "auto",
+        "series: column of the time of each step, a number or an ISO date; auto: by its name or its"
+        " dates; none: there is none",
     )
-    id: str | None = setting(
-        None, "series: column whose equal values make rows one recording (none: by its name)"
+    id: str = setting(
+        "auto",
+        "series: column whose equal values make rows one recording; auto: by its name; none: there"
+        " is none",
     )
     channels: int = setting(
         0,

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from unspool.data.fields.field import Field, StreamField
-from unspool.data.folds import read_groups, split_rows
+from unspool.data.folds import read_groups, refuse_shared, split_rows
 from unspool.data.part import Part
 from unspool.data.plan import Plan
 from unspool.data.split import HoldOut, check_shares, choose_rows, stream_cuts
@@ -104,8 +104,12 @@ def load_rows(
     strata = stratification(fields, train)[usable["train"]]
     groups = None
     if hold_out.group is not None:
-        groups = read_groups(plans["train"], hold_out.group)[usable["train"]]
-        groups = np.unique(groups, return_inverse=True)[1].reshape(-1)
+        names = read_groups(plans["train"], hold_out.group)[usable["train"]]
+        for name, plan in plans.items():
+            if name != "train":
+                other = read_groups(plan, hold_out.group)
+                refuse_shared(names, other, where=partial(stored[name].where, plan))
+        groups = np.unique(names, return_inverse=True)[1].reshape(-1)
     split = split_rows(strata, groups, hold_out.of(len(strata)), where=where)
     chosen = choose_rows(split, usable)
     notes[:0] = fit(fields, train, chosen["train"].rows, where, progress)

@@ -7,6 +7,7 @@ same sizes, but other rows, and take three times as long (bench/metrics.py).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -121,9 +122,19 @@ def grouped(groups: np.ndarray, hold_out: HoldOut, *, where: str) -> dict[str, n
 
 
 def read_groups(plan: Plan, name: str) -> np.ndarray:
-    """(N,) the number of each row's group: rows with the same value in a column."""
+    """(N,) the name of each row's group: its value in a column."""
     column = plan.table.column(name, option="--group")
     rows = replace(plan, columns={"group": column}, convert=None).rows()
-    values = [str(row.values[0]).strip() for row in rows]
-    _, numbers = np.unique(values, return_inverse=True)
-    return numbers.reshape(-1)
+    return np.array([str(row.values[0]).strip() for row in rows])
+
+
+def refuse_shared(groups: np.ndarray, other: np.ndarray, *, where: Callable[[int], str]) -> None:
+    """A group that rows of another source belong to as well; where(row) is that of such a row."""
+    shared = np.flatnonzero(np.isin(other, groups))
+    if len(shared):
+        raise DataError(
+            "a group is in the training data, too",
+            where=where(int(shared[0])),
+            got=str(other[shared[0]]),
+            remedy="keep all rows of a group in one part, or leave out --group",
+        )

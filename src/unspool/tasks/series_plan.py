@@ -35,7 +35,13 @@ from unspool.text.words import solid
 FIT = 4
 Target = Literal["label", "number", "tags"]
 NAMES = (*LABEL_NAMES, "activity", "gesture", "action", "state")
-NUMBER_NAMES = ("target", "number", "value", "score", *LABEL_NAMES)
+NUMBER_NAMES = ("target", "number", "score", *LABEL_NAMES)
+LABELS: dict[Target | None, tuple[str, ...]] = {
+    "label": NAMES,
+    "number": NUMBER_NAMES,
+    "tags": ("tags", *NAMES),
+    None: ("tags", *NAMES, *NUMBER_NAMES),
+}
 SPACED = 0.1  # of the values of a text, at least, have several words
 SHOWN = 6  # names of columns in a summary
 
@@ -201,7 +207,8 @@ def guess_label(table: Table, data: DataConfig, target: Target | None) -> Column
     asked = set(data.series.split(",")) if data.series else set()
     columns = [column for column in columns if column.name not in asked]
     if table.header:
-        names = {"number": NUMBER_NAMES, "tags": ("tags", *NAMES)}.get(str(target), NAMES)
+        axes = {plain(column.name) for column in columns} & {"x", "z"}  # beside which y is one, too
+        names = [name for name in LABELS[target] if name != "y" or not axes]
         found = known(columns, names)
         if found is not None or table.typed:
             return found

@@ -298,7 +298,7 @@ class Tag(Task):
         found: list[Any] = [None] * len(windows.origin)
         for batch in batches:
             x = batch[self.input]
-            scores = model(*x.inputs).double().cpu()
+            scores = model(*x.inputs).double()
             for row, length, own in zip(batch.rows, x.lengths.tolist(), scores):
                 found[row] = own[:length]
         for row, length in enumerate(part[self.input].lengths.tolist()):
@@ -365,8 +365,8 @@ class Scored(NamedTuple):
 def merged_steps(scores: Sequence[Tensor], firsts: np.ndarray, length: int, *, crf: bool) -> Tensor:
     """Scores (T_w, C) of windows that begin at steps `firsts`, to those of all steps (length, C):
     of the mean of the probabilities at each step; of a CRF, the mean of the scores."""
-    total = torch.zeros(length, scores[0].shape[1], dtype=torch.float64)
-    count = torch.zeros(length, 1, dtype=torch.float64)
+    total = scores[0].new_zeros(length, scores[0].shape[1])
+    count = scores[0].new_zeros(length, 1)
     for own, first in zip(scores, firsts.tolist()):
         total[first : first + len(own)] += own if crf else own.softmax(-1)
         count[first : first + len(own)] += 1

@@ -39,7 +39,8 @@ class Cells(Reader):
             )
         first, self.width = [cell.strip() for cell in rows[0]], len(rows[0])
         rows = [row for row in rows if len(row) == self.width]  # `read` refuses the others
-        options = (data.text, data.label, data.source, data.target, data.series, data.time, data.id)
+        options = [data.text, data.label, data.source, data.target, data.series]
+        options += [name for name in (data.time, data.id) if name not in ("auto", "none")]
         asked = [name for option in options for name in listed_names(option)]
         usual = [name for names in data.columns.values() for name in names]
         self.header = (

@@ -88,10 +88,11 @@ def find_layout(
         return Nested(arrays if asked else arrays[:1] if has_matrices(arrays[0]) else arrays)
     id = asked_column(table, data.id, "--id")
     time = asked_column(table, data.time, "--time")
+    inferred = table.header and data.id == "auto"
     others = [column for column in table.columns if column not in (*taken, id, time)]
-    if table.header and data.id is None:
+    if inferred:
         id = known([c for c in others if repeated(c)], ID_NAMES)
-    if data.time is None:
+    if data.time == "auto":
         time = find_time(table, [column for column in others if column != id])
     named = [each for each in (id, time) if each is not None]
     names = {plain(data.group)} if data.group is not None else set()
@@ -109,8 +110,8 @@ def find_layout(
     return wide(table, data, values)
 
 
-def asked_column(table: Table, name: str | None, option: str) -> Column | None:
-    return None if name in (None, "none") else table.column(str(name), option=option)
+def asked_column(table: Table, name: str, option: str) -> Column | None:
+    return None if name in ("auto", "none") else table.column(name, option=option)
 
 
 def repeated(column: Column) -> bool:

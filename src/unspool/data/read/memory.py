@@ -345,6 +345,6 @@ def as_bytes(each: Any) -> bytes:
 def memory_table(columns: Columns, data: DataConfig) -> Table:
     """As `open_table`. Columns that the user has not named are not asked for by name."""
     if not columns.named:
-        unset = dict.fromkeys(("text", "label", "source", "target", "series", "time", "id"))
-        data = data.model_copy(update=unset)
+        unset = dict.fromkeys(("text", "label", "source", "target", "series"))
+        data = data.model_copy(update={**unset, "time": "auto", "id": "auto"})
     return MemoryTable(columns.name, columns.name, FORMAT, [], True, data, Memory(columns))

@@ -45,7 +45,6 @@ class StepRows(Reader):
     """
 
     title = "steps"
-    typed = True
 
     def __init__(self, inner: Table, layout: Long) -> None:
         self.files, self.inner, self.layout = inner.files, inner.reader, layout

@@ -12,6 +12,8 @@ import numpy as np
 
 from unspool.data.store.ragged import Ragged
 
+FLUSH = 1 << 24  # bytes that are written at once
+
 
 @dataclass(frozen=True)
 class VectorColumn:
@@ -57,21 +59,25 @@ class VectorWriter:
     def __init__(self, folder: Path, name: str) -> None:
         self.folder, self.name = folder, name
         self.lengths = array("q")
-        self.values, self.times = (
-            open(folder / f"{name}.{what}.bin", "wb")  # noqa: SIM115
-            for what in ("values", "times")
-        )
+        self.pending = {"values": bytearray(), "times": bytearray()}
 
     def add(self, values: np.ndarray, times: np.ndarray | None) -> None:
         """(T, C), and (T,) or None"""
         self.lengths.append(len(values))
-        self.values.write(np.ascontiguousarray(values, dtype=np.float32).tobytes())
+        self.pending["values"] += np.ascontiguousarray(values, dtype=np.float32).tobytes()
         if times is not None:
-            self.times.write(np.ascontiguousarray(times, dtype=np.float64).tobytes())
+            self.pending["times"] += np.ascontiguousarray(times, dtype=np.float64).tobytes()
+        if len(self.pending["values"]) >= FLUSH:
+            self._flush()
+
+    def _flush(self) -> None:
+        for what, content in self.pending.items():
+            with open(self.folder / f"{self.name}.{what}.bin", "ab") as file:
+                file.write(content)
+            content.clear()
 
     def close(self, channels: Sequence[str], *, timed: bool, dated: bool) -> None:
-        self.values.close()
-        self.times.close()
+        self._flush()
         lengths = np.frombuffer(self.lengths, dtype=np.int64)
         offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
         np.save(self.folder / f"{self.name}.offsets.npy", offsets)
