@@ -85,7 +85,7 @@ def test_heads_are_the_traces() -> None:
 def test_saliency_shows_every_token() -> None:
     found = explain(read(*make("classify-lstm"), "a b $ c"))
     axes = saliency_figure(found).axes[0]
-    assert words(axes) == ["a", "b", "<unk>", "c"]
+    assert words(axes) == ["a", "b", r"‹\$›", "c"]
     assert found.answer in axes.get_title(loc="left")
 
 

@@ -8,13 +8,15 @@ import numpy as np
 import pytest
 import torch
 
-from insight_models import MODELS, TEXT, make
+from insight_models import MODELS, TEXT, make, read
 from rounding import same
 from unspool.errors import DataError
 from unspool.insight.gallery import input_pictures
+from unspool.insight.saliency import explain
 from unspool.insight.trace import LEAST, VERSION, Trace, stored_trace, trace
 from unspool.nn.cells import CELLS
 from unspool.nn.taps import recorded
+from unspool.text.tokenizers import CharTokenizer
 
 
 def traced(name: str, text: str = TEXT) -> Trace:
@@ -232,3 +234,26 @@ def test_of_a_long_text_the_window_is_read_again(tmp_path) -> None:
     assert again.tokens == own.tokens[5 : 5 + LEAST]
     assert all(array.values.shape[0] == LEAST for array in again.arrays)
     assert len(list(input_pictures(again))) == 4
+
+
+@pytest.mark.parametrize("name", [name for name in MODELS if name != "elmo"])
+def test_words_outside_of_the_vocabulary_are_shown_and_marked(name) -> None:
+    task, model = make(name)
+    reading = task.reading(model, "a zebra b quagga")
+    assert [token for token in reading.tokens if token not in ("(cls)", "</s>", "<s>")] == [
+        "a", "‹zebra›", "b", "‹quagga›",
+    ]  # fmt: skip
+    assert trace(task, model, "a zebra b quagga").tokens == reading.tokens
+    found = explain(reading, deletions=False, method="gradient")
+    assert "‹ ›: not in the vocabulary, the model reads <unk>" in found.lines()
+
+
+def test_a_masked_text_with_unknown_words() -> None:
+    reading = read(*make("pretrain-transformer"), "zebra <mask> b quagga <mask>")
+    assert reading.tokens == ["‹zebra›", "<mask>", "b", "‹quagga›", "<mask>"]
+
+
+def test_unknown_characters_are_marked_too() -> None:
+    task, model = make("generate-gru")
+    task.fields[task.input].tokenizer = CharTokenizer(task.tokenizer.vocab)
+    assert task.reading(model, "a€b").tokens == ["a", "‹€›", "b"]

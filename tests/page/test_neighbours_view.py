@@ -64,7 +64,9 @@ def test_both_sides_of_a_translator() -> None:
 def test_without_a_word_one_of_the_text_is_taken() -> None:
     found = answer(subject("classify-lstm"), "neighbours", {"text": "nothing b known"})
     assert found["word"] == "b"
-    assert found["tokens"] == ["<unk>", "b"]
+    assert found["tokens"] == ["‹nothing›", "b", "‹known›"]
+    found = answer(subject("classify-lstm"), "neighbours", {"word": "‹nothing›"})
+    assert found["word"] == "<unk>"
     assert answer(subject("classify-lstm"), "neighbours", {})["word"] == "a"
 
 

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from unspool.errors import ConfigError, choose
 from unspool.insight.inputs import Vectors, rows_at_once
-from unspool.tasks.reading import Reading
+from unspool.tasks.reading import Reading, is_marked
 
 PIECES, NODES = 2, 8  # of the path of integrated gradients at first, and points in each
 MOST = 2048  # points on it at most; of a long text fewer:
@@ -100,6 +100,8 @@ class Saliency(NamedTuple):
                 if without[i].answer != self.answer:
                     line += f", {without[i].answer!r} is most probable"
             lines.append(line.rstrip())
+        if any(map(is_marked, self.tokens)):
+            lines.append("‹ ›: not in the vocabulary, the model reads <unk>")
         if self.start is not None:
             lines.append(self.account())
         if self.start is not None and self.gap > self.unit * close_to(self.total / self.unit):

@@ -16,7 +16,7 @@ from unspool.errors import DataError, choose
 from unspool.nn.inputs import SharedEmbedding, TokenEmbedding
 from unspool.nn.models.seq2seq import Seq2Seq
 from unspool.page.subject import Query, Subject
-from unspool.tasks.reading import CLS
+from unspool.tasks.reading import CLS, is_marked
 from unspool.text.tokenizers import Tokenizer
 from unspool.text.vocab import PAD, UNK, UNK_ID
 from unspool.vectors.picture import plane
@@ -102,6 +102,7 @@ def neighbours(subject: Subject, query: Query) -> dict[str, Any]:
     table = found[side]
     tokens = _tokens(subject, query["text"], side, table.knows)
     word = query["word"] or _telling(table, tokens)
+    word = UNK if is_marked(word) and not table.knows(word) else word
     vectors = table.vectors()
     own = vectors.words[vectors.id(table.token(word))]
     near = vectors.neighbours(own, top=query.number("top", least=1, most=200))
@@ -124,17 +125,17 @@ def neighbours(subject: Subject, query: Query) -> dict[str, Any]:
 
 
 def _tokens(subject: Subject, text: str, side: str, known: Callable[[str], bool]) -> list[str]:
-    """The different tokens of a text, or of its translation; <unk> for those without a vector."""
+    """The different tokens of a text, or of its translation; those without a vector are marked."""
     if not text.strip():
         return []
     reading = subject.read(text)
     own = reading.tokens if side == "read" else reading.written
-    return list(dict.fromkeys(t if known(t) else UNK for t in own if t != CLS))
+    return list(dict.fromkeys(t if known(t) or is_marked(t) else UNK for t in own if t != CLS))
 
 
 def _telling(table: Table, tokens: list[str]) -> str:
     """The longest token of a text; without one, the first of the vocabulary."""
-    known = [token for token in tokens if token != UNK]
+    known = [token for token in tokens if token != UNK and not is_marked(token)]
     special = set(table.tokenizer.special_ids())
     others = (i for i in range(len(table.tokenizer.vocab)) if i not in special)
     return max(known, key=len) if known else table.tokenizer.shown([next(others, UNK_ID)])[0]

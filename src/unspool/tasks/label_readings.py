@@ -17,6 +17,8 @@ from unspool.nn.models.tagger import Tagger
 from unspool.tasks.reading import (
     Reading,
     longest,
+    marked,
+    named,
     names_before,
     nothing,
     shown,
@@ -24,7 +26,7 @@ from unspool.tasks.reading import (
     unknown,
 )
 from unspool.text.tokenizers import WordTokenizer
-from unspool.text.vocab import UNK
+from unspool.text.vocab import UNK, UNK_ID
 from unspool.text.words import solid, token_spans
 
 if TYPE_CHECKING:
@@ -42,15 +44,19 @@ class DocumentReading(Reading):
         ids: np.ndarray | None = None,
         pieces: list[str] | None = None,
     ) -> None:
+        tokenizer, names = task.tokenizer, None
         if ids is None:
             ids = task.part(**{task.input: [text]})[task.input][0]
-            if task.config.embedding.contextual is not None:
-                pieces = task.tokenizer.pieces(text) or [""]
+            own = tokenizer.pieces(text) or [""]
+            if task.config.embedding.contextual is not None:  # which reads their characters
+                pieces = own
+            else:
+                names = named(tokenizer, ids.tolist(), own, first=len(tokenizer.frame.before))
         self.task, self.model, self.ids = task, model, ids[: longest(model)]
         self.pieces = None if pieces is None else pieces[: len(self.ids)]
         self.before = names_before(model.encoder)
-        tokens = [*self.before, *shown(task.tokenizer, self.ids.tolist())]
-        super().__init__(text, tokens, len(ids) + len(self.before))
+        names = names or self.pieces or shown(tokenizer, self.ids.tolist())
+        super().__init__(text, [*self.before, *names[: len(self.ids)]], len(ids) + len(self.before))
 
     @property
     def asked(self) -> Sequence[str]:
@@ -165,7 +171,10 @@ class TagReading(Reading):
         self.task, self.model = task, model
         self.words = [solid(word) for word in words][: longest(model)]
         given = text if isinstance(text, str) else " ".join(text)
-        super().__init__(given, self.words, len(words))
+        ids = task.fields[task.input].encode([self.words])[0].tolist()
+        spelled = task.config.embedding.contextual is not None
+        names = [marked(w) if i == UNK_ID and not spelled else w for w, i in zip(self.words, ids)]
+        super().__init__(given, names, len(words))
 
     def default_step(self) -> int:
         """The first word with a tag other than O."""

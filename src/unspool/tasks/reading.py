@@ -37,7 +37,7 @@ class Reading(ABC):
     model        that reads it
     ids          (T,) of the tokens, where the model reads ids
     text         the input
-    tokens       (T) as the model reads them
+    tokens       (T) as the model reads them; those outside of its vocabulary are `marked`
     asked        (P) what each step is called: a token, or "" where one answer is for all
     written      what a translation consists of; of other tasks nothing
     candidates   the best few translations
@@ -160,6 +160,28 @@ def unknown(tokenizer: Tokenizer) -> int:
 
 def shown(tokenizer: Tokenizer, ids: Sequence[int]) -> list[str]:
     return [token or " " for token in tokenizer.shown(ids)]
+
+
+def named(
+    tokenizer: Tokenizer, ids: Sequence[int], pieces: Sequence[str], *, first: int = 0
+) -> list[str]:
+    """What the tokens of a text are called: pieces that are not in the vocabulary, for each of
+    which the model reads <unk>, by themselves, but marked. `first`: ids before those of pieces."""
+    names = shown(tokenizer, ids)
+    if tokenizer.vocab.index.get(UNK) == UNK_ID:
+        for at, piece in enumerate(pieces[: len(names) - first], first):
+            if ids[at] == UNK_ID and piece != UNK:
+                names[at] = marked(piece)
+    return names
+
+
+def marked(piece: str) -> str:
+    """A piece that is not in the vocabulary."""
+    return f"‹{piece}›"
+
+
+def is_marked(name: str) -> bool:
+    return len(name) > 2 and name[0] == "‹" and name[-1] == "›"
 
 
 def token_batch(

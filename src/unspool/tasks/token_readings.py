@@ -23,6 +23,7 @@ from unspool.tasks.reading import (
     LONGEST,
     Reading,
     longest,
+    named,
     shown,
     token_batch,
     unknown,
@@ -45,11 +46,13 @@ class TokenReading(Reading):
         ids: np.ndarray,
         *,
         limit: int,
-        before: Sequence[str] = (),
+        pieces: Sequence[str] = (),
+        first: int = 0,
     ) -> None:
+        """`pieces`: what the ids from `first` on stand for, as the text has it."""
         self.task, self.model, self.ids = task, model, ids[:limit]
-        tokens = [*before, *shown(task.tokenizer, self.ids.tolist())]
-        super().__init__(text, tokens, len(ids) + len(before))
+        names = named(task.tokenizer, self.ids.tolist(), pieces, first=first)
+        super().__init__(text, names, len(ids))
 
     @staticmethod
     def rows(readings: Sequence[TokenReading]) -> Tensor:
@@ -69,8 +72,9 @@ class GenerateReading(TokenReading):
         limit = longest(model)
         if isinstance(model, TransformerLanguageModel):
             limit = min(limit, model.length)
+        pieces = task.tokenizer.pieces(text) if ids is None else []
         ids = task.tokenizer.encode(text) if ids is None else ids
-        super().__init__(task, model, text, ids, limit=limit)
+        super().__init__(task, model, text, ids, limit=limit, pieces=pieces)
 
     def together(self, readings: Sequence[TokenReading]) -> Tensor:
         return self.model(self.rows(readings)).logits
@@ -93,13 +97,16 @@ class PretrainReading(TokenReading):
     """At each step a token: what may be hidden behind a <mask>, or what stands there."""
 
     def __init__(self, task: Task, model: Any, text: str, ids: np.ndarray | None = None) -> None:
+        pieces: list[str] = []
         if ids is None:
             masked = MASK in text
             ids = encode_masked(task.tokenizer, text) if masked else task.tokenizer.encode(text)
+            each = [task.tokenizer.pieces(between) for between in text.split(MASK)]
+            pieces = [piece for own in each for piece in (*own, MASK)][:-1]
         limit = longest(model)
         if task.config.model.positions == "learned":
             limit = min(limit, task.config.data.max_length)
-        super().__init__(task, model, text, ids, limit=limit)
+        super().__init__(task, model, text, ids, limit=limit, pieces=pieces)
 
     def default_step(self) -> int:
         """The first <mask>."""
@@ -139,11 +146,13 @@ class TranslateReading(TokenReading):
         translator = task.translator(model)
         field = translator.field
         most = min(longest(model), field.room or LONGEST)
+        pieces = task.tokenizer.pieces(text)[:most] if ids is None else []
         if ids is None:
             ids = task.tokenizer.encode(text)
         self.source = ids[:most]
         framed = field.frame.around(self.source)
-        super().__init__(task, model, text, framed, limit=len(framed))
+        first = len(field.frame.before)
+        super().__init__(task, model, text, framed, limit=len(framed), pieces=pieces, first=first)
         self.whole += len(ids) - len(self.source)
         self.target_tokenizer = task.target_tokenizer
         self.backwards = task.config.model.reverse_source
