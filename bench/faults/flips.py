@@ -3,9 +3,11 @@ refused, or changes nothing."""
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import shutil
 from pathlib import Path
+from typing import Any
 
 from folders import TEXTS, difference, same_or_refused
 from mutate import flip_at
@@ -20,13 +22,14 @@ class Flips(Part):
     """Single bits."""
 
     name = "flips"
+    short = 40
 
     def prepare(self) -> None:
         for name in RUNS:
-            train_run(name, self.folder)
-        train_vectors(self.folder)
-        self.whole = {name: self.answer(self.folder / name) for name in [*RUNS, "vectors"]}
-        train_run("bilstm", self.folder / "halfway", epochs=3, stop_epoch=1, checkpoint_seconds=0)
+            train_run(name, self.runs)
+        train_vectors(self.runs)
+        self.whole = {name: self.answer(self.runs / name) for name in [*RUNS, "vectors"]}
+        train_half(self.folder)
 
     def case(self, case: Case) -> None:
         kind = case.random.random()
@@ -38,12 +41,12 @@ class Flips(Part):
             self.cache(case)
 
     def answer(self, run: Path) -> Ended:
-        return in_this_process(question(run.name, run), self.folder, None)
+        return in_this_process(question(run.name, run), self.runs, None)
 
     def run(self, case: Case) -> None:
         name = case.random.choice(list(self.whole))
-        run = copied(self.folder / name, case)
-        (case.folder / "data").symlink_to(self.folder / "data")
+        run = copied(self.runs / name, case)
+        (case.folder / "data").symlink_to(self.runs / "data")
         what = flip_one(run, case)
         after = case.run(*question(name, run))
         before = self.whole[name]
@@ -51,8 +54,8 @@ class Flips(Part):
 
     def checkpoint(self, case: Case) -> None:
         """A run that goes on from damaged files ends with the same weights."""
-        whole = copied(self.folder / "halfway" / "bilstm", case, "whole")
-        run = copied(self.folder / "halfway" / "bilstm", case)
+        whole = copied(self.folder / "bilstm", case, "whole")
+        run = copied(self.folder / "bilstm", case)
         what = flip_one(run, case)
         case.run("train", "--resume", "-o", whole)
         ended = case.run("train", "--resume", "-o", run)
@@ -67,6 +70,32 @@ class Flips(Part):
         ended = case.run("train", data, "-o", "second", *LONGER)
         same = weights(case.folder / "first") == weights(case.folder / "second")
         case.check(ended.code == 2 or same, f"{what}: other weights from the cache")
+
+
+class Stopped(Exception):
+    """In the middle of a run."""
+
+
+def train_half(folder: Path) -> None:
+    """A run that ends after five steps, with its checkpoints."""
+    from unspool.training.trainer import Trainer
+
+    real: Any = Trainer._step
+    steps = 0
+
+    def step(trainer: Trainer) -> Any:
+        nonlocal steps
+        steps += 1
+        if steps > 5:
+            raise Stopped
+        return real(trainer)
+
+    Trainer._step = step  # type: ignore[method-assign]
+    try:
+        with contextlib.suppress(Stopped):
+            train_run("bilstm", folder, checkpoint_seconds=0, log_steps=1)
+    finally:
+        Trainer._step = real  # type: ignore[method-assign]
 
 
 def question(name: str, run: Path) -> list[str]:

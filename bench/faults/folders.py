@@ -28,30 +28,31 @@ class Folders(Part):
     """Run folders that were damaged."""
 
     name = "folders"
+    short = 40
 
     def prepare(self) -> None:
         for name in RUNS:
-            train_run(name, self.folder)
-        train_vectors(self.folder)
+            train_run(name, self.runs)
+        train_vectors(self.runs)
         self.whole = {
             name: [(words, self.answer(name, words)) for words in self.commands(name)]
             for name in [*RUNS, "vectors"]
         }
 
     def answer(self, name: str, words: list[str]) -> Ended:
-        return in_this_process(placed(words, self.folder / name), self.folder, None)
+        return in_this_process(placed(words, self.runs / name), self.runs, None)
 
     def case(self, case: Case) -> None:
         rng = case.random
         name = rng.choice(list(self.whole))
         words, before = rng.choice(self.whole[name])
         run = case.folder / "run"
-        shutil.copytree(self.folder / name, run)
+        shutil.copytree(self.runs / name, run)
         listed = rng.random() < 0.5
         if not listed:
             (run / HASHES).unlink(missing_ok=True)
         for _ in range(rng.choice([1, 1, 1, 2])):
-            damage_run(run, rng, self.folder)
+            damage_run(run, rng, self.runs)
         after = case.run(*placed(words, run))
         if listed and (run / HASHES).exists():
             case.check(same_or_refused(before, after), difference(before, after))
@@ -61,7 +62,7 @@ class Folders(Part):
         if name == "vectors":
             return [["vectors", "neighbours", "RUN", "good", "--json"]]
         format, task, _, _ = RUNS[name]
-        file = str(self.folder / "data" / f"{format}{FORMATS[format].ending}")
+        file = str(self.runs / "data" / f"{format}{FORMATS[format].ending}")
         if task == "elmo":
             word = ["--word", "good", "--corpus", file]
             return [["summary", "RUN"], ["vectors", "context", "RUN", "a good film", *word]]

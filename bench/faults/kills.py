@@ -68,10 +68,11 @@ class Kills(Part):
     """kill -9, SIGTERM, Ctrl-C and a closed terminal."""
 
     name = "kills"
+    short = 3
     patience = 600.0
 
     def prepare(self) -> None:
-        train_run("bilstm", self.folder)  # so that all is imported
+        train_run("bilstm", self.runs)  # so that all is imported
         self.families = families()
 
     def case(self, case: Case) -> None:

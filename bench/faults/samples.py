@@ -247,13 +247,15 @@ def write_sample(name: str, folder: Path, seed: int = 1) -> Path:
 
 
 def train_run(name: str, folder: Path, **more: Any) -> Path:
-    """A run of RUNS, with its data beside it."""
+    """A run of RUNS, with its data beside it; one that is there already is used again."""
     from unspool.api.train import train
 
     format, task, model, own = RUNS[name]
     settings = {**SETTINGS, "epochs": 2, "baseline": False, **own, **more}
     data = write_sample(format, folder / "data")
     out = folder / name
+    if out.exists():
+        return out
     train(data, task=task, model=model, out=out, **settings)
     return out
 
@@ -262,6 +264,8 @@ def train_vectors(folder: Path) -> Path:
     from unspool.cli import run
 
     data, out = write_sample("plain", folder / "data"), folder / "vectors"
+    if out.exists():
+        return out
     words = ["embed", str(data), "-o", str(out), "-s", "size=8", "-s", "epochs=1"]
     assert run([*words, "-s", "min_count=1"]) == 0
     return out
