@@ -9,10 +9,10 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from folders import TEXTS, difference, same_or_refused
+from folders import difference, same_or_refused
 from mutate import flip_at
 from part import Part
-from samples import RUNS, train_run, train_vectors, write_sample
+from samples import RUNS, question, train_run, train_vectors, write_sample
 from supervise import Case, Ended, in_this_process
 
 LONGER = ["-s", "threads=1", "-s", "baseline=false", "-s", "hidden=8", "-s", "max_steps=3"]
@@ -41,14 +41,13 @@ class Flips(Part):
             self.cache(case)
 
     def answer(self, run: Path) -> Ended:
-        return in_this_process(question(run.name, run), self.runs, None)
+        return in_this_process(question(run.name, run, self.runs / "data"), self.runs, None)
 
     def run(self, case: Case) -> None:
         name = case.random.choice(list(self.whole))
         run = copied(self.runs / name, case)
-        (case.folder / "data").symlink_to(self.runs / "data")
         what = flip_one(run, case)
-        after = case.run(*question(name, run))
+        after = case.run(*question(name, run, self.runs / "data"))
         before = self.whole[name]
         case.check(same_or_refused(before, after), f"{what}: {difference(before, after)}")
 
@@ -96,16 +95,6 @@ def train_half(folder: Path) -> None:
             train_run("bilstm", folder, checkpoint_seconds=0, log_steps=1)
     finally:
         Trainer._step = real  # type: ignore[method-assign]
-
-
-def question(name: str, run: Path) -> list[str]:
-    """What a run of this name is asked."""
-    if name == "vectors":
-        return ["vectors", "neighbours", str(run), "good", "--json"]
-    if RUNS[name][1] == "elmo":
-        corpus = str(run.parent / "data" / "plain.txt")
-        return ["vectors", "context", str(run), "a good film", "--word=good", "--corpus", corpus]
-    return ["predict", str(run), *TEXTS, "--json"]
 
 
 def copied(whole: Path, case: Case, name: str = "run") -> Path:

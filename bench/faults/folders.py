@@ -16,12 +16,11 @@ from pathlib import Path
 
 from mutate import damage, damage_json, damage_value
 from part import Part
-from samples import FORMATS, RUNS, train_run, train_vectors
+from samples import FORMATS, RUNS, TEXTS, question, train_run, train_vectors
 from supervise import Case, Ended, in_this_process
 
 HASHES = "hashes.json"
 SHORT = ["-s", "max_steps=1", "-s", "threads=1", "-s", "baseline=false"]
-TEXTS = ["the film was good", "Anna met Bern <mask>", "zzz"]
 
 
 class Folders(Part):
@@ -59,21 +58,18 @@ class Folders(Part):
 
     def commands(self, name: str) -> list[list[str]]:
         """What reads the folder RUN of this name."""
+        asked = question(name, Path("RUN"), self.runs / "data")
         if name == "vectors":
-            return [["vectors", "neighbours", "RUN", "good", "--json"]]
+            return [asked]
         format, task, _, _ = RUNS[name]
         file = str(self.runs / "data" / f"{format}{FORMATS[format].ending}")
-        if task == "elmo":
-            word = ["--word", "good", "--corpus", file]
-            return [["summary", "RUN"], ["vectors", "context", "RUN", "a good film", *word]]
-        predict = ["predict", "RUN", *TEXTS, "--json"]
-        return [
-            *[predict] * 4,
-            ["evaluate", "RUN", file, "--json"],
-            ["summary", "RUN"],
-            ["look", "RUN", TEXTS[0], "--json"],
-            ["train", file, "-t", task, "--from", "RUN", "-o", "out", *SHORT],
-        ]
+        more = [["summary", "RUN"], ["look", "RUN", TEXTS[0], "--json"]]
+        if task != "elmo":
+            more += [
+                ["evaluate", "RUN", file, "--json"],
+                ["train", file, "-t", task, "--from", "RUN", "-o", "out", *SHORT],
+            ]
+        return [*[asked] * 4, *more]
 
 
 def placed(words: list[str], run: Path) -> list[str]:
