@@ -119,7 +119,8 @@ class Attack:
         self, part: Part, worker: int, workers: int, deadline: float, stream: io.TextIOBase
     ) -> None:
         """Every `workers`-th case."""
-        first, cases = self.options.first, self.options.cases
+        first = self.options.first
+        cases = part.short if self.options.short else self.options.cases
         number = first + worker
         while (cases is None or number < first + cases) and time.monotonic() < deadline:
             outcome = self.outcome(part, number)

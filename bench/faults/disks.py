@@ -22,10 +22,11 @@ class Disks(Part):
     """Full disks."""
 
     name = "disks"
+    short = 3
     patience = 600.0
 
     def prepare(self) -> None:
-        self.run = train_run("bilstm", self.folder)
+        self.run = train_run("bilstm", self.runs)
         self.families = families()
 
     def case(self, case: Case) -> None:

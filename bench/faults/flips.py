@@ -3,14 +3,16 @@ refused, or changes nothing."""
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import shutil
 from pathlib import Path
+from typing import Any
 
-from folders import TEXTS, difference, same_or_refused
+from folders import difference, same_or_refused
 from mutate import flip_at
 from part import Part
-from samples import RUNS, train_run, train_vectors, write_sample
+from samples import RUNS, question, train_run, train_vectors, write_sample
 from supervise import Case, Ended, in_this_process
 
 LONGER = ["-s", "threads=1", "-s", "baseline=false", "-s", "hidden=8", "-s", "max_steps=3"]
@@ -20,13 +22,14 @@ class Flips(Part):
     """Single bits."""
 
     name = "flips"
+    short = 40
 
     def prepare(self) -> None:
         for name in RUNS:
-            train_run(name, self.folder)
-        train_vectors(self.folder)
-        self.whole = {name: self.answer(self.folder / name) for name in [*RUNS, "vectors"]}
-        train_run("bilstm", self.folder / "halfway", epochs=3, stop_epoch=1, checkpoint_seconds=0)
+            train_run(name, self.runs)
+        train_vectors(self.runs)
+        self.whole = {name: self.answer(self.runs / name) for name in [*RUNS, "vectors"]}
+        train_half(self.folder)
 
     def case(self, case: Case) -> None:
         kind = case.random.random()
@@ -38,21 +41,20 @@ class Flips(Part):
             self.cache(case)
 
     def answer(self, run: Path) -> Ended:
-        return in_this_process(question(run.name, run), self.folder, None)
+        return in_this_process(question(run.name, run, self.runs / "data"), self.runs, None)
 
     def run(self, case: Case) -> None:
         name = case.random.choice(list(self.whole))
-        run = copied(self.folder / name, case)
-        (case.folder / "data").symlink_to(self.folder / "data")
+        run = copied(self.runs / name, case)
         what = flip_one(run, case)
-        after = case.run(*question(name, run))
+        after = case.run(*question(name, run, self.runs / "data"))
         before = self.whole[name]
         case.check(same_or_refused(before, after), f"{what}: {difference(before, after)}")
 
     def checkpoint(self, case: Case) -> None:
         """A run that goes on from damaged files ends with the same weights."""
-        whole = copied(self.folder / "halfway" / "bilstm", case, "whole")
-        run = copied(self.folder / "halfway" / "bilstm", case)
+        whole = copied(self.folder / "bilstm", case, "whole")
+        run = copied(self.folder / "bilstm", case)
         what = flip_one(run, case)
         case.run("train", "--resume", "-o", whole)
         ended = case.run("train", "--resume", "-o", run)
@@ -69,14 +71,30 @@ class Flips(Part):
         case.check(ended.code == 2 or same, f"{what}: other weights from the cache")
 
 
-def question(name: str, run: Path) -> list[str]:
-    """What a run of this name is asked."""
-    if name == "vectors":
-        return ["vectors", "neighbours", str(run), "good", "--json"]
-    if RUNS[name][1] == "elmo":
-        corpus = str(run.parent / "data" / "plain.txt")
-        return ["vectors", "context", str(run), "a good film", "--word=good", "--corpus", corpus]
-    return ["predict", str(run), *TEXTS, "--json"]
+class Stopped(Exception):
+    """In the middle of a run."""
+
+
+def train_half(folder: Path) -> None:
+    """A run that ends after five steps, with its checkpoints."""
+    from unspool.training.trainer import Trainer
+
+    real: Any = Trainer._step
+    steps = 0
+
+    def step(trainer: Trainer) -> Any:
+        nonlocal steps
+        steps += 1
+        if steps > 5:
+            raise Stopped
+        return real(trainer)
+
+    Trainer._step = step  # type: ignore[method-assign]
+    try:
+        with contextlib.suppress(Stopped):
+            train_run("bilstm", folder, checkpoint_seconds=0, log_steps=1)
+    finally:
+        Trainer._step = real  # type: ignore[method-assign]
 
 
 def copied(whole: Path, case: Case, name: str = "run") -> Path:

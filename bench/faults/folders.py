@@ -16,63 +16,60 @@ from pathlib import Path
 
 from mutate import damage, damage_json, damage_value
 from part import Part
-from samples import FORMATS, RUNS, train_run, train_vectors
+from samples import FORMATS, RUNS, TEXTS, question, train_run, train_vectors
 from supervise import Case, Ended, in_this_process
 
 HASHES = "hashes.json"
 SHORT = ["-s", "max_steps=1", "-s", "threads=1", "-s", "baseline=false"]
-TEXTS = ["the film was good", "Anna met Bern <mask>", "zzz"]
 
 
 class Folders(Part):
     """Run folders that were damaged."""
 
     name = "folders"
+    short = 40
 
     def prepare(self) -> None:
         for name in RUNS:
-            train_run(name, self.folder)
-        train_vectors(self.folder)
+            train_run(name, self.runs)
+        train_vectors(self.runs)
         self.whole = {
             name: [(words, self.answer(name, words)) for words in self.commands(name)]
             for name in [*RUNS, "vectors"]
         }
 
     def answer(self, name: str, words: list[str]) -> Ended:
-        return in_this_process(placed(words, self.folder / name), self.folder, None)
+        return in_this_process(placed(words, self.runs / name), self.runs, None)
 
     def case(self, case: Case) -> None:
         rng = case.random
         name = rng.choice(list(self.whole))
         words, before = rng.choice(self.whole[name])
         run = case.folder / "run"
-        shutil.copytree(self.folder / name, run)
+        shutil.copytree(self.runs / name, run)
         listed = rng.random() < 0.5
         if not listed:
             (run / HASHES).unlink(missing_ok=True)
         for _ in range(rng.choice([1, 1, 1, 2])):
-            damage_run(run, rng, self.folder)
+            damage_run(run, rng, self.runs)
         after = case.run(*placed(words, run))
         if listed and (run / HASHES).exists():
             case.check(same_or_refused(before, after), difference(before, after))
 
     def commands(self, name: str) -> list[list[str]]:
         """What reads the folder RUN of this name."""
+        asked = question(name, Path("RUN"), self.runs / "data")
         if name == "vectors":
-            return [["vectors", "neighbours", "RUN", "good", "--json"]]
+            return [asked]
         format, task, _, _ = RUNS[name]
-        file = str(self.folder / "data" / f"{format}{FORMATS[format].ending}")
-        if task == "elmo":
-            word = ["--word", "good", "--corpus", file]
-            return [["summary", "RUN"], ["vectors", "context", "RUN", "a good film", *word]]
-        predict = ["predict", "RUN", *TEXTS, "--json"]
-        return [
-            *[predict] * 4,
-            ["evaluate", "RUN", file, "--json"],
-            ["summary", "RUN"],
-            ["look", "RUN", TEXTS[0], "--json"],
-            ["train", file, "-t", task, "--from", "RUN", "-o", "out", *SHORT],
-        ]
+        file = str(self.runs / "data" / f"{format}{FORMATS[format].ending}")
+        more = [["summary", "RUN"], ["look", "RUN", TEXTS[0], "--json"]]
+        if task != "elmo":
+            more += [
+                ["evaluate", "RUN", file, "--json"],
+                ["train", file, "-t", task, "--from", "RUN", "-o", "out", *SHORT],
+            ]
+        return [*[asked] * 4, *more]
 
 
 def placed(words: list[str], run: Path) -> list[str]:

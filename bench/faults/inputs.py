@@ -35,10 +35,11 @@ class Inputs(Part):
     """Files that were damaged."""
 
     name = "inputs"
+    short = 60
 
     def prepare(self) -> None:
         for name in RUNS:
-            train_run(name, self.folder)
+            train_run(name, self.runs)
 
     def case(self, case: Case) -> None:
         rng = case.random
@@ -65,9 +66,9 @@ class Inputs(Part):
                 "embed", path, "-o", "out", "-s", "size=4", "-s", "epochs=1", *no_labels(options)
             )
         else:
-            run = self.folder / rng.choice([n for n in RUNS if RUNS[n][1] == task] or list(RUNS))
+            run = self.runs / rng.choice([n for n in RUNS if RUNS[n][1] == task] or list(RUNS))
             if rng.random() < 0.2:
-                run = self.folder / rng.choice(list(RUNS))
+                run = self.runs / rng.choice(list(RUNS))
             if command == "evaluate":
                 case.run("evaluate", run, path, *options)
             else:

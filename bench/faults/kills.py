@@ -32,18 +32,20 @@ VARIANTS: list[tuple[str, str, dict[str, Any]]] = [
     ("generate", "transformer", {"positions": "rotary", "tied": True}),
     ("translate", "bahdanau", {"kind": "word", "joint": False}),
 ]
+OF_SERIES = [("classify", "bigru"), ("classify", "cnn"), ("tag", "lstm"), ("tag", "transformer")]
 
 
 class Family(NamedTuple):
     task: str
     model: str
     settings: dict[str, Any]
+    data: str
 
     def words(self, folder: Path, seed: int = 1) -> list[object]:
         """`train` without --out."""
         settings = LONGER | ({"label": "rating"} if self.task == "regress" else {}) | self.settings
         own = [word for key, value in settings.items() for word in ("-s", f"{key}={value}")]
-        data = write_sample(DATA[self.task], folder, seed)
+        data = write_sample(self.data, folder, seed)
         return ["train", data, "-t", self.task, "-m", self.model, *own]
 
 
@@ -60,18 +62,20 @@ def families() -> list[Family]:
                 make_config(task, model, settings=SETTINGS)
             except ConfigError:  # a language model does not read in both directions
                 continue
-            found.append(Family(task, model, {}))
-    return found + [Family(*variant) for variant in VARIANTS]
+            found.append(Family(task, model, {}, DATA[task]))
+    found += [Family(task, model, own, DATA[task]) for task, model, own in VARIANTS]
+    return found + [Family(task, model, {}, "steps") for task, model in OF_SERIES]
 
 
 class Kills(Part):
     """kill -9, SIGTERM, Ctrl-C and a closed terminal."""
 
     name = "kills"
+    short = 3
     patience = 600.0
 
     def prepare(self) -> None:
-        train_run("bilstm", self.folder)  # so that all is imported
+        train_run("bilstm", self.runs)  # so that all is imported
         self.families = families()
 
     def case(self, case: Case) -> None:

@@ -12,12 +12,14 @@ class Part(ABC):
     """`prepare` fills `folder`; `case` then runs in a process of its own, again and again."""
 
     name: str
+    short: int  # cases of --short
     share = 1.0  # of the time, compared with other parts
     workers = 64  # at most
     patience = MOST_SECONDS
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder / self.name
+        self.runs = folder / "runs"  # which parts share
 
     def prepare(self) -> None:  # noqa: B027  not every part needs something
         """Train what the cases need."""

@@ -21,10 +21,11 @@ class Races(Part):
     """One folder, several processes."""
 
     name = "races"
+    short = 4
     patience = 600.0
 
     def prepare(self) -> None:
-        train_run("bilstm", self.folder)
+        train_run("bilstm", self.runs)
         self.families = families()
 
     def case(self, case: Case) -> None:

@@ -156,6 +156,63 @@ def arrow_table(rng: random.Random) -> Any:
     return pa.table({"text": own, "label": labels})
 
 
+def motions(rng: random.Random) -> list[tuple[str, list[tuple[float, float]]]]:
+    """Labels, and series of two channels."""
+    found = []
+    for _ in range(16):
+        label, steps = rng.choice(["walk", "run"]), rng.randint(3, 9)
+        size = 1.0 if label == "walk" else 3.0
+        found.append((label, [(rng.gauss(0, size), rng.gauss(1, size)) for _ in range(steps)]))
+    return found
+
+
+def steps(rng: random.Random) -> bytes:
+    """A step a row."""
+    rows = ["id,time,x,y,label"]
+    for i, (label, series) in enumerate(motions(rng)):
+        rows += [f"{i},{t},{x:.3f},{y:.3f},{label}" for t, (x, y) in enumerate(series)]
+    return "\n".join(rows).encode()
+
+
+def wide(rng: random.Random) -> bytes:
+    """A series a row."""
+    rows = [",".join([*(f"x{i}" for i in range(6)), "label"])]
+    for label, series in motions(rng):
+        values = ([x for x, _ in series] * 2)[:6]
+        rows.append(",".join([*(f"{x:.3f}" for x in values), label]))
+    return "\n".join(rows).encode()
+
+
+def nested(rng: random.Random) -> bytes:
+    rows = ({"series": series, "label": label} for label, series in motions(rng))
+    return "\n".join(map(json.dumps, rows)).encode()
+
+
+def ts(rng: random.Random) -> bytes:
+    rows = ["@problemName Motions", "@dimensions 2", "@classLabel true walk run", "@data"]
+    for label, series in motions(rng):
+        rows.append(":".join([*(",".join(f"{v:.3f}" for v in own) for own in zip(*series)), label]))
+    return "\n".join(rows).encode()
+
+
+def npz(rng: random.Random) -> bytes:
+    import numpy as np
+
+    content, found = io.BytesIO(), motions(rng)
+    values = np.array([step for _, series in found for step in series])
+    lengths = np.array([len(series) for _, series in found])
+    np.savez(content, x=values, lengths=lengths, y=np.array([label for label, _ in found]))
+    return content.getvalue()
+
+
+def npy(rng: random.Random) -> bytes:
+    import numpy as np
+
+    content = io.BytesIO()
+    np.save(content, np.array([[rng.gauss(0, 1) for _ in range(6)] for _ in range(16)]))
+    return content.getvalue()
+
+
 def glove(rng: random.Random) -> bytes:
     rows = (" ".join([w, *(f"{rng.gauss(0, 1):.3f}" for _ in range(6))]) for w in WORDS)
     return ("\n".join(rows) + "\n").encode()
@@ -202,6 +259,12 @@ FORMATS = {
     "excel": Format(".xlsx", excel, "classify"),
     "parquet": Format(".parquet", parquet, "classify"),
     "arrow": Format(".arrow", arrow, "classify"),
+    "steps": Format(".csv", steps, "classify"),
+    "wide": Format(".csv", wide, "classify"),
+    "nested": Format(".jsonl", nested, "classify"),
+    "ts": Format(".ts", ts, "classify"),
+    "npz": Format(".npz", npz, "classify"),
+    "npy": Format(".npy", npy, "classify"),
 }
 VECTORS = {"glove": glove, "word2vec": word2vec, "binary": word2vec_binary}
 
@@ -234,6 +297,8 @@ RUNS: dict[str, tuple[str, str, str, dict[str, Any]]] = {
     "transformer": ("pairs", "translate", "transformer", {}),
     "writer": ("plain", "generate", "lstm", {}),
     "pretrained": ("plain", "pretrain", "transformer", {}),
+    "motions": ("steps", "classify", "gru", {}),
+    "moments": ("steps", "tag", "bilstm", {}),
     "elmo": ("plain", "elmo", "elmo", {}),
 }
 
@@ -247,21 +312,41 @@ def write_sample(name: str, folder: Path, seed: int = 1) -> Path:
 
 
 def train_run(name: str, folder: Path, **more: Any) -> Path:
-    """A run of RUNS, with its data beside it."""
+    """A run of RUNS, with its data beside it; one that is there already is used again."""
     from unspool.api.train import train
 
     format, task, model, own = RUNS[name]
     settings = {**SETTINGS, "epochs": 2, "baseline": False, **own, **more}
     data = write_sample(format, folder / "data")
     out = folder / name
+    if out.exists():
+        return out
     train(data, task=task, model=model, out=out, **settings)
     return out
+
+
+TEXTS = ["the film was good", "Anna met Bern <mask>", "zzz"]
+
+
+def question(name: str, run: Path, data: Path) -> list[str]:
+    """A command that asks the run of a name, at a path; its data lie in another folder."""
+    if name == "vectors":
+        return ["vectors", "neighbours", str(run), "good", "--json"]
+    format, task, _, _ = RUNS[name]
+    if task == "elmo":
+        corpus = str(data / "plain.txt")
+        return ["vectors", "context", str(run), "a good film", "--word=good", "--corpus", corpus]
+    if format == "steps":
+        return ["predict", str(run), "--file", str(data / "steps.csv"), "--json"]
+    return ["predict", str(run), *TEXTS, "--json"]
 
 
 def train_vectors(folder: Path) -> Path:
     from unspool.cli import run
 
     data, out = write_sample("plain", folder / "data"), folder / "vectors"
+    if out.exists():
+        return out
     words = ["embed", str(data), "-o", str(out), "-s", "size=8", "-s", "epochs=1"]
     assert run([*words, "-s", "min_count=1"]) == 0
     return out

@@ -36,11 +36,12 @@ class Server(Part):
     """The page's server."""
 
     name = "server"
+    short = 12
     patience = 60.0
     workers = 1  # so that what a server says belongs to one case
 
     def prepare(self) -> None:
-        runs = [train_run(name, self.folder) for name in RUNS]
+        runs = [train_run(name, self.runs) for name in RUNS]
         self.servers = [Started(run) for run in runs]
         self.servers.append(Started(runs[0], few=True))
 

@@ -33,13 +33,14 @@ class Settings(Part):
     """Values of settings and options."""
 
     name = "settings"
+    short = 30
 
     def prepare(self) -> None:
         from unspool.config.schema import Config, settings
 
         self.names = [name for name, _ in settings(Config)]
         for name in RUNS:
-            train_run(name, self.folder)
+            train_run(name, self.runs)
 
     def case(self, case: Case) -> None:
         kind = case.random.random()
@@ -80,7 +81,7 @@ class Settings(Part):
         rng = case.random
         option = rng.choice(list(PREDICT))
         names = [name for name, run in RUNS.items() if run[1] == PREDICT[option]]
-        run = self.folder / rng.choice(names if rng.random() < 0.9 else list(RUNS))
+        run = self.runs / rng.choice(names if rng.random() < 0.9 else list(RUNS))
         texts = ["the good film", odd_text(rng)] if rng.random() < 0.5 else ["a <mask>"]
         case.run("predict", run, f"{option}={rng.choice(ODD)}", "--", *texts)
 
@@ -91,7 +92,7 @@ class Settings(Part):
         if rng.random() < 0.3:
             options["--prompt"] = odd_text(rng)
         words = [f"{name}={value}" for name, value in options.items()]
-        case.run("generate", self.folder / "writer", *words)
+        case.run("generate", self.runs / "writer", *words)
 
     def embed(self, case: Case) -> None:
         rng = case.random
@@ -102,7 +103,7 @@ class Settings(Part):
 
     def look(self, case: Case) -> None:
         rng = case.random
-        run = self.folder / rng.choice(list(RUNS))
+        run = self.runs / rng.choice(list(RUNS))
         option = rng.choice(["--step", "--answer", "--method", "--distance", "--view", "--port"])
         more = ["--gradients"] if option == "--distance" else []
         if option in ("--view", "--port"):

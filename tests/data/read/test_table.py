@@ -93,6 +93,40 @@ def test_a_folder(tmp_path) -> None:
     assert whole.sha256 == found.sha256
 
 
+def test_a_folder_with_names_that_are_no_text(tmp_path) -> None:
+    (tmp_path / "pos.txt").write_text("good\n")
+    (tmp_path / "\udcff.txt").write_text("bad\n")
+    with pytest.raises(DataError, match=r"\?\.txt: its name is not valid text.*Rename it"):
+        table(tmp_path)
+
+
+@pytest.mark.parametrize("asked", [",", " , ", ""])
+def test_an_option_without_a_name(tmp_path, asked: str) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("text,label\na,x\n")
+    with pytest.raises(DataError, match=r"--text names no column.*Choose from text, label"):
+        table(path).several(asked, option="--text")
+
+
+def test_damaged_arrow_files(tmp_path) -> None:
+    """Offsets that lead outside of the file, and bytes that are no text."""
+    pa = pytest.importorskip("pyarrow")
+    path, column = tmp_path / "a.arrow", pa.array(["good film", "bad film"])
+    for damaged, reason in (
+        (b"good\xff", "Invalid UTF8"),
+        (b"\x09\x00\x00\x7f\x11\x00\x00\x00", "Offset invariant failure"),
+    ):
+        whole = pa.table({"text": column, "label": column})
+        with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, whole.schema) as writer:
+            writer.write_table(whole)
+        found = b"good " if damaged.startswith(b"good") else b"\x09\0\0\0\x11\0\0\0"
+        content = path.read_bytes()
+        assert found in content
+        path.write_bytes(content.replace(found, damaged, 1))
+        with pytest.raises(DataError, match=rf"a\.arrow: cannot be read \(.*{reason}"):
+            table(path)
+
+
 def test_parallel_files(tmp_path) -> None:
     (tmp_path / "a.en").write_text("a dog\n\nx\n")
     (tmp_path / "a.de").write_text("ein Hund\ny\nz\n")

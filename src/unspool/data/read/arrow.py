@@ -44,10 +44,17 @@ class Parquet(Reader):
         with opened(file) as arrow, arrow.parquet.ParquetFile(file.path) as content:
             yield from content.iter_batches(BATCH, columns=names)
 
+    def checked_batches(self, file: TextFile, names: list[str]) -> Iterator[Any]:
+        """The same; a damaged one, whose offsets would lead outside of the file, is refused."""
+        with opened(file):
+            for batch in self.batches(file, names):
+                batch.validate(full=True)
+                yield batch
+
     def read(self, file: TextFile, numbers: Sequence[int], report: Report | None) -> Iterator[Row]:
         names = [self.names[i] for i in numbers]
         line = 0
-        for batch in self.batches(file, list(dict.fromkeys(names))):
+        for batch in self.checked_batches(file, list(dict.fromkeys(names))):
             columns = [[plain(value) for value in batch.column(name).to_pylist()] for name in names]
             for values in zip(*columns):
                 line += 1

@@ -226,7 +226,7 @@ def texts_in(place: Path, names: Sequence[str], encoding: str) -> list[TextFile]
 
     def texts(folder: Path, names: Sequence[str]) -> list[TextFile]:
         return [
-            TextFile(folder / name, str(folder / name), encoding)
+            TextFile(folder / name, readable_name(folder / name), encoding)
             for name in names
             if name.endswith((".txt", ".txt.gz")) and not name.startswith(".")
         ]
@@ -279,7 +279,19 @@ def recordings_in(place: Path, encoding: str) -> list[TextFile]:
         if ending is not None and not hidden and path.is_file():
             found.setdefault(ending, []).append(path)
     most = max(found.values(), key=len, default=[])
-    return [TextFile(path, str(path), encoding) for path in most]
+    return [TextFile(path, readable_name(path), encoding) for path in most]
+
+
+def readable_name(path: Path) -> str:
+    """The path of a file whose name, or that of its folder, becomes a label."""
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        shown = str(path).encode("utf-8", "replace").decode()
+        raise DataError(
+            "its name is not valid text, so it cannot be a label", where=shown, remedy="rename it"
+        ) from None
+    return str(path)
 
 
 def stem(path: Path) -> str:

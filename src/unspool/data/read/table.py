@@ -108,7 +108,12 @@ class Table:
             return [self.column(asked, option=option)]
         found = [self.column(name, option=option) for name in listed_names(asked)]
         if not found:
-            raise DataError(f"{option} names no column", where=self.name, remedy="name one")
+            raise DataError(
+                f"{option} names no column",
+                where=self.name,
+                got=asked,
+                remedy=f"choose from {', '.join(column.name for column in self.columns)}",
+            )
         for column in found:
             if found.count(column) > 1:
                 raise DataError(
