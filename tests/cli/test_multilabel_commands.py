@@ -34,7 +34,7 @@ def trained(unspool, file):
     assert "labels in 'genres' separated by '|' (--no-multilabel" in ended.err
     assert "3 labels," in ended.err
     assert "calibrated on 30 validation rows: temperature" in ended.err
-    assert "thresholds, one for each label, by F1 on the validation part:" in ended.err
+    assert "thresholds, one for each label, by F1 on the validation rows:" in ended.err
     return data
 
 

@@ -17,6 +17,7 @@ from torch.nn import functional as F
 from unspool.config import TrainConfig
 from unspool.data.fields.label import LabelField
 from unspool.data.fields.labels import LabelsField
+from unspool.tasks.calibration import Unseen
 from unspool.tasks.decision import balanced
 from unspool.tasks.metrics import (
     average_precision,
@@ -135,6 +136,25 @@ def test_where_thresholds_come_from(thresholds) -> None:
         wanted = [0.5] * 4
     assert decision.thresholds.tolist() == wanted
     assert decision.fitted == (thresholds != "none")
+
+
+def test_folds_fit_what_their_rows_together_fit() -> None:
+    """But for those that know other labels: their models were trained on rows without some."""
+    names = ["a", "b", "c", "d"]
+    folds = [Unseen(*some(seed), names) for seed in range(3)]
+    other = Unseen(*some(9, labels=3), names[:3])
+    decision, wanted = several(names), several(names)
+    found, notes = decision.fit_folds([*folds, other])
+    z, truth = (np.concatenate([own[i] for own in folds]) for i in range(2))
+    told = wanted.fit(z, truth, rows="out-of-fold")
+    assert notes == [*told, "1 of 4 folds lacked some labels and did not calibrate"]
+    assert "by F1 on the out-of-fold rows" in notes[1]
+    assert (decision.temperature, decision.thresholds.tolist()) == (
+        wanted.temperature, wanted.thresholds.tolist(),
+    )  # fmt: skip
+    assert found.before.nll == wanted.calibration(z, truth).before.nll
+    assert found.after.nll >= wanted.calibration(z, truth).after.nll  # by temperatures of others
+    assert several(names).fit_folds([folds[0], other]) == (None, several(names).unfitted())
 
 
 def test_without_a_validation_part_it_is_said() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from unspool.api.auto import seconds_of, train_auto
-from unspool.api.folds import check_folds, run_folds, whole_config
+from unspool.api.folds import check_folds, run_folds, unseen_rows, whole_config
 from unspool.api.run import Run
 from unspool.api.settings import make_config, open_data, refuse_changes
 from unspool.api.spelling import in_python
@@ -173,7 +173,7 @@ def train_plans(
 ) -> Run:
     """Train with settings and data that are known, into a folder that is there."""
     check_folds(config, plans)
-    if not config.data.folds or config.data.fold:
+    if not config.data.whole:
         return begin(folder, config, plans, start, shown)
     record = {} if start is None else {"start": start.record()}
     threads = config.train.threads or torch.get_num_threads()
@@ -212,6 +212,12 @@ def _whole(
         run = go_on(folder, plans, shown)
     else:
         run = begin(folder, final, plans, start, shown)
+    report.calibration, notes = run.task.calibrate_folds(
+        unseen_rows(folder.path, config.data.folds)
+    )
+    for line in notes:
+        shown.note(line)
+    run.task.save(folder.path)
     write_report(run, report, "folds", report.baselines())
     return run
 
@@ -256,7 +262,7 @@ def _resume(folder: RunFolder, given: Mapping[str, Source], shown: Shown) -> Run
             plans |= split_plans(plan, config.data)[0]
         else:
             plans[name] = plan
-    if config.data.folds and not config.data.fold:
+    if config.data.whole:
         start = open_start(record["start"]["path"]) if "start" in record else None
         report = cross_validate(folder, config, plans, start, shown)
         return _whole(folder, config, plans, start, report, shown)

@@ -126,6 +126,11 @@ class DataConfig(Section):
         le=2**31,
     )
 
+    @property
+    def whole(self) -> bool:
+        """Whether all folds are run, and then a model of all rows."""
+        return self.folds > 0 and self.fold == 0
+
 
 class TokenizerConfig(Section):
     """How text becomes tokens."""

@@ -7,7 +7,7 @@ What follows from the logits is in `multiclass` for one label a row, in `multila
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,7 @@ from unspool.errors import ConfigError, DataError
 from unspool.nn.models.classifier import Classifier
 from unspool.nn.models.ensemble import Kind
 from unspool.tasks.answer import Answer
+from unspool.tasks.calibration import FoldCalibration, Unseen
 from unspool.tasks.decision import Decision
 from unspool.tasks.document import CHUNK, DocumentTask, text_field
 from unspool.tasks.label_plan import plan_labels
@@ -151,6 +152,12 @@ class Classify(DocumentTask):
         if part is None:
             return self.decision.unfitted()
         return self.decision.fit(*self.judged(model, part))
+
+    def unseen(self, model: nn.Module, part: Part) -> Unseen:
+        return Unseen(*self.judged(model, part), self.labels)
+
+    def calibrate_folds(self, folds: Sequence[Unseen]) -> FoldCalibration:
+        return self.decision.fit_folds(folds)
 
     def judged(self, model: nn.Module, part: Part) -> tuple[np.ndarray, np.ndarray]:
         """The logits of a part (N, C), and its true labels."""

@@ -240,8 +240,8 @@ class SeveralLabels(Decision):
         order = np.argsort(-p, kind="stable").tolist()
         return [i for i in order if p[i] >= self.thresholds[i]]
 
-    def fit(self, scores: np.ndarray, truth: np.ndarray) -> list[str]:
-        notes = super().fit(scores, truth)
+    def fit(self, scores: np.ndarray, truth: np.ndarray, *, rows: str = "validation") -> list[str]:
+        notes = super().fit(scores, truth, rows=rows)
         if self.train.thresholds == "none":
             return notes
         self.thresholds = self.choose_thresholds(self.probabilities(scores), truth)
@@ -249,10 +249,10 @@ class SeveralLabels(Decision):
         low, high = self.thresholds.min(), self.thresholds.max()
         each = "one for each label" if self.train.thresholds == "label" else "one for all"
         own = f"{low:.3f}" if low == high else f"{low:.3f} to {high:.3f}"
-        notes.append(f"thresholds, {each}, by F1 on the validation part: {own}")
+        notes.append(f"thresholds, {each}, by F1 on the {rows} rows: {own}")
         if absent := [name for name, own in zip(self.labels, truth.T) if not own.any()]:
             shown = ", ".join(absent[:10]) + (", ..." if len(absent) > 10 else "")
-            notes.append(f"labels that no validation row has keep the threshold 0.5: {shown}")
+            notes.append(f"labels that no {rows} row has keep the threshold 0.5: {shown}")
         return notes
 
     def unfitted(self) -> list[str]:
