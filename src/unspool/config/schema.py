@@ -332,7 +332,8 @@ class TrainConfig(Section):
     )
     oversample: bool = setting(
         False,
-        "classify: repeat rows of rarer labels until an epoch has equally many of each",
+        "classify: repeat rows of rarer labels until an epoch has equally many of each; a row with"
+        " several labels counts for its rarest",
     )
     calibrate: bool = setting(
         True,

@@ -70,11 +70,6 @@ class Classify(DocumentTask):
     def check_config(cls, config: Config) -> None:
         super().check_config(config)
         train = config.train
-        if train.oversample and config.data.multilabel:
-            raise ConfigError(
-                "train.oversample repeats rows by their one label, and here rows have several",
-                remedy="use train.class_weights=balanced instead",
-            )
         if train.oversample and train.class_weights != "none":
             raise ConfigError(
                 "train.oversample and train.class_weights both balance the labels",
@@ -125,7 +120,7 @@ class Classify(DocumentTask):
     def batches(self, part: Part, *, training: bool) -> BucketBatches:
         found = super().batches(part, training=training)
         if training and self.config.train.oversample:
-            found.classes = self.decision.truth(part["label"])
+            found.classes = self.decision.sampled_by(self.decision.truth(part["label"]))
         return found
 
     def loss(self, model: nn.Module, batch: Batch, carry: Any) -> Step:

@@ -69,6 +69,10 @@ class Decision(ABC):
         """(N, C) 0 or 1"""
 
     @abstractmethod
+    def sampled_by(self, truth: np.ndarray) -> np.ndarray:
+        """(N,) the label by which rows are oversampled; -1: once, as they are"""
+
+    @abstractmethod
     def normalised(self, scores: np.ndarray) -> np.ndarray:
         """The probabilities of scores that no temperature divides: (N, C) -> (N, C)"""
 

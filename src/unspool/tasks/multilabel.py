@@ -28,6 +28,7 @@ from unspool.tasks.metrics import (
     average_precisions,
     best_threshold,
     bootstrap_mean,
+    bootstrap_precision,
     bootstrap_ratio,
     f1_scores,
     label_counts,
@@ -87,7 +88,7 @@ class LabelScore(NamedTuple):
 
 
 class MultilabelReport(Report):
-    """Micro and macro F1 with intervals, exact matches, average precision, a table of labels."""
+    """Micro and macro F1, exact matches and average precision with intervals, a table of labels."""
 
     def __init__(
         self,
@@ -104,11 +105,14 @@ class MultilabelReport(Report):
         self.scores = 2 * found.hits.sum(1) / np.maximum(self.weights, 1)
         self.interval = bootstrap_mean(self.scores, self.weights)
         there = found.present
+        ranking = bootstrap_precision(p, truth)
         exact = (truth == guess).all(1).astype(float)
         self.intervals = {
             "micro_f1": self.interval,
             "macro_f1": bootstrap_ratio(2 * found.hits[:, there], found.both[:, there]),
             "subset_accuracy": bootstrap_mean(exact),
+            "macro_average_precision": ranking.macro,
+            "micro_average_precision": ranking.micro,
         }
         each = average_precisions(p, truth)
         true = found.true.sum(0)
@@ -143,9 +147,8 @@ class MultilabelReport(Report):
         for key, (low, high) in self.intervals.items():
             interval = f"95 % interval {low:.4f} to {high:.4f} (bootstrap)"
             lines.append(f"{TITLES[key]:<{WIDTH}}  {figures[key]:.4f}   {interval}")
-        for key in ("macro_average_precision", "micro_average_precision", "loss"):
-            lines.append(f"{TITLES[key]:<{WIDTH}}  {figures[key]:.4f}")
         lines += [
+            f"{TITLES['loss']:<{WIDTH}}  {figures['loss']:.4f}",
             *self.calibration.lines(WIDTH),
             "",
             f"{'label':<{width}}  precision  recall      F1      AP  threshold   count",
@@ -200,6 +203,11 @@ class SeveralLabels(Decision):
 
     def multi_hot(self, truth: np.ndarray) -> np.ndarray:
         return truth
+
+    def sampled_by(self, truth: np.ndarray) -> np.ndarray:
+        """The rarest label of each row, by the counts of all rows; -1 of a row that has none."""
+        counts = np.where(truth, truth.sum(0), len(truth) + 1)  # (N, K)
+        return np.where(truth.any(1), counts.argmin(1), -1)
 
     def normalised(self, scores: np.ndarray) -> np.ndarray:
         return torch.from_numpy(scores).sigmoid().numpy()
