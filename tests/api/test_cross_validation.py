@@ -8,10 +8,14 @@ import math
 
 import numpy as np
 import pytest
+from scipy.special import softmax
 from scipy.stats import ttest_1samp
+from sklearn.metrics import log_loss
 
 import unspool
-from unspool.errors import ConfigError
+from unspool.api.folds import SCORES, unseen_rows
+from unspool.errors import ConfigError, RunError
+from unspool.tasks.calibration import fit_temperature, reliability
 from unspool.training import trainer
 from unspool.training.fold_report import corrected_interval
 from unspool.training.signals import Interrupted
@@ -88,6 +92,49 @@ def test_a_fold_is_judged_by_what_had_no_part_in_it(run) -> None:
         assert stored["examples"] == 30
 
 
+def test_the_model_of_all_rows_is_calibrated_by_the_folds(run) -> None:
+    """The temperature is that of the raw scores of all folds; what it reaches is judged in each
+    fold by the temperature of the others."""
+    parts = unseen_rows(run.path, 3)
+    assert [own.labels for own in parts] == [["no", "yes"]] * 3
+    z, y = np.concatenate([own.scores for own in parts]), np.concatenate([o.truth for o in parts])
+
+    def fitted(z, y) -> float:
+        return fit_temperature(z, np.eye(2)[y], lambda z: softmax(z, 1))
+
+    stored = json.loads((run.path / "calibration.json").read_text())
+    assert stored["temperature"] == pytest.approx(fitted(z, y), rel=1e-6)
+    assert unspool.load(run.path).task.temperature == stored["temperature"]
+    p = []
+    for i, own in enumerate(parts):
+        others = [other for j, other in enumerate(parts) if j != i]
+        t = fitted(
+            np.concatenate([o.scores for o in others]), np.concatenate([o.truth for o in others])
+        )
+        p.append(softmax(own.scores / t, 1))
+    p = np.concatenate(p)
+    found = run.report.to_json()["calibration"]
+    assert found["temperature"] == stored["temperature"]
+    assert found["after"]["ece"] == pytest.approx(reliability(p.max(1), p.argmax(1) == y).error)
+    assert found["before"]["nll"] == pytest.approx(log_loss(y, softmax(z, 1)), rel=1e-5)
+    assert any(line.startswith("ECE") for line in run.report.lines())
+    assert any(line.startswith("ECE") for line in unspool.load(run.path).report.lines())
+
+
+def test_folds_can_be_left_uncalibrated(data, tmp_path) -> None:
+    off = unspool.train(data, folds=3, calibrate=False, out=tmp_path / "off", **SMALL)
+    assert off.report.calibration is None
+    assert not (off.path / "calibration.json").exists()
+
+
+def test_damaged_scores_of_a_fold(run, tmp_path) -> None:
+    home = tmp_path / "folds" / "1"
+    home.mkdir(parents=True)
+    (home / SCORES).write_bytes((run.path / "folds" / "1" / SCORES).read_bytes()[:-1])
+    with pytest.raises(RunError, match="Remove the folder of this fold"):
+        unseen_rows(tmp_path, 3)
+
+
 def weights(path) -> dict:
     return {k: v.tolist() for k, v in load_tensors(path / "model.safetensors").tensors.items()}
 
@@ -114,6 +161,8 @@ def test_stopped_and_resumed(run, data, tmp_path, monkeypatch, steps) -> None:
     assert {n: (out / "folds" / n / "fold.json").stat().st_mtime_ns for n in finished} == kept
     assert again.report.metrics == run.report.metrics
     assert weights(out) == weights(run.path)
+    kept_too = ("calibration.json", "out-of-fold.csv")
+    assert all((out / name).read_bytes() == (run.path / name).read_bytes() for name in kept_too)
 
 
 def test_groups_and_a_linear_model(data, tmp_path) -> None:

@@ -146,13 +146,13 @@ def test_a_text_that_is_too_long_to_write(writer) -> None:
     with pytest.raises(ConfigError, match="length must be 0 or more"):
         writer.generate("a", length=-1)
     for prompt in (5, b"a", None, ["a"]):
-        with pytest.raises(DataError, match="prompt: .* is not a text"):
+        with pytest.raises(DataError, match=r"prompt: .* is not a text"):
             writer.generate(prompt)
 
 
 @pytest.mark.parametrize("path", [5, None, b"a", ["a"], "a\0b", 1.5], ids=repr)
 def test_what_is_no_path(path) -> None:
-    with pytest.raises(UserError, match="no path|No path"):
+    with pytest.raises(UserError, match=r"no path|No path"):
         unspool.load(path)
     if path is None:
         return
@@ -161,7 +161,7 @@ def test_what_is_no_path(path) -> None:
         unspool.train(texts, labels, out=path, quiet=True)
     with pytest.raises(ConfigError, match="is no path"):
         unspool.train(texts, labels, start=path, quiet=True)
-    with pytest.raises(ConfigError, match="cannot read the config file|no such config file"):
+    with pytest.raises(ConfigError, match=r"cannot read the config file|no such config file"):
         unspool.train(texts, labels, config=path, quiet=True)
 
 

@@ -34,7 +34,7 @@ def trained(unspool, file):
     assert "labels in 'genres' separated by '|' (--no-multilabel" in ended.err
     assert "3 labels," in ended.err
     assert "calibrated on 30 validation rows: temperature" in ended.err
-    assert "thresholds, one for each label, by F1 on the validation part:" in ended.err
+    assert "thresholds, one for each label, by F1 on the validation rows:" in ended.err
     return data
 
 
@@ -150,7 +150,6 @@ def test_without_a_validation_part(unspool, file, here) -> None:
 @pytest.mark.parametrize(
     ("content", "options", "says"),
     [
-        (CELLS, ["--set", "oversample=true"], ["train.oversample", "class_weights=balanced"]),
         (FLAGS, ["--label", "war,drama", "--no-multilabel"], ["one label a row has one column"]),
         (CELLS, ["--label-separator", "|", "--no-multilabel"], ["cells cannot be split"]),
         (CELLS, ["--label-separator", ""], ["data.label_separator", "at least 1 character"]),

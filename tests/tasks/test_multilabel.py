@@ -15,12 +15,15 @@ from sklearn.utils.class_weight import compute_class_weight
 from torch.nn import functional as F
 
 from unspool.config import TrainConfig
+from unspool.data.batching import oversample
 from unspool.data.fields.label import LabelField
 from unspool.data.fields.labels import LabelsField
+from unspool.tasks.calibration import Unseen
 from unspool.tasks.decision import balanced
 from unspool.tasks.metrics import (
     average_precision,
     best_threshold,
+    bootstrap_precision,
     bootstrap_ratio,
     f1_scores,
     label_counts,
@@ -88,6 +91,8 @@ def test_figures_as_those_of_scikit_learn(seed) -> None:
     for average in ("micro", "macro"):
         wanted = average_precision_score(truth, p, average=average)
         assert report.metrics[f"{average}_average_precision"] == pytest.approx(wanted)
+        low, high = report.intervals[f"{average}_average_precision"]
+        assert low < wanted < high
     assert [own.f1 for own in report.table] == pytest.approx(f1_score(truth, guess, average=None))
     assert [own.support for own in report.table] == truth.sum(0).tolist()
     assert decision.metrics(z, truth)["micro_f1"] == report.metrics["micro_f1"]
@@ -123,6 +128,32 @@ def test_no_labels_at_all_have_figures() -> None:
     several(["a", "b"]).report(np.full((3, 2), -5.0), nothing).lines()
 
 
+@pytest.mark.parametrize("present", [1.0, 0.05])
+def test_intervals_of_average_precision_are_those_of_plain_resampling(present) -> None:
+    """One after the other, by scikit-learn; a rare label is missing in some resamples."""
+    z, truth = some(8, rows=60, labels=3)
+    truth[:, 0] &= np.random.default_rng(0).random(60) < present
+    p = 1 / (1 + np.exp(-z))
+    found = bootstrap_precision(p, truth, seed=3)
+    rng, macro, micro = np.random.default_rng(3), [], []
+    for _ in range(2000):
+        rows = rng.integers(0, 60, 60)
+        own = average_precision_score(truth[rows], p[rows], average="micro")
+        each = [average_precision_score(y, x) for x, y in zip(p[rows].T, truth[rows].T) if y.any()]
+        macro.append(np.mean(each))
+        micro.append(own)
+    np.testing.assert_allclose(found.macro, np.quantile(macro, [0.025, 0.975]), rtol=1e-6)
+    np.testing.assert_allclose(found.micro, np.quantile(micro, [0.025, 0.975]), rtol=1e-6)
+
+
+def test_a_row_is_oversampled_by_its_rarest_label() -> None:
+    truth = np.array([[1, 0, 0], [1, 1, 0], [0, 0, 0], [1, 1, 1], [1, 0, 0], [0, 1, 0]], dtype=bool)
+    classes = several(["a", "b", "c"]).sampled_by(truth)
+    assert classes.tolist() == [0, 1, -1, 2, 0, 1]
+    rows = oversample(classes, np.random.default_rng(0))
+    assert np.bincount(rows).tolist() == [1, 1, 1, 2, 1, 1]
+
+
 @pytest.mark.parametrize("thresholds", ["label", "one", "none"])
 def test_where_thresholds_come_from(thresholds) -> None:
     z, truth = some(7)
@@ -138,6 +169,25 @@ def test_where_thresholds_come_from(thresholds) -> None:
         wanted = [0.5] * 4
     assert decision.thresholds.tolist() == wanted
     assert decision.fitted == (thresholds != "none")
+
+
+def test_folds_fit_what_their_rows_together_fit() -> None:
+    """But for those that know other labels: their models were trained on rows without some."""
+    names = ["a", "b", "c", "d"]
+    folds = [Unseen(*some(seed), names) for seed in range(3)]
+    other = Unseen(*some(9, labels=3), names[:3])
+    decision, wanted = several(names), several(names)
+    found, notes = decision.fit_folds([*folds, other])
+    z, truth = (np.concatenate([own[i] for own in folds]) for i in range(2))
+    told = wanted.fit(z, truth, rows="out-of-fold")
+    assert notes == [*told, "1 of 4 folds lacked some labels and did not calibrate"]
+    assert "by F1 on the out-of-fold rows" in notes[1]
+    assert (decision.temperature, decision.thresholds.tolist()) == (
+        wanted.temperature, wanted.thresholds.tolist(),
+    )  # fmt: skip
+    assert found.before.nll == wanted.calibration(z, truth).before.nll
+    assert found.after.nll >= wanted.calibration(z, truth).after.nll  # by temperatures of others
+    assert several(names).fit_folds([folds[0], other]) == (None, several(names).unfitted())
 
 
 def test_without_a_validation_part_it_is_said() -> None:

@@ -3,7 +3,7 @@
 Each fold is a run of its own in `folds/K` of the run folder: its test part is the fold, its
 validation part comes out of the other rows and chooses the epoch. Finished folds are kept when the
 whole is resumed. The model of the run is then trained on all rows, for the median of the epochs
-that were best in the folds.
+that were best in the folds, and calibrated by the scores of the folds.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from statistics import median_low
 from typing import Any
 
 import numpy as np
+import torch
 
 from unspool.api.run import Run
 from unspool.config import Config
@@ -25,13 +26,16 @@ from unspool.config.resolve import changed
 from unspool.data.plan import Plan
 from unspool.errors import ConfigError, RunError
 from unspool.io.files import read_hashed, read_json, write_hashed, write_json
+from unspool.tasks.calibration import Unseen
 from unspool.training.fold_report import Fold, FoldsReport, fold_of
 from unspool.training.folder import RunFolder
 from unspool.training.log import read_log
 from unspool.training.signals import Interrupted
+from unspool.training.tensors import DamagedFile, load_tensors, save_tensors
 
 RESULT = "fold.json"
 TABLE = "out-of-fold.csv"
+SCORES = "out-of-fold.safetensors"
 
 TrainFold = Callable[[RunFolder, Config], Run]
 
@@ -92,6 +96,12 @@ def finish(home: RunFolder, run: Run, number: int) -> None:
     assert report is not None
     if run.task.answer is not None:
         write_hashed(home.path / TABLE, predictions(run, number))
+    if (unseen := run.task.unseen(run.model, run.parts["test"])) is not None:
+        tensors = {
+            "scores": torch.from_numpy(unseen.scores),
+            "truth": torch.from_numpy(unseen.truth),
+        }
+        save_tensors(home.path / SCORES, tensors, {"labels": unseen.labels})
     baselines = {} if run.beside is None else run.beside.baselines
     result = Fold(
         rows=len(report.scores),
@@ -103,6 +113,23 @@ def finish(home: RunFolder, run: Run, number: int) -> None:
         tokens=0 if run.counters is None else run.counters.tokens,
     )
     write_json(home.path / RESULT, {"metric": run.task.metric, **result._asdict()})
+
+
+def unseen_rows(folder: Path, folds: int) -> list[Unseen]:
+    """The scores of all folds that have some."""
+    found = []
+    for number in range(1, folds + 1):
+        path = folder / "folds" / str(number) / SCORES
+        try:
+            tensors, meta = load_tensors(path)
+        except FileNotFoundError:
+            continue
+        except DamagedFile as error:
+            remedy = "remove the folder of this fold and use --resume"
+            raise RunError(f"damaged: {error}", where=path, remedy=remedy) from None
+        scores, truth = tensors["scores"].numpy(), tensors["truth"].numpy()
+        found.append(Unseen(scores, truth, meta["labels"]))
+    return found
 
 
 def best_epoch(home: RunFolder) -> int:

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from unspool.api.auto import AUTO, RESULT, resume_auto, seconds_of, train_auto
-from unspool.api.folds import check_folds, run_folds, whole_config
+from unspool.api.folds import check_folds, run_folds, unseen_rows, whole_config
 from unspool.api.paths import path_of
 from unspool.api.run import Run, load
 from unspool.api.settings import make_config, open_data, refuse_changes
@@ -187,7 +187,7 @@ def train_plans(
 ) -> Run:
     """Train with settings and data that are known, into a folder that is there."""
     check_folds(config, plans)
-    if not config.data.folds or config.data.fold:
+    if not config.data.whole:
         return begin(folder, config, plans, start, shown, rescue)
     record = {} if start is None else {"start": start.record()}
     threads = config.train.threads or torch.get_num_threads()
@@ -227,6 +227,12 @@ def _whole(
         run = go_on(folder, plans, shown)
     else:
         run = begin(folder, final, plans, start, shown)
+    report.calibration, notes = run.task.calibrate_folds(
+        unseen_rows(folder.path, config.data.folds)
+    )
+    for line in notes:
+        shown.note(line)
+    run.task.save(folder.path)
     write_report(run, report, "folds", report.baselines())
     return run
 
@@ -279,7 +285,7 @@ def _resume(
             plans[name] = plan
     if AUTO in record:
         return resume_auto(folder, record[AUTO], plans, shown)
-    if config.data.folds and not config.data.fold:
+    if config.data.whole:
         start = open_start(record["start"]["path"]) if "start" in record else None
         report = cross_validate(folder, config, plans, start, shown)
         return _whole(folder, config, plans, start, report, shown)

@@ -231,8 +231,9 @@ def report_run(
         shown.note(f"{name}: {value}")
     run = Run(folder, task, model)
     run.counters, run.parts = counters, corpus.parts
-    for line in task.calibrate(run.model, corpus.parts.get("valid")):
-        shown.note(line)
+    if not task.config.data.whole:  # its folds calibrate that
+        for line in task.calibrate(run.model, corpus.parts.get("valid")):
+            shown.note(line)
     task.save(folder.path)
     judged = "test" if "test" in corpus.parts else "valid" if "valid" in corpus.parts else None
     report, beside = None, dict[str, Report]()

@@ -172,6 +172,11 @@ class DataConfig(Section):
         le=2**31,
     )
 
+    @property
+    def whole(self) -> bool:
+        """Whether all folds are run, and then a model of all rows."""
+        return self.folds > 0 and self.fold == 0
+
 
 class TokenizerConfig(Section):
     """How text becomes tokens."""
@@ -388,7 +393,8 @@ class TrainConfig(Section):
     )
     oversample: bool = setting(
         False,
-        "classify: repeat rows of rarer labels until an epoch has equally many of each",
+        "classify: repeat rows of rarer labels until an epoch has equally many of each; a row with"
+        " several labels counts for its rarest",
     )
     calibrate: bool = setting(
         True,

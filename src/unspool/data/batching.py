@@ -20,7 +20,8 @@ class BucketBatches:
     epoch, sorted by length within pools, and the batches mixed again; without, the longest come
     first, always in the same order.
 
-    classes   (N,) of each row, to be oversampled: an epoch has equally many rows of each
+    classes   (N,) of each row, to be oversampled: an epoch has equally many rows of each;
+              -1: once
     """
 
     def __init__(
@@ -84,9 +85,9 @@ class BucketBatches:
 
 def oversample(classes: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Rows of which every class has as many as the largest: each of its rows equally often, but for
-    a random rest once more."""
-    counts = np.bincount(classes)
-    found = []
+    a random rest once more. Rows of class -1 stay as they are."""
+    counts = np.bincount(classes[classes >= 0], minlength=1)
+    found = [np.flatnonzero(classes < 0)]
     for which in np.flatnonzero(counts):
         rows = np.flatnonzero(classes == which)
         times, rest = divmod(int(counts.max()), len(rows))

@@ -10,7 +10,7 @@ them, and a second to import at each `evaluate` (bench/metrics.py).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -41,6 +41,26 @@ def fit_temperature(z: np.ndarray, y: np.ndarray, probabilities: Probabilities) 
     if slope(low) >= 0:
         return HOTTEST
     return COLDEST if slope(high) <= 0 else float(np.exp(-brentq(slope, low, high)))
+
+
+class Unseen(NamedTuple):
+    """What a model gives for rows that it was not trained on.
+
+    scores   (N, C)
+    truth    (N,) indices of labels, or (N, C) bool
+    labels   C names
+    """
+
+    scores: np.ndarray
+    truth: np.ndarray
+    labels: list[str]
+
+
+def pooled(parts: Sequence[Unseen]) -> tuple[np.ndarray, np.ndarray]:
+    """Scores and truth of all rows."""
+    return np.concatenate([own.scores for own in parts]), np.concatenate(
+        [own.truth for own in parts]
+    )
 
 
 class Reliability(NamedTuple):
@@ -138,3 +158,10 @@ class CalibrationReport(NamedTuple):
             f"{own}; temperature {self.temperature:.3f}",
             f"{'before':<{width}}  {self.before.ece:.4f}   Brier score {brier:.4f}, loss {nll:.4f}",
         ]
+
+
+class FoldCalibration(NamedTuple):
+    """What the folds of a cross-validation say of a model of all rows; None: nothing."""
+
+    report: CalibrationReport | None
+    notes: list[str]

@@ -7,7 +7,7 @@ What follows from the logits is in `multiclass` for one label a row, in `multila
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,7 @@ from unspool.errors import ConfigError, DataError
 from unspool.nn.models.classifier import Classifier
 from unspool.nn.models.ensemble import Kind
 from unspool.tasks.answer import Answer
+from unspool.tasks.calibration import FoldCalibration, Unseen
 from unspool.tasks.decision import Decision
 from unspool.tasks.document import CHUNK, DocumentTask
 from unspool.tasks.inputs import read_field, reads_series
@@ -76,11 +77,6 @@ class Classify(DocumentTask):
     def check_config(cls, config: Config) -> None:
         super().check_config(config)
         train = config.train
-        if train.oversample and config.data.multilabel:
-            raise ConfigError(
-                "train.oversample repeats rows by their one label, and here rows have several",
-                remedy="use train.class_weights=balanced instead",
-            )
         if train.oversample and train.class_weights != "none":
             raise ConfigError(
                 "train.oversample and train.class_weights both balance the labels",
@@ -134,7 +130,8 @@ class Classify(DocumentTask):
     def batches(self, part: Part, *, training: bool) -> BucketBatches:
         found = super().batches(part, training=training)
         if training and self.config.train.oversample:
-            found.classes = self.decision.truth(self.windowed(part)["label"])
+            truth = self.decision.truth(self.windowed(part)["label"])
+            found.classes = self.decision.sampled_by(truth)
         return found
 
     def loss(self, model: nn.Module, batch: Batch, carry: Any) -> Step:
@@ -174,6 +171,12 @@ class Classify(DocumentTask):
 
     def calibrate_by(self, scores: np.ndarray, truth: np.ndarray) -> list[str]:
         return self.decision.fit(scores, truth)
+
+    def unseen(self, model: nn.Module, part: Part) -> Unseen:
+        return Unseen(*self.judged(model, part), self.labels)
+
+    def calibrate_folds(self, folds: Sequence[Unseen]) -> FoldCalibration:
+        return self.decision.fit_folds(folds)
 
     def judged(self, model: nn.Module, part: Part) -> tuple[np.ndarray, np.ndarray]:
         """The logits of a part (N, C), and its true labels."""

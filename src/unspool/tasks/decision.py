@@ -1,13 +1,14 @@
 """How the scores of a document become labels: what differs between one label a row and several.
 
 In: scores (N, C) and what the field of the labels has. Out: a loss, probabilities, a report and
-answers. What is fitted to the validation part (a temperature, thresholds) is kept here and saved
-with the run.
+answers. What is fitted to rows that were held out (a temperature, thresholds) is kept here and
+saved with the run.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -19,7 +20,16 @@ from unspool.config import TrainConfig
 from unspool.errors import RunError
 from unspool.io.files import AGAIN, in_run, read_json, write_json
 from unspool.tasks.answer import Answer
-from unspool.tasks.calibration import COLDEST, HOTTEST, CalibrationReport, Quality, fit_temperature
+from unspool.tasks.calibration import (
+    COLDEST,
+    HOTTEST,
+    CalibrationReport,
+    FoldCalibration,
+    Quality,
+    Unseen,
+    fit_temperature,
+    pooled,
+)
 from unspool.tasks.task import Report
 
 FILE = "calibration.json"
@@ -59,6 +69,10 @@ class Decision(ABC):
         """(N, C) 0 or 1"""
 
     @abstractmethod
+    def sampled_by(self, truth: np.ndarray) -> np.ndarray:
+        """(N,) the label by which rows are oversampled; -1: once, as they are"""
+
+    @abstractmethod
     def normalised(self, scores: np.ndarray) -> np.ndarray:
         """The probabilities of scores that no temperature divides: (N, C) -> (N, C)"""
 
@@ -84,18 +98,43 @@ class Decision(ABC):
     def answered(self, item: Any, p: np.ndarray) -> Answer:
         """The answer to an item whose labels have the probabilities p (C,)."""
 
-    def fit(self, scores: np.ndarray, truth: np.ndarray) -> list[str]:
-        """To the validation part, when the weights have been chosen; returns notes."""
+    def fit(self, scores: np.ndarray, truth: np.ndarray, *, rows: str = "validation") -> list[str]:
+        """To rows that were not trained on, when the weights have been chosen; returns notes."""
         if not self.train.calibrate:
             return []
         self.temperature = fit_temperature(scores, self.multi_hot(truth), self.normalised)
         self.fitted = True
         found = self.calibration(scores, truth)
         return [
-            f"calibrated on {len(scores):,} validation rows: temperature {self.temperature:.3f},"
+            f"calibrated on {len(scores):,} {rows} rows: temperature {self.temperature:.3f},"
             f" loss {found.before.nll:.4f} -> {found.after.nll:.4f}, ECE {found.before.ece:.4f} ->"
             f" {found.after.ece:.4f}"
         ]
+
+    def fit_folds(self, folds: Sequence[Unseen]) -> FoldCalibration:
+        """To the rows of all folds, by the scores of the models that have not seen them.
+
+        Their temperature suits the model of all rows as well as it is trained in the same way. What
+        it reaches is judged as on new rows: in each fold by the temperature of the others.
+        """
+        fitting = [fold for fold in folds if fold.labels == self.labels]
+        if len(fitting) < 2:
+            return FoldCalibration(None, self.unfitted())
+        scores, truth = pooled(fitting)
+        notes = self.fit(scores, truth, rows="out-of-fold")
+        if len(fitting) < len(folds):
+            few = len(folds) - len(fitting)
+            notes.append(f"{few} of {len(folds)} folds lacked some labels and did not calibrate")
+        if not self.train.calibrate:
+            return FoldCalibration(None, notes)
+        p = []
+        for own in fitting:
+            z, y = pooled([other for other in fitting if other is not own])
+            temperature = fit_temperature(z, self.multi_hot(y), self.normalised)
+            p.append(self.normalised(own.scores / temperature))
+        before = self.quality(self.normalised(scores), truth)
+        after = self.quality(np.concatenate(p), truth)
+        return FoldCalibration(CalibrationReport(self.temperature, before, after), notes)
 
     def unfitted(self) -> list[str]:
         """Notes where there is no validation part."""

@@ -18,6 +18,8 @@ THRESHOLD = 0.5  # of a probability, where none was chosen
 SAMPLED = 1 << 23  # numbers that a bootstrap samples at once
 Z = 1.959963984540054  # of a 95 % interval
 PROPORTIONS = ("accuracy", "subset_accuracy")  # metrics that are a share of right answers
+RANKED = 1 << 26  # answers that a bootstrap of rankings weighs in all
+RESAMPLES = 16  # of a ranking at once
 
 
 class ClassScore(NamedTuple):
@@ -103,12 +105,16 @@ class Ranked(NamedTuple):
     answers: np.ndarray
 
 
+def cuts(p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(M,) the order of p (M,), the largest first, and (D,) the last of each distinct p in it."""
+    order = np.argsort(-p, kind="stable")
+    return order, np.flatnonzero(np.append(np.diff(p[order]) < 0, True))
+
+
 def ranked(p: np.ndarray, truth: np.ndarray) -> Ranked:
     """p (M,), truth (M,) bool"""
-    order = np.argsort(-p, kind="stable")
-    p = p[order]
-    last = np.flatnonzero(np.append(np.diff(p) < 0, True))  # of those with the same p
-    return Ranked(p[last], np.cumsum(truth[order])[last], last + 1)
+    order, last = cuts(p)
+    return Ranked(p[order[last]], np.cumsum(truth[order])[last], last + 1)
 
 
 def best_threshold(p: np.ndarray, truth: np.ndarray) -> float:
@@ -186,6 +192,82 @@ def widest(*intervals: tuple[float, float]) -> tuple[float, float]:
     """The interval that contains all of them."""
     lows, highs = zip(*intervals)
     return min(lows), max(highs)
+
+
+class PrecisionIntervals(NamedTuple):
+    macro: tuple[float, float]
+    micro: tuple[float, float]
+
+
+def bootstrap_precision(
+    p: np.ndarray, truth: np.ndarray, *, level: float = 0.95, seed: int = 0
+) -> PrecisionIntervals:
+    """Percentile bootstrap intervals of the mean average precision of K labels, and of that of all
+    answers together, for p and truth (N, K); rows are resampled.
+
+    A row that is drawn w times weighs w, so each ranking is sorted once. From 2,000 resamples, of
+    many rows fewer, down to 200.
+    """
+    n, k = p.shape
+    resamples = int(np.clip(RANKED // (n * k), 200, 2000))
+    rng, found = np.random.default_rng(seed), []
+    rankings = [Ranking.of(own, y, np.arange(n)) for own, y in zip(p.T, truth.T)]
+    together = Ranking.of(p.ravel(), truth.ravel(), np.repeat(np.arange(n), k))
+    for start in range(0, resamples, RESAMPLES):
+        drawn = rng.integers(0, n, (min(RESAMPLES, resamples - start), n))
+        w = np.stack([np.bincount(own, minlength=n) for own in drawn]).astype(np.int32)  # (R, N)
+        each = [own.average_precision(w) for own in rankings]
+        there = sum(own.any for own in each)
+        macro = sum(own.value for own in each) / np.maximum(there, 1)
+        found.append((macro, together.average_precision(w).value))
+    return PrecisionIntervals(
+        *(percentile_interval(np.concatenate(own), level) for own in zip(*found))
+    )
+
+
+class Weighted(NamedTuple):
+    """(R,) average precision of weighted answers, and whether any that weighs is true, 1 or 0."""
+
+    value: np.ndarray
+    any: np.ndarray
+
+
+class Ranking(NamedTuple):
+    """Answers, the largest probability first, and after which of them recall grows: after the last
+    of those that are as probable as a true one.
+
+    rows      (M,) the row of each answer, down to the last true one
+    true      (P,) the same of the true ones
+    answers   (S,) how many answers there are where recall has grown
+    hits      (S,) how many of them are true
+    """
+
+    rows: np.ndarray
+    true: np.ndarray
+    answers: np.ndarray
+    hits: np.ndarray
+
+    @classmethod
+    def of(cls, p: np.ndarray, truth: np.ndarray, rows: np.ndarray) -> Ranking:
+        """p, truth and rows (M,) of answers in any order."""
+        order, last = cuts(p)
+        rows, truth = rows[order], truth[order]
+        hits = np.cumsum(truth)[last]
+        grown = np.flatnonzero(np.diff(hits, prepend=0))
+        answers = last[grown] + 1
+        return cls(rows[: answers.max(initial=0)], rows[truth], answers, hits[grown])
+
+    def average_precision(self, w: np.ndarray) -> Weighted:
+        """Of rows with weights w (R, N)."""
+        if not len(self.true):
+            return Weighted(np.zeros(len(w)), np.zeros(len(w)))
+        hits, answers = (
+            # `take` is ten times as fast as w[:, rows]
+            np.take(np.cumsum(np.take(w, rows, 1), 1, dtype=np.int32), counts - 1, 1)
+            for rows, counts in ((self.true, self.hits), (self.rows, self.answers))
+        )  # (R, S)
+        total = (np.diff(hits, axis=1, prepend=0) * (hits / np.maximum(answers, 1))).sum(1)
+        return Weighted(total / np.maximum(hits[:, -1], 1), np.minimum(hits[:, -1], 1))
 
 
 def bootstrap_mean(

@@ -163,6 +163,9 @@ class OneLabel(Decision):
     def multi_hot(self, truth: np.ndarray) -> np.ndarray:
         return np.eye(len(self.labels))[truth]
 
+    def sampled_by(self, truth: np.ndarray) -> np.ndarray:
+        return truth
+
     def normalised(self, scores: np.ndarray) -> np.ndarray:
         return torch.from_numpy(scores).softmax(1).numpy()
 

@@ -28,6 +28,7 @@ from unspool.tasks.metrics import (
     average_precision,
     average_precisions,
     best_threshold,
+    bootstrap_precision,
     f1_scores,
     label_counts,
     macro_interval,
@@ -89,7 +90,7 @@ class LabelScore(NamedTuple):
 
 
 class MultilabelReport(Report):
-    """Micro and macro F1 with intervals, exact matches, average precision, a table of labels."""
+    """Micro and macro F1, exact matches and average precision with intervals, a table of labels."""
 
     def __init__(
         self,
@@ -106,11 +107,14 @@ class MultilabelReport(Report):
         self.scores = 2 * found.hits.sum(1) / np.maximum(self.weights, 1)
         self.interval = self.interval_over([self])
         there = found.present
+        ranking = bootstrap_precision(p, truth)
         exact = (truth == guess).all(1).astype(float)
         self.intervals = {
             "micro_f1": self.interval,
             "macro_f1": macro_interval(found.hits[:, there], found.both[:, there]),
             "subset_accuracy": wilson_interval(float(exact.mean()), len(exact)),
+            "macro_average_precision": ranking.macro,
+            "micro_average_precision": ranking.micro,
         }
         each = average_precisions(p, truth)
         true = found.true.sum(0)
@@ -149,9 +153,8 @@ class MultilabelReport(Report):
             way = "Wilson" if key in PROPORTIONS else "bootstrap"
             interval = f"95 % interval {low:.4f} to {high:.4f} ({way})"
             lines.append(f"{TITLES[key]:<{WIDTH}}  {figures[key]:.4f}   {interval}")
-        for key in ("macro_average_precision", "micro_average_precision", "loss"):
-            lines.append(f"{TITLES[key]:<{WIDTH}}  {figures[key]:.4f}")
         lines += [
+            f"{TITLES['loss']:<{WIDTH}}  {figures['loss']:.4f}",
             *self.calibration.lines(WIDTH),
             "",
             f"{'label':<{width}}  precision  recall      F1      AP  threshold   count",
@@ -207,6 +210,11 @@ class SeveralLabels(Decision):
     def multi_hot(self, truth: np.ndarray) -> np.ndarray:
         return truth
 
+    def sampled_by(self, truth: np.ndarray) -> np.ndarray:
+        """The rarest label of each row, by the counts of all rows; -1 of a row that has none."""
+        counts = np.where(truth, truth.sum(0), len(truth) + 1)  # (N, K)
+        return np.where(truth.any(1), counts.argmin(1), -1)
+
     def normalised(self, scores: np.ndarray) -> np.ndarray:
         return torch.from_numpy(scores).sigmoid().numpy()
 
@@ -246,8 +254,8 @@ class SeveralLabels(Decision):
         order = np.argsort(-p, kind="stable").tolist()
         return [i for i in order if p[i] >= self.thresholds[i]]
 
-    def fit(self, scores: np.ndarray, truth: np.ndarray) -> list[str]:
-        notes = super().fit(scores, truth)
+    def fit(self, scores: np.ndarray, truth: np.ndarray, *, rows: str = "validation") -> list[str]:
+        notes = super().fit(scores, truth, rows=rows)
         if self.train.thresholds == "none":
             return notes
         self.thresholds = self.choose_thresholds(self.probabilities(scores), truth)
@@ -255,10 +263,10 @@ class SeveralLabels(Decision):
         low, high = self.thresholds.min(), self.thresholds.max()
         each = "one for each label" if self.train.thresholds == "label" else "one for all"
         own = f"{low:.3f}" if low == high else f"{low:.3f} to {high:.3f}"
-        notes.append(f"thresholds, {each}, by F1 on the validation part: {own}")
+        notes.append(f"thresholds, {each}, by F1 on the {rows} rows: {own}")
         if absent := [name for name, own in zip(self.labels, truth.T) if not own.any()]:
             shown = ", ".join(absent[:10]) + (", ..." if len(absent) > 10 else "")
-            notes.append(f"labels that no validation row has keep the threshold 0.5: {shown}")
+            notes.append(f"labels that no {rows} row has keep the threshold 0.5: {shown}")
         return notes
 
     def unfitted(self) -> list[str]:

@@ -28,6 +28,7 @@ from unspool.data.split import HoldOut
 from unspool.data.store.columns import Progress, Stored
 from unspool.errors import ConfigError
 from unspool.tasks.answer import Answer
+from unspool.tasks.calibration import FoldCalibration, Unseen
 from unspool.tasks.encoder import recurrent_models
 from unspool.tasks.examples import Example, plain
 from unspool.tasks.metrics import bootstrap_ratio, widest
@@ -309,6 +310,15 @@ class Task(ABC):
         """Once the weights are chosen: fit to the validation part how scores become answers; None
         where nothing was held out. Returns notes."""
         return []
+
+    def unseen(self, model: nn.Module, part: Part) -> Unseen | None:
+        """What a model gives for rows that it was not trained on; None where nothing is fitted to
+        such scores."""
+        return None
+
+    def calibrate_folds(self, folds: Sequence[Unseen]) -> FoldCalibration:
+        """As `calibrate`, of a model of all rows: from those of the folds."""
+        return FoldCalibration(None, [])
 
     @abstractmethod
     def predict(

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from unspool.tasks import Report
+from unspool.tasks.calibration import CalibrationReport
 from unspool.tasks.metrics import PROPORTIONS, widest, wilson_interval
 
 FORMULA = "mean ± t · s · √(1/K + 1/(K - 1)), t of K - 1 degrees of freedom (Nadeau & Bengio 2003)"
@@ -50,10 +51,14 @@ def corrected_interval(values: Sequence[float]) -> tuple[float, float]:
 
 
 class FoldsReport(Report):
-    """Means over the folds of all metrics, and a table of the folds."""
+    """Means over the folds of all metrics, and a table of the folds.
+
+    calibration   of the rows of all folds by a temperature that the others fitted
+    """
 
     def __init__(self, metric: str, folds: Sequence[Fold]) -> None:
         self.metric, self.folds = metric, list(folds)
+        self.calibration: CalibrationReport | None = None
         names = [n for n in folds[0].metrics if all(n in fold.metrics for fold in folds)]
         self.values = {name: [fold.metrics[name] for fold in folds] for name in names}
         self.metrics = {name: float(np.mean(own)) for name, own in self.values.items()}
@@ -86,9 +91,11 @@ class FoldsReport(Report):
         }
 
     def to_json(self) -> dict[str, Any]:
+        own = {} if self.calibration is None else {"calibration": self.calibration.to_json()}
         return {
             "examples": self.count,
             **self.metrics,
+            **own,
             f"{self.metric}_interval": list(self.interval),
             f"{self.metric}_std": self.std,
             "interval_formula": self.formula,
@@ -105,6 +112,8 @@ class FoldsReport(Report):
         for name, value in self.metrics.items():
             more = f"   95 % interval {low:.4f} to {high:.4f}, standard deviation {self.std:.4f}"
             lines.append(f"{name:<{width}}  {value:.4f}" + (more if name == self.metric else ""))
+        if self.calibration is not None:
+            lines += self.calibration.lines(width)
         names = list(self.metrics)
         lines += [f"interval: {self.formula}", "", "fold    rows  epochs  " + "  ".join(names)]
         for number, fold in enumerate(self.folds, 1):

@@ -84,8 +84,21 @@ def test_two_scripts_in_equal_shares_are_counted_not_listed(tmp_path) -> None:
         rows[i]["text"] = f"это текст номер {'абвгдежзиклмнопрстуф'[i] * 9} на кириллице"
     report = look(table(tmp_path / "a.csv", rows))
     assert "minority" not in kinds(report)
-    assert report.families == {"script of the text": {"Cyrillic": 20, "Latin": 20}}
+    assert report.families["script of the text"] == {"Cyrillic": 20, "Latin": 20}
     assert "script of the text: Cyrillic 50.00 %, Latin 50.00 %" in str(report)
+
+
+def test_languages_are_counted_and_rare_ones_listed(tmp_path) -> None:
+    rows = plain(40)
+    for i, row in enumerate(rows):
+        row["text"] = f"this is the text of number {i} and it has been written by them"
+    rows[3]["text"] = "das ist ein Text, und er ist nicht von ihnen geschrieben worden"
+    rows[4]["text"] = "4711"
+    report = look(table(tmp_path / "a.csv", rows))
+    assert report.families["language of the text"] == {"English": 38, "German": 1, "unknown": 1}
+    found = kinds(report)["minority"]
+    assert found.what.endswith("have a text in another language than most: German 1")
+    assert [each.where.rpartition(":")[2] for each in found.examples] == ["5"]
 
 
 def test_flaws_of_a_long_text_have_their_lines(tmp_path) -> None:

@@ -13,7 +13,7 @@ from unspool.data.check.report import Example, Finding
 from unspool.data.check.rows import Rows
 from unspool.data.check.survey import Survey, survey
 from unspool.data.corpus import Corpus
-from unspool.data.fields.examiner import Examiner
+from unspool.data.fields.examiner import UNKNOWN, Examiner
 from unspool.data.part import Part
 from unspool.data.store.columns import Progress
 
@@ -103,34 +103,45 @@ def about_values(corpus: Corpus, surveys: Sequence[Survey], unit: str) -> Iterat
                 examples = [Example(each.where, each.shown, "") for each in found[:SHOWN]]
                 remedy = advised(flaw.remedy, mend_hint(name, flaw) if fixable else "")
                 yield Finding(name, f"{unit} {flaw.what}", count, examples, remedy)
-        counts = count_families(surveys, key)
-        total = sum(counts.values())
-        rare = [name for name, count in counts.items() if count < MINORITY * total]
-        if rare and counts.most_common(1)[0][1] > (1 - MINORITY) * total:
-            found = [each for name in rare for own in surveys for each in own.members[key, name]]
-            yield Finding(
-                "minority",
-                f"{unit} have a {key} in another {examiner.family} than most:"
-                f" {', '.join(f'{name} {counts[name]:,}' for name in rare[:SHOWN])}",
-                sum(counts[name] for name in rare),
-                [Example(each.where, each.shown, "") for each in found[:SHOWN]],
-                "look whether they belong here",
-            )
+        for kind in examiner.FAMILIES:
+            yield from minority(surveys, key, kind, unit)
+
+
+def minority(surveys: Sequence[Survey], key: str, kind: str, unit: str) -> Iterator[Finding]:
+    """Rows of rare families, where one is that of nearly all."""
+    counts = count_families(surveys, key, kind)
+    counts.pop(UNKNOWN, None)
+    total = sum(counts.values())
+    rare = [name for name, count in counts.items() if count < MINORITY * total]
+    if not rare or counts.most_common(1)[0][1] <= (1 - MINORITY) * total:
+        return
+    found = [
+        each for name in rare for own in surveys for each in own.members.get((key, kind, name), ())
+    ]
+    yield Finding(
+        "minority",
+        f"{unit} have a {key} in another {kind} than most:"
+        f" {', '.join(f'{name} {counts[name]:,}' for name in rare[:SHOWN])}",
+        sum(counts[name] for name in rare),
+        [Example(each.where, each.shown, "") for each in found[:SHOWN]],
+        "look whether they belong here",
+    )
 
 
 def families(corpus: Corpus, surveys: Sequence[Survey]) -> dict[str, dict[str, int]]:
     """By what they are called: how many rows each family has, where there are several."""
     found = {}
     for key, examiner in examiners(corpus).items():
-        counts = count_families(surveys, key)
-        if len(counts) > 1:
-            found[f"{examiner.family} of the {key}"] = dict(counts.most_common())
+        for kind in examiner.FAMILIES:
+            counts = count_families(surveys, key, kind)
+            if len(counts) > 1:
+                found[f"{kind} of the {key}"] = dict(counts.most_common())
     return found
 
 
-def count_families(surveys: Sequence[Survey], key: str) -> Counter[str]:
+def count_families(surveys: Sequence[Survey], key: str, kind: str) -> Counter[str]:
     counts: Counter[str] = Counter()
     for own in surveys:
-        counts.update(own.families.get(key, Counter()))
+        counts.update(own.families.get((key, kind), Counter()))
     counts.pop("", None)
     return counts

@@ -32,14 +32,15 @@ class Survey:
     """What was found in one file.
 
     flaws     by (field, flaw): the numbers of the rows, and the first ones
-    families  by field: of each family the number of rows, and the first ones
+    families  by (field, kind of family): of each family the number of rows
+    members   by (field, kind of family, family): the first ones
     wanted    excerpts of rows that were asked for, by their number
     """
 
     rows: int = 0
     flaws: dict[tuple[str, str], list[int]] = field(default_factory=dict)
-    families: dict[str, Counter[str]] = field(default_factory=dict)
-    members: dict[tuple[str, str], list[Found]] = field(default_factory=dict)
+    families: dict[tuple[str, str], Counter[str]] = field(default_factory=dict)
+    members: dict[tuple[str, str, str], list[Found]] = field(default_factory=dict)
     examples: dict[tuple[str, str], list[Found]] = field(default_factory=dict)
     wanted: dict[int, str] = field(default_factory=dict)
 
@@ -81,16 +82,14 @@ def _examine(
         found.flaws.setdefault((key, flaw), []).extend(found.rows + i for i in rows)
         examples = found.examples.setdefault((key, flaw), [])
         examples.extend(example(i, flaw) for i in rows[: KEPT - len(examples)])
-    if not examiner.family:
-        return
-    families = examiner.families(values)
-    counts = found.families.setdefault(key, Counter())
-    counts.update(families)
-    for family in set(families):
-        members = found.members.setdefault((key, family), [])
-        if len(members) < KEPT:
-            same = [i for i, own in enumerate(families) if own == family]
-            members += [example(i) for i in same[: KEPT - len(members)]]
+    for kind in examiner.FAMILIES:
+        families = examiner.families(kind, values)
+        found.families.setdefault((key, kind), Counter()).update(families)
+        for family in set(families):
+            members = found.members.setdefault((key, kind, family), [])
+            if len(members) < KEPT:
+                same = [i for i, own in enumerate(families) if own == family]
+                members += [example(i) for i in same[: KEPT - len(members)]]
 
 
 def excerpt(examiner: Examiner | None, raw: Any) -> str:

@@ -10,6 +10,8 @@ import numpy as np
 
 from unspool.data.store.ragged import Ragged
 
+UNKNOWN = "unknown"
+
 
 class Flaw(NamedTuple):
     """Damage that values of a kind may have.
@@ -30,13 +32,12 @@ class Examiner(ABC):
     """Examines the values of one field.
 
     FLAWS     by name
-    family    what families of values are called, such as scripts of writing; "" where there are
-              none
+    FAMILIES  what families of values are called, such as scripts of writing
     shingle   what near-duplicates are compared by
     """
 
     FLAWS: ClassVar[Mapping[str, Flaw]] = {}
-    family: ClassVar[str] = ""
+    FAMILIES: ClassVar[tuple[str, ...]] = ()
     shingle: str = ""
 
     @abstractmethod
@@ -48,8 +49,8 @@ class Examiner(ABC):
     def features(self, values: Any, rows: np.ndarray) -> Ragged:
         """uint64 hashes of what a linear model counts in each of some rows."""
 
-    def families(self, raw: Sequence[Any]) -> list[str]:
-        """The family of each raw value; "" where it has none."""
+    def families(self, name: str, raw: Sequence[Any]) -> list[str]:
+        """One of `FAMILIES` of each raw value: "" where it has none, UNKNOWN where it has one."""
         return [""] * len(raw)
 
     def flaws(self, raw: Sequence[Any]) -> dict[str, np.ndarray]:

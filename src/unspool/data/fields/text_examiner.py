@@ -1,4 +1,5 @@
-"""What `check` finds out about texts: n-grams to compare and to learn from, scripts, damage."""
+"""What `check` finds out about texts: n-grams to compare and to learn from, scripts and languages,
+damage."""
 
 from __future__ import annotations
 
@@ -9,9 +10,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from unspool.data.fields.examiner import Examiner, Flaw
+from unspool.data.fields.examiner import UNKNOWN, Examiner, Flaw
 from unspool.data.fields.ngrams import Alphabet, ngrams
 from unspool.data.store.ragged import Ragged, side_by_side
+from unspool.text.languages import languages
 from unspool.text.mojibake import CONTINUATION, LEADS, repair_mojibake
 from unspool.text.scripts import main_scripts
 
@@ -52,7 +54,7 @@ class TextExaminer(Examiner):
     unit    what tokens are called
     """
 
-    family = "script"
+    FAMILIES: ClassVar = ("script", "language")
     FLAWS: ClassVar = {
         "mojibake": Flaw(
             "hold text that was decoded in the wrong encoding, such as Ã© for é",
@@ -107,8 +109,11 @@ class TextExaminer(Examiner):
         symbols = self._symbols(values, rows, spelled=False)
         return side_by_side([ngrams(symbols, n) for n in self.grams])
 
-    def families(self, raw: Sequence[Any]) -> list[str]:
-        return main_scripts([as_text(value) for value in raw])
+    def families(self, name: str, raw: Sequence[Any]) -> list[str]:
+        texts = [as_text(value) for value in raw]
+        if name == "script":
+            return main_scripts(texts)
+        return [found or UNKNOWN for found in languages(texts)]
 
     def flaws(self, raw: Sequence[Any]) -> dict[str, np.ndarray]:
         texts = [as_text(value) for value in raw]
