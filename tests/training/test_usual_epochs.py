@@ -29,16 +29,3 @@ def test_short_epochs_are_validated_in_rounds(tmp_path, given, epochs, validated
     assert [own["epoch"] for own in log if "best" in own] == [
         (i + 1) * epochs // validated for i in range(validated)
     ]
-
-
-def test_characters_start_as_large_vectors(tmp_path) -> None:
-    """Few and frequent, they need no start that keeps rare ones small."""
-    small = {"model": "gru", "epochs": 1, "lr": 1e-9, "hidden": 4, "embedding": 64, "threads": 1,
-             "baseline": False, "quiet": True}  # fmt: skip
-    for kind, spread in (("char", 1.0), ("word", 0.1)):
-        run = unspool.train(
-            ["a good film", "a bad film"] * 30, ["yes", "no"] * 30, out=tmp_path / kind, kind=kind,
-            **small,
-        )  # fmt: skip
-        vectors = run.model.state_dict()["encoder.input.embedding.weight"]
-        assert float(vectors[2:].std()) == pytest.approx(spread, rel=0.2)

@@ -149,7 +149,7 @@ def compare(
     decided = {**plan.settings, **settings}
     configs = {
         model: with_columns(
-            make_config(plan.task, model, settings=decided, config_file=config), plan
+            make_config(plan.task, model, settings=decided, config_file=config, plan=plan), plan
         )
         for model in models
     }

@@ -47,10 +47,11 @@ def make_config(
     config_file: str | None = None,
     where: str = "--set",
     start: Start | None = None,
+    plan: Plan | None = None,
 ) -> Config:
-    """All settings of a run: the task's own defaults, the model's, those of the model that it
-    starts from, a file's, then the caller's."""
-    config = draft_config(task, model, settings or {}, config_file, where, start)
+    """All settings of a run: the task's own defaults, the model's, those that its data ask for,
+    those of the model that it starts from, a file's, then the caller's."""
+    config = draft_config(task, model, settings or {}, config_file, where, start, plan)
     if start is not None:
         if config.embedding.file is not None and start.tokenizer is not None:
             raise ConfigError(
@@ -108,6 +109,7 @@ def draft_config(
     config_file: str | None,
     where: str = "--set",
     start: Start | None = None,
+    plan: Plan | None = None,
 ) -> Config:
     """The settings before the task has looked at them."""
     kind = TASKS[choose("task", task, TASKS)]
@@ -146,7 +148,7 @@ def draft_config(
         layers=[
             (f"task {task}", kind.defaults),
             (f"model {name}", preset),
-            ("input", kind.suited({**kind.defaults, **values})),
+            ("input", kind.suited({**kind.defaults, **values}, plan)),
             ("--from", taken),
             ("embedding.from", vector_settings(values)),
             (config_file or "config file", from_file),

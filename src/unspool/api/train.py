@@ -92,7 +92,9 @@ def train(
             raise ConfigError("--budget is for --model auto", got=budget, remedy="leave it out")
         origin = None if start is None else open_start(start)
         decided = {**plan.settings, **settings}
-        asked = make_config(plan.task, model, settings=decided, config_file=config, start=origin)
+        asked = make_config(
+            plan.task, model, settings=decided, config_file=config, start=origin, plan=plan
+        )
         final = with_columns(asked, plan)
         plans = open_plans(plan, final, sources, shown.note)
         folder = RunFolder(Path(out) if out else free_folder(plan.table.path, final.model_name))
@@ -143,7 +145,7 @@ def _auto(
         )
     named = {
         name: with_columns(
-            make_config(plan.task, name, settings=decided, config_file=config_file), plan
+            make_config(plan.task, name, settings=decided, config_file=config_file, plan=plan), plan
         )
         for name in kind.candidates()
     }

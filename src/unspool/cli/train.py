@@ -121,7 +121,8 @@ def train(
     that were best in the folds. Finished folds are kept by --resume.
 
     --model auto tries the baselines and several networks within --budget, prints them in a table,
-    and keeps the best on the validation part, or the mean of some where that is better.
+    and keeps the best on the validation part, or of small data on five folds, or the mean of some
+    where that is better. --resume continues a search that was stopped.
 
     Examples:
 

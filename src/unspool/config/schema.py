@@ -217,9 +217,8 @@ class ModelConfig(Section):
     )
     embedding_std: float = setting(
         0.0,
-        "spread of the initial token vectors (0: 1 for characters of classify and regress, and in a"
-        " recurrent language model with an output layer of its own, else 0.1; transformer: 0.02,"
-        " with sinusoidal positions 1)",
+        "spread of the initial token vectors (0: 1 in a recurrent language model with an output"
+        " layer of its own, else 0.1; transformer: 0.02, with sinusoidal positions 1)",
         ge=0,
     )
     tied: bool = setting(

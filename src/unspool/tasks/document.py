@@ -20,6 +20,7 @@ from unspool.data.fields.joined import JoinedField, JoinedValues
 from unspool.data.fields.series import SeriesField
 from unspool.data.fields.series_features import FeatureField
 from unspool.data.part import Part
+from unspool.data.plan import Plan
 from unspool.errors import ConfigError
 from unspool.nn.models.ensemble import Ensemble, Kind, average
 from unspool.nn.models.linear import Constant, Linear, LinearFeatures, LinearText
@@ -35,6 +36,7 @@ from unspool.tasks.inputs import (
     check_series,
     merged,
     reads_series,
+    suited_to_characters,
     suited_to_series,
     windows_of,
 )
@@ -89,8 +91,8 @@ class DocumentTask(Task):
     constant: ClassVar[str]  # the name of the model whose answer is always the same
 
     @classmethod
-    def suited(cls, settings: Mapping[str, Any]) -> dict[str, Any]:
-        return suited_to_series(settings)
+    def suited(cls, settings: Mapping[str, Any], plan: Plan | None = None) -> dict[str, Any]:
+        return suited_to_series(settings) or suited_to_characters(settings, plan)
 
     @classmethod
     def check_config(cls, config: Config) -> None:
@@ -277,11 +279,10 @@ class DocumentTask(Task):
     def network(self) -> dict[str, Any]:
         """What a model of documents is built of, but for its output layer."""
         model = self.config.model
-        framed = by_characters = False
+        framed = False
         if self.reads_tokens:
             refuse_other_tokens(self.config, self.tokenizer)
             framed = bool(self.tokenizer.frame.before)
-            by_characters = self.tokenizer.kind == "char"
         return {
             "encoder": build_encoder(
                 model,
@@ -289,7 +290,6 @@ class DocumentTask(Task):
                 length=self.config.data.max_length,
                 # The tokenizer of a pretrained model begins each text with a token for this.
                 cls=model.pooling == "cls" and not framed,
-                embedding_std=1.0 if by_characters else 0.1,
                 extra=contextual_size(self.config),
             ),
             "pooling": model.pooling,

@@ -125,7 +125,7 @@ class Tag(Task):
         return {**recurrent_models(), "cnn": CNN, "transformer": TRANSFORMER}
 
     @classmethod
-    def suited(cls, settings: Mapping[str, Any]) -> dict[str, Any]:
+    def suited(cls, settings: Mapping[str, Any], plan: Plan | None = None) -> dict[str, Any]:
         found = suited_to_series(settings)
         return {**found, "model.characters": "none", "model.hidden": 128} if found else {}
 

@@ -184,7 +184,9 @@ class Task(ABC):
     @property
     def reads_tokens(self) -> bool:
         """Whether what it reads is made of tokens, so that there is a tokenizer."""
-        return hasattr(self.input_field, "fitted")
+        field = self.input_field
+        first = getattr(field, "members", [field])[0]  # of an ensemble
+        return hasattr(type(first), "fitted")  # of the class: it need not be fitted yet
 
     @property
     def tokenizer(self) -> Tokenizer:
@@ -205,8 +207,9 @@ class Task(ABC):
         return []
 
     @classmethod
-    def suited(cls, settings: Mapping[str, Any]) -> dict[str, Any]:
-        """Defaults that suit what is read, `data.input`, of a model with these settings."""
+    def suited(cls, settings: Mapping[str, Any], plan: Plan | None = None) -> dict[str, Any]:
+        """Defaults that suit what is read, `data.input`, of a model with these settings; `plan`: of
+        the training data, where they are known."""
         return {}
 
     @classmethod
