@@ -58,7 +58,7 @@ def test_a_head_in_lines_and_in_a_matrix(look, server_of, shot) -> None:
 
 
 def test_all_heads_and_their_mean(look, server_of, shot) -> None:
-    page = look("transformer", view="attention")
+    page = look("transformer", view="attention", row=0)
     layers = weights_of(server_of("transformer"), "transformer", "self_attention")
     expect(page.locator(".head")).to_have_count(4)
     assert shown_weights(page) == pytest.approx(layers[0].mean(0)[0].tolist(), abs=0.0051)
@@ -123,7 +123,7 @@ def test_where_the_scale_ends(look, most, end) -> None:
 
 
 def test_keys(look, server_of) -> None:
-    page = look("transformer", view="attention", head=1)
+    page = look("transformer", view="attention", head=1, row=0)
     layers = weights_of(server_of("transformer"), "transformer", "self_attention")
     page.locator(".reader .word[tabindex='0']").focus()
     for key in ("ArrowDown", "ArrowDown", "ArrowRight", "PageDown"):
@@ -137,7 +137,7 @@ def test_keys(look, server_of) -> None:
 
 
 def test_pointing_at_a_row(look, server_of) -> None:
-    page = look("transformer", view="attention", head=1, layer=1)
+    page = look("transformer", view="attention", head=1, layer=1, row=0)
     layers = weights_of(server_of("transformer"), "transformer", "self_attention")
     page.locator("svg.lines text.row").nth(4).hover()
     assert shown_weights(page) == pytest.approx(layers[0][0][4].tolist(), abs=0.0051)
@@ -148,7 +148,7 @@ def test_pointing_at_a_row(look, server_of) -> None:
 
 
 def test_a_translation_is_written_step_by_step(look, server_of, shot) -> None:
-    page = look("bahdanau", view="attention")
+    page = look("bahdanau", view="attention", step=0)
     traced = asked(server_of("bahdanau"), "trace", text=TEXTS["bahdanau"])
     (alignment,) = weights_of(server_of("bahdanau"), "bahdanau", "alignment")
     page.locator(".reader .word[tabindex='0']").focus()
@@ -172,7 +172,7 @@ def test_a_translation_is_written_step_by_step(look, server_of, shot) -> None:
 
 
 def test_playing(look) -> None:
-    page = look("bahdanau", view="attention")
+    page = look("bahdanau", view="attention", step=0)
     page.get_by_role("button", name="Play").click()
     page.wait_for_selector(".player output:text-is('step 3 of 7')")
     page.get_by_role("button", name="Pause").click()
@@ -210,3 +210,17 @@ def test_a_long_text_is_shown_in_windows(look) -> None:
     first = int(page.url.rpartition("first=")[2])
     assert first > 0
     assert page.locator(".reader .word").first.get_attribute("data-at") == str(first)
+
+
+def test_it_begins_at_a_row_that_shows_something(look, server_of) -> None:
+    """A classifier at the token that looks most at another one; a translator at its longest token,
+    which `</s>` is not."""
+    page = look("transformer", view="attention", head=1)
+    (weights, _) = weights_of(server_of("transformer"), "transformer", "self_attention")
+    others = weights[0] - 2 * np.eye(len(weights[0]))
+    row = int(others.max(1).argmax())
+    assert page.locator(".reader .word[aria-pressed=true]").get_attribute("data-at") == str(row)
+    page = look("bahdanau", view="attention")
+    written = asked(server_of("bahdanau"), "trace", text=TEXTS["bahdanau"])["written"]
+    chosen = page.locator(".reader .word[aria-pressed=true]").inner_text()
+    assert len(chosen) == max(len(token) for token in written[:-1] if token != "<unk>")

@@ -38,6 +38,7 @@ def test_the_page_needs_no_data_to_begin_with_a_real_text(classifier, reviews, t
     record = json.loads((copy / "config.json").read_text())
     record["data"]["train"]["path"] = str(tmp_path / "gone.csv")
     (copy / "config.json").write_text(json.dumps(record))
+    (copy / "hashes.json").unlink()
     assert open_subject(copy).example in reviews.read_text()
 
 
@@ -96,6 +97,9 @@ def test_damaged_examples(classifier, tmp_path, content) -> None:
     copy = Path(shutil.copytree(classifier, tmp_path / "run"))
     (copy / "hashes.json").unlink()  # changed on purpose
     (copy / FILE).write_text(content)
+    with pytest.raises(RunError, match=r"examples.json: damaged: its SHA-256 is not the one"):
+        read_examples(copy)
+    (copy / "hashes.json").unlink()
     with pytest.raises(RunError, match=r"examples.json: damaged: no examples in it"):
         read_examples(copy)
     (copy / FILE).unlink()

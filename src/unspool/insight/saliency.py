@@ -143,7 +143,8 @@ def explain(
 
     step    of a tagger: the number of a word; of a language model: the token that the answer
              follows; of a translator: the number of a token that is written. None: the last one,
-             or the first <mask>, or the first word with a tag other than O
+             or the first <mask>, the first word with a tag other than O, the longest token of a
+             translation
     answer   a label, tag or token; None: the answer of the model
     method   out of `METHODS`
     """

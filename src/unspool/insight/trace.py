@@ -112,6 +112,7 @@ class Trace(NamedTuple):
     candidates: list[Candidate]  # of a translation, the best first
     arrays: list[Recorded]
     scores: np.ndarray  # (P, C) what the choices were made from
+    step: int = 0  # of the choices, the one to begin with
 
     def find(self, *kinds: str) -> list[Recorded]:
         """The arrays of some kinds."""
@@ -137,6 +138,7 @@ class Trace(NamedTuple):
                 {**c._asdict(), "alternatives": [a._asdict() for a in c.alternatives]}
                 for c in self.choices
             ],
+            "step": self.step,
             "candidates": [candidate._asdict() for candidate in self.candidates],
             "arrays": [
                 described(array, slice(first, first + window), units) for array in self.arrays
@@ -216,6 +218,7 @@ def trace_reading(reading: Reading, task: Task, model: nn.Module, *, top: int = 
         list(reading.candidates),
         arrays,
         scores.float().numpy(),
+        reading.default_step(),
     )
 
 

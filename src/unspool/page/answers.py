@@ -25,8 +25,8 @@ from unspool.nn.positions import Learned, Rotary, Sinusoidal
 from unspool.page.neighbours import neighbours
 from unspool.page.steps import steps
 from unspool.page.subject import Query, Subject
-from unspool.page.views import views_of
-from unspool.tasks.reading import longest
+from unspool.page.views import explains, views_of
+from unspool.tasks.reading import is_marked, longest
 from unspool.training.log import read_log
 
 RECORDS = 2000  # of a log, at most
@@ -51,8 +51,22 @@ def about(subject: Subject, query: Query) -> dict[str, Any]:
         "labels": task.labels,
         "views": views_of(subject),
         "example": subject.example,
+        "answers": explains(subject),
         "longest": 0 if model is None else longest(model),
         "saved": False,
+    }
+
+
+@torch.no_grad()
+def said(subject: Subject, query: Query) -> dict[str, Any]:
+    """What the model answers to the text as a whole; what the data say of it, where it is one of
+    the run's examples; and its words that are not in the vocabulary."""
+    reading = subject.read(query["text"])
+    truths = [own.truth for own in subject.examples if own.text == query["text"]]
+    return {
+        **reading.said(reading.run()[0])._asdict(),
+        "truth": truths[0] if truths else "",
+        "unknown": list(dict.fromkeys(filter(is_marked, reading.tokens))),
     }
 
 
@@ -69,6 +83,7 @@ def ngrams(subject: Subject, query: Query) -> dict[str, Any]:
         "choices": [
             {k: v for k, v in c._asdict().items() if k != "alternatives"} for c in recorded.choices
         ],
+        "step": recorded.step,
         "filters": convolution.size,
         "widths": list(convolution.widths),
         "layers": subject.task.config.model.layers,
@@ -199,6 +214,7 @@ def is_running(path: Path, log: Path) -> bool:
 
 ANSWERS: dict[str, Answer] = {
     "run": about,
+    "answer": said,
     "trace": trace,
     "saliency": saliency,
     "gradients": gradients,
@@ -213,6 +229,7 @@ ANSWERS: dict[str, Answer] = {
 # The parameters of each, with what stands for one that is left out.
 DEFAULTS: dict[str, dict[str, str]] = {
     "run": {},
+    "answer": {"text": ""},
     "trace": {"text": "", "first": "0"},
     "saliency": {"text": "", "step": "", "answer": "", "method": "integrated"},
     "gradients": {"text": "", "distance": "100"},

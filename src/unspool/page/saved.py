@@ -31,7 +31,10 @@ def saved_page(subject: Subject, text: str | None = None, view: str | None = Non
     text = subject.example if text is None else text
     run |= {"views": views, "example": text, "saved": True}
     answers: list[dict[str, Any]] = [{"name": "run", "params": {}, "answer": run}]
-    asked = {query_key(*each): each for name in views for each in VIEWS[name].wants(subject, text)}
+    wanted = [each for name in views for each in VIEWS[name].wants(subject, text)]
+    if run["answers"]:
+        wanted.append(("answer", {"text": text}))
+    asked = {query_key(*each): each for each in wanted}
     for name, given in asked.values():
         answers.append(
             {"name": name, "params": query_of(name, given), "answer": tried(subject, name, given)}

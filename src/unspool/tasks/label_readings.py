@@ -16,15 +16,18 @@ from unspool.nn.crf import CRF, FORBIDDEN, LogPartition
 from unspool.nn.models.tagger import Tagger
 from unspool.tasks.reading import (
     Reading,
+    Said,
     longest,
     marked,
     named,
     names_before,
     nothing,
     shown,
+    telling,
     token_batch,
     unknown,
 )
+from unspool.tasks.tagged_text import tagged_line
 from unspool.text.tokenizers import WordTokenizer
 from unspool.text.vocab import UNK, UNK_ID
 from unspool.text.words import solid, token_spans
@@ -120,6 +123,13 @@ class MultilabelReading(ClassifyReading):
         task: Any = self.task
         return task.decision.chosen(values.double().cpu().numpy())
 
+    def said(self, scores: Tensor) -> Said:
+        values = self.values(scores)[0]
+        given = self.given(values)
+        figures = ", ".join(f"{float(values[own]):.4f}" for own in given)
+        names = ", ".join(map(self.name, given))
+        return Said(names, f"probability {figures}") if given else Said("", "no label")
+
     def explained(self, scores: Tensor, step: int, answer: int) -> Tensor:
         return scores[:, step, answer].double()
 
@@ -149,6 +159,10 @@ class RegressReading(DocumentReading):
     def best(self, values: Tensor, answer: int) -> int:
         return answer
 
+    def said(self, scores: Tensor) -> Said:
+        values = self.values(scores)[0].tolist()
+        return Said(", ".join(f"{self.name(i)} {own:.6g}" for i, own in enumerate(values)))
+
     def explained(self, scores: Tensor, step: int, answer: int) -> Tensor:
         """In standard deviations, so that one precision fits all numbers."""
         return scores[:, step, answer].double()
@@ -177,10 +191,10 @@ class TagReading(Reading):
         super().__init__(given, names, len(words))
 
     def default_step(self) -> int:
-        """The first word with a tag other than O."""
+        """The first word with a tag other than O; without one the longest."""
         with torch.no_grad():
             tags = [self.name(tag) for tag in self.chosen(self.run()[0])]
-        return next((at for at, tag in enumerate(tags) if tag != "O"), len(tags) - 1)
+        return next((at for at, tag in enumerate(tags) if tag != "O"), telling(self.words))
 
     def together(self, readings: Sequence[TagReading]) -> Tensor:
         field = self.task.fields[self.task.input]
@@ -222,6 +236,11 @@ class TagReading(Reading):
 
     def name(self, answer: int) -> str:
         return self.task.labels[answer]
+
+    def said(self, scores: Tensor) -> Said:
+        task: Any = self.task
+        tags = np.array(self.chosen(scores))
+        return Said(tagged_line(self.words, tags, task.labels, task.marks))
 
     def without(self, token: int) -> TagReading:
         words = self.words[:token] + self.words[token + 1 :]

@@ -10,7 +10,7 @@ import copy
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import torch
@@ -23,11 +23,19 @@ from unspool.nn.encoder import Encoder
 from unspool.nn.multihead import MultiHeadAttention
 from unspool.nn.network import Network
 from unspool.text.tokenizers import Tokenizer
-from unspool.text.vocab import UNK, UNK_ID
+from unspool.text.vocab import BEGIN, END, UNK, UNK_ID
 
 LONGEST = 2048  # tokens of an input that are looked at
 WEIGHTS = 64_000_000  # attention weights that a recorded run may make
 CLS = "(cls)"  # stands for the learned vector before a text
+SILENT = (CLS, BEGIN, END, UNK)
+
+
+class Said(NamedTuple):
+    """The answer to a whole input in words, and what is to be added to it."""
+
+    answer: str
+    note: str = ""
 
 
 class Reading(ABC):
@@ -118,6 +126,12 @@ class Reading(ABC):
         """Of `values` at one step, (C,), the answers that are given where any number may apply."""
         return None
 
+    def said(self, scores: Tensor) -> Said:
+        """The answer to the whole input, from scores (P, C): here that of the first step."""
+        answer = self.chosen(scores)[0]
+        value = float(self.values(scores)[0, answer])
+        return Said(self.name(answer), f"{self.measure} {value:.4f}")
+
     def unit(self, answer: int) -> float:
         """What 1 of `explained` is in the units that people know the answer in."""
         return 1.0
@@ -173,6 +187,11 @@ def named(
             if ids[at] == UNK_ID and piece != UNK:
                 names[at] = marked(piece)
     return names
+
+
+def telling(names: Sequence[str]) -> int:
+    """Which of some tokens is likely to say most: the longest, of those that stand in the text."""
+    return max(range(len(names)), key=lambda i: 0 if names[i] in SILENT else len(names[i]))
 
 
 def marked(piece: str) -> str:

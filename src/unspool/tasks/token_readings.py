@@ -22,9 +22,11 @@ from unspool.search.decoding import Decoding
 from unspool.tasks.reading import (
     LONGEST,
     Reading,
+    Said,
     longest,
     named,
     shown,
+    telling,
     token_batch,
     unknown,
 )
@@ -82,6 +84,11 @@ class GenerateReading(TokenReading):
     def chosen(self, scores: Tensor) -> list[int]:
         return [*self.ids[1:].tolist(), int(scores[-1].argmax())]
 
+    def said(self, scores: Tensor) -> Said:
+        """What follows the text."""
+        value, answer = self.values(scores[-1:])[0].max(0)
+        return Said(self.name(int(answer)), f"most probable next, probability {float(value):.4f}")
+
     def removable(self, step: int) -> list[int]:
         """What comes before the token that the answer follows."""
         return list(range(step))
@@ -109,9 +116,9 @@ class PretrainReading(TokenReading):
         super().__init__(task, model, text, ids, limit=limit, pieces=pieces)
 
     def default_step(self) -> int:
-        """The first <mask>."""
+        """The first <mask>; without one the longest token."""
         masks = np.flatnonzero(self.ids == MASK_ID)
-        return int(masks[0]) if len(masks) else super().default_step()
+        return int(masks[0]) if len(masks) else telling(self.tokens)
 
     def together(self, readings: Sequence[TokenReading]) -> Tensor:
         rows = self.rows(readings)
@@ -120,6 +127,14 @@ class PretrainReading(TokenReading):
     def chosen(self, scores: Tensor) -> list[int]:
         specials = self.task.tokenizer.special_ids()
         return scores.index_fill(1, torch.tensor(specials), -torch.inf).argmax(1).tolist()
+
+    def said(self, scores: Tensor) -> Said:
+        """What stands in place of each <mask>."""
+        chosen, values = self.chosen(scores), self.values(scores)
+        masks = np.flatnonzero(self.ids == MASK_ID).tolist()
+        figures = ", ".join(f"{float(values[at, chosen[at]]):.4f}" for at in masks)
+        names = ", ".join(self.name(chosen[at]) for at in masks)
+        return Said(names, f"probability {figures}" if masks else f"no {MASK} to fill in")
 
     def without(self, token: int) -> PretrainReading:
         return PretrainReading(self.task, self.model, self.text, np.delete(self.ids, token))
@@ -172,6 +187,10 @@ class TranslateReading(TokenReading):
     def asked(self) -> Sequence[str]:
         return self.written
 
+    def default_step(self) -> int:
+        """The longest token that is written."""
+        return telling(self.written)
+
     def together(self, readings: Sequence[TranslateReading]) -> Tensor:
         rows = self.rows(readings)
         inputs = torch.tensor([[BEGIN_ID, *each.target] for each in readings])
@@ -179,6 +198,12 @@ class TranslateReading(TokenReading):
 
     def chosen(self, scores: Tensor) -> list[int]:
         return [*self.target, END_ID]
+
+    def said(self, scores: Tensor) -> Said:
+        if not self.candidates:
+            return Said(self.target_tokenizer.decode(self.target))
+        best = self.candidates[0]
+        return Said(best.translation, f"log probability {best.log_probability:.4f}")
 
     def name(self, answer: int) -> str:
         return self.target_tokenizer.shown([answer])[0] or " "

@@ -11,7 +11,7 @@ from typing import Any
 
 from unspool.data.part import Part
 from unspool.errors import RunError
-from unspool.io.files import AGAIN, read_json, write_json
+from unspool.io.files import AGAIN, in_run, read_json, write_json
 from unspool.tasks import Task
 from unspool.tasks.examples import Example, choose_examples
 
@@ -29,7 +29,7 @@ def write_examples(folder: Path, task: Task, parts: Mapping[str, Part]) -> None:
 def read_examples(folder: Path) -> list[Example]:
     """None where a run has none."""
     path = folder / FILE
-    if not path.exists():
+    if not in_run(path):
         return []
     stored = read_json(path)
     if not isinstance(stored, list) or not all(map(_is_example, stored)):

@@ -6,8 +6,11 @@
 import { clear, el } from './dom.js';
 import { onSchemeChange } from './colour.js';
 import { ask } from './source.js';
+import { visible } from './tokens.js';
 import { VIEWS } from './views.js';
 
+const UNKNOWN = 12; // words that are named, at most
+const PATIENCE = 250; // milliseconds after which a view that is not there yet says so
 const RESIZED = 200; // milliseconds after which a window has its new size
 
 class Page {
@@ -61,25 +64,43 @@ class Page {
     this.title = el('h2', { class: 'visually-hidden' }); // which the tab shows
     this.about = el('p', { class: 'about' });
     this.error = el('p', { class: 'error', role: 'alert', hidden: true });
+    this.working = el('p', { class: 'note working', 'aria-live': 'polite' });
     this.root = el('div', { class: 'view' });
-    this.panel = el('section', { id: 'panel', role: 'tabpanel' }, this.title, this.about, this.error, this.root);
+    this.panel = el('section', { id: 'panel', role: 'tabpanel' }, this.title, this.about, this.error, this.working, this.root);
     this.form = el(
       'form', { class: 'input', hidden: run.parameters === null, onsubmit: (event) => this.onSubmit(event) },
       el('label', { for: 'text', text: run.saved ? 'The model read' : 'Text for the model to read' }),
       el('div', { class: 'row' },
         this.input, run.saved ? null : el('button', { class: 'primary', text: 'Look' })),
     );
+    this.answer = el('p', { class: 'answer', 'aria-live': 'polite', hidden: true });
     document.body.replaceChildren(
       el('header', null,
         el('h1', null, el('span', { class: 'brand', text: 'unspool' }), ' ', run.name),
         el('p', { class: 'facts', text: facts.join(' · ') })),
       el('main', null,
-        this.form, this.tablist, this.panel),
+        this.form, this.answer, this.tablist, this.panel),
     );
   }
 
   get text() {
     return this.params.get('text') ?? this.run.example;
+  }
+
+  // What the model says to the text as a whole, under it, whatever the view. What is wrong with a text
+  // the view says.
+  async showAnswer() {
+    if (!this.run.answers || this.text === this.answered) return;
+    const { text } = this;
+    this.answered = text;
+    this.answer.hidden = false;
+    this.answer.replaceChildren('Reading …');
+    try {
+      const said = await ask('answer', { text });
+      if (text === this.text) this.answer.replaceChildren(...answerParts(said));
+    } catch (error) {
+      if (error.name !== 'AbortError') this.answer.hidden = true;
+    }
   }
 
   // Shows what the address says; the focus stays on the control that had it.
@@ -92,6 +113,7 @@ class Page {
     const view = this.views.find((each) => each.name === name);
     this.input.value = this.text;
     this.grow();
+    this.showAnswer();
     for (const [own, tab] of this.tabs) {
       tab.setAttribute('aria-selected', String(own === name));
       tab.tabIndex = own === (view?.name ?? this.views[0]?.name) ? 0 : -1;
@@ -100,6 +122,7 @@ class Page {
       this.panel.setAttribute('aria-labelledby', `tab-${name}`);
       this.tablist.scrollLeft = this.tabs.get(name).offsetLeft - this.tablist.clientWidth / 3;
     }
+    const done = this.showWorking(view, signal);
     this.title.textContent = view?.title ?? 'No such view';
     this.about.textContent = view?.about ?? '';
     this.say(null);
@@ -113,8 +136,28 @@ class Page {
       if (signal.aborted || error.name === 'AbortError') return;
       clear(this.root);
       this.say(error.message);
+    } finally {
+      done();
     }
     this.panel.removeAttribute('aria-busy');
+  }
+
+  // Says that a view is on its way, if it takes a while; what another one has left is not shown
+  // meanwhile. Returns what ends it.
+  showWorking(view, signal) {
+    const started = Date.now();
+    this.root.classList.toggle('left', !this.root.classList.contains(view?.name));
+    const tick = () => {
+      const seconds = Math.round((Date.now() - started) / 1000);
+      this.working.textContent = `${view?.working ?? 'Working'} …${seconds > 0 ? ` ${seconds} s` : ''}`;
+    };
+    const timers = [window.setTimeout(tick, PATIENCE), window.setInterval(tick, 1000)];
+    return () => {
+      timers.forEach((timer) => window.clearTimeout(timer));
+      if (signal.aborted) return;
+      this.working.textContent = '';
+      this.root.classList.remove('left');
+    };
   }
 
   // The new view is made beside the old one, invisible but with its width, and then takes its place.
@@ -208,6 +251,21 @@ class Page {
     this.tabs.get(name).focus();
     this.go({ view: name });
   }
+}
+
+// "Answer: pos, probability 0.9560. The data say pos." and what the model does not know.
+function answerParts({ answer, note, truth, unknown }) {
+  const parts = answer === '' ? [note] : ['Answer: ', el('strong', { class: 'token', text: visible(answer) })];
+  if (answer !== '' && note !== '') parts.push(el('span', { class: 'soft', text: `, ${note}` }));
+  if (truth !== '') {
+    parts.push(el('span', { class: 'soft' }, '. The data say ', el('span', { class: 'token', text: truth })));
+  }
+  if (unknown.length > 0) {
+    const names = unknown.slice(0, UNKNOWN).join(' ') + (unknown.length > UNKNOWN ? ' …' : '');
+    parts.push(el('span', { class: 'soft unknown' },
+      'Not in the vocabulary, so that the model reads <unk>: ', el('span', { class: 'token', text: names })));
+  }
+  return parts;
 }
 
 async function start() {

@@ -3,6 +3,7 @@
 //
 // A view is an object:
 //   name, title, about   its name in addresses; what its tab says; one plain sentence shown above it
+//   working              what it does while nothing is to be seen; may be left out
 //   applies(run)         whether this run has it
 //   show(root, context)  fills the empty element `root`; may be async; throws Error(one line)
 // A view may register key handlers on `root`. The context:

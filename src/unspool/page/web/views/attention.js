@@ -11,7 +11,7 @@ import { headsGrid } from './attention/heads.js';
 import { Lines } from './attention/lines.js';
 import { Matrix } from './attention/matrix.js';
 import { Reader, digitsOf } from './attention/reader.js';
-import { kindsOf, largest, mean, scaleEnd } from './attention/weights.js';
+import { keenest, kindsOf, largest, mean, scaleEnd } from './attention/weights.js';
 
 export const attention = {
   name: 'attention',
@@ -45,11 +45,22 @@ class Attention {
     const heads = this.kind.layers[this.layer].heads.length;
     const head = params.get('head') ?? 'all';
     this.head = heads > 1 && ['all', 'mean'].includes(head) ? head : clamp(whole(head, 1), 1, heads);
-    const { names, first } = this.kind.rows;
-    this.row = clamp(whole(params.get(this.rowName), first) - first, 0, names.length - 1);
     // The weights to be shown; of all heads, the mean of them.
     this.weights = typeof this.head === 'number' ? this.heads[this.head - 1] : mean(this.heads);
     this.most = scaleEnd(this.kind);
+    const { names, first } = this.kind.rows;
+    const row = whole(params.get(this.rowName), this.usual());
+    this.row = clamp(row - first, 0, names.length - 1);
+  }
+
+  // The row to begin with: of the answer that is asked about unless another is named, or, where there
+  // is one answer for all, of the token that looks most at another one.
+  usual() {
+    const { rows } = this.kind;
+    const { choices, written, step } = this.trace;
+    const answering = written.length > 0 ? 'written' : 'read';
+    return choices.length > 1 && rows.axis === answering
+      ? step : rows.first + keenest(this.weights, this.kind);
   }
 
   get rowName() {

@@ -21,6 +21,7 @@ export const gradients = {
   name: 'gradients',
   title: 'Gradients',
   about: 'How far back in time a model learns: what is left of a gradient on its way to earlier states.',
+  working: 'Following gradients back in time',
   applies: (run) => run.views.includes('gradients'),
 
   async show(root, context) {

@@ -28,7 +28,8 @@ class Ngrams {
     Object.assign(this, { root, context, found });
     this.words = context.run.task === 'tag';
     this.each = EACH.includes(context.params.get('filters')) ? context.params.get('filters') : EACH[0];
-    this.word = clamp(Number(context.params.get('word')) || 0, found.tokens.length);
+    const word = Number.parseInt(context.params.get('word'), 10);
+    this.word = clamp(Number.isNaN(word) ? found.step : word, found.tokens.length);
     this.weighed = found.found.some((each) => each.label !== null);
     this.most = Math.max(0, ...found.found.map((each) => each.activation));
   }

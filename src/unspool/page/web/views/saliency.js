@@ -34,23 +34,12 @@ class Saliency {
     Object.assign(this, { root, context, trace });
     const { params } = context;
     const asked = params.get('step');
-    this.step = asked in trace.choices ? Number(asked) : this.usual();
+    this.step = asked in trace.choices ? Number(asked) : trace.step;
     this.choice = trace.choices[this.step];
     this.answer = params.get('answer') ?? this.choice.answer;
     this.method = params.get('method') in METHODS ? params.get('method') : 'integrated';
     this.chosen = null;
     this.all = false;
-  }
-
-  // The step that is asked about unless another is named, as `default_step` of a reading: the last,
-  // or the first <mask>, or the first word with a tag other than O.
-  usual() {
-    const { task, tokens, choices } = this.trace;
-    const first = {
-      pretrain: () => tokens.indexOf('<mask>'),
-      tag: () => choices.findIndex(({ answer }) => answer !== 'O'),
-    }[task]?.() ?? -1;
-    return first >= 0 ? first : choices.length - 1;
   }
 
   build() {

@@ -41,11 +41,18 @@ class Unrolled {
     const { params } = context;
     this.count = data.tokens.length;
     this.order = params.get('order') in ORDERS ? params.get('order') : 'movement';
-    const last = data.backwards ? 0 : this.count - 1;
-    const step = Number(params.get('step') ?? NaN) - 1 - data.window.first;
-    this.step = Number.isInteger(step) && step >= 0 && step < this.count ? step : last;
     this.unit = data.units.indexOf(Number(params.get('unit') ?? NaN));
     if (this.unit < 0) this.unit = this.ordered()[0];
+    const step = Number(params.get('step') ?? NaN) - 1 - data.window.first;
+    this.step = Number.isInteger(step) && step >= 0 && step < this.count ? step : this.turn();
+  }
+
+  // The step in which the state of the unit changes most.
+  turn() {
+    const { arrays, before } = this.data;
+    const now = arrays.at(-1).values;
+    const moves = now.map((own, i) => Math.abs(own[this.unit] - before.h[i][this.unit]));
+    return moves.indexOf(Math.max(...moves));
   }
 
   // The indices of the units in the answer, in the order that is chosen.

@@ -13,6 +13,7 @@ const TITLES = {
 const ENDS = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1]; // of a scale
 const MOSTLY = 0.5; // of all weight: what has as much is what a head does
 const FREE = 4; // tokens that a row sees at least, if it has a choice
+const SPECIAL = ['(cls)', '<s>', '</s>', '[CLS]', '[SEP]'];
 const BEGIN = '<s>'; // what a decoder reads before it has written anything
 
 // [{key, title, rows: {axis, names, first}, columns: the same, layers: [{layer, heads: [matrix]}]}],
@@ -78,6 +79,14 @@ function strongest(matrix) {
 
 export function largest(matrix) {
   return matrix.reduce((most, row) => row.reduce((a, b) => Math.max(a, b), most), 0);
+}
+
+// The row with the largest weight on another token than its own; special tokens are left out.
+export function keenest(matrix, { rows, columns }) {
+  const own = (i) => (rows.axis === columns.axis ? i : -1);
+  const most = matrix.map((row, i) => (SPECIAL.includes(rows.names[i]) ? -1 : Math.max(
+    ...row.filter((_, j) => j !== own(i) && !SPECIAL.includes(columns.names[j])), -1)));
+  return most.indexOf(Math.max(...most));
 }
 
 // Where the weight of a head lies on the whole, in words: on one token, or of tokens that look at one
