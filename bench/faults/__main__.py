@@ -67,6 +67,7 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--short", action="store_true", help="the few cases that the tests run")
     parser.add_argument("--first", type=int, default=0, help="number of the first case")
     parser.add_argument("--case", type=int, help="this one alone, and show what it prints")
+    parser.add_argument("--errors", action="store_true", help="print what was refused, too")
     parser.add_argument("--workers", type=int, default=2)
     options = parser.parse_args()
     for name in options.only.split(",") if options.only else ():

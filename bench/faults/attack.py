@@ -34,7 +34,7 @@ class Tally:
     def add(self, outcome: Outcome) -> None:
         self.cases += 1
         self.commands += len(outcome.commands)
-        self.refused += outcome.refused
+        self.refused += len(outcome.errors)
         self.stops += outcome.stops
         if outcome.seconds > self.longest:
             self.longest, self.slowest = outcome.seconds, outcome.number
@@ -130,6 +130,8 @@ class Attack:
 
     def take(self, part: Part, tally: Tally, outcome: Outcome) -> None:
         tally.add(outcome)
+        if self.options.errors:
+            print(*outcome.errors, sep="\n", end="\n" * bool(outcome.errors))
         if outcome.problems:
             for problem in outcome.problems:
                 print(f"FAILED {part.name} {outcome.number}: {problem}")

@@ -22,7 +22,7 @@ class Disks(Part):
     """Full disks."""
 
     name = "disks"
-    short = 3
+    short = 2
     patience = 600.0
 
     def prepare(self) -> None:

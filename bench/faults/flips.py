@@ -22,7 +22,7 @@ class Flips(Part):
     """Single bits."""
 
     name = "flips"
-    short = 40
+    short = 30
 
     def prepare(self) -> None:
         for name in RUNS:

@@ -27,7 +27,7 @@ class Folders(Part):
     """Run folders that were damaged."""
 
     name = "folders"
-    short = 40
+    short = 30
 
     def prepare(self) -> None:
         for name in RUNS:

@@ -7,7 +7,8 @@ import gzip
 import random
 from pathlib import Path
 
-from mutate import damage
+import samples
+from mutate import PIECES, damage
 from part import Part
 from samples import COMPRESSIONS, FORMATS, RUNS, SETTINGS, VECTORS, toml, train_run, write_sample
 from supervise import Case
@@ -35,7 +36,7 @@ class Inputs(Part):
     """Files that were damaged."""
 
     name = "inputs"
-    short = 60
+    short = 40
 
     def prepare(self) -> None:
         for name in RUNS:
@@ -131,6 +132,8 @@ class Inputs(Part):
         case.run("train", data, "-o", "out", "-c", path, *SMALL)
 
 
+ODD_WORDS = [piece.decode("utf-8", "ignore").replace("\0", "") or "x" for piece in PIECES]
+ODD_WORDS = [word for word in ODD_WORDS if len(word) < 6000]
 FORMATS_TASKS = sorted({format.task for format in FORMATS.values()} | {"pretrain", "elmo", "x", ""})
 
 
@@ -142,11 +145,12 @@ def write_damaged(folder: Path, rng: random.Random) -> tuple[str, str]:
         return write_parallel(folder, rng), "translate"
     if shape < 0.12:
         return write_folder(folder, rng), "classify"
-    name = rng.choice(list(FORMATS))
-    ending, make, task = FORMATS[name]
-    content = make(rng)
-    if rng.random() < 0.9:
-        content = damage(content, rng)
+    ending, make, task = rng.choice(list(FORMATS.values()))
+    if rng.random() < 0.5:  # a whole file with odd content
+        samples.odd_words = rng.choices(ODD_WORDS, k=rng.randint(1, 12))
+        content = make(rng)
+    else:
+        content = damage(make(rng), rng)
     if rng.random() < 0.15:  # what its name says is not so
         ending = rng.choice([other.ending for other in FORMATS.values()] + ["", ".x"])
     path = folder / f"data{ending}"

@@ -94,7 +94,7 @@ class Job:
         by_signal = ended.code == -self.sent or (killed and ended.code == -signal.SIGKILL)
         for problem in [] if by_signal else problems_of(ended):
             self.case.problem(problem)
-        self.case.tell("ended", ended.code)
+        self.case.tell("ended", [ended.code, ended.error])
         return ended
 
     @property

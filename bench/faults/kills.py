@@ -71,7 +71,7 @@ class Kills(Part):
     """kill -9, SIGTERM, Ctrl-C and a closed terminal."""
 
     name = "kills"
-    short = 3
+    short = 2
     patience = 600.0
 
     def prepare(self) -> None:

@@ -21,7 +21,7 @@ class Races(Part):
     """One folder, several processes."""
 
     name = "races"
-    short = 4
+    short = 2
     patience = 600.0
 
     def prepare(self) -> None:

@@ -17,7 +17,7 @@ WORDS = [
     "the", "a", "film", "plot", "cast", "was", "is", "very", "and", "good", "great", "bad", "dull",
     "Anna", "met", "Bern", "red", "house",
 ]  # fmt: skip
-TRANSLATED = {word: word[::-1] for word in WORDS}
+odd_words: list[str] = []  # which a case may fill, and texts then hold
 SETTINGS = {
     "hidden": 8, "embedding": 6, "filters": 4, "heads": 2, "layers": 1, "character_embedding": 4,
     "character_hidden": 4, "projection": 6, "batch": 8, "threads": 1, "bptt": 16, "vocab": 300,
@@ -25,7 +25,8 @@ SETTINGS = {
 
 
 def texts(rng: random.Random, count: int) -> list[str]:
-    return [" ".join(rng.choices(WORDS, k=rng.randint(1, 8))) for _ in range(count)]
+    words = [*WORDS * 3, *odd_words]
+    return [" ".join(rng.choices(words, k=rng.randint(1, 8))) for _ in range(count)]
 
 
 def label_of(text: str) -> str:
@@ -70,7 +71,7 @@ def pairs(rng: random.Random) -> bytes:
 
 
 def translated(text: str) -> str:
-    return " ".join(TRANSLATED[word] for word in text.split())
+    return " ".join(word[::-1] for word in text.split())
 
 
 def jsonl(rng: random.Random) -> bytes:
@@ -122,10 +123,11 @@ def plain(rng: random.Random) -> bytes:
 
 def excel(rng: random.Random) -> bytes:
     import openpyxl
+    from openpyxl.cell.cell import ILLEGAL_CHARACTERS_RE
 
     book, content = openpyxl.Workbook(), io.BytesIO()
     book.active.append(["text", "label"])
-    for text in texts(rng, 20):
+    for text in (ILLEGAL_CHARACTERS_RE.sub("", text) for text in texts(rng, 20)):
         book.active.append([text, rng.choice([label_of(text), 1, 2.5, None, True])])
     book.save(content)
     return content.getvalue()

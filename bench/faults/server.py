@@ -36,7 +36,7 @@ class Server(Part):
     """The page's server."""
 
     name = "server"
-    short = 12
+    short = 8
     patience = 60.0
     workers = 1  # so that what a server says belongs to one case
 
@@ -65,7 +65,7 @@ class Server(Part):
             case.problem(f"{abuse.__name__}: {problem}")
         for problem in server.problems(before):
             case.problem(f"after {abuse.__name__}: {problem}")
-        case.tell("ended", 0)
+        case.tell("ended", [0, ""])
         if case.shown:
             case.shown(f"{abuse.__name__} of {server.path.name}\n{server.said()[before:]}")
 

@@ -33,7 +33,7 @@ class Settings(Part):
     """Values of settings and options."""
 
     name = "settings"
-    short = 30
+    short = 24
 
     def prepare(self) -> None:
         from unspool.config.schema import Config, settings

@@ -79,7 +79,7 @@ class Case:
             self.shown(f"$ unspool {' '.join(map(shortened, words))}\n{ended.err}[{ended.code}]")
         for problem in problems_of(ended):
             self.problem(problem)
-        self.tell("ended", ended.code)
+        self.tell("ended", [ended.code, ended.error])
         return ended
 
 
@@ -156,7 +156,7 @@ class Outcome:
     number: int
     problems: list[str] = field(default_factory=list)
     commands: list[str] = field(default_factory=list)
-    refused: int = 0
+    errors: list[str] = field(default_factory=list)
     stops: int = 0
     seconds: float = 0.0
     peak: int = 0  # bytes
@@ -267,8 +267,8 @@ def take(outcome: Outcome, kind: str, what: object) -> None:
         outcome.problems.append(f"the case itself is broken: {what}")
     elif kind == "run" and isinstance(what, list):
         outcome.commands.append(" ".join(what))
-    elif kind == "ended":
-        outcome.refused += what in (1, 2)
+    elif kind == "ended" and isinstance(what, list) and what[0] in (1, 2):
+        outcome.errors.append(what[1])
     elif kind == "stop":
         outcome.stops += bool(what)
 
