@@ -171,10 +171,10 @@ def check_model(model: ModelConfig) -> None:
         return
     if model.self_attention == "window":
         refuse_too_large(
-            f"the keys and values of {2 * model.window + 1:,} tokens in a window",
-            8 * model.hidden * (2 * model.window + 1),
-            where=f"model.window={model.window}",
-            remedy="set a smaller window, or self_attention=full to see all tokens",
+            f"the keys and values of {2 * model.attention_window + 1:,} tokens in a window",
+            8 * model.hidden * (2 * model.attention_window + 1),
+            where=f"model.attention_window={model.attention_window}",
+            remedy="set a smaller attention_window, or self_attention=full to see all tokens",
         )
     if model.hidden % model.heads:
         raise ConfigError(
