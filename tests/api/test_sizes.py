@@ -28,7 +28,7 @@ HUGE = [
     ("classify", "transformer", {"hidden": 4 * 10**9}),
     ("classify", "transformer", {"feed_forward": 10**14}),
     ("classify", "transformer", {"context": 10**12, "positions": "learned", "max_length": 100}),
-    ("classify", "transformer", {"window": 10**12, "self_attention": "window"}),
+    ("classify", "transformer", {"attention_window": 10**12, "self_attention": "window"}),
     ("regress", "bilstm", {"hidden": 10**20}),
     ("tag", "bilstm", {"hidden": 10**20}),
     ("tag", "bilstm", {"characters": "lstm", "character_hidden": 10**12}),
@@ -72,7 +72,7 @@ def test_the_weights_are_counted_without_being_made(task: str) -> None:
 def test_every_number_has_bounds() -> None:
     """A number of 30 digits is refused, or bounded by the memory it takes."""
     sized = "hidden filters embedding dense character_embedding character_hidden projection heads"
-    sized += " feed_forward context window"
+    sized += " feed_forward context attention_window"
     for name, field in settings(Config):
         section, own = name.split(".")
         if field.annotation is not int or own in sized.split():

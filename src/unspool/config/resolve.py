@@ -137,7 +137,9 @@ def read_toml(path: str) -> dict[str, Any]:
         ) from None
     except (ValueError, TypeError) as error:  # numbers with thousands of digits; no path
         raise ConfigError(
-            f"not a TOML file ({error})", where=repr(path), remedy=TOML_LINES
+            f"not a TOML file ({error})",
+            where=path if str(path).isprintable() else repr(path),
+            remedy=TOML_LINES,
         ) from None
     flat: dict[str, Any] = {}
     for key, value in tree.items():

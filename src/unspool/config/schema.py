@@ -109,6 +109,7 @@ class DataConfig(Section):
         "series: channels that stand in turn in a row that is a whole series: x, y, x, y, ... (0:"
         " by the names of the columns)",
         ge=0,
+        le=1_000_000,
     )
     scaling: Literal["channel", "series", "window", "none"] = setting(
         "channel",
@@ -121,9 +122,11 @@ class DataConfig(Section):
         " channel, or interpolated at equal distances",
     )
     window: int = setting(
-        0, "series: read recordings in windows of so many steps (0: as a whole)", ge=0
+        0, "series: read recordings in windows of so many steps (0: as a whole)", ge=0, le=MOST
     )
-    stride: int = setting(0, "series: steps from one window to the next (0: half a window)", ge=0)
+    stride: int = setting(
+        0, "series: steps from one window to the next (0: half a window)", ge=0, le=MOST
+    )
     source: str | None = setting(
         None, "translate: column (name, or number from 1) that holds what is read"
     )
