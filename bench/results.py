@@ -163,7 +163,7 @@ def mr_cells() -> dict[str, Any]:
 
 
 def sst2() -> dict[str, Any]:
-    """SST-2, sentences only, BiLSTM; the epoch is chosen on dev, test is read once."""
+    """SST-2, sentences only, BiLSTM; the epoch is chosen on dev."""
     return on_sst2("bilstm", model="bilstm", **SST2)
 
 
@@ -173,7 +173,7 @@ def sst2_linear() -> dict[str, Any]:
 
 
 def sst2_cnn() -> dict[str, Any]:
-    """SST-2, sentences only, CNN of widths 2, 3, 4; the epoch is chosen on dev, test read once."""
+    """SST-2, sentences only, CNN of widths 2, 3, 4; the epoch is chosen on dev."""
     return on_sst2("cnn", model="cnn", **SST2)
 
 

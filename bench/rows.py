@@ -65,8 +65,11 @@ def table(rows: Mapping[str, Row], script: str, *, prefix: str = "") -> list[str
     ]
     for name, own in found.items():
         if "figure" in own:
+            command = f"python bench/{script} {name}"
+            if "seeds" in own:
+                command += f" --seeds {len(next(iter(own['seeds'].values())))}"
             lines.append(
-                f"| `python bench/{script} {name}` | {rows[name].about} | {own['model']} "
+                f"| `{command}` | {rows[name].about} | {own['model']} "
                 f"| {own['figure']} | {own['parameters']:,} | {own['seconds'] / 60:.1f} |"
             )
     for name, own in found.items():
