@@ -18,6 +18,8 @@ from unspool.data.store.columns import Progress
 from unspool.tasks import TASKS
 from unspool.tasks.opening import open_plan
 
+WHOLE = 2**31  # tokens: the longest that max_length can be, so that nothing is cut
+
 
 @in_python
 def check(
@@ -54,7 +56,7 @@ def check(
         for own in plans.values():
             own.table.column(group, option="--group")
     kind = TASKS[plan.task]
-    whole = changed(config, {"data.max_length": 0})
+    whole = changed(config, {"data.max_length": WHOLE})
     checked = data_check.check(
         kind.load_corpus(whole, plans, progress=progress),
         summary=spelled(plan.summary),

@@ -51,8 +51,8 @@ def write_answers(
     with destination(out) as file:
         table = csv.writer(file, delimiter=DELIMITERS.get(ending, ","), lineterminator="\n")
         for count, answer in enumerate(answers, start=1):
-            if answer.warning is not None:
-                warnings[answer.warning] += 1
+            if answer.note is not None:
+                warnings[answer.note] += 1
             if ending == ".jsonl":
                 file.write(json.dumps(as_object(answer, given), ensure_ascii=False) + "\n")
             elif ending in DELIMITERS:

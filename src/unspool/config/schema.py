@@ -169,8 +169,8 @@ class DataConfig(Section):
     )
     max_length: int = setting(
         0,
-        "cut documents to this many tokens, keeping the start (0: keep all); translate: pairs with"
-        " a longer side are left out of training",
+        "cut documents to this many tokens, keeping the start (0: as batch_tokens, at least"
+        " 16,384); tag, translate: longer sentences and pairs are left out of training",
         ge=0,
         le=2**31,
     )

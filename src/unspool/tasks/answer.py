@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from html import escape
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 
 class Answer(ABC):
@@ -40,10 +40,23 @@ class Answer(ABC):
     @abstractmethod
     def to_json(self) -> dict[str, Any]: ...
 
+    cut: int = 0  # tokens that were read of an item that has more
+
     @property
     def warning(self) -> str | None:
         """What was wrong with the item, to follow `3 texts were ...`."""
         return None
+
+    @property
+    def note(self) -> str | None:
+        """Its warning, or that its item was cut."""
+        cut = f"cut to the first {self.cut:,} tokens" if self.cut else None
+        return self.warning or cut
+
+    def of_cut(self, tokens: int) -> Self:
+        """The same, of an item of which so many tokens were read."""
+        object.__setattr__(self, "cut", tokens)
+        return self
 
 
 class Answers(list[Any]):
@@ -51,7 +64,7 @@ class Answers(list[Any]):
 
     def warnings(self) -> list[str]:
         """What was wrong with items, counted."""
-        return counted(Counter(answer.warning for answer in self if answer.warning is not None))
+        return counted(Counter(answer.note for answer in self if answer.note is not None))
 
     def __repr__(self) -> str:
         lines = [line for number, answer in enumerate(self, 1) for line in answer.lines(number)]

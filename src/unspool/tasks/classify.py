@@ -188,8 +188,10 @@ class Classify(DocumentTask):
         for some in chunks(items, CHUNK):
             part = self.part(**{self.input: some})
             p = self.decision.probabilities(self.scores(model, part, len(self.labels)))
-            for item, row in zip(some, p):
-                yield self.decision.answered(self.input_field.shown(item), row)
+            for i, (item, row) in enumerate(zip(some, p)):
+                yield self.with_cut(
+                    self.decision.answered(self.input_field.shown(item), row), part, i
+                )
 
     def save(self, folder: Path) -> None:
         super().save(folder)

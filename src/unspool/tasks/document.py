@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 import torch
@@ -19,11 +19,13 @@ from unspool.data.fields.bags import NgramField
 from unspool.data.fields.joined import JoinedField, JoinedValues
 from unspool.data.fields.series import SeriesField
 from unspool.data.fields.series_features import FeatureField
+from unspool.data.fields.tokens import Tokens
 from unspool.data.part import Part
 from unspool.data.plan import Plan
 from unspool.errors import ConfigError
 from unspool.nn.models.ensemble import Ensemble, Kind, average
 from unspool.nn.models.linear import Constant, Linear, LinearFeatures, LinearText
+from unspool.tasks.answer import Answer
 from unspool.tasks.contextual import (
     build_contextual,
     contextual_size,
@@ -51,8 +53,10 @@ from unspool.tasks.linear import (
     largest_weights,
 )
 from unspool.tasks.reading import Reading
+from unspool.tasks.size import longest_document
 from unspool.tasks.task import Report, Task, as_array, walk
 
+A = TypeVar("A", bound=Answer)
 CHUNK = 4096  # documents predicted at once
 
 # Kim (2014), as some thousand sentences want it (chosen on a held-out part of MR). Many words are
@@ -318,6 +322,13 @@ class DocumentTask(Task):
 
     def where(self, part: Part, batch: Any) -> str:
         return super().where(self.windowed(part), batch)
+
+    def with_cut(self, answer: A, part: Part, row: int) -> A:
+        """An answer that says so where only the beginning of its document was read."""
+        values = part[self.input]
+        if isinstance(values, Tokens) and values.is_shortened(row):
+            return answer.of_cut(longest_document(self.config))
+        return answer
 
     def scores(self, model: nn.Module, part: Part, size: int) -> np.ndarray:
         """(N, size) what the model gives for each row of the part, in their order."""

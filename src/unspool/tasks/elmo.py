@@ -28,6 +28,7 @@ from unspool.nn.models.elmo import ElmoModel
 from unspool.tasks.contextual import elmo_options, example_words
 from unspool.tasks.metrics import bootstrap_mean, perplexity
 from unspool.tasks.plan import document_plan
+from unspool.tasks.size import longest_document
 from unspool.tasks.task import Report, Step, Task, as_array, chunks, walk
 from unspool.tasks.token_readings import ElmoReading
 from unspool.text.vocab import BEGIN_ID, END_ID, PAD_ID, SENTENCE_SPECIALS
@@ -158,7 +159,7 @@ class ElmoTask(Task):
 
     def batches(self, part: Part, *, training: bool, length: int | None = None) -> BucketBatches:
         """Texts are cut into pieces of `length` words (0: not at all), or as configured."""
-        length = self.config.data.max_length if length is None else length
+        length = longest_document(self.config) if length is None else length
         return self.row_batches(part.in_pieces(self.input, length), training=training)
 
     def loss(self, model: nn.Module, batch: Batch, carry: Any) -> Step:
@@ -173,7 +174,7 @@ class ElmoTask(Task):
         return Step(loss, 2 * len(forward.targets), int(x.lengths.sum()), carry=None)
 
     def where(self, part: Part, batch: Batch) -> str:
-        return super().where(part.in_pieces(self.input, self.config.data.max_length), batch)
+        return super().where(part.in_pieces(self.input, longest_document(self.config)), batch)
 
     def validate(self, model: nn.Module, part: Part) -> dict[str, float]:
         return self.evaluate(model, part).metrics

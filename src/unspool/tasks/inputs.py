@@ -22,6 +22,7 @@ from unspool.data.plan import Plan
 from unspool.data.store.ragged import Windows, cut_windows
 from unspool.errors import ConfigError
 from unspool.nn.models.ensemble import Kind, average
+from unspool.tasks.size import longest_document
 
 AT_ONCE = ("linear", "constant")  # networks that are not trained by steps
 
@@ -77,12 +78,12 @@ def read_field(config: Config) -> Field:
             "text",
             config.tokenizer,
             longest=None if config.model.network == "linear" else 0,
-            max_length=config.data.max_length,
+            max_length=longest_document(config),
         )
     return TextField(
         "text",
         config.tokenizer,
-        max_length=config.data.max_length,
+        max_length=longest_document(config),
         spelled=config.embedding.contextual is not None,
     )
 

@@ -30,6 +30,7 @@ from unspool.tasks.encoder import build_encoder, check_learned_positions
 from unspool.tasks.examples import Example
 from unspool.tasks.metrics import bootstrap_mean, perplexity
 from unspool.tasks.plan import document_plan
+from unspool.tasks.size import longest_document
 from unspool.tasks.task import Report, Step, Task, as_array, walk
 from unspool.tasks.token_readings import PretrainReading
 from unspool.text.vocab import MASK, MASK_ID, MASK_SPECIALS
@@ -170,7 +171,7 @@ class Pretrain(Task):
         return torch.ones(1, 3, dtype=torch.int64), torch.tensor([3])
 
     def batches(self, part: Part, *, training: bool) -> MaskedBatches:
-        pieces = part.in_pieces(self.input, self.config.data.max_length)
+        pieces = part.in_pieces(self.input, longest_document(self.config))
         return MaskedBatches(
             self.row_batches(pieces, training=training),
             vocab=len(self.tokenizer.vocab),
@@ -190,7 +191,7 @@ class Pretrain(Task):
         return Step(loss, len(batch.targets), int(batch.lengths.sum()), carry=None)
 
     def where(self, part: Part, batch: MaskedBatch) -> str:
-        return super().where(part.in_pieces(self.input, self.config.data.max_length), batch)
+        return super().where(part.in_pieces(self.input, longest_document(self.config)), batch)
 
     def validate(self, model: nn.Module, part: Part) -> dict[str, float]:
         return self.evaluate(model, part).metrics

@@ -379,9 +379,10 @@ class Regress(DocumentTask):
     ) -> Iterator[Estimate]:
         for some in chunks(items, CHUNK):
             part = self.part(**{self.input: some})
-            for item, row in zip(some, self.numbers(model, part)):
+            for i, (item, row) in enumerate(zip(some, self.numbers(model, part))):
                 shown = self.input_field.shown(item)
-                yield Estimate(shown, dict(zip(self.number.names, row.tolist())))
+                answer = Estimate(shown, dict(zip(self.number.names, row.tolist())))
+                yield self.with_cut(answer, part, i)
 
     def numbers(self, model: nn.Module, part: Part) -> np.ndarray:
         """(N, K) in the order of the part's rows and the units of the file."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import torch
@@ -13,9 +14,33 @@ from unspool.config.memory import refuse_too_large
 if TYPE_CHECKING:
     from unspool.tasks.task import Task
 
+LONGEST_DOCUMENT = 16_384  # tokens
+ACTIVATION = 100  # bytes of a unit at each step in training; measured with a BiLSTM: 107
 SMALL = 1 << 28  # bytes that are not worth a second look
 # Of each weight in training: its gradient, and what the optimiser remembers.
 COPIES = {"adamw": 4, "sgd": 3}
+
+
+def longest_document(config: Config) -> int:
+    """Tokens of a document that are read. Its length alone decides what a batch of it takes, so it
+    has a bound where the settings give none: a batch, and no fewer than LONGEST_DOCUMENT."""
+    return config.data.max_length or max(config.train.batch_tokens, LONGEST_DOCUMENT)
+
+
+def refuse_long_row(
+    config: Config, length: int, where: Callable[[], str], *, training: bool
+) -> None:
+    """A ConfigError where one row of so many steps takes more than fits into memory."""
+    model = config.model
+    units = model.layers * max(model.hidden, model.embedding) * (1 + model.bidirectional)
+    size = length * units * (ACTIVATION if training else ACTIVATION // 4)
+    if size > SMALL:
+        refuse_too_large(
+            f"a row of {length:,} steps, which is read at once,",
+            size,
+            where=where(),
+            remedy="set max_length, or cut it into several rows",
+        )
 
 
 def rough_bytes(config: Config, vocabulary: int) -> int:

@@ -42,6 +42,7 @@ from unspool.tasks.inputs import (
 from unspool.tasks.label_readings import TagReading
 from unspool.tasks.series_plan import plan_series
 from unspool.tasks.series_readings import StepsReading
+from unspool.tasks.size import longest_document
 from unspool.tasks.tag_plan import plan_tags
 from unspool.tasks.tag_report import PlainReport, SpanReport, TagReport
 from unspool.tasks.tagged_series import TaggedSeries, tagged_series
@@ -114,7 +115,7 @@ class Tag(Task):
         words = WordsField(
             "words",
             config.tokenizer,
-            max_length=config.data.max_length,
+            max_length=longest_document(config),
             characters=config.model.characters != "none",
             spelled=config.embedding.contextual is not None,
         )

@@ -33,7 +33,7 @@ from unspool.tasks.encoder import recurrent_models
 from unspool.tasks.examples import Example, plain
 from unspool.tasks.metrics import bootstrap_ratio, widest
 from unspool.tasks.reading import Reading, nothing
-from unspool.tasks.size import refuse_large_model
+from unspool.tasks.size import refuse_large_model, refuse_long_row
 from unspool.text.tokenizers import Tokenizer
 
 T = TypeVar("T")
@@ -278,7 +278,12 @@ class Task(ABC):
 
     def row_batches(self, part: Part, *, training: bool, least: int = 64) -> BucketBatches:
         """Rows of similar length together; where nothing is learnt, at least so many at once."""
-        train = self.config.train
+        train, longest = self.config.train, part.lengths.sum(1)
+        if len(part):
+            row = int(np.argmax(longest))
+            refuse_long_row(
+                self.config, int(longest[row]), lambda: part.where(row), training=training
+            )
         return BucketBatches(
             part,
             size=train.batch if training else max(train.batch, least),

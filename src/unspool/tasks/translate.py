@@ -36,6 +36,7 @@ from unspool.tasks.encoder import (
     checked_options,
     transformer_options,
 )
+from unspool.tasks.size import longest_document
 from unspool.tasks.task import Step, Task, chunks, walk
 from unspool.tasks.token_readings import TranslateReading
 from unspool.tasks.translate_plan import plan_pairs, plan_sources
@@ -122,7 +123,7 @@ class Translate(Task):
                 config.tokenizer,
                 auto="bpe",
                 specials=SENTENCE_SPECIALS,
-                max_length=config.data.max_length,
+                max_length=longest_document(config),
                 too_long="leave out",
                 **options,
             )

@@ -96,6 +96,9 @@ class TokenNgrams:
         return made
 
 
+LONGEST_WORD = 1000  # characters of a word that are read
+
+
 class SpellingNgrams:
     """n-grams of the characters of a word between spaces: " film " gives " f", ... " film"."""
 
@@ -136,8 +139,9 @@ class SpellingNgrams:
 
 
 def spelled(word: str) -> Iterator[str]:
-    """The n-grams of the characters of a word, spaces around it (scikit-learn's char_wb)."""
-    word = f" {word} "
+    """The n-grams of the characters of a word, spaces around it (scikit-learn's char_wb); of what
+    is too long for a word those of its beginning."""
+    word = f" {word} "[:LONGEST_WORD]
     for n in range(SPELLED[0], min(SPELLED[1], len(word)) + 1):
         for start in range(len(word) - n + 1):
             yield word[start : start + n]
