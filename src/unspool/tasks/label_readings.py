@@ -191,10 +191,12 @@ class TagReading(Reading):
         super().__init__(given, names, len(words))
 
     def default_step(self) -> int:
-        """The first word with a tag other than O; without one the longest."""
+        """The first word with a tag other than O, or where no tag is called so, other than the most
+        frequent one; without any the longest."""
         with torch.no_grad():
             tags = [self.name(tag) for tag in self.chosen(self.run()[0])]
-        return next((at for at, tag in enumerate(tags) if tag != "O"), telling(self.words))
+        common = "O" if "O" in self.task.labels else max(tags, key=tags.count)
+        return next((at for at, tag in enumerate(tags) if tag != common), telling(self.words))
 
     def together(self, readings: Sequence[TagReading]) -> Tensor:
         field = self.task.fields[self.task.input]

@@ -190,8 +190,11 @@ def named(
 
 
 def telling(names: Sequence[str]) -> int:
-    """Which of some tokens is likely to say most: the longest, of those that stand in the text."""
-    return max(range(len(names)), key=lambda i: 0 if names[i] in SILENT else len(names[i]))
+    """Which of some tokens is likely to say most: the longest, of those that stand in the text; of
+    several that long the middle one."""
+    sizes = [0 if name in SILENT else len(name) for name in names]
+    longest = [at for at, size in enumerate(sizes) if size == max(sizes)]
+    return longest[len(longest) // 2]
 
 
 def marked(piece: str) -> str:

@@ -148,12 +148,15 @@ def tagged_text(
 def tagged_line(
     words: Sequence[str], tags: np.ndarray, names: Sequence[str], marks: Marks | None
 ) -> str:
-    """Words and the numbers of their tags as `str` of an answer shows them."""
+    """Words and the numbers of their tags as `str` of an answer shows them; without the tags that
+    only say that there is none, O or a dash."""
     if marks is None:
-        return " ".join(f"{word}/{names[tag]}" for word, tag in zip(words, tags))
-    shown, done = [], 0
+        own = (names[tag] for tag in tags)
+        shown = (f"/{tag}" if tag != "O" and any(map(str.isalnum, tag)) else "" for tag in own)
+        return " ".join(word + tag for word, tag in zip(words, shown))
+    parts, done = [], 0
     for first, stop, kind in zip(*find_spans(marks.at(tags), np.array([0]))):
         inside = " ".join([marks.names[kind], *words[first:stop]]).strip()
-        shown += [*words[done:first], f"[{inside}]"]
+        parts += [*words[done:first], f"[{inside}]"]
         done = stop
-    return " ".join([*shown, *words[done:]])
+    return " ".join([*parts, *words[done:]])

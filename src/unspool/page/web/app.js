@@ -146,7 +146,7 @@ class Page {
   // meanwhile. Returns what ends it.
   showWorking(view, signal) {
     const started = Date.now();
-    this.root.classList.toggle('left', !this.root.classList.contains(view?.name));
+    this.root.classList.toggle('leaving', !this.root.classList.contains(view?.name));
     const tick = () => {
       const seconds = Math.round((Date.now() - started) / 1000);
       this.working.textContent = `${view?.working ?? 'Working'} …${seconds > 0 ? ` ${seconds} s` : ''}`;
@@ -156,7 +156,7 @@ class Page {
       timers.forEach((timer) => window.clearTimeout(timer));
       if (signal.aborted) return;
       this.working.textContent = '';
-      this.root.classList.remove('left');
+      this.root.classList.remove('leaving');
     };
   }
 
@@ -256,7 +256,7 @@ class Page {
 // "Answer: pos, probability 0.9560. The data say pos." and what the model does not know.
 function answerParts({ answer, note, truth, unknown }) {
   const parts = answer === '' ? [note] : ['Answer: ', el('strong', { class: 'token', text: visible(answer) })];
-  if (answer !== '' && note !== '') parts.push(el('span', { class: 'soft', text: `, ${note}` }));
+  if (answer !== '' && note !== '') parts.push(el('span', { class: 'soft', text: `, ${note.replaceAll('-', '−')}` }));
   if (truth !== '') {
     parts.push(el('span', { class: 'soft' }, '. The data say ', el('span', { class: 'token', text: truth })));
   }
