@@ -52,7 +52,7 @@ def test_elman_keeps_a_number_roughly_lstm_and_gru_remember_it(course) -> None:
 
 
 @pytest.mark.course
-def test_all_cells_learn_the_reviews_and_words_alone_do_not_tell(seeded) -> None:
+def test_all_cells_learn_the_reviews(seeded) -> None:
     accuracy = table(seeded.type(CELLS))
     assert all(accuracy[cell] > 0.8 for cell in ("elman", "lstm", "peephole", "coupled", "gru"))
 

@@ -63,9 +63,16 @@ def test_a_transformer_speaks_the_language_of_where_it_grew_up(seeded) -> None:
     assert seeded.type(FRENCH) == "i grew up in france and i speak fluent french\n"
     run = seeded.made("runs/corpus-transformer")
     for country, language in FLUENT.items():
-        reason = run.explain(f"i grew up in {country} and i speak fluent")
+        text = f"i grew up in {country} and i speak fluent"
+        reason, place = run.explain(text), text.split().index(country)
         assert reason.answer == language
-        assert reason.tokens[int(np.argmax(reason.values))] == country
+        assert reason.tokens[int(reason.values.argmax())] == "fluent"
+        without = {each.token: each.answer_value for each in reason.deletions}
+        assert without.pop(place) < 0.5
+        assert min(without.values()) > 0.8
+        (weights,) = (each.values for each in run.trace(text).find("causal_attention"))
+        assert weights[:, -1, place].max() > 0.5
+        assert not np.triu(weights, 1).any()
 
 
 def test_a_hidden_word_is_guessed(seeded) -> None:
