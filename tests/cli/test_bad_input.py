@@ -503,6 +503,13 @@ def test_resume_of_a_damaged_run(begun, refused) -> None:
 # Predicting and writing
 
 
+def test_evaluate_on_another_kind_of_data(file, classifier, refused) -> None:
+    rows = "".join(f"{i // 4},{i % 4},{i}.5,{'ab'[i // 4 % 2]}\n" for i in range(40))
+    path = file("id,time,x,label\n" + rows, "steps.csv")
+    says = ["steps.csv: the model reads text, and the file was read as series, label"]
+    refused("evaluate", classifier, path, says=[*says, "Give data like those"])
+
+
 def test_predict(file, classifier, here, refused) -> None:
     predict = ["predict", classifier]
     refused(*predict, says=["no text given", "--file FILE, or - for standard input"])

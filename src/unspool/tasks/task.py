@@ -26,7 +26,7 @@ from unspool.data.plan import Plan
 from unspool.data.read import Table
 from unspool.data.split import HoldOut
 from unspool.data.store.columns import Progress, Stored
-from unspool.errors import ConfigError
+from unspool.errors import ConfigError, DataError
 from unspool.tasks.answer import Answer
 from unspool.tasks.calibration import FoldCalibration, Unseen
 from unspool.tasks.encoder import recurrent_models
@@ -267,6 +267,13 @@ class Task(ABC):
 
     def encode(self, plan: Plan, progress: Progress | None = None) -> tuple[Part, list[str]]:
         """A whole table as a part to evaluate on, and notes about it."""
+        for name, field in self.fields.items():
+            if not field.is_target and name not in plan.columns:
+                raise DataError(
+                    f"the model reads {name}, and the file was read as {', '.join(plan.columns)}",
+                    where=plan.table.name,
+                    remedy="give data like those that it was trained on",
+                )
         return encode_table(plan, self.fields, progress)
 
     def part(self, **raw: Sequence[Any]) -> Part:

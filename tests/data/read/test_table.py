@@ -6,9 +6,12 @@ import ast
 import gzip
 import json
 import re
+import zipfile
 from pathlib import Path
 
+import numpy as np
 import pytest
+from messy import CASES
 
 from unspool.config import DataConfig
 from unspool.data import read
@@ -125,6 +128,51 @@ def test_damaged_arrow_files(tmp_path) -> None:
         path.write_bytes(content.replace(found, damaged, 1))
         with pytest.raises(DataError, match=rf"a\.arrow: cannot be read \(.*{reason}"):
             table(path)
+
+
+@pytest.mark.parametrize("name", ["a.parquet", "a.arrow", "a.xlsx"])
+def test_what_other_libraries_read_may_be_compressed(tmp_path, name: str) -> None:
+    pytest.importorskip("openpyxl" if name.endswith("xlsx") else "pyarrow")
+    case = next(case for case in CASES if case.name == name)
+    case.write(tmp_path / name)
+    packed = tmp_path / f"{name}.gz"
+    packed.write_bytes(gzip.compress((tmp_path / name).read_bytes()))
+    assert content(table(packed)) == content(table(tmp_path / name))
+    packed.write_bytes(packed.read_bytes()[:-20])
+    with pytest.raises(DataError, match="the compressed file is damaged"):
+        table(packed)
+
+
+def test_damaged_excel_files(tmp_path) -> None:
+    """A sheet is parsed as it is read; the size that it gives itself is not believed."""
+    pytest.importorskip("openpyxl")
+    path = tmp_path / "a.xlsx"
+    next(case for case in CASES if case.name == "a.xlsx").write(path)
+
+    def rewritten(old: bytes, new: bytes) -> None:
+        with zipfile.ZipFile(path) as archive:
+            files = {name: archive.read(name) for name in archive.namelist()}
+        sheet = "xl/worksheets/sheet1.xml"
+        assert old in files[sheet]
+        files[sheet] = files[sheet].replace(old, new, 1)
+        with zipfile.ZipFile(path, "w") as archive:
+            for name, own in files.items():
+                archive.writestr(name, own)
+
+    whole = content(table(path))
+    rewritten(b'ref="A1:B49"', b'ref="A1:XFD49"')
+    assert content(table(path)) == whole
+    rewritten(b"</sheetData>", b"</sheet>")
+    with pytest.raises(DataError, match=r"a\.xlsx: is no Excel file that can be read \(mismatched"):
+        content(table(path))
+
+
+def test_damaged_arrays(tmp_path) -> None:
+    path = tmp_path / "a.npy"
+    np.save(path, np.zeros((4, 3)))
+    path.write_bytes(path.read_bytes().replace(b"}", b"{", 1))
+    with pytest.raises(DataError, match=r"a\.npy: is a NumPy file that is damaged, or none"):
+        table(path)
 
 
 def test_parallel_files(tmp_path) -> None:

@@ -8,7 +8,6 @@ x (M, C), lengths (N,), y (N,)  ragged series, one after the other; also with of
 
 from __future__ import annotations
 
-import zipfile
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -103,12 +102,14 @@ def as_steps(row: np.ndarray, where: str) -> Recording:
 def read_arrays(file: TextFile) -> dict[str, np.ndarray]:
     """By name; the only one of a .npy file is x."""
     try:
-        found = np.load(file.path, allow_pickle=False)
+        found = np.load(file.unpacked(), allow_pickle=False)
         if isinstance(found, np.ndarray):
             return {"x": found}
         with found:
             return {name: found[name] for name in found.files}
-    except (ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
+    except DataError:
+        raise
+    except Exception as error:  # it raises whatever its parsers do
         if "object arrays" in str(error).lower():
             raise DataError(
                 "holds pickled objects, which could run any code",

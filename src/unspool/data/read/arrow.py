@@ -37,11 +37,11 @@ class Parquet(Reader):
 
     def read_names(self, file: TextFile) -> list[str]:
         with opened(file) as arrow:
-            return list(arrow.parquet.read_schema(file.path).names)
+            return list(arrow.parquet.read_schema(file.unpacked()).names)
 
     def batches(self, file: TextFile, names: list[str]) -> Iterator[Any]:
         """Record batches of these columns."""
-        with opened(file) as arrow, arrow.parquet.ParquetFile(file.path) as content:
+        with opened(file) as arrow, arrow.parquet.ParquetFile(file.unpacked()) as content:
             yield from content.iter_batches(BATCH, columns=names)
 
     def checked_batches(self, file: TextFile, names: list[str]) -> Iterator[Any]:
@@ -65,11 +65,11 @@ class Arrow(Parquet):
     title = "Arrow"
 
     def read_names(self, file: TextFile) -> list[str]:
-        with opened(file) as arrow, arrow.memory_map(str(file.path)) as source:
+        with opened(file) as arrow, arrow.memory_map(str(file.unpacked())) as source:
             return list(stream(arrow, source).schema.names)
 
     def batches(self, file: TextFile, names: list[str]) -> Iterator[Any]:
-        with opened(file) as arrow, arrow.memory_map(str(file.path)) as source:
+        with opened(file) as arrow, arrow.memory_map(str(file.unpacked())) as source:
             content = stream(arrow, source)
             if hasattr(content, "num_record_batches"):
                 batches = map(content.get_batch, range(content.num_record_batches))

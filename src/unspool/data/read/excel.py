@@ -43,7 +43,7 @@ class Excel(Cells):
         book = open_workbook(file)
         try:
             width = 0
-            for line, row in enumerate(book[self.sheet].iter_rows(values_only=True), start=1):
+            for line, row in enumerate(rows_of(book, self.sheet, file), start=1):
                 fields = [cell_text(value) for value in row]
                 if not any(fields):
                     continue
@@ -56,6 +56,16 @@ class Excel(Cells):
                 yield line, (fields + [""] * width)[: max(width, used)]
         finally:
             book.close()
+
+
+def rows_of(book: Any, sheet: str, file: TextFile) -> Iterator[tuple[Any, ...]]:
+    """The rows of a sheet, which is parsed as it is read. How large it calls itself is passed over:
+    a wrong size would make every row thousands of empty cells."""
+    try:
+        book[sheet].reset_dimensions()
+        yield from book[sheet].iter_rows(values_only=True)
+    except Exception as error:
+        raise damaged(error, file) from None
 
 
 def cell_text(value: Any) -> str:
@@ -77,11 +87,17 @@ def open_workbook(file: TextFile) -> Any:
             remedy="pip install 'unspool[excel]', or save the sheet as CSV",
         ) from None
     try:
-        return load_workbook(file.path, read_only=True, data_only=True)
+        return load_workbook(file.unpacked(), read_only=True, data_only=True)
+    except DataError:
+        raise
     except Exception as error:  # it raises whatever its parsers do
-        reason = str(error).partition("\n")[0] or type(error).__name__
-        raise DataError(
-            f"is no Excel file that can be read ({reason})",
-            where=file.name,
-            remedy="save it again as .xlsx or as CSV",
-        ) from None
+        raise damaged(error, file) from None
+
+
+def damaged(error: Exception, file: TextFile) -> DataError:
+    reason = str(error).partition("\n")[0] or type(error).__name__
+    return DataError(
+        f"is no Excel file that can be read ({reason})",
+        where=file.name,
+        remedy="save it again as .xlsx or as CSV",
+    )

@@ -24,7 +24,7 @@ from itertools import islice
 from pathlib import Path
 from typing import BinaryIO
 
-from unspool.data.read.content import DAMAGED, content_name, open_content
+from unspool.data.read.content import COMPRESSED, DAMAGED, content_name, open_content
 from unspool.data.read.encodings import encoding_of, find_encoding, suggestion
 from unspool.errors import DataError, nearest
 
@@ -177,6 +177,12 @@ class TextFile:
             else "name the encoding of the file with --encoding, or save it as UTF-8",
         )
 
+    def unpacked(self) -> Path:
+        """Where its bytes are without a compression, for libraries that open files themselves."""
+        if self.path.suffix.lower() not in COMPRESSED:
+            return self.path
+        return _unpacked(self, self.size(), self.path.stat().st_mtime_ns)
+
     @property
     def codec(self) -> str:
         """The encoding that it is read with."""
@@ -319,6 +325,19 @@ def _siblings(path: Path) -> list[str]:
         return os.listdir(path.parent)
     except OSError:
         return []
+
+
+@functools.cache
+def _unpacked(file: TextFile, size: int, changed: int) -> Path:
+    """The content of a compressed file, as it is at the moment, in a temporary one."""
+    handle, name = tempfile.mkstemp(
+        prefix="unspool-unpacked-", suffix=Path(file.content_name).suffix
+    )
+    atexit.register(Path(name).unlink, missing_ok=True)
+    with os.fdopen(handle, "wb") as spool, file._open() as (content, _):
+        while data := file._read(content):
+            spool.write(data)
+    return Path(name)
 
 
 @functools.cache
