@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from unspool.data.fields.examiner import Examiner, Flaw
+from unspool.data.fields.ngrams import mix
 from unspool.data.fields.series_values import digest
 from unspool.data.read.recording import as_recording
 from unspool.data.store.ragged import Ragged
@@ -52,7 +53,7 @@ class SeriesExaminer(Examiner):
         figures = np.stack([z.mean(0), z.std(0), z.min(0), z.max(0), z[-1] - z[0], change])
         level = np.clip(np.round(figures * LEVELS / 2), -4 * LEVELS, 4 * LEVELS).astype(np.int64)
         number = np.arange(level.size).reshape(level.shape)
-        return (number * 1000 + level + 500).astype(np.uint64).reshape(-1)
+        return mix((number * 1000 + level + 500).astype(np.uint64).reshape(-1))
 
     def flaws(self, raw: Sequence[Any]) -> dict[str, np.ndarray]:
         found = [as_recording(each, "").values for each in raw]
