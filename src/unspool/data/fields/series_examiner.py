@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -13,7 +14,7 @@ from unspool.data.fields.series_values import digest
 from unspool.data.read.recording import as_recording
 from unspool.data.store.ragged import Ragged
 
-SPIKE = 20.0  # standard deviations of the training part
+SPIKE = 20.0  # standard deviations, as the quartiles of the training part suggest them
 PIECE = 16  # steps of a shingle
 LEVELS = 8  # of a feature
 
@@ -25,14 +26,21 @@ class SeriesExaminer(Examiner):
         "gaps": Flaw("have gaps", "they are read as 0 with a channel that says so"),
         "flat": Flaw("have a channel that never changes", "look whether the sensor was on"),
         "spikes": Flaw(
-            f"have values more than {SPIKE:g} standard deviations from the mean",
+            f"have values more than {SPIKE:g} standard deviations from the median",
             "mend them, or leave the cells empty as gaps",
         ),
     }
     shingle = f"{PIECE} steps"
 
-    def __init__(self, channels: Sequence[str], mean: np.ndarray, std: np.ndarray) -> None:
+    def __init__(
+        self, channels: Sequence[str], mean: np.ndarray, std: np.ndarray, steps: np.ndarray
+    ) -> None:
+        """`steps` (M, C) are some of the training part."""
         self.channels, self.mean, self.std = channels, mean, std
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # a channel without a value
+            low, self.median, high = np.nanquantile(steps, (0.25, 0.5, 0.75), axis=0)
+        self.spread = np.where(high > low, (high - low) / 1.349, std)
 
     def shingles(self, values: Any, rows: np.ndarray) -> Ragged:
         return Ragged.of([self._pieces(values.raw[int(row)]) for row in rows])
@@ -64,7 +72,7 @@ class SeriesExaminer(Examiner):
         }
 
     def _spikes(self, x: np.ndarray) -> np.ndarray:
-        return np.abs(np.nan_to_num((x - self.mean) / self.std)) > SPIKE
+        return np.abs(np.nan_to_num((x - self.median) / self.spread)) > SPIKE
 
     def excerpt(self, raw: Any, flaw: str | None = None) -> str:
         own = as_recording(raw, "")
