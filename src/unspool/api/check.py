@@ -61,7 +61,7 @@ def check(
         kind.load_corpus(whole, plans, progress=progress),
         summary=spelled(plan.summary),
         task=plan.task,
-        unit=kind.unit,
+        unit=kind.row_noun(config),
         max_length=config.data.max_length,
         group=group,
         suspects=suspects,

@@ -131,7 +131,7 @@ class Run:
         seen = self.folder.seen(part)
         if seen is None:
             return [f"{very.format('model was trained')}; the figures {little}"] * ("train" in same)
-        count = f"{int(seen.sum()):,} of {len(part):,} {self.task.unit}"
+        count = f"{int(seen.sum()):,} of {len(part):,} {self.task.row_noun(self.config)}"
         if seen.any() and "train" in same:
             return [f"{very.format('model was trained')}, on {count} of it; the figures {little}"]
         if seen.any():

@@ -78,7 +78,7 @@ def load_corpus(
         corpus = load_rows(plans, fields, stored, hold_out, unit, fit, progress)
     corpus.notes.insert(0, split_note(corpus, plans, hold_out, "tokens" if streams else unit))
     corpus.notes += [
-        f"{plan.table.name}: tokenised before, read from the cache"
+        f"{plan.table.name}: read before, comes from the cache"
         for name, plan in plans.items()
         if stored[name].hit
     ]

@@ -145,8 +145,11 @@ def fitting(found: Found, target: Target, *, named: bool, task: str) -> Column |
 def find_series(
     table: Table, data: DataConfig, target: Target | None, *, named: bool
 ) -> Found | None:
-    paths = data.label is not None and not any(c.name == data.label for c in table.columns)
-    by_path = paths and len(table.files) > 1  # `folder` and the like, of StepRows
+    by_path = (  # `folder` and the like, which `StepRows` have
+        data.label is not None
+        and len(table.files) > 1
+        and not any(column.name == data.label for column in table.columns)
+    )
     asked = None
     if data.label is not None and not by_path and target is not None:
         asked = joined(table.several(data.label, option="--label"))
@@ -167,6 +170,8 @@ def find_series(
         about = f"{table.summary}, a series a row: {of}{steps:,} steps at most in columns"
         about += f" {ends(layout.columns)}{hint}"
         return Found(table, joined(layout.columns), label, of_cells(layout), about)
+    if label is None and target is not None:
+        label = next((c for c in table.columns if c.name == "folder"), None)
     names = ", ".join(repr(column.name) for column in layout.columns)
     about = f"{table.summary}, series in {table.reader.noun} {names}"
     return Found(table, joined(layout.columns), label, of_arrays(layout), about)

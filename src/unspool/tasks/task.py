@@ -168,8 +168,13 @@ class Task(ABC):
             fold_part=config.data.fold_part,
             group=config.data.group,
         )
-        unit = "recordings" if config.data.input == "series" else cls.unit
+        unit = cls.row_noun(config)
         return load_corpus(plans, fields, hold_out, unit=unit, fit=cls.fit, progress=progress)
+
+    @classmethod
+    def row_noun(cls, config: Config) -> str:
+        """What rows of its data are called."""
+        return "recordings" if config.data.input == "series" else cls.unit
 
     @property
     def input(self) -> str:

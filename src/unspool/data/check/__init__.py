@@ -18,7 +18,7 @@ from unspool.data.check.advice import (
     about_size,
     about_stream,
 )
-from unspool.data.check.columns import about_columns, about_groups
+from unspool.data.check.columns import about_columns, about_groups, about_labels_of_groups
 from unspool.data.check.describe import (
     about_values,
     describe,
@@ -102,7 +102,8 @@ def check(
         drafts += doubtful_labels(rows, unit, notes) if suspects else []
         drafts = [draft for draft in drafts if len(draft.rows)]
         findings, surveys = describe(rows, drafts, progress)
-        findings += [] if group is None else about_groups(rows, group, unit)
+        if group is not None:
+            findings += [*about_groups(rows, group, unit), *about_labels_of_groups(rows, group)]
         marked = marked_lines(rows, drafts)
     findings += about_values(corpus, surveys, unit)
     findings += [*about_names(parts), *about_drift(parts), *columns(corpus)]

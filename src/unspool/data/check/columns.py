@@ -74,6 +74,30 @@ def about_groups(rows: Rows, asked: str, unit: str) -> Iterator[Finding]:
             )
 
 
+def about_labels_of_groups(rows: Rows, asked: str) -> Iterator[Finding]:
+    """Labels that one group alone has: no split by group shows how well they are learnt."""
+    for key, field in rows.corpus.fields.items():
+        groups: dict[str, set[Any]] = {}
+        for part in rows.parts:
+            classes = field.classes(part[key])
+            if classes is None or part.plan is None:
+                break
+            found = group_values(part.plan.table, asked)
+            places = zip(part.files.tolist(), part.lines.tolist())
+            for number, place in zip(classes.tolist(), places):
+                groups.setdefault(field.answers[number], set()).add(found[place])
+        several = len(set().union(*groups.values())) > 1 if groups else False
+        alone = [name for name, own in groups.items() if several and len(own) == 1]
+        if alone:
+            listed = ", ".join(f"{name} ({next(iter(groups[name]))})" for name in alone[:SHOWN])
+            yield Finding(
+                "label-of-one-group",
+                f"{key}s occur in one group ({asked}) alone: {listed}",
+                len(alone),
+                remedy="what is learnt of them may be the group; record them elsewhere, too",
+            )
+
+
 def group_values(table: Table, asked: str) -> dict[tuple[int, int], Any]:
     """The value of a column by (file, line)."""
     column = table.column(asked, option="--group")

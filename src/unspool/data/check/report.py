@@ -126,7 +126,7 @@ class CheckReport:
     def lines(self) -> list[str]:
         lines = [self.summary]
         for part in self.parts:
-            lines += _part_lines(part, self.unit)
+            lines += _part_lines(part, self.unit, known=self.vocabulary > 0)
         lines += [_family_line(name, counts) for name, counts in self.families.items()]
         lines += [f"note: {note}" for note in self.notes]
         lines += [line for found in self.findings for line in found.lines()]
@@ -140,9 +140,10 @@ class CheckReport:
         return "\n".join(self.lines())
 
 
-def _part_lines(part: PartReport, unit: str) -> list[str]:
+def _part_lines(part: PartReport, unit: str, *, known: bool) -> list[str]:
+    """`known`: whether there is a vocabulary, which may lack some."""
     lines = [f"{part.name}: " + ", ".join(_sizes(part, unit))]
-    if not part.name.startswith("train"):
+    if known and not part.name.startswith("train"):
         lines[0] += f"; {100 * part.unknown:.2f} % of the {unit} are unknown to train"
     if part.labels:
         total = max(1, part.rows if part.several else sum(part.labels.values()))

@@ -17,7 +17,13 @@ from torch import Tensor
 from unspool.data.fields.field import Field, Measure, Where
 from unspool.data.fields.series_examiner import SeriesExaminer
 from unspool.data.fields.series_steps import Steps, find_steps, resample
-from unspool.data.fields.series_values import Moments, Series, fit_moments, moments_of_row
+from unspool.data.fields.series_values import (
+    Moments,
+    Series,
+    blocks,
+    fit_moments,
+    moments_of_row,
+)
 from unspool.data.read.recording import Recording, as_recording
 from unspool.data.store.columns import Progress, WhereStep
 from unspool.data.store.ragged import Ragged
@@ -322,7 +328,7 @@ class SeriesField(Field):
             )
 
     def examiner(self, values: Series) -> SeriesExaminer:
-        return SeriesExaminer(self.channels, self.mean, self.std)
+        return SeriesExaminer(self.channels, self.mean, self.std, next(blocks(values.raw)))
 
     def labels(self, raw: Any) -> list[str]:
         """What each step is called: its time, or its number."""

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 
 from unspool.data.fields.examiner import Examiner, Flaw
+from unspool.data.fields.ngrams import mix
 from unspool.data.fields.series_values import digest
 from unspool.data.read.recording import as_recording
 from unspool.data.store.ragged import Ragged
 
-SPIKE = 20.0  # standard deviations of the training part
+SPIKE = 20.0  # standard deviations, as the quartiles of the training part suggest them
 PIECE = 16  # steps of a shingle
 LEVELS = 8  # of a feature
 
@@ -24,14 +26,21 @@ class SeriesExaminer(Examiner):
         "gaps": Flaw("have gaps", "they are read as 0 with a channel that says so"),
         "flat": Flaw("have a channel that never changes", "look whether the sensor was on"),
         "spikes": Flaw(
-            f"have values more than {SPIKE:g} standard deviations from the mean",
+            f"have values more than {SPIKE:g} standard deviations from the median",
             "mend them, or leave the cells empty as gaps",
         ),
     }
     shingle = f"{PIECE} steps"
 
-    def __init__(self, channels: Sequence[str], mean: np.ndarray, std: np.ndarray) -> None:
+    def __init__(
+        self, channels: Sequence[str], mean: np.ndarray, std: np.ndarray, steps: np.ndarray
+    ) -> None:
+        """`steps` (M, C) are some of the training part."""
         self.channels, self.mean, self.std = channels, mean, std
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # a channel without a value
+            low, self.median, high = np.nanquantile(steps, (0.25, 0.5, 0.75), axis=0)
+        self.spread = np.where(high > low, (high - low) / 1.349, std)
 
     def shingles(self, values: Any, rows: np.ndarray) -> Ragged:
         return Ragged.of([self._pieces(values.raw[int(row)]) for row in rows])
@@ -52,7 +61,7 @@ class SeriesExaminer(Examiner):
         figures = np.stack([z.mean(0), z.std(0), z.min(0), z.max(0), z[-1] - z[0], change])
         level = np.clip(np.round(figures * LEVELS / 2), -4 * LEVELS, 4 * LEVELS).astype(np.int64)
         number = np.arange(level.size).reshape(level.shape)
-        return (number * 1000 + level + 500).astype(np.uint64).reshape(-1)
+        return mix((number * 1000 + level + 500).astype(np.uint64).reshape(-1))
 
     def flaws(self, raw: Sequence[Any]) -> dict[str, np.ndarray]:
         found = [as_recording(each, "").values for each in raw]
@@ -63,7 +72,7 @@ class SeriesExaminer(Examiner):
         }
 
     def _spikes(self, x: np.ndarray) -> np.ndarray:
-        return np.abs(np.nan_to_num((x - self.mean) / self.std)) > SPIKE
+        return np.abs(np.nan_to_num((x - self.median) / self.spread)) > SPIKE
 
     def excerpt(self, raw: Any, flaw: str | None = None) -> str:
         own = as_recording(raw, "")

@@ -15,7 +15,7 @@ import numpy as np
 
 from unspool.config import DataConfig
 from unspool.data.read.columns import LABEL_NAMES, plain
-from unspool.data.read.files import Report, TextFile
+from unspool.data.read.files import Report, TextFile, path_columns
 from unspool.data.read.reader import SAMPLE, Column, Reader, Row
 from unspool.data.read.recording import NUMERIC, Recording, refuse_infinite
 from unspool.errors import DataError
@@ -40,6 +40,7 @@ class Arrays(Reader):
         self.alone = len(files) > 1
         self.name = find_values(first, files[0], data.series)
         values, others = self._split(first, files[0])
+        self.paths = path_columns(files) if self.alone else []
         names = ["series", *(plain(name) for name in others)]
         self.keys = list(others)
         found = list(values[:SAMPLE])
@@ -48,6 +49,8 @@ class Arrays(Reader):
             Column(name, i, others[key][: len(found)].tolist())
             for i, (name, key) in enumerate(zip(names[1:], self.keys), 1)
         ]
+        for name, own in self.paths:
+            self.columns.append(Column(name, len(self.columns), own[:SAMPLE]))
         shape = first[self.name].shape
         if len(shape) == 3:
             self.remark = (
@@ -89,6 +92,8 @@ class Arrays(Reader):
         """The line of a series is its number, from 1."""
         values, others = self._split(read_arrays(file), file)
         columns: list[Sequence[Any]] = [values, *(others[key].tolist() for key in self.keys)]
+        number = self.files.index(file)
+        columns += [[own[number]] * len(values) for _, own in self.paths]
         for line, row in enumerate(zip(*(columns[i] for i in numbers)), 1):
             yield Row(row, line)
 

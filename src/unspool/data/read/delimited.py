@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from unspool.config import DataConfig
 from unspool.data.read.columns import has_header, known_pair, listed_names
-from unspool.data.read.files import Report, TextFile
+from unspool.data.read.files import OF_PATHS, Report, TextFile
 from unspool.data.read.reader import SAMPLE, Column, Reader, Row, refuse_empty
 from unspool.errors import DataError
 
@@ -41,7 +41,12 @@ class Cells(Reader):
         rows = [row for row in rows if len(row) == self.width]  # `read` refuses the others
         options = [data.text, data.label, data.source, data.target, data.series]
         options += [name for name in (data.time, data.id) if name not in ("auto", "none")]
-        asked = [name for option in options for name in listed_names(option)]
+        asked = [
+            name
+            for option in options
+            for name in listed_names(option)
+            if len(files) == 1 or not OF_PATHS.fullmatch(name)
+        ]
         usual = [name for names in data.columns.values() for name in names]
         self.header = (
             data.header

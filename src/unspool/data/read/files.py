@@ -12,6 +12,7 @@ import functools
 import hashlib
 import io
 import os
+import re
 import shutil
 import stat
 import sys
@@ -303,6 +304,30 @@ def readable_name(path: Path) -> str:
 def stem(path: Path) -> str:
     """`names/Czech.txt.gz` -> `Czech`."""
     return path.name.removesuffix(".gz").rsplit(".", 1)[0]
+
+
+OF_PATHS = re.compile(r"(folder|name)(_\d+)?")  # names of the columns that paths make
+
+
+def path_columns(files: Sequence[TextFile]) -> list[tuple[str, list[str]]]:
+    """What the names of files say: the folder of each, its name, and the parts of both where every
+    file has as many: (name of the column, a value for each file)."""
+    root = Path(files[0].path).parents
+    shared = next((p for p in root if all(p in file.path.parents for file in files)), None)
+    folders = [list(f.path.parent.relative_to(shared).parts) if shared else [] for f in files]
+    names = [stem(file.path) for file in files]
+    parts = [re.split(r"[_\- ]+", name) for name in names]
+    found: list[tuple[str, list[str]]] = []
+    if all(folders):
+        found.append(("folder", [own[-1] for own in folders]))
+    depth = {len(own) for own in folders}
+    if len(depth) == 1 and max(depth) > 1:
+        found += [(f"folder_{i + 1}", [own[i] for own in folders]) for i in range(max(depth))]
+    found.append(("name", names))
+    depth = {len(own) for own in parts}
+    if len(depth) == 1 and max(depth) > 1:
+        found += [(f"name_{i + 1}", [own[i] for own in parts]) for i in range(max(depth))]
+    return found
 
 
 def unreadable(path: Path, name: str, error: OSError | ValueError) -> DataError:

@@ -77,7 +77,8 @@ def as_recording(raw: Any, where: str, channels: Sequence[str] = (), name: str =
         return raw
     try:
         # A tensor gives an array; None becomes NaN.
-        values = np.asarray(raw, dtype=np.float32)
+        with np.errstate(over="ignore"):  # what is too large becomes infinite, and is refused
+            values = np.asarray(raw, dtype=np.float32)
     except (TypeError, ValueError, RuntimeError):
         raise DataError(
             "is no array of numbers", where=where, got=raw, remedy="give an array (steps, channels)"

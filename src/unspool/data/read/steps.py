@@ -3,17 +3,15 @@ id, or of one file, are a recording."""
 
 from __future__ import annotations
 
-import re
 from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from unspool.data.read.files import Report, TextFile, stem
+from unspool.data.read.files import Report, TextFile, path_columns
 from unspool.data.read.layout import Long
 from unspool.data.read.reader import SAMPLE, Column, Reader, Row
 from unspool.data.read.recording import Parser, Recording, is_date, parse_time
@@ -240,27 +238,6 @@ class StepRows(Reader):
 
 def short_name(file: TextFile) -> str:
     return f"{file.path.parent.name}/{file.path.name}"
-
-
-def path_columns(files: Sequence[TextFile]) -> list[tuple[str, list[str]]]:
-    """What the names of files say: the folder of each, its name, and the parts of both where every
-    file has as many: (name of the column, a value for each file)."""
-    root = Path(files[0].path).parents
-    shared = next((p for p in root if all(p in file.path.parents for file in files)), None)
-    folders = [list(f.path.parent.relative_to(shared).parts) if shared else [] for f in files]
-    names = [stem(file.path) for file in files]
-    parts = [re.split(r"[_\- ]+", name) for name in names]
-    found: list[tuple[str, list[str]]] = []
-    if all(folders):
-        found.append(("folder", [own[-1] for own in folders]))
-    depth = {len(own) for own in folders}
-    if len(depth) == 1 and max(depth) > 1:
-        found += [(f"folder_{i + 1}", [own[i] for own in folders]) for i in range(max(depth))]
-    found.append(("name", names))
-    depth = {len(own) for own in parts}
-    if len(depth) == 1 and max(depth) > 1:
-        found += [(f"name_{i + 1}", [own[i] for own in parts]) for i in range(max(depth))]
-    return found
 
 
 def step_table(table: Table, layout: Long) -> Table:

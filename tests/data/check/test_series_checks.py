@@ -1,0 +1,68 @@
+"""What `check` finds in series."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import unspool
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory):
+    rng = np.random.default_rng(2)
+    rows = ["id,time,x,z,label,subject"]
+    for i in range(24):
+        own = rng.normal(3 * (i % 2), 1, (8, 2)).round(3)
+        if i == 3:
+            own[2, 0] = 900
+        if i == 4:
+            own[:, 1] = 1.5
+        kept = i if i != 7 else 5  # the same recording twice
+        if i in (5, 7):
+            own = np.random.default_rng(kept).normal(size=(8, 2)).round(3)
+        label = "odd" if i in (10, 12) else "ab"[i % 2]
+        subject = "s9" if i in (10, 12) else f"s{i % 3}"
+        for t, (x, z) in enumerate(own):
+            shown = "" if i == 6 and t == 4 else f"{x}"
+            rows.append(f"r{i},{t},{shown},{z},{label},{subject}")
+    path = tmp_path_factory.mktemp("checked") / "steps.csv"
+    path.write_text("\n".join(rows) + "\n")
+    return unspool.check(path, group="subject", task="classify")
+
+
+def found(report, kind: str):
+    return next(own for own in report.findings if own.kind == kind)
+
+
+@pytest.mark.parametrize(
+    ("kind", "what", "shown"),
+    [
+        ("gaps", "recordings have gaps", "1 gaps, the first at step 5 of x"),
+        ("flat", "have a channel that never changes", "z = 1.5"),
+        ("spikes", "standard deviations from the median", "step 3 of x: 900"),
+    ],
+)
+def test_flaws_are_found_where_they_are(report, kind, what, shown) -> None:
+    own = found(report, kind)
+    assert own.count == 1
+    assert what in own.what
+    assert own.examples[0].shown == shown
+    assert "steps.csv:" in own.examples[0].where
+
+
+def test_the_same_recording_twice(report) -> None:
+    kinds = {own.kind for own in report.findings if "series" in own.what or "same" in own.what}
+    assert kinds & {"repeated", "duplicate", "leak", "duplicates"}, report.findings
+
+
+def test_a_label_of_one_group(report) -> None:
+    assert "odd (s9)" in found(report, "label-of-one-group").what
+
+
+def test_it_says_steps_and_no_unknown_tokens(report) -> None:
+    text = str(report)
+    assert "length in steps" in text
+    assert "unknown to train" not in text
+    assert "time: equal steps of 1" in text
+    assert report.to_html()

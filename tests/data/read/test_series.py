@@ -1,0 +1,271 @@
+"""Series of every layout and format: the same numbers, whatever file they come from."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from unspool.config import DataConfig
+from unspool.data.read.recording import Recording, as_recording
+from unspool.errors import DataError
+from unspool.tasks.opening import open_plan
+
+RNG = np.random.default_rng(3)
+LENGTHS = (5, 2, 7, 4, 6, 3)
+SERIES = [RNG.normal(size=(n, 2)).round(3).astype(np.float32) for n in LENGTHS]
+LABELS = ["walk", "run"] * 3
+NAMES = [f"r{i}" for i in range(len(SERIES))]
+
+
+def long_rows(*, interleaved: bool = False) -> list[str]:
+    rows = [
+        (t, i, f"{NAMES[i]},{t},{x[t, 0]},{x[t, 1]},{LABELS[i]},s{i % 2}")
+        for i, x in enumerate(SERIES)
+        for t in range(len(x))
+    ]
+    rows = sorted(rows) if interleaved else rows
+    return ["id,time,ax,ay,label,subject", *(row for _, _, row in rows)]
+
+
+def write_long(folder) -> str:
+    (folder / "long.csv").write_text("\n".join(long_rows()) + "\n")
+    return "long.csv"
+
+
+def write_interleaved(folder) -> str:
+    (folder / "mixed.csv").write_text("\n".join(long_rows(interleaved=True)) + "\n")
+    return "mixed.csv"
+
+
+def write_tabs(folder) -> str:
+    rows = [row.replace(",", "\t") for row in long_rows()]
+    (folder / "long.tsv").write_text("\n".join(rows) + "\n")
+    return "long.tsv"
+
+
+def write_dates(folder) -> str:
+    rows = long_rows()
+    cells = [row.split(",") for row in rows[1:]]
+    dated = [[c[0], f"2026-01-01 00:00:{int(c[1]):02}", *c[2:]] for c in cells]
+    named = [rows[0].replace("time", "when"), *(",".join(c) for c in dated)]
+    (folder / "dates.csv").write_text("\n".join(named) + "\n")
+    return "dates.csv"
+
+
+def write_folder(folder) -> str:
+    for name, label, x in zip(NAMES, LABELS, SERIES):
+        home = folder / "all" / label
+        home.mkdir(parents=True, exist_ok=True)
+        rows = "".join(f"{a},{b}\n" for a, b in x)
+        (home / f"{name}.csv").write_text("ax,ay\n" + rows)
+    return "all"
+
+
+def write_bare_folder(folder) -> str:
+    write_folder(folder)
+    for path in (folder / "all").rglob("*.csv"):
+        path.write_text(path.read_text().replace("ax,ay\n", ""))
+    return "all"
+
+
+def write_arrays_in_folders(folder) -> str:
+    for name, label, x in zip(NAMES, LABELS, SERIES):
+        (folder / "arrays" / label).mkdir(parents=True, exist_ok=True)
+        np.save(folder / "arrays" / label / f"{name}.npy", x)
+    return "arrays"
+
+
+def write_wide(folder) -> str:
+    widest = max(LENGTHS)
+    names = [f"{channel}_{t}" for t in range(widest) for channel in ("ax", "ay")]
+    rows = [",".join([*names, "label"])]
+    for label, x in zip(LABELS, SERIES):
+        cells = [str(value) for value in x.reshape(-1)]
+        rows.append(",".join([*cells, *[""] * (2 * widest - len(cells)), label]))
+    (folder / "wide.csv").write_text("\n".join(rows) + "\n")
+    return "wide.csv"
+
+
+def write_blocks(folder) -> str:
+    widest = max(LENGTHS)
+    names = [f"{channel}{t}" for channel in ("ax", "ay") for t in range(1, widest + 1)]
+    rows = [",".join(["label", *names])]
+    for label, x in zip(LABELS, SERIES):
+        cells = [[str(v) for v in own] + [""] * (widest - len(x)) for own in x.T]
+        rows.append(",".join([label, *cells[0], *cells[1]]))
+    (folder / "blocks.csv").write_text("\n".join(rows) + "\n")
+    return "blocks.csv"
+
+
+def write_ts(folder) -> str:
+    head = "@problemName a\n@timeStamps false\n@dimensions 2\n@equalLength false\n"
+    head += "@classLabel true walk run\n@data\n"
+    rows = [
+        ":".join([",".join(map(str, own)) for own in x.T] + [label])
+        for label, x in zip(LABELS, SERIES)
+    ]
+    (folder / "a.ts").write_text("# about it\n" + head + "\n".join(rows) + "\n")
+    return "a.ts"
+
+
+def write_stamped(folder) -> str:
+    head = "@problemName a\n@timeStamps true\n@dimensions 2\n@classLabel true walk run\n@data\n"
+    rows = []
+    for label, x in zip(LABELS, SERIES):
+        own = [",".join(f"({t},{value})" for t, value in enumerate(c)) for c in x.T]
+        rows.append(":".join([*own, label]))
+    (folder / "stamped.ts").write_text(head + "\n".join(rows) + "\n")
+    return "stamped.ts"
+
+
+def write_npz(folder) -> str:
+    np.savez(
+        folder / "a.npz", x=np.concatenate(SERIES), lengths=np.array(LENGTHS), y=np.array(LABELS)
+    )
+    return "a.npz"
+
+
+def write_json(folder) -> str:
+    rows = [{"series": x.tolist(), "label": label} for x, label in zip(SERIES, LABELS)]
+    (folder / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return "a.jsonl"
+
+
+def write_json_channels(folder) -> str:
+    rows = [
+        {"ax": x[:, 0].tolist(), "ay": x[:, 1].tolist(), "label": label}
+        for x, label in zip(SERIES, LABELS)
+    ]
+    (folder / "c.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return "c.jsonl"
+
+
+def write_parquet(folder) -> str:
+    pytest.importorskip("pyarrow")
+    import pyarrow
+    import pyarrow.parquet
+
+    rows = [row.split(",") for row in long_rows()]
+    columns = {name: [row[i] for row in rows[1:]] for i, name in enumerate(rows[0])}
+    for name in ("time", "ax", "ay"):
+        columns[name] = [float(value) for value in columns[name]]
+    pyarrow.parquet.write_table(pyarrow.table(columns), folder / "a.parquet")
+    return "a.parquet"
+
+
+WRITERS = (
+    write_long, write_interleaved, write_tabs, write_dates, write_folder, write_bare_folder,
+    write_arrays_in_folders, write_wide, write_blocks, write_ts, write_stamped, write_npz,
+    write_json, write_json_channels, write_parquet,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("write", WRITERS, ids=lambda write: write.__name__.removeprefix("write_"))
+def test_every_file_holds_the_same_series(write, tmp_path) -> None:
+    plan = open_plan(tmp_path / write(tmp_path), DataConfig())
+    assert plan.task == "classify"
+    assert plan.settings == {"data.input": "series"}
+    rows = [row.values for row in plan.rows()]
+    found = sorted(rows, key=lambda row: row[0].values.tobytes())
+    wanted = sorted(zip(SERIES, LABELS), key=lambda row: row[0].tobytes())
+    for (series, label), (x, name) in zip(found, wanted, strict=True):
+        np.testing.assert_array_equal(series.values, x)
+        assert label == name
+
+
+def test_the_summary_names_what_was_found(tmp_path) -> None:
+    summary = open_plan(tmp_path / write_long(tmp_path), DataConfig()).summary
+    assert "recordings by 'id', time in 'time', channels ax, ay, label in 'label'" in summary
+    summary = open_plan(tmp_path / write_folder(tmp_path), DataConfig()).summary
+    assert "6 files, CSV, a recording a file, channels ax, ay, label in 'folder'" in summary
+    summary = open_plan(tmp_path / write_wide(tmp_path), DataConfig()).summary
+    assert "a series a row: 2 channels of 7 steps at most in columns ax_0 to ay_6" in summary
+
+
+def test_what_names_of_files_say_are_columns(tmp_path) -> None:
+    for i, x in enumerate(SERIES):
+        (tmp_path / "day1").mkdir(exist_ok=True)
+        np.savetxt(tmp_path / "day1" / f"walk-s{i % 2}_{i}.csv", x, delimiter=",")
+    plan = open_plan(tmp_path, DataConfig(label="name_2"))
+    assert {row.values[1] for row in plan.rows()} == {"s0", "s1"}
+    columns = [column.name for column in plan.table.columns]
+    assert columns == ["series", "name", "name_1", "name_2", "name_3"]
+
+
+def test_a_label_a_step(tmp_path) -> None:
+    rows = long_rows()
+    cells = [row.split(",") for row in rows[1:]]
+    tagged = [",".join([*c[:4], "ab"[int(c[1]) % 2], c[5]]) for c in cells]
+    (tmp_path / "a.csv").write_text("\n".join([rows[0], *tagged]) + "\n")
+    plan = open_plan(tmp_path / "a.csv", DataConfig())
+    assert plan.task == "tag"
+    for series, labels in (row.values for row in plan.rows()):
+        assert labels == ["ab"[t % 2] for t in range(len(series))]
+
+
+def test_numbers_on_a_scale_are_regressed(tmp_path) -> None:
+    RNG = np.random.default_rng(1)
+    rows = [f"{','.join(map(str, RNG.normal(size=5).round(3)))},{i * 0.37:.2f}" for i in range(60)]
+    (tmp_path / "a.csv").write_text("v1,v2,v3,v4,v5,target\n" + "\n".join(rows) + "\n")
+    plan = open_plan(tmp_path / "a.csv", DataConfig())
+    assert plan.task == "regress"
+    assert "number in 'target'" in plan.summary
+
+
+def test_settings_override_what_is_inferred(tmp_path) -> None:
+    path = tmp_path / write_long(tmp_path)
+    plan = open_plan(path, DataConfig(series="ay", time="none", label="subject"))
+    first, label = next(iter(plan.rows())).values
+    np.testing.assert_array_equal(first.values, SERIES[0][:, 1:])
+    assert first.times is None
+    assert label == "s0"
+    assert open_plan(path, DataConfig(text="label", label="subject")).columns.keys() == {
+        "text",
+        "label",
+    }
+
+
+def test_a_table_without_labels_is_none_of_texts(tmp_path) -> None:
+    rows = [f"2026-01-{i + 1:02},{i},{i * i},{i % 3}" for i in range(20)]
+    (tmp_path / "a.csv").write_text("date,load,oil,flow\n" + "\n".join(rows) + "\n")
+    with pytest.raises(DataError, match="holds nothing for"):
+        open_plan(tmp_path / "a.csv", DataConfig())
+
+
+def test_gaps_are_nan(tmp_path) -> None:
+    (tmp_path / "a.csv").write_text("id,time,x,z,label\n" + "r,0,1,NA,a\nr,1,,2,a\nq,0,?,4,b\n")
+    rows = [row.values[0].values for row in open_plan(tmp_path / "a.csv", DataConfig()).rows()]
+    np.testing.assert_array_equal(rows[0], [[1, np.nan], [np.nan, 2]])
+    np.testing.assert_array_equal(rows[1], [[np.nan, 4]])
+
+
+@pytest.mark.parametrize("raw", [[1, None, 3], np.array([1, np.nan, 3]), [[1], [None], [3]]])
+def test_values_in_memory(raw) -> None:
+    found = as_recording(raw, "item 1")
+    np.testing.assert_array_equal(found.values, np.array([[1], [np.nan], [3]], np.float32))
+
+
+@pytest.mark.parametrize("raw", [np.zeros((2, 2, 2)), [["a"]], [[1, 2], [3]], [1e300]])
+def test_what_is_no_series(raw) -> None:
+    with pytest.raises(DataError, match="item 7"):
+        as_recording(raw, "item 7")
+
+
+def test_steps_are_called_by_their_times() -> None:
+    x = np.zeros((2, 1), np.float32)
+    assert Recording(x).steps() == ["0", "1"]
+    assert Recording(x, times=np.array([0.5, 2])).steps() == ["0.5", "2"]
+    dated = Recording(x, times=np.array([0, 86400.0]), dated=True)
+    assert dated.steps() == ["1970-01-01 00:00:00", "1970-01-02 00:00:00"]
+
+
+@pytest.mark.parametrize("write", [write_ts, write_stamped], ids=lambda w: w.__name__)
+def test_as_aeon_reads_it(write, tmp_path) -> None:
+    load = pytest.importorskip("aeon.datasets").load_from_ts_file
+    path = tmp_path / write(tmp_path)
+    found, labels = load(str(path))
+    for row, x, label in zip(open_plan(path, DataConfig()).rows(), found, labels, strict=True):
+        np.testing.assert_allclose(row.values[0].values, np.asarray(x).T, rtol=1e-6)
+        assert row.values[1] == label
