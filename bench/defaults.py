@@ -30,8 +30,8 @@ from small_data import SETS, write
 
 PREFIX = "defaults-"
 OLD: dict[str, Any] = {  # defaults
-    "epochs": 10, "embedding_std": 0.1, "dropout": 0.3, "word_dropout": 0.0, "lr": 1e-3,
-    "schedule": "cosine",
+    "epochs": 10, "embedding": 128, "embedding_std": 0.1, "dropout": 0.3, "word_dropout": 0.0,
+    "lr": 1e-3, "schedule": "cosine",
 }  # fmt: skip
 KINDS: dict[str, dict[str, Any]] = {
     "linear": {"model": "linear"},

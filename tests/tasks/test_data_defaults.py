@@ -7,7 +7,7 @@ import pytest
 import unspool
 from unspool.tasks.inputs import CHARACTERS
 
-SMALL = {"epochs": 1, "hidden": 4, "embedding": 8, "threads": 1, "baseline": False, "quiet": True}
+SMALL = {"epochs": 1, "hidden": 4, "threads": 1, "baseline": False, "quiet": True}
 BASES = ["ACGTTGCA", "TTTTGGCA"] * 30
 FILMS = ["a good film", "a bad film"] * 30
 
@@ -22,8 +22,9 @@ def settings(tmp_path, texts, model="gru", **given):
 def test_words_keep_the_defaults_of_the_schema(tmp_path) -> None:
     found = settings(tmp_path, FILMS)
     assert found == {
-        "model.embedding_std": 0.0, "model.dropout": 0.3, "model.word_dropout": 0.0,
-        "train.lr": 1e-3, "train.schedule": "cosine",
+        "model.embedding": 128, "model.embedding_std": 0.0, "model.dropout": 0.3,
+        "model.word_dropout": 0.0,
+        "train.lr": 1e-3, "train.schedule": "cosine", "train.least_steps": 1500,
     }  # fmt: skip
 
 

@@ -14,7 +14,7 @@ from unspool.training.trainer import usual_epochs
     ("steps", "epochs"), [(10_000, 10), (150, 10), (149, 11), (45, 34), (30, 50), (1, 50), (0, 50)]
 )
 def test_few_data_are_read_more_often(steps, epochs) -> None:
-    assert usual_epochs(steps) == epochs
+    assert usual_epochs(steps, 1500) == epochs
 
 
 @pytest.mark.parametrize(("given", "epochs", "validated"), [({}, 50, 10), ({"epochs": 12}, 12, 12)])

@@ -333,10 +333,13 @@ class TrainConfig(Section):
 
     epochs: int = setting(
         10,
-        "passes over the training data at most; 0: 10, but of few data as many as make 1,500"
-        " updates, 50 at most",
+        "passes over the training data at most; 0: 10, but of few data as many as make"
+        " `least_steps`, 50 at most",
         ge=0,
         le=MOST,
+    )
+    least_steps: int = setting(
+        1500, "updates that epochs=0 makes, where the data are few", ge=1, le=MOST
     )
     stop_epoch: int = setting(
         0,

@@ -53,11 +53,13 @@ SERIES_NETWORKS: dict[str, dict[str, Any]] = {
 # Of texts that are not made of words, chosen on folds of the splice data and of names: characters
 # are few and frequent, so their vectors start large and all learns faster.
 CHARACTERS: dict[str, Any] = {
+    "model.embedding": 32,
     "model.embedding_std": 1.0,
     "model.dropout": 0.3,
     "model.word_dropout": 0.1,
     "train.lr": 3e-3,
     "train.schedule": "linear",
+    "train.least_steps": 3000,
 }
 TEXT_ONLY = ("max_length",)
 

@@ -39,12 +39,12 @@ from unspool.training.tensors import TensorFile, save_tensors
 CLOCK_FIELDS = ("seconds", "tokens_per_second")  # the only fields of the log that may differ
 
 
-USUAL_EPOCHS, LEAST_UPDATES, MOST_EPOCHS = 10, 1500, 50
+USUAL_EPOCHS, MOST_EPOCHS = 10, 50
 
 
-def usual_epochs(steps: int) -> int:
+def usual_epochs(steps: int, least: int) -> int:
     """Where none are set, of so many steps each: a network learns little from a few updates."""
-    return min(MOST_EPOCHS, max(USUAL_EPOCHS, -(-LEAST_UPDATES // max(1, steps))))
+    return min(MOST_EPOCHS, max(USUAL_EPOCHS, -(-least // max(1, steps))))
 
 
 class Trainer:
@@ -71,8 +71,9 @@ class Trainer:
         self.carry: Any = None
         self.best: TensorFile | None = None  # weights, kept in memory for a rescue,
         self.unsaved = False  # or because the disk did not take them
-        self.epochs = self.train.epochs or usual_epochs(self.batches.steps(0))
-        planned = self.batches.steps(0) * self.epochs
+        steps = self.batches.steps(0)
+        self.epochs = self.train.epochs or usual_epochs(steps, self.train.least_steps)
+        planned = steps * self.epochs
         self.total = min(planned, self.train.max_steps or planned)
         self.board = _tensorboard(folder) if self.train.tensorboard else None
 
