@@ -29,6 +29,9 @@ from unspool.text.open_vocabulary import Rules, open_encoder
 from unspool.text.tokenizers import CharTokenizer, Frame, SubwordTokenizer, Tokenizer
 from unspool.text.vocab import BEGIN_ID, END, END_ID, SPECIALS, UNK_ID, Vocab
 
+CHARACTERS = 16  # of a byte pair, more than most have
+FITTED = 1 << 18  # characters of one text that byte pairs are fitted to, at least
+
 
 class TextWriter:
     """Strings to a `TokenColumn`."""
@@ -143,7 +146,11 @@ class TextField(Field):
     def fit(
         self, column: TokenColumn, rows: np.ndarray, *, where: str, progress: Progress | None = None
     ) -> list[str]:
-        return self.fit_spans([Stretches(column, column.spans()[rows])], progress)
+        spans = column.spans()[rows]
+        if self.settings.kind == "bpe" and self.max_length:  # what is cut has no say
+            most = max(FITTED, CHARACTERS * self.max_length)
+            spans = np.stack([spans[:, 0], np.minimum(spans[:, 1], spans[:, 0] + most)], 1)
+        return self.fit_spans([Stretches(column, spans)], progress)
 
     def fit_spans(self, stretches: Sequence[Stretches], progress: Progress | None) -> list[str]:
         """Learn the vocabulary from stretches of one column or more, unless there is one."""
