@@ -42,7 +42,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "vowels": {},
     "pendigits": {"channels": 2, "epochs": 30},
     "gestures": {"channels": 2, "epochs": 20},
-    "activity": {"group": "subject", "epochs": 12, "patience": 4},
+    "activity": {"group": "subject", "epochs": 10, "patience": 4, "hidden": 64},
 }
 
 

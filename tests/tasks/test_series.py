@@ -240,3 +240,19 @@ def test_it_shows_itself(tmp_path) -> None:
     assert run.trace(x[0]).tokens == [str(t) for t in range(len(x[0]))]
     assert len(run.explain(x[0]).tokens) == len(x[0])
     assert "linear 2 -> 4" in repr(run.summary())
+
+
+def test_columns_without_names_are_found_again(tmp_path) -> None:
+    """A number in the first row is no name of a column; a file to predict may lack the labels."""
+    rng = np.random.default_rng(4)
+    rows = [[*rng.integers(0, 20, 6).tolist(), "ab"[i % 2]] for i in range(40)]
+    lines = [",".join(map(str, row)) for row in rows]
+    (tmp_path / "train.data").write_text("\n".join(lines) + "\n")
+    (tmp_path / "test.data").write_text("\n".join(["3,2,1,4,5,6,a", *lines[:9]]) + "\n")
+    (tmp_path / "new.data").write_text("\n".join(line[:-2] for line in lines[:5]) + "\n")
+    run = unspool.train(tmp_path / "train.data", channels=2, out=tmp_path / "run", **SMALL)
+    assert run.evaluate(tmp_path / "test.data").count == 10
+    from unspool.tasks.opening import open_inputs
+
+    plan = open_inputs(tmp_path / "new.data", run.config.data, "classify")
+    assert [row.values[0].values.shape for row in plan.rows()] == [(3, 2)] * 5

@@ -29,6 +29,7 @@ def demo(
     \b
       unspool demo                a model with attention reads dates; a minute
       unspool demo reviews        trains a classifier and suggests what to try next
+      unspool demo gestures       movements of a hand, named and found in a recording
       unspool demo hello          the smallest language model there is
       unspool demo memory         four cells, and how far back they learn
       unspool demo --list         all of them, and a command for each idea of the course

@@ -133,7 +133,8 @@ def look(
     With a TEXT: prints the answer of the model, the contribution of each token to it, and the
     answer without that token. --pictures also draws gates, states, attention, alignments and
     filters, and writes all numbers to trace.json. Without a TEXT, --pictures draws the layers of
-    the model, its learning curves and its confusion matrix.
+    the model, its learning curves and its confusion matrix. Of a model of series, TEXT is the name
+    of a file, whose first recording is looked at.
 
     Examples:
 
@@ -145,6 +146,7 @@ def look(
       unspool look runs/reviews-bilstm "a fine film" --pictures seen
       unspool look runs/reviews-bilstm --pictures seen --compare runs/reviews-gru
       unspool look runs/reviews-bilstm --gradients --pictures seen
+      unspool look runs/recordings-bilstm walk.csv --pictures seen
       unspool look seen/trace.json --pictures seen --format pdf
       unspool look --figure positions --pictures seen
     """
@@ -196,7 +198,11 @@ def look(
         )
         return
     loaded = show.loaded(run)
-    if gradients:
+    if text is not None and not loaded.task.reads_tokens:
+        look_results.show_series(
+            loaded, text, album, step=step, answer=answer, method=method, as_json=as_json
+        )
+    elif gradients:
         look_results.show_gradients(
             loaded, text, album, distance=distance, what_if=what_if, as_json=as_json
         )

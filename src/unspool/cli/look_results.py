@@ -77,7 +77,7 @@ def show_gradients(
 
 def show_answer(
     run: Run,
-    text: str,
+    text: Any,
     album: Album,
     *,
     step: int | None,
@@ -106,6 +106,33 @@ def show_answer(
         path = album.folder / "trace.json"
         write_atomic(path, json.dumps(traced.to_json(), ensure_ascii=False) + "\n")
         show.note(str(path))
+
+
+def show_series(
+    run: Run,
+    path: str,
+    album: Album,
+    *,
+    step: int | None,
+    answer: str | None,
+    method: str,
+    as_json: bool,
+) -> None:
+    """The first recording of a file: what `show_answer` shows, and its channels as curves."""
+    from unspool.insight.plots import series_figure
+    from unspool.tasks.opening import open_inputs
+
+    plan = open_inputs(path, run.config.data.model_copy(update={"format": "auto"}), run.task.name)
+    show.note(plan.summary)
+    item = next(iter(plan.rows())).values[0]
+    options: dict[str, Any] = {"step": step, "answer": answer, "method": method}
+    show_answer(run, item, album, **options, as_json=as_json)
+    if album.folder is not None:
+        at = None if step is None else step - 1
+        why = run.explain(item, step=at, answer=answer, method=method)
+        said = f"{item.name or path}: {why.answer}, {why.measure} {why.answer_value:.3f}"
+        values = why.values[-len(item) :]
+        album.add([("series", series_figure(item, values=values, title=said))])
 
 
 class TraceAndReasons:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from unspool.demos import dates, hello, memory, reviews
+from unspool.demos import dates, gestures, hello, memory, reviews
 
 
 class Demo(NamedTuple):
@@ -17,6 +17,9 @@ DEMOS: dict[str, Demo] = {
     "dates": Demo("dates in five languages become ISO 8601, by a model with attention", dates.run),
     "reviews": Demo(
         "a BiLSTM learns who is praised and who is not, word order and all", reviews.run
+    ),
+    "gestures": Demo(
+        "movements of a hand: which one a recording is, and where each begins", gestures.run
     ),
     "hello": Demo("an Elman network with 40 parameters learns to write HELLO", hello.run),
     "memory": Demo("four cells and how far back they learn, up to 200 steps", memory.run),

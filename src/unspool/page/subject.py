@@ -64,6 +64,12 @@ class Subject(NamedTuple):
 
 
 def subject_of(folder: RunFolder, task: Task, model: nn.Module) -> Subject:
+    if not task.reads_tokens:
+        raise ConfigError(
+            "the page shows texts, and this model reads series",
+            where=folder.path,
+            remedy=f"look at a recording: unspool look {folder.path} FILE --pictures DIR",
+        )
     examples = read_examples(folder.path)
     if not examples:  # of a run from before these were kept
         data = folder.read_record()["data"]["train"]

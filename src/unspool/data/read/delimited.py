@@ -47,7 +47,7 @@ class Cells(Reader):
             for name in listed_names(option)
             if len(files) == 1 or not OF_PATHS.fullmatch(name)
         ]
-        usual = [name for names in data.columns.values() for name in names]
+        usual = [n for names in data.columns.values() for n in names if not n.isdigit()]
         self.header = (
             data.header
             if data.header is not None

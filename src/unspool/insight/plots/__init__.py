@@ -17,6 +17,7 @@ from unspool.insight.plots.filters import features_figure, ngram_figure
 from unspool.insight.plots.graph import graph_figure
 from unspool.insight.plots.ideas import IDEAS
 from unspool.insight.plots.recurrence import gates_figure, gradient_figure, layers_of
+from unspool.insight.plots.series import series_figure
 
 __all__ = [
     "IDEAS",
@@ -35,4 +36,5 @@ __all__ = [
     "reliability_figure",
     "saliency_figure",
     "scatter_figure",
+    "series_figure",
 ]
