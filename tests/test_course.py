@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from course_page import CHAPTERS, PAGE, commands
+from course_page import CHAPTERS, PAGE, commands, makers
 from unspool.cli import run
 from unspool.demos import DEMOS, dates, memory, reviews, sentences
 from unspool.demos.course import FILES, course, write_files
@@ -30,6 +30,17 @@ def test_the_list_of_the_command_is_that_of_the_page() -> None:
     ]
     assert [tuple(idea) for idea in course()] == page
     assert all(idea.commands for idea in course())
+
+
+def test_every_model_of_the_page_is_tested() -> None:
+    """Of `runs/clipped` the page says nothing but that it is trained."""
+    tests = "".join(
+        path.read_text(encoding="utf-8") for path in Path(__file__).parent.glob("course/test_*.py")
+    )
+    made = {name: line for name, line in makers().items() if name != "runs/clipped"}
+    assert len(made) > 10
+    for name, line in made.items():
+        assert line in tests or re.search(rf"{name}\b(?!-)", tests), name
 
 
 def test_data_of_the_course(tmp_path) -> None:

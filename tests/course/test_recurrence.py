@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+import unspool
 from unspool.insight.gradients import CELL_NAMES
 
 ORDER = (
@@ -61,6 +62,17 @@ def test_all_cells_learn_the_reviews(seeded) -> None:
 def test_names_are_found_in_both_directions_and_in_one_none_is(seeded) -> None:
     f1 = table(seeded.type(TEDDY))
     assert f1 == {"bilstm": 1.0, "lstm": 0.0}
+
+
+@pytest.mark.course
+def test_a_crf_mends_the_first_word_of_a_name_from_the_second(course) -> None:
+    settings = {"characters": "none", "hidden": 32, "embedding": 32, "epochs": 6}
+    data, out = course.folder / "data" / "teddy.conll", course.folder / "runs" / "crf"
+    run = unspool.train(data, model="lstm", output="crf", out=out, quiet=True, **settings)
+    (answer,) = run.predict(["Teddy Roosevelt was a great president"])
+    assert str(answer) == "[PER Teddy Roosevelt] was a great president"
+    (answer,) = run.predict(["Teddy bears are on sale"])
+    assert str(answer) == "Teddy bears are on sale"
 
 
 @pytest.mark.course
