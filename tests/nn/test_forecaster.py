@@ -205,14 +205,21 @@ def test_every_parameter_learns() -> None:
 def test_samples_have_the_mean_of_the_first_step() -> None:
     model = recursive()
     window = windows([12])
-    paths = model.sample(window, 4000, torch.Generator().manual_seed(0))
+    paths = model.sample(window, 4000)
     assert paths.shape == (1, 4000, H)
     forecast = model(window)
     mean, std = model.uncertain.split(forecast.outputs[:, 0])
     expected = (forecast.center + forecast.scale * mean[:, None]).item()
     error = (forecast.scale * std[:, None]).item() / math.sqrt(4000)
     assert paths[0, :, 0].mean().item() == pytest.approx(expected, abs=4 * error)
-    assert recursive("point").sample(window, 3) is None
+
+
+def test_samples_do_not_depend_on_the_batch() -> None:
+    model, window = recursive("student"), windows([12, 5])
+    both = model.sample(window, 50)
+    for b in range(2):
+        alone = Window(*(each[b : b + 1] for each in window))
+        assert torch.allclose(model.sample(alone, 50), both[b : b + 1], atol=1e-4)
 
 
 def test_a_linear_map_is_its_matrix() -> None:

@@ -31,6 +31,7 @@ class WindowBatch(NamedTuple):
     lengths   (B,) steps of each past
     future    (B, H) values after the past, 0 where there are none
     seen      (B, H) bool: where there are
+    counts    (B, 2) values that there are: after the first of the past, and of the future
     rows      (B,) of the stretches
     origins   (B,) first step of each future
     """
@@ -42,6 +43,7 @@ class WindowBatch(NamedTuple):
     lengths: Tensor
     future: Tensor
     seen: Tensor
+    counts: Tensor
     rows: np.ndarray
     origins: np.ndarray
 
@@ -118,7 +120,7 @@ class Stretches:
         first: np.ndarray,
         end: np.ndarray,
         scale: np.ndarray,
-        extra: Sequence[int] = (),
+        extra: Sequence[int] | np.ndarray = (),
         mean: np.ndarray | None = None,
         std: np.ndarray | None = None,
     ) -> None:
@@ -181,6 +183,7 @@ class Stretches:
         own = np.where(there, own, np.float32(0))
         past = steps[:L] < lengths[:, None]
         future = lengths[:, None] + np.arange(H)
+        seen = np.take_along_axis(there, future, 1)
         extra = np.asarray(self.values.values[index[:, :L, None], self.extra])  # (B, L, K')
         extra = np.nan_to_num((extra - self.mean) / self.std)
         extra = np.where(past[..., None], extra, 0)
@@ -192,7 +195,8 @@ class Stretches:
             torch.from_numpy(known),
             torch.from_numpy(lengths.astype(np.int64)),
             torch.from_numpy(np.take_along_axis(own, future, 1)),
-            torch.from_numpy(np.take_along_axis(there, future, 1)),
+            torch.from_numpy(seen),
+            torch.from_numpy(np.stack([(past & there[:, :L])[:, 1:].sum(1), seen.sum(1)], 1)),
             rows,
             origins,
         )

@@ -37,9 +37,11 @@ class Uncertain(ABC):
         """The value that y stays below with probability `level`; None where it is not known."""
         return None
 
-    def sample(self, outputs: Tensor, generator: torch.Generator | None = None) -> Tensor | None:
-        """A value at random; None where nothing says how."""
-        return None
+    samples: bool = False  # whether values can be drawn
+
+    def sample(self, outputs: Tensor, u: Tensor) -> Tensor:
+        """The value that two numbers u (..., 2), uniform in (0, 1), stand for."""
+        raise NotImplementedError
 
 
 class Point(Uncertain):
@@ -92,7 +94,7 @@ class Quantiles(Uncertain):
 class Gaussian(Uncertain):
     """Mean μ and standard deviation σ = softplus(s) + ε, learnt by -log N(y; μ, σ²)."""
 
-    size = 2
+    size, samples = 2, True
 
     def split(self, outputs: Tensor) -> tuple[Tensor, Tensor]:
         mean, s = outputs.unbind(-1)
@@ -109,17 +111,17 @@ class Gaussian(Uncertain):
         mean, std = self.split(outputs)
         return mean + std * NormalDist().inv_cdf(level)
 
-    def sample(self, outputs: Tensor, generator: torch.Generator | None = None) -> Tensor:
+    def sample(self, outputs: Tensor, u: Tensor) -> Tensor:
+        """Box and Muller (1958): z = √(-2 ln u₁) cos 2πu₂"""
         mean, std = self.split(outputs)
-        noise = torch.randn(mean.shape, generator=generator, dtype=mean.dtype)
-        return mean + std * noise.to(mean.device)
+        return mean + std * (-2 * u[..., 0].log()).sqrt() * (2 * math.pi * u[..., 1]).cos()
 
 
 class StudentT(Uncertain):
     """Location μ, scale σ and degrees of freedom ν = 2 + softplus(n): heavier tails than a
     Gaussian, so single outliers pull less."""
 
-    size = 3
+    size, samples = 3, True
 
     def split(self, outputs: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         mean, s, n = outputs.unbind(-1)
@@ -141,13 +143,11 @@ class StudentT(Uncertain):
         z = torch.as_tensor(t.ppf(level, nu.detach().double().cpu().numpy()))
         return mean + scale * z.to(mean)
 
-    def sample(self, outputs: Tensor, generator: torch.Generator | None = None) -> Tensor:
-        """z √(ν / χ²_ν), with χ²_ν from a Gamma distribution of ν / 2."""
+    def sample(self, outputs: Tensor, u: Tensor) -> Tensor:
+        """Bailey (1994): z = √(ν (u₁^(-2/ν) - 1)) cos 2πu₂"""
         mean, scale, nu = self.split(outputs)
-        noise = torch.randn(mean.shape, generator=generator, dtype=mean.dtype).to(mean.device)
-        half = (nu / 2).cpu()
-        chi = 2 * torch._standard_gamma(half, generator=generator).to(mean.device)
-        return mean + scale * noise * (nu / chi).sqrt()
+        radius = (nu * torch.expm1(-2 / nu * u[..., 0].log())).sqrt()
+        return mean + scale * radius * (2 * math.pi * u[..., 1]).cos()
 
 
 UNCERTAIN: dict[str, type[Uncertain]] = {

@@ -366,7 +366,8 @@ class Forecast(Task):
     def loss(self, model: nn.Module, batch: WindowBatch, carry: Any) -> Step:
         assert isinstance(model, Forecaster)
         loss = model.loss(Window(*batch[:5]), batch.future, batch.seen)
-        targets = int(batch.seen.sum())
+        past, ahead = batch.counts.sum(0).tolist()
+        targets = past + ahead if isinstance(model, RecursiveForecaster) else ahead
         return Step(loss, targets=targets, tokens=int(batch.lengths.sum()), carry=None)
 
     def validate(self, model: nn.Module, part: Part) -> dict[str, float]:
@@ -402,13 +403,12 @@ class Forecast(Task):
         units = forecast.center, forecast.scale
         center = as_array(value(model.uncertain.center(forecast.outputs), *units))
         scale = as_array(forecast.scale).astype(np.float64)
-        if isinstance(model, RecursiveForecaster):
-            generator = torch.Generator().manual_seed(options.seed)
-            paths = model.sample(window, options.paths, generator)
-            if paths is None:
-                return center, center, center, scale
+        if isinstance(model, RecursiveForecaster) and model.uncertain.samples:
+            paths = model.sample(window, options.paths, options.seed)
             low, middle, high = np.quantile(as_array(paths), (tail, 0.5, 1 - tail), axis=1)
             return middle, low, high, scale
+        if isinstance(model, RecursiveForecaster):  # its quantiles are not those of a path
+            return center, center, center, scale
         bounds = [model.uncertain.quantile(forecast.outputs, q) for q in (tail, 1 - tail)]
         if bounds[0] is None or bounds[1] is None:
             return center, center, center, scale
@@ -483,6 +483,11 @@ class Forecast(Task):
                 center, low, high = (each[i * K : (i + 1) * K].T for each in given)
                 steps = self.next_steps(own)
                 yield Continuation(own.name, steps, field.targets, center, low, high)
+
+    def example(self, words: list[str]) -> np.ndarray:
+        """The lengths of the words, in every channel."""
+        lengths = np.array([len(word) for word in words] or [1], dtype=np.float32)
+        return np.repeat(lengths[:, None], len(self.history.channels), 1)
 
     def called(self, part: Part, row: int, step: int) -> str:
         """What a picture calls the window of a row that ends before a step."""

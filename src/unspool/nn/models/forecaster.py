@@ -269,32 +269,25 @@ class RecursiveForecaster(Forecaster):
 
     def outputs(self, z: Tensor, window: Window) -> Tensor:
         """Every step from the best single values before it."""
-        found, _ = self.unroll(z, window, lambda o: self.uncertain.center(o))
+        found, _ = self.unroll(z, window, lambda o, h: self.uncertain.center(o))
         return found
 
-    def sample(
-        self, window: Window, paths: int, generator: torch.Generator | None = None
-    ) -> Tensor | None:
-        """(B, paths, H) values of the series, each path sampled step by step; None where the
-        outputs say no distribution."""
-        probe = torch.zeros(1, self.uncertain.size)
-        if self.uncertain.sample(probe, generator) is None:
-            return None
-        rows = torch.arange(len(window.y)).repeat_interleave(paths)
+    def sample(self, window: Window, paths: int, seed: int = 0) -> Tensor:
+        """(B, paths, H) values of the series, each path sampled step by step. All windows share
+        their random numbers, so that none depends on what else is in the batch."""
+        B, H = len(window.y), self.horizon
+        generator = torch.Generator().manual_seed(seed)
+        u = torch.rand(1, paths, H, 2, generator=generator).clamp(1e-7, 1 - 1e-7)
+        u = u.expand(B, -1, -1, -1).flatten(0, 1).to(window.y.device)  # (B · paths, H, 2)
+        rows = torch.arange(B).repeat_interleave(paths)
         many = Window(*(each[rows.to(each.device)] for each in window))
         center, scale = window_scale(many, self.normalize)
         z = torch.where(many.observed, (many.y - center) / scale, 0.0)
-
-        def draw(o: Tensor) -> Tensor:
-            found = self.uncertain.sample(o, generator)
-            assert found is not None
-            return found
-
-        _, values = self.unroll(z, many, draw)
-        return (center + scale * values).view(-1, paths, self.horizon)
+        _, values = self.unroll(z, many, lambda o, h: self.uncertain.sample(o, u[:, h]))
+        return (center + scale * values).view(-1, paths, H)
 
     def unroll(
-        self, z: Tensor, window: Window, choose: Callable[[Tensor], Tensor]
+        self, z: Tensor, window: Window, choose: Callable[[Tensor, int], Tensor]
     ) -> tuple[Tensor, Tensor]:
         """(B, H, P) outputs and the values (B, H) that were chosen of them, each read next."""
         steps = z.shape[1]
@@ -304,7 +297,7 @@ class RecursiveForecaster(Forecaster):
         lengths = window.lengths.to(z.device)
         o = self.output(self.dropout(at_last(encoded.outputs, lengths))).float()  # (B, P)
         future = future_of(window, self.horizon)
-        outputs, values = [o], [choose(o)]
+        outputs, values = [o], [choose(o, 0)]
         ones = torch.ones_like(z[:, :1])
         for h in range(1, self.horizon):
             step = torch.cat([values[-1][:, None].to(z.dtype), ones, future[:, h]], -1)
@@ -312,5 +305,5 @@ class RecursiveForecaster(Forecaster):
             state = encoded.state
             o = self.output(self.dropout(encoded.outputs[:, 0])).float()
             outputs.append(o)
-            values.append(choose(o))
+            values.append(choose(o, h))
         return torch.stack(outputs, 1), torch.stack(values, 1)
