@@ -370,7 +370,7 @@ class Forecast(Task):
         targets = past + ahead if isinstance(model, RecursiveForecaster) else ahead
         return Step(loss, targets=targets, tokens=int(batch.lengths.sum()), carry=None)
 
-    def validate(self, model: nn.Module, part: Part) -> dict[str, float]:
+    def validate(self, model: Any, part: Part) -> dict[str, float]:
         batches, sums, losses = self.batches(part, training=False), np.zeros(3), []
         scale = part["history"].scale
         with torch.inference_mode():
@@ -409,10 +409,10 @@ class Forecast(Task):
             return middle, low, high, scale
         if isinstance(model, RecursiveForecaster):  # its quantiles are not those of a path
             return center, center, center, scale
-        bounds = [model.uncertain.quantile(forecast.outputs, q) for q in (tail, 1 - tail)]
-        if bounds[0] is None or bounds[1] is None:
+        low, high = (model.uncertain.quantile(forecast.outputs, q) for q in (tail, 1 - tail))
+        if low is None or high is None:
             return center, center, center, scale
-        return center, *(as_array(value(each, *units)) for each in bounds), scale
+        return center, as_array(value(low, *units)), as_array(value(high, *units)), scale
 
     def calibrate(self, model: nn.Module, part: Part | None) -> list[str]:
         if part is None:
@@ -442,7 +442,7 @@ class Forecast(Task):
         return notes
 
     def evaluate(
-        self, model: nn.Module, part: Part, options: ForecastOptions | None = None
+        self, model: Any, part: Part, options: ForecastOptions | None = None
     ) -> ForecastReport:
         options = options or ForecastOptions()
         batches = self.windows(part, most=JUDGED)

@@ -44,12 +44,12 @@ def fit_ridge(task: Forecast, parts: Mapping[str, Part]) -> Fitting:
         window = Window(*batch[:5])
         center, scale = window_scale(window, task.config.model.center)
         z = torch.where(window.observed, (window.y - center) / scale, 0.0)
-        z = as_array(align_end(z, window.lengths)).astype(np.float64)
-        z = np.concatenate([z, np.ones((len(z), 1))], 1)
+        past = as_array(align_end(z, window.lengths)).astype(np.float64)
+        past = np.concatenate([past, np.ones((len(past), 1))], 1)  # (B, L + 1)
         y = as_array(torch.where(batch.seen, (batch.future - center) / scale, 0.0))
-        whole = as_array(batch.seen).all(1)  # of others a sum would hold what was not there
-        squares += z[whole].T @ z[whole]
-        products += z[whole].T @ y[whole].astype(np.float64)
+        whole = as_array(batch.seen.all(1))  # of others a sum would hold what was not there
+        squares += past[whole].T @ past[whole]
+        products += past[whole].T @ y[whole].astype(np.float64)
     model = task.build()
     assert isinstance(model, LinearForecaster)
     valid = parts.get("valid")

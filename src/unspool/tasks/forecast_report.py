@@ -72,7 +72,9 @@ class Judge:
             metrics.pinball(y / sd, bound / sd, q)
             for bound, q in ((given.low, tail), (given.high, 1 - tail))
         ]
-        self._keep("", {**own, "coverage": inside, "width": width, "pinball": sum(lost) / 2})
+        self._keep(
+            "", {**own, "coverage": inside, "width": width, "pinball": (lost[0] + lost[1]) / 2}
+        )
         pasts = [self._past(int(r), int(o)) for r, o in zip(batch.rows, batch.origins)]
         for name, forecast in NAIVE.items():
             found = np.stack([forecast(past, self.horizon, self.season) for past in pasts])
