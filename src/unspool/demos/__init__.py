@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from unspool.demos import dates, hello, memory, reviews
+from unspool.demos import dates, forecast, hello, memory, reviews
 
 
 class Demo(NamedTuple):
@@ -18,6 +18,7 @@ DEMOS: dict[str, Demo] = {
     "reviews": Demo(
         "a BiLSTM learns who is praised and who is not, word order and all", reviews.run
     ),
+    "forecast": Demo("the next day of a power grid, hour by hour, with intervals", forecast.run),
     "hello": Demo("an Elman network with 40 parameters learns to write HELLO", hello.run),
     "memory": Demo("four cells and how far back they learn, up to 200 steps", memory.run),
 }
