@@ -5,10 +5,10 @@
     python bench/forecasts.py etth1-96 --seeds 5  mean and standard deviation
     python bench/forecasts.py --table             the table from the stored figures
 
-ETTh1 is split as usual: 12, 4 and 4 months; figures are standardised MSE and MAE over all windows of
-the test part, which is read once. M4's hourly series end with the 48 hours of the competition's
-test. Settings were chosen on validation parts. Without ../shared/data (or $UNSPOOL_DATA) a row says
-so and ends.
+ETTh1 is split as usual: 12, 4 and 4 months; figures are standardised MSE and MAE over all windows
+of the test part, which is read once. M4's hourly series end with the 48 hours of the competition's
+test. Settings were chosen on validation parts. Without ../shared/data (or $UNSPOOL_DATA) a row
+says so and ends.
 """
 
 from __future__ import annotations
