@@ -62,7 +62,7 @@ def direct(output="gaussian", extra=1, patch=1):
         encoder, length=12, horizon=H, uncertain=UNCERTAIN[output](), known=K, patch=patch
     )
     if model.skip is not None:
-        torch.nn.init.normal_(model.skip.weight, std=0.1)
+        torch.nn.init.normal_(model.skip.linear.weight, std=0.1)
     return model.eval()
 
 
@@ -224,14 +224,14 @@ def test_samples_do_not_depend_on_the_batch() -> None:
 
 def test_a_linear_map_is_its_matrix() -> None:
     model = LinearForecaster(6, H, Point(), "last")
-    torch.nn.init.normal_(model.linear.weight)
+    torch.nn.init.normal_(model.sum.linear.weight)
     window = windows([6, 4])
     found = model(window)
     for b, n in enumerate((6, 4)):
         past = window.y[b, :n]
         z = (past - found.center[b]) / found.scale[b]
         assert torch.allclose(
-            found.outputs[b, :, 0], model.linear.weight[:, 6 - n :] @ z, atol=1e-5
+            found.outputs[b, :, 0], model.sum.linear.weight[:, 6 - n :] @ z, atol=1e-5
         )
 
 

@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -20,7 +21,7 @@ from unspool.training.progress import Printed
 
 DAYS = 200
 FIRST = datetime(2024, 1, 1)
-SETTINGS = {
+SETTINGS: dict[str, Any] = {
     "task": "forecast", "model": "gru", "horizon": 24, "window": 168, "patch": 6, "hidden": 32,
     "embedding": 32, "epochs": 12, "patience": 0, "lr": 3e-3, "test_share": 0.15,
     "output": "quantiles",
@@ -50,11 +51,13 @@ def write_load(path: Path) -> None:
 def run(note: Callable[[str], None]) -> None:
     from rich.console import Console
 
-    out = free_folder(Path("runs/demo-forecast"))
+    out = free_folder("demo", "forecast")
     with tempfile.TemporaryDirectory() as scratch:
         path = Path(scratch) / "load.csv"
         write_load(path)
         trained = train(path, out=out, note=note, watcher=Printed(Console(stderr=True)), **SETTINGS)
+    assert trained.report is not None
+    assert trained.beside is not None
     for line in [*trained.report.lines(), "", *trained.beside.lines()]:
         note(line)
     note(f"some days, with their intervals: {out / 'forecasts.png'}")

@@ -76,6 +76,5 @@ def widened(
     low: np.ndarray, high: np.ndarray, margin: np.ndarray, scale: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """The interval moved out by the margin (H,), or in; it never turns inside out."""
-    low, high = low - margin * scale, high + margin * scale
     middle = (low + high) / 2
-    return np.minimum(low, middle), np.maximum(high, middle)
+    return np.minimum(low - margin * scale, middle), np.maximum(high + margin * scale, middle)

@@ -71,5 +71,5 @@ def fit_ridge(task: Forecast, parts: Mapping[str, Part]) -> Fitting:
 
 def place(model: LinearForecaster, W: np.ndarray) -> None:
     with torch.no_grad():
-        model.linear.weight.copy_(torch.from_numpy(W[:-1].T))
-        model.linear.bias.copy_(torch.from_numpy(W[-1]))
+        model.sum.linear.weight.copy_(torch.from_numpy(W[:-1].T))
+        model.sum.linear.bias.copy_(torch.from_numpy(W[-1]))

@@ -117,9 +117,9 @@ class HistoryField(Field):
         """What does not depend on how the series are split: the roles of the channels, times and
         season, horizon. Returns notes."""
         self.channels = list(column.channels)
-        for option, names in (("--target", self.targets), ("--known", self.ahead)):
+        for what, names in (("to be forecast", self.targets), ("known ahead", self.ahead)):
             for name in names:
-                choose(f"column of {option}", name, self.channels, where=where)
+                choose(f"column {what}", name, self.channels, where=where)
         if both := [name for name in self.targets if name in self.ahead]:
             raise DataError(
                 f"column {both[0]!r} is to be forecast and known ahead",
@@ -144,7 +144,8 @@ class HistoryField(Field):
                 raise DataError(
                     "how many steps ahead is not known",
                     where=where,
-                    remedy="give --horizon 24, or a --set season=24",
+                    remedy="say it with --horizon, or give the steps of a season with"
+                    " --set season=24",
                 )
             self.horizon = self.season
             notes.append(f"horizon: {self.horizon} steps, a season (--horizon N)")

@@ -16,8 +16,10 @@ from unspool.nn import init
 from unspool.nn.distributions import Uncertain
 from unspool.nn.dropout import Dropout
 from unspool.nn.encoder import Encoder
+from unspool.nn.heads import NumberOutput
 from unspool.nn.masks import at_last, keep_mask, zero_padding
 from unspool.nn.pooling import POOLINGS
+from unspool.nn.taps import Tap
 
 
 class Window(NamedTuple):
@@ -91,8 +93,29 @@ def patches(x: Tensor, lengths: Tensor, size: int) -> tuple[Tensor, Tensor]:
 class WindowInput(nn.Module):
     """x (B, L, C), all that is read of the past, as it is: where it can be watched and replaced."""
 
+    def __init__(self) -> None:
+        super().__init__()
+        self.values = Tap()
+
     def forward(self, x: Tensor) -> Tensor:
-        return x
+        return self.values(x)
+
+
+class WindowSum(nn.Module):
+    """W z: each of H steps a weighted sum of the L of a window, zero before anything is learnt."""
+
+    def __init__(self, length: int, horizon: int, *, bias: bool = False) -> None:
+        super().__init__()
+        self.linear = nn.Linear(length, horizon, bias=bias)
+        for parameter in self.linear.parameters():
+            nn.init.zeros_(parameter)
+
+    def forward(self, z: Tensor, lengths: Tensor) -> Tensor:
+        """(B, L) of which `lengths` (B,) are real -> (B, H)"""
+        return self.linear(align_end(z, lengths))
+
+    def describe(self) -> str:
+        return f"weighted sum of {self.linear.in_features} steps"
 
 
 class Forecaster(nn.Module):
@@ -136,16 +159,11 @@ class LinearForecaster(Forecaster):
 
     def __init__(self, length: int, horizon: int, uncertain: Uncertain, normalize: str) -> None:
         super().__init__(horizon, uncertain, normalize)
-        self.linear = nn.Linear(length, horizon)
-        nn.init.zeros_(self.linear.weight)
-        nn.init.zeros_(self.linear.bias)
+        self.sum = WindowSum(length, horizon, bias=True)
 
     def outputs(self, z: Tensor, window: Window) -> Tensor:
         z = self.window(z[..., None])[..., 0]
-        return self.linear(align_end(z, window.lengths))[..., None]
-
-    def describe(self) -> str:
-        return f"linear, {self.linear.in_features} steps -> {self.horizon}"
+        return self.sum(z, window.lengths)[..., None]
 
 
 class DirectForecaster(Forecaster):
@@ -178,11 +196,8 @@ class DirectForecaster(Forecaster):
         self.encoder, self.patch = encoder, patch
         self.pooling = POOLINGS[pooling](encoder.size, bidirectional=encoder.bidirectional)
         self.dropout = Dropout(dropout)
-        self.output = nn.Linear(encoder.size, horizon * uncertain.size)
-        init.linear_(self.output)
-        self.skip = nn.Linear(length, horizon, bias=False) if skip else None
-        if self.skip is not None:
-            nn.init.zeros_(self.skip.weight)
+        self.output = NumberOutput(encoder.size, horizon * uncertain.size)
+        self.skip = WindowSum(length, horizon) if skip else None
         self.ahead = KnownAhead(known, encoder.size, uncertain.size) if known else None
 
     def outputs(self, z: Tensor, window: Window) -> Tensor:
@@ -196,7 +211,7 @@ class DirectForecaster(Forecaster):
             o = o + self.ahead(future_of(window, self.horizon), c)
         if self.skip is None:
             return o
-        straight = self.skip(align_end(x[..., 0], window.lengths))
+        straight = self.skip(x[..., 0], window.lengths)
         return torch.cat([o[..., :1] + straight[..., None], o[..., 1:]], -1)
 
 
@@ -214,6 +229,9 @@ class KnownAhead(nn.Module):
     def forward(self, known: Tensor, c: Tensor) -> Tensor:
         """(B, H, K), (B, D) -> (B, H, P)"""
         return self.U(torch.relu(self.Q(known) + self.R(c)[:, None]))
+
+    def describe(self) -> str:
+        return f"{self.Q.in_features} numbers that are known ahead"
 
 
 def future_of(window: Window, horizon: int) -> Tensor:
@@ -244,8 +262,7 @@ class RecursiveForecaster(Forecaster):
         super().__init__(horizon, uncertain, normalize)
         self.encoder = encoder
         self.dropout = Dropout(dropout)
-        self.output = nn.Linear(encoder.size, uncertain.size)
-        init.linear_(self.output)
+        self.output = NumberOutput(encoder.size, uncertain.size)
 
     def loss(self, window: Window, future: Tensor, seen: Tensor) -> Tensor:
         """Of every step but the first, of the past too."""
