@@ -214,7 +214,7 @@ def test_gaps_are_marked_and_counted(tmp_path) -> None:
     assert any("gaps in train are marked" in note for note in notes)
     assert np.isfinite(run.report.metrics["mse"])
     batch = run.parts["train"]["history"].windows(
-        np.array([0]), np.array([50]), length=20, horizon=5
+        np.array([0]), np.array([50]), length=run.task.history.length, horizon=5
     )
     whole = Window(*batch[:5])
     other = whole._replace(y=torch.where(whole.observed, whole.y, 777.0))
