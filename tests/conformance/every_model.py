@@ -36,7 +36,7 @@ SMALL = {
     "min_count": 1, "max_length": 12, "bptt": 8, "batch": 4, "valid_share": 0.0,
 }  # fmt: skip
 
-# What a task cannot do without.
+# What tasks of series in time cannot do without.
 NEEDED = {"forecast": {"horizon": 3, "window": 5}}
 
 # What the names of models do not say: settings that change what runs.

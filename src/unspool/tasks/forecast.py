@@ -45,6 +45,7 @@ from unspool.tasks.forecast_linear import fit_ridge
 from unspool.tasks.forecast_report import ForecastReport, Given, Judge
 from unspool.tasks.histories import HeldOut, load_histories, part_of
 from unspool.tasks.linear import Fitting
+from unspool.tasks.reading import Reading
 from unspool.tasks.series_plan import Found, find_series, may_be_series
 from unspool.tasks.series_readings import ForecastReading
 from unspool.tasks.task import Step, Task, as_array, chunks, walk
@@ -380,7 +381,8 @@ class Forecast(Task):
                 y, sd = as_array(batch.future), scale[batch.rows][:, None]
                 wrong = np.where(seen, (center - y) / sd, 0)
                 sums += np.array([(wrong**2).sum(), np.abs(wrong).sum(), seen.sum()])
-                losses.append(float(model.loss(Window(*batch[:5]), batch.future, batch.seen)))
+                loss = model.loss(Window(*batch[:5]), batch.future, batch.seen)
+                losses.append(float(as_array(loss)))
         return {
             "mse": float(sums[0] / max(1, sums[2])),
             "mae": float(sums[1] / max(1, sums[2])),
@@ -464,7 +466,8 @@ class Forecast(Task):
         with torch.inference_mode():
             for batch in walk(batches, model):
                 judge.add(batch, self.given(model, batch, options))
-                losses.append(float(model.loss(Window(*batch[:5]), batch.future, batch.seen)))
+                loss = model.loss(Window(*batch[:5]), batch.future, batch.seen)
+                losses.append(float(as_array(loss)))
         return judge.report(metric=self.metric, loss=float(np.mean(losses)), stride=batches.stride)
 
     def predict(
@@ -488,6 +491,14 @@ class Forecast(Task):
         """The lengths of the words, in every channel."""
         lengths = np.array([len(word) for word in words] or [1], dtype=np.float32)
         return np.repeat(lengths[:, None], len(self.history.channels), 1)
+
+    def reading(self, model: nn.Module, item: Any) -> Reading:
+        if self.at_once:
+            raise ConfigError(
+                "a linear model has no steps to look at",
+                remedy="look at a network, such as --model gru",
+            )
+        return super().reading(model, item)
 
     def called(self, part: Part, row: int, step: int) -> str:
         """What a picture calls the window of a row that ends before a step."""

@@ -16,7 +16,7 @@ import numpy as np
 from unspool.data.windows import Stretches, WindowBatch
 from unspool.tasks import forecast_metrics as metrics
 from unspool.tasks.naive import NAIVE, naive2
-from unspool.tasks.task import Report
+from unspool.tasks.task import Report, as_array
 
 SHOWN = ("mse", "mae", "smape", "mase")
 COMPARED = 1000  # windows at most for which Naive2, which looks at the whole past, is made
@@ -61,7 +61,7 @@ class Judge:
         self._scales: dict[int, float] = {}
 
     def add(self, batch: WindowBatch, given: Given) -> None:
-        y = np.where(batch.seen.numpy(), batch.future.numpy(), np.nan).astype(np.float64)
+        y = np.where(as_array(batch.seen), as_array(batch.future), np.nan).astype(np.float64)
         sd = self.stretches.scale[batch.rows][:, None]
         scales = np.array([self._scale(int(row)) for row in batch.rows])
         own = self._figures(y, given.center, sd, scales)
@@ -127,13 +127,15 @@ class Judge:
             if len(self.examples) == EXAMPLES:
                 return
             length = int(batch.lengths[i])
-            past = np.where(batch.observed[i, :length], batch.y[i, :length], np.nan)
+            past = np.where(
+                as_array(batch.observed[i, :length]), as_array(batch.y[i, :length]), np.nan
+            )
             self.examples.append(
                 {
                     "name": self.name(int(batch.rows[i]), int(batch.origins[i])),
                     "past": rounded(past),
                     "true": rounded(y[i]),
-                    "forecast": rounded(given.center[i]),
+                    "predicted": rounded(given.center[i]),
                     "low": rounded(given.low[i]),
                     "high": rounded(given.high[i]),
                 }

@@ -18,7 +18,7 @@ HORIZONS = 2  # of the past that are shown
 
 
 def forecast_figure(forecasts: Sequence[Mapping[str, Any]], *, level: float) -> Figure:
-    """A panel for each of some forecasts: "past", "true", "forecast", "low", "high", where None is
+    """A panel for each of some forecasts: "past", "true", "predicted", "low", "high", where None is
     a gap; "name" is what was forecast."""
     rows = -(-len(forecasts) // COLUMNS)
     figure = new_figure(5.0 * min(COLUMNS, len(forecasts)), 2.3 * rows + 0.5)
@@ -26,7 +26,7 @@ def forecast_figure(forecasts: Sequence[Mapping[str, Any]], *, level: float) -> 
     for axes, own in zip(grid, forecasts):
         past, true, forecast, low, high = (
             np.array([np.nan if x is None else x for x in own[key]], dtype=float)
-            for key in ("past", "true", "forecast", "low", "high")
+            for key in ("past", "true", "predicted", "low", "high")
         )
         past = past[-HORIZONS * len(forecast) :]
         before, ahead = np.arange(-len(past) + 1, 1), np.arange(1, len(forecast) + 1)
@@ -36,7 +36,7 @@ def forecast_figure(forecasts: Sequence[Mapping[str, Any]], *, level: float) -> 
             label=f"{100 * level:g} % interval",
         )  # fmt: skip
         axes.plot(ahead, true, color=COLOURS[1], linewidth=1.1, label="what came")
-        axes.plot(ahead, forecast, color=COLOURS[0], linewidth=1.5, label="forecast")
+        axes.plot(ahead, forecast, color=COLOURS[0], linewidth=1.5, label="the model")
         axes.axvline(0.5, color="0.8", linewidth=0.8, zorder=0)
         axes.set_title(label(own["name"]), fontsize=8, loc="left")
         axes.set_xlabel("steps from the last that was known", fontsize=8)

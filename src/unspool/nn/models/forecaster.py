@@ -1,6 +1,6 @@
 """The last steps of a series in, the next ones out: all at once, or one after the other.
 
-In: `Window`s of up to L steps. Out: `Forecast`s of H steps, for each of them the P numbers of an
+In: `Window`s of up to L steps. Out: `Forecasts`s of H steps, for each of them the P numbers of an
 `Uncertain` (`nn/distributions.py`), in the units of the window: z = (y - center) / scale.
 """
 
@@ -40,7 +40,7 @@ class Window(NamedTuple):
     lengths: Tensor
 
 
-class Forecast(NamedTuple):
+class Forecasts(NamedTuple):
     """outputs (B, H, P) in units of the window; value = center + scale · z, both (B, 1)."""
 
     outputs: Tensor
@@ -131,10 +131,10 @@ class Forecaster(nn.Module):
         self.horizon, self.uncertain, self.normalize = horizon, uncertain, normalize
         self.window = WindowInput()
 
-    def forward(self, window: Window) -> Forecast:
+    def forward(self, window: Window) -> Forecasts:
         center, scale = window_scale(window, self.normalize)
         z = torch.where(window.observed, (window.y - center) / scale, 0.0)
-        return Forecast(self.outputs(z, window), center, scale)
+        return Forecasts(self.outputs(z, window), center, scale)
 
     def outputs(self, z: Tensor, window: Window) -> Tensor:
         """z (B, L) -> (B, H, P)"""
