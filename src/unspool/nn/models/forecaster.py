@@ -1,6 +1,6 @@
 """The last steps of a series in, the next ones out: all at once, or one after the other.
 
-In: `Window`s of up to L steps. Out: `Forecasts`s of H steps, for each of them the P numbers of an
+In: `Window`s of up to L steps. Out: `Forecasts` of H steps, for each of them the P numbers of an
 `Uncertain` (`nn/distributions.py`), in the units of the window: z = (y - center) / scale.
 """
 
