@@ -36,6 +36,9 @@ SMALL = {
     "min_count": 1, "max_length": 12, "bptt": 8, "batch": 4, "valid_share": 0.0,
 }  # fmt: skip
 
+# What tasks of series in time cannot do without.
+NEEDED = {"forecast": {"horizon": 3, "window": 5}}
+
 # What the names of models do not say: settings that change what runs.
 VARIANTS: dict[str, list[tuple[str, dict[str, Any]]]] = {
     "classify": [
@@ -76,6 +79,13 @@ VARIANTS: dict[str, list[tuple[str, dict[str, Any]]]] = {
         ("transformer", {"positions": "learned", "tied": False}),
     ],
     "pretrain": [("transformer", {"positions": "learned"})],
+    "forecast": [
+        ("gru", {"strategy": "recursive"}),
+        ("lstm", {"strategy": "recursive", "output": "gaussian"}),
+        ("bilstm", {"patch": 2, "output": "quantiles"}),
+        ("transformer", {"output": "student", "center": "last"}),
+        ("cnn", {"skip": False, "center": "none"}),
+    ],
 }  # fmt: skip
 
 # What reads series: every model of these tasks, and settings that change what is read.
@@ -123,7 +133,7 @@ class Case(NamedTuple):
         return "-".join([self.task, self.model, *more, *(["from-elmo"] if self.from_elmo else [])])
 
     def config(self, start: Start | None = None) -> Config:
-        settings = {**SMALL, **dict(self.settings)}
+        settings = {**SMALL, **NEEDED.get(self.task, {}), **dict(self.settings)}
         return make_config(self.task, self.model, settings=settings, start=start)
 
 
@@ -209,6 +219,15 @@ def write_data(config: Config, folder: Path) -> str:
     if kinds == ("text",):
         path = folder / "some.txt"
         path.write_text("".join(f"{text}\n" for text in SENTENCES))
+        return str(path)
+    if kinds == ("history",):
+        path = folder / "some.csv"
+        rows = (
+            f"{k},{t},{len(word)},{word.count('a')}\n"
+            for k, own in enumerate(words)
+            for t, word in enumerate([*own, *own[::-1], *own])
+        )
+        path.write_text("id,time,size,others\n" + "".join(rows))
         return str(path)
     path = folder / "some.csv"
     assert kinds[0] in ("text", "bags"), f"no data for fields {kinds}: add some here"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from every_model import SMALL, USUAL, USUAL_SERIES, Case, write_data
+from every_model import NEEDED, SMALL, USUAL, USUAL_SERIES, Case, write_data
 
 import unspool
 from unspool.training import trainer
@@ -50,7 +50,8 @@ def outcome(path) -> tuple:
 @pytest.mark.parametrize("case", [*USUAL, *USUAL_SERIES, *BALANCED], ids=str)
 def test_stopped_and_resumed(case, tmp_path, monkeypatch) -> None:
     data = write_data(case.config(), tmp_path / "data")
-    wanted = {"task": case.task, "model": case.model, **SETTINGS, **dict(case.settings)}
+    needed = NEEDED.get(case.task, {})
+    wanted = {"task": case.task, "model": case.model, **SETTINGS, **needed, **dict(case.settings)}
     unspool.train(data, out=tmp_path / "whole", **wanted)
     real, steps = trainer.Trainer._step, []
 

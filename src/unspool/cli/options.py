@@ -206,8 +206,21 @@ Target = Annotated[
     Option(
         "--target",
         metavar="COLUMN",
-        help="Of translate: column of the target texts.",
+        help="Of translate: column of the target texts. Of forecast: columns to be continued, with"
+        " commas.  [default: all that are not --known]",
     ),
+]
+Known = Annotated[
+    str | None,
+    Option(
+        "--known",
+        metavar="COLUMNS",
+        help="Of forecast: columns that are known ahead, such as holidays, with commas.",
+    ),
+]
+Horizon = Annotated[
+    int | None,
+    Option("--horizon", metavar="N", help="Of forecast: steps to be given.  [default: a season]"),
 ]
 
 

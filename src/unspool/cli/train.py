@@ -17,7 +17,9 @@ from unspool.cli.options import (
     Folds,
     Format,
     Group,
+    Horizon,
     Id,
+    Known,
     Label,
     LabelSeparator,
     Missing,
@@ -106,6 +108,8 @@ def train(
     label_separator: LabelSeparator = None,
     source: Source = None,
     target: Target = None,
+    known: Known = None,
+    horizon: Horizon = None,
     as_json: AsJson = False,
 ) -> None:
     """Train a model on a file and save it as a run folder.
@@ -143,6 +147,7 @@ def train(
       unspool train reviews.csv --from models/minilm
       unspool train reviews.csv --folds 10 --group author
       unspool train recordings/ --group name --set window=128
+      unspool train loads.csv --task forecast --horizon 24
     """
     from unspool.api.train import train as run_training
     from unspool.training.progress import Printed
@@ -180,6 +185,8 @@ def train(
                 label_separator=label_separator,
                 source=source,
                 target=target,
+                known=known,
+                horizon=horizon,
             ),
         )
     if run.report is not None:

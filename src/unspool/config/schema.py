@@ -130,8 +130,26 @@ class DataConfig(Section):
     source: str | None = setting(
         None, "translate: column (name, or number from 1) that holds what is read"
     )
-    target: str | None = setting(
-        None, "translate: column (name, or number from 1) that holds what is to be written"
+    target: Names = setting(
+        None,
+        "translate: column (name, or number from 1) that holds what is to be written; forecast:"
+        " columns to be continued, with commas (none: all that are not known ahead)",
+    )
+    known: Names = setting(
+        None, "forecast: columns that are known ahead, such as holidays or prices, with commas"
+    )
+    horizon: int = setting(0, "forecast: steps to be given (0: a season)", ge=0, le=100_000)
+    season: int = setting(
+        0, "forecast: steps of a season, such as 24 (0: by the dates)", ge=0, le=1_000_000
+    )
+    calendar: bool = setting(
+        True, "forecast: read the time of day, week and year of steps that have dates"
+    )
+    valid_steps: int = setting(
+        0, "forecast: last steps of each series for validation (0: by valid_share)", ge=0
+    )
+    test_steps: int = setting(
+        0, "forecast: last steps of each series for testing (0: by test_share)", ge=0
     )
     scheme: Literal["auto", "iob1", "iob2", "iobes", "bioul", "none"] = setting(
         "auto",
@@ -259,10 +277,23 @@ class ModelConfig(Section):
     character_hidden: int = setting(
         50, "tag: size of the vector that is made of a word's characters; even for lstm", ge=2
     )
-    output: Literal["auto", "softmax", "crf"] = setting(
-        "auto",
-        "tag: each tag by itself, or all of a sentence together (a linear-chain CRF); auto: crf for"
-        " spans, softmax for other tags",
+    output: Literal["auto", "softmax", "crf", "point", "quantiles", "gaussian", "student"] = (
+        setting(
+            "auto",
+            "tag: each tag by itself, or all of a sentence together (a linear-chain CRF); auto: crf"
+            " for spans, softmax for other tags; forecast: one value (auto), quantiles or a"
+            " distribution",
+        )
+    )
+    strategy: Literal["direct", "recursive"] = setting(
+        "direct", "forecast: all steps ahead at once, or each from those before it"
+    )
+    center: Literal["mean", "last", "none"] = setting(
+        "mean", "forecast: what is subtracted from each window, which is then scaled"
+    )
+    patch: int = setting(1, "forecast: steps that are read as one", ge=1, le=10_000)
+    skip: bool = setting(
+        True, "forecast: add a weighted sum of the window itself to what the network gives"
     )
     projection: int = setting(128, "elmo: size of the vectors that a direction gives", ge=1)
     highways: int = setting(1, "elmo: highway layers over the characters of a word", ge=0, le=1000)
@@ -351,6 +382,11 @@ class TrainConfig(Section):
     max_steps: int = setting(0, "stop after this many updates (0: no limit)", ge=0, le=MOST)
     batch: int = setting(
         32, "documents in a batch at most; generate: parallel lanes, or windows", ge=1, le=MOST
+    )
+    windows: int = setting(
+        25_600,
+        "forecast: windows of an epoch at most, chosen at random for each (0: all)",
+        ge=0,
     )
     batch_tokens: int = setting(
         16_384,

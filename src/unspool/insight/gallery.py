@@ -13,6 +13,7 @@ import numpy as np
 from unspool.insight.plots import (
     confusion_figure,
     features_figure,
+    forecast_figure,
     gates_figure,
     graph_figure,
     heads_figure,
@@ -84,6 +85,12 @@ def report_pictures(evaluation: Mapping[str, Any]) -> Named:
         yield "reliability", reliability_figure(evaluation["calibration"])
     if evaluation.get("points"):
         yield "scatter", scatter_figure(evaluation["points"])
+    yield from forecast_pictures(evaluation)
+
+
+def forecast_pictures(evaluation: Mapping[str, Any]) -> Named:
+    if evaluation.get("forecasts"):
+        yield "forecasts", forecast_figure(evaluation["forecasts"], level=evaluation["level"])
 
 
 def fitted_pictures(evaluation: Mapping[str, Any]) -> Named:
@@ -92,3 +99,4 @@ def fitted_pictures(evaluation: Mapping[str, Any]) -> Named:
     calibration = evaluation.get("calibration")
     if calibration and calibration["temperature"] != 1 and evaluation["examples"] >= EXAMPLES:
         yield "reliability", reliability_figure(calibration)
+    yield from forecast_pictures(evaluation)

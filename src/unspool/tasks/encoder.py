@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from unspool.config import Config, ModelConfig
 from unspool.config.memory import refuse_too_large
 from unspool.data.fields.field import Field
+from unspool.data.fields.history import HistoryField
 from unspool.data.fields.series import SeriesField
 from unspool.data.fields.text import TextField
 from unspool.data.fields.words import WordsField
@@ -47,6 +48,7 @@ class InputOptions(NamedTuple):
     std, scale     of an embedding, see `TokenEmbedding`
     dropout        on the elements of the vectors
     word_dropout   share of the steps that are made unknown in training
+    patch          steps that are read as one, of vectors over time
     """
 
     size: int
@@ -54,18 +56,28 @@ class InputOptions(NamedTuple):
     scale: float
     dropout: float
     word_dropout: float
+    patch: int = 1
 
 
 def token_input(field: TextField | WordsField, options: InputOptions) -> TokenInput:
-    return TokenInput(field.vocabulary, **options._asdict())
+    size, std, scale, dropout, word_dropout, _ = options
+    return TokenInput(
+        field.vocabulary,
+        size,
+        std=std,
+        scale=scale,
+        dropout=dropout,
+        word_dropout=word_dropout,
+    )
 
 
-def vector_input(field: SeriesField, options: InputOptions) -> VectorInput:
-    return VectorInput(field.size, options.size, dropout=options.dropout)
+def vector_input(field: SeriesField | HistoryField, options: InputOptions) -> VectorInput:
+    return VectorInput(options.patch * field.size, options.size, dropout=options.dropout)
 
 
 INPUT_LAYERS: dict[type[Field], Callable[[Any, InputOptions], InputLayer]] = {
     SeriesField: vector_input,
+    HistoryField: vector_input,
     TextField: token_input,
     WordsField: token_input,
 }
@@ -86,6 +98,7 @@ def build_encoder(
     cls: bool = False,
     extra: int = 0,
     reverse: bool = False,
+    patch: int = 1,
 ) -> Encoder:
     """The encoder of a field that a config describes, whatever its network.
 
@@ -94,19 +107,22 @@ def build_encoder(
                    layer calm, but starve a language model's gates, which then learn slowly
     cls            a Transformer reads a learned vector before the text
     extra          size of extra features of the tokens
+    patch          steps of vectors over time that are read as one
     """
     if model.network == "transformer":
         # One position more than the text has tokens, for the cls vector or </s>.
         options = transformer_options(model, length=length + 1 if length else None)
         # Dropout of the vectors is the network's: it adds positions to them before.
-        vectors = InputOptions(options.width, options.std, options.scale, 0.0, model.word_dropout)
+        vectors = InputOptions(
+            options.width, options.std, options.scale, 0.0, model.word_dropout, patch
+        )
         inputs = input_layer(field, vectors)
         added = AddFeatures(inputs, extra) if extra else None
         token = ClassToken(options.width) if cls else None
         return Encoder(inputs, TransformerEncoder(options), extra=added, cls=token, reverse=reverse)
     std = model.embedding_std or embedding_std
     inputs = input_layer(
-        field, InputOptions(model.embedding, std, 1.0, model.dropout, model.word_dropout)
+        field, InputOptions(model.embedding, std, 1.0, model.dropout, model.word_dropout, patch)
     )
     joined = ConcatFeatures(inputs, extra) if extra else None
     network = build_network(model, inputs.size if joined is None else joined.size)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Self
 
@@ -10,6 +11,7 @@ import torch
 from torch import Tensor
 
 from unspool.data.read.recording import Recording, as_recording
+from unspool.nn.models.forecaster import Window, window_scale
 from unspool.tasks.label_readings import (
     ClassifyReading,
     DocumentReading,
@@ -102,3 +104,86 @@ class StepsReading(SeriesInput, TagReading):
 
     def together(self, readings: Sequence[Any]) -> Tensor:
         return self.model(*self.batch(readings))
+
+
+class ForecastReading(Reading):
+    """A value for each step ahead of one target; reasons are given for the value at one of them."""
+
+    measure = "number"
+    least = -math.inf
+
+    def __init__(
+        self, task: Any, model: Any, item: Any, window: Window | None = None, whole: int = 0
+    ) -> None:
+        field = task.input_field
+        self.item: Recording = as_recording(item, "the series")
+        if not len(self.item):
+            raise nothing()
+        if window is None:
+            stretches = field.encode([self.item])
+            window = Window(*field.collate(stretches, np.array([0]))[:5])
+        self.task, self.model, self.window = task, model, window
+        length, last = int(window.lengths[0]), field.last(self.item)
+        steps = self.item.steps()[last - length : last]
+        self.ahead = task.next_steps(self.item)
+        super().__init__(str(self.item), steps, last)
+
+    @property
+    def asked(self) -> Sequence[str]:
+        return self.ahead
+
+    @property
+    def network(self) -> Any:
+        """All that is read of the past passes here."""
+        return self.model.window
+
+    def default_step(self) -> int:
+        return 0
+
+    def together(self, readings: Sequence[Any]) -> Tensor:
+        many = Window(*(torch.cat(each) for each in zip(*(own.window for own in readings))))
+        number = next(self.model.parameters()).dtype
+        many = Window(*(x.to(number) if x.is_floating_point() else x for x in many))
+        forecast = self.model(many)
+        return self.model.uncertain.center(forecast.outputs)[..., None]
+
+    def chosen(self, scores: Tensor) -> list[int]:
+        return [0] * len(scores)
+
+    def name(self, answer: int) -> str:
+        return self.task.input_field.targets[0]
+
+    def values(self, scores: Tensor) -> Tensor:
+        """In the units of the file."""
+        center, scale = window_scale(self.window, self.model.normalize)
+        return center.double() + scale.double() * scores.double().cpu()
+
+    def best(self, values: Tensor, answer: int) -> int:
+        return answer
+
+    def explained(self, scores: Tensor, step: int, answer: int) -> Tensor:
+        """In units of the window."""
+        return scores[:, step, answer].double()
+
+    def unit(self, answer: int) -> float:
+        return float(window_scale(self.window, self.model.normalize)[1])
+
+    def without(self, token: int) -> Self:
+        """The same as if this step had not been observed."""
+        observed = self.window.observed.clone()
+        observed[0, token] = False
+        y = torch.where(observed, self.window.y, 0.0)
+        window = self.window._replace(y=y, observed=observed)
+        return type(self)(self.task, self.model, self.item, window)
+
+    def blank(self) -> Self:
+        """Every step at the level of the window."""
+        center, _ = window_scale(self.window, self.model.normalize)
+        window = self.window._replace(y=torch.where(self.window.observed, center, 0.0))
+        return type(self)(self.task, self.model, self.item, window)
+
+    def moved(self, step: int, token: int) -> int:
+        return step
+
+    def removable(self, step: int) -> list[int]:
+        return list(range(len(self.tokens))) if len(self.tokens) > 1 else []

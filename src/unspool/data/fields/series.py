@@ -272,21 +272,7 @@ class SeriesField(Field):
         return [f"{many}, read as their mean: {names}"] if new else []
 
     def items(self, given: Any) -> Iterable[Any]:
-        """An array (N, T, C) is N series, one (T, C) or (T,) is one; with one channel (N, T) is N.
-        Anything else is a sequence of series."""
-        if isinstance(given, Recording) or getattr(given, "ndim", 0) == 1:
-            return [given]
-        if getattr(given, "ndim", 0) == 2 and (
-            len(self.channels) > 1 or given.shape[1] == 1 < len(given)
-        ):
-            return [given]
-        if isinstance(given, str | bytes) or not isinstance(given, Iterable):
-            raise DataError(
-                f"a {type(given).__name__} is no series",
-                got=given,
-                remedy="give arrays (steps, channels); of a file: predict --file FILE",
-            )
-        return given
+        return series_items(given, len(self.channels))
 
     def shown(self, raw: Any) -> str:
         return str(as_recording(raw, "item"))
@@ -371,3 +357,20 @@ class SeriesField(Field):
 
 def count(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'s' * (number != 1)}"
+
+
+def series_items(given: Any, channels: int) -> Iterable[Any]:
+    """An array (N, T, C) is N series, one (T, C) or (T,) is one; with one channel (N, T) is N.
+    Anything else is a sequence of series."""
+    dimensions = getattr(given, "ndim", 0)
+    if isinstance(given, Recording) or dimensions == 1:
+        return [given]
+    if dimensions == 2 and (channels > 1 or given.shape[1] == 1 < len(given)):
+        return [given]
+    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
+        raise DataError(
+            f"a {type(given).__name__} is no series",
+            got=given,
+            remedy="give arrays (steps, channels); of a file: predict --file FILE",
+        )
+    return given

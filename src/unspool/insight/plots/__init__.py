@@ -14,6 +14,7 @@ from unspool.insight.plots.attention import (
     pooling_figure,
 )
 from unspool.insight.plots.filters import features_figure, ngram_figure
+from unspool.insight.plots.forecasts import forecast_figure
 from unspool.insight.plots.graph import graph_figure
 from unspool.insight.plots.ideas import IDEAS
 from unspool.insight.plots.recurrence import gates_figure, gradient_figure, layers_of
@@ -24,6 +25,7 @@ __all__ = [
     "alignment_figure",
     "confusion_figure",
     "features_figure",
+    "forecast_figure",
     "gates_figure",
     "gradient_figure",
     "graph_figure",

@@ -1,0 +1,394 @@
+"""history: series whose past is read and whose next steps are to be given.
+
+raw: a `Recording`, or an array. stored: a `VectorColumn`. values: `Stretches`, one for each target
+of each series. Batches are windows of them (`data/windows.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from unspool.data.calendar import cycles_of
+from unspool.data.fields.field import Field, Measure
+from unspool.data.fields.series import SeriesWriter, count, fit_moments, series_items
+from unspool.data.read.recording import Recording, as_recording
+from unspool.data.store.columns import Progress, WhereStep
+from unspool.data.store.ragged import Ragged
+from unspool.data.store.vectors import VectorColumn
+from unspool.data.windows import Known, Stretches, WindowBatch
+from unspool.errors import DataError, RunError, choose
+from unspool.io.files import AGAIN, read_json, write_json
+
+FILE = "history.json"
+DAY = 86_400.0
+# Steps of a season, by how many days a step takes
+SEASONS = ((0.9, 1.1, 7), (6.5, 7.5, 52), (28, 31, 12), (89, 93, 4))
+UNEVEN = 0.01  # of a step, and of all steps: more is said
+
+
+def season_of(step: float) -> int:
+    """Steps of the season that steps of so many seconds usually have; 1: none."""
+    days = step / DAY
+    if days <= 0.5:
+        return round(1 / days)
+    return next((steps for low, high, steps in SEASONS if low <= days <= high), 1)
+
+
+class HistoryField(Field):
+    """Which channels are continued, which are known ahead, and how far windows reach.
+
+    targets   names of the channels to be continued; empty: all that are not known ahead
+    ahead     names of channels that are known ahead
+    length    steps of a window (0: three horizons, at least two seasons)
+    horizon   steps to be given (0: a season)
+    season    steps of a season (0: by the distance of the dates)
+    calendar  whether the time of day, week and year is known ahead, where times are dates
+
+    Fitted: all of these, `channels` with `mean` and `std`, the `step` from one time to the next,
+    and the `cycles` of the calendar.
+    """
+
+    kind = "history"
+    unit = "steps"
+    sized = True
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        targets: Sequence[str] = (),
+        ahead: Sequence[str] = (),
+        length: int = 0,
+        horizon: int = 0,
+        season: int = 0,
+        calendar: bool = True,
+    ) -> None:
+        super().__init__(name)
+        self.targets, self.ahead = list(targets), list(ahead)
+        self.length, self.horizon, self.season = length, horizon, season
+        self.calendar = calendar
+        self.channels: list[str] = []
+        self.mean, self.std = np.zeros(0), np.ones(0)  # (C,)
+        self.cycles: list[str] = []
+        self.step, self.dated, self.timed = 1.0, False, False
+
+    @property
+    def target_channels(self) -> list[int]:
+        return [self.channels.index(name) for name in self.targets]
+
+    @property
+    def ahead_channels(self) -> list[int]:
+        return [self.channels.index(name) for name in self.ahead]
+
+    @property
+    def extra_channels(self) -> list[int]:
+        """Channels of which only the past is read."""
+        used = {*self.targets, *self.ahead}
+        return [i for i, name in enumerate(self.channels) if name not in used]
+
+    @property
+    def size(self) -> int:
+        """Of what is read of a step: its value, whether it was observed, and the rest."""
+        return 2 + len(self.extra_channels) + self.known_size
+
+    @property
+    def known_size(self) -> int:
+        """Of what is known ahead of each step."""
+        return 2 * len(self.cycles) + len(self.ahead)
+
+    def storage_key(self) -> Any:
+        return self.kind
+
+    def writer(self, folder: Path) -> SeriesWriter:
+        return SeriesWriter(folder, self.name)
+
+    def open(self, folder: Path, key: dict[str, Any], where: WhereStep) -> VectorColumn:
+        return VectorColumn.load(folder, self.name)
+
+    def blank(self, column: VectorColumn) -> np.ndarray:
+        """Rows without a number."""
+        return np.array([bool(np.isnan(column.values[row]).all()) for row in range(len(column))])
+
+    def settle(self, column: VectorColumn, *, where: str) -> list[str]:
+        """What does not depend on how the series are split: the roles of the channels, times and
+        season, horizon. Returns notes."""
+        self.channels = list(column.channels)
+        for what, names in (("to be forecast", self.targets), ("known ahead", self.ahead)):
+            for name in names:
+                choose(f"column {what}", name, self.channels, where=where)
+        if both := [name for name in self.targets if name in self.ahead]:
+            raise DataError(
+                f"column {both[0]!r} is to be forecast and known ahead",
+                where=where,
+                remedy="name it with --target or with --known, not with both",
+            )
+        if not self.targets:
+            self.targets = [name for name in self.channels if name not in self.ahead]
+        notes = [] if column.times is None else self._settle_times(column.times, column.dated)
+        self.dated, self.timed = column.dated, column.times is not None
+        if not self.season:
+            self.season = season_of(self.step) if self.dated else 1
+            if self.season > 1:
+                notes.append(f"season: {self.season} steps, by the dates (--set season=N)")
+            else:
+                notes.append(
+                    "season: none is known, so errors are compared with those of the last value;"
+                    " --set season=24 gives one"
+                )
+        if not self.horizon:
+            if self.season == 1:
+                raise DataError(
+                    "how many steps ahead is not known",
+                    where=where,
+                    remedy="say it with --horizon, or give the steps of a season with"
+                    " --set season=24",
+                )
+            self.horizon = self.season
+            notes.append(f"horizon: {self.horizon} steps, a season (--horizon N)")
+        return notes
+
+    def _settle_times(self, times: Ragged, dated: bool) -> list[str]:
+        gaps = np.concatenate([np.diff(times[row]) for row in range(len(times))])
+        if not len(gaps):
+            return []
+        self.step = float(np.median(gaps))
+        uneven = float(np.mean(np.abs(gaps - self.step) > UNEVEN * self.step))
+        if dated and self.calendar:
+            span = max(float(times[row][-1] - times[row][0]) for row in range(len(times)))
+            self.cycles = cycles_of(self.step, span)
+        if uneven <= UNEVEN:
+            return []
+        return [
+            f"{100 * uneven:.1f} % of the steps are not {self.step:g} s after the one before; they"
+            " are read as they come"
+        ]
+
+    def fit(
+        self,
+        column: VectorColumn,
+        rows: np.ndarray,
+        *,
+        where: str,
+        progress: Progress | None = None,
+    ) -> list[str]:
+        return self.fit_steps(column, rows, column.values.lengths[rows], where=where)
+
+    def fit_steps(
+        self, column: VectorColumn, rows: np.ndarray, ends: np.ndarray, *, where: str
+    ) -> list[str]:
+        """Fit to the steps before `ends` (N,) of some rows."""
+        train = column.values.select(rows)
+        train = Ragged(train.values, train.starts, ends)
+        found = fit_moments(train)
+        self.mean, self.std = found.mean, found.std
+        flat = [name for name in self.targets if found.constant[self.channels.index(name)]]
+        if len(flat) == len(self.targets):
+            value = self.mean[self.channels.index(flat[0])]
+            raise DataError(
+                f"{flat[0]!r} never changes in what is trained on, so there is nothing to learn",
+                where=where,
+                got=f"{value:g}",
+                remedy="name the columns to be forecast with --target",
+            )
+        longest = int(ends.max())
+        if longest <= self.horizon:
+            raise DataError(
+                f"the longest series has {count(longest, 'step')} to train on, which is not more"
+                f" than the horizon of {self.horizon}",
+                where=where,
+                remedy="give a smaller --horizon, more data, or a smaller valid_share",
+            )
+        room = longest - self.horizon
+        if self.length > room:
+            raise DataError(
+                f"a window of {self.length} steps and a horizon of {self.horizon} are more than the"
+                f" {longest:,} steps to train on of the longest series",
+                where=where,
+                remedy=f"set window={room} or less, or a smaller --horizon",
+            )
+        if not self.length:
+            self.length = min(room, max(3 * self.horizon, 2 * self.season))
+        kinds = [
+            f"{count(len(names), 'channel')} {what} ({', '.join(names[:6])}"
+            + (", ...)" if len(names) > 6 else ")")
+            for what, names in (
+                ("to be forecast", self.targets),
+                ("known ahead", [*self.ahead, *(f"time of the {c}" for c in self.cycles)]),
+                ("of which only the past is read", [self.channels[i] for i in self.extra_channels]),
+            )
+            if names
+        ]
+        notes = ["; ".join(kinds)]
+        notes.append(
+            f"{len(rows):,} series,"
+            f" {int(ends.sum()):,} steps to train on; windows of {self.length} steps give the next"
+            f" {self.horizon}"
+        )
+        if found.gaps.any():
+            notes.append(f"{int(found.gaps.sum()):,} gaps in train are marked, not filled")
+        return notes
+
+    def invent(self, *, vocab: int, classes: int) -> None:
+        self.channels, self.targets = ["1"], ["1"]
+        self.mean, self.std = np.zeros(1), np.ones(1)
+        self.season, self.horizon = self.season or 1, self.horizon or 24
+        self.length = self.length or 3 * self.horizon
+
+    def stretches(
+        self,
+        values: Ragged,
+        times: Ragged | None,
+        rows: np.ndarray,
+        first: np.ndarray,
+        end: np.ndarray,
+        learnt: np.ndarray,
+    ) -> Stretches:
+        """Every target of some rows from step `first` to `end` (N,); `learnt` (N,) are the steps
+        before which there was something to learn from."""
+        targets, extra, ahead = self.target_channels, self.extra_channels, self.ahead_channels
+        known = Known(
+            values,
+            times=times,
+            cycles=self.cycles,
+            step=self.step,
+            channels=ahead,
+            mean=self.mean[ahead],
+            std=self.std[ahead],
+        )
+        K = len(targets)
+        series = np.repeat(rows, K)
+        return Stretches(
+            values,
+            known,
+            series=series,
+            channel=np.tile(np.array(targets), len(rows)),
+            first=np.repeat(first, K),
+            end=np.repeat(end, K),
+            scale=np.concatenate(
+                [spread(values[int(row)][: int(stop), targets]) for row, stop in zip(rows, learnt)]
+                or [np.zeros(0)]
+            ),
+            extra=extra,
+            mean=self.mean[extra],
+            std=self.std[extra],
+        )
+
+    def values(self, column: VectorColumn, progress: Progress | None = None) -> Stretches:
+        """Series that nothing was learnt from: all steps after a first window, at least the last
+        horizon."""
+        rows = np.arange(len(column))
+        lengths = column.values.lengths
+        first = np.clip(lengths - self.horizon, 1, self.length)
+        return self.stretches(column.values, column.times, rows, first, lengths, first)
+
+    def encode(self, raw: Sequence[Any]) -> Stretches:
+        """Series to be continued: the stretch of each begins after its last value."""
+        found = [as_recording(each, f"item {i + 1}") for i, each in enumerate(raw)]
+        for i, own in enumerate(found):
+            self.refuse(own, f"item {i + 1}")
+        values = Ragged.of([own.values for own in found])
+        times = None
+        if self.timed and all(own.times is not None for own in found):
+            times = Ragged.of([own.times for own in found if own.times is not None])
+        ends = np.array([self.last(own) for own in found], dtype=np.int64)
+        return self.stretches(values, times, np.arange(len(found)), ends, ends, ends)
+
+    def last(self, own: Recording) -> int:
+        """The step after the last one at which a target was observed."""
+        seen = ~np.isnan(own.values[:, self.target_channels]).all(1)
+        return int(np.flatnonzero(seen)[-1]) + 1
+
+    def refuse(self, own: Recording, where: str) -> None:
+        """What a fitted field cannot continue."""
+        if own.values.shape[1] != len(self.channels):
+            raise DataError(
+                f"the model has learnt {count(len(self.channels), 'channel')}"
+                f" ({', '.join(self.channels[:8])}), and this series has {own.values.shape[1]}",
+                where=where,
+                remedy="give arrays (steps, channels), or name the columns with --series",
+            )
+        if not len(own) or np.isnan(own.values[:, self.target_channels]).all():
+            raise DataError(
+                "the series has no value to go on from", where=where, remedy="give its past"
+            )
+        if self.cycles and own.times is None:
+            raise DataError(
+                "the model reads the time of each step, and this series has none",
+                where=where,
+                remedy="give a file with a column of dates",
+            )
+        if self.ahead:
+            rest = own.values[self.last(own) :, self.ahead_channels]
+            if len(rest) < self.horizon or np.isnan(rest[: self.horizon]).any():
+                raise DataError(
+                    f"{', '.join(self.ahead)} must be known for the next {self.horizon} steps",
+                    where=where,
+                    got=count(int((~np.isnan(rest).any(1)).sum()), "step"),
+                    remedy="add rows with these values, and nothing in the columns to be forecast",
+                )
+
+    def items(self, given: Any) -> Iterable[Any]:
+        return series_items(given, len(self.channels))
+
+    def shown(self, raw: Any) -> str:
+        return str(as_recording(raw, "item"))
+
+    def collate(self, values: Stretches, rows: np.ndarray) -> WindowBatch:
+        """The window before the end of each stretch."""
+        return values.windows(rows, values.end[rows], length=self.length, horizon=self.horizon)
+
+    def measure(self, values: Stretches) -> Measure:
+        return Measure(int(values.lengths.sum()), values.lengths, np.empty(0), 0.0)
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        return (FILE,)
+
+    def save(self, folder: Path) -> None:
+        names = ("channels", "targets", "ahead", "length", "horizon", "season", "cycles", "step")
+        stored = {name: getattr(self, name) for name in (*names, "dated", "timed")}
+        write_json(folder / FILE, {**stored, "mean": self.mean.tolist(), "std": self.std.tolist()})
+
+    def load(self, folder: Path) -> None:
+        stored = read_json(folder / FILE)
+        try:
+            self.channels, self.targets, self.ahead, self.cycles = (
+                [str(name) for name in stored[key]]
+                for key in ("channels", "targets", "ahead", "cycles")
+            )
+            self.length, self.horizon, self.season = (
+                int(stored[key]) for key in ("length", "horizon", "season")
+            )
+            self.step, self.dated, self.timed = (
+                float(stored["step"]),
+                bool(stored["dated"]),
+                bool(stored["timed"]),
+            )
+            self.mean, self.std = (np.array(stored[key], dtype=float) for key in ("mean", "std"))
+            size = len(self.channels)
+            fine = self.mean.shape == self.std.shape == (size,)
+            fine &= bool(np.isfinite(self.mean).all() and (self.std > 0).all())
+            fine &= {*self.targets, *self.ahead} <= set(self.channels) and bool(self.targets)
+            fine &= min(self.length, self.horizon, self.season) > 0
+        except (KeyError, TypeError, ValueError):
+            fine = False
+        if not fine:
+            raise RunError(
+                "not the channels and windows of series", where=folder / FILE, remedy=AGAIN
+            )
+
+
+def spread(past: np.ndarray) -> np.ndarray:
+    """(T, K) -> (K,) standard deviations; 1 where nothing moves"""
+    if not len(past):
+        return np.ones(past.shape[1])
+    seen = ~np.isnan(past)
+    size = np.maximum(seen.sum(0), 1)
+    x = np.where(seen, past, 0).astype(np.float64)
+    mean = x.sum(0) / size
+    found = np.sqrt((np.where(seen, x - mean, 0) ** 2).sum(0) / size)
+    return np.where(found > 1e-6 * np.abs(mean), found, 1.0)

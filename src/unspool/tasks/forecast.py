@@ -1,0 +1,548 @@
+"""forecast: the past of series in, their next steps out, with intervals (many-to-many).
+
+windows (B, L) -> encoder -> P numbers for each of H steps ahead, or step by step -> values with
+intervals, which are made to hold on the validation part (`conformal.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from unspool.config import Config, DataConfig
+from unspool.data.corpus import Corpus, Fields
+from unspool.data.fields.field import Field
+from unspool.data.fields.history import HistoryField
+from unspool.data.part import Part
+from unspool.data.plan import Plan
+from unspool.data.read import Table
+from unspool.data.read.columns import listed_names
+from unspool.data.read.recording import Recording, as_recording
+from unspool.data.read.steps import StepRows
+from unspool.data.split import HoldOut
+from unspool.data.store.columns import Progress, store_columns
+from unspool.data.windows import OriginBatches, Stretches, WindowBatch
+from unspool.errors import ConfigError, DataError
+from unspool.nn.distributions import UNCERTAIN, Point, Uncertain
+from unspool.nn.models.forecaster import (
+    DirectForecaster,
+    Forecaster,
+    LinearForecaster,
+    RecursiveForecaster,
+    Window,
+)
+from unspool.tasks import conformal
+from unspool.tasks.answer import Answer
+from unspool.tasks.encoder import build_encoder, check_model, recurrent_models
+from unspool.tasks.forecast_linear import fit_ridge
+from unspool.tasks.forecast_report import ForecastReport, Given, Judge
+from unspool.tasks.histories import HeldOut, load_histories, part_of
+from unspool.tasks.linear import Fitting
+from unspool.tasks.reading import Reading
+from unspool.tasks.series_plan import Found, find_series, may_be_series
+from unspool.tasks.series_readings import ForecastReading
+from unspool.tasks.task import Step, Task, as_array, chunks, walk
+from unspool.text.tokenizers import Tokenizer
+
+CHUNK = 1024  # series continued at once
+VALIDATED = 4000  # windows of a validation while training, at most
+JUDGED = 50_000  # windows of a report, at most
+LEVEL = 0.95
+FIT = 3
+TRANSFORMER: dict[str, Any] = {
+    "model.network": "transformer",
+    "model.layers": 2,
+    "model.hidden": 64,
+    "model.pooling": "mean",
+    "train.lr": 5e-4,
+    "train.warmup": 0.1,
+}
+LINEAR: dict[str, Any] = {"model.network": "linear"}
+
+
+@dataclass(frozen=True)
+class ForecastOptions:
+    """How series are continued.
+
+    coverage   that intervals promise: 0.5, 0.8, 0.9 or 0.95
+    paths      samples by which the quantiles of a recursive model are found
+    seed       of these samples
+    """
+
+    coverage: float = LEVEL
+    paths: int = 200
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.coverage not in conformal.COVERAGES:
+            raise ConfigError(
+                "coverage must be one that intervals were made for",
+                got=self.coverage,
+                remedy="choose " + ", ".join(map(str, conformal.COVERAGES)),
+            )
+        if not 20 <= self.paths <= 10_000:
+            raise ConfigError("paths must lie between 20 and 10,000", got=self.paths)
+
+
+@dataclass(frozen=True)
+class Continuation(Answer):
+    """The next steps of one series.
+
+    steps     what they are called: times, or numbers
+    targets   names of what was forecast
+    center    (H, K) the best single values, and the interval
+    low       (H, K)
+    high      (H, K)
+    """
+
+    plural: ClassVar[str] = "forecasts"
+    repeats: ClassVar[str | None] = None
+
+    name: str
+    steps: list[str]
+    targets: list[str]
+    center: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines(1))
+
+    def lines(self, number: int) -> list[str]:
+        return ["\t".join(map(str, row)) for row in self.rows(number)]
+
+    def header(self) -> list[str]:
+        alone = len(self.targets) == 1
+        names = [
+            each
+            for target in self.targets
+            for each in (
+                ("forecast", "low", "high")
+                if alone
+                else (target, f"{target} low", f"{target} high")
+            )
+        ]
+        return ["series", "step", *names]
+
+    def rows(self, number: int) -> list[list[Any]]:
+        found = np.stack([self.center, self.low, self.high], -1)  # (H, K, 3)
+        name = self.name or str(number)
+        return [
+            [name, step, *(f"{x:.6g}" for x in own.ravel())] for step, own in zip(self.steps, found)
+        ]
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "series": self.name,
+            "steps": self.steps,
+            **{
+                target: {
+                    "forecast": self.center[:, k].tolist(),
+                    "low": self.low[:, k].tolist(),
+                    "high": self.high[:, k].tolist(),
+                }
+                for k, target in enumerate(self.targets)
+            },
+        }
+
+
+class Forecast(Task):
+    name = "forecast"
+    metric = "mse"
+    higher_is_better = False
+    default_model = "gru"
+    unit = "series"
+    looked_at = ForecastReading
+    answer = Continuation
+    items = (Recording, np.ndarray, list)
+    options = ForecastOptions
+    usage = "unspool predict {run} --file past.csv"
+    defaults: ClassVar[Mapping[str, Any]] = {
+        "model.hidden": 64,
+        "model.embedding": 64,
+        "model.pooling": "last",
+        "model.dropout": 0.2,
+        "train.batch": 128,
+        "train.epochs": 30,
+        "train.patience": 5,
+    }
+
+    def __init__(self, config: Config, fields: Fields) -> None:
+        super().__init__(config, fields)
+        squared = config.train.loss == "squared" and config.model.output in ("auto", "point")
+        self.metric = "mse" if squared else "mae"
+        self.margins = conformal.Margins()
+
+    @property
+    def history(self) -> HistoryField:
+        field = self.fields["history"]
+        assert isinstance(field, HistoryField)
+        return field
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        raise TypeError("series have no tokens")
+
+    @classmethod
+    def make_fields(cls, config: Config) -> dict[str, Field]:
+        data = config.data
+        return {
+            "history": HistoryField(
+                "history",
+                targets=listed_names(data.target),
+                ahead=listed_names(data.known),
+                length=data.window,
+                horizon=data.horizon,
+                season=data.season,
+                calendar=data.calendar,
+            )
+        }
+
+    @classmethod
+    def load_corpus(
+        cls,
+        config: Config,
+        plans: Mapping[str, Plan],
+        *,
+        fitted: Tokenizer | None = None,
+        progress: Progress | None = None,
+    ) -> Corpus:
+        data = config.data
+        if data.folds or data.group is not None:
+            raise DataError(
+                "the parts of a forecast follow each other in time",
+                where=plans["train"].table.name,
+                remedy="leave out --folds and --group",
+            )
+        field = cls.make_fields(config)["history"]
+        assert isinstance(field, HistoryField)
+        shares = HoldOut(
+            valid=0.0 if "valid" in plans else data.valid_share,
+            test=0.0 if "test" in plans else data.test_share,
+        )
+        held_out = HeldOut(shares, data.valid_steps, data.test_steps)
+        return load_histories(plans, field, held_out, progress=progress)
+
+    def encode(self, plan: Plan, progress: Progress | None = None) -> tuple[Part, list[str]]:
+        stored = store_columns(plan, self.fields, progress)
+        values = self.history.values(stored.columns["history"])
+        return part_of(self.history, values, stored, plan), []
+
+    @classmethod
+    def models(cls) -> dict[str, dict[str, Any]]:
+        cnn = {"model.network": "cnn", "model.pooling": "max"}
+        return {**recurrent_models(), "cnn": cnn, "transformer": TRANSFORMER, "linear": LINEAR}
+
+    @classmethod
+    def plan(
+        cls, table: Table, data: DataConfig, *, named: bool = False, outputs: bool = True
+    ) -> Plan | None:
+        """Series. Unless the task is named, they must have a time, and no labels."""
+        asked = data.model_copy(update={"target": None, "label": None})
+        if not may_be_series(table, asked) or (data.label is not None and not named):
+            return None
+        found = find_series(table, asked, None, named=named)
+        if found is None:
+            if not named:
+                return None
+            raise DataError(
+                "no columns of numbers were found to be series",
+                where=table.name,
+                remedy="name them with --series, and those of series and times with --id and"
+                " --time",
+            )
+        if not named and not is_timed(found):
+            return None
+        settings = {"data.input": "series"}
+        summary = f"{found.about} -> {cls.name}"
+        columns = {"history": found.series}
+        return Plan(cls.name, found.table, columns, FIT, summary, found.convert, settings)
+
+    @classmethod
+    def check_config(cls, config: Config) -> None:
+        model = config.model
+        check_model(model)
+        if model.strategy == "recursive" and (
+            model.network != "recurrent" or model.bidirectional or model.patch > 1
+        ):
+            raise ConfigError(
+                "strategy=recursive reads its own values step by step, which needs a recurrent"
+                " model that reads forwards, without patches",
+                got=config.model_name,
+                remedy="use a model such as gru with patch=1, or strategy=direct",
+            )
+
+    def build(self) -> Forecaster:
+        model, field = self.config.model, self.history
+        if model.network == "linear":
+            return LinearForecaster(field.length, field.horizon, Point(), model.center)
+        uncertain = self.uncertain()
+        if model.strategy == "recursive":
+            return RecursiveForecaster(
+                build_encoder(model, field),
+                horizon=field.horizon,
+                uncertain=uncertain,
+                normalize=model.center,
+                dropout=model.dropout,
+            )
+        return DirectForecaster(
+            build_encoder(model, field, patch=model.patch, length=-(-field.length // model.patch)),
+            length=field.length,
+            horizon=field.horizon,
+            uncertain=uncertain,
+            normalize=model.center,
+            known=field.known_size,
+            patch=model.patch,
+            pooling=model.pooling,
+            skip=model.skip,
+            dropout=model.dropout,
+        )
+
+    def uncertain(self) -> Uncertain:
+        output = self.config.model.output
+        if output in ("auto", "point"):
+            return Point(self.config.train.loss)
+        return UNCERTAIN[output]()
+
+    @classmethod
+    def baselines(cls, config: Config) -> list[Config]:
+        linear = config.model.model_copy(update={"network": "linear"})
+        return [config.model_copy(update={"model_name": "linear", "model": linear})]
+
+    @property
+    def at_once(self) -> bool:
+        return self.config.model.network == "linear"
+
+    def fit_model(self, parts: Mapping[str, Part]) -> Fitting:
+        return fit_ridge(self, parts)
+
+    def example_inputs(self) -> tuple[Any, ...]:
+        field = self.history
+        L, H = field.length, field.horizon
+        extra, known = len(field.extra_channels), field.known_size
+        y = torch.zeros(1, L)
+        return (
+            Window(
+                y,
+                torch.ones(1, L, dtype=torch.bool),
+                torch.zeros(1, L, extra),
+                torch.zeros(1, L + H, known),
+                torch.tensor([L]),
+            ),
+        )
+
+    def windows(
+        self, part: Part, *, training: bool = False, most: int = 0, stride: int = 0
+    ) -> OriginBatches:
+        """Those of a part; where nothing is learnt in order, and `stride` apart, or so far that
+        there are at most `most`."""
+        field, train = self.history, self.config.train
+        stretches = part["history"]
+        options: dict[str, Any] = {"length": field.length, "horizon": field.horizon}
+        if training:
+            return OriginBatches(
+                stretches, **options, size=train.batch, seed=train.seed, most=train.windows
+            )
+        found = OriginBatches(stretches, **options, size=512, shuffle=False, stride=stride or 1)
+        if most and found.total > most:
+            stride = -(-found.total // most)
+            found = OriginBatches(stretches, **options, size=512, shuffle=False, stride=stride)
+        return found
+
+    def batches(self, part: Part, *, training: bool) -> OriginBatches:
+        return self.windows(part, training=training, most=VALIDATED)
+
+    def where(self, part: Part, batch: WindowBatch) -> str:
+        pairs = zip(batch.rows.tolist(), batch.origins.tolist())
+        named = [f"step {origin + 1} of {part.where(row)}" for row, origin in pairs]
+        return "windows before " + ", ".join(named[:4])
+
+    def loss(self, model: nn.Module, batch: WindowBatch, carry: Any) -> Step:
+        assert isinstance(model, Forecaster)
+        loss = model.loss(Window(*batch[:5]), batch.future, batch.seen)
+        past, ahead = batch.counts.sum(0).tolist()
+        targets = past + ahead if isinstance(model, RecursiveForecaster) else ahead
+        return Step(loss, targets=targets, tokens=int(batch.lengths.sum()), carry=None)
+
+    def validate(self, model: Any, part: Part) -> dict[str, float]:
+        batches, sums, losses = self.batches(part, training=False), np.zeros(3), []
+        scale = part["history"].scale
+        with torch.inference_mode():
+            for batch in walk(batches, model):
+                center = self.given(model, batch, ForecastOptions()).center
+                seen = as_array(batch.seen)
+                y, sd = as_array(batch.future), scale[batch.rows][:, None]
+                wrong = np.where(seen, (center - y) / sd, 0)
+                sums += np.array([(wrong**2).sum(), np.abs(wrong).sum(), seen.sum()])
+                loss = model.loss(Window(*batch[:5]), batch.future, batch.seen)
+                losses.append(float(as_array(loss)))
+        return {
+            "mse": float(sums[0] / max(1, sums[2])),
+            "mae": float(sums[1] / max(1, sums[2])),
+            "loss": float(np.mean(losses)) if losses else float("nan"),
+        }
+
+    def given(self, model: Any, batch: WindowBatch, options: ForecastOptions) -> Given:
+        """The forecast of each window, with intervals that the margins have moved."""
+        center, low, high, scale = self.raw(model, batch, options)
+        margin = self.margins.at(options.coverage, self.history.horizon)
+        return Given(center, *conformal.widened(low, high, margin, scale))
+
+    def raw(
+        self, model: Any, batch: WindowBatch, options: ForecastOptions
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """(B, H) center and the model's own interval, and (B, 1) the scale of each window"""
+        window = Window(*batch[:5])
+        tail = (1 - options.coverage) / 2
+        forecast = model(window)
+        units = forecast.center, forecast.scale
+        center = as_array(value(model.uncertain.center(forecast.outputs), *units))
+        scale = as_array(forecast.scale).astype(np.float64)
+        if isinstance(model, RecursiveForecaster) and model.uncertain.samples:
+            paths = model.sample(window, options.paths, options.seed)
+            low, middle, high = np.quantile(as_array(paths), (tail, 0.5, 1 - tail), axis=1)
+            return middle, low, high, scale
+        if isinstance(model, RecursiveForecaster):  # its quantiles are not those of a path
+            return center, center, center, scale
+        low, high = (model.uncertain.quantile(forecast.outputs, q) for q in (tail, 1 - tail))
+        if low is None or high is None:
+            return center, center, center, scale
+        return center, as_array(value(low, *units)), as_array(value(high, *units)), scale
+
+    def calibrate(self, model: nn.Module, part: Part | None) -> list[str]:
+        if part is None:
+            return ["intervals: nothing was held out to make them hold"]
+        field = self.history
+        apart = self.windows(part, stride=field.horizon)
+        batches = apart if apart.total >= 40 else self.windows(part, most=VALIDATED)
+        found: dict[float, list[np.ndarray]] = {level: [] for level in conformal.COVERAGES}
+        with torch.inference_mode():
+            for batch in walk(batches, model):
+                y = as_array(batch.future).astype(np.float64)
+                whole = as_array(batch.seen).all(1)
+                for level in found:
+                    _, low, high, scale = self.raw(model, batch, ForecastOptions(level))
+                    found[level].append(conformal.scores(y, low, high, scale)[whole])
+        scores = {level: np.concatenate(own) for level, own in found.items()}
+        self.margins.by_coverage = {
+            level: conformal.margins(own, level) for level, own in scores.items()
+        }
+        count = len(scores[LEVEL])
+        notes = [f"intervals: made to hold on {count:,} windows of the validation part"]
+        if np.isinf(self.margins.by_coverage[LEVEL]).any():
+            notes.append(
+                f"{count} windows are too few for intervals of {100 * LEVEL:g} %, which are"
+                " infinite; hold more out, or ask for less coverage"
+            )
+        return notes
+
+    def evaluate(
+        self, model: Any, part: Part, options: ForecastOptions | None = None
+    ) -> ForecastReport:
+        options = options or ForecastOptions()
+        batches = self.windows(part, most=JUDGED)
+        if not batches.total:
+            raise DataError(
+                f"no series has more than {self.history.horizon} steps to be judged by",
+                remedy="give longer series",
+            )
+        stretches: Stretches = part["history"]
+        judge = Judge(
+            stretches,
+            horizon=self.history.horizon,
+            season=self.history.season,
+            level=options.coverage,
+            total=batches.total,
+            name=lambda row, step: self.called(part, row, step),
+        )
+        losses = []
+        with torch.inference_mode():
+            for batch in walk(batches, model):
+                judge.add(batch, self.given(model, batch, options))
+                loss = model.loss(Window(*batch[:5]), batch.future, batch.seen)
+                losses.append(float(as_array(loss)))
+        return judge.report(metric=self.metric, loss=float(np.mean(losses)), stride=batches.stride)
+
+    def predict(
+        self, model: nn.Module, items: Iterable[Any], options: ForecastOptions | None = None
+    ) -> Iterator[Continuation]:
+        options = options or ForecastOptions()
+        field = self.history
+        K = len(field.targets)
+        for some in chunks(items, CHUNK):
+            found = [as_recording(each, f"item {i + 1}") for i, each in enumerate(some)]
+            stretches = self.part(history=found)["history"]
+            batch = field.collate(stretches, np.arange(len(stretches)))
+            with torch.inference_mode():
+                given = self.given(model, batch, options)
+            for i, own in enumerate(found):
+                center, low, high = (each[i * K : (i + 1) * K].T for each in given)
+                steps = self.next_steps(own)
+                yield Continuation(own.name, steps, field.targets, center, low, high)
+
+    def example(self, words: list[str]) -> np.ndarray:
+        """The lengths of the words, in every channel."""
+        lengths = np.array([len(word) for word in words] or [1], dtype=np.float32)
+        return np.repeat(lengths[:, None], len(self.history.channels), 1)
+
+    def reading(self, model: nn.Module, item: Any) -> Reading:
+        if self.at_once:
+            raise ConfigError(
+                "a linear model has no steps to look at",
+                remedy="look at a network, such as --model gru",
+            )
+        return super().reading(model, item)
+
+    def called(self, part: Part, row: int, step: int) -> str:
+        """What a picture calls the window of a row that ends before a step."""
+        stretches = part["history"]
+        target = self.history.channels[int(stretches.channel[row])]
+        several = len(np.unique(stretches.series)) > 1
+        series = f"series {int(part.rows[row]) + 1}, " if several else ""
+        return f"{series}{target}, from step {step + 1} on"
+
+    def next_steps(self, own: Recording) -> list[str]:
+        """What the steps after the last value of a series are called."""
+        return next_steps(own, self.history)
+
+    def save(self, folder: Path) -> None:
+        super().save(folder)
+        self.margins.save(folder)
+
+    @classmethod
+    def load(cls, config: Config, folder: Path) -> Forecast:
+        found = super().load(config, folder)
+        assert isinstance(found, Forecast)
+        found.margins.load(folder, found.history.horizon)
+        return found
+
+
+def is_timed(found: Found) -> bool:
+    """Whether the steps of a table have times, and it holds nothing that could be a label."""
+    reader = found.table.reader
+    return isinstance(reader, StepRows) and reader.layout.time is not None and found.label is None
+
+
+def value(z: Tensor, center: Tensor, scale: Tensor) -> Tensor:
+    """From units of the window to those of the series, in float64."""
+    return center.double() + scale.double() * z.double()
+
+
+def next_steps(own: Recording, field: HistoryField) -> list[str]:
+    """What the steps after the last value are called."""
+    last = field.last(own) - 1
+    ahead = np.arange(1, field.horizon + 1)
+    if own.times is None:
+        return [str(last + step) for step in ahead]
+    times = own.times[last] + field.step * ahead
+    if not own.dated:
+        return [f"{time:.10g}" for time in times]
+    dates = (datetime.fromtimestamp(time, UTC) for time in times)
+    return [date.isoformat(" ").removesuffix("+00:00") for date in dates]

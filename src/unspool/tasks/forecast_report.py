@@ -1,0 +1,266 @@
+"""How good a model's forecasts are, beside those that nothing was learnt for.
+
+Windows are judged one by one as they come, at every origin of the part: errors in the units of the
+file and in standard deviations of what each series was trained on, sMAPE, MASE, and how often the
+interval holds the truth. Windows that overlap are not independent, so that the interval of a mean
+is a bootstrap over blocks of windows that follow each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from unspool.data.windows import Stretches, WindowBatch
+from unspool.tasks import forecast_metrics as metrics
+from unspool.tasks.naive import NAIVE, naive2
+from unspool.tasks.task import Report, as_array
+
+SHOWN = ("mse", "mae", "smape", "mase")
+COMPARED = 1000  # windows at most for which Naive2, which looks at the whole past, is made
+EXAMPLES = 6  # of a report that are kept for a picture
+
+
+class Given(NamedTuple):
+    """Forecasts of some windows, (B, H) each, in the units of the file."""
+
+    center: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+
+
+class Judge:
+    """Collects figures of windows, batch by batch.
+
+    season    of the series, for MASE and the seasonal naive forecast
+    level     that the intervals promise
+    total     windows that will come
+    name      of the window of a row that ends before a step, for a picture
+    """
+
+    def __init__(
+        self,
+        stretches: Stretches,
+        *,
+        horizon: int,
+        season: int,
+        level: float,
+        total: int,
+        name: Callable[[int, int], str],
+    ) -> None:
+        self.stretches, self.horizon, self.season = stretches, horizon, season
+        self.level, self.total, self.name = level, total, name
+        self.figures: dict[str, dict[str, list[np.ndarray]]] = {}
+        self.rows: list[np.ndarray] = []
+        self.origins: list[np.ndarray] = []
+        self.by_step = np.zeros((2, horizon))  # sums of squared errors, and how many
+        self.examples: list[dict[str, Any]] = []
+        self.seen = 0
+        self._scales: dict[int, float] = {}
+
+    def add(self, batch: WindowBatch, given: Given) -> None:
+        y = np.where(as_array(batch.seen), as_array(batch.future), np.nan).astype(np.float64)
+        sd = self.stretches.scale[batch.rows][:, None]
+        scales = np.array([self._scale(int(row)) for row in batch.rows])
+        own = self._figures(y, given.center, sd, scales)
+        inside = metrics.covered(y, given.low, given.high)
+        width = metrics.mean_seen((given.high - given.low) / sd)
+        tail = (1 - self.level) / 2
+        lost = [
+            metrics.pinball(y / sd, bound / sd, q)
+            for bound, q in ((given.low, tail), (given.high, 1 - tail))
+        ]
+        self._keep(
+            "", {**own, "coverage": inside, "width": width, "pinball": (lost[0] + lost[1]) / 2}
+        )
+        pasts = [self._past(int(r), int(o)) for r, o in zip(batch.rows, batch.origins)]
+        for name, forecast in NAIVE.items():
+            found = np.stack([forecast(past, self.horizon, self.season) for past in pasts])
+            self._keep(name, self._figures(y, found, sd, scales))
+        every = max(1, -(-self.total // COMPARED))
+        chosen = np.flatnonzero((self.seen + np.arange(len(y))) % every == 0)
+        if len(chosen):
+            found = np.stack([naive2(pasts[i], self.horizon, self.season) for i in chosen])
+            few = self._figures(y[chosen], found, sd[chosen], scales[chosen])
+            self._keep("naive2", few)
+            self._keep("beside naive2", {key: own[key][chosen] for key in ("smape", "mase")})
+        errors = ((y - given.center) / sd) ** 2
+        self.by_step += np.stack([np.nansum(errors, 0), (~np.isnan(errors)).sum(0)])
+        self._keep_examples(batch, y, given)
+        self.rows.append(batch.rows)
+        self.origins.append(batch.origins)
+        self.seen += len(y)
+
+    def _figures(
+        self, y: np.ndarray, forecast: np.ndarray, sd: np.ndarray, scales: np.ndarray
+    ) -> dict[str, np.ndarray]:
+        return {
+            "mse": metrics.mse(y / sd, forecast / sd),
+            "mae": metrics.mae(y / sd, forecast / sd),
+            "smape": metrics.smape(y, forecast),
+            "mase": metrics.mase(y, forecast, scales),
+            "mse_raw": metrics.mse(y, forecast),
+            "mae_raw": metrics.mae(y, forecast),
+        }
+
+    def _keep(self, name: str, figures: dict[str, np.ndarray]) -> None:
+        own = self.figures.setdefault(name, {})
+        for key, values in figures.items():
+            own.setdefault(key, []).append(values)
+
+    def _past(self, row: int, origin: int) -> np.ndarray:
+        """Gaps hold the value before them."""
+        return filled(self.stretches.past(row, origin).astype(np.float64))
+
+    def _scale(self, row: int) -> float:
+        """Of MASE: by the past before the first forecast of the series."""
+        if row not in self._scales:
+            past = self._past(row, int(self.stretches.first[row]))
+            self._scales[row] = metrics.seasonal_error(past, self.season)
+        return self._scales[row]
+
+    def _keep_examples(self, batch: WindowBatch, y: np.ndarray, given: Given) -> None:
+        every = max(1, self.total // EXAMPLES)
+        for i in np.flatnonzero((self.seen + np.arange(len(y))) % every == 0):
+            if len(self.examples) == EXAMPLES:
+                return
+            length = int(batch.lengths[i])
+            past = np.where(
+                as_array(batch.observed[i, :length]), as_array(batch.y[i, :length]), np.nan
+            )
+            self.examples.append(
+                {
+                    "name": self.name(int(batch.rows[i]), int(batch.origins[i])),
+                    "past": rounded(past),
+                    "true": rounded(y[i]),
+                    "predicted": rounded(given.center[i]),
+                    "low": rounded(given.low[i]),
+                    "high": rounded(given.high[i]),
+                }
+            )
+
+    def report(self, *, metric: str, loss: float, stride: int) -> ForecastReport:
+        found = {
+            name: {key: np.concatenate(values) for key, values in own.items()}
+            for name, own in self.figures.items()
+        }
+        return ForecastReport(
+            found,
+            np.concatenate(self.rows),
+            np.concatenate(self.origins),
+            metric=metric,
+            loss=loss,
+            horizon=self.horizon,
+            stride=stride,
+            season=self.season,
+            level=self.level,
+            by_step=self.by_step[0] / np.maximum(self.by_step[1], 1),
+            examples=self.examples,
+        )
+
+
+def filled(past: np.ndarray) -> np.ndarray:
+    """Each gap with the value before it, those at the start with the first value."""
+    seen = np.flatnonzero(~np.isnan(past))
+    if len(seen) == len(past) or not len(seen):
+        return past
+    latest = np.maximum(np.searchsorted(seen, np.arange(len(past)), side="right") - 1, 0)
+    return past[seen[latest]]
+
+
+def rounded(values: np.ndarray) -> list[float | None]:
+    return [None if np.isnan(x) else float(f"{x:.6g}") for x in values.tolist()]
+
+
+def mean(values: np.ndarray) -> float:
+    seen = values[~np.isnan(values)]
+    return float(seen.mean()) if len(seen) else float("nan")
+
+
+class ForecastReport(Report):
+    """figures   by forecaster, "" is the model itself: each a dict of (W,), one a window"""
+
+    def __init__(
+        self,
+        figures: dict[str, dict[str, np.ndarray]],
+        rows: np.ndarray,
+        origins: np.ndarray,
+        *,
+        metric: str,
+        loss: float,
+        horizon: int,
+        stride: int,
+        season: int,
+        level: float,
+        by_step: np.ndarray,
+        examples: list[dict[str, Any]],
+    ) -> None:
+        self.metric, self.horizon, self.season, self.level = metric, horizon, season, level
+        self.windows, self.series = len(rows), len(np.unique(rows))
+        self.by_step, self.examples = by_step, examples
+        means = {
+            name: {key: mean(values) for key, values in own.items()}
+            for name, own in figures.items()
+        }
+        self.naive = {name: own for name, own in means.items() if name not in ("", "beside naive2")}
+        self.compared = len(figures["naive2"]["smape"])
+        self.metrics = {
+            **means[""],
+            "owa": metrics.owa(means["beside naive2"], means["naive2"]),
+            "loss": loss,
+        }
+        # One score a block of windows that follow each other within a horizon
+        per_block = max(1, horizon // stride)
+        order = np.lexsort((origins, rows))
+        starts = np.flatnonzero(np.r_[True, np.diff(rows[order]) != 0])
+        number = np.arange(len(rows)) - np.repeat(starts, np.diff(np.r_[starts, len(rows)]))
+        block = np.cumsum(number % per_block == 0) - 1
+        own = figures[""][metric][order]
+        seen = ~np.isnan(own)
+        self.weights = np.bincount(block[seen], minlength=block[-1] + 1)
+        sums = np.bincount(block[seen], own[seen], minlength=block[-1] + 1)
+        self.scores = np.divide(sums, self.weights, out=np.zeros_like(sums), where=self.weights > 0)
+        self.interval = self.interval_over([self])
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "task": "forecast",
+            "windows": self.windows,
+            "series": self.series,
+            "horizon": self.horizon,
+            "season": self.season,
+            "level": self.level,
+            **self.metrics,
+            f"{self.metric}_interval": list(self.interval),
+            "naive": self.naive,
+            "owa_windows": self.compared,
+            "mse_by_step": [float(f"{x:.6g}") for x in self.by_step],
+            "forecasts": self.examples,
+        }
+
+    def lines(self) -> list[str]:
+        m = self.metrics
+        rows = [["", *(key.upper() if key != "smape" else "sMAPE %" for key in SHOWN)]]
+        shown = {"this model": m, **self.naive}
+        for name, own in sorted(shown.items(), key=lambda each: each[1][self.metric]):
+            rows.append([name, *(f"{own[key]:.4f}" for key in SHOWN)])
+        widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+        table = [
+            "  ".join(c.rjust(w) if i else c.ljust(w) for i, (c, w) in enumerate(zip(row, widths)))
+            for row in rows
+        ]
+        low, high = self.interval
+        few = "" if self.compared == self.windows else f" (of {self.compared:,} windows)"
+        return [
+            f"{self.windows:,} forecasts of {self.horizon} steps, in {self.series:,} series;"
+            " MSE and MAE in standard deviations of what was trained on",
+            "",
+            *table,
+            "",
+            f"95 % interval of {self.metric.upper()}: {low:.4f} to {high:.4f};"
+            f" OWA {m['owa']:.3f}{few}",
+            f"intervals of {100 * self.level:g} % hold {100 * m['coverage']:.1f} % of the truth;"
+            f" mean width {m['width']:.3f}",
+        ]

@@ -1,0 +1,162 @@
+"""Series split in time: plans of reading in, a `Corpus` whose parts follow each other out.
+
+The end of every series is held out: its last steps are the test part, those before the validation
+part. A model may read across such a border, as one does who forecasts, but nothing is learnt from
+what lies beyond it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from unspool.data.corpus import Corpus
+from unspool.data.fields.history import HistoryField
+from unspool.data.part import Part
+from unspool.data.plan import Plan
+from unspool.data.split import HoldOut, check_shares
+from unspool.data.store.columns import Progress, Stored, store_columns
+from unspool.data.store.vectors import VectorColumn
+from unspool.data.windows import Stretches
+from unspool.errors import DataError
+
+
+class Cuts(NamedTuple):
+    """(N,) each: the end of what is trained on, and of what is validated on; the rest is for the
+    test."""
+
+    train: np.ndarray
+    valid: np.ndarray
+
+
+class HeldOut(NamedTuple):
+    """How much of the end of each series is held out: steps, or where they are 0 a share."""
+
+    shares: HoldOut
+    valid_steps: int = 0
+    test_steps: int = 0
+
+
+def load_histories(
+    plans: Mapping[str, Plan],
+    field: HistoryField,
+    held_out: HeldOut,
+    *,
+    progress: Progress | None = None,
+) -> Corpus:
+    """Read and split the data; a second time it comes from the cache."""
+    check_shares(held_out.shares)
+    stored = {
+        part: store_columns(plan, {field.name: field}, progress) for part, plan in plans.items()
+    }
+    columns: dict[str, VectorColumn] = {
+        part: found.columns[field.name] for part, found in stored.items()
+    }
+    where = plans["train"].table.name
+    notes = field.settle(columns["train"], where=where)
+    column = columns["train"]
+    rows, more = long_enough(field, column, stored["train"], plans["train"])
+    cuts, short = cut(column.values.lengths[rows], field.horizon, held_out, where=where)
+    notes += field.fit_steps(column, rows, cuts.train, where=where) + more
+    if short:
+        notes.append(
+            f"{short:,} series are too short to hold their end out, and are only trained on"
+        )
+    lengths = column.values.lengths[rows]
+    borders = {
+        "train": (np.zeros_like(lengths), cuts.train),
+        "valid": (cuts.train, cuts.valid),
+        "test": (cuts.valid, lengths),
+    }
+    parts = {}
+    for name, (first, end) in borders.items():
+        if name != "train" and name in plans:
+            continue
+        held = np.flatnonzero(end > first)
+        if len(held):
+            values = field.stretches(
+                column.values, column.times, rows[held], first[held], end[held], cuts.train[held]
+            )
+            parts[name] = part_of(field, values, stored["train"], plans["train"])
+    for name in ("valid", "test"):
+        if name in plans:
+            values = field.values(columns[name])
+            parts[name] = part_of(field, values, stored[name], plans[name])
+    parts = {name: parts[name] for name in ("train", "valid", "test") if name in parts}
+    notes.insert(0, split_note(parts, plans))
+    return Corpus({field.name: field}, parts, notes)
+
+
+def part_of(field: HistoryField, values: Stretches, stored: Stored, plan: Plan) -> Part:
+    """Stretches as a part: each knows the row of its series."""
+    return Part(
+        {field.name: field},
+        {field.name: values},
+        rows=values.series,
+        lines=stored.lines[values.series],
+        files=stored.files[values.series],
+        plan=plan,
+    )
+
+
+def long_enough(
+    field: HistoryField, column: VectorColumn, stored: Stored, plan: Plan
+) -> tuple[np.ndarray, list[str]]:
+    """The series of which at least one value can be forecast, and a note about the others."""
+    least = field.horizon + 1
+    fits = (column.values.lengths >= least) & ~field.blank(column)
+    if not fits.any():
+        longest = int(column.values.lengths.max()) if len(column) else 0
+        raise DataError(
+            f"the longest series has {longest:,} steps, and a horizon of {field.horizon} needs at"
+            f" least {least:,}",
+            where=plan.table.name,
+            remedy="give a smaller --horizon, or longer series",
+        )
+    if fits.all():
+        return np.arange(len(column)), []
+    first = stored.where(plan, int(np.argmin(fits)))
+    note = f"{int((~fits).sum()):,} series of fewer than {least:,} steps left out, the first at"
+    return np.flatnonzero(fits), [f"{note} {first}"]
+
+
+def cut(lengths: np.ndarray, horizon: int, held_out: HeldOut, *, where: str) -> tuple[Cuts, int]:
+    """Where the parts of series of such lengths end, and how many are too short to be cut.
+
+    What is held out is a horizon at least, and leaves a horizon and one step to train on.
+    """
+    sizes = {}
+    for name in ("valid", "test"):
+        steps, share = getattr(held_out, f"{name}_steps"), getattr(held_out.shares, name)
+        own = np.full_like(lengths, steps) if steps else np.round(lengths * share).astype(np.int64)
+        sizes[name] = np.maximum(own, horizon) if steps or share else np.zeros_like(lengths)
+    short = lengths - sizes["valid"] - sizes["test"] < horizon + 1
+    if short.all() and (sizes["valid"] + sizes["test"]).any():
+        longest = int(lengths.max())
+        raise DataError(
+            f"the longest series has {longest:,} steps: with a horizon of {horizon} nothing is left"
+            " to train on once its end is held out",
+            where=where,
+            remedy="give longer series, a smaller --horizon, or --set valid_share=0",
+        )
+    sizes = {name: np.where(short, 0, own) for name, own in sizes.items()}
+    valid = lengths - sizes["test"]
+    return Cuts(valid - sizes["valid"], valid), int(short.sum()) if any_held(sizes) else 0
+
+
+def any_held(sizes: Mapping[str, np.ndarray]) -> bool:
+    return any(bool(own.any()) for own in sizes.values())
+
+
+def split_note(parts: Mapping[str, Part], plans: Mapping[str, Plan]) -> str:
+    sizes = []
+    for name, part in parts.items():
+        values = next(iter(part.values.values()))
+        steps = int(values.lengths.sum())
+        file = f" (from {plans[name].table.name})" if name in plans and name != "train" else ""
+        sizes.append(f"{name} {steps:,} values{file}")
+    held = [name for name in parts if name not in plans]
+    how = f"; {' and '.join(held)}: the last steps of each series" if held else ""
+    return ", ".join(sizes) + how

@@ -1,0 +1,325 @@
+"""Forecasts from files: how tables are read and split, what is reported, and what is refused."""
+
+from datetime import datetime, timedelta
+
+import numpy as np
+import pytest
+import torch
+
+import unspool
+from unspool.config import DataConfig
+from unspool.data.split import HoldOut
+from unspool.errors import ConfigError, DataError
+from unspool.nn.models.forecaster import Window
+from unspool.tasks import TASKS
+from unspool.tasks.forecast import ForecastOptions
+from unspool.tasks.histories import HeldOut, cut
+from unspool.tasks.naive import seasonal_naive
+from unspool.tasks.opening import open_plan
+
+SMALL = {"hidden": 8, "embedding": 6, "threads": 1, "batch": 64, "epochs": 2, "patience": 0}
+
+
+def hours(count: int) -> list[str]:
+    first = datetime(2024, 1, 1)
+    return [str(first + timedelta(hours=t)) for t in range(count)]
+
+
+def wave(count: int, *, seed: int = 0, level: float = 10.0) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    return level + np.sin(2 * np.pi * np.arange(count) / 24) + rng.normal(0, 0.05, count)
+
+
+@pytest.fixture
+def loads(tmp_path):
+    """One series of two channels with dates, hourly."""
+    path = tmp_path / "loads.csv"
+    rows = zip(hours(400), wave(400), wave(400, seed=1, level=-3))
+    path.write_text("date,load,temp\n" + "".join(f"{t},{a:.4f},{b:.4f}\n" for t, a, b in rows))
+    return path
+
+
+@pytest.fixture(scope="module")
+def shops(tmp_path_factory):
+    """Three series in a long table, of different lengths, with what is known ahead."""
+    path = tmp_path_factory.mktemp("shops") / "shops.csv"
+    lines = ["shop,time,sales,holiday\n"]
+    for shop, count in (("a", 150), ("b", 90), ("c", 120)):
+        sales = wave(count, seed=count)
+        for t in range(count):
+            holiday = int(t % 7 == 0)
+            lines.append(f"{shop},{t},{sales[t] + 5 * holiday:.4f},{holiday}\n")
+    path.write_text("".join(lines))
+    return path
+
+
+@pytest.fixture(scope="module")
+def run(shops, tmp_path_factory):
+    out = tmp_path_factory.mktemp("runs") / "run"
+    settings = {"id": "shop", "horizon": 6, "season": 24, "window": 24, "known": "holiday"}
+    return unspool.train(shops, task="forecast", out=out, **settings, **SMALL)
+
+
+def test_a_table_with_dates_and_no_labels_is_forecast(loads, tmp_path) -> None:
+    plan = open_plan(str(loads), DataConfig(), None)
+    assert plan.task == "forecast"
+    assert "time in 'date', channels load, temp -> forecast" in plan.summary
+    notes: list[str] = []
+    run = unspool.train(loads, out=tmp_path / "run", note=notes.append, **SMALL)
+    said = "\n".join(notes)
+    assert "season: 24 steps, by the dates" in said
+    assert "horizon: 24 steps, a season" in said
+    assert "time of the day" in said
+    assert run.task.history.targets == ["load", "temp"]
+    assert run.report.horizon == 24
+
+
+def test_parts_follow_each_other_and_nothing_leaks() -> None:
+    lengths = np.array([100, 50, 12])
+    cuts, short = cut(lengths, 5, HeldOut(HoldOut(valid=0.1, test=0.2)), where="x")
+    assert cuts.train.tolist() == [70, 35, 12]
+    assert cuts.valid.tolist() == [80, 40, 12]
+    assert short == 1
+    cuts, _ = cut(lengths[:2], 5, HeldOut(HoldOut(), valid_steps=7), where="x")
+    assert cuts.train.tolist() == [93, 43]
+
+
+def test_no_window_of_training_reaches_into_what_is_held_out(run, shops) -> None:
+    task, parts = run.task, run.parts
+    train, valid = parts["train"]["history"], parts["valid"]["history"]
+    assert np.array_equal(train.end, valid.first)
+    batches = task.batches(parts["train"], training=True)
+    for step in range(batches.steps(0)):
+        batch = batches.batch(0, step)
+        assert (batch.origins + task.history.horizon <= train.end[batch.rows]).all()
+
+
+def test_what_is_fitted_knows_the_training_steps_alone(run, shops) -> None:
+    field, train = run.task.history, run.parts["train"]["history"]
+    seen = np.concatenate([train.past(row, int(train.end[row])) for row in range(len(train))])
+    sales = field.channels.index("sales")
+    assert field.mean[sales] == pytest.approx(seen.mean(), rel=1e-5)
+    for row in range(len(train)):
+        own = train.past(row, int(train.end[row])).astype(float)
+        assert train.scale[row] == pytest.approx(own.std(), rel=1e-5)
+
+
+def test_figures_by_hand(run) -> None:
+    """MSE, MASE and coverage of the model and of a naive forecast, window by window."""
+    task, part = run.task, run.parts["valid"]
+    report = task.evaluate(run.model, part)
+    stretches, H, season = part["history"], task.history.horizon, task.history.season
+    errors, naive, scaled, inside = [], [], [], []
+    for row in range(len(stretches)):
+        for origin in range(int(stretches.first[row]), int(stretches.end[row]) - H + 1):
+            batch = stretches.windows(
+                np.array([row]), np.array([origin]), length=task.history.length, horizon=H
+            )
+            with torch.inference_mode():
+                given = task.given(run.model, batch, ForecastOptions())
+            past = stretches.past(row, origin).astype(float)
+            y = stretches.values[int(stretches.series[row])][origin : origin + H, 0].astype(float)
+            sd = stretches.scale[row]
+            errors.append(np.mean(((y - given.center[0]) / sd) ** 2))
+            naive.append(np.mean(((y - seasonal_naive(past, H, season)) / sd) ** 2))
+            first = stretches.past(row, int(stretches.first[row])).astype(float)
+            scale = np.mean(np.abs(first[season:] - first[:-season]))
+            scaled.append(np.mean(np.abs(y - given.center[0])) / scale)
+            inside.append(np.mean((given.low[0] <= y) & (y <= given.high[0])))
+    assert report.metrics["mse"] == pytest.approx(np.mean(errors), rel=1e-4)
+    assert report.metrics["mase"] == pytest.approx(np.mean(scaled), rel=1e-4)
+    # A bound may be met to the bit, so that rounding decides on which side a value lies.
+    assert report.metrics["coverage"] == pytest.approx(np.mean(inside), abs=0.03)
+    assert report.naive["seasonal naive"]["mse"] == pytest.approx(np.mean(naive), rel=1e-5)
+    assert report.windows == len(errors)
+    low, high = report.interval
+    assert low < report.metrics["mse"] < high
+    assert "seasonal naive" in repr(report)
+    assert "OWA" in repr(report)
+
+
+def test_intervals_hold_on_the_validation_part(run) -> None:
+    report = run.task.evaluate(run.model, run.parts["valid"], ForecastOptions(coverage=0.8))
+    assert report.metrics["coverage"] >= 0.78
+    wide = run.task.evaluate(run.model, run.parts["valid"]).metrics["width"]
+    assert wide > report.metrics["width"]
+
+
+def test_the_linear_baseline_stands_beside(run) -> None:
+    assert set(run.beside.baselines) == {"linear"}
+    assert (run.path / "forecasts.png").exists()
+
+
+def test_a_file_is_continued_as_arrays_are(run, shops, tmp_path) -> None:
+    rows = [line.split(",") for line in shops.read_text().splitlines()]
+    ahead = [["a", str(150 + t), "", str(int((150 + t) % 7 == 0))] for t in range(6)]
+    path = tmp_path / "new.csv"
+    series = [row for row in rows if row[0] == "a"]
+    path.write_text("\n".join(",".join(row) for row in [rows[0], *series, *ahead]) + "\n")
+    (found,) = run.predict(path=path) if hasattr(run, "predict_file") else from_file(run, path)
+    array = np.array([[float(row[2] or "nan"), float(row[3])] for row in [*series, *ahead]])
+    (other,) = run.predict(array.astype(np.float32))
+    assert np.allclose(found.center, other.center)
+    assert found.steps == [str(t) for t in range(150, 156)]
+    assert found.name == "a"
+    assert (found.low <= found.center).all()
+    assert (found.center <= found.high).all()
+    assert found.header() == ["series", "step", "forecast", "low", "high"]
+    assert len(found.rows(1)) == 6
+
+
+def from_file(run, path):
+    from unspool.tasks.opening import open_inputs
+
+    plan = open_inputs(str(path), run.config.data, run.task.name)
+    return list(run.stream([row.values[0] for row in plan.rows()]))
+
+
+def test_saved_and_loaded_gives_the_same(run) -> None:
+    array = np.stack([wave(60), (np.arange(60) % 7 == 0)], 1).astype(np.float32)
+    array[-6:, 0] = np.nan
+    (one,), (other,) = run.predict(array), unspool.load(run.path).predict(array)
+    assert np.array_equal(one.center, other.center)
+    assert np.array_equal(one.high, other.high)
+
+
+@pytest.mark.parametrize("output", ["quantiles", "gaussian", "student"])
+@pytest.mark.parametrize("strategy", ["direct", "recursive"])
+def test_every_output_trains(shops, tmp_path, output, strategy) -> None:
+    settings = {"id": "shop", "horizon": 4, "window": 12, "target": "sales", "max_steps": 3}
+    if strategy == "recursive":
+        settings["known"] = "holiday"
+    run = unspool.train(
+        shops, task="forecast", out=tmp_path / "run", output=output, strategy=strategy,
+        baseline=False, **settings, **SMALL,
+    )  # fmt: skip
+    assert np.isfinite(run.report.metrics["mae"])
+    assert run.report.metrics["width"] > 0
+
+
+def test_a_model_learns_a_wave_better_than_the_last_value(loads, tmp_path) -> None:
+    run = unspool.train(
+        loads, out=tmp_path / "run", horizon=12, window=48, baseline=False,
+        **{**SMALL, "epochs": 12, "lr": 5e-3},
+    )  # fmt: skip
+    assert run.report.metrics["mse"] < 0.3 * run.report.naive["naive"]["mse"]
+
+
+def test_gaps_are_marked_and_counted(tmp_path) -> None:
+    path = tmp_path / "gaps.csv"
+    values = [f"{x:.3f}" if t % 9 else "" for t, x in enumerate(wave(200))]
+    path.write_text("date,load\n" + "".join(f"{t},{x}\n" for t, x in zip(hours(200), values)))
+    notes: list[str] = []
+    run = unspool.train(path, out=tmp_path / "run", note=notes.append, horizon=5, **SMALL)
+    assert any("gaps in train are marked" in note for note in notes)
+    assert np.isfinite(run.report.metrics["mse"])
+    batch = run.parts["train"]["history"].windows(
+        np.array([0]), np.array([50]), length=run.task.history.length, horizon=5
+    )
+    whole = Window(*batch[:5])
+    other = whole._replace(y=torch.where(whole.observed, whole.y, 777.0))
+    with torch.inference_mode():
+        assert torch.equal(run.model(whole).outputs, run.model(other).outputs)
+
+
+def table(path, rows, header="date,load"):
+    path.write_text(header + "\n" + "\n".join(rows) + "\n")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (
+            {"horizon": 500},
+            r"has 400 steps, and a horizon of 500 needs at least 501",
+        ),
+        ({"horizon": 200}, r"nothing is left to train on once its end is held out"),
+        (
+            {"window": 380, "horizon": 24},
+            r"a window of 380 steps and a horizon of 24 are more",
+        ),
+        ({"target": "lod"}, r"unknown column to be forecast; got 'lod'. Did you mean 'load'"),
+        ({"known": "x"}, r"unknown column known ahead; got 'x'"),
+        ({"target": "load", "known": "load"}, r"is to be forecast and known ahead"),
+        ({"folds": 3}, r"follow each other in time"),
+        ({"strategy": "recursive", "model": "bilstm"}, r"reads its own values step by step"),
+    ],
+)
+def test_what_cannot_be_forecast(loads, tmp_path, settings, message) -> None:
+    model = settings.pop("model", None)
+    with pytest.raises((DataError, ConfigError), match=message):
+        unspool.train(
+            loads, task="forecast", out=tmp_path / "run", model=model, **settings, **SMALL
+        )
+
+
+def test_a_season_that_is_not_known(tmp_path) -> None:
+    path = tmp_path / "plain.csv"
+    path.write_text("t,load\n" + "".join(f"{t},{x:.3f}\n" for t, x in enumerate(wave(100))))
+    with pytest.raises(DataError, match=r"how many steps ahead is not known. Say it with horizon="):
+        unspool.train(path, task="forecast", out=tmp_path / "run", **SMALL)
+    notes: list[str] = []
+    unspool.train(
+        path, task="forecast", out=tmp_path / "run", horizon=5, note=notes.append, **SMALL
+    )
+    assert any("season: none is known" in note for note in notes)
+
+
+def test_a_constant_target(tmp_path) -> None:
+    path = table(tmp_path / "flat.csv", [f"{t},5" for t in hours(100)])
+    with pytest.raises(DataError, match="'load' never changes in what is trained on"):
+        unspool.train(path, task="forecast", out=tmp_path / "run", horizon=3, **SMALL)
+
+
+def test_infinite_targets_are_refused_with_their_line(tmp_path) -> None:
+    rows = [f"{t},{x:.3f}" for t, x in zip(hours(100), wave(100))]
+    rows[40] = rows[40].split(",")[0] + ",inf"
+    path = table(tmp_path / "inf.csv", rows)
+    with pytest.raises(DataError, match=r"inf.csv:42.*load"):
+        unspool.train(path, task="forecast", out=tmp_path / "run", horizon=3, **SMALL)
+
+
+def test_times_that_go_backwards(tmp_path) -> None:
+    rows = [f"{t},{x:.3f}" for t, x in zip(hours(100), wave(100))]
+    rows[30], rows[31] = rows[31], rows[30]
+    path = table(tmp_path / "back.csv", rows)
+    with pytest.raises(DataError, match=r"back.csv:3[23]"):
+        unspool.train(path, task="forecast", out=tmp_path / "run", horizon=3, **SMALL)
+
+
+def test_series_that_cannot_be_continued(run) -> None:
+    with pytest.raises(DataError, match="2 channels"):
+        run.predict(np.zeros((30, 3), np.float32))
+    with pytest.raises(DataError, match="no value to go on from"):
+        run.predict(np.full((30, 2), np.nan, np.float32))
+    with pytest.raises(DataError, match="holiday must be known for the next 6 steps"):
+        run.predict(np.ones((30, 2), np.float32))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [({"coverage": 0.7}, "Choose 0.5, 0.8, 0.9, 0.95"), ({"paths": 3}, "between 20 and 10,000")],
+)
+def test_wrong_options(options, message) -> None:
+    with pytest.raises(ConfigError, match=message):
+        ForecastOptions(**options)
+
+
+def test_damaged_files_of_a_run(run, tmp_path) -> None:
+    import json
+    import shutil
+
+    from unspool.errors import RunError
+
+    for name, content in (("history.json", "{}"), ("intervals.json", '{"0.95": [1]}')):
+        copy = shutil.copytree(run.path, tmp_path / name)
+        (copy / "hashes.json").unlink()
+        (copy / name).write_text(content)
+        with pytest.raises(RunError, match=name):
+            unspool.load(copy)
+    assert json.loads((run.path / "evaluation.json").read_text())["forecasts"]
+
+
+def test_it_is_a_task() -> None:
+    assert "forecast" in TASKS

@@ -1,0 +1,140 @@
+"""Figures of forecasts against definitions written out, sklearn's, and naive forecasts by hand."""
+
+import math
+
+import numpy as np
+import pytest
+from sklearn.metrics import mean_absolute_error, mean_pinball_loss, mean_squared_error
+
+from unspool.tasks import conformal, forecast_metrics, naive
+
+
+@pytest.fixture
+def some():
+    rng = np.random.default_rng(0)
+    return rng.normal(10, 4, (20, 7)), rng.normal(10, 4, (20, 7))
+
+
+def test_errors_are_sklearns(some) -> None:
+    y, forecast = some
+    for i in range(len(y)):
+        one = y[i : i + 1], forecast[i : i + 1]
+        assert forecast_metrics.mse(*one)[0] == pytest.approx(mean_squared_error(y[i], forecast[i]))
+        assert forecast_metrics.mae(*one)[0] == pytest.approx(
+            mean_absolute_error(y[i], forecast[i])
+        )
+        for level in (0.025, 0.5, 0.9):
+            expected = mean_pinball_loss(y[i], forecast[i], alpha=level)
+            assert forecast_metrics.pinball(*one, level)[0] == pytest.approx(expected)
+
+
+def test_smape_and_mase_by_their_definitions(some) -> None:
+    y, forecast = some
+    for i in range(len(y)):
+        terms = [abs(a - f) / ((abs(a) + abs(f)) / 2) for a, f in zip(y[i], forecast[i])]
+        expected = 100 * sum(terms) / len(terms)
+        assert forecast_metrics.smape(y[i : i + 1], forecast[i : i + 1])[0] == pytest.approx(
+            expected
+        )
+    past, m = np.random.default_rng(1).normal(size=50), 6
+    naive_errors = [abs(past[t] - past[t - m]) for t in range(m, 50)]
+    scale = forecast_metrics.seasonal_error(past, m)
+    assert scale == pytest.approx(sum(naive_errors) / (50 - m))
+    found = forecast_metrics.mase(y[:1], forecast[:1], np.array([scale]))
+    assert found[0] == pytest.approx(np.abs(y[0] - forecast[0]).mean() / scale)
+
+
+def test_smape_of_nothing_is_nothing() -> None:
+    assert forecast_metrics.smape(np.zeros((1, 3)), np.zeros((1, 3)))[0] == 0
+
+
+@pytest.mark.parametrize("past", [[5.0], [], [2.0, 2.0, 2.0]])
+def test_a_past_that_cannot_scale(past) -> None:
+    assert math.isnan(forecast_metrics.seasonal_error(np.array(past), 1))
+
+
+def test_owa_of_naive2_is_one() -> None:
+    own = {"smape": 12.0, "mase": 1.5}
+    assert forecast_metrics.owa(own, own) == 1
+    assert forecast_metrics.owa({"smape": 6.0, "mase": 1.5}, own) == pytest.approx(0.75)
+
+
+def test_coverage_counts_the_borders() -> None:
+    y = np.array([[1.0, 2.0, 3.0, 4.0]])
+    found = forecast_metrics.covered(y, np.array([[1.0, 0, 3.5, 0]]), np.array([[2.0, 2, 4, 3]]))
+    assert found[0] == 0.5
+
+
+def test_naive_forecasts() -> None:
+    past = np.array([1.0, 3.0, 5.0, 2.0, 4.0, 6.0])
+    assert naive.naive(past, 2).tolist() == [6, 6]
+    assert naive.seasonal_naive(past, 5, 3).tolist() == [2, 4, 6, 2, 4]
+    assert naive.seasonal_naive(past, 2, 99).tolist() == [6, 6]
+    assert naive.drift(past, 2).tolist() == [7, 8]
+    assert naive.drift(np.array([3.0]), 2).tolist() == [3, 3]
+
+
+@pytest.mark.parametrize("season", [4, 7, 24])
+def test_naive2_finds_a_multiplicative_season(season) -> None:
+    rng = np.random.default_rng(season)
+    indices = rng.uniform(0.5, 1.5, season)
+    indices /= indices.mean()
+    trend = 100 * np.ones(10 * season)
+    past = trend * np.resize(indices, len(trend))
+    assert naive.is_seasonal(past, season)
+    assert naive.seasonal_indices(past, season) == pytest.approx(indices)
+    expected = 100 * np.resize(indices, 2 * season)
+    assert naive.naive2(past, 2 * season, season) == pytest.approx(expected)
+    shifted = past[: len(past) - 2]  # a past that ends within a season
+    assert naive.naive2(shifted, 2, season) == pytest.approx(past[-2:])
+
+
+def test_naive2_without_a_season_is_naive() -> None:
+    past = np.random.default_rng(0).uniform(1, 2, 100)
+    assert naive.naive2(past, 3, 1).tolist() == [past[-1]] * 3
+    assert naive.naive2(past[:20], 3, 12).tolist() == [past[19]] * 3
+    assert naive.naive2(np.full(60, 2.0), 3, 12).tolist() == [2, 2, 2]
+    assert naive.naive2(past - 1.5, 3, 12).tolist() == [past[-1] - 1.5] * 3
+
+
+def test_indices_by_brute_force() -> None:
+    """The classical decomposition with a loop over every centred moving average."""
+    rng = np.random.default_rng(3)
+    m = 6
+    past = rng.uniform(1, 2, 40)
+    ratios: dict[int, list[float]] = {phase: [] for phase in range(m)}
+    for t in range(m // 2, len(past) - m // 2):
+        own = past[t - m // 2 : t + m // 2 + 1].copy()
+        own[[0, -1]] /= 2
+        ratios[t % m].append(past[t] / (own.sum() / m))
+    means = np.array([np.mean(ratios[phase]) for phase in range(m)])
+    assert naive.seasonal_indices(past, m) == pytest.approx(means / means.mean())
+
+
+@pytest.mark.parametrize("coverage", [0.8, 0.95])
+def test_conformal_intervals_cover(coverage) -> None:
+    """The mean over many calibrations of the coverage of fresh values: at least as promised, and
+    at most 1 / (n + 1) more, whatever the distribution."""
+    rng = np.random.default_rng(0)
+    n, found = 99, []
+    for _ in range(1000):
+        y = rng.standard_t(2, (n + 20, 3)) * np.array([1.0, 5.0, 0.1])
+        flat = np.zeros((n, 3))
+        q = conformal.margins(conformal.scores(y[:n], flat, flat, np.ones((n, 1))), coverage)
+        zero = np.zeros((20, 3))
+        low, high = conformal.widened(zero, zero, q, np.ones((20, 1)))
+        found.append(forecast_metrics.covered(y[n:], low, high).mean())
+    error = np.std(found) / math.sqrt(len(found))
+    assert coverage - 4 * error <= np.mean(found) <= coverage + 1 / (n + 1) + 4 * error
+
+
+def test_too_few_forecasts_promise_nothing() -> None:
+    assert np.isinf(conformal.margins(np.zeros((10, 2)), 0.95)).all()
+    assert np.isfinite(conformal.margins(np.zeros((19, 2)), 0.95)).all()
+
+
+def test_an_interval_never_turns_inside_out() -> None:
+    low, high = conformal.widened(
+        np.array([[0.0]]), np.array([[1.0]]), np.array([-3.0]), np.array([[1.0]])
+    )
+    assert low == high == 0.5
