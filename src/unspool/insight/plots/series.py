@@ -56,7 +56,8 @@ def curves(axes: Axes, series: Recording, x: np.ndarray) -> None:
     names = series.channels or [str(i + 1) for i in range(series.values.shape[1])]
     for i, (name, own) in enumerate(zip(names, series.values.T[:CHANNELS])):
         dash = DASHES[i // len(COLOURS)]
-        axes.plot(x, own, label=name, linewidth=1.1, color=COLOURS[i % len(COLOURS)], linestyle=dash)
+        colour = COLOURS[i % len(COLOURS)]
+        axes.plot(x, own, label=name, linewidth=1.1, color=colour, linestyle=dash)
     plain(axes)
     axes.legend(loc="upper right", fontsize=8, ncols=4, frameon=False)
 
