@@ -2,6 +2,7 @@
 
     python bench/duplicates.py                  recall against brute force, on MR
     python bench/duplicates.py --rows 1000000   time and memory on so many generated rows
+    python bench/duplicates.py --rows 1000000 --crowd   the same of near copies of 50 texts
 
 Recall: MR's 10,662 sentences, and as many again that were made of them by replacing, leaving out or
 adding one to three words. Brute force compares all pairs, as sets of strings, in a matrix product;
@@ -22,6 +23,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -108,6 +110,20 @@ def recall() -> None:
         )
 
 
+def generate_crowd(path: Path, rows: int) -> None:
+    """Near copies of 50 texts of 60 words: one to three words of each are others."""
+    rng = np.random.default_rng(2)
+    words = np.array([f"word{i}" for i in range(50_000)])
+    originals = words[rng.integers(0, len(words), (50, 60))]
+    with open(path, "w", encoding="utf-8", newline="") as file:
+        table = csv.writer(file)
+        table.writerow(["text", "label"])
+        for i in range(rows):
+            text = originals[i % 50].copy()
+            text[rng.integers(0, 60, rng.integers(1, 4))] = words[rng.integers(0, len(words))]
+            table.writerow([" ".join(text), "ab"[i % 2]])
+
+
 def generate(path: Path, rows: int) -> None:
     rng = np.random.default_rng(2)
     words = np.array([f"word{i}" for i in range(50_000)])
@@ -136,9 +152,9 @@ import unspool, unspool.api.check
 from unspool.data.check import near
 inner = near.near_duplicates
 spent = {}
-def timed(*given):
+def timed(*given, **named):
     began = time.perf_counter()
-    found = inner(*given)
+    found = inner(*given, **named)
     spent["near"], spent["pairs"] = time.perf_counter() - began, len(found.pairs)
     return found
 near.near_duplicates = timed
@@ -150,10 +166,10 @@ print(json.dumps(spent))
 """
 
 
-def speed(rows: int) -> None:
+def speed(rows: int, make: Callable[[Path, int], None]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "rows.csv"
-        generate(path, rows)
+        make(path, rows)
         environment = {"UNSPOOL_CACHE": folder, "PATH": "/usr/bin:/bin"}
         command = [sys.executable, "-c", CODE, str(path)]
         spent = json.loads(subprocess.check_output(command, env=environment))
@@ -168,10 +184,11 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
     parser.add_argument("--rows", type=int, default=0)
+    parser.add_argument("--crowd", action="store_true", help="near copies of 50 texts")
     options = parser.parse_args()
     print(f"{platform.processor() or platform.machine()}, python {platform.python_version()}")
     if options.rows:
-        speed(options.rows)
+        speed(options.rows, generate_crowd if options.crowd else generate)
     elif not MR.exists():
         print(f"skipped: no development data at {DATA}", file=sys.stderr)
     else:

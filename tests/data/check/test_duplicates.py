@@ -1,5 +1,6 @@
 """Near-duplicates against brute force over sets of strings."""
 
+import time
 from itertools import combinations
 
 import numpy as np
@@ -8,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import unspool
-from unspool.data.check.duplicates import CROWD, LEAST, near_duplicates, similarities
+from unspool.data.check.duplicates import LEAST, most_rows, near_duplicates, similarities
 from unspool.data.fields.ngrams import Alphabet, ngrams
 from unspool.data.store.ragged import Ragged, side_by_side
 
@@ -75,9 +76,38 @@ def test_only_some_rows() -> None:
 
 def test_a_crowd_costs_no_square() -> None:
     texts = [["all", "of", "them", "say", "this"]] * 2000
-    near = near_duplicates(Shingled(texts), np.arange(2000))
-    assert len(near.pairs) <= CROWD * 2000
+    kinds = np.arange(2000) % 3
+    near = near_duplicates(Shingled(texts), np.arange(2000), kinds=kinds)
+    assert len(near.pairs) <= 3 * 2000
     assert len(np.unique(near.pairs)) == 2000  # and still everyone is found
+    for row in (100, 101, 102):  # with the first one of each kind
+        own = near.pairs[(near.pairs == row).any(1)]
+        assert sorted(own[own != row].tolist()) == [0, 1, 2]
+
+
+def test_a_hundred_thousand_near_copies_of_fifty_texts() -> None:
+    """One word of sixty is another. Seconds of a processor, so that others do not count."""
+    rng = np.random.default_rng(0)
+    texts = rng.integers(0, 50_000, (50, 60))[np.arange(100_000) % 50]
+    texts[np.arange(100_000), rng.integers(0, 60, 100_000)] = rng.integers(0, 50_000, 100_000)
+    values = Ragged(texts.reshape(-1), 60 * np.arange(100_000), np.full(100_000, 60))
+    alphabet = Alphabet([f"w{i}" for i in range(50_000)], spelled=False)
+    began = time.process_time()
+    near = near_duplicates(
+        lambda rows: ngrams(alphabet.sequences(values.select(rows)), 2),
+        np.arange(100_000),
+        kinds=np.arange(100_000) % 2,
+    )
+    assert time.process_time() - began < 60  # 5 s on an idle machine
+    found = np.unique(near.pairs[:, 1])
+    assert len(found) >= 0.99 * (100_000 - 50)
+    assert (near.pairs[:, 0] % 50 == near.pairs[:, 1] % 50).all()
+
+
+def test_large_groups_where_all_have_many_rows() -> None:
+    assert most_rows(np.array([1, 1, 5, 40])) > 32
+    assert most_rows(np.full(50_000, 20)) == 19  # 9.5 million pairs would be too many
+    assert most_rows(np.full(10_000_000, 2)) == 2
 
 
 @given(st.lists(st.lists(st.sampled_from("abcde"), max_size=7), min_size=2, max_size=8))

@@ -28,7 +28,11 @@ class NearGroups(NamedTuple):
     @classmethod
     def of(cls, rows: Rows) -> NearGroups:
         first, group = np.unique(rows.inputs, return_index=True, return_inverse=True)[1:]
-        near = near_duplicates(rows.shingles, np.sort(first))
+        first = np.sort(first)
+        # A kind for each part and target: leaks and contradictions are found in a crowd, too.
+        targets = np.unique(rows.targets[first], return_inverse=True)[1]
+        kinds = targets * len(rows.parts) + rows.part[first]
+        near = near_duplicates(rows.shingles, first, kinds=kinds)
         return cls(group, group[near.pairs], near.similarity)
 
     def first_rows(self, some: np.ndarray) -> np.ndarray:
