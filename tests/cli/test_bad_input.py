@@ -175,7 +175,7 @@ def test_evaluate_on_a_file_without_labels(file, classifier, refused) -> None:
          "--from"]),
         (["--from", "nowhere"], ["nowhere: no such run folder", "Check the path"]),
         (["-s", "valid_share=0.6", "-s", "test_share=0.6"], ["valid_share", "test_share"]),
-        (["-s", "hidden=100000000"], ["model.hidden=100000000: a model of", "would take 5.1 EB",
+        (["-s", "hidden=100000000"], ["model.hidden=100000000: a model of", "would take 1.3 EB",
          "this machine has", "Set a smaller hidden"]),
         (["-s", "vocab=100000000000"], ["tokenizer.vocab: input should be less than or equal to"]),
         (["-s", f"max_length={10**30}"], ["data.max_length: input should be less than or equal"]),
