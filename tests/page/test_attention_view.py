@@ -224,3 +224,12 @@ def test_it_begins_at_a_row_that_shows_something(look, server_of) -> None:
     written = asked(server_of("bahdanau"), "trace", text=TEXTS["bahdanau"])["written"]
     chosen = page.locator(".reader .word[aria-pressed=true]").inner_text()
     assert len(chosen) == max(len(token) for token in written[:-1] if token != "<unk>")
+
+
+@pytest.mark.parametrize("width", [390, 820, 1280])
+def test_no_line_leaves_its_frame(look, new_page, width) -> None:
+    """Also where two pictures just fit side by side."""
+    page = look("transformer", view="attention", head=1, on=new_page(width=width))
+    for name in ("svg.lines", "canvas.matrix"):
+        box = page.locator(f".scroll:has(> {name})")
+        assert box.evaluate("box => box.scrollWidth - box.clientWidth") <= 0

@@ -13,6 +13,10 @@ import { Matrix } from './attention/matrix.js';
 import { Reader, digitsOf } from './attention/reader.js';
 import { keenest, kindsOf, largest, mean, scaleEnd } from './attention/weights.js';
 
+const COLUMN = 352; // pixels of a picture at least, if there are two side by side: 22rem, as in `.columns`
+const GAP = 24; // between them
+const INSET = 36; // around each
+
 export const attention = {
   name: 'attention',
   title: 'Attention',
@@ -153,7 +157,7 @@ class Attention {
       return;
     }
     const width = this.root.clientWidth;
-    const half = width > 800 ? (width - 24) / 2 - 36 : width - 36;
+    const half = (width >= 2 * COLUMN + GAP ? (width - GAP) / 2 : width) - INSET;
     const heard = {
       rows: kind.rows.names, columns: kind.columns.names, width: half,
       onpoint: (row, column) => this.point(row, column), onchoose: (row) => this.goRow(row),

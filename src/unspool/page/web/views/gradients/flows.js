@@ -51,7 +51,7 @@ export function linesTogether(flows, at, onpoint) {
     { ...SIZE, width: 940, height: 320, right: LABELS });
   const names = apart(flows.map(({ flow, series }) => ({
     name: flow.name, series, y: frame.y(flow.norms.findLast((norm) => norm !== null)),
-  })));
+  })), frame.floor);
   const lines = flows.map(({ flow, series }) => svg('polyline', {
     class: 'curve', points: frame.line(flow.norms), stroke: seriesColour(series), 'stroke-dasharray': DASHES[series],
   }));
@@ -145,11 +145,14 @@ class Frame {
   }
 }
 
-// Names pushed downwards until none stands on another.
-function apart(names) {
+// Names pushed downwards until none stands on another, and up again from below the floor.
+function apart(names, floor) {
   const sorted = [...names].sort((a, b) => a.y - b.y);
   sorted.forEach((each, i) => {
     if (i > 0) each.y = Math.max(each.y, sorted[i - 1].y + APART);
+  });
+  sorted.reverse().forEach((each, i) => {
+    each.y = Math.min(each.y, i > 0 ? sorted[i - 1].y - APART : floor);
   });
   return sorted;
 }
