@@ -41,7 +41,8 @@ def finite_number(name: str, value: Any) -> float:
 
 
 def spoken(name: str) -> str:
-    return name.replace("_", " ")
+    """As other messages have it: top-k, no-repeat-ngram, max length."""
+    return name.replace("_", "-" if name.startswith(("top_", "no_")) else " ")
 
 
 def _digits(value: int) -> str:
