@@ -70,7 +70,8 @@ class Inputs(Part):
             run = self.runs / rng.choice([n for n in RUNS if RUNS[n][1] == task] or list(RUNS))
             if rng.random() < 0.2:
                 run = self.runs / rng.choice(list(RUNS))
-            if command == "evaluate":
+            # A language model continues every line by 200 tokens, and lines may be thousands.
+            if command == "evaluate" or run.name == "writer":
                 case.run("evaluate", run, path, *options)
             else:
                 self.predict(case, run, path, no_labels(options))
