@@ -81,6 +81,8 @@ class Inputs(Part):
         asked = ["-t", task] if rng.random() < 0.3 else []
         if rng.random() < 0.1:
             asked = ["-t", rng.choice(FORMATS_TASKS)]
+        if "forecast" in asked:
+            asked += ["--horizon", rng.choice(["1", "3", "30", "0", "1000000"])]
         if rng.random() < 0.3:
             asked += ["-m", rng.choice(MODELS)]
         if rng.random() < 0.2:
