@@ -70,7 +70,8 @@ class Inputs(Part):
             run = self.runs / rng.choice([n for n in RUNS if RUNS[n][1] == task] or list(RUNS))
             if rng.random() < 0.2:
                 run = self.runs / rng.choice(list(RUNS))
-            if command == "evaluate":
+            # A language model continues every line by 200 tokens, and lines may be thousands.
+            if command == "evaluate" or run.name == "writer":
                 case.run("evaluate", run, path, *options)
             else:
                 self.predict(case, run, path, no_labels(options))
@@ -80,6 +81,8 @@ class Inputs(Part):
         asked = ["-t", task] if rng.random() < 0.3 else []
         if rng.random() < 0.1:
             asked = ["-t", rng.choice(FORMATS_TASKS)]
+        if "forecast" in asked:
+            asked += ["--horizon", rng.choice(["1", "3", "30", "0", "1000000"])]
         if rng.random() < 0.3:
             asked += ["-m", rng.choice(MODELS)]
         if rng.random() < 0.2:

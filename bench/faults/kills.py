@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from jobs import Job, differing, outcome_of
 from part import Part
-from samples import SETTINGS, train_run, write_sample
+from samples import HORIZON, SETTINGS, train_run, write_sample
 from supervise import Case
 
 STOPS = {signal.SIGTERM: 143, signal.SIGINT: 130, signal.SIGHUP: 129}
@@ -21,8 +21,9 @@ LONGER = {
 }  # fmt: skip
 DATA = {
     "classify": "csv", "regress": "ratings", "tag": "conll", "generate": "plain",
-    "translate": "pairs", "pretrain": "plain", "elmo": "plain",
+    "translate": "pairs", "pretrain": "plain", "elmo": "plain", "forecast": "loads",
 }  # fmt: skip
+NEEDED: dict[str, dict[str, Any]] = {"regress": {"label": "rating"}, "forecast": HORIZON}
 VARIANTS: list[tuple[str, str, dict[str, Any]]] = [
     ("classify", "gru", {"folds": 2}),
     ("classify", "lstm", {"kind": "bpe", "oversample": True}),
@@ -43,7 +44,7 @@ class Family(NamedTuple):
 
     def words(self, folder: Path, seed: int = 1) -> list[object]:
         """`train` without --out."""
-        settings = LONGER | ({"label": "rating"} if self.task == "regress" else {}) | self.settings
+        settings = LONGER | NEEDED.get(self.task, {}) | self.settings
         own = [word for key, value in settings.items() for word in ("-s", f"{key}={value}")]
         data = write_sample(self.data, folder, seed)
         return ["train", data, "-t", self.task, "-m", self.model, *own]
@@ -59,7 +60,7 @@ def families() -> list[Family]:
     for task, kind in TASKS.items():
         for model in kind.models():
             try:
-                make_config(task, model, settings=SETTINGS)
+                make_config(task, model, settings=SETTINGS | NEEDED.get(task, {}))
             except ConfigError:  # a language model does not read in both directions
                 continue
             found.append(Family(task, model, {}, DATA[task]))

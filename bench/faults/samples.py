@@ -24,6 +24,9 @@ SETTINGS = {
 }  # fmt: skip
 
 
+HORIZON = {"horizon": 3, "window": 6}  # which forecasts need
+
+
 def texts(rng: random.Random, count: int) -> list[str]:
     words = [*WORDS * 3, *odd_words]
     return [" ".join(rng.choices(words, k=rng.randint(1, 8))) for _ in range(count)]
@@ -176,6 +179,15 @@ def steps(rng: random.Random) -> bytes:
     return "\n".join(rows).encode()
 
 
+def loads(rng: random.Random) -> bytes:
+    """Two places, hour by hour, with a season."""
+    rows = ["id,time,load"]
+    for name in ("north", "south"):
+        values = [10 + 3 * (i % 6) + rng.gauss(0, 1) for i in range(60)]
+        rows += [f"{name},{i},{value:.2f}" for i, value in enumerate(values)]
+    return "\n".join(rows).encode()
+
+
 def wide(rng: random.Random) -> bytes:
     """A series a row."""
     rows = [",".join([*(f"x{i}" for i in range(6)), "label"])]
@@ -262,6 +274,7 @@ FORMATS = {
     "parquet": Format(".parquet", parquet, "classify"),
     "arrow": Format(".arrow", arrow, "classify"),
     "steps": Format(".csv", steps, "classify"),
+    "loads": Format(".csv", loads, "forecast"),
     "wide": Format(".csv", wide, "classify"),
     "nested": Format(".jsonl", nested, "classify"),
     "ts": Format(".ts", ts, "classify"),
@@ -301,6 +314,7 @@ RUNS: dict[str, tuple[str, str, str, dict[str, Any]]] = {
     "pretrained": ("plain", "pretrain", "transformer", {}),
     "motions": ("steps", "classify", "gru", {}),
     "moments": ("steps", "tag", "bilstm", {}),
+    "forecaster": ("loads", "forecast", "gru", HORIZON),
     "elmo": ("plain", "elmo", "elmo", {}),
 }
 
@@ -338,8 +352,8 @@ def question(name: str, run: Path, data: Path) -> list[str]:
     if task == "elmo":
         corpus = str(data / "plain.txt")
         return ["vectors", "context", str(run), "a good film", "--word=good", "--corpus", corpus]
-    if format == "steps":
-        return ["predict", str(run), "--file", str(data / "steps.csv"), "--json"]
+    if format in ("steps", "loads"):
+        return ["predict", str(run), "--file", str(data / f"{format}.csv"), "--json"]
     return ["predict", str(run), *TEXTS, "--json"]
 
 
