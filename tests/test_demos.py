@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 
-from unspool.demos import DEFAULT, DEMOS, dates, hello, memory, reviews
+from unspool.demos import DEFAULT, DEMOS, dates, gestures, hello, memory, reviews
 from unspool.insight.gradients import CELL_NAMES
 
 
@@ -180,3 +180,24 @@ def test_the_memory_demo_runs_small(tmp_path, monkeypatch) -> None:
         assert len(errors) == 5  # at 1, 5, 10 and 12 steps
         assert left[-1] in ("vanishes", "lasts", "explodes")
     assert (tmp_path / "runs" / "demo-memory" / "memory.png").stat().st_size > 10_000
+
+
+def test_movements_are_reproducible_and_by_every_person(tmp_path) -> None:
+    gestures.write_movements(tmp_path / "a.csv")
+    gestures.write_movements(tmp_path / "b.csv")
+    text = (tmp_path / "a.csv").read_text()
+    assert text == (tmp_path / "b.csv").read_text()
+    rows = [line.split(",") for line in text.splitlines()[1:]]
+    made = {(row[0], row[5], row[6]) for row in rows}
+    assert len(made) == gestures.PEOPLE * gestures.EACH * len(gestures.MOVES)
+    assert any("" in row[2:5] for row in rows)  # lost values
+
+
+def test_sessions_have_a_label_a_step(tmp_path) -> None:
+    gestures.write_sessions(tmp_path / "a.csv", count=3)
+    rows = [line.split(",") for line in (tmp_path / "a.csv").read_text().splitlines()[1:]]
+    for name in ("s0", "s1", "s2"):
+        labels = [row[5] for row in rows if row[0] == name]
+        assert set(labels) == {*gestures.MOVES, gestures.REST}
+        changes = sum(a != b for a, b in pairwise(labels))
+        assert changes == 2 * len(gestures.MOVES) - 1

@@ -25,7 +25,7 @@ from unspool.training.progress import Printed
 MOVES = ("circle", "push", "shake", "wave")
 REST = "rest"
 RATE = 20  # steps a second
-PEOPLE, EACH, SESSIONS = 10, 8, 30
+PEOPLE, EACH, SESSIONS = 10, 8, 60
 LOST = 0.01  # of the values
 
 
@@ -124,7 +124,7 @@ def run(write: Callable[[str], None]) -> None:
         found = train(
             sessions, task="tag", model="bigru", label="gesture", test_share=0.2,
             out=free_folder("demo", "gestures-steps"), note=write, watcher=watcher, hidden=32,
-            epochs=30, batch=4, lr=5e-3,
+            epochs=20, batch=4, lr=5e-3, output="crf",
         )  # fmt: skip
         for line in found.report.lines() if found.report else []:
             write(line)
