@@ -337,6 +337,7 @@ def _read_trace(stored: dict[str, Any]) -> Trace:
         [Candidate(**own) for own in stored["candidates"]],
         [_read_array(own) for own in stored["arrays"]],
         np.zeros((0, 0)),
+        max(0, int(stored.get("step", 0)) - window.start),
     )
 
 
