@@ -38,7 +38,7 @@ class Server(Part):
     """The page's server."""
 
     name = "server"
-    short = 8
+    short = 6
     patience = 600.0
     workers = 1  # so that what a server says belongs to one case
 
