@@ -22,7 +22,7 @@ class Disks(Part):
     """Full disks."""
 
     name = "disks"
-    short = 2
+    short = 1
     patience = 600.0
 
     def prepare(self) -> None:

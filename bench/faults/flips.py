@@ -22,7 +22,7 @@ class Flips(Part):
     """Single bits."""
 
     name = "flips"
-    short = 30
+    short = 20
 
     def prepare(self) -> None:
         for name in RUNS:

@@ -27,7 +27,7 @@ class Folders(Part):
     """Run folders that were damaged."""
 
     name = "folders"
-    short = 30
+    short = 20
 
     def prepare(self) -> None:
         for name in RUNS:

@@ -36,7 +36,7 @@ class Inputs(Part):
     """Files that were damaged."""
 
     name = "inputs"
-    short = 40
+    short = 30
 
     def prepare(self) -> None:
         for name in RUNS:

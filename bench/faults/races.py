@@ -21,7 +21,7 @@ class Races(Part):
     """One folder, several processes."""
 
     name = "races"
-    short = 2
+    short = 1
     patience = 600.0
 
     def prepare(self) -> None:

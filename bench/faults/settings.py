@@ -33,7 +33,7 @@ class Settings(Part):
     """Values of settings and options."""
 
     name = "settings"
-    short = 24
+    short = 16
 
     def prepare(self) -> None:
         from unspool.config.schema import Config, settings

@@ -150,6 +150,13 @@ def test_the_linear_baseline_stands_beside(run) -> None:
     assert (run.path / "forecasts.png").exists()
 
 
+def test_the_linear_model_is_a_run_of_its_own(loads, tmp_path) -> None:
+    settings = {"horizon": 3, "window": 6, "threads": 1}
+    out = tmp_path / "run"
+    unspool.train(loads, task="forecast", model="linear", out=out, **settings)
+    assert (out / "model.safetensors").exists()
+
+
 def test_a_file_is_continued_as_arrays_are(run, shops, tmp_path) -> None:
     rows = [line.split(",") for line in shops.read_text().splitlines()]
     ahead = [["a", str(150 + t), "", str(int((150 + t) % 7 == 0))] for t in range(6)]

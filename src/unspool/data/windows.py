@@ -138,6 +138,11 @@ class Stretches:
     def lengths(self) -> np.ndarray:
         return self.end - self.first
 
+    @property
+    def tokens(self) -> np.ndarray:
+        """(N,) steps that are learnt from, as texts have tokens."""
+        return self.lengths
+
     def select(self, rows: np.ndarray) -> Stretches:
         return Stretches(
             self.values,
