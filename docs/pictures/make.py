@@ -62,7 +62,7 @@ PICTURES = {
         [*IT, f'unspool look runs/it "{CAT}" --view attention --html attention.html'],
         "attention.html",
         "layer=1&head=1&row=6",
-        height=1000,
+        height=1110,
     ),
     "page-unrolled": Picture(
         [

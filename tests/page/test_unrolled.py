@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from asking import asked
 from expecting import expect
 from page_runs import TEXTS, settle
 
@@ -101,8 +102,9 @@ def test_time_goes_by_keys_slider_buttons_and_clicks(look, shot) -> None:
     def at() -> int:
         return int(re.search(r"step (\d+)", title.inner_text())[1])
 
-    assert at() == words
     page.locator(".columns-in-time").locator("..").focus()
+    page.keyboard.press("End")
+    assert at() == words
     page.keyboard.press("Home")
     assert at() == 1
     page.keyboard.press("ArrowRight")
@@ -189,7 +191,20 @@ def test_a_direction_that_reads_backwards_says_so(look) -> None:
     numbers = page.locator(".chain svg text").all_text_contents()
     assert numbers == [str(words - i) for i in range(words)]
     assert page.locator(".walk h2").inner_text().startswith("Unit")
+    page.locator(".columns-in-time").locator("..").focus()
+    page.keyboard.press("Home")
     assert f"step {words}" in page.locator(".walk h2").inner_text()  # the last one it reads
+
+
+def test_it_begins_where_the_unit_that_moves_most_does_so(look, server_of) -> None:
+    found = asked(server_of("bilstm"), "steps", text=TEXTS["bilstm"])
+    unit = int(np.argmax(found["moves"]))
+    (h,) = [np.array(a["values"])[:, unit] for a in found["arrays"] if a["kind"] == "hidden_state"]
+    before = np.array(found["before"]["h"])[:, unit]
+    step = int(np.abs(h - before).argmax())
+    page = look("bilstm", view="unrolled")
+    title = f"Unit {found['units'][unit]}, step {step + 1}: “{found['tokens'][step]}”"
+    assert page.locator(".walk h2").inner_text() == title
 
 
 def test_it_plays(look) -> None:
@@ -272,7 +287,7 @@ class Leaky(Cell):
 def test_a_cell_of_ones_own_has_strips_but_no_walk(look_at, monkeypatch) -> None:
     monkeypatch.setitem(CELLS, "leaky", Leaky)
     monkeypatch.setitem(MODELS, "variant", ("classify", "leaky", {}))
-    page = look_at(*make("variant"))
+    page = look_at(*make("variant"), step=6)
     expect(page.locator("[data-kind=hidden_state] canvas")).to_have_count(1)
     assert page.get_by_text("The equations of leaky are not known to this page.").is_visible()
     page.locator(".view .scroll").first.focus()

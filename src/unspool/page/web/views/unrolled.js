@@ -50,8 +50,8 @@ class Unrolled {
   // The step in which the state of the unit changes most.
   turn() {
     const { arrays, before } = this.data;
-    const now = arrays.at(-1).values;
-    const moves = now.map((own, i) => Math.abs(own[this.unit] - before.h[i][this.unit]));
+    const [past] = Object.values(before);
+    const moves = arrays.at(-1).values.map((own, i) => Math.abs(own[this.unit] - past[i][this.unit]));
     return moves.indexOf(Math.max(...moves));
   }
 
