@@ -157,6 +157,15 @@ def test_the_linear_model_is_a_run_of_its_own(loads, tmp_path) -> None:
     assert (out / "model.safetensors").exists()
 
 
+def test_the_linear_model_is_a_run_too(shops, tmp_path) -> None:
+    settings = {"id": "shop", "horizon": 6, "season": 24, "window": 24, "threads": 1}
+    run = unspool.train(shops, task="forecast", model="linear", out=tmp_path / "run", **settings)
+    assert run.report.metrics["mse"] < run.report.naive["naive"]["mse"]
+    array = np.stack([wave(60), np.zeros(60)], 1).astype(np.float32)
+    (one,), (other,) = run.predict(array), unspool.load(run.path).predict(array)
+    assert np.array_equal(one.center, other.center)
+
+
 def test_a_file_is_continued_as_arrays_are(run, shops, tmp_path) -> None:
     rows = [line.split(",") for line in shops.read_text().splitlines()]
     ahead = [["a", str(150 + t), "", str(int((150 + t) % 7 == 0))] for t in range(6)]
