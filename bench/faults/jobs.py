@@ -111,9 +111,18 @@ def outcome_of(run: Path) -> dict[str, Any]:
     log = run / "metrics.jsonl"
     records = [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
     found["log"] = [{k: v for k, v in r.items() if k not in CLOCK_FIELDS} for r in records]
-    for name in ("labels.json", "tokenizer.json", "calibration.json", "evaluation.json"):
+    for name in ("labels.json", "tokenizer.json", "calibration.json"):
         found[name] = hashed(run / name)
+    report = run / "evaluation.json"
+    found["report"] = without_clock(json.loads(report.read_text())) if report.exists() else None
     return found
+
+
+def without_clock(value: Any) -> Any:
+    """The same without the seconds that folds took."""
+    if isinstance(value, dict):
+        return {key: without_clock(own) for key, own in value.items() if key != "seconds"}
+    return [without_clock(own) for own in value] if isinstance(value, list) else value
 
 
 def hashed(path: Path) -> str | None:

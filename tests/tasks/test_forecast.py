@@ -150,6 +150,12 @@ def test_the_linear_baseline_stands_beside(run) -> None:
     assert (run.path / "forecasts.png").exists()
 
 
+@pytest.mark.parametrize("setting", ["valid_steps", "test_steps"])
+def test_more_steps_than_can_be_counted(loads, setting, tmp_path) -> None:
+    with pytest.raises(ConfigError, match=f"data.{setting}: input should be less than"):
+        unspool.train(loads, task="forecast", horizon=3, out=tmp_path / "r", **{setting: 10**20})
+
+
 def test_the_linear_model_is_a_run_of_its_own(loads, tmp_path) -> None:
     settings = {"horizon": 3, "window": 6, "threads": 1}
     out = tmp_path / "run"

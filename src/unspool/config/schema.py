@@ -146,10 +146,10 @@ class DataConfig(Section):
         True, "forecast: read the time of day, week and year of steps that have dates"
     )
     valid_steps: int = setting(
-        0, "forecast: last steps of each series for validation (0: by valid_share)", ge=0
+        0, "forecast: last steps of each series for validation (0: by valid_share)", ge=0, le=MOST
     )
     test_steps: int = setting(
-        0, "forecast: last steps of each series for testing (0: by test_share)", ge=0
+        0, "forecast: last steps of each series for testing (0: by test_share)", ge=0, le=MOST
     )
     scheme: Literal["auto", "iob1", "iob2", "iobes", "bioul", "none"] = setting(
         "auto",
