@@ -34,7 +34,6 @@ def test_a_classifier_keeps_rows_of_its_validation_part(reviews, tmp_path) -> No
 
 def test_the_page_needs_no_data_to_begin_with_a_real_text(classifier, reviews, tmp_path) -> None:
     copy = Path(shutil.copytree(classifier, tmp_path / "run"))
-    (copy / "hashes.json").unlink()  # changed on purpose
     record = json.loads((copy / "config.json").read_text())
     record["data"]["train"]["path"] = str(tmp_path / "gone.csv")
     (copy / "config.json").write_text(json.dumps(record))
@@ -95,7 +94,6 @@ def test_values_in_memory_and_a_long_text(tmp_path) -> None:
 @pytest.mark.parametrize("content", ["{}", '[{"text": "a"}]', '[{"text": 1, "truth": ""}]', "[1]"])
 def test_damaged_examples(classifier, tmp_path, content) -> None:
     copy = Path(shutil.copytree(classifier, tmp_path / "run"))
-    (copy / "hashes.json").unlink()  # changed on purpose
     (copy / FILE).write_text(content)
     with pytest.raises(RunError, match=r"examples.json: damaged: its SHA-256 is not the one"):
         read_examples(copy)

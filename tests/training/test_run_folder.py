@@ -244,7 +244,7 @@ def test_a_bad_out_is_refused_before_training(
 
 
 def test_a_nul_in_out(reviews) -> None:
-    with pytest.raises(RunError, match="a folder cannot have such a name"):
+    with pytest.raises(ConfigError, match="out= is no path"):
         unspool.train(reviews, out="a\0b", **SMALL)
 
 

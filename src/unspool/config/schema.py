@@ -387,6 +387,7 @@ class TrainConfig(Section):
         25_600,
         "forecast: windows of an epoch at most, chosen at random for each (0: all)",
         ge=0,
+        le=10**9,
     )
     batch_tokens: int = setting(
         16_384,

@@ -31,7 +31,7 @@ class WindowBatch(NamedTuple):
     lengths   (B,) steps of each past
     future    (B, H) values after the past, 0 where there are none
     seen      (B, H) bool: where there are
-    counts    (B, 2) values that there are: after the first of the past, and of the future
+    sizes     (B, 2) values that there are: after the first of the past, and of the future
     rows      (B,) of the stretches
     origins   (B,) first step of each future
     """
@@ -43,7 +43,7 @@ class WindowBatch(NamedTuple):
     lengths: Tensor
     future: Tensor
     seen: Tensor
-    counts: Tensor
+    sizes: Tensor
     rows: np.ndarray
     origins: np.ndarray
 

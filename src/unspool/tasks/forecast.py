@@ -367,7 +367,7 @@ class Forecast(Task):
     def loss(self, model: nn.Module, batch: WindowBatch, carry: Any) -> Step:
         assert isinstance(model, Forecaster)
         loss = model.loss(Window(*batch[:5]), batch.future, batch.seen)
-        past, ahead = batch.counts.sum(0).tolist()
+        past, ahead = batch.sizes.sum(0).tolist()
         targets = past + ahead if isinstance(model, RecursiveForecaster) else ahead
         return Step(loss, targets=targets, tokens=int(batch.lengths.sum()), carry=None)
 

@@ -196,7 +196,7 @@ class TagReading(Reading):
         with torch.no_grad():
             tags = [self.name(tag) for tag in self.chosen(self.run()[0])]
         common = "O" if "O" in self.task.labels else max(tags, key=tags.count)
-        return next((at for at, tag in enumerate(tags) if tag != common), telling(self.words))
+        return next((at for at, tag in enumerate(tags) if tag != common), telling(self.tokens))
 
     def together(self, readings: Sequence[TagReading]) -> Tensor:
         field = self.task.fields[self.task.input]

@@ -113,8 +113,8 @@ class MultilabelReport(Report):
             "micro_f1": self.interval,
             "macro_f1": macro_interval(found.hits[:, there], found.both[:, there]),
             "subset_accuracy": wilson_interval(float(exact.mean()), len(exact)),
-            "macro_average_precision": ranking.macro,
-            "micro_average_precision": ranking.micro,
+            "macro_average_precision": never_a_point(ranking.macro, truth),
+            "micro_average_precision": never_a_point(ranking.micro, truth),
         }
         each = average_precisions(p, truth)
         true = found.true.sum(0)
@@ -290,3 +290,9 @@ def free_separator(labels: Sequence[str]) -> str:
     """One that no label contains, if there is one."""
     free = [sign for sign in SEPARATORS if not any(sign in name for name in labels)]
     return free[0] if free else SEPARATORS[0]
+
+
+def never_a_point(interval: tuple[float, float], truth: np.ndarray) -> tuple[float, float]:
+    """An interval; where a bootstrap shrinks to a point, Wilson's for as many true answers."""
+    low, high = interval
+    return interval if low < high else wilson_interval(low, float(truth.sum()))

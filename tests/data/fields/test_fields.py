@@ -14,6 +14,7 @@ from every_field import field_classes
 from unspool.config import TokenizerConfig
 from unspool.data.fields.bags import NgramField
 from unspool.data.fields.field import Field
+from unspool.data.fields.history import HistoryField
 from unspool.data.fields.joined import JoinedField
 from unspool.data.fields.label import LabelField
 from unspool.data.fields.labels import LabelsField
@@ -38,6 +39,9 @@ SERIES = [
     [[0, 1], [0, 1]],
     [[9, 9], [8, 7], [6, 5], [4, 3], [2, 1]],
 ]
+
+
+HISTORIES = [np.arange(n * 2, dtype=np.float32).reshape(n, 2) ** 1.5 for n in (5, 9, 4, 7, 12)]
 
 
 def cases() -> dict[str, tuple[Callable[[], Field], list[Any]]]:
@@ -69,6 +73,7 @@ def cases() -> dict[str, tuple[Callable[[], Field], list[Any]]]:
         "series": (lambda: SeriesField("series"), SERIES),
         "series-itself": (lambda: SeriesField("series", scaling="series", max_length=3), SERIES),
         "series-features": (lambda: FeatureField("series"), SERIES),
+        "history": (lambda: HistoryField("history", horizon=2, length=4), HISTORIES),
         "numbers": (lambda: NumberField("numbers"), [[1, 2], [2, 0.5], [3, 9], [4, 8], [5, 1]]),
     }
 
@@ -100,6 +105,8 @@ def same(a: Any, b: Any) -> None:
     """Tensors, or named tuples of them, are equal."""
     if isinstance(a, torch.Tensor):
         assert torch.equal(a, b)
+    elif isinstance(a, np.ndarray):
+        assert np.array_equal(a, b)
     elif isinstance(a, tuple):
         assert len(a) == len(b)
         for x, y in zip(a, b):

@@ -227,11 +227,10 @@ def test_settings_override_what_is_inferred(tmp_path) -> None:
     }
 
 
-def test_a_table_without_labels_is_none_of_texts(tmp_path) -> None:
+def test_a_table_of_dates_without_labels_is_to_be_continued(tmp_path) -> None:
     rows = [f"2026-01-{i + 1:02},{i},{i * i},{i % 3}" for i in range(20)]
     (tmp_path / "a.csv").write_text("date,load,oil,flow\n" + "\n".join(rows) + "\n")
-    with pytest.raises(DataError, match="holds nothing for"):
-        open_plan(tmp_path / "a.csv", DataConfig())
+    assert open_plan(tmp_path / "a.csv", DataConfig()).task == "forecast"
 
 
 def test_gaps_are_nan(tmp_path) -> None:

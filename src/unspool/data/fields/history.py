@@ -175,7 +175,8 @@ class HistoryField(Field):
         where: str,
         progress: Progress | None = None,
     ) -> list[str]:
-        return self.fit_steps(column, rows, column.values.lengths[rows], where=where)
+        notes = self.settle(column, where=where)
+        return notes + self.fit_steps(column, rows, column.values.lengths[rows], where=where)
 
     def fit_steps(
         self, column: VectorColumn, rows: np.ndarray, ends: np.ndarray, *, where: str
