@@ -33,6 +33,7 @@ class Job:
             path.touch()
         self.code: int | None = None
         self.sent = 0  # the last signal
+        self.ended = 0.0  # the moment; 0 while it runs
         self.pid = os.fork()
         if self.pid == 0:
             self._be(before)
@@ -70,7 +71,7 @@ class Job:
         if self.code is None:
             pid, status = os.waitpid(self.pid, os.WNOHANG)
             if pid:
-                self.code = os.waitstatus_to_exitcode(status)
+                self.code, self.ended = os.waitstatus_to_exitcode(status), time.monotonic()
         return self.code is None
 
     def wait(self, *, killed: bool = False) -> Ended:
@@ -99,7 +100,8 @@ class Job:
 
     @property
     def seconds(self) -> float:
-        return time.monotonic() - self.begun
+        """Until now, or until it ended."""
+        return (self.ended or time.monotonic()) - self.begun
 
 
 def outcome_of(run: Path) -> dict[str, Any]:

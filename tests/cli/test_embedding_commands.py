@@ -82,3 +82,19 @@ def test_the_settings_are_listed(unspool) -> None:
     assert "embedding.from" in listed
     as_json = json.loads(unspool("settings", "--json").out)
     assert as_json["word2vec"]["word2vec.mode"]["choices"] == ["skipgram", "cbow"]
+
+
+def test_embed_begins_again_where_it_was_stopped_at_its_end(unspool, tmp_path, reviews) -> None:
+    """Vectors that a full disk has left without a config.json are replaced; those of others not."""
+    out = tmp_path / "out"
+    words = ["embed", reviews, "-o", out, "-s", "size=4", "-s", "epochs=1", "-s", "threads=1"]
+    assert unspool(*words).code == 0
+    for name in ("config.json", "README.md"):
+        (out / name).unlink()
+    assert unspool(*words).code == 0
+    (out / "config.json").unlink()
+    (out / "hashes.json").unlink()
+    (out / "README.md").unlink()
+    refused = unspool(*words)
+    assert refused.code == 2
+    assert "holds other files, so it cannot become a run folder; got 'vectors.saf" in refused.err

@@ -13,6 +13,7 @@ from unspool.errors import ConfigError, RunError
 from unspool.io.files import HASHES
 from unspool.io.lock import LOCK, OTHER, owned, refuse_held
 from unspool.tasks import TASKS
+from unspool.vectors.files import IN_FOLDER
 
 CONFIG = "config.json"
 
@@ -112,7 +113,10 @@ def refuse_other_files(path: Path) -> None:
         raise RunError("cannot make the run folder (File exists)", where=path, remedy=OTHER)
     if not os.access(path, os.R_OK | os.W_OK | os.X_OK):
         raise RunError("no right to write into this folder", where=path, remedy=OTHER)
-    foreign = [name for name in sorted(os.listdir(path)) if not _is_left_over(name)]
+    names = sorted(os.listdir(path))
+    # Vectors of ours are listed in a file beside them.
+    own = {IN_FOLDER} if HASHES in names else set()
+    foreign = [name for name in names if name not in own and not _is_left_over(name)]
     if foreign:  # a README.md, for instance, would be overwritten
         raise RunError(
             "holds other files, so it cannot become a run folder",
