@@ -119,6 +119,8 @@ def unspelled(batch: Any) -> Any:
     """Without the table of spellings, whose order depends on how the words were met."""
     if hasattr(batch, "members"):  # the first field is a case of its own
         return unspelled(batch.members[1])
+    if hasattr(batch, "origins"):  # without the numbers of its rows
+        return batch[:-2]
     if not hasattr(batch, "ids"):
         return batch
     return batch.ids, batch.lengths
