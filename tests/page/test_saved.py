@@ -61,7 +61,7 @@ def test_one_view(run_of, page, tmp_path: Path) -> None:
     settle(page)
     assert tabs(page) == ["Saliency"]
     saved = answers(path.read_text(encoding="utf-8"))
-    assert [each["name"] for each in saved] == ["run", "trace", "saliency"]
+    assert [each["name"] for each in saved] == ["run", "trace", "saliency", "answer"]
     assert saved[1]["params"] == {"text": "great", "first": "0"}
 
 
