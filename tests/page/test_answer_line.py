@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import time
+from typing import Any
 
 import pytest
 import torch
@@ -96,15 +96,14 @@ def test_a_saved_page_has_it_too(run_of, page, tmp_path) -> None:
 
 
 def test_a_view_that_takes_a_while_says_so(look, server_of, page) -> None:
-    def slow(route) -> None:
-        time.sleep(1.5)
-        route.continue_()
-
+    held: list[Any] = []  # requests that get no answer yet
     look("bilstm", view="training")
-    page.route("**/api/gradients*", slow)
+    page.route("**/api/gradients*", held.append)
     page.locator("#tab-gradients").click()
     page.wait_for_selector(".working:has-text('Following gradients back in time …')")
     assert page.locator(".view.training").is_hidden()  # which this view is not
+    for route in held:
+        route.continue_()
     settle(page)
     expect(page.locator(".working")).to_have_text("")
     assert page.locator(".view.gradients").is_visible()

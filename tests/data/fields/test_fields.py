@@ -120,7 +120,8 @@ def unspelled(batch: Any) -> Any:
     if hasattr(batch, "members"):  # the first field is a case of its own
         return unspelled(batch.members[1])
     if hasattr(batch, "origins"):  # without the numbers of its rows
-        return batch[:-2]
+        others = batch.observed, batch.extra, batch.known, batch.future, batch.seen
+        return batch.y, batch.lengths, *others
     if not hasattr(batch, "ids"):
         return batch
     return batch.ids, batch.lengths
