@@ -98,7 +98,7 @@ def test_a_saved_page_has_it_too(run_of, page, tmp_path) -> None:
 def test_a_view_that_takes_a_while_says_so(look, server_of, page) -> None:
     held: list[Any] = []  # requests that get no answer yet
     look("bilstm", view="training")
-    page.route("**/api/gradients*", held.append)
+    page.route("**/api/gradients*", lambda route: held.append(route))
     page.locator("#tab-gradients").click()
     page.wait_for_selector(".working:has-text('Following gradients back in time …')")
     assert page.locator(".view.training").is_hidden()  # which this view is not
