@@ -623,6 +623,15 @@ def test_compare(file, here, refused) -> None:
 # What is no fault of the input
 
 
+def test_ctrl_c_is_one_line(file, unspool, monkeypatch) -> None:
+    def stop(*arguments, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("unspool.api.train.train", stop)
+    ended = unspool("train", file())
+    assert (ended.code, ended.err) == (130, "unspool: stopped\n")
+
+
 def test_a_disk_error_is_exit_code_1(file, refused, monkeypatch) -> None:
     def full(*_: object, **__: object) -> Iterator[bytes]:
         raise OSError(28, "No space left on device", "/cache/x")

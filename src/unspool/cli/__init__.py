@@ -35,6 +35,8 @@ def _run(arguments: list[str]) -> int:
     try:
         result = app(arguments, prog_name="unspool", standalone_mode=False)
         sys.stdout.flush()
+        if result == 130:  # what the command-line library makes of Ctrl-C
+            return complain("stopped", 130)
         return result if isinstance(result, int) else 0
     except UserError as error:
         return complain(str(error), error.exit_code)
