@@ -109,7 +109,7 @@ def test_figures_by_hand(run) -> None:
     task, part = run.task, run.parts["valid"]
     report = task.evaluate(run.model, part)
     stretches, H, season = part["history"], task.history.horizon, task.history.season
-    errors, naive, scaled, inside = [], [], [], []
+    errors, naive, scaled, inside, about = [], [], [], [], []
     for row in range(len(stretches)):
         for origin in range(int(stretches.first[row]), int(stretches.end[row]) - H + 1):
             batch = stretches.windows(
@@ -125,11 +125,12 @@ def test_figures_by_hand(run) -> None:
             first = stretches.past(row, int(stretches.first[row])).astype(float)
             scale = np.mean(np.abs(first[season:] - first[:-season]))
             scaled.append(np.mean(np.abs(y - given.center[0])) / scale)
-            inside.append(np.mean((given.low[0] <= y) & (y <= given.high[0])))
+            for slack, own in ((-1e-6, inside), (1e-6, about)):
+                own.append(np.mean((given.low[0] - slack <= y) & (y <= given.high[0] + slack)))
     assert report.metrics["mse"] == pytest.approx(np.mean(errors), rel=1e-4)
     assert report.metrics["mase"] == pytest.approx(np.mean(scaled), rel=1e-4)
     # A bound may be met to the bit, so that rounding decides on which side a value lies.
-    assert report.metrics["coverage"] == pytest.approx(np.mean(inside), abs=0.03)
+    assert np.mean(inside) <= report.metrics["coverage"] <= np.mean(about)
     assert report.naive["seasonal naive"]["mse"] == pytest.approx(np.mean(naive), rel=1e-5)
     assert report.windows == len(errors)
     low, high = report.interval

@@ -19,7 +19,7 @@ def test_the_rate_comes_down_in_the_time_there_is(tmp_path) -> None:
     assert run.counters.finished == "1.5 s are over"
     log = [json.loads(line) for line in run.folder.metrics.read_text().splitlines()]
     rates = [own["lr"] for own in log if "lr" in own]
-    assert max(rates) > 0.8e-3
-    assert rates[-1] < 0.4e-3  # of a busy machine the last step may come early
+    assert max(rates) > 0.9e-3
+    assert rates[-1] < 0.2e-3
     down = rates[rates.index(max(rates)) :]  # after the warm-up
     assert all(after <= before + 1e-9 for before, after in pairwise(down))

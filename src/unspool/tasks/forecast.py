@@ -7,8 +7,6 @@ intervals, which are made to hold on the validation part (`conformal.py`).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -39,8 +37,8 @@ from unspool.nn.models.forecaster import (
     Window,
 )
 from unspool.tasks import conformal
-from unspool.tasks.answer import Answer
 from unspool.tasks.encoder import build_encoder, check_model, recurrent_models
+from unspool.tasks.forecast_answer import LEVEL, Continuation, ForecastOptions, next_steps
 from unspool.tasks.forecast_linear import fit_ridge
 from unspool.tasks.forecast_report import ForecastReport, Given, Judge
 from unspool.tasks.histories import HeldOut, load_histories, part_of
@@ -54,7 +52,6 @@ from unspool.text.tokenizers import Tokenizer
 CHUNK = 1024  # series continued at once
 VALIDATED = 4000  # windows of a validation while training, at most
 JUDGED = 50_000  # windows of a report, at most
-LEVEL = 0.95
 FIT = 3
 TRANSFORMER: dict[str, Any] = {
     "model.network": "transformer",
@@ -65,92 +62,6 @@ TRANSFORMER: dict[str, Any] = {
     "train.warmup": 0.1,
 }
 LINEAR: dict[str, Any] = {"model.network": "linear"}
-
-
-@dataclass(frozen=True)
-class ForecastOptions:
-    """How series are continued.
-
-    coverage   that intervals promise: 0.5, 0.8, 0.9 or 0.95
-    paths      samples by which the quantiles of a recursive model are found
-    seed       of these samples
-    """
-
-    coverage: float = LEVEL
-    paths: int = 200
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        if self.coverage not in conformal.COVERAGES:
-            raise ConfigError(
-                "coverage must be one that intervals were made for",
-                got=self.coverage,
-                remedy="choose " + ", ".join(map(str, conformal.COVERAGES)),
-            )
-        if not 20 <= self.paths <= 10_000:
-            raise ConfigError("paths must lie between 20 and 10,000", got=self.paths)
-
-
-@dataclass(frozen=True)
-class Continuation(Answer):
-    """The next steps of one series.
-
-    steps     what they are called: times, or numbers
-    targets   names of what was forecast
-    center    (H, K) the best single values, and the interval
-    low       (H, K)
-    high      (H, K)
-    """
-
-    plural: ClassVar[str] = "forecasts"
-    repeats: ClassVar[str | None] = None
-
-    name: str
-    steps: list[str]
-    targets: list[str]
-    center: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
-
-    def __str__(self) -> str:
-        return "\n".join(self.lines(1))
-
-    def lines(self, number: int) -> list[str]:
-        return ["\t".join(map(str, row)) for row in self.rows(number)]
-
-    def header(self) -> list[str]:
-        alone = len(self.targets) == 1
-        names = [
-            each
-            for target in self.targets
-            for each in (
-                ("forecast", "low", "high")
-                if alone
-                else (target, f"{target} low", f"{target} high")
-            )
-        ]
-        return ["series", "step", *names]
-
-    def rows(self, number: int) -> list[list[Any]]:
-        found = np.stack([self.center, self.low, self.high], -1)  # (H, K, 3)
-        name = self.name or str(number)
-        return [
-            [name, step, *(f"{x:.6g}" for x in own.ravel())] for step, own in zip(self.steps, found)
-        ]
-
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "series": self.name,
-            "steps": self.steps,
-            **{
-                target: {
-                    "forecast": self.center[:, k].tolist(),
-                    "low": self.low[:, k].tolist(),
-                    "high": self.high[:, k].tolist(),
-                }
-                for k, target in enumerate(self.targets)
-            },
-        }
 
 
 class Forecast(Task):
@@ -533,16 +444,3 @@ def is_timed(found: Found) -> bool:
 def value(z: Tensor, center: Tensor, scale: Tensor) -> Tensor:
     """From units of the window to those of the series, in float64."""
     return center.double() + scale.double() * z.double()
-
-
-def next_steps(own: Recording, field: HistoryField) -> list[str]:
-    """What the steps after the last value are called."""
-    last = field.last(own) - 1
-    ahead = np.arange(1, field.horizon + 1)
-    if own.times is None:
-        return [str(last + step) for step in ahead]
-    times = own.times[last] + field.step * ahead
-    if not own.dated:
-        return [f"{time:.10g}" for time in times]
-    dates = (datetime.fromtimestamp(time, UTC) for time in times)
-    return [date.isoformat(" ").removesuffix("+00:00") for date in dates]

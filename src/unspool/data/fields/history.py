@@ -6,17 +6,16 @@ of each series. Batches are windows of them (`data/windows.py`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from unspool.data.calendar import cycles_of
-from unspool.data.fields.field import Field, Measure
-from unspool.data.fields.series import SeriesWriter, count, fit_moments, series_items
+from unspool.data.fields.series import RecordingsField, count, fit_moments
 from unspool.data.read.recording import Recording, as_recording
-from unspool.data.store.columns import Progress, WhereStep
+from unspool.data.store.columns import Progress
 from unspool.data.store.ragged import Ragged
 from unspool.data.store.vectors import VectorColumn
 from unspool.data.windows import Known, Stretches, WindowBatch
@@ -38,7 +37,7 @@ def season_of(step: float) -> int:
     return next((steps for low, high, steps in SEASONS if low <= days <= high), 1)
 
 
-class HistoryField(Field):
+class HistoryField(RecordingsField):
     """Which channels are continued, which are known ahead, and how far windows reach.
 
     targets   names of the channels to be continued; empty: all that are not known ahead
@@ -53,8 +52,6 @@ class HistoryField(Field):
     """
 
     kind = "history"
-    unit = "steps"
-    sized = True
 
     def __init__(
         self,
@@ -99,19 +96,6 @@ class HistoryField(Field):
     def known_size(self) -> int:
         """Of what is known ahead of each step."""
         return 2 * len(self.cycles) + len(self.ahead)
-
-    def storage_key(self) -> Any:
-        return self.kind
-
-    def writer(self, folder: Path) -> SeriesWriter:
-        return SeriesWriter(folder, self.name)
-
-    def open(self, folder: Path, key: dict[str, Any], where: WhereStep) -> VectorColumn:
-        return VectorColumn.load(folder, self.name)
-
-    def blank(self, column: VectorColumn) -> np.ndarray:
-        """Rows without a number."""
-        return np.array([bool(np.isnan(column.values[row]).all()) for row in range(len(column))])
 
     def settle(self, column: VectorColumn, *, where: str) -> list[str]:
         """What does not depend on how the series are split: the roles of the channels, times and
@@ -332,18 +316,9 @@ class HistoryField(Field):
                     remedy="add rows with these values, and nothing in the columns to be forecast",
                 )
 
-    def items(self, given: Any) -> Iterable[Any]:
-        return series_items(given, len(self.channels))
-
-    def shown(self, raw: Any) -> str:
-        return str(as_recording(raw, "item"))
-
     def collate(self, values: Stretches, rows: np.ndarray) -> WindowBatch:
         """The window before the end of each stretch."""
         return values.windows(rows, values.end[rows], length=self.length, horizon=self.horizon)
-
-    def measure(self, values: Stretches) -> Measure:
-        return Measure(int(values.lengths.sum()), values.lengths, np.empty(0), 0.0)
 
     @property
     def files(self) -> tuple[str, ...]:

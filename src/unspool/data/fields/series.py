@@ -79,7 +79,41 @@ class SeriesWriter:
         self.writer.close(names, timed=self.timed, dated=self.dated)
 
 
-class SeriesField(Field):
+class RecordingsField(Field):
+    """What fields of recordings have in common: how they are stored, given and measured."""
+
+    unit = "steps"
+    sized = True
+    channels: list[str]
+
+    def storage_key(self) -> Any:
+        return self.kind
+
+    def writer(self, folder: Path) -> SeriesWriter:
+        return SeriesWriter(folder, self.name)
+
+    def open(self, folder: Path, key: dict[str, Any], where: WhereStep) -> VectorColumn:
+        return VectorColumn.load(folder, self.name)
+
+    def blank(self, column: VectorColumn) -> np.ndarray:
+        """Rows without a step, or without a number in any."""
+        found = column.values.lengths == 0
+        for row in np.flatnonzero(~found).tolist():
+            own = column.values[row]
+            found[row] = bool(np.isnan(own[0, 0])) and bool(np.isnan(own).all())
+        return found
+
+    def items(self, given: Any) -> Iterable[Any]:
+        return series_items(given, len(self.channels))
+
+    def shown(self, raw: Any) -> str:
+        return str(as_recording(raw, "item"))
+
+    def measure(self, values: Any) -> Measure:
+        return Measure(int(values.lengths.sum()), values.lengths, np.empty(0), 0.0)
+
+
+class SeriesField(RecordingsField):
     """Mean and standard deviation of each channel are fitted; models see (x - mean) / std, 0 in
     gaps, and for each channel with gaps in training one more that is 1 where it was observed.
 
@@ -93,8 +127,6 @@ class SeriesField(Field):
     """
 
     kind = "series"
-    unit = "steps"
-    sized = True
 
     def __init__(
         self,
@@ -125,23 +157,6 @@ class SeriesField(Field):
         """What the elements of these vectors are called."""
         names = [*self.channels, *(f"{self.channels[i]} observed" for i in self.gappy)]
         return [*names, *(["time between steps"] if self.irregular == "channel" else [])]
-
-    def storage_key(self) -> Any:
-        return self.kind
-
-    def writer(self, folder: Path) -> SeriesWriter:
-        return SeriesWriter(folder, self.name)
-
-    def open(self, folder: Path, key: dict[str, Any], where: WhereStep) -> VectorColumn:
-        return VectorColumn.load(folder, self.name)
-
-    def blank(self, column: VectorColumn) -> np.ndarray:
-        """Rows without a step, or without a number in any."""
-        found = column.values.lengths == 0
-        for row in np.flatnonzero(~found).tolist():
-            own = column.values[row]
-            found[row] = bool(np.isnan(own[0, 0])) and bool(np.isnan(own).all())
-        return found
 
     def fit(
         self,
@@ -271,12 +286,6 @@ class SeriesField(Field):
         many = f"{int(found[new].sum()):,} gaps in channels that had none in training"
         return [f"{many}, read as their mean: {names}"] if new else []
 
-    def items(self, given: Any) -> Iterable[Any]:
-        return series_items(given, len(self.channels))
-
-    def shown(self, raw: Any) -> str:
-        return str(as_recording(raw, "item"))
-
     def vectors(self, values: Series, row: int) -> np.ndarray:
         """(T, size) what a model reads of a row"""
         x = values.scaled(row)
@@ -300,9 +309,6 @@ class SeriesField(Field):
     def example(self, steps: int) -> tuple[Tensor, ...]:
         """The inputs of one series, for a summary."""
         return torch.zeros(1, steps, self.size), torch.tensor([steps])
-
-    def measure(self, values: Series) -> Measure:
-        return Measure(int(values.lengths.sum()), values.lengths, np.empty(0), 0.0)
 
     def advise(self, values: Series, unknown: float) -> Iterator[tuple[str | None, str]]:
         longest, median = int(values.lengths.max()), int(np.median(values.lengths))

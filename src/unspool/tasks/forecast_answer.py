@@ -1,0 +1,116 @@
+"""What `predict` of a forecast is asked for, and what it gives: the next steps of a series."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, ClassVar
+
+import numpy as np
+
+from unspool.data.fields.history import HistoryField
+from unspool.data.read.recording import Recording
+from unspool.errors import ConfigError
+from unspool.tasks import conformal
+from unspool.tasks.answer import Answer
+
+LEVEL = 0.95  # coverage that intervals promise unless another is asked for
+
+
+@dataclass(frozen=True)
+class ForecastOptions:
+    """How series are continued.
+
+    coverage   that intervals promise: 0.5, 0.8, 0.9 or 0.95
+    paths      samples by which the quantiles of a recursive model are found
+    seed       of these samples
+    """
+
+    coverage: float = LEVEL
+    paths: int = 200
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.coverage not in conformal.COVERAGES:
+            raise ConfigError(
+                "coverage must be one that intervals were made for",
+                got=self.coverage,
+                remedy="choose " + ", ".join(map(str, conformal.COVERAGES)),
+            )
+        if not 20 <= self.paths <= 10_000:
+            raise ConfigError("paths must lie between 20 and 10,000", got=self.paths)
+
+
+@dataclass(frozen=True)
+class Continuation(Answer):
+    """The next steps of one series.
+
+    steps     what they are called: times, or numbers
+    targets   names of what was forecast
+    center    (H, K) the best single values, and the interval
+    low       (H, K)
+    high      (H, K)
+    """
+
+    plural: ClassVar[str] = "forecasts"
+    repeats: ClassVar[str | None] = None
+
+    name: str
+    steps: list[str]
+    targets: list[str]
+    center: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines(1))
+
+    def lines(self, number: int) -> list[str]:
+        return ["\t".join(map(str, row)) for row in self.rows(number)]
+
+    def header(self) -> list[str]:
+        alone = len(self.targets) == 1
+        names = [
+            each
+            for target in self.targets
+            for each in (
+                ("forecast", "low", "high")
+                if alone
+                else (target, f"{target} low", f"{target} high")
+            )
+        ]
+        return ["series", "step", *names]
+
+    def rows(self, number: int) -> list[list[Any]]:
+        found = np.stack([self.center, self.low, self.high], -1)  # (H, K, 3)
+        name = self.name or str(number)
+        return [
+            [name, step, *(f"{x:.6g}" for x in own.ravel())] for step, own in zip(self.steps, found)
+        ]
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "series": self.name,
+            "steps": self.steps,
+            **{
+                target: {
+                    "forecast": self.center[:, k].tolist(),
+                    "low": self.low[:, k].tolist(),
+                    "high": self.high[:, k].tolist(),
+                }
+                for k, target in enumerate(self.targets)
+            },
+        }
+
+
+def next_steps(own: Recording, field: HistoryField) -> list[str]:
+    """What the steps after the last value are called."""
+    last = field.last(own) - 1
+    ahead = np.arange(1, field.horizon + 1)
+    if own.times is None:
+        return [str(last + step) for step in ahead]
+    times = own.times[last] + field.step * ahead
+    if not own.dated:
+        return [f"{time:.10g}" for time in times]
+    dates = (datetime.fromtimestamp(time, UTC) for time in times)
+    return [date.isoformat(" ").removesuffix("+00:00") for date in dates]
