@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 
-from unspool.demos import DEFAULT, DEMOS, dates, gestures, hello, memory, reviews
+from unspool.demos import DEFAULT, DEMOS, dates, forecast, gestures, hello, memory, reviews
 from unspool.insight.gradients import CELL_NAMES
 
 
@@ -201,3 +201,13 @@ def test_sessions_have_a_label_a_step(tmp_path) -> None:
         assert set(labels) == {*gestures.MOVES, gestures.REST}
         changes = sum(a != b for a, b in pairwise(labels))
         assert changes == 2 * len(gestures.MOVES) - 1
+
+
+def test_forecast_shows_its_days_beside_naive_ones(tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert np.array_equal(forecast.make_load(), forecast.make_load())
+    lines: list[str] = []
+    forecast.run(lines.append, epochs=20)
+    names = [line.split("  ")[0] for line in lines]
+    assert names.index("this model") < names.index("seasonal naive") < names.index("naive")
+    assert (tmp_path / "runs/demo-forecast/forecasts.png").exists()

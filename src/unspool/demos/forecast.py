@@ -23,7 +23,7 @@ DAYS = 200
 FIRST = datetime(2024, 1, 1)
 SETTINGS: dict[str, Any] = {
     "task": "forecast", "model": "gru", "horizon": 24, "window": 168, "patch": 6, "hidden": 32,
-    "embedding": 32, "epochs": 12, "patience": 0, "lr": 3e-3, "test_share": 0.15,
+    "embedding": 32, "patience": 0, "lr": 3e-3, "test_share": 0.15,
     "output": "quantiles",
 }  # fmt: skip
 
@@ -48,14 +48,21 @@ def write_load(path: Path) -> None:
     path.write_text("time,load\n" + "".join(rows), encoding="utf-8")
 
 
-def run(note: Callable[[str], None]) -> None:
+def run(note: Callable[[str], None], *, epochs: int = 40) -> None:
     from rich.console import Console
 
     out = free_folder("demo", "forecast")
     with tempfile.TemporaryDirectory() as scratch:
         path = Path(scratch) / "load.csv"
         write_load(path)
-        trained = train(path, out=out, note=note, watcher=Printed(Console(stderr=True)), **SETTINGS)
+        trained = train(
+            path,
+            out=out,
+            note=note,
+            watcher=Printed(Console(stderr=True)),
+            epochs=epochs,
+            **SETTINGS,
+        )
     assert trained.report is not None
     assert trained.beside is not None
     for line in [*trained.report.lines(), "", *trained.beside.lines()]:
