@@ -15,7 +15,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 
 from part import Part
-from supervise import Outcome, shortened, supervise
+from supervise import Outcome, build_commands_once, shortened, supervise
+
+SAYING_SECONDS = 60.0
 
 
 @dataclass
@@ -30,6 +32,7 @@ class Tally:
     longest: float = 0.0
     slowest: int = 0  # the case that took longest
     peak: int = 0
+    said: float = field(default_factory=time.monotonic)  # when its progress was last printed
 
     def add(self, outcome: Outcome) -> None:
         self.cases += 1
@@ -61,6 +64,7 @@ class Attack:
         return int(any(tally.failed for tally in tallies.values()))
 
     def run_part(self, part: Part, deadline: float) -> Tally:
+        build_commands_once()
         with silent():
             part.prepare()
         gc.collect()
@@ -142,7 +146,8 @@ class Attack:
                 f" --seed {self.options.seed}",
                 flush=True,
             )
-        elif tally.cases % 1000 == 0:
+        elif time.monotonic() - tally.said > SAYING_SECONDS:
+            tally.said = time.monotonic()
             print(f"{part.name}: {tally.cases:,} cases, {len(tally.failed)} failed", flush=True)
 
     def show_table(self, tallies: dict[str, Tally]) -> None:

@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import gzip
 import random
+import tempfile
 from pathlib import Path
 
 import samples
 from mutate import PIECES, damage
 from part import Part
 from samples import COMPRESSIONS, FORMATS, RUNS, SETTINGS, VECTORS, toml, train_run, write_sample
-from supervise import Case
+from supervise import Case, in_this_process
 
 FORMAT_NAMES = [
     "csv", "tsv", "jsonl", "json", "parquet", "arrow", "excel", "labelled", "fasttext", "lines",
@@ -41,6 +42,7 @@ class Inputs(Part):
     def prepare(self) -> None:
         for name in RUNS:
             train_run(name, self.runs)
+        import_readers(self.runs)
 
     def case(self, case: Case) -> None:
         rng = case.random
@@ -138,6 +140,16 @@ class Inputs(Part):
 ODD_WORDS = [piece.decode("utf-8", "ignore").replace("\0", "") or "x" for piece in PIECES]
 ODD_WORDS = [word for word in ODD_WORDS if len(word) < 6000]
 FORMATS_TASKS = sorted({format.task for format in FORMATS.values()} | {"pretrain", "elmo", "x", ""})
+
+
+def import_readers(runs: Path) -> None:
+    """What commands import when they are first used, once for all cases."""
+    with tempfile.TemporaryDirectory() as folder:
+        for name in FORMATS:
+            in_this_process(["check", str(write_sample(name, Path(folder)))], Path(folder), None)
+        corpus = str(write_sample("plain", Path(folder)))
+        in_this_process(["predict", str(runs / "bilstm"), "a"], Path(folder), None)
+        in_this_process(["embed", corpus, "-o", f"{folder}/out", "-s", "x=1"], Path(folder), None)
 
 
 def write_damaged(folder: Path, rng: random.Random) -> tuple[str, str]:

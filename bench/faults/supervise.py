@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import functools
 import json
 import os
 import random
@@ -122,6 +123,13 @@ def in_this_process(words: list[str], folder: Path, stdin: bytes | None) -> Ende
     for stream in streams:
         stream.close()
     return Ended(code, *texts)
+
+
+def build_commands_once() -> None:
+    """Typer reads the signatures of all commands again for each that is run in one process."""
+    from typer import main
+
+    main.get_command = functools.cache(main.get_command)
 
 
 def problems_of(ended: Ended) -> list[str]:
