@@ -23,7 +23,7 @@ from unspool.data.fields.words import WordsField
 from unspool.data.part import Batch, Part
 from unspool.data.plan import Plan
 from unspool.data.read import Table
-from unspool.data.schemes import allowed_moves, parse_tags
+from unspool.data.schemes import allowed_transitions, parse_tags
 from unspool.errors import ConfigError
 from unspool.nn.characters import CHARACTER_ENCODERS
 from unspool.nn.crf import CRF, Allowed, SeparateTags, SpanScores, TagOutput
@@ -218,7 +218,8 @@ class Tag(Task):
             return SeparateTags(label_smoothing=self.config.train.label_smoothing)
         if self.marks is None:
             return CRF(len(self.labels))
-        return CRF(len(self.labels), Allowed(*map(torch.from_numpy, allowed_moves(self.marks))))
+        allowed = map(torch.from_numpy, allowed_transitions(self.marks))
+        return CRF(len(self.labels), Allowed(*allowed))
 
     def example_inputs(self) -> tuple[Tensor, ...]:
         if isinstance(self.input_field, SeriesField):
