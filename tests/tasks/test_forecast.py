@@ -147,7 +147,7 @@ def test_intervals_hold_on_the_validation_part(run) -> None:
 
 
 def test_the_linear_baseline_stands_beside(run) -> None:
-    assert set(run.beside.baselines) == {"linear"}
+    assert set(run.comparison.baselines) == {"linear"}
     assert (run.path / "forecasts.png").exists()
 
 

@@ -32,9 +32,9 @@ from unspool.io.pictures import save_picture
 from unspool.tasks import TASKS, Report, Task, build_model
 from unspool.tasks.contextual import mix_report
 from unspool.tasks.embedding import extended, freeze_embedding, place_vectors
-from unspool.training.beside import Beside
 from unspool.training.card import model_card
 from unspool.training.checkpoint import Counters, save_checkpoint
+from unspool.training.comparison import Comparison
 from unspool.training.examples import write_examples
 from unspool.training.folder import RunFolder
 from unspool.training.machine import precision_note, tune_process, with_device, with_precision
@@ -236,12 +236,12 @@ def report_run(
             shown.note(line)
     task.save(folder.path)
     judged = "test" if "test" in corpus.parts else "valid" if "valid" in corpus.parts else None
-    report, beside = None, dict[str, Report]()
+    report, baselines = None, dict[str, Report]()
     if judged is not None:
         report = task.evaluate(run.model, corpus.parts[judged])
-        beside = fit_baselines(task, corpus.parts, plans, judged, shown.note)
+        baselines = fit_baselines(task, corpus.parts, plans, judged, shown.note)
     model.cpu()  # where a run that is loaded has it
-    write_report(run, report, judged, beside)
+    write_report(run, report, judged, baselines)
     return run
 
 
@@ -253,15 +253,15 @@ def write_report(
     if report is not None:
         report.part = part
         run.keep(report)
-        run.beside = Beside(task, report, baselines) if baselines else None
-        more = {} if run.beside is None else {"baselines": run.beside.to_json()}
+        run.comparison = Comparison(task, report, baselines) if baselines else None
+        more = {} if run.comparison is None else {"baselines": run.comparison.to_json()}
         folder.write_report(report, {**mix_report(run.model), **more})
         for name, figure in fitted_pictures(report.to_json()):
             save_picture(figure, folder.path / f"{name}.png")
     layers, counters = summary_of(task, run.model).lines(), run.counters
     assert counters is not None
     found = task.findings(run.model)
-    card = model_card(folder, task, layers, counters, report, part, run.beside, found)
+    card = model_card(folder, task, layers, counters, report, part, run.comparison, found)
     write_atomic(folder.path / "README.md", card)
     if folder.metrics.exists():  # the mean of several models has no log
         list_hash(folder.metrics)

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from unspool.data.read.recording import Recording, as_recording
+from unspool.data.read.recording import Recording
 from unspool.nn.models.forecaster import Window, window_scale
 from unspool.tasks.label_readings import (
     ClassifyReading,
@@ -34,7 +34,7 @@ class SeriesInput(Reading):
         self, task: Task, model: Any, item: Any, vectors: np.ndarray | None = None
     ) -> None:
         field = task.input_field
-        self.item: Recording = as_recording(item, "the series")
+        self.item: Recording = field.recording(item, "the series")
         if not len(self.item):
             raise nothing()
         if vectors is None:
@@ -106,6 +106,14 @@ class StepsReading(SeriesInput, TagReading):
         return self.model(*self.batch(readings))
 
 
+READINGS: dict[str, type[Reading]] = {
+    "label": ClassifySeries,
+    "labels": MultilabelSeries,
+    "number": RegressSeries,
+    "tags": StepsReading,
+}
+
+
 class ForecastReading(Reading):
     """A value for each step ahead of one target; reasons are given for the value at one of them."""
 
@@ -116,7 +124,7 @@ class ForecastReading(Reading):
         self, task: Any, model: Any, item: Any, window: Window | None = None, whole: int = 0
     ) -> None:
         field = task.input_field
-        self.item: Recording = as_recording(item, "the series")
+        self.item: Recording = field.recording(item, "the series")
         if not len(self.item):
             raise nothing()
         if window is None:

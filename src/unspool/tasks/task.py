@@ -31,6 +31,7 @@ from unspool.tasks.answer import Answer
 from unspool.tasks.calibration import FoldCalibration, Unseen
 from unspool.tasks.encoder import recurrent_models
 from unspool.tasks.examples import Example, plain
+from unspool.tasks.inputs import input_kind
 from unspool.tasks.metrics import bootstrap_ratio, widest
 from unspool.tasks.reading import Reading, nothing
 from unspool.tasks.size import refuse_large_model, refuse_long_row
@@ -174,7 +175,7 @@ class Task(ABC):
     @classmethod
     def row_noun(cls, config: Config) -> str:
         """What rows of its data are called."""
-        return "recordings" if config.data.input == "series" else cls.unit
+        return input_kind(config.data).rows or cls.unit
 
     @property
     def input(self) -> str:

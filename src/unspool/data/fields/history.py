@@ -14,7 +14,7 @@ import numpy as np
 
 from unspool.data.calendar import cycles_of
 from unspool.data.fields.series import RecordingsField, count, fit_moments
-from unspool.data.read.recording import Recording, as_recording
+from unspool.data.read.recording import Recording
 from unspool.data.store.columns import Progress
 from unspool.data.store.ragged import Ragged
 from unspool.data.store.vectors import VectorColumn
@@ -272,7 +272,7 @@ class HistoryField(RecordingsField):
 
     def encode(self, raw: Sequence[Any]) -> Stretches:
         """Series to be continued: the stretch of each begins after its last value."""
-        found = [as_recording(each, f"item {i + 1}") for i, each in enumerate(raw)]
+        found = [self.recording(each, f"item {i + 1}") for i, each in enumerate(raw)]
         for i, own in enumerate(found):
             self.refuse(own, f"item {i + 1}")
         values = Ragged.of([own.values for own in found])

@@ -47,17 +47,23 @@ class SeriesBatch(NamedTuple):
 
 
 class SeriesWriter:
-    """Recordings, or what they can be made of, to a `VectorColumn`; all have the same channels."""
+    """Recordings, or what they can be made of, to a `VectorColumn`; all have the same channels.
 
-    def __init__(self, folder: Path, name: str) -> None:
+    recording   makes one of a raw value and where it stands
+    """
+
+    def __init__(
+        self, folder: Path, name: str, recording: Callable[[Any, str], Recording] = as_recording
+    ) -> None:
         self.writer = VectorWriter(folder, name)
+        self.recording = recording
         self.channels: tuple[str, ...] | None = None
         self.first = ""  # where the channels were first seen
         self.timed = self.dated = False
 
     def add(self, values: list[Any], where: Callable[[int], str]) -> None:
         for i, raw in enumerate(values):
-            own = as_recording(raw, where(i))
+            own = self.recording(raw, where(i))
             if len(own):
                 self._same(own, where(i))
             self.writer.add(own.values, own.times)
@@ -86,11 +92,15 @@ class RecordingsField(Field):
     sized = True
     channels: list[str]
 
+    def recording(self, raw: Any, where: str) -> Recording:
+        """A raw value as vectors over time."""
+        return as_recording(raw, where)
+
     def storage_key(self) -> Any:
         return self.kind
 
     def writer(self, folder: Path) -> SeriesWriter:
-        return SeriesWriter(folder, self.name)
+        return SeriesWriter(folder, self.name, self.recording)
 
     def open(self, folder: Path, key: dict[str, Any], where: WhereStep) -> VectorColumn:
         return VectorColumn.load(folder, self.name)
@@ -107,7 +117,7 @@ class RecordingsField(Field):
         return series_items(given, len(self.channels))
 
     def shown(self, raw: Any) -> str:
-        return str(as_recording(raw, "item"))
+        return str(self.recording(raw, "item"))
 
     def measure(self, values: Any) -> Measure:
         return Measure(int(values.lengths.sum()), values.lengths, np.empty(0), 0.0)
@@ -240,7 +250,7 @@ class SeriesField(RecordingsField):
         return Moments(*(np.asarray(each).reshape(-1, len(self.channels)) for each in both))
 
     def encode(self, raw: Sequence[Any]) -> Series:
-        found = [as_recording(each, f"item {i + 1}") for i, each in enumerate(raw)]
+        found = [self.recording(each, f"item {i + 1}") for i, each in enumerate(raw)]
         for i, own in enumerate(found):
             self.refuse(own, f"item {i + 1}")
         values = Ragged.of([own.values for own in found])
@@ -324,7 +334,7 @@ class SeriesField(RecordingsField):
 
     def labels(self, raw: Any) -> list[str]:
         """What each step is called: its time, or its number."""
-        return as_recording(raw, "item").steps()[: self.max_length or None]
+        return self.recording(raw, "item").steps()[: self.max_length or None]
 
     @property
     def files(self) -> tuple[str, ...]:
