@@ -72,7 +72,8 @@ class Attack:
         tally = Tally()
         try:
             if self.options.case is not None:
-                self.take(part, tally, self.outcome(part, self.options.case, shown=True))
+                for outcome in self.supervised(part, self.options.case, shown=True):
+                    self.take(part, tally, outcome)
             else:
                 for outcome in self.outcomes(part, deadline):
                     self.take(part, tally, outcome)
@@ -80,18 +81,26 @@ class Attack:
             part.close()
         return tally
 
-    def outcome(self, part: Part, number: int, *, shown: bool = False) -> Outcome:
-        folder = part.folder / f"case-{number}"
-        note = (lambda text: print(text, flush=True)) if shown else None
+    def supervised(self, part: Part, *numbers: int, shown: bool = False) -> Iterator[Outcome]:
         return supervise(
             part.case,
             part.name,
-            number,
+            numbers,
             self.options.seed,
-            folder,
+            part.folder,
             patience=part.patience,
-            shown=note,
+            shown=(lambda text: print(text, flush=True)) if shown else None,
         )
+
+    def confirmed(self, part: Part, numbers: Sequence[int]) -> Iterator[Outcome]:
+        """What fails among others is tried alone, as its command repeats it."""
+        for outcome in self.supervised(part, *numbers):
+            if outcome.problems and len(numbers) > 1:
+                (alone,) = self.supervised(part, outcome.number)
+                if not alone.problems:
+                    first = f"--first {numbers[0]} --cases {outcome.number + 1 - numbers[0]}"
+                    outcome.problems.append(f"but not alone: see {first} --workers 1")
+            yield outcome
 
     def outcomes(self, part: Part, deadline: float) -> Iterator[Outcome]:
         """Of all numbers, in the order in which the workers end them."""
@@ -122,15 +131,16 @@ class Attack:
     def work(
         self, part: Part, worker: int, workers: int, deadline: float, stream: io.TextIOBase
     ) -> None:
-        """Every `workers`-th case."""
+        """Every `workers`-th batch of cases."""
         first = self.options.first
         cases = part.short if self.options.short else self.options.cases
-        number = first + worker
-        while (cases is None or number < first + cases) and time.monotonic() < deadline:
-            outcome = self.outcome(part, number)
-            stream.write(json.dumps(asdict(outcome)) + "\n")
-            stream.flush()
-            number += workers
+        start = first + worker * part.batch
+        while (cases is None or start < first + cases) and time.monotonic() < deadline:
+            end = start + part.batch if cases is None else min(start + part.batch, first + cases)
+            for outcome in self.confirmed(part, range(start, end)):
+                stream.write(json.dumps(asdict(outcome)) + "\n")
+                stream.flush()
+            start += workers * part.batch
 
     def take(self, part: Part, tally: Tally, outcome: Outcome) -> None:
         tally.add(outcome)

@@ -12,7 +12,7 @@ import samples
 from mutate import PIECES, damage
 from part import Part
 from samples import COMPRESSIONS, FORMATS, RUNS, SETTINGS, VECTORS, toml, train_run, write_sample
-from supervise import Case, in_this_process
+from supervise import Case, apart, in_this_process
 
 FORMAT_NAMES = [
     "csv", "tsv", "jsonl", "json", "parquet", "arrow", "excel", "labelled", "fasttext", "lines",
@@ -38,14 +38,14 @@ class Inputs(Part):
 
     name = "inputs"
     short = 30
+    batch = 20
 
     def prepare(self) -> None:
-        for name in RUNS:
-            train_run(name, self.runs)
-        import_readers(self.runs)
+        apart(lambda: train_and_read(self.runs))
 
     def case(self, case: Case) -> None:
         rng = case.random
+        samples.odd_words = []
         kind = rng.random()
         if kind < 0.06:
             self.vectors(case)
@@ -142,8 +142,10 @@ ODD_WORDS = [word for word in ODD_WORDS if len(word) < 6000]
 FORMATS_TASKS = sorted({format.task for format in FORMATS.values()} | {"pretrain", "elmo", "x", ""})
 
 
-def import_readers(runs: Path) -> None:
-    """What commands import when they are first used, once for all cases."""
+def train_and_read(runs: Path) -> None:
+    """Train all runs, and read every format, so that what it takes is imported."""
+    for name in RUNS:
+        train_run(name, runs)
     with tempfile.TemporaryDirectory() as folder:
         for name in FORMATS:
             in_this_process(["check", str(write_sample(name, Path(folder)))], Path(folder), None)

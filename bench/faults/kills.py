@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from jobs import Job, differing, outcome_of
 from part import Part
 from samples import HORIZON, SETTINGS, train_run, write_sample
-from supervise import Case
+from supervise import Case, apart
 
 STOPS = {signal.SIGTERM: 143, signal.SIGINT: 130, signal.SIGHUP: 129}
 LONGER = {
@@ -90,7 +90,7 @@ class Kills(Part):
     patience = 600.0
 
     def prepare(self) -> None:
-        train_run("bilstm", self.runs)  # so that all is imported
+        apart(lambda: train_run("bilstm", self.runs))  # so that all is imported
         self.families = families()
 
     def case(self, case: Case) -> None:
