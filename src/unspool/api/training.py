@@ -219,7 +219,7 @@ def _fit(
                 raise TrainingError(what, where=folder.path, remedy=remedy) from None
             lost, folder = folder, spare()
             _save_fitted(folder, task, fitting, corpus)
-            shown.note(f"{lost.path}: {what}; it is in {folder.path}")
+            shown.watcher.note(f"{lost.path}: {what}; it is in {folder.path}")
         return report_run(folder, task, fitting.model, corpus, plans, counters, shown)
 
 
