@@ -389,8 +389,11 @@ def test_a_stop_that_cannot_save_does_not_say_saved(reviews, tmp_path, monkeypat
 
 
 def test_a_stop_while_a_checkpoint_fails_does_not_say_saved(reviews, tmp_path, monkeypatch) -> None:
+    signals = [signal.SIGTERM]
+
     def refuse(*_: object) -> None:
-        os.kill(os.getpid(), signal.SIGTERM)
+        while signals:
+            os.kill(os.getpid(), signals.pop())
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(trainer, "save_checkpoint", refuse)
