@@ -109,10 +109,8 @@ def damage_run(run: Path, rng: random.Random, others: Path) -> None:
         path = rng.choice([p for p in files if p.suffix == ".json"] or files)
     action = rng.random()
     content = path.read_bytes()
-    if action < 0.35 and path.suffix in (".json", ".jsonl"):
-        path.write_bytes(damaged_json(path, content, rng))
-    elif action < 0.35 and path.suffix == ".safetensors":
-        path.write_bytes(damaged_tensors(content, rng))
+    if action < 0.35 and path.suffix in (".json", ".jsonl", ".safetensors"):
+        path.write_bytes(damaged_values(path, content, rng))
     elif action < 0.65:
         path.write_bytes(damage(content, rng))
     elif action < 0.75:
@@ -124,6 +122,16 @@ def damage_run(run: Path, rng: random.Random, others: Path) -> None:
     else:
         path.unlink()
         put_in_place(path, rng)
+
+
+def damaged_values(path: Path, content: bytes, rng: random.Random) -> bytes:
+    """As text, where an earlier damage has left no values to be read."""
+    try:
+        if path.suffix == ".safetensors":
+            return damaged_tensors(content, rng)
+        return damaged_json(path, content, rng)
+    except (ValueError, struct.error, RecursionError):
+        return damage(content, rng)
 
 
 def damaged_json(path: Path, content: bytes, rng: random.Random) -> bytes:

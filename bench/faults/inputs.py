@@ -105,7 +105,8 @@ class Inputs(Part):
         made = (case.folder / "out" / "model.safetensors").exists()
         if ended.code == 0:
             case.check(made, "train ended well without a model")
-            texts = ["--file", path] if name in OF_SERIES else ["good film", "x"]
+            whole = name in OF_SERIES and "generate" not in asked  # which continues every line
+            texts = ["--file", path] if whole else ["good film", "x"]
             case.run("predict", "out", *texts)
         elif ended.code == 2:
             case.check(
