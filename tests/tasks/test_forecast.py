@@ -116,7 +116,8 @@ def test_figures_by_hand(run) -> None:
                 np.array([row]), np.array([origin]), length=task.history.length, horizon=H
             )
             with torch.inference_mode():
-                given = task.given(run.model, batch, ForecastOptions())
+                forecast = run.model(Window(*batch[:5]))
+                given = task.given(run.model, batch, forecast, ForecastOptions())
             past = stretches.past(row, origin).astype(float)
             y = stretches.values[int(stretches.series[row])][origin : origin + H, 0].astype(float)
             sd = stretches.scale[row]

@@ -32,6 +32,7 @@ from unspool.nn.distributions import UNCERTAIN, Point, Uncertain
 from unspool.nn.models.forecaster import (
     DirectForecaster,
     Forecaster,
+    Forecasts,
     LinearForecaster,
     RecursiveForecaster,
     Window,
@@ -287,37 +288,42 @@ class Forecast(Task):
         scale = part["history"].scale
         with torch.inference_mode():
             for batch in walk(batches, model):
-                center = self.given(model, batch, ForecastOptions()).center
+                found, loss = self.forecast_and_loss(model, batch)
+                center = self.given(model, batch, found, ForecastOptions()).center
                 seen = as_array(batch.seen)
                 y, sd = as_array(batch.future), scale[batch.rows][:, None]
                 wrong = np.where(seen, (center - y) / sd, 0)
                 sums += np.array([(wrong**2).sum(), np.abs(wrong).sum(), seen.sum()])
-                loss = model.loss(Window(*batch[:5]), batch.future, batch.seen)
-                losses.append(float(as_array(loss)))
+                losses.append(loss)
         return {
             "mse": float(sums[0] / max(1, sums[2])),
             "mae": float(sums[1] / max(1, sums[2])),
             "loss": float(np.mean(losses)) if losses else float("nan"),
         }
 
-    def given(self, model: Any, batch: WindowBatch, options: ForecastOptions) -> Given:
+    def forecast_and_loss(self, model: Any, batch: WindowBatch) -> tuple[Forecasts, float]:
+        window = Window(*batch[:5])
+        forecast, loss = model.forecast_and_loss(window, batch.future, batch.seen)
+        return forecast, float(as_array(loss))
+
+    def given(
+        self, model: Any, batch: WindowBatch, forecast: Forecasts, options: ForecastOptions
+    ) -> Given:
         """The forecast of each window, with intervals that the margins have moved."""
-        center, low, high, scale = self.raw(model, batch, options)
+        center, low, high, scale = self.raw(model, batch, forecast, options)
         margin = self.margins.at(options.coverage, self.history.horizon)
         return Given(center, *conformal.widened(low, high, margin, scale))
 
     def raw(
-        self, model: Any, batch: WindowBatch, options: ForecastOptions
+        self, model: Any, batch: WindowBatch, forecast: Forecasts, options: ForecastOptions
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """(B, H) center and the model's own interval, and (B, 1) the scale of each window"""
-        window = Window(*batch[:5])
         tail = (1 - options.coverage) / 2
-        forecast = model(window)
         units = forecast.center, forecast.scale
         center = as_array(value(model.uncertain.center(forecast.outputs), *units))
         scale = as_array(forecast.scale).astype(np.float64)
         if isinstance(model, RecursiveForecaster) and model.uncertain.samples:
-            paths = model.sample(window, options.paths, options.seed)
+            paths = model.sample(Window(*batch[:5]), options.paths, options.seed)
             low, middle, high = np.quantile(as_array(paths), (tail, 0.5, 1 - tail), axis=1)
             return middle, low, high, scale
         if isinstance(model, RecursiveForecaster):  # its quantiles are not those of a path
@@ -338,8 +344,9 @@ class Forecast(Task):
             for batch in walk(batches, model):
                 y = as_array(batch.future).astype(np.float64)
                 whole = as_array(batch.seen).all(1)
+                forecast = model(Window(*batch[:5]))
                 for level in found:
-                    _, low, high, scale = self.raw(model, batch, ForecastOptions(level))
+                    _, low, high, scale = self.raw(model, batch, forecast, ForecastOptions(level))
                     found[level].append(conformal.scores(y, low, high, scale)[whole])
         scores = {level: np.concatenate(own) for level, own in found.items()}
         self.margins.by_coverage = {
@@ -376,9 +383,9 @@ class Forecast(Task):
         losses = []
         with torch.inference_mode():
             for batch in walk(batches, model):
-                judge.add(batch, self.given(model, batch, options))
-                loss = model.loss(Window(*batch[:5]), batch.future, batch.seen)
-                losses.append(float(as_array(loss)))
+                forecast, loss = self.forecast_and_loss(model, batch)
+                judge.add(batch, self.given(model, batch, forecast, options))
+                losses.append(loss)
         return judge.report(metric=self.metric, loss=float(np.mean(losses)), stride=batches.stride)
 
     def predict(
@@ -392,7 +399,8 @@ class Forecast(Task):
             stretches = self.part(history=found)["history"]
             batch = field.collate(stretches, np.arange(len(stretches)))
             with torch.inference_mode():
-                given = self.given(model, batch, options)
+                forecast = model(Window(*batch[:5]))
+                given = self.given(model, batch, forecast, options)
             for i, own in enumerate(found):
                 center, low, high = (each[i * K : (i + 1) * K].T for each in given)
                 steps = self.next_steps(own)
