@@ -195,7 +195,7 @@ def predict(
         chosen["alignment"] = True
     elif picture is not None:
         raise unsupported(loaded, "picture", "alignment")
-    answers = loaded.stream(items, task_options(loaded, chosen))
+    answers = loaded.predict_lazily(items, task_options(loaded, chosen))
     assert loaded.task.answer is not None
     check_ending(out, loaded.task.answer)
     if picture is not None:

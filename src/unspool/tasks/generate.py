@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from unspool.config import Config, DataConfig
 from unspool.config.memory import refuse_too_large
 from unspool.config.numbers import check_numbers
-from unspool.data.fields.field import Field
+from unspool.data.fields.field import Chunk, Field
 from unspool.data.fields.stream import TextStream
 from unspool.data.part import Part
 from unspool.data.plan import Plan
@@ -43,6 +43,7 @@ from unspool.tasks.encoder import (
     transformer_options,
 )
 from unspool.tasks.metrics import bits_per_character, bootstrap_mean, perplexity
+from unspool.tasks.next_tokens import next_tokens
 from unspool.tasks.plan import (
     LINES,
     choose_text,
@@ -53,6 +54,7 @@ from unspool.tasks.plan import (
     refuse_columns,
 )
 from unspool.tasks.series_plan import holds_series
+from unspool.tasks.streaming import StreamState
 from unspool.tasks.task import Batches, Report, Step, Task, as_array, walk
 from unspool.tasks.token_readings import GenerateReading
 
@@ -338,6 +340,13 @@ class Generate(Task):
         lanes = 1 if exact and text.sizes[0] <= EXACT_TOKENS else train.batch
         stream = LaneBatches(text, lanes=lanes, bptt=WINDOW if lanes == 1 else 128)
         return stream, {"lanes": stream.lanes}
+
+    def streamed(self, new: Any, chunk: Chunk, before: StreamState, scores: Tensor) -> Answer:
+        logits = scores[0].double()  # (T, V); of a chunk without tokens (1, V)
+        if before.scores is not None and chunk.steps:
+            logits = torch.cat([before.scores[0, -1:].double(), logits])
+        ids = chunk.inputs[0][0] if chunk.steps else torch.empty(0, dtype=torch.int64)
+        return next_tokens(new, ids, logits.log_softmax(-1), self.tokenizer)
 
     def predict(
         self, model: nn.Module, items: Iterable[str], options: Generation | None = None
