@@ -334,7 +334,10 @@ class DocumentTask(Task):
 
     def streamed(self, new: Any, chunk: Chunk, before: StreamState, scores: Tensor) -> Answer:
         steps = before.steps + chunk.steps
-        shown = new if self.reads_tokens else f"{steps:,} step{'s' * (steps != 1)}"
+        shown = new
+        if not self.reads_tokens:
+            name = getattr(new, "name", "")
+            shown = f"{name}: " * bool(name) + f"{steps:,} step{'s' * (steps != 1)}"
         return self.answered(shown, as_array(scores.double()))
 
     @abstractmethod

@@ -57,6 +57,7 @@ from unspool.tasks.series_plan import holds_series
 from unspool.tasks.streaming import StreamState
 from unspool.tasks.task import Batches, Report, Step, Task, as_array, walk
 from unspool.tasks.token_readings import GenerateReading
+from unspool.text.growing import GrowingText
 
 EXACT_TOKENS = (
     500_000  # longer texts are evaluated in lanes, as reading them serially takes minutes
@@ -362,14 +363,9 @@ class Generate(Task):
         chosen = options or Generation()
         sampling = chosen.sampling(forbidden=tuple(self.tokenizer.special_ids()))
         ids = [int(i) for i in self.tokenizer.encode(prompt or "\n")]
-        shown = self.tokenizer.decode(ids) if prompt else ""
-        yield shown
-        start = 0 if prompt else len(ids)
+        yield self.tokenizer.decode(ids) if prompt else ""
+        text = GrowingText(self.tokenizer, ids if prompt else ())
         decoder: Any = model
         with steady(model):
             for token in islice(stream(decoder, ids, sampling), chosen.length):
-                ids.append(token)
-                text = self.tokenizer.decode(ids[start:])
-                if not text.endswith("�"):  # half a character: wait for the rest of it
-                    yield text[len(shown) :]
-                    shown = text
+                yield text.add(token)

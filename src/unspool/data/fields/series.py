@@ -330,9 +330,9 @@ class SeriesField(RecordingsField):
         self.refuse(own, where)
         refuse_times(own.times, before, where)
         room = max(0, self.max_length - read) if self.max_length else len(own)
-        moments = self._moments(Ragged.of([own.values]))
-        assert moments is not None
-        x = ((own.values[:room] - moments.mean) / moments.std).astype(np.float32)
+        x = own.values[:room]
+        if self.scaling == "channel":
+            x = ((x - self.mean) / self.std).astype(np.float32)
         if not len(x):
             return Chunk((), 0, before, cut=True)
         times = None if own.times is None else own.times[:room]
