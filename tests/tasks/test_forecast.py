@@ -196,7 +196,7 @@ def from_file(run, path):
     from unspool.tasks.opening import open_inputs
 
     plan = open_inputs(str(path), run.config.data, run.task.name)
-    return list(run.stream([row.values[0] for row in plan.rows()]))
+    return list(run.predict_lazily([row.values[0] for row in plan.rows()]))
 
 
 def test_saved_and_loaded_gives_the_same(run) -> None:

@@ -42,6 +42,7 @@ from unspool.tasks.encoder import build_encoder, check_model, recurrent_models
 from unspool.tasks.forecast_answer import LEVEL, Continuation, ForecastOptions, next_steps
 from unspool.tasks.forecast_linear import fit_ridge
 from unspool.tasks.forecast_report import ForecastReport, Given, Judge
+from unspool.tasks.forecast_stream import HistoryStream
 from unspool.tasks.histories import HeldOut, load_histories, part_of
 from unspool.tasks.linear import Fitting
 from unspool.tasks.reading import Reading
@@ -392,19 +393,31 @@ class Forecast(Task):
         self, model: nn.Module, items: Iterable[Any], options: ForecastOptions | None = None
     ) -> Iterator[Continuation]:
         options = options or ForecastOptions()
-        field = self.history
-        K = len(field.targets)
         for some in chunks(items, CHUNK):
             found = [as_recording(each, f"item {i + 1}") for i, each in enumerate(some)]
-            stretches = self.part(history=found)["history"]
-            batch = field.collate(stretches, np.arange(len(stretches)))
-            with torch.inference_mode():
-                forecast = model(Window(*batch[:5]))
-                given = self.given(model, batch, forecast, options)
-            for i, own in enumerate(found):
-                center, low, high = (each[i * K : (i + 1) * K].T for each in given)
-                steps = self.next_steps(own)
-                yield Continuation(own.name, steps, field.targets, center, low, high)
+            yield from self.continued(model, found, options)
+
+    def continued(
+        self, model: nn.Module, past: list[Recording], options: ForecastOptions, first: int = 0
+    ) -> Iterator[Continuation]:
+        """The next steps of some series; `first`: steps that came before those of each."""
+        field = self.history
+        K = len(field.targets)
+        stretches = self.part(history=past)["history"]
+        batch = field.collate(stretches, np.arange(len(stretches)))
+        with torch.inference_mode():
+            forecast = model(Window(*batch[:5]))
+            given = self.given(model, batch, forecast, options)
+        for i, own in enumerate(past):
+            center, low, high = (each[i * K : (i + 1) * K].T for each in given)
+            steps = next_steps(own, field, first)
+            yield Continuation(own.name, steps, field.targets, center, low, high)
+
+    def stream(self, model: nn.Module, options: ForecastOptions | None = None) -> HistoryStream:
+        def answer(past: Recording, first: int) -> Continuation:
+            return next(self.continued(model, [past], options or ForecastOptions(), first))
+
+        return HistoryStream(self.history, answer)
 
     def example(self, words: list[str]) -> np.ndarray:
         """The lengths of the words, in every channel."""
@@ -426,10 +439,6 @@ class Forecast(Task):
         several = len(np.unique(stretches.series)) > 1
         series = f"series {int(part.rows[row]) + 1}, " if several else ""
         return f"{series}{target}, from step {step + 1} on"
-
-    def next_steps(self, own: Recording) -> list[str]:
-        """What the steps after the last value of a series are called."""
-        return next_steps(own, self.history)
 
     def save(self, folder: Path) -> None:
         super().save(folder)

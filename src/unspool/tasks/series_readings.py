@@ -12,6 +12,7 @@ from torch import Tensor
 
 from unspool.data.read.recording import Recording
 from unspool.nn.models.forecaster import Window, window_scale
+from unspool.tasks.forecast_answer import next_steps
 from unspool.tasks.label_readings import (
     ClassifyReading,
     DocumentReading,
@@ -133,7 +134,7 @@ class ForecastReading(Reading):
         self.task, self.model, self.window = task, model, window
         length, last = int(window.lengths[0]), field.last(self.item)
         steps = self.item.steps()[last - length : last]
-        self.ahead = task.next_steps(self.item)
+        self.ahead = next_steps(self.item, task.history)
         super().__init__(str(self.item), steps, last)
 
     @property

@@ -289,13 +289,7 @@ class HistoryField(RecordingsField):
 
     def refuse(self, own: Recording, where: str) -> None:
         """What a fitted field cannot continue."""
-        if own.values.shape[1] != len(self.channels):
-            raise DataError(
-                f"the model has learnt {count(len(self.channels), 'channel')}"
-                f" ({', '.join(self.channels[:8])}), and this series has {own.values.shape[1]}",
-                where=where,
-                remedy="give arrays (steps, channels), or name the columns with --series",
-            )
+        self.refuse_channels(own, where)
         if not len(own) or np.isnan(own.values[:, self.target_channels]).all():
             raise DataError(
                 "the series has no value to go on from", where=where, remedy="give its past"

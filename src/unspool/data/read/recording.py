@@ -46,10 +46,10 @@ class Recording:
         size = f"{steps:,} steps" + (f" of {channels} channels" if channels > 1 else "")
         return f"{self.name}: {size}" if self.name else size
 
-    def steps(self) -> list[str]:
-        """What each step is called: its time, or its number from 0."""
+    def steps(self, first: int = 0) -> list[str]:
+        """What each step is called: its time, or its number from `first` on."""
         if self.times is None:
-            return [str(step) for step in range(len(self))]
+            return [str(first + step) for step in range(len(self))]
         if not self.dated:
             return [f"{time:.10g}" for time in self.times]
         dates = (datetime.fromtimestamp(time, UTC) for time in self.times)

@@ -81,6 +81,8 @@ def patches(x: Tensor, lengths: Tensor, size: int) -> tuple[Tensor, Tensor]:
     The last patch of a sequence ends with its last step; the first may begin with zeros.
     """
     lengths = lengths.cpu()
+    if size == 1:
+        return x, lengths
     count = -(-x.shape[1] // size)
     missing = -lengths % size  # (B,) steps before the first
     steps = torch.arange(count * size) - missing[:, None]  # (B, count · size)
