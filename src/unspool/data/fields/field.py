@@ -74,6 +74,8 @@ class Field(ABC):
     sized    whether its values have lengths that count for the size of a batch
     stratifies  whether every part of a corpus is to have its share of each value
     several     whether a row may have any number of the names of `tally`
+    compared    whether rows of one part say something about those of another: not where parts are
+                stretches of the same sequences
     is_target   whether it is what a model is to give, not what it reads
     missing     what is done about rows without a value: "drop", "error" or "keep"
     """
@@ -82,6 +84,7 @@ class Field(ABC):
     sized: ClassVar[bool] = False
     stratifies: ClassVar[bool] = False
     several: ClassVar[bool] = False
+    compared: ClassVar[bool] = True
     is_target: bool = False
     missing: str = "drop"
 
@@ -235,6 +238,8 @@ class Field(ABC):
 
 class StreamField(Field):
     """A column whose rows are one long sequence, of which the end is held out."""
+
+    compared = False
 
     @abstractmethod
     def steps(self, column: Any) -> int:

@@ -14,6 +14,7 @@ import numpy as np
 
 from unspool.data.calendar import cycles_of
 from unspool.data.fields.series import RecordingsField, count, fit_moments
+from unspool.data.fields.series_examiner import SeriesExaminer
 from unspool.data.read.recording import Recording
 from unspool.data.store.columns import Progress
 from unspool.data.store.ragged import Ragged
@@ -52,6 +53,7 @@ class HistoryField(RecordingsField):
     """
 
     kind = "history"
+    compared = False
 
     def __init__(
         self,
@@ -309,6 +311,10 @@ class HistoryField(RecordingsField):
                     got=count(int((~np.isnan(rest).any(1)).sum()), "step"),
                     remedy="add rows with these values, and nothing in the columns to be forecast",
                 )
+
+    def examiner(self, values: Stretches) -> SeriesExaminer:
+        steps = np.concatenate([values.values[int(row)] for row in np.unique(values.series)])
+        return SeriesExaminer(self.channels, self.mean, self.std, steps)
 
     def collate(self, values: Stretches, rows: np.ndarray) -> WindowBatch:
         """The window before the end of each stretch."""
