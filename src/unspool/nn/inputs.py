@@ -184,7 +184,7 @@ class VectorInput(InputLayer):
 
     def __init__(self, channels: int, size: int, *, dropout: float = 0.0) -> None:
         super().__init__()
-        self.size = size or channels
+        self.channels, self.size = channels, size or channels
         self.linear = nn.Linear(channels, size) if size else None
         self.dropout = Dropout(dropout)
         if self.linear is not None:

@@ -7,6 +7,7 @@ intervals, which are made to hold on the validation part (`conformal.py`).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -22,7 +23,7 @@ from unspool.data.part import Part
 from unspool.data.plan import Plan
 from unspool.data.read import Table
 from unspool.data.read.columns import listed_names
-from unspool.data.read.recording import Recording, as_recording
+from unspool.data.read.recording import Recording, as_recording, numbers
 from unspool.data.read.steps import StepRows
 from unspool.data.split import HoldOut
 from unspool.data.store.columns import Progress, store_columns
@@ -39,6 +40,7 @@ from unspool.nn.models.forecaster import (
 )
 from unspool.tasks import conformal
 from unspool.tasks.encoder import build_encoder, check_model, recurrent_models
+from unspool.tasks.examples import KEPT, Example, plain
 from unspool.tasks.forecast_answer import LEVEL, Continuation, ForecastOptions, next_steps
 from unspool.tasks.forecast_linear import fit_ridge
 from unspool.tasks.forecast_report import ForecastReport, Given, Judge
@@ -423,6 +425,29 @@ class Forecast(Task):
         """The lengths of the words, in every channel."""
         lengths = np.array([len(word) for word in words] or [1], dtype=np.float32)
         return np.repeat(lengths[:, None], len(self.history.channels), 1)
+
+    def examples_of(self, part: Part, row: int, raw: Mapping[str, Any]) -> list[Example]:
+        """What stood before some steps of the stretch of a row, and what came then."""
+        own, stretches = as_recording(raw["history"], "item"), part["history"]
+        last = int(stretches.end[row]) - self.history.horizon
+        origins = np.linspace(int(stretches.first[row]), last, KEPT).round().astype(int)
+        return [self.example_at(own, origin) for origin in np.unique(origins).tolist()]
+
+    def example_at(self, own: Recording, origin: int) -> Example:
+        """Up to two windows before a step, and what came from it on."""
+        field = self.history
+        first, ahead = max(0, origin - 2 * field.length), min(len(own), origin + field.horizon)
+        values = own.values[first:ahead].copy()
+        came = values[origin - first :, field.target_channels].copy()
+        values[origin - first :] = np.nan
+        if field.ahead:
+            known = field.ahead_channels
+            values[origin - first :, known] = own.values[origin:ahead, known]
+        else:
+            values = values[: origin - first]
+        times = None if own.times is None else own.times[first : first + len(values)]
+        past = replace(own, values=values, times=times)
+        return Example(plain(field.to_json(past)), "", tuple(numbers(step) for step in came))
 
     def reading(self, model: nn.Module, item: Any) -> Reading:
         if self.at_once:

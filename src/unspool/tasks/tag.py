@@ -7,6 +7,7 @@ words (B, T), and a vector of each from its characters, or vectors (B, T, C) -> 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -328,6 +329,10 @@ class Tag(Task):
 
     def example_of(self, part: Part, row: int, raw: Mapping[str, Any]) -> Example:
         tags = part["tags"]
+        if not self.reads_tokens:
+            labels = [tags.names[tag] for tag in tags[row]]
+            runs = ", ".join(name for name, _ in groupby(labels))
+            return Example(super().example_of(part, row, raw).text, runs, tuple(labels))
         marks = None if self.marks is None else parse_tags(tags.names, "iobes")
         text = super().example_of(part, row, raw).text
         return Example(text, tagged_line(raw[self.input], tags[row], tags.names, marks))

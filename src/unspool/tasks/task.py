@@ -392,7 +392,11 @@ class Task(ABC):
     def example_of(self, part: Part, row: int, raw: Mapping[str, Any]) -> Example:
         """A row to look at, from its raw values by field: what is read, and what is to be given."""
         truth = [plain(raw[name], ", ") for name in raw if self.fields[name].is_target]
-        return Example(plain(raw[self.input]), ", ".join(truth))
+        return Example(plain(self.input_field.to_json(raw[self.input])), ", ".join(truth))
+
+    def examples_of(self, part: Part, row: int, raw: Mapping[str, Any]) -> list[Example]:
+        """As `example_of`, of a task for which a row has several."""
+        return [self.example_of(part, row, raw)]
 
     def reading(self, model: nn.Module, item: Any) -> Reading:
         """One input as the model reads it: what is recorded, and what is asked for reasons."""

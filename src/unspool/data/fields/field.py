@@ -180,6 +180,26 @@ class Field(ABC):
         """A raw value for people, as an answer repeats it."""
         return str(raw)
 
+    @property
+    def shown_as(self) -> str:
+        """How a page draws its values: as "tokens", "curves" over time, or a "heat map" over time;
+        all but tokens by `picture`."""
+        return "tokens"
+
+    def picture(self, raw: Any) -> dict[str, Any]:
+        """What a page draws of a raw value, for JSON: `channels`, their names; `values`, (C, T) in
+        which a gap is None; `steps`, (T) names."""
+        raise NotImplementedError
+
+    def to_json(self, raw: Any) -> Any:
+        """A raw value for JSON, as a page and a run folder have it."""
+        return raw
+
+    def from_json(self, value: Any, where: str) -> Any:
+        """The raw value of `to_json`, or what somebody has written like it; `where` it comes from,
+        for a message."""
+        return value
+
     @abstractmethod
     def collate(self, values: Any, rows: np.ndarray) -> Any:
         """Some rows as tensors, padded; padding never changes an answer."""

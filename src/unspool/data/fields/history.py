@@ -99,6 +99,12 @@ class HistoryField(RecordingsField):
         """Of what is known ahead of each step."""
         return 2 * len(self.cycles) + len(self.ahead)
 
+    def inputs(self, target: int) -> list[str]:
+        """What the elements of what is read of a step are called."""
+        extra = [self.channels[i] for i in self.extra_channels]
+        cycles = [f"{part} of the {c}" for c in self.cycles for part in ("sine", "cosine")]
+        return [self.targets[target], "observed", *extra, *cycles, *self.ahead]
+
     def settle(self, column: VectorColumn, *, where: str) -> list[str]:
         """What does not depend on how the series are split: the roles of the channels, times and
         season, horizon. Returns notes."""

@@ -7,6 +7,7 @@ raw: a `Recording`, an array (T, C) or (T,), or lists of numbers. values: `Serie
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,7 +25,13 @@ from unspool.data.fields.series_values import (
     fit_moments,
     moments_of_row,
 )
-from unspool.data.read.recording import Recording, as_recording
+from unspool.data.read.recording import (
+    Recording,
+    as_recording,
+    numbers,
+    recording_from_json,
+    recording_to_json,
+)
 from unspool.data.store.columns import Progress, WhereStep
 from unspool.data.store.ragged import Ragged
 from unspool.data.store.vectors import VectorColumn, VectorWriter
@@ -32,6 +39,7 @@ from unspool.errors import DataError, RunError
 from unspool.io.files import AGAIN, read_json, write_json
 
 FILE = "series.json"
+CURVES = 8  # channels that can be told apart as curves
 
 
 class SeriesBatch(NamedTuple):
@@ -128,6 +136,28 @@ class RecordingsField(Field):
 
     def shown(self, raw: Any) -> str:
         return str(self.recording(raw, "item"))
+
+    @property
+    def shown_as(self) -> str:
+        return "curves" if len(self.channels) <= CURVES else "heat map"
+
+    def picture(self, raw: Any) -> dict[str, Any]:
+        own = self.as_read(self.recording(raw, "the series"))
+        return {
+            "channels": self.channels,
+            "values": [numbers(channel) for channel in own.values.T],
+            "steps": own.steps(),
+        }
+
+    def as_read(self, own: Recording) -> Recording:
+        """With the steps that a model reads."""
+        return own
+
+    def to_json(self, raw: Any) -> dict[str, Any]:
+        return recording_to_json(self.recording(raw, "the series"))
+
+    def from_json(self, value: Any, where: str) -> Recording:
+        return recording_from_json(value, where)
 
     def measure(self, values: Any) -> Measure:
         return Measure(int(values.lengths.sum()), values.lengths, np.empty(0), 0.0)
@@ -373,9 +403,19 @@ class SeriesField(RecordingsField):
     def examiner(self, values: Series) -> SeriesExaminer:
         return SeriesExaminer(self.channels, self.mean, self.std, next(blocks(values.raw)))
 
+    def as_read(self, own: Recording) -> Recording:
+        """At equal steps, where it is resampled."""
+        values, times = own.values, own.times
+        if self.irregular == "resample" and times is not None:
+            assert self.steps is not None
+            grid = resample(Ragged.of([values]), Ragged.of([times]), self.steps.median)
+            values, times = (np.asarray(each[0]) for each in grid)
+        cut = slice(self.max_length or None)
+        return replace(own, values=values[cut], times=None if times is None else times[cut])
+
     def labels(self, raw: Any) -> list[str]:
         """What each step is called: its time, or its number."""
-        return self.recording(raw, "item").steps()[: self.max_length or None]
+        return self.as_read(self.recording(raw, "item")).steps()
 
     @property
     def files(self) -> tuple[str, ...]:
