@@ -33,7 +33,7 @@ from unspool.tasks.plan import FOLDERS, PLAIN, SENTENCES
 from unspool.text.words import solid
 
 FIT = 4
-Target = Literal["label", "number", "tags"]
+Target = Literal["label", "number", "tags", "text"]
 NAMES = (*LABEL_NAMES, "activity", "gesture", "action", "state")
 NUMBER_NAMES = ("target", "number", "score", *LABEL_NAMES)
 LABELS: dict[Target | None, tuple[str, ...]] = {
@@ -58,9 +58,9 @@ class Found(NamedTuple):
 
 
 def may_be_series(table: Table, data: DataConfig) -> bool:
-    if data.input == "text" or data.text or data.source or data.target:
+    if data.input not in ("auto", "series") or data.text or data.source or data.target:
         return False
-    return table.format not in (*PLAIN, *SENTENCES, *FOLDERS, "parallel")
+    return table.format not in (*PLAIN, *SENTENCES, *FOLDERS, "parallel", "audio")
 
 
 def asks_for_series(data: DataConfig) -> bool:
