@@ -329,7 +329,7 @@ class ModelConfig(Section):
     center: Literal["mean", "last", "none"] = setting(
         "mean", "forecast: what is subtracted from each window, which is then scaled"
     )
-    patch: int = setting(1, "forecast: steps that are read as one", ge=1, le=10_000)
+    patch: int = setting(1, "forecast, transcribe: steps that are read as one", ge=1, le=10_000)
     skip: bool = setting(
         True, "forecast: add a weighted sum of the window itself to what the network gives"
     )

@@ -63,6 +63,10 @@ class AudioSource(SeriesField):
     unit = "frames"
     framing: Framing
 
+    @property
+    def duration(self) -> float:  # type: ignore[override]
+        return self.framing.seconds
+
     def look(self, column: Column) -> None:
         """The rate that most files have, unless one is set."""
         if self.framing.rate:

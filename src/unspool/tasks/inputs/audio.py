@@ -17,10 +17,7 @@ from unspool.tasks.inputs.kind import Target
 from unspool.tasks.inputs.series import SeriesKind
 from unspool.tasks.inputs.text import AT_ONCE
 
-# A recording is scaled by itself, so that how loud it is, and through which microphone, matters
-# less.
 AUDIO: dict[str, Any] = {
-    "data.scaling": "series",
     "model.time_masks": 2,
     "model.band_masks": 2,
 }
