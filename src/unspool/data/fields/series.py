@@ -99,6 +99,7 @@ class RecordingsField(Field):
     unit = "steps"
     sized = True
     channels: list[str]
+    duration: float = 1.0  # of a step, in seconds where all are equally long
 
     def recording(self, raw: Any, where: str) -> Recording:
         """A raw value as vectors over time."""

@@ -30,6 +30,7 @@ from unspool.data.read.plain import (
     label_delimiter,
 )
 from unspool.data.read.reader import SAMPLE, Reader, refuse_empty
+from unspool.data.read.sounds import Sounds
 from unspool.data.read.ts import Ts
 
 FORMATS: dict[str, type[Reader]] = {
@@ -42,6 +43,7 @@ FORMATS: dict[str, type[Reader]] = {
     "excel": Excel,
     "ts": Ts,
     "npy": Arrays,
+    "audio": Sounds,
     "labelled": Labelled,
     "fasttext": FastText,
     "lines": Lines,
