@@ -15,6 +15,7 @@ OUTPUTS = ("label", "source", "target")  # settings of columns that need not be 
 # The setting that names the column of a field.
 SETTINGS = {
     "series": "series",
+    "strokes": "series",
     "history": "series",
     "text": "text",
     "words": "text",

@@ -26,6 +26,8 @@ from unspool.data.read.json_lines import no_field
 from unspool.data.read.reader import Column, Reader, Row
 from unspool.errors import DataError, nearest
 
+DRAWN = ("sketch", "inkml", "unipen")  # formats of drawings
+
 
 @dataclass
 class Table:
@@ -212,7 +214,7 @@ def open_table(path: str, data: DataConfig) -> Table:
         format = "folders"
     name = files[0].name if len(files) == 1 else path
     reader = FORMATS[format](files, data)
-    tables = Path(path).is_dir() and format not in ("folder", "folders", "npy")
+    tables = Path(path).is_dir() and format not in ("folder", "folders", "npy", *DRAWN)
     if tables and not any(of_numbers(column.sample) for column in reader.columns):
         raise no_texts(Path(path), [file.path.name for file in files])
     return Table(path, name, format, files, certain, data, reader)

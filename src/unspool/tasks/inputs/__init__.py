@@ -15,9 +15,10 @@ from unspool.data.plan import Plan
 from unspool.data.read import Table
 from unspool.tasks.inputs.kind import InputKind, Target
 from unspool.tasks.inputs.series import SeriesKind
+from unspool.tasks.inputs.strokes import StrokesKind
 from unspool.tasks.inputs.text import Texts
 
-INPUTS: dict[str, InputKind] = {kind.name: kind for kind in (Texts(), SeriesKind())}
+INPUTS: dict[str, InputKind] = {kind.name: kind for kind in (Texts(), StrokesKind(), SeriesKind())}
 TEXT = "text"
 
 
@@ -44,7 +45,7 @@ def plan_input(
     """The plan of the first kind, other than texts, that the table holds."""
     for kind in INPUTS.values():
         found = kind.plan(task, table, data, target=target, named=named, outputs=outputs)
-        if found is not None:
+        if found is not None or kind.holds(table, data):
             return found
     return None
 
