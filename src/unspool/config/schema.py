@@ -47,10 +47,10 @@ MOST = 10**12  # of what is counted: steps, rows, tokens
 class DataConfig(Section):
     """How the file is read and split."""
 
-    input: Literal["auto", "text", "series", "audio"] = setting(
+    input: Literal["auto", "text", "series", "audio", "strokes"] = setting(
         "auto",
-        "what is read: texts, vectors over time, or recordings of sound; auto: by the look of the"
-        " data",
+        "what is read: texts, vectors over time, recordings of sound or strokes of a pen; auto: by"
+        " the look of the data",
     )
     format: Literal[
         "auto",
@@ -63,6 +63,9 @@ class DataConfig(Section):
         "excel",
         "ts",
         "npy",
+        "sketch",
+        "inkml",
+        "unipen",
         "labelled",
         "fasttext",
         "lines",
@@ -150,6 +153,27 @@ class DataConfig(Section):
         " coefficients",
     )
     coefficients: int = setting(13, "audio: cepstral coefficients of features=mfcc", ge=1, le=4096)
+    stroke_layout: Literal["auto", "points", "axes", "offsets"] = setting(
+        "auto",
+        "strokes: lists of points [x, y], of lists of x and of y, or one list of rows [dx, dy, pen"
+        " up]; auto: by the look of the data",
+    )
+    stroke_smoothing: int = setting(
+        0, "strokes: points to each side that each is averaged with", ge=0, le=1000
+    )
+    stroke_tolerance: float = setting(
+        0.0,
+        "strokes: leave out points that are this near to the line between others, as a share of the"
+        " longer side of the drawing (0: none)",
+        ge=0,
+        lt=1,
+    )
+    stroke_slant: Literal["keep", "remove"] = setting(
+        "keep", "strokes: shear each drawing so that its strokes from top to bottom are upright"
+    )
+    stroke_size: Literal["file", "height", "box"] = setting(
+        "file", "strokes: as in the file, or scaled so that the height or the longer side is 1"
+    )
     source: str | None = setting(
         None, "translate: column (name, or number from 1) that holds what is read"
     )

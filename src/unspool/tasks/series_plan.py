@@ -28,6 +28,7 @@ from unspool.data.read.json_lines import json_label, json_text
 from unspool.data.read.layout import ID_NAMES, Layout, Long, Nested, Wide, find_layout
 from unspool.data.read.recording import Parser, Recording, as_recording, is_date
 from unspool.data.read.steps import StepRows, step_table
+from unspool.data.read.table import DRAWN
 from unspool.errors import DataError
 from unspool.tasks.plan import FOLDERS, PLAIN, SENTENCES
 from unspool.text.words import solid
@@ -61,7 +62,7 @@ class Found(NamedTuple):
 def may_be_series(table: Table, data: DataConfig) -> bool:
     if data.input not in ("auto", "series") or data.text or data.source or data.target:
         return False
-    return table.format not in (*PLAIN, *SENTENCES, *FOLDERS, "parallel", "audio")
+    return table.format not in (*PLAIN, *SENTENCES, *FOLDERS, *DRAWN, "parallel", "audio")
 
 
 def asks_for_series(data: DataConfig) -> bool:

@@ -232,8 +232,8 @@ class SeriesField(RecordingsField):
         steps, gaps = int(series.lengths.sum()), int(found.gaps.sum())
         listed = ", ".join(self.channels[:8]) + (", ..." if len(self.channels) > 8 else "")
         notes = [
-            f"series: {count(len(self.channels), 'channel')} ({listed}), {steps:,} steps in train,"
-            f" from {series.lengths.min():,} to {series.lengths.max():,} a series"
+            f"{self.kind}: {count(len(self.channels), 'channel')} ({listed}), {steps:,} steps in"
+            f" train, from {series.lengths.min():,} to {series.lengths.max():,} a series"
         ]
         if gaps:
             notes.append(
