@@ -25,6 +25,7 @@ from unspool.data.plan import Plan
 from unspool.data.read import Table
 from unspool.data.read.files import sides
 from unspool.data.read.memory import MemoryTable
+from unspool.errors import TrainingError
 from unspool.insight.gallery import fitted_pictures
 from unspool.insight.summary import summary_of
 from unspool.io.files import list_hash, write_atomic, write_json
@@ -32,6 +33,7 @@ from unspool.io.pictures import save_picture
 from unspool.tasks import TASKS, Report, Task, build_model
 from unspool.tasks.contextual import mix_report
 from unspool.tasks.embedding import extended, freeze_embedding, place_vectors
+from unspool.tasks.linear import Fitting
 from unspool.training.card import model_card
 from unspool.training.checkpoint import Counters, save_checkpoint
 from unspool.training.comparison import Comparison
@@ -39,6 +41,7 @@ from unspool.training.examples import write_examples
 from unspool.training.folder import RunFolder
 from unspool.training.machine import precision_note, tune_process, with_device, with_precision
 from unspool.training.optim import build_optimizer
+from unspool.training.place import held
 from unspool.training.signals import Interrupted, stop_on_signals
 from unspool.training.tensors import save_tensors
 from unspool.training.trainer import Trainer
@@ -73,7 +76,7 @@ def begin(
     files = data_files(plans)
     if kind(config, corpus.fields).at_once:
         folder.write_config(config, files, threads)
-        return _fit(folder, config, corpus, plans, threads, shown)
+        return _fit(folder, config, corpus, plans, threads, shown, rescue)
     task, model = _make(config, corpus, threads)
     origins: dict[str, dict[str, str]] = {}
     if start is not None:
@@ -105,7 +108,7 @@ def go_on(
     fitted = read_tokenizer(folder.path) if given_words else None
     corpus = TASKS[config.task].load_corpus(config, plans, fitted=fitted, progress=shown.progress)
     if TASKS[config.task](config, corpus.fields).at_once:
-        return _fit(folder, config, corpus, plans, record["threads"], shown)
+        return _fit(folder, config, corpus, plans, record["threads"], shown, rescue)
     task, model = _make(config, corpus, record["threads"])
     return _train(folder, task, model, corpus, plans, shown, resume=True, rescue=rescue)
 
@@ -192,24 +195,40 @@ def _fit(
     plans: Mapping[str, Plan],
     threads: int,
     shown: Shown,
+    rescue: Path | None,
 ) -> Run:
     """At once: what has no steps has no checkpoints either."""
     tune_process(threads)
     task, started = TASKS[config.task](config, corpus.fields), time.monotonic()
-    fitting = task.fit_model(corpus.parts)
-    counters = Counters(
-        tokens=int(corpus.parts["train"][task.input].tokens.sum()),
-        seconds=time.monotonic() - started,
-        finished=fitting.note,
-    )
-    shown.note(_about(task, fitting.model, folder))
-    shown.note(f"fitted: {fitting.note}; {counters.seconds:.1f} s")
+    with spare_folder(rescue, folder, task, corpus.parts) as spare, held(folder.path) as place:
+        fitting = task.fit_model(corpus.parts)
+        counters = Counters(
+            tokens=int(corpus.parts["train"][task.input].tokens.sum()),
+            seconds=time.monotonic() - started,
+            finished=fitting.note,
+        )
+        shown.note(_about(task, fitting.model, folder))
+        shown.note(f"fitted: {fitting.note}; {counters.seconds:.1f} s")
+        try:
+            place.check()
+            _save_fitted(folder, task, fitting, corpus)
+        except OSError as error:
+            what = f"cannot save the trained model ({error.strerror})"
+            if spare is None:
+                remedy = "free some space, then use --resume; --rescue DIR saves elsewhere"
+                raise TrainingError(what, where=folder.path, remedy=remedy) from None
+            lost, folder = folder, spare()
+            _save_fitted(folder, task, fitting, corpus)
+            shown.watcher.note(f"{lost.path}: {what}; it is in {folder.path}")
+        return report_run(folder, task, fitting.model, corpus, plans, counters, shown)
+
+
+def _save_fitted(folder: RunFolder, task: Task, fitting: Fitting, corpus: Corpus) -> None:
     task.save(folder.path)
     write_atomic(folder.metrics, "".join(f"{json.dumps(each)}\n" for each in fitting.log))
     save_tensors(folder.weights, fitting.model.state_dict(), {})
     folder.write_rows(corpus.parts["train"])
     write_examples(folder.path, task, corpus.parts)
-    return report_run(folder, task, fitting.model, corpus, plans, counters, shown)
 
 
 def _about(task: Task, model: nn.Module, folder: RunFolder) -> str:
