@@ -24,6 +24,7 @@ SETTINGS = {
     "number": "label",
     "source": "source",
     "target": "target",
+    "static": "static",
 }
 
 
