@@ -107,6 +107,22 @@ def predict(
     seed: Annotated[
         int | None, decoding_option(metavar="N", help="Seed of sampling.  [default: 1]")
     ] = None,
+    coverage: Annotated[
+        float | None,
+        Option(
+            metavar="P",
+            help="Of forecast: share of the truth that intervals hold: 0.5, 0.8, 0.9 or 0.95."
+            "  [default: 0.95]",
+        ),
+    ] = None,
+    samples: Annotated[
+        int | None,
+        Option(
+            metavar="N",
+            help="Of forecast with a distribution: give N samples as well; paths of a recursive"
+            " model, of a direct one draws whose steps are independent.",
+        ),
+    ] = None,
     int8: Int8 = False,
     keep_unknown: Annotated[
         bool,
@@ -177,7 +193,7 @@ def predict(
         from unspool.cli.follow import follow
 
         refuse_beside_follow(texts, file=file, out=out, picture=picture)
-        chosen = given(seed=seed)
+        chosen = given(seed=seed, coverage=coverage, samples=samples)
         follow(loaded, task_options(loaded, chosen), time=time, id=id, as_json=as_json)
         return
     items, kept = read_items(
@@ -207,6 +223,8 @@ def predict(
         keep_unknown=keep_unknown or None,
         int8=int8 or None,
         top=top,
+        coverage=coverage,
+        samples=samples,
     )
     if (as_json or picture is not None) and "alignment" in option_names(loaded.task.options):
         chosen["alignment"] = True

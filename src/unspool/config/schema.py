@@ -185,6 +185,11 @@ class DataConfig(Section):
     known: Names = setting(
         None, "forecast: columns that are known ahead, such as holidays or prices, with commas"
     )
+    static: Names = setting(
+        None,
+        "forecast: columns of numbers or categories that a series has as a whole, such as a region,"
+        " with commas",
+    )
     horizon: int = setting(0, "forecast: steps to be given (0: a season)", ge=0, le=100_000)
     season: int = setting(
         0, "forecast: steps of a season, such as 24 (0: by the dates)", ge=0, le=1_000_000

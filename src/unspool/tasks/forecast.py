@@ -48,7 +48,7 @@ from unspool.tasks.forecast_stream import HistoryStream
 from unspool.tasks.histories import HeldOut, load_histories, part_of
 from unspool.tasks.linear import Fitting
 from unspool.tasks.reading import Reading
-from unspool.tasks.series_plan import Found, find_series, may_be_series
+from unspool.tasks.series_plan import Found, find_series, may_be_series, with_static
 from unspool.tasks.series_readings import ForecastReading
 from unspool.tasks.task import Step, Task, as_array, chunks, walk
 from unspool.text.tokenizers import Tokenizer
@@ -117,6 +117,7 @@ class Forecast(Task):
                 horizon=data.horizon,
                 season=data.season,
                 calendar=data.calendar,
+                static=listed_names(data.static),
             )
         }
 
@@ -176,9 +177,13 @@ class Forecast(Task):
         if not named and not is_timed(found):
             return None
         settings = {"data.input": "series"}
-        summary = f"{found.about} -> {cls.name}"
-        columns = {"history": found.series}
-        return Plan(cls.name, found.table, columns, FIT, summary, found.convert, settings)
+        columns, convert = {"history": found.series}, found.convert
+        about = found.about
+        if found.static is not None:
+            columns["static"], convert = found.static, with_static(found.convert)
+            about += f", of each series {', '.join(own.name for own in found.static.own)}"
+        summary = f"{about} -> {cls.name}"
+        return Plan(cls.name, found.table, columns, FIT, summary, convert, settings)
 
     @classmethod
     def check_config(cls, config: Config) -> None:
@@ -228,8 +233,21 @@ class Forecast(Task):
 
     @classmethod
     def baselines(cls, config: Config) -> list[Config]:
-        linear = config.model.model_copy(update={"network": "linear"})
-        return [config.model_copy(update={"model_name": "linear", "model": linear})]
+        """Ridge regression, and the same with windows that are not normalised, or are where the
+        model's are not: what that alone does."""
+        other = "mean" if config.model.center == "none" else "none"
+        names = {"linear": config.model.center, f"linear, center={other}": other}
+        return [
+            config.model_copy(
+                update={
+                    "model_name": name,
+                    "model": config.model.model_copy(
+                        update={"network": "linear", "center": center}
+                    ),
+                }
+            )
+            for name, center in names.items()
+        ]
 
     @property
     def at_once(self) -> bool:
@@ -410,10 +428,29 @@ class Forecast(Task):
         with torch.inference_mode():
             forecast = model(Window(*batch[:5]))
             given = self.given(model, batch, forecast, options)
+            sampled = self.sampled(model, batch, options) if options.samples else None
         for i, own in enumerate(past):
-            center, low, high = (each[i * K : (i + 1) * K].T for each in given)
-            steps = next_steps(own, field, first)
-            yield Continuation(own.name, steps, field.targets, center, low, high)
+            rows = slice(i * K, (i + 1) * K)
+            yield Continuation(
+                own.name,
+                next_steps(own, field, first),
+                field.targets,
+                center=given.center[rows].T,
+                low=given.low[rows].T,
+                high=given.high[rows].T,
+                samples=None if sampled is None else sampled[rows].transpose(1, 2, 0),
+                paths=isinstance(model, RecursiveForecaster),
+            )
+
+    def sampled(self, model: Any, batch: WindowBatch, options: ForecastOptions) -> np.ndarray:
+        """(B, N, H) futures of each window"""
+        if not model.uncertain.samples:
+            raise ConfigError(
+                "there is no distribution to sample from",
+                got=f"output={self.config.model.output}",
+                remedy="train with --set output=gaussian or student, or leave --samples out",
+            )
+        return as_array(model.sample(Window(*batch[:5]), options.samples, options.seed).double())
 
     def stream(self, model: nn.Module, options: ForecastOptions | None = None) -> HistoryStream:
         def answer(past: Recording, first: int) -> Continuation:

@@ -40,6 +40,12 @@ class HistoryStream(Stream):
                 " steps that have not come",
                 remedy="continue files, or train without --known",
             )
+        if field.static:
+            raise ConfigError(
+                "forecasts cannot be made step by step:"
+                f" {', '.join(own.name for own in field.static)} belong to a series as a whole",
+                remedy="continue files, or train without --static",
+            )
         self.field, self.answer = field, answer
         self.restart()
 

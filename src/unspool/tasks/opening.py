@@ -27,6 +27,7 @@ SETTINGS = {
     "number": "label",
     "source": "source",
     "target": "target",
+    "static": "static",
 }
 
 

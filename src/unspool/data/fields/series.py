@@ -74,7 +74,7 @@ class SeriesWriter:
             own = self.recording(raw, where(i))
             if len(own):
                 self._same(own, where(i))
-            self.writer.add(own.values, own.times)
+            self.writer.add(own.values, own.times, own.static)
 
     def _same(self, own: Recording, where: str) -> None:
         names = own.channels or tuple(str(i + 1) for i in range(own.values.shape[1]))

@@ -30,6 +30,7 @@ class Recording:
     times     (T,) float64, ascending; None where a step has no time. Dates are seconds since 1970
     dated     whether the times are dates
     name      what people call it
+    static    values that it has as a whole
     """
 
     values: np.ndarray
@@ -37,6 +38,7 @@ class Recording:
     times: np.ndarray | None = None
     dated: bool = False
     name: str = ""
+    static: tuple[Any, ...] = ()
 
     def __len__(self) -> int:
         return len(self.values)

@@ -68,6 +68,12 @@ def window_scale(window: Window, how: str) -> tuple[Tensor, Tensor]:
     return center, torch.where(spread > 1e-6 * size, spread, flat)
 
 
+def uniform(paths: int, steps: int, seed: int) -> Tensor:
+    """(1, paths, steps, 2) numbers in (0, 1) to sample by"""
+    generator = torch.Generator().manual_seed(seed)
+    return torch.rand(1, paths, steps, 2, generator=generator).clamp(1e-7, 1 - 1e-7)
+
+
 def align_end(x: Tensor, lengths: Tensor) -> Tensor:
     """x (B, L) with its real steps moved to the end, zeros before them."""
     steps = torch.arange(x.shape[1]) - (x.shape[1] - lengths.cpu())[:, None]  # (B, L)
@@ -141,6 +147,16 @@ class Forecaster(nn.Module):
     def outputs(self, z: Tensor, window: Window) -> Tensor:
         """z (B, L) -> (B, H, P)"""
         raise NotImplementedError
+
+    def sample(self, window: Window, paths: int, seed: int = 0) -> Tensor:
+        """(B, paths, H) values of the series, each step sampled by itself: the distributions of
+        the steps are known, not how they hang together. All windows share their random numbers, so
+        that none depends on what else is in the batch."""
+        forecast = self(window)
+        u = uniform(paths, self.horizon, seed).to(window.y.device)
+        outputs = forecast.outputs.float()[:, None].expand(-1, paths, -1, -1)  # (B, paths, H, P)
+        z = self.uncertain.sample(outputs, u.expand(len(outputs), -1, -1, -1))
+        return forecast.center[..., None] + forecast.scale[..., None] * z
 
     def loss(self, window: Window, future: Tensor, seen: Tensor) -> Tensor:
         """The mean over the steps ahead that were `seen` (B, H) of the loss of future (B, H)."""
@@ -307,9 +323,8 @@ class RecursiveForecaster(Forecaster):
         """(B, paths, H) values of the series, each path sampled step by step. All windows share
         their random numbers, so that none depends on what else is in the batch."""
         B, H = len(window.y), self.horizon
-        generator = torch.Generator().manual_seed(seed)
-        u = torch.rand(1, paths, H, 2, generator=generator).clamp(1e-7, 1 - 1e-7)
-        u = u.expand(B, -1, -1, -1).flatten(0, 1).to(window.y.device)  # (B · paths, H, 2)
+        u = uniform(paths, H, seed).expand(B, -1, -1, -1)
+        u = u.flatten(0, 1).to(window.y.device)  # (B · paths, H, 2)
         rows = torch.arange(B).repeat_interleave(paths)
         many = Window(*(each[rows.to(each.device)] for each in window))
         center, scale = window_scale(many, self.normalize)
