@@ -115,6 +115,7 @@ class Forecast(Task):
                 horizon=data.horizon,
                 season=data.season,
                 calendar=data.calendar,
+                extra=config.model.strategy != "recursive",  # which goes on without their values
             )
         }
 

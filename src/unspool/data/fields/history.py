@@ -46,6 +46,7 @@ class HistoryField(RecordingsField):
     horizon   steps to be given (0: a season)
     season    steps of a season (0: by the distance of the dates)
     calendar  whether the time of day, week and year is known ahead, where times are dates
+    extra     whether the past of other channels is read
 
     Fitted: all of these, `channels` with `mean` and `std`, the `step` from one time to the next,
     and the `cycles` of the calendar.
@@ -63,11 +64,12 @@ class HistoryField(RecordingsField):
         horizon: int = 0,
         season: int = 0,
         calendar: bool = True,
+        extra: bool = True,
     ) -> None:
         super().__init__(name)
         self.targets, self.ahead = list(targets), list(ahead)
         self.length, self.horizon, self.season = length, horizon, season
-        self.calendar = calendar
+        self.calendar, self.extra = calendar, extra
         self.channels: list[str] = []
         self.mean, self.std = np.zeros(0), np.ones(0)  # (C,)
         self.cycles: list[str] = []
@@ -84,6 +86,11 @@ class HistoryField(RecordingsField):
     @property
     def extra_channels(self) -> list[int]:
         """Channels of which only the past is read."""
+        return self.other_channels if self.extra else []
+
+    @property
+    def other_channels(self) -> list[int]:
+        """Channels that are neither continued nor known ahead."""
         used = {*self.targets, *self.ahead}
         return [i for i, name in enumerate(self.channels) if name not in used]
 
@@ -210,6 +217,7 @@ class HistoryField(RecordingsField):
                 ("to be forecast", self.targets),
                 ("known ahead", [*self.ahead, *(f"time of the {c}" for c in self.cycles)]),
                 ("of which only the past is read", [self.channels[i] for i in self.extra_channels]),
+                ("not read", [] if self.extra else [self.channels[i] for i in self.other_channels]),
             )
             if names
         ]
