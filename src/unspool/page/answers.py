@@ -23,7 +23,7 @@ from unspool.insight.saliency import answer_of, explain, step_of
 from unspool.insight.trace import direction_of, layer_of, rounded, trace_reading
 from unspool.nn.positions import Learned, Rotary, Sinusoidal
 from unspool.page.neighbours import neighbours
-from unspool.page.series import ahead, chosen, forecast, over_time, shown_input, weights
+from unspool.page.series import ahead, chosen, over_time, reasons, shown_input, weights
 from unspool.page.steps import steps
 from unspool.page.subject import Query, Subject
 from unspool.page.views import explains, views_of
@@ -223,8 +223,8 @@ ANSWERS: dict[str, Answer] = {
     "input": shown_input,
     "weights": weights,
     "choices": chosen,
-    "forecast": forecast,
     "ahead": ahead,
+    "reasons": reasons,
     "trace": trace,
     "saliency": saliency,
     "gradients": gradients,
@@ -243,8 +243,8 @@ DEFAULTS: dict[str, dict[str, str]] = {
     "input": {"text": ""},
     "weights": {"text": ""},
     "choices": {"text": ""},
-    "forecast": {"text": "", "target": "0", "coverage": "0.95"},
-    "ahead": {"text": "", "target": "0", "step": "1"},
+    "ahead": {"text": "", "target": "0", "coverage": "0.95"},
+    "reasons": {"text": "", "target": "0", "step": "1"},
     "trace": {"text": "", "first": "0"},
     "saliency": {"text": "", "step": "", "answer": "", "method": "integrated"},
     "gradients": {"text": "", "distance": "100"},

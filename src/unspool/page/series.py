@@ -12,14 +12,13 @@ import numpy as np
 import torch
 
 from unspool.data.read.recording import numbers
-from unspool.errors import choose
+from unspool.errors import ConfigError, choose
 from unspool.insight.saliency import Saliency, explain
 from unspool.insight.trace import TOP, Recorded, choices, rounded, trace_reading
 from unspool.page.subject import Query, Subject
 from unspool.tasks.conformal import COVERAGES
-from unspool.tasks.forecast_answer import ForecastOptions
+from unspool.tasks.forecast_answer import Continuation, ForecastOptions
 from unspool.tasks.reading import Reading
-from unspool.tasks.series_readings import ForecastReading
 
 CELLS = 160  # rows and columns of a matrix of weights, at most
 SAVED = 12  # steps ahead whose reasons a saved page has
@@ -29,6 +28,8 @@ ATTENTION = ("self_attention", "causal_attention", "pooling")
 def shown_input(subject: Subject, query: Query) -> dict[str, Any]:
     """What is drawn of a series, and where its steps have labels, those of the data and of the
     model, which reads it up to step `read`."""
+    if subject.task.reads_tokens:
+        raise ConfigError("the model reads texts, of which nothing is drawn")
     field, known = subject.task.input_field, subject.known(query["text"])
     reading = subject.read(query["text"])
     bands = []
@@ -104,10 +105,10 @@ def chosen(subject: Subject, query: Query) -> dict[str, Any]:
     }
 
 
-def forecast(subject: Subject, query: Query) -> dict[str, Any]:
+def ahead(subject: Subject, query: Query) -> dict[str, Any]:
     """The past, what the model expects with which interval, and what came, where that is known;
     `target` counts from 0."""
-    task: Any = subject.task
+    task: Any = forecasting(subject)
     item, known = subject.item(query["text"]), subject.known(query["text"])
     field = task.input_field
     level = float(choose("coverage", query["coverage"], [str(own) for own in COVERAGES]))
@@ -130,6 +131,14 @@ def forecast(subject: Subject, query: Query) -> dict[str, Any]:
     }
 
 
+def forecasting(subject: Subject) -> Any:
+    """Its task, of which a continuation can be asked."""
+    answer = subject.task.answer
+    if answer is None or not issubclass(answer, Continuation):
+        raise ConfigError("the model continues no series", where=subject.path)
+    return subject.task
+
+
 def saved_steps(horizon: int) -> list[int]:
     """The steps ahead, from 1, whose reasons a saved page has."""
     return sorted(set(np.linspace(1, horizon, min(horizon, SAVED)).round().astype(int).tolist()))
@@ -140,14 +149,13 @@ def limits(values: np.ndarray) -> list[float | None]:
     return numbers(np.where(np.isfinite(values), values, np.nan))
 
 
-def ahead(subject: Subject, query: Query) -> dict[str, Any]:
+def reasons(subject: Subject, query: Query) -> dict[str, Any]:
     """What each past step contributed to the value at a step ahead, `step` from 1."""
-    field = subject.task.input_field
+    field = forecasting(subject).input_field
     target = query.number("target", most=len(field.targets) - 1)
     step = query.number("step", least=1, most=field.horizon)
-    subject.read(query["text"])  # refuses models without steps to look at
-    item = subject.item(query["text"])
-    reading = ForecastReading(subject.task, subject.trained, item, target=target)
+    reading: Any = subject.read(query["text"])
+    reading = reading.of_target(target)
     return over_time(reading, explain(reading, step=step - 1, deletions=False))
 
 

@@ -58,7 +58,7 @@ def has_filters(subject: Subject) -> bool:
     return isinstance(getattr(encoder, "network", None), ConvolutionStack)
 
 
-def is_forecast(subject: Subject) -> bool:
+def looks_ahead(subject: Subject) -> bool:
     answer = subject.task.answer
     return subject.model is not None and answer is not None and issubclass(answer, Continuation)
 
@@ -86,12 +86,12 @@ def explains(subject: Subject) -> bool:
 
 
 VIEWS: dict[str, View] = {
-    "forecast": View(
-        is_forecast,
+    "ahead": View(
+        looks_ahead,
         lambda subject, text: [
-            ("forecast", {"text": text}),
+            ("ahead", {"text": text}),
             *(
-                ("ahead", {"text": text, "step": str(step)})
+                ("reasons", {"text": text, "step": str(step)})
                 for step in saved_steps(subject.task.input_field.horizon)
             ),
         ],
@@ -110,7 +110,7 @@ VIEWS: dict[str, View] = {
         ),
     ),
     "saliency": View(
-        lambda subject: explains(subject) and not is_forecast(subject),  # whose own view has them
+        lambda subject: explains(subject) and not looks_ahead(subject),  # whose own view has them
         lambda subject, text: asked_of(
             subject, text, "trace" if subject.task.reads_tokens else "choices", "saliency"
         ),

@@ -118,6 +118,7 @@ class Forecast(Task):
                 season=data.season,
                 calendar=data.calendar,
                 static=listed_names(data.static),
+                extra=config.model.strategy != "recursive",  # which goes on without their values
             )
         }
 
@@ -482,8 +483,7 @@ class Forecast(Task):
             values[origin - first :, known] = own.values[origin:ahead, known]
         else:
             values = values[: origin - first]
-        times = None if own.times is None else own.times[first : first + len(values)]
-        past = replace(own, values=values, times=times)
+        past = replace(own[first : first + len(values)], values=values)
         return Example(plain(field.to_json(past)), "", tuple(numbers(step) for step in came))
 
     def reading(self, model: nn.Module, item: Any) -> Reading:

@@ -229,6 +229,10 @@ class ForecastReading(Reading):
         self.elements = field.inputs(target)
         super().__init__(str(self.item), steps, last)
 
+    def of_target(self, target: int) -> Self:
+        """The same of another channel that is forecast."""
+        return type(self)(self.task, self.model, self.item, target=target)
+
     @property
     def asked(self) -> Sequence[str]:
         return self.ahead

@@ -50,6 +50,7 @@ class HistoryField(RecordingsField):
     season    steps of a season (0: by the distance of the dates)
     calendar  whether the time of day, week and year is known ahead, where times are dates
     static    names of what each series has as a whole
+    extra     whether the past of other channels is read
 
     Fitted: all of these, `channels` with `mean` and `std`, the `step` from one time to the next,
     and the `cycles` of the calendar.
@@ -69,12 +70,13 @@ class HistoryField(RecordingsField):
         season: int = 0,
         calendar: bool = True,
         static: Sequence[str] = (),
+        extra: bool = True,
     ) -> None:
         super().__init__(name)
         self.static = [StaticColumn(each) for each in static]
         self.targets, self.ahead = list(targets), list(ahead)
         self.length, self.horizon, self.season = length, horizon, season
-        self.calendar = calendar
+        self.calendar, self.extra = calendar, extra
         self.channels: list[str] = []
         self.mean, self.std = np.zeros(0), np.ones(0)  # (C,)
         self.cycles: list[str] = []
@@ -91,6 +93,11 @@ class HistoryField(RecordingsField):
     @property
     def extra_channels(self) -> list[int]:
         """Channels of which only the past is read."""
+        return self.other_channels if self.extra else []
+
+    @property
+    def other_channels(self) -> list[int]:
+        """Channels that are neither continued nor known ahead."""
         used = {*self.targets, *self.ahead}
         return [i for i, name in enumerate(self.channels) if name not in used]
 
@@ -221,6 +228,7 @@ class HistoryField(RecordingsField):
                 ("to be forecast", self.targets),
                 ("known ahead", [*self.ahead, *(f"time of the {c}" for c in self.cycles)]),
                 ("of which only the past is read", [self.channels[i] for i in self.extra_channels]),
+                ("not read", [] if self.extra else [self.channels[i] for i in self.other_channels]),
             )
             if names
         ]

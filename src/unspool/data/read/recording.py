@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -42,6 +42,11 @@ class Recording:
 
     def __len__(self) -> int:
         return len(self.values)
+
+    def __getitem__(self, steps: slice) -> Recording:
+        """Some of its steps."""
+        times = None if self.times is None else self.times[steps]
+        return replace(self, values=self.values[steps], times=times)
 
     def __str__(self) -> str:
         steps, channels = self.values.shape

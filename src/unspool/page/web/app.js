@@ -204,7 +204,7 @@ class Page {
       const long = (this.params.get('text') ?? '').length > LONGEST;
       const shown = new URLSearchParams(this.params);
       if (long) shown.delete('text');
-      window.history[how](long ? { text: this.params.get('text') } : null, '', `#${shown}`);
+      window.history[how](long ? { kept: keep(this.params.get('text')) } : null, '', `#${shown}`);
     } catch {
       // A page inside of another one, as in a notebook, may have no address of its own.
     }
@@ -276,10 +276,16 @@ class TextForm {
   }
 }
 
-// Of the address; an input that is too long for it is beside it in the history.
+const kept = []; // inputs that are too long for the address, whose number is in the history
+
+function keep(text) {
+  if (!kept.includes(text)) kept.push(text);
+  return kept.indexOf(text);
+}
+
 function addressParams() {
   const found = new URLSearchParams(window.location.hash.slice(1));
-  const text = window.history.state?.text;
+  const text = kept[window.history.state?.kept];
   if (text !== undefined && !found.has('text')) found.set('text', text);
   return found;
 }

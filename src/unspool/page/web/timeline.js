@@ -43,13 +43,19 @@ export class Timeline {
 
   // The tracks, from the top downwards.
   show(tracks) {
+    const same = tracks.length === this.tracks.length;
     this.tracks = tracks;
-    this.canvases = tracks.map(() => el('canvas', { 'aria-hidden': 'true' }));
-    this.stack.replaceChildren(...tracks.map((track, i) => el('div', { class: 'track', dataset: { track: track.name } },
-      el('p', { class: 'track-name' }, el('strong', { text: track.name }),
+    if (!same) {
+      this.canvases = tracks.map(() => el('canvas', { 'aria-hidden': 'true' }));
+      this.titles = tracks.map(() => el('p', { class: 'track-name' }));
+      this.stack.replaceChildren(...tracks.map((_, i) => el('div', { class: 'track' }, this.titles[i], this.canvases[i])));
+    }
+    tracks.forEach((track, i) => {
+      this.canvases[i].parentNode.dataset.track = track.name;
+      this.titles[i].replaceChildren(...[el('strong', { text: track.name }),
         track.scale ? el('span', { class: 'soft', text: ` ${track.scale}` }) : null,
-        track.legend ? legend(track.legend) : null),
-      this.canvases[i])));
+        track.legend ? legend(track.legend) : null].filter((part) => part !== null));
+    });
     if (this.slider.clientWidth > 0) this.draw();
   }
 

@@ -19,8 +19,8 @@
 // A saved page joins all modules into one script. So that a few lines of Python can do it, modules
 // only use `import { a, b as c } from './x.js';` and `export` before const, function and class.
 
+import { ahead } from './views/ahead.js';
 import { attention } from './views/attention.js';
-import { forecast } from './views/forecast.js';
 import { gradients } from './views/gradients.js';
 import { neighbours } from './views/neighbours.js';
 import { ngrams } from './views/ngrams.js';
@@ -30,5 +30,5 @@ import { training } from './views/training.js';
 import { unrolled } from './views/unrolled.js';
 
 export const VIEWS = [
-  forecast, unrolled, attention, saliency, gradients, ngrams, positions, neighbours, training,
+  ahead, unrolled, attention, saliency, gradients, ngrams, positions, neighbours, training,
 ];

@@ -1,4 +1,4 @@
-// The view `forecast`: the past of a series, what the model expects and how sure it is, what came; and
+// The view `ahead`: the past of a series, what the model expects and how sure it is, what came; and
 // what each past step contributed to the value at one step ahead.
 //
 // In the address: step, a step ahead from 1 on; target, coverage.
@@ -12,17 +12,17 @@ import { barTrack, curveTrack, heatTrack } from '../tracks.js';
 
 const PERCENT = (level) => `${+(100 * level).toFixed(1)} %`;
 
-export const forecast = {
-  name: 'forecast',
+export const ahead = {
+  name: 'ahead',
   title: 'Forecast',
   about: 'What came before, what the model expects next with its interval, and what each past step contributed to one step ahead.',
   working: 'Reading the past',
-  applies: (run) => run.views.includes('forecast'),
+  applies: (run) => run.views.includes('ahead'),
 
   async show(root, context) {
     const { params, text } = context;
     const own = { text, target: params.get('target'), coverage: params.get('coverage') };
-    const data = await context.ask('forecast', own);
+    const data = await context.ask('ahead', own);
     const view = new Forecast(root, context, data);
     view.build();
     await view.explain();
@@ -78,10 +78,12 @@ class Forecast {
 
   async explain() {
     const { context, data } = this;
-    const { ahead } = this;
+    const asked = this.ahead;
     try {
-      const why = await context.ask('ahead', { text: context.text, target: context.params.get('target'), step: ahead });
-      if (context.signal.aborted || ahead !== this.ahead) return;
+      const why = await context.ask('reasons', {
+        text: context.text, target: context.params.get('target'), step: this.ahead,
+      });
+      if (context.signal.aborted || asked !== this.ahead) return;
       this.why = why;
       this.problem.hidden = true;
     } catch (error) {
