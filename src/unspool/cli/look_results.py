@@ -119,12 +119,13 @@ def show_series(
     as_json: bool,
 ) -> None:
     """The first recording of a file: what `show_answer` shows, and its channels as curves."""
-    from unspool.insight.plots import series_figure
+    from unspool.insight.plots import lattice_figure, series_figure, spectrum_figure
     from unspool.tasks.opening import open_inputs
 
     plan = open_inputs(path, run.config.data.model_copy(update={"format": "auto"}), run.task.name)
     show.note(plan.summary)
-    item = next(iter(plan.rows())).values[0]
+    field = run.task.input_field
+    item = field.recording(next(iter(plan.rows())).values[0], path)
     options: dict[str, Any] = {"step": step, "answer": answer, "method": method}
     show_answer(run, item, album, **options, as_json=as_json)
     if album.folder is not None:
@@ -132,7 +133,15 @@ def show_series(
         why = run.explain(item, step=at, answer=answer, method=method)
         said = f"{item.name or path}: {why.answer}, {why.measure} {why.answer_value:.3f}"
         values = why.values[-len(item) :]
-        album.add([("series", series_figure(item, values=values, title=said))])
+        lattice = run.task.reading(run.model, item).lattice()
+        if lattice is not None:
+            title = f"{item.name or path}: {lattice.text}"
+            album.add([("lattice", lattice_figure(item, field.duration, lattice, title=title))])
+        elif field.spectral:
+            figure = spectrum_figure(item, field.duration, values=values, title=said)
+            album.add([("spectrum", figure)])
+        else:
+            album.add([("series", series_figure(item, values=values, title=said))])
 
 
 class TraceAndReasons:
