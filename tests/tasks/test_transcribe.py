@@ -14,6 +14,7 @@ from tones import PITCHES, RATE, tones, wav, write_labels, write_texts
 from unspool.errors import ConfigError, DataError
 from unspool.nn.models.transcriber import Transcriber, stacked
 from unspool.tasks.edits import counted, edits
+from unspool.tasks.language import LanguageScores
 from unspool.tasks.transcribe import Transcribing, overlapping
 from unspool.tasks.transcript import Confidence, calibration_error, fit_confidence
 
@@ -114,18 +115,35 @@ def test_stacking_leaves_no_step_out() -> None:
     assert not found[1, 2].any()
 
 
-def test_a_language_model_helps_where_the_sound_does_not(run, folder, tmp_path) -> None:
+@pytest.mark.parametrize("model", ["gru", "transformer"])
+def test_a_language_model_beside_the_search(run, model, tmp_path) -> None:
     book = tmp_path / "book.txt"
-    book.write_text("abc\n" * 400)
+    book.write_text("abc\nbca\n" * 100)
+    small = {"heads": 2} if model == "transformer" else {}
     language = unspool.train(
-        book, task="generate", model="gru", out=tmp_path / "lm", hidden=16, epochs=2, kind="char",
-        threads=1, batch=4, bptt=16,
+        book, task="generate", model=model, out=tmp_path / "lm", hidden=16, epochs=1, kind="char",
+        layers=1, threads=1, batch=4, bptt=8, **small,
     )  # fmt: skip
-    noise = np.random.default_rng(1).normal(0, 0.2, len(tones("abc", 7))).astype(np.float32)
-    sound = (tones("abc", 7) + noise, RATE)
-    options = Transcribing(beam=20, lm=language, lm_weight=3.0, bonus=1.0)
-    assert run.predict([sound], options)[0].text == "abc"
-    with pytest.raises(ConfigError, match="a language model is a run of --task generate"):
+    tokenizer, own = run.task.target_tokenizer, language.task.tokenizer
+    scores = LanguageScores(language, tokenizer)
+    found = scores.start(2)
+    text = "abcab"
+    with torch.inference_mode():
+        for i in range(len(text)):
+            ids = torch.tensor([own.encode("\n" + text[:i]).tolist()])
+            wanted = language.model(ids).logits[0, -1].double().log_softmax(-1)
+            for name in "abc":
+                at, its = tokenizer.vocab.index[name], own.vocab.index[name]
+                assert float(found[1, at]) == pytest.approx(float(wanted[its]), abs=1e-5)
+            token = tokenizer.vocab.index[text[i]]
+            # The first prefix stays empty, and the second grows.
+            new = torch.tensor([False, True])
+            found = scores.advance(torch.tensor([0, 1]), new, torch.tensor([0, token]))
+    assert float(scores.end()[1]) == pytest.approx(float(scores.next[1, own.vocab.index["\n"]]))
+    sound = (tones("abc", 7), RATE)
+    heavy = Transcribing(beam=8, lm=language, lm_weight=0.5, bonus=1.0)
+    assert run.predict([sound], heavy)[0].text == "abc"
+    with pytest.raises(ConfigError, match="a language model is a run of"):
         run.predict([sound], Transcribing(lm=run))
 
 
