@@ -20,7 +20,7 @@ from unspool.data.fields.series_features import FeatureField
 from unspool.data.fields.series_values import Series
 from unspool.data.read import Column
 from unspool.data.read.recording import Recording
-from unspool.data.read.sound import Heard, Sound, as_sound
+from unspool.data.read.sound import Heard, Sound, as_sound, is_sound
 from unspool.data.store.columns import Progress, WhereStep
 from unspool.data.store.vectors import VectorColumn
 from unspool.errors import DataError, RunError
@@ -61,6 +61,7 @@ class AudioSource(SeriesField):
 
     kind = "audio"
     unit = "frames"
+    spectral = True
     framing: Framing
 
     @property
@@ -145,8 +146,8 @@ class AudioSource(SeriesField):
     def shown(self, raw: Any) -> str:
         return raw.name if isinstance(raw, Recording) else str(as_sound(raw, "item"))
 
-    def named(self, text: str) -> Any:
-        return Sound(Path(text), text)
+    def named(self, name: str) -> Sound | None:
+        return Sound(Path(name), name) if is_sound(name) else None
 
     def labels(self, raw: Any) -> list[str]:
         """The time at which each frame begins, in seconds."""

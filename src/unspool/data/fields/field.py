@@ -176,6 +176,11 @@ class Field(ABC):
         None: texts, alone or several."""
         return None
 
+    def named(self, name: str) -> Any:
+        """The raw value that a name, such as that of a file, stands for on the command line; None
+        where values are in tables alone."""
+        return None
+
     def shown(self, raw: Any) -> str:
         """A raw value for people, as an answer repeats it."""
         return str(raw)

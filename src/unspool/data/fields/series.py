@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import torch
@@ -100,6 +100,7 @@ class RecordingsField(Field):
     sized = True
     channels: list[str]
     duration: float = 1.0  # of a step, in seconds where all are equally long
+    spectral: ClassVar[bool] = False  # whether its channels are bands of frequencies
 
     def recording(self, raw: Any, where: str) -> Recording:
         """A raw value as vectors over time."""
