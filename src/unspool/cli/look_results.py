@@ -119,20 +119,31 @@ def show_series(
     as_json: bool,
 ) -> None:
     """The first recording of a file: what `show_answer` shows, and its channels as curves."""
-    from unspool.insight.plots import series_figure
-    from unspool.tasks.opening import open_inputs
+    from unspool.data.read.strokes import Strokes
+    from unspool.insight.plots import drawing_figure, series_figure
 
-    plan = open_inputs(path, run.config.data.model_copy(update={"format": "auto"}), run.task.name)
-    show.note(plan.summary)
-    item = next(iter(plan.rows())).values[0]
+    item = first_item(run, path)
     options: dict[str, Any] = {"step": step, "answer": answer, "method": method}
     show_answer(run, item, album, **options, as_json=as_json)
     if album.folder is not None:
         at = None if step is None else step - 1
         why = run.explain(item, step=at, answer=answer, method=method)
         said = f"{item.name or path}: {why.answer}, {why.measure} {why.answer_value:.3f}"
-        values = why.values[-len(item) :]
-        album.add([("series", series_figure(item, values=values, title=said))])
+        read = run.task.input_field.recording(item, path)
+        values = why.values[-len(read) :]
+        if isinstance(read, Strokes):
+            album.add([("strokes", drawing_figure([read], titles=[said], values=values))])
+        else:
+            album.add([("series", series_figure(read, values=values, title=said))])
+
+
+def first_item(run: Run, path: str) -> Any:
+    """The first recording or drawing of a file."""
+    from unspool.tasks.opening import open_inputs
+
+    plan = open_inputs(path, run.config.data.model_copy(update={"format": "auto"}), run.task.name)
+    show.note(plan.summary)
+    return next(iter(plan.rows())).values[0]
 
 
 class TraceAndReasons:

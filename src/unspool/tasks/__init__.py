@@ -38,6 +38,7 @@ TASKS = Tasks(
     generate=("generate", "Generate"),
     translate=("translate", "Translate"),
     forecast=("forecast", "Forecast"),
+    handwrite=("handwrite", "Handwrite"),
     pretrain=("pretrain", "Pretrain"),
     elmo=("elmo", "ElmoTask"),
 )
