@@ -37,7 +37,7 @@ def test_the_window_is_that_of_the_paper() -> None:
 
 def test_past_the_text() -> None:
     window = TextWindow(4, 1)
-    text = Text(torch.tensor([[1, 2, 3], [1, 0, 0]]), torch.tensor([3, 1]))
+    text = Text(torch.tensor([[1, 2, 3], [1, 3, 0]]), torch.tensor([3, 2]))
     state = window.start(text, V)
     ones = torch.ones(2, 1)
     for kappa, wanted in ((1.0, [False, False]), (1.9, [False, True]), (3.9, [True, True])):

@@ -31,7 +31,7 @@ SLOW = 20  # points of a character, to begin with
 
 
 class Text(NamedTuple):
-    """What is to be written: B texts of U characters at most.
+    """What is to be written: B texts of U characters at most, the last one a mark of the end.
 
     ids      (B, U)
     lengths  (B,) on the CPU
@@ -59,12 +59,11 @@ class WindowState(NamedTuple):
         return (self.alpha[:, :, None] * (-self.beta[:, :, None] * distance**2).exp()).sum(1)
 
     def passed(self) -> Tensor:
-        """(B,) whether the window is past the text: heaviest one character behind its last."""
+        """(B,) whether the window is past the text: heaviest on its last character, the end."""
         size = self.characters.shape[1]
-        inside = self.weights(torch.arange(1, size + 1, device=self.kappa.device))
-        inside = inside * self.characters.any(-1)
-        behind = self.weights((self.lengths.to(self.kappa.device) + 1)[:, None].to(self.kappa))
-        return behind[:, 0] > inside.max(1).values
+        weights = self.weights(torch.arange(1, size + 1, device=self.kappa.device))
+        heaviest = (weights * self.characters.any(-1)).argmax(1)
+        return heaviest == self.lengths.to(heaviest) - 1
 
 
 class TextWindow(nn.Module):

@@ -64,7 +64,7 @@ from unspool.tasks.strokes_plan import (
 )
 from unspool.tasks.task import Step, Task, as_array, walk
 from unspool.text.tokenizers import Tokenizer
-from unspool.text.vocab import UNK_ID
+from unspool.text.vocab import END_ID, SENTENCE_SPECIALS, UNK_ID
 
 GAUSSIAN: dict[str, Any] = {"model.network": "constant"}
 BIGRAM: dict[str, Any] = {"model.network": "bigram"}
@@ -122,7 +122,13 @@ class Handwrite(Task):
             "strokes": StrokesField("strokes", preparation(data), max_length=data.max_length)
         }
         if data.conditional:
-            fields["text"] = TextField("text", config.tokenizer, auto="char")
+            fields["text"] = TextField(
+                "text",
+                config.tokenizer,
+                auto="char",
+                specials=SENTENCE_SPECIALS,
+                marks=(False, True),  # the window has to see the end
+            )
         return fields
 
     @classmethod
@@ -280,7 +286,7 @@ class Handwrite(Task):
                 got="".join(dict.fromkeys(c for c in text if c not in known)) or text,
                 remedy=f"write with {''.join(sorted(known))}",
             )
-        return Text(torch.tensor([ids]), torch.tensor([len(ids)]))
+        return Text(torch.tensor([[*ids, END_ID]]), torch.tensor([len(ids) + 1]))
 
     @torch.inference_mode()
     def write(
@@ -308,22 +314,22 @@ class Handwrite(Task):
     def _points(
         self, model: PenModel, given: np.ndarray, text: Text | None, options: Writing
     ) -> tuple[np.ndarray, bool]:
-        """(T, 3) points after the given ones, until the model ends the drawing, the window has
-        passed the text, or `length` are there; and whether it has ended."""
+        """(T, 3) points after the given ones, and whether the drawing has ended: the pen is lifted,
+        and the model ends it or the window has passed the text. Else it is as long as asked."""
         scaled = (given - self.strokes.mean) / self.strokes.std
         generator = torch.Generator().manual_seed(options.seed)
         state, written = model.start(text), list[Tensor]()
         for row in torch.from_numpy(scaled.astype(np.float32)):
             pen, state = model.step(row[None], state)
-        while len(written) < options.length and not model.finished(state):
+        ended = False
+        while len(written) < options.length and not ended:
             u = torch.rand(1, 5, generator=generator).clamp(1e-6, 1 - 1e-6)
             move = pen.sample(u, temperature=options.temperature, bias=options.bias)
             written.append(torch.cat([move.xy, move.up[:, None]], -1).float())
-            if bool(move.up) and bool(move.end):
-                return torch.cat(written).numpy(), True
             pen, state = model.step(written[-1], state)
+            ended = bool(move.up) and (bool(move.end) or model.finished(state))
         found = torch.cat(written).numpy() if written else np.zeros((0, 3), np.float32)
-        return found, model.finished(state)
+        return found, ended
 
     def example(self, words: list[str]) -> list[Any]:
         """A zigzag as long as the words."""

@@ -14,6 +14,7 @@ from unspool.data.read.strokes import Strokes
 from unspool.errors import ConfigError
 from unspool.tasks.answer import Answer
 
+END = "end"  # what the mark behind a text is called
 POINT = 2000  # bytes that a point takes while it is written
 WIDTH = 800  # of a picture, in pixels, at most
 HEIGHT = 300
@@ -57,7 +58,8 @@ class Handwritten(Answer):
     """A drawing that was begun by `given` points, and what the model has written.
 
     ended       by the model itself, not by the length
-    alignment   (T, U) the weight of each character as each point was written; None without a text
+    alignment   (T, U + 1) the weight of each character, and of the end, as each point was written;
+                None without a text
     """
 
     plural: ClassVar[str] = "drawings"

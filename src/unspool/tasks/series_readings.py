@@ -13,6 +13,7 @@ from torch import Tensor
 from unspool.data.read.recording import Recording
 from unspool.nn.models.forecaster import Window, window_scale
 from unspool.nn.models.handwriting import Drawn
+from unspool.tasks.handwrite_answer import END
 from unspool.tasks.label_readings import (
     ClassifyReading,
     DocumentReading,
@@ -116,7 +117,7 @@ class HandwriteReading(SeriesInput):
         text = getattr(self.item, "text", "")
         if task.conditional:
             self.words = task.text_ids(text, "the drawing")
-            self.written = list(text)
+            self.written = [*text, END]
 
     def default_step(self) -> int:
         return max(0, len(self.asked) - 2)  # after the last point nothing follows
