@@ -174,6 +174,10 @@ class DataConfig(Section):
     stroke_size: Literal["file", "height", "box"] = setting(
         "file", "strokes: as in the file, or scaled so that the height or the longer side is 1"
     )
+    conditional: bool | None = setting(
+        None,
+        "handwrite: write a given text (none: where the data have a column of texts)",
+    )
     source: str | None = setting(
         None, "translate: column (name, or number from 1) that holds what is read"
     )
@@ -274,9 +278,9 @@ class TokenizerConfig(Section):
 class ModelConfig(Section):
     """The network."""
 
-    network: Literal["recurrent", "cnn", "transformer", "linear", "constant", "ensemble"] = setting(
-        "recurrent", "kind of network; follows from --model"
-    )
+    network: Literal[
+        "recurrent", "cnn", "transformer", "linear", "constant", "bigram", "ensemble"
+    ] = setting("recurrent", "kind of network; follows from --model")
     cell: str = setting("lstm", "recurrent cell")
     bidirectional: bool = setting(False, "read the sequence in both directions")
     layers: int = setting(1, "stacked layers", ge=1, le=1000)
@@ -351,6 +355,12 @@ class ModelConfig(Section):
             " for spans, softmax for other tags; forecast: one value (auto), quantiles or a"
             " distribution",
         )
+    )
+    mixture: int = setting(
+        20, "handwrite: Gaussians of the distribution of the next move", ge=1, le=1000
+    )
+    text_window: int = setting(
+        10, "handwrite: Gaussians of the window over the characters of a text", ge=1, le=1000
     )
     strategy: Literal["direct", "recursive"] = setting(
         "direct", "forecast: all steps ahead at once, or each from those before it"

@@ -206,6 +206,7 @@ class Generate(Task):
     higher_is_better = False
     looked_at = GenerateReading
     answer = Continuation
+    continues = True
     causal = True
     fine_tunes = True
     options = Generation

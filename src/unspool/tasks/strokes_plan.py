@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
 from unspool.config import DataConfig
@@ -125,11 +126,12 @@ def find_text(table: Table, data: DataConfig, drawn: Drawn) -> Column | None:
 
 
 def with_text(layout: Layout) -> Conversion:
-    """Strokes and the text that they are, as strings."""
+    """Strokes and the text that they are."""
     first = of_layout(layout)
 
     def convert(values: Values, columns: tuple[str, ...], where: str) -> Values:
         strokes, text = first.function(values, columns, where)[:2]
-        return strokes, json_text(text, columns[1], where)
+        text = json_text(text, columns[1], where)
+        return replace(strokes, text=text), text
 
     return Conversion(f"{first.name}, and text", convert)

@@ -113,6 +113,7 @@ class Task(ABC):
     answer: type[Answer] | None = None  # what `predict` gives; None: nothing
     items: ClassVar[tuple[type, ...]] = (str,)  # what `predict` answers to
     options: ClassVar[type | None] = None  # a dataclass: the options of `predict`
+    continues: ClassVar[bool] = False  # whether `predict` continues items, as `generate` asks for
     causal: ClassVar[bool] = False  # whether its tokens see only those before them
     contextual: ClassVar[bool] = False  # whether other tasks read with the vectors of its encoder
     reads_contextual: ClassVar[bool] = False  # whether it can read with such vectors

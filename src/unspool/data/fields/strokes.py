@@ -7,6 +7,7 @@ tensors: `SeriesBatch`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,9 +17,12 @@ from unspool.data.fields.series_examiner import SeriesExaminer
 from unspool.data.fields.series_features import FeatureField
 from unspool.data.fields.series_values import Series, blocks
 from unspool.data.read.recording import Recording
-from unspool.data.read.strokes import Strokes, as_strokes, depth, from_lines
+from unspool.data.read.strokes import CHANNELS, Strokes, as_strokes, depth, from_lines
+from unspool.data.store.columns import Progress
+from unspool.data.store.vectors import VectorColumn
 from unspool.errors import DataError
 
+PEN = 2  # the channel of the pen
 Lines = Sequence[np.ndarray]  # strokes, (n, 2) points each
 
 
@@ -53,7 +57,7 @@ class Preparation(NamedTuple):
             width, height = box(lines)
             side = height if self.size == "height" and height > 0 else max(width, height)
             lines = [line / side for line in lines] if side > 0 else lines
-        return from_lines(lines, strokes.name, prepared=True)
+        return replace(strokes, values=from_lines(lines).values, prepared=True)
 
 
 def box(lines: Lines) -> np.ndarray:
@@ -112,6 +116,28 @@ class StrokesField(SeriesField):
     def recording(self, raw: Any, where: str) -> Recording:
         return self.preparation.of(as_strokes(raw, where, self.preparation.layout))
 
+    def fit(
+        self,
+        column: VectorColumn,
+        rows: np.ndarray,
+        *,
+        where: str,
+        progress: Progress | None = None,
+    ) -> list[str]:
+        """Whether the pen is up is 0 or 1, and not scaled."""
+        notes = super().fit(column, rows, where=where, progress=progress)
+        self.mean[PEN], self.std[PEN] = 0.0, 1.0
+        return notes
+
+    def invent(self, *, vocab: int, classes: int) -> None:
+        super().invent(vocab=vocab, classes=classes)
+        self.channels = list(CHANNELS)
+        self.mean, self.std = np.zeros(len(CHANNELS)), np.ones(len(CHANNELS))
+
+    def unscaled(self, values: np.ndarray) -> np.ndarray:
+        """(T, 3) what a model reads or writes, in the units of the file"""
+        return (values * self.std + self.mean).astype(np.float32)
+
     def storage_key(self) -> Any:
         return [self.kind, *self.preparation]
 
@@ -131,7 +157,7 @@ class StrokesExaminer(SeriesExaminer):
 
     def __init__(self, field: StrokesField, steps: np.ndarray) -> None:
         super().__init__(field.channels, field.mean, field.std, steps, field.recording)
-        self.spread[2] = np.inf
+        self.spread[PEN] = np.inf
 
 
 def stroke_items(given: Any) -> Iterable[Any]:

@@ -27,10 +27,12 @@ class Strokes(Recording):
 
     The first point is where it begins, at (0, 0). The last one is the end, with the pen up.
 
+    text       what was written, where that is known
     prepared   smoothed, sheared and scaled by a field
     """
 
     channels: tuple[str, ...] = CHANNELS
+    text: str = ""
     prepared: bool = False
 
     def __str__(self) -> str:
@@ -44,16 +46,16 @@ class Strokes(Recording):
         return np.split(xy, np.flatnonzero(self.values[:-1, 2] > 0.5) + 1) if len(self) else []
 
 
-def from_lines(lines: Sequence[np.ndarray], name: str = "", *, prepared: bool = False) -> Strokes:
+def from_lines(lines: Sequence[np.ndarray], name: str = "") -> Strokes:
     """Of strokes, (n, 2) points each; those without a point are none."""
     lines = [line for line in lines if len(line)]
     if not lines:
-        return Strokes(np.zeros((0, 3), np.float32), name=name, prepared=prepared)
+        return Strokes(np.zeros((0, 3), np.float32), name=name)
     xy = np.concatenate(lines)
     values = np.zeros((len(xy), 3), np.float32)
     values[1:, :2] = np.diff(xy, axis=0)
     values[np.cumsum([len(line) for line in lines]) - 1, 2] = 1
-    return Strokes(values, name=name, prepared=prepared)
+    return Strokes(values, name=name)
 
 
 class Layout(NamedTuple):
