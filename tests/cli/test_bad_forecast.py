@@ -112,3 +112,9 @@ def test_gaps_are_said(file, unspool) -> None:
     )
     assert ended.code == 0, ended.err
     assert "1 gaps in train are marked, not filled" in ended.err
+
+
+@pytest.mark.parametrize("setting", ["scaling=series", "irregular=resample", "stride=3"])
+def test_settings_that_forecasts_do_not_read(file, refused, setting) -> None:
+    says = [f"data.{setting.split('=')[0]} is not for forecasts", "Leave it out"]
+    refused("train", file(TABLE), "--task", "forecast", "--set", setting, says=says)

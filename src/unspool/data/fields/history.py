@@ -151,8 +151,8 @@ class HistoryField(RecordingsField):
         return notes
 
     def _settle_times(self, times: Ragged, dated: bool) -> list[str]:
-        full = np.flatnonzero(times.lengths > 1)
-        if not len(full):
+        full = np.flatnonzero(times.lengths > 1).tolist()
+        if not full:
             return []
         gaps = np.concatenate([np.diff(times[row]) for row in full])
         self.step = float(np.median(gaps))
