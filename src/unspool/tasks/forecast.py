@@ -15,9 +15,10 @@ import torch
 from torch import Tensor, nn
 
 from unspool.config import Config, DataConfig
-from unspool.data.corpus import Corpus, Fields
+from unspool.data.corpus import Corpus, Fields, load_corpus
 from unspool.data.fields.field import Field
 from unspool.data.fields.history import HistoryField
+from unspool.data.fields.series import SeriesField
 from unspool.data.part import Part
 from unspool.data.plan import Plan
 from unspool.data.read import Table
@@ -142,6 +143,14 @@ class Forecast(Task):
         )
         held_out = HeldOut(shares, data.valid_steps, data.test_steps)
         return load_histories(plans, field, held_out, progress=progress)
+
+    @classmethod
+    def load_checked(
+        cls, config: Config, plans: Mapping[str, Plan], *, progress: Progress | None = None
+    ) -> Corpus:
+        """Whole series, which are not cut into parts: what is doubtful in one is so anywhere."""
+        fields: dict[str, Field] = {"history": SeriesField("history")}
+        return load_corpus(plans, fields, HoldOut(), unit=cls.unit, progress=progress)
 
     def encode(self, plan: Plan, progress: Progress | None = None) -> tuple[Part, list[str]]:
         stored = store_columns(plan, self.fields, progress)

@@ -173,6 +173,13 @@ class Task(ABC):
         return load_corpus(plans, fields, hold_out, unit=unit, fit=cls.fit, progress=progress)
 
     @classmethod
+    def load_checked(
+        cls, config: Config, plans: Mapping[str, Plan], *, progress: Progress | None = None
+    ) -> Corpus:
+        """The data as `unspool check` examines them."""
+        return cls.load_corpus(config, plans, progress=progress)
+
+    @classmethod
     def row_noun(cls, config: Config) -> str:
         """What rows of its data are called."""
         return "recordings" if config.data.input == "series" else cls.unit

@@ -66,3 +66,27 @@ def test_it_says_steps_and_no_unknown_tokens(report) -> None:
     assert "unknown to train" not in text
     assert "time: equal steps of 1" in text
     assert report.to_html()
+
+
+def test_series_that_are_to_be_continued(tmp_path) -> None:
+    """They have no labels: their steps, lengths, gaps, spikes and repetitions are looked at."""
+    rng = np.random.default_rng(1)
+    lines = ["id,date,load"]
+    for i in range(4):
+        own = np.random.default_rng(2 if i in (1, 3) else i + 5).normal(size=60).round(3)
+        if i == 2:
+            own[30] = 700
+        shown = [f"{x}" for x in own]
+        if not i:
+            shown[int(rng.integers(60))] = ""
+        lines += [f"r{i},2024-01-01 {t // 60:02}:{t % 60:02}:00,{x}" for t, x in enumerate(shown)]
+    path = tmp_path / "loads.csv"
+    path.write_text("\n".join(lines) + "\n")
+    report = unspool.check(path)
+    assert report.task == "forecast"
+    said = repr(report)
+    assert "1 channel (load), 240 steps in train, from 60 to 60 a series" in said
+    assert "time: equal steps of 60 s" in said
+    assert "1 gaps in 1 channel" in said
+    assert [own.kind for own in report.findings] == ["repeated", "gaps", "spikes"]
+    assert not report.suggestions

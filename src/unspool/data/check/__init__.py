@@ -206,16 +206,19 @@ def suggestions(
 ) -> Iterator[Suggestion]:
     train, field = corpus.parts["train"], corpus.fields[sized[0]]
     lengths = np.concatenate([part.lengths.max(1) for part in corpus.parts.values()])
+    targets = any(own.is_target for own in corpus.fields.values())
+    continued = not targets and not field.vocabulary  # series, which are learnt from in windows
     if isinstance(field, StreamField):
         yield from about_stream(parts[0].tokens)
     elif len(sized) == 2:
         yield from about_pairs(lengths, max_length, len(train))
     else:
-        yield from about_lengths(lengths, max_length)
+        if not continued:
+            yield from about_lengths(lengths, max_length)
+            yield from about_size(len(train))
         if any(field.stratifies for field in corpus.fields.values()):
             yield from about_labels(parts[0].labels, several=parts[0].several)
-        yield from about_size(len(train))
-    if len(sized) == 1:
+    if len(sized) == 1 and not continued:
         unknown = max((report.unknown for report in parts[1:]), default=0.0)
         for setting, reason in field.advise(train[sized[0]], unknown):
             yield Suggestion(setting, reason)
