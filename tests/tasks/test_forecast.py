@@ -116,7 +116,8 @@ def test_figures_by_hand(run) -> None:
                 np.array([row]), np.array([origin]), length=task.history.length, horizon=H
             )
             with torch.inference_mode():
-                given = task.given(run.model, batch, ForecastOptions())
+                forecast = run.model(Window(*batch[:5]))
+                given = task.given(run.model, batch, forecast, ForecastOptions())
             past = stretches.past(row, origin).astype(float)
             y = stretches.values[int(stretches.series[row])][origin : origin + H, 0].astype(float)
             sd = stretches.scale[row]
@@ -147,7 +148,7 @@ def test_intervals_hold_on_the_validation_part(run) -> None:
 
 
 def test_the_linear_baseline_stands_beside(run) -> None:
-    assert set(run.beside.baselines) == {"linear", "linear, center=none"}
+    assert set(run.comparison.baselines) == {"linear", "linear, center=none"}
     assert (run.path / "forecasts.png").exists()
 
 
@@ -515,6 +516,6 @@ def test_what_normalisation_does_is_shown(tmp_path) -> None:
     run = unspool.train(
         path, task="forecast", horizon=6, window=24, season=24, out=tmp_path / "run", **SMALL
     )
-    found = {name: own.metrics["mse"] for name, own in run.beside.baselines.items()}
+    found = {name: own.metrics["mse"] for name, own in run.comparison.baselines.items()}
     assert found["linear"] < 0.9 * found["linear, center=none"]
-    assert "linear, center=none" in "\n".join(run.beside.lines())
+    assert "linear, center=none" in "\n".join(run.comparison.lines())

@@ -58,7 +58,7 @@ def check(
     kind = TASKS[plan.task]
     whole = changed(config, {"data.max_length": WHOLE})
     checked = data_check.check(
-        kind.load_checked(whole, plans, progress=progress),
+        kind.load_corpus(whole, plans, progress=progress),
         summary=spelled(plan.summary),
         task=plan.task,
         unit=kind.row_noun(config),

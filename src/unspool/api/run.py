@@ -37,8 +37,8 @@ if TYPE_CHECKING:  # what an answer does not need is loaded when it is asked for
     from unspool.page.subject import Subject
     from unspool.tasks.elmo import WordsInContext
     from unspool.tasks.generate import Generation
-    from unspool.training.beside import Beside
     from unspool.training.checkpoint import Counters
+    from unspool.training.comparison import Comparison
 
 T = TypeVar("T")
 
@@ -49,7 +49,7 @@ class Run:
     def __init__(self, folder: RunFolder, task: Task, model: nn.Module) -> None:
         self.folder, self.task, self.model = folder, task, model.eval()
         self.counters: Counters | None = None  # of a run that this process has trained
-        self.beside: Beside | None = None  # and its report beside those of simple models
+        self.comparison: Comparison | None = None  # and its report beside those of simple models
         self.parts: dict[str, Part] = {}  # of its data
         self._report: Report | None = None
 

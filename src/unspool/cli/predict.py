@@ -12,10 +12,13 @@ from typer import Argument, Option
 from unspool.cli import show
 from unspool.cli.options import (
     Beam,
+    Bonus,
     Encoding,
     Format,
     Id,
     Int8,
+    LanguageRun,
+    LanguageWeight,
     Run,
     Series,
     Text,
@@ -38,7 +41,11 @@ def predict(
     run: Run,
     texts: Annotated[
         list[str] | None,
-        Argument(metavar="TEXT", help="The texts; - reads standard input, one text a line."),
+        Argument(
+            metavar="TEXT",
+            help="The texts, or the names of files of sound; - reads standard input, one text a"
+            " line.",
+        ),
     ] = None,
     file: Annotated[
         str | None,
@@ -124,6 +131,9 @@ def predict(
         ),
     ] = None,
     int8: Int8 = False,
+    lm: LanguageRun = None,
+    lm_weight: LanguageWeight = None,
+    bonus: Bonus = None,
     keep_unknown: Annotated[
         bool,
         decoding_option(
@@ -165,6 +175,8 @@ def predict(
       regress     the number or numbers and the text, separated by tabs
       tag         the text with its spans, [ORG EU] rejects ..., or tags, EU/PROPN ...
       translate   the translation, by beam search; with --nbest number, score, translation
+      transcribe  the text, its confidence and the name of the recording, separated by
+                  tabs; with --nbest number, score, text
       generate    the text and its continuation; see `unspool generate`
       pretrain    one line for each <mask>, with the most probable tokens
 
@@ -185,6 +197,8 @@ def predict(
       unspool predict runs/train-transformer --file test.en --out test.hyp.txt
       unspool predict runs/train-bahdanau "Two dogs play." --picture alignment.png
       sensor | unspool predict runs/machine-gru --follow
+      unspool predict runs/calls-bilstm call.wav --json
+      unspool predict runs/calls-bilstm --file calls --lm runs/book-lstm --lm-weight 0.5
     """
     loaded = show.loaded(run)
     from unspool.cli.answers import check_ending, write_answers
@@ -222,6 +236,9 @@ def predict(
         seed=seed,
         keep_unknown=keep_unknown or None,
         int8=int8 or None,
+        lm=None if lm is None else show.loaded(lm),
+        lm_weight=lm_weight,
+        bonus=bonus,
         top=top,
         coverage=coverage,
         samples=samples,
@@ -271,8 +288,11 @@ def read_items(
             "no text given", remedy="give some, or --file FILE, or - for standard input"
         )
     if texts and not run.task.reads_tokens:
+        named = [run.task.input_field.named(readable(text, "a name")) for text in texts]
+        if all(own is not None for own in named):
+            return named, None
         raise ConfigError(
-            "the model reads series, which are no text",
+            f"the model reads {run.task.input}, which is no text",
             got=texts[0],
             remedy=f"name their file: --file {texts[0]}",
         )

@@ -34,15 +34,9 @@ from unspool.tasks.contextual import (
     refuse_other_tokens,
 )
 from unspool.tasks.encoder import build_encoder, check_learned_positions, recurrent_models
-from unspool.tasks.inputs import (
-    AT_ONCE,
-    check_series,
-    merged,
-    reads_series,
-    suited_to_characters,
-    suited_to_series,
-    windows_of,
-)
+from unspool.tasks.inputs import input_kind, reads_text, suited
+from unspool.tasks.inputs.text import AT_ONCE
+from unspool.tasks.inputs.windows import merged, windows_of
 from unspool.tasks.linear import (
     CONSTANT,
     LINEAR,
@@ -98,12 +92,12 @@ class DocumentTask(Task):
 
     @classmethod
     def suited(cls, settings: Mapping[str, Any], plan: Plan | None = None) -> dict[str, Any]:
-        return suited_to_series(settings) or suited_to_characters(settings, plan)
+        return suited(settings, plan)
 
     @classmethod
     def check_config(cls, config: Config) -> None:
-        check_series(config)
-        if config.model.network in AT_ONCE and not reads_series(config):
+        input_kind(config.data).check(config)
+        if config.model.network in AT_ONCE and reads_text(config):
             check_baseline(config)
         if config.model.tied:
             raise ConfigError(

@@ -42,6 +42,7 @@ from unspool.tasks.encoder import (
     recurrent_models,
     transformer_options,
 )
+from unspool.tasks.inputs import holds_no_text
 from unspool.tasks.metrics import bits_per_character, bootstrap_mean, perplexity
 from unspool.tasks.next_tokens import next_tokens
 from unspool.tasks.plan import (
@@ -53,7 +54,6 @@ from unspool.tasks.plan import (
     may_be_documents,
     refuse_columns,
 )
-from unspool.tasks.series_plan import holds_series
 from unspool.tasks.streaming import StreamState
 from unspool.tasks.task import Batches, Report, Step, Task, as_array, walk
 from unspool.tasks.token_readings import GenerateReading
@@ -206,6 +206,7 @@ class Generate(Task):
     higher_is_better = False
     looked_at = GenerateReading
     answer = Continuation
+    continues = True
     causal = True
     fine_tunes = True
     options = Generation
@@ -255,7 +256,7 @@ class Generate(Task):
             table = documents(table, cls.name)
             if not table.certain and not (data.text or data.label):
                 table = table.reread("text")
-        elif holds_series(table, data) or not may_be_documents(table, data):
+        elif holds_no_text(table, data) or not may_be_documents(table, data):
             return None
         refuse_columns(table, data)
         if table.format in ("lines", "labelled", "folder", "folders"):

@@ -7,6 +7,7 @@ words (B, T), and a vector of each from its characters, or vectors (B, T, C) -> 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -23,7 +24,7 @@ from unspool.data.fields.words import WordsField
 from unspool.data.part import Batch, Part
 from unspool.data.plan import Plan
 from unspool.data.read import Table
-from unspool.data.schemes import allowed_moves, parse_tags
+from unspool.data.schemes import allowed_transitions, parse_tags
 from unspool.errors import ConfigError
 from unspool.nn.characters import CHARACTER_ENCODERS
 from unspool.nn.crf import CRF, Allowed, SeparateTags, SpanScores, TagOutput
@@ -32,16 +33,9 @@ from unspool.tasks.answer import Answer
 from unspool.tasks.contextual import build_contextual, contextual_size, example_words
 from unspool.tasks.encoder import build_encoder, recurrent_models
 from unspool.tasks.examples import Example
-from unspool.tasks.inputs import (
-    check_series,
-    reads_series,
-    series_field,
-    suited_to_series,
-    windows_of,
-)
+from unspool.tasks.inputs import input_kind, plan_input, read_field, reads_text, suited
+from unspool.tasks.inputs.windows import windows_of
 from unspool.tasks.label_readings import TagReading
-from unspool.tasks.series_plan import plan_series
-from unspool.tasks.series_readings import StepsReading
 from unspool.tasks.size import longest_document
 from unspool.tasks.streaming import StreamState
 from unspool.tasks.tag_plan import plan_tags
@@ -104,15 +98,17 @@ class Tag(Task):
         assert isinstance(tags, TagsField)
         self.marks = tags.marks
         self.spelling = getattr(self.input_field, "spelling", None)
-        if reads_series(config):
-            self.answer, self.looked_at = TaggedSeries, StepsReading
+        if not reads_text(config):
+            self.answer = TaggedSeries
+        self.looked_at = input_kind(config.data).reading("tags") or TagReading
         if self.marks is None:
             self.metric = "accuracy"
 
     @classmethod
     def make_fields(cls, config: Config) -> dict[str, Field]:
-        if reads_series(config):
-            return {"series": series_field(config), "tags": TagsField("tags", scheme="none")}
+        if not reads_text(config):
+            read = read_field(config)
+            return {read.name: read, "tags": TagsField("tags", scheme="none")}
         words = WordsField(
             "words",
             config.tokenizer,
@@ -128,14 +124,17 @@ class Tag(Task):
 
     @classmethod
     def suited(cls, settings: Mapping[str, Any], plan: Plan | None = None) -> dict[str, Any]:
-        found = suited_to_series(settings)
-        return {**found, "model.characters": "none", "model.hidden": 128} if found else {}
+        name = settings.get("data.input", settings.get("input", "auto"))
+        if name in ("auto", "text"):
+            return {}
+        return {**suited(settings), "model.characters": "none", "model.hidden": 128}
 
     @classmethod
     def check_config(cls, config: Config) -> None:
         model = config.model
-        check_series(config)
-        if reads_series(config) and (config.data.max_length or config.data.irregular == "resample"):
+        input_kind(config.data).check(config)
+        cut = config.data.max_length or config.data.irregular == "resample"
+        if cut and not reads_text(config):
             raise ConfigError(
                 "tag gives every step of the data a label, so none can be cut off or interpolated",
                 got=f"max_length={config.data.max_length}, irregular={config.data.irregular}",
@@ -182,10 +181,10 @@ class Tag(Task):
     def plan(
         cls, table: Table, data: DataConfig, *, named: bool = False, outputs: bool = True
     ) -> Plan | None:
-        """Words and their tags; or a series and a label a step."""
-        series = plan_series(cls.name, table, data, target="tags", named=named, outputs=outputs)
-        if series is not None:
-            return series
+        """Words and their tags; or another kind of input and a label a step."""
+        other = plan_input(cls.name, table, data, target="tags", named=named, outputs=outputs)
+        if other is not None:
+            return other
         return plan_tags(table, data, named=named, outputs=outputs)
 
     @property
@@ -221,7 +220,8 @@ class Tag(Task):
             return SeparateTags(label_smoothing=self.config.train.label_smoothing)
         if self.marks is None:
             return CRF(len(self.labels))
-        return CRF(len(self.labels), Allowed(*map(torch.from_numpy, allowed_moves(self.marks))))
+        allowed = map(torch.from_numpy, allowed_transitions(self.marks))
+        return CRF(len(self.labels), Allowed(*allowed))
 
     def example_inputs(self) -> tuple[Tensor, ...]:
         if isinstance(self.input_field, SeriesField):
@@ -329,6 +329,10 @@ class Tag(Task):
 
     def example_of(self, part: Part, row: int, raw: Mapping[str, Any]) -> Example:
         tags = part["tags"]
+        if not self.reads_tokens:
+            labels = [tags.names[tag] for tag in tags[row]]
+            runs = ", ".join(name for name, _ in groupby(labels))
+            return Example(super().example_of(part, row, raw).text, runs, tuple(labels))
         marks = None if self.marks is None else parse_tags(tags.names, "iobes")
         text = super().example_of(part, row, raw).text
         return Example(text, tagged_line(raw[self.input], tags[row], tags.names, marks))

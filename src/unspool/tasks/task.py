@@ -31,6 +31,7 @@ from unspool.tasks.answer import Answer
 from unspool.tasks.calibration import FoldCalibration, Unseen
 from unspool.tasks.encoder import recurrent_models
 from unspool.tasks.examples import Example, plain
+from unspool.tasks.inputs import input_kind
 from unspool.tasks.metrics import bootstrap_ratio, widest
 from unspool.tasks.reading import Reading, nothing
 from unspool.tasks.size import refuse_large_model, refuse_long_row
@@ -112,6 +113,7 @@ class Task(ABC):
     answer: type[Answer] | None = None  # what `predict` gives; None: nothing
     items: ClassVar[tuple[type, ...]] = (str,)  # what `predict` answers to
     options: ClassVar[type | None] = None  # a dataclass: the options of `predict`
+    continues: ClassVar[bool] = False  # whether `predict` continues items, as `generate` asks for
     causal: ClassVar[bool] = False  # whether its tokens see only those before them
     contextual: ClassVar[bool] = False  # whether other tasks read with the vectors of its encoder
     reads_contextual: ClassVar[bool] = False  # whether it can read with such vectors
@@ -173,16 +175,9 @@ class Task(ABC):
         return load_corpus(plans, fields, hold_out, unit=unit, fit=cls.fit, progress=progress)
 
     @classmethod
-    def load_checked(
-        cls, config: Config, plans: Mapping[str, Plan], *, progress: Progress | None = None
-    ) -> Corpus:
-        """The data as `unspool check` examines them."""
-        return cls.load_corpus(config, plans, progress=progress)
-
-    @classmethod
     def row_noun(cls, config: Config) -> str:
         """What rows of its data are called."""
-        return "recordings" if config.data.input == "series" else cls.unit
+        return input_kind(config.data).rows or cls.unit
 
     @property
     def input(self) -> str:
@@ -398,7 +393,11 @@ class Task(ABC):
     def example_of(self, part: Part, row: int, raw: Mapping[str, Any]) -> Example:
         """A row to look at, from its raw values by field: what is read, and what is to be given."""
         truth = [plain(raw[name], ", ") for name in raw if self.fields[name].is_target]
-        return Example(plain(raw[self.input]), ", ".join(truth))
+        return Example(plain(self.input_field.to_json(raw[self.input])), ", ".join(truth))
+
+    def examples_of(self, part: Part, row: int, raw: Mapping[str, Any]) -> list[Example]:
+        """As `example_of`, of a task for which a row has several."""
+        return [self.example_of(part, row, raw)]
 
     def reading(self, model: nn.Module, item: Any) -> Reading:
         """One input as the model reads it: what is recorded, and what is asked for reasons."""

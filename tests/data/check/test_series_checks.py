@@ -68,25 +68,17 @@ def test_it_says_steps_and_no_unknown_tokens(report) -> None:
     assert report.to_html()
 
 
-def test_series_that_are_to_be_continued(tmp_path) -> None:
-    """They have no labels: their steps, lengths, gaps, spikes and repetitions are looked at."""
+def test_series_to_be_forecast(tmp_path) -> None:
+    """Their parts are stretches of the same series, which are not compared with each other."""
     rng = np.random.default_rng(1)
-    lines = ["id,date,load"]
-    for i in range(4):
-        own = np.random.default_rng(2 if i in (1, 3) else i + 5).normal(size=60).round(3)
-        if i == 2:
-            own[30] = 700
-        shown = [f"{x}" for x in own]
-        if not i:
-            shown[int(rng.integers(60))] = ""
-        lines += [f"r{i},2024-01-01 {t // 60:02}:{t % 60:02}:00,{x}" for t, x in enumerate(shown)]
-    path = tmp_path / "loads.csv"
-    path.write_text("\n".join(lines) + "\n")
-    report = unspool.check(path)
+    rows = ["date,sales,holiday"]
+    for i, value in enumerate(20 + rng.normal(0, 1, 84)):
+        shown = "" if i == 9 else f"{9e6 if i == 20 else value:.2f}"
+        rows.append(f"{np.datetime64('2024-01-01') + i},{shown},{int(i % 7 == 6)}")
+    path = tmp_path / "sales.csv"
+    path.write_text("\n".join(rows) + "\n")
+    report = unspool.check(path, known="holiday")
     assert report.task == "forecast"
-    said = repr(report)
-    assert "1 channel (load), 240 steps in train, from 60 to 60 a series" in said
-    assert "time: equal steps of 60 s" in said
-    assert "1 gaps in 1 channel" in said
-    assert [own.kind for own in report.findings] == ["repeated", "gaps", "spikes"]
-    assert not report.suggestions
+    assert [own.kind for own in report.findings] == ["gaps", "spikes"]
+    assert "train: 1 targets, 76 steps" in str(report)
+    assert "doubtful" not in str(report)

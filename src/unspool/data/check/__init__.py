@@ -91,11 +91,12 @@ def check(
     findings: list[Finding] = []
     surveys: list[Survey] = []
     asked = examiners(corpus)
-    if isinstance(first, StreamField):
-        unit = "lines"
+    if not first.compared:
+        stream = isinstance(first, StreamField)
+        unit = "lines" if stream else unit
         for part in files(corpus):
             assert part.plan is not None
-            surveys.append(survey(part.plan, asked, stream=True, progress=progress))
+            surveys.append(survey(part.plan, asked, stream=stream, progress=progress))
     else:
         rows = Rows(corpus)
         drafts = [*compared(rows, sized, unit)]
@@ -116,7 +117,7 @@ def check(
         findings,
         list(suggestions(corpus, parts, sized, max_length)),
         notes,
-        rows_compared=not isinstance(first, StreamField),
+        rows_compared=first.compared,
         families=families(corpus, surveys),
     )
     return Checked(report, marked, asked)
@@ -206,19 +207,16 @@ def suggestions(
 ) -> Iterator[Suggestion]:
     train, field = corpus.parts["train"], corpus.fields[sized[0]]
     lengths = np.concatenate([part.lengths.max(1) for part in corpus.parts.values()])
-    targets = any(own.is_target for own in corpus.fields.values())
-    continued = not targets and not field.vocabulary  # series, which are learnt from in windows
     if isinstance(field, StreamField):
         yield from about_stream(parts[0].tokens)
     elif len(sized) == 2:
         yield from about_pairs(lengths, max_length, len(train))
-    else:
-        if not continued:
-            yield from about_lengths(lengths, max_length)
-            yield from about_size(len(train))
+    elif field.compared:
+        yield from about_lengths(lengths, max_length)
         if any(field.stratifies for field in corpus.fields.values()):
             yield from about_labels(parts[0].labels, several=parts[0].several)
-    if len(sized) == 1 and not continued:
+        yield from about_size(len(train))
+    if len(sized) == 1:
         unknown = max((report.unknown for report in parts[1:]), default=0.0)
         for setting, reason in field.advise(train[sized[0]], unknown):
             yield Suggestion(setting, reason)

@@ -74,6 +74,8 @@ class Field(ABC):
     sized    whether its values have lengths that count for the size of a batch
     stratifies  whether every part of a corpus is to have its share of each value
     several     whether a row may have any number of the names of `tally`
+    compared    whether rows of one part say something about those of another: not where parts are
+                stretches of the same sequences
     is_target   whether it is what a model is to give, not what it reads
     missing     what is done about rows without a value: "drop", "error" or "keep"
     """
@@ -82,6 +84,7 @@ class Field(ABC):
     sized: ClassVar[bool] = False
     stratifies: ClassVar[bool] = False
     several: ClassVar[bool] = False
+    compared: ClassVar[bool] = True
     is_target: bool = False
     missing: str = "drop"
 
@@ -173,9 +176,34 @@ class Field(ABC):
         None: texts, alone or several."""
         return None
 
+    def named(self, name: str) -> Any:
+        """The raw value that a name, such as that of a file, stands for on the command line; None
+        where values are in tables alone."""
+        return None
+
     def shown(self, raw: Any) -> str:
         """A raw value for people, as an answer repeats it."""
         return str(raw)
+
+    @property
+    def shown_as(self) -> str:
+        """How a page draws its values: as "tokens", "curves" over time, or a "heat map" over time;
+        all but tokens by `picture`."""
+        return "tokens"
+
+    def picture(self, raw: Any) -> dict[str, Any]:
+        """What a page draws of a raw value, for JSON: `channels`, their names; `values`, (C, T) in
+        which a gap is None; `steps`, (T) names."""
+        raise NotImplementedError
+
+    def to_json(self, raw: Any) -> Any:
+        """A raw value for JSON, as a page and a run folder have it."""
+        return raw
+
+    def from_json(self, value: Any, where: str) -> Any:
+        """The raw value of `to_json`, or what somebody has written like it; `where` it comes from,
+        for a message."""
+        return value
 
     @abstractmethod
     def collate(self, values: Any, rows: np.ndarray) -> Any:
@@ -235,6 +263,8 @@ class Field(ABC):
 
 class StreamField(Field):
     """A column whose rows are one long sequence, of which the end is held out."""
+
+    compared = False
 
     @abstractmethod
     def steps(self, column: Any) -> int:

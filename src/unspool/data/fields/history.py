@@ -15,8 +15,9 @@ import numpy as np
 
 from unspool.data.calendar import cycles_of
 from unspool.data.fields.series import RecordingsField, count, fit_moments
+from unspool.data.fields.series_examiner import SeriesExaminer
 from unspool.data.fields.static import StaticColumn, static_vectors
-from unspool.data.read.recording import Recording, as_recording
+from unspool.data.read.recording import Recording
 from unspool.data.store.columns import Progress
 from unspool.data.store.ragged import Ragged
 from unspool.data.store.vectors import VectorColumn
@@ -49,12 +50,14 @@ class HistoryField(RecordingsField):
     season    steps of a season (0: by the distance of the dates)
     calendar  whether the time of day, week and year is known ahead, where times are dates
     static    names of what each series has as a whole
+    extra     whether the past of other channels is read
 
     Fitted: all of these, `channels` with `mean` and `std`, the `step` from one time to the next,
     and the `cycles` of the calendar.
     """
 
     kind = "history"
+    compared = False
 
     def __init__(
         self,
@@ -67,12 +70,13 @@ class HistoryField(RecordingsField):
         season: int = 0,
         calendar: bool = True,
         static: Sequence[str] = (),
+        extra: bool = True,
     ) -> None:
         super().__init__(name)
         self.static = [StaticColumn(each) for each in static]
         self.targets, self.ahead = list(targets), list(ahead)
         self.length, self.horizon, self.season = length, horizon, season
-        self.calendar = calendar
+        self.calendar, self.extra = calendar, extra
         self.channels: list[str] = []
         self.mean, self.std = np.zeros(0), np.ones(0)  # (C,)
         self.cycles: list[str] = []
@@ -89,6 +93,11 @@ class HistoryField(RecordingsField):
     @property
     def extra_channels(self) -> list[int]:
         """Channels of which only the past is read."""
+        return self.other_channels if self.extra else []
+
+    @property
+    def other_channels(self) -> list[int]:
+        """Channels that are neither continued nor known ahead."""
         used = {*self.targets, *self.ahead}
         return [i for i, name in enumerate(self.channels) if name not in used]
 
@@ -102,6 +111,13 @@ class HistoryField(RecordingsField):
         """Of what is known ahead of each step."""
         static = sum(column.size for column in self.static)
         return 2 * len(self.cycles) + len(self.ahead) + static
+
+    def inputs(self, target: int) -> list[str]:
+        """What the elements of what is read of a step are called."""
+        extra = [self.channels[i] for i in self.extra_channels]
+        cycles = [f"{part} of the {c}" for c in self.cycles for part in ("sine", "cosine")]
+        static = [name for column in self.static for name in column.inputs]
+        return [self.targets[target], "observed", *extra, *cycles, *self.ahead, *static]
 
     def settle(self, column: VectorColumn, *, where: str) -> list[str]:
         """What does not depend on how the series are split: the roles of the channels, times and
@@ -222,6 +238,7 @@ class HistoryField(RecordingsField):
                 ("to be forecast", self.targets),
                 ("known ahead", [*self.ahead, *(f"time of the {c}" for c in self.cycles)]),
                 ("of which only the past is read", [self.channels[i] for i in self.extra_channels]),
+                ("not read", [] if self.extra else [self.channels[i] for i in self.other_channels]),
             )
             if names
         ]
@@ -309,7 +326,7 @@ class HistoryField(RecordingsField):
 
     def encode(self, raw: Sequence[Any]) -> Stretches:
         """Series to be continued: the stretch of each begins after its last value."""
-        found = [as_recording(each, f"item {i + 1}") for i, each in enumerate(raw)]
+        found = [self.recording(each, f"item {i + 1}") for i, each in enumerate(raw)]
         for i, own in enumerate(found):
             self.refuse(own, f"item {i + 1}")
         values = Ragged.of([own.values for own in found])
@@ -347,6 +364,10 @@ class HistoryField(RecordingsField):
                     got=count(int((~np.isnan(rest).any(1)).sum()), "step"),
                     remedy="add rows with these values, and nothing in the columns to be forecast",
                 )
+
+    def examiner(self, values: Stretches) -> SeriesExaminer:
+        steps = np.concatenate([values.values[int(row)] for row in np.unique(values.series)])
+        return SeriesExaminer(self.channels, self.mean, self.std, steps)
 
     def collate(self, values: Stretches, rows: np.ndarray) -> WindowBatch:
         """The window before the end of each stretch."""

@@ -7,8 +7,9 @@ raw: a `Recording`, an array (T, C) or (T,), or lists of numbers. values: `Serie
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import torch
@@ -24,7 +25,13 @@ from unspool.data.fields.series_values import (
     fit_moments,
     moments_of_row,
 )
-from unspool.data.read.recording import Recording, as_recording
+from unspool.data.read.recording import (
+    Recording,
+    as_recording,
+    numbers,
+    recording_from_json,
+    recording_to_json,
+)
 from unspool.data.store.columns import Progress, WhereStep
 from unspool.data.store.ragged import Ragged
 from unspool.data.store.vectors import VectorColumn, VectorWriter
@@ -32,6 +39,7 @@ from unspool.errors import DataError, RunError
 from unspool.io.files import AGAIN, read_json, write_json
 
 FILE = "series.json"
+CURVES = 8  # channels that can be told apart as curves
 
 
 class SeriesBatch(NamedTuple):
@@ -47,17 +55,23 @@ class SeriesBatch(NamedTuple):
 
 
 class SeriesWriter:
-    """Recordings, or what they can be made of, to a `VectorColumn`; all have the same channels."""
+    """Recordings, or what they can be made of, to a `VectorColumn`; all have the same channels.
 
-    def __init__(self, folder: Path, name: str) -> None:
+    recording   makes one of a raw value and where it stands
+    """
+
+    def __init__(
+        self, folder: Path, name: str, recording: Callable[[Any, str], Recording] = as_recording
+    ) -> None:
         self.writer = VectorWriter(folder, name)
+        self.recording = recording
         self.channels: tuple[str, ...] | None = None
         self.first = ""  # where the channels were first seen
         self.timed = self.dated = False
 
     def add(self, values: list[Any], where: Callable[[int], str]) -> None:
         for i, raw in enumerate(values):
-            own = as_recording(raw, where(i))
+            own = self.recording(raw, where(i))
             if len(own):
                 self._same(own, where(i))
             self.writer.add(own.values, own.times, own.static)
@@ -85,12 +99,18 @@ class RecordingsField(Field):
     unit = "steps"
     sized = True
     channels: list[str]
+    duration: float = 1.0  # of a step, in seconds where all are equally long
+    spectral: ClassVar[bool] = False  # whether its channels are bands of frequencies
+
+    def recording(self, raw: Any, where: str) -> Recording:
+        """A raw value as vectors over time."""
+        return as_recording(raw, where)
 
     def storage_key(self) -> Any:
         return self.kind
 
     def writer(self, folder: Path) -> SeriesWriter:
-        return SeriesWriter(folder, self.name)
+        return SeriesWriter(folder, self.name, self.recording)
 
     def open(self, folder: Path, key: dict[str, Any], where: WhereStep) -> VectorColumn:
         return VectorColumn.load(folder, self.name)
@@ -117,7 +137,29 @@ class RecordingsField(Field):
         return series_items(given, len(self.channels))
 
     def shown(self, raw: Any) -> str:
-        return str(as_recording(raw, "item"))
+        return str(self.recording(raw, "item"))
+
+    @property
+    def shown_as(self) -> str:
+        return "curves" if len(self.channels) <= CURVES else "heat map"
+
+    def picture(self, raw: Any) -> dict[str, Any]:
+        own = self.as_read(self.recording(raw, "the series"))
+        return {
+            "channels": self.channels,
+            "values": [numbers(channel) for channel in own.values.T],
+            "steps": own.steps(),
+        }
+
+    def as_read(self, own: Recording) -> Recording:
+        """With the steps that a model reads."""
+        return own
+
+    def to_json(self, raw: Any) -> dict[str, Any]:
+        return recording_to_json(self.recording(raw, "the series"))
+
+    def from_json(self, value: Any, where: str) -> Recording:
+        return recording_from_json(value, where)
 
     def measure(self, values: Any) -> Measure:
         return Measure(int(values.lengths.sum()), values.lengths, np.empty(0), 0.0)
@@ -191,8 +233,8 @@ class SeriesField(RecordingsField):
         steps, gaps = int(series.lengths.sum()), int(found.gaps.sum())
         listed = ", ".join(self.channels[:8]) + (", ..." if len(self.channels) > 8 else "")
         notes = [
-            f"series: {count(len(self.channels), 'channel')} ({listed}), {steps:,} steps in train,"
-            f" from {series.lengths.min():,} to {series.lengths.max():,} a series"
+            f"{self.kind}: {count(len(self.channels), 'channel')} ({listed}), {steps:,} steps in"
+            f" train, from {series.lengths.min():,} to {series.lengths.max():,} a series"
         ]
         if gaps:
             notes.append(
@@ -250,7 +292,7 @@ class SeriesField(RecordingsField):
         return Moments(*(np.asarray(each).reshape(-1, len(self.channels)) for each in both))
 
     def encode(self, raw: Sequence[Any]) -> Series:
-        found = [as_recording(each, f"item {i + 1}") for i, each in enumerate(raw)]
+        found = [self.recording(each, f"item {i + 1}") for i, each in enumerate(raw)]
         for i, own in enumerate(found):
             self.refuse(own, f"item {i + 1}")
         values = Ragged.of([own.values for own in found])
@@ -363,9 +405,19 @@ class SeriesField(RecordingsField):
     def examiner(self, values: Series) -> SeriesExaminer:
         return SeriesExaminer(self.channels, self.mean, self.std, next(blocks(values.raw)))
 
+    def as_read(self, own: Recording) -> Recording:
+        """At equal steps, where it is resampled."""
+        values, times = own.values, own.times
+        if self.irregular == "resample" and times is not None:
+            assert self.steps is not None
+            grid = resample(Ragged.of([values]), Ragged.of([times]), self.steps.median)
+            values, times = (np.asarray(each[0]) for each in grid)
+        cut = slice(self.max_length or None)
+        return replace(own, values=values[cut], times=None if times is None else times[cut])
+
     def labels(self, raw: Any) -> list[str]:
         """What each step is called: its time, or its number."""
-        return as_recording(raw, "item").steps()[: self.max_length or None]
+        return self.as_read(self.recording(raw, "item")).steps()
 
     @property
     def files(self) -> tuple[str, ...]:

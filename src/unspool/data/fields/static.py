@@ -1,4 +1,4 @@
-"""What a series has as a whole, beside its values over time: a raw value of each static column in,
+"""What a series has as a whole, next to its values over time: a raw value of each static column in,
 one vector out. Numbers are scaled, categories are one-hot vectors; all is learnt from the training
 series."""
 
@@ -30,6 +30,11 @@ class StaticColumn:
     @property
     def size(self) -> int:
         return len(self.categories) or 1
+
+    @property
+    def inputs(self) -> list[str]:
+        """What the elements of its vector are called."""
+        return [f"{self.name} {category}" for category in self.categories] or [self.name]
 
     def fit(self, values: Sequence[Any], where: str) -> None:
         seen = [value for value in values if not is_missing(value)]
