@@ -188,8 +188,23 @@ class Forecast(Task):
 
     @classmethod
     def check_config(cls, config: Config) -> None:
-        model = config.model
+        model, data = config.model, config.data
         check_model(model)
+        unread = {
+            "scaling": ("channel", "each window is scaled by itself: see model.center"),
+            "irregular": (
+                "ignore",
+                "steps are read as they come; give missing ones empty rows",
+            ),
+            "stride": (0, "every step of a series is learnt from: see train.windows"),
+        }
+        for name, (usual, why) in unread.items():
+            if getattr(data, name) != usual:
+                raise ConfigError(
+                    f"data.{name} is not for forecasts: {why}",
+                    got=getattr(data, name),
+                    remedy="leave it out",
+                )
         if model.strategy == "recursive" and (
             model.network != "recurrent" or model.bidirectional or model.patch > 1
         ):

@@ -144,6 +144,9 @@ class StrokesField(SeriesField):
     def items(self, given: Any) -> Iterable[Any]:
         return stroke_items(given)
 
+    def streaming_unsupported_reason(self) -> str:
+        return "a drawing is prepared as a whole"
+
     def examiner(self, values: Series) -> SeriesExaminer:
         return StrokesExaminer(self, next(blocks(values.raw)))
 
