@@ -40,9 +40,8 @@ def test_examples_are_kept(run_of) -> None:
     first = stored[0]["text"]
     assert np.array(first["values"], dtype=float).shape == (len(first["times"]), 2)
     assert first["channels"] == ["x", "y"]
-    (labels,) = {len(own["steps"]) == len(own["text"]["values"])
-                 for own in json.loads((run_of("labelled") / "examples.json").read_text())}  # fmt: skip
-    assert labels
+    labelled = json.loads((run_of("labelled") / "examples.json").read_text())
+    assert all(len(own["steps"]) == len(own["text"]["values"]) for own in labelled)
     ahead = json.loads((run_of("next") / "examples.json").read_text())
     assert len(ahead) == 5
     assert all(np.array(own["steps"]).shape == (6, 1) for own in ahead)
@@ -93,7 +92,7 @@ def test_a_constant_channel_contributes_nothing(server_of) -> None:
 
 
 def test_weights_of_a_long_series(server_of, monkeypatch) -> None:
-    """Rows still add up to 1, and one cell is the mean of sums of the weights that it stands for."""
+    """Rows still add up to 1, and a cell is the mean of sums of the weights that it stands for."""
     server = server_of("attends")
     reading = server.subject.read("1")
     exact = trace_reading(reading, server.subject.task, server.subject.trained)
@@ -181,7 +180,7 @@ def test_a_model_of_windows_reads_the_first(movements, tmp_path: Path) -> None:
         ("[]", "there is nothing to look at"),
         ("{}", "no series: it has no values"),
         ('{"values": [[1, 2]], "times": [1, 2]}', "has 1 steps, and other times than these"),
-        ('{"values": [[1, 2], [3, 4]], "times": [2, 1]}', "step 2 is not later than the one before"),
+        ('{"values": [[1, 2], [3, 4]], "times": [2, 1]}', "step 2 is not later than the one"),
         ('{"values": [[1, 2]], "channels": ["x"]}', "has 1 names of channels, and values of 2"),
         ("[[1e39, 2]]", "step 1 of channel 1 is infinite, or too large"),
         (json.dumps([[0, 0]] * 50_001), "series of up to 100,000 numbers; got '100,002'"),
@@ -200,7 +199,7 @@ def test_bad_questions(server_of) -> None:
             asked(server_of("moves"), question, text="1")
     with pytest.raises(ConfigError, match="step is a whole number from 1 to 6"):
         asked(server_of("next"), "reasons", text="1", step=7)
-    with pytest.raises(ConfigError, match="unknown coverage; got '0.7'"):
+    with pytest.raises(ConfigError, match=r"unknown coverage; got '0\.7'"):
         asked(server_of("next"), "ahead", text="1", coverage=0.7)
 
 
