@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import unspool
-from unspool.tasks.inputs import CHARACTERS
+from unspool.tasks.inputs.text import CHARACTERS
 
 SMALL = {"epochs": 1, "hidden": 4, "threads": 1, "baseline": False, "quiet": True}
 BASES = ["ACGTTGCA", "TTTTGGCA"] * 30

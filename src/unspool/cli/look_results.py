@@ -114,7 +114,8 @@ def show_series(
     from unspool.insight.saliency import explain
     from unspool.insight.trace import trace_reading
 
-    item = first_recording(path, run.task)
+    field = run.task.input_field
+    item = field.recording(first_recording(path, run.task), path)
     reading = run.task.reading(run.model, item)
     traced = trace_reading(reading, run.task, run.model)
     at = None if step is None else step - 1
@@ -122,9 +123,28 @@ def show_series(
     print_answer(traced, why, "steps", as_json=as_json)
     if album.folder is not None:
         ahead = next(iter(run.task.predict(run.model, [item]))) if continues(run.task) else None
-        drawn = run.task.input_field.as_read(item)
-        album.add(series_pictures(drawn, traced, reading, why, ahead))
+        album.add(kind_pictures(field, item, reading, why, path))
+        album.add(series_pictures(field.as_read(item), traced, reading, why, ahead))
         write_trace(traced, album.folder)
+
+
+def kind_pictures(field: Any, item: Any, reading: Any, why: Any, path: str) -> list[Any]:
+    """Of what is more than curves: a drawing, the lattice of a transcript over its spectrum, or
+    contributions under it."""
+    from unspool.data.read.strokes import Strokes
+    from unspool.insight.plots import drawing_figure, lattice_figure, spectrum_figure
+
+    name, lattice = item.name or path, reading.lattice()
+    if lattice is not None:
+        title = f"{name}: {lattice.text}"
+        return [("lattice", lattice_figure(item, field.duration, lattice, title=title))]
+    title = f"{name}: {why.answer}, {why.measure} {why.answer_value:.3f}"
+    values = why.values[-len(item) :]
+    if isinstance(item, Strokes):
+        return [("strokes", drawing_figure([item], titles=[title], values=values))]
+    if field.spectral:
+        return [("spectrum", spectrum_figure(item, field.duration, values=values, title=title))]
+    return []
 
 
 def first_recording(path: str, task: Any) -> Any:

@@ -25,6 +25,7 @@ from unspool.insight.plots import (
     reliability_figure,
     saliency_figure,
     scatter_figure,
+    window_figure,
 )
 from unspool.insight.plots.overtime import (
     ahead_figure,
@@ -64,6 +65,8 @@ def input_pictures(trace: Trace, saliency: Saliency | None = None) -> Named:
             yield f"{kind.replace('_', '-')}{suffix}", heads_figure(own, kind)
     if found := trace.find("alignment"):
         yield "alignment", matrix_figure(found[0].values, trace.tokens, trace.written)
+    for window in trace.find("window"):
+        yield "window", window_figure(window.values, trace.written)
     if trace.find("pooling"):
         yield "pooling", pooling_figure(trace)
     if trace.find("features"):

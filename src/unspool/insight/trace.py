@@ -41,7 +41,8 @@ class Recorded(NamedTuple):
     """What passed one tap.
 
     kind        a gate or state of a cell by its name (forget_gate, candidate, hidden_state, ...),
-                self_attention, causal_attention, cross_attention, alignment, pooling, features
+                self_attention, causal_attention, cross_attention, alignment, pooling, features;
+                window, of the characters that are to be written by hand
     part        encoder or decoder
     layer       from 1, where there are layers
     direction   forwards or backwards, of a recurrent layer
@@ -258,6 +259,8 @@ def _recorded(model: nn.Module, path: str, passed: Passed, reading: Reading) -> 
         return None  # the same as decoder.alignment
     elif name == "alignment":
         kind, axes = "alignment", ("written", "read")
+    elif name == "window":
+        kind, axes = "window", ("read", "written")
     elif owner == "pooling":
         kind, axes = "pooling", ("read",)
     elif name == "weights":

@@ -17,6 +17,7 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import BoundedSemaphore, local
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
@@ -31,6 +32,7 @@ HOST = "127.0.0.1"
 KEPT = 16  # answers
 LONGEST = 2_000_000  # bytes of the body of a question
 CHANGING = {"training"}  # answers that are not kept
+WAITING = 16  # questions that may wait for one another; browsers ask six
 AT_ONCE = {"run", "training", "positions"}  # that need no computing, and do not wait for it
 # Of accept(2): there is no room for another connection, which waits and makes the socket ready.
 FULL = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
@@ -44,6 +46,16 @@ HEADERS = {
     "Referrer-Policy": "no-referrer",
     "X-Content-Type-Options": "nosniff",
 }
+
+
+class Asking(local):
+    """Of each thread the connection that it answers."""
+
+    connection: socket.socket | None = None
+
+
+class Busy(Exception):
+    """Too many questions wait already."""
 
 
 class Reply(NamedTuple):
@@ -63,6 +75,8 @@ class PageServer(ThreadingHTTPServer):
         self.subject = subject
         # One computation at a time, all in one thread: OpenMP keeps a team for each that asks.
         self.worker = ThreadPoolExecutor(1)
+        self.waiting = BoundedSemaphore(WAITING)
+        self.asking = Asking()
         self.kept = lru_cache(KEPT)(self.computed)
         self.connections = Connections()
         try:
@@ -90,10 +104,21 @@ class PageServer(ThreadingHTTPServer):
         return (self.computed if name in CHANGING else self.kept)(name, tuple(query.items()))
 
     def computed(self, name: str, query: tuple[tuple[str, str], ...]) -> bytes:
+        connection = self.asking.connection
+
         def work() -> bytes:
+            if connection is not None and is_reset(connection):
+                raise ConnectionAbortedError  # the client no longer waits
             return encoded(answer(self.subject, name, dict(query)))
 
-        return work() if name in AT_ONCE else self.worker.submit(work).result()
+        if name in AT_ONCE:
+            return work()
+        if not self.waiting.acquire(blocking=False):
+            raise Busy
+        try:
+            return self.worker.submit(work).result()
+        finally:
+            self.waiting.release()
 
     def get_request(self) -> tuple[socket.socket, Any]:
         try:
@@ -180,6 +205,7 @@ class Handler(BaseHTTPRequestHandler):
         return failure(404, "there is no such page")
 
     def answered(self, name: str, query: str, body: bytes | None) -> Reply:
+        self.server.asking.connection = self.connection
         try:
             given = dict(parse_qsl(query, keep_blank_values=True, errors="strict"))
             if body is not None:
@@ -189,6 +215,10 @@ class Handler(BaseHTTPRequestHandler):
             return failure(400, str(error))
         except UnicodeDecodeError:
             return failure(400, "the address is not valid text")
+        except Busy:
+            return failure(503, f"{WAITING} other questions are being answered. Ask again later")
+        except ConnectionError:
+            raise
         except Exception as error:
             traceback.print_exc()  # a fault of unspool's, not of who asked
             return failure(500, f"unspool failed: {type(error).__name__}: {error}")
@@ -222,6 +252,10 @@ class Handler(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *args: Any) -> None:
         """Nothing: the terminal is for the address."""
+
+
+def is_reset(connection: socket.socket) -> bool:
+    return connection.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) != 0
 
 
 def asked_in(body: bytes, type: str) -> dict[str, str]:

@@ -30,15 +30,13 @@ from unspool.tasks.answer import Answer
 from unspool.tasks.calibration import FoldCalibration, Unseen
 from unspool.tasks.decision import Decision
 from unspool.tasks.document import CHUNK, DocumentTask
-from unspool.tasks.inputs import read_field, reads_series
+from unspool.tasks.inputs import holds_no_text, input_kind, plan_input, read_field
 from unspool.tasks.label_plan import plan_labels
 from unspool.tasks.label_readings import ClassifyReading
 from unspool.tasks.linear import Logistic
 from unspool.tasks.multiclass import OneLabel, Prediction
 from unspool.tasks.multilabel import SeveralLabels
 from unspool.tasks.plan import input_plan, may_be_documents
-from unspool.tasks.series_plan import holds_series, plan_series
-from unspool.tasks.series_readings import ClassifySeries, MultilabelSeries
 from unspool.tasks.task import Report, Step, chunks
 
 
@@ -62,10 +60,8 @@ class Classify(DocumentTask):
             assert isinstance(field, LabelField)
             self.decision = OneLabel(field, config.train)
         self.metric, self.answer = self.decision.metric, self.decision.answer
-        self.looked_at = self.decision.reading
-        if reads_series(config):
-            several = isinstance(field, LabelsField)
-            self.looked_at = MultilabelSeries if several else ClassifySeries
+        target = "labels" if isinstance(field, LabelsField) else "label"
+        self.looked_at = input_kind(config.data).reading(target) or self.decision.reading
 
     @classmethod
     def make_fields(cls, config: Config) -> dict[str, Field]:
@@ -87,11 +83,11 @@ class Classify(DocumentTask):
     def plan(
         cls, table: Table, data: DataConfig, *, named: bool = False, outputs: bool = True
     ) -> Plan | None:
-        """A text and its label or labels; or a series and its label."""
-        series = plan_series(cls.name, table, data, target="label", named=named, outputs=outputs)
-        if series is not None:
-            return series
-        if not named and (holds_series(table, data) or not may_be_documents(table, data)):
+        """A text, or another kind of input, and its label or labels."""
+        other = plan_input(cls.name, table, data, target="label", named=named, outputs=outputs)
+        if other is not None:
+            return other
+        if not named and (holds_no_text(table, data) or not may_be_documents(table, data)):
             return None
         if not outputs:
             return input_plan(cls.name, table, data)
@@ -192,6 +188,9 @@ class Classify(DocumentTask):
                 yield self.with_cut(
                     self.decision.answered(self.input_field.shown(item), row), part, i
                 )
+
+    def answered(self, shown: str, scores: np.ndarray) -> Answer:
+        return self.decision.answered(shown, self.decision.probabilities(scores)[0])
 
     def save(self, folder: Path) -> None:
         super().save(folder)

@@ -11,11 +11,12 @@ from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from unspool.config import Config, ModelConfig
 from unspool.data.batching import BucketBatches
 from unspool.data.fields.bags import NgramField
+from unspool.data.fields.field import Chunk
 from unspool.data.fields.joined import JoinedField, JoinedValues
 from unspool.data.fields.series import SeriesField
 from unspool.data.fields.series_features import FeatureField
@@ -33,15 +34,9 @@ from unspool.tasks.contextual import (
     refuse_other_tokens,
 )
 from unspool.tasks.encoder import build_encoder, check_learned_positions, recurrent_models
-from unspool.tasks.inputs import (
-    AT_ONCE,
-    check_series,
-    merged,
-    reads_series,
-    suited_to_characters,
-    suited_to_series,
-    windows_of,
-)
+from unspool.tasks.inputs import input_kind, reads_text, suited
+from unspool.tasks.inputs.text import AT_ONCE
+from unspool.tasks.inputs.windows import merged, windows_of
 from unspool.tasks.linear import (
     CONSTANT,
     LINEAR,
@@ -54,6 +49,7 @@ from unspool.tasks.linear import (
 )
 from unspool.tasks.reading import Reading
 from unspool.tasks.size import longest_document
+from unspool.tasks.streaming import StreamState
 from unspool.tasks.task import Report, Task, as_array, walk
 
 A = TypeVar("A", bound=Answer)
@@ -96,12 +92,12 @@ class DocumentTask(Task):
 
     @classmethod
     def suited(cls, settings: Mapping[str, Any], plan: Plan | None = None) -> dict[str, Any]:
-        return suited_to_series(settings) or suited_to_characters(settings, plan)
+        return suited(settings, plan)
 
     @classmethod
     def check_config(cls, config: Config) -> None:
-        check_series(config)
-        if config.model.network in AT_ONCE and not reads_series(config):
+        input_kind(config.data).check(config)
+        if config.model.network in AT_ONCE and reads_text(config):
             check_baseline(config)
         if config.model.tied:
             raise ConfigError(
@@ -329,6 +325,18 @@ class DocumentTask(Task):
         if isinstance(values, Tokens) and values.is_shortened(row):
             return answer.of_cut(longest_document(self.config))
         return answer
+
+    def streamed(self, new: Any, chunk: Chunk, before: StreamState, scores: Tensor) -> Answer:
+        steps = before.steps + chunk.steps
+        shown = new
+        if not self.reads_tokens:
+            name = getattr(new, "name", "")
+            shown = f"{name}: " * bool(name) + f"{steps:,} step{'s' * (steps != 1)}"
+        return self.answered(shown, as_array(scores.double()))
+
+    @abstractmethod
+    def answered(self, shown: str, scores: np.ndarray) -> Answer:
+        """The answer to one document of these scores (1, C)."""
 
     def scores(self, model: nn.Module, part: Part, size: int) -> np.ndarray:
         """(N, size) what the model gives for each row of the part, in their order."""

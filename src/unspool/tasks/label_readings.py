@@ -37,7 +37,9 @@ if TYPE_CHECKING:
 
 
 class DocumentReading(Reading):
-    """One step, the whole text."""
+    """One step, the whole text; `before` are the names of vectors that stand before its tokens."""
+
+    before: list[str]
 
     def __init__(
         self,

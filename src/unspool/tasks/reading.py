@@ -38,6 +38,23 @@ class Said(NamedTuple):
     note: str = ""
 
 
+class Lattice(NamedTuple):
+    """What a model that writes fewer tokens than it reads steps says at each of them.
+
+    names          (V) of the tokens, and of the blank
+    probabilities  (P, V)
+    text           of the best path
+    places         of each token of the text: its name, the first step, and that behind the last
+    duration       of a step
+    """
+
+    names: list[str]
+    probabilities: np.ndarray
+    text: str
+    places: list[tuple[str, int, int]]
+    duration: float
+
+
 class Reading(ABC):
     """A model's run on one input: T tokens in, scores (P, C) of C answers at P steps out.
 
@@ -80,6 +97,10 @@ class Reading(ABC):
     def default_step(self) -> int:
         """The step that is asked about unless another is named."""
         return len(self.asked) - 1
+
+    def lattice(self) -> Lattice | None:
+        """Of a model that writes where it reads, but fewer tokens; None of others."""
+        return None
 
     def doubled(self) -> Self:
         """The same by a copy of the model that computes in float64."""

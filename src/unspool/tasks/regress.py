@@ -29,7 +29,7 @@ from unspool.nn.models.classifier import Regressor
 from unspool.nn.models.ensemble import Kind
 from unspool.tasks.answer import Answer, empty, one_line
 from unspool.tasks.document import CHUNK, DocumentTask
-from unspool.tasks.inputs import read_field, reads_series
+from unspool.tasks.inputs import holds_no_text, input_kind, plan_input, read_field
 from unspool.tasks.label_readings import RegressReading
 from unspool.tasks.linear import Ridge
 from unspool.tasks.metrics import (
@@ -49,8 +49,6 @@ from unspool.tasks.plan import (
     refuse_columns,
     text_and_label,
 )
-from unspool.tasks.series_plan import holds_series, plan_series
-from unspool.tasks.series_readings import RegressSeries
 from unspool.tasks.task import Report, Step, chunks
 
 NUMBER_NAMES = (
@@ -288,7 +286,7 @@ class Regress(DocumentTask):
     def __init__(self, config: Config, fields: Fields) -> None:
         super().__init__(config, fields)
         self.metric = {"squared": "rmse", "absolute": "mae"}[config.train.loss]
-        self.looked_at = RegressSeries if reads_series(config) else RegressReading
+        self.looked_at = input_kind(config.data).reading("number") or RegressReading
 
     @property
     def number(self) -> NumberField:
@@ -306,13 +304,13 @@ class Regress(DocumentTask):
         cls, table: Table, data: DataConfig, *, named: bool = False, outputs: bool = True
     ) -> Plan | None:
         """A text and numbers. A number may as well be a label: unless the task is named, many
-        different ones make it this task. Or a series and numbers."""
-        series = plan_series(cls.name, table, data, target="number", named=named, outputs=outputs)
-        if series is not None:
-            return series
+        different ones make it this task. Or another kind of input and numbers."""
+        other = plan_input(cls.name, table, data, target="number", named=named, outputs=outputs)
+        if other is not None:
+            return other
         if not outputs:
             return input_plan(cls.name, table, data)
-        if not named and (holds_series(table, data) or not has_scale(table, data)):
+        if not named and (holds_no_text(table, data) or not has_scale(table, data)):
             return None
         table = documents(table, cls.name)
         if table.format in (*PLAIN, *FOLDERS):
@@ -383,6 +381,10 @@ class Regress(DocumentTask):
                 shown = self.input_field.shown(item)
                 answer = Estimate(shown, dict(zip(self.number.names, row.tolist())))
                 yield self.with_cut(answer, part, i)
+
+    def answered(self, shown: str, scores: np.ndarray) -> Estimate:
+        numbers = self.number.restore(scores)[0].tolist()
+        return Estimate(shown, dict(zip(self.number.names, numbers)))
 
     def numbers(self, model: nn.Module, part: Part) -> np.ndarray:
         """(N, K) in the order of the part's rows and the units of the file."""

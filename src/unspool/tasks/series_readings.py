@@ -12,9 +12,14 @@ from torch import Tensor, nn
 
 from unspool.config import DataConfig
 from unspool.data.fields.series_values import Series
-from unspool.data.read.recording import Recording, as_recording
+from unspool.data.read.recording import Recording
 from unspool.data.store.ragged import Windows, cut_windows
+from unspool.nn.ctc import BLANK, align
 from unspool.nn.models.forecaster import RecursiveForecaster, Window, window_scale
+from unspool.nn.models.handwriting import Drawn
+from unspool.search.ctc import greedy_ctc
+from unspool.tasks.forecast_answer import next_steps
+from unspool.tasks.handwrite_answer import END
 from unspool.tasks.label_readings import (
     ClassifyReading,
     DocumentReading,
@@ -22,7 +27,7 @@ from unspool.tasks.label_readings import (
     RegressReading,
     TagReading,
 )
-from unspool.tasks.reading import Reading, Said, longest, names_before, nothing
+from unspool.tasks.reading import Lattice, Reading, Said, longest, names_before, nothing
 from unspool.tasks.tagged_series import TaggedSeries
 
 if TYPE_CHECKING:
@@ -30,6 +35,7 @@ if TYPE_CHECKING:
 
 
 STRETCHES = 12  # of an answer that are named
+SILENCE, SPACE = "∅", "␣"  # how a blank and a space are shown
 
 
 class SeriesInput(Reading):
@@ -41,7 +47,7 @@ class SeriesInput(Reading):
         self, task: Task, model: Any, item: Any, vectors: np.ndarray | None = None
     ) -> None:
         field = task.input_field
-        self.item: Recording = as_recording(item, "the series")
+        self.item: Recording = field.recording(item, "the series")
         if not len(self.item):
             raise nothing()
         if vectors is None:
@@ -136,6 +142,104 @@ class StepsReading(SeriesInput, TagReading):
         return self.model(*self.batch(readings))
 
 
+class TranscribeReading(SeriesInput):
+    """At each of the steps that the network reads, `patch` of the recording, a token or a blank."""
+
+    def __init__(
+        self, task: Task, model: Any, item: Any, vectors: np.ndarray | None = None
+    ) -> None:
+        super().__init__(task, model, item, vectors)
+        self.patch = int(model.patch)
+        self.tokens = self.tokens[:: self.patch]
+        self.whole = -(-self.whole // self.patch)
+
+    def together(self, readings: Sequence[Any]) -> Tensor:
+        found: Tensor = self.model(*self.batch(readings))
+        return found
+
+    def chosen(self, scores: Tensor) -> list[int]:
+        return [int(best) for best in scores.argmax(-1)]
+
+    def name(self, answer: int) -> str:
+        if answer == BLANK:
+            return SILENCE
+        tokenizer: Any = self.task.target_tokenizer
+        (found,) = tokenizer.shown([answer])
+        return {" ": SPACE}.get(found, found)
+
+    def default_step(self) -> int:
+        """The first at which a token is written."""
+        with torch.inference_mode():
+            best = self.chosen(self.run()[0])
+        return next((step for step, own in enumerate(best) if own != BLANK), len(best) - 1)
+
+    def said(self, scores: Tensor) -> Said:
+        lattice = self.lattice(scores)
+        return Said(lattice.text, f"{len(lattice.places)} tokens")
+
+    def lattice(self, scores: Tensor | None = None) -> Lattice:
+        """The probabilities of tokens over time, and the text of the best path."""
+        if scores is None:
+            with torch.inference_mode():
+                scores = self.run()[0]
+        (ids,) = greedy_ctc(scores[None], torch.tensor([len(scores)]))
+        tokenizer: Any = self.task.target_tokenizer
+        return Lattice(
+            [self.name(i) for i in range(scores.shape[1])],
+            scores.exp().double().cpu().numpy(),
+            tokenizer.decode(ids),
+            [(self.name(i), *place) for i, place in zip(ids, align(scores, ids))],
+            self.task.input_field.duration * self.patch,
+        )
+
+    def without(self, token: int) -> Self:
+        vectors = self.vectors.copy()
+        vectors[token * self.patch : (token + 1) * self.patch] = self.mean()
+        return type(self)(self.task, self.model, self.item, vectors)
+
+
+class HandwriteReading(SeriesInput):
+    """Whether the pen is lifted after the point that follows each; reasons are given for that."""
+
+    def __init__(self, task: Any, model: Any, item: Any, vectors: np.ndarray | None = None) -> None:
+        super().__init__(task, model, item, vectors)
+        self.words: Any = None
+        text = getattr(self.item, "text", "")
+        if task.conditional:
+            self.words = task.text_ids(text, "the drawing")
+            self.written = [*text, END]
+
+    def default_step(self) -> int:
+        return max(0, len(self.asked) - 2)  # after the last point nothing follows
+
+    def together(self, readings: Sequence[Any]) -> Tensor:
+        values, lengths = self.batch(readings)
+        text = None
+        if self.words is not None:
+            rows = torch.zeros(len(readings), dtype=torch.int64)
+            text = self.words.select(rows)
+        up = self.model.mixture(Drawn(values, lengths, text)).up
+        return torch.stack([torch.zeros_like(up), up], -1)
+
+    def chosen(self, scores: Tensor) -> list[int]:
+        return scores.argmax(-1).tolist()
+
+    def name(self, answer: int) -> str:
+        return ("pen down", "pen up")[answer]
+
+    def removable(self, step: int) -> list[int]:
+        return [t for t in super().removable(step) if t <= step]
+
+
+READINGS: dict[str, type[Reading]] = {
+    "label": ClassifySeries,
+    "labels": MultilabelSeries,
+    "number": RegressSeries,
+    "tags": StepsReading,
+    "text": TranscribeReading,
+}
+
+
 class ForecastReading(Reading):
     """A value for each step ahead of one target; reasons are given for the value at one of them."""
 
@@ -146,7 +250,7 @@ class ForecastReading(Reading):
         self, task: Any, model: Any, item: Any, window: Window | None = None, *, target: int = 0
     ) -> None:
         field = task.input_field
-        self.item: Recording = as_recording(item, "the series")
+        self.item: Recording = field.recording(item, "the series")
         if not len(self.item):
             raise nothing()
         if window is None:
@@ -156,7 +260,7 @@ class ForecastReading(Reading):
         length, last = int(window.lengths[0]), field.last(self.item)
         self.first_step = last - length
         steps = self.item.steps()[self.first_step : last]
-        self.ahead = task.next_steps(self.item)
+        self.ahead = next_steps(self.item, field)
         self.elements = field.inputs(target)
         super().__init__(str(self.item), steps, last)
 

@@ -17,14 +17,14 @@ from torch import Tensor, nn
 from unspool.config import Config, DataConfig
 from unspool.data.batching import BucketBatches
 from unspool.data.corpus import Fields
-from unspool.data.fields.field import Field
-from unspool.data.fields.series import SeriesField
+from unspool.data.fields.field import Chunk, Field
+from unspool.data.fields.series import SeriesField, as_steps
 from unspool.data.fields.tags import TagsField
 from unspool.data.fields.words import WordsField
 from unspool.data.part import Batch, Part
 from unspool.data.plan import Plan
 from unspool.data.read import Table
-from unspool.data.schemes import allowed_moves, parse_tags
+from unspool.data.schemes import allowed_transitions, parse_tags
 from unspool.errors import ConfigError
 from unspool.nn.characters import CHARACTER_ENCODERS
 from unspool.nn.crf import CRF, Allowed, SeparateTags, SpanScores, TagOutput
@@ -33,17 +33,11 @@ from unspool.tasks.answer import Answer
 from unspool.tasks.contextual import build_contextual, contextual_size, example_words
 from unspool.tasks.encoder import build_encoder, recurrent_models
 from unspool.tasks.examples import Example
-from unspool.tasks.inputs import (
-    check_series,
-    reads_series,
-    series_field,
-    suited_to_series,
-    windows_of,
-)
+from unspool.tasks.inputs import input_kind, plan_input, read_field, reads_text, suited
+from unspool.tasks.inputs.windows import windows_of
 from unspool.tasks.label_readings import TagReading
-from unspool.tasks.series_plan import plan_series
-from unspool.tasks.series_readings import StepsReading
 from unspool.tasks.size import longest_document
+from unspool.tasks.streaming import StreamState
 from unspool.tasks.tag_plan import plan_tags
 from unspool.tasks.tag_report import PlainReport, SpanReport, TagReport
 from unspool.tasks.tagged_series import TaggedSeries, tagged_series
@@ -104,15 +98,17 @@ class Tag(Task):
         assert isinstance(tags, TagsField)
         self.marks = tags.marks
         self.spelling = getattr(self.input_field, "spelling", None)
-        if reads_series(config):
-            self.answer, self.looked_at = TaggedSeries, StepsReading
+        if not reads_text(config):
+            self.answer = TaggedSeries
+        self.looked_at = input_kind(config.data).reading("tags") or TagReading
         if self.marks is None:
             self.metric = "accuracy"
 
     @classmethod
     def make_fields(cls, config: Config) -> dict[str, Field]:
-        if reads_series(config):
-            return {"series": series_field(config), "tags": TagsField("tags", scheme="none")}
+        if not reads_text(config):
+            read = read_field(config)
+            return {read.name: read, "tags": TagsField("tags", scheme="none")}
         words = WordsField(
             "words",
             config.tokenizer,
@@ -128,14 +124,17 @@ class Tag(Task):
 
     @classmethod
     def suited(cls, settings: Mapping[str, Any], plan: Plan | None = None) -> dict[str, Any]:
-        found = suited_to_series(settings)
-        return {**found, "model.characters": "none", "model.hidden": 128} if found else {}
+        name = settings.get("data.input", settings.get("input", "auto"))
+        if name in ("auto", "text"):
+            return {}
+        return {**suited(settings), "model.characters": "none", "model.hidden": 128}
 
     @classmethod
     def check_config(cls, config: Config) -> None:
         model = config.model
-        check_series(config)
-        if reads_series(config) and (config.data.max_length or config.data.irregular == "resample"):
+        input_kind(config.data).check(config)
+        cut = config.data.max_length or config.data.irregular == "resample"
+        if cut and not reads_text(config):
             raise ConfigError(
                 "tag gives every step of the data a label, so none can be cut off or interpolated",
                 got=f"max_length={config.data.max_length}, irregular={config.data.irregular}",
@@ -182,10 +181,10 @@ class Tag(Task):
     def plan(
         cls, table: Table, data: DataConfig, *, named: bool = False, outputs: bool = True
     ) -> Plan | None:
-        """Words and their tags; or a series and a label a step."""
-        series = plan_series(cls.name, table, data, target="tags", named=named, outputs=outputs)
-        if series is not None:
-            return series
+        """Words and their tags; or another kind of input and a label a step."""
+        other = plan_input(cls.name, table, data, target="tags", named=named, outputs=outputs)
+        if other is not None:
+            return other
         return plan_tags(table, data, named=named, outputs=outputs)
 
     @property
@@ -221,7 +220,8 @@ class Tag(Task):
             return SeparateTags(label_smoothing=self.config.train.label_smoothing)
         if self.marks is None:
             return CRF(len(self.labels))
-        return CRF(len(self.labels), Allowed(*map(torch.from_numpy, allowed_moves(self.marks))))
+        allowed = map(torch.from_numpy, allowed_transitions(self.marks))
+        return CRF(len(self.labels), Allowed(*allowed))
 
     def example_inputs(self) -> tuple[Tensor, ...]:
         if isinstance(self.input_field, SeriesField):
@@ -345,6 +345,19 @@ class Tag(Task):
                 p = (own.along.before + own.along.after).double().exp().clamp(0, 1)
                 steps = field.labels(item)
                 yield tagged_series(field.shown(item), steps, own.tags, as_array(p), self.labels)
+
+    def streamed(self, new: Any, chunk: Chunk, before: StreamState, scores: Tensor) -> Answer:
+        """The tags of the new steps. A span may go on in the next chunk, so words have tags, and
+        none are joined."""
+        scores = scores[0, : chunk.steps].double()  # (T, C)
+        tags, p = as_array(scores.argmax(1)), scores.softmax(1).amax(1)
+        if self.reads_tokens:
+            text, words = words_of(new, self.tokenizer)
+            along = SpanScores(p.log(), torch.zeros_like(p), torch.zeros_like(p))
+            return tagged_text(text, words, Tags(tags, along), self.labels, None)
+        own = as_steps(new, len(self.input_field.channels))
+        steps = own.steps(before.steps)
+        return tagged_series(str(own), steps, tags, as_array(p), self.labels)
 
     def tags(self, model: nn.Module, part: Part) -> list[Tags]:
         """The tags of each sentence."""

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from unspool.config import Config, DataConfig
 from unspool.data.batching import BucketBatches
 from unspool.data.corpus import Corpus, Fields, encode_table, fit_fields, load_corpus
-from unspool.data.fields.field import Field
+from unspool.data.fields.field import Chunk, Field
 from unspool.data.part import Batch, Part, moved
 from unspool.data.plan import Plan
 from unspool.data.read import Table
@@ -31,9 +31,11 @@ from unspool.tasks.answer import Answer
 from unspool.tasks.calibration import FoldCalibration, Unseen
 from unspool.tasks.encoder import recurrent_models
 from unspool.tasks.examples import Example, plain
+from unspool.tasks.inputs import input_kind
 from unspool.tasks.metrics import bootstrap_ratio, widest
 from unspool.tasks.reading import Reading, nothing
 from unspool.tasks.size import refuse_large_model, refuse_long_row
+from unspool.tasks.streaming import CarriedStream, Stream, StreamState
 from unspool.text.tokenizers import Tokenizer
 
 T = TypeVar("T")
@@ -111,6 +113,7 @@ class Task(ABC):
     answer: type[Answer] | None = None  # what `predict` gives; None: nothing
     items: ClassVar[tuple[type, ...]] = (str,)  # what `predict` answers to
     options: ClassVar[type | None] = None  # a dataclass: the options of `predict`
+    continues: ClassVar[bool] = False  # whether `predict` continues items, as `generate` asks for
     causal: ClassVar[bool] = False  # whether its tokens see only those before them
     contextual: ClassVar[bool] = False  # whether other tasks read with the vectors of its encoder
     reads_contextual: ClassVar[bool] = False  # whether it can read with such vectors
@@ -174,7 +177,7 @@ class Task(ABC):
     @classmethod
     def row_noun(cls, config: Config) -> str:
         """What rows of its data are called."""
-        return "recordings" if config.data.input == "series" else cls.unit
+        return input_kind(config.data).rows or cls.unit
 
     @property
     def input(self) -> str:
@@ -349,6 +352,20 @@ class Task(ABC):
         items    texts; or what else the task takes for one
         options  an instance of the class `options`; None: its defaults
         """
+
+    def stream(self, model: nn.Module, options: Any = None) -> Stream:
+        """A sequence that is read as it comes, with the answers that `predict` gives for the whole;
+        a ConfigError with the reason where the model cannot."""
+        return CarriedStream(self, model)
+
+    def streamed(self, new: Any, chunk: Chunk, before: StreamState, scores: Tensor) -> Answer:
+        """The answer once a chunk of a stream was read.
+
+        new      what was pushed
+        before   the state before it
+        scores   what the model gives for it; where it has no steps, what it gave before
+        """
+        raise NotImplementedError
 
     def generate(self, model: nn.Module, prompt: str, options: Any = None) -> Iterator[str]:
         """The continuation of a prompt, piece by piece as it grows, of a language model."""

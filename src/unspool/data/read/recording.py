@@ -30,6 +30,7 @@ class Recording:
     times     (T,) float64, ascending; None where a step has no time. Dates are seconds since 1970
     dated     whether the times are dates
     name      what people call it
+    static    values that it has as a whole
     """
 
     values: np.ndarray
@@ -37,6 +38,7 @@ class Recording:
     times: np.ndarray | None = None
     dated: bool = False
     name: str = ""
+    static: tuple[Any, ...] = ()
 
     def __len__(self) -> int:
         return len(self.values)
@@ -51,10 +53,10 @@ class Recording:
         size = f"{steps:,} steps" + (f" of {channels} channels" if channels > 1 else "")
         return f"{self.name}: {size}" if self.name else size
 
-    def steps(self) -> list[str]:
-        """What each step is called: its time, or its number from 0."""
+    def steps(self, first: int = 0) -> list[str]:
+        """What each step is called: its time, or its number from `first` on."""
         if self.times is None:
-            return [str(step) for step in range(len(self))]
+            return [str(first + step) for step in range(len(self))]
         if not self.dated:
             return [f"{time:.10g}" for time in self.times]
         dates = (datetime.fromtimestamp(time, UTC) for time in self.times)

@@ -1,0 +1,76 @@
+"""The kinds of input by name. A new one is a file in this folder and a line here.
+
+In: the settings, or a table. Out: the kind of what is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from unspool.config import Config, DataConfig
+from unspool.data.fields.field import Field
+from unspool.data.fields.joined import JoinedField
+from unspool.data.plan import Plan
+from unspool.data.read import Table
+from unspool.tasks.inputs.audio import AudioKind
+from unspool.tasks.inputs.kind import InputKind, Target
+from unspool.tasks.inputs.series import SeriesKind
+from unspool.tasks.inputs.strokes import StrokesKind
+from unspool.tasks.inputs.text import Texts
+
+KINDS = (Texts(), AudioKind(), StrokesKind(), SeriesKind())  # who comes first is asked first
+INPUTS: dict[str, InputKind] = {kind.name: kind for kind in KINDS}
+TEXT = "text"
+
+
+def input_kind(data: DataConfig) -> InputKind:
+    """Of what is read; texts unless the plan has found something else."""
+    return INPUTS[TEXT if data.input == "auto" else data.input]
+
+
+def reads_text(config: Config) -> bool:
+    return input_kind(config.data).name == TEXT
+
+
+def read_field(config: Config) -> Field:
+    """The field of what is read, not fitted; of an ensemble, those of its models."""
+    if config.members:
+        members = [read_field(own) for own in config.members]
+        return JoinedField(members[0].name, members)
+    return input_kind(config.data).field(config)
+
+
+def plan_input(
+    task: str, table: Table, data: DataConfig, *, target: Target, named: bool, outputs: bool
+) -> Plan | None:
+    """The plan of the first kind, other than texts, that the table holds."""
+    for kind in INPUTS.values():
+        found = kind.plan(task, table, data, target=target, named=named, outputs=outputs)
+        if found is not None or kind.holds(table, data):
+            return found
+    return None
+
+
+def holds_no_text(table: Table, data: DataConfig) -> bool:
+    """Whether a table has values of another kind."""
+    return any(kind.holds(table, data) for kind in INPUTS.values())
+
+
+def suited(settings: Mapping[str, Any], plan: Plan | None = None) -> dict[str, Any]:
+    """Defaults that suit what is read; `settings` may leave out sections."""
+    name = settings.get("data.input", settings.get("input", "auto"))
+    return INPUTS.get(name, INPUTS[TEXT]).suited(settings, plan)
+
+
+__all__ = [
+    "INPUTS",
+    "InputKind",
+    "Target",
+    "holds_no_text",
+    "input_kind",
+    "plan_input",
+    "read_field",
+    "reads_text",
+    "suited",
+]

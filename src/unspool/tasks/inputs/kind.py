@@ -1,0 +1,63 @@
+"""What a kind of input is to a task: how a table is read for it, its field, the settings that suit.
+
+A new kind is one file in this folder with one subclass, and one line in `INPUTS`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal
+
+from unspool.config import Config, DataConfig
+from unspool.data.fields.field import Field
+from unspool.data.plan import Plan
+from unspool.data.read import Table
+
+Target = Literal["label", "number", "tags", "text"]  # the field that is to be answered
+
+
+class InputKind(ABC):
+    """One kind of values that tasks read.
+
+    name    the value of `data.input`
+    rows    what its rows are called; None: as the task calls them
+    """
+
+    name: ClassVar[str]
+    rows: ClassVar[str | None] = None
+
+    @abstractmethod
+    def field(self, config: Config) -> Field:
+        """The field of what is read, not fitted."""
+
+    def holds(self, table: Table, data: DataConfig) -> bool:
+        """Whether a table has such values, with or without anything to be learnt."""
+        return False
+
+    def plan(
+        self,
+        task: str,
+        table: Table,
+        data: DataConfig,
+        *,
+        target: Target,
+        named: bool,
+        outputs: bool,
+    ) -> Plan | None:
+        """How a task reads the table; None where it has no such values, or not what the task needs
+        of them. `named` and `outputs` as in `Task.plan`."""
+        return None
+
+    def suited(self, settings: Mapping[str, Any], plan: Plan | None) -> dict[str, Any]:
+        """Defaults; `settings` may leave out sections."""
+        return {}
+
+    def check(self, config: Config) -> None:
+        """Refuse settings that are for other kinds."""
+        return
+
+    def reading(self, target: str) -> Any:
+        """The class derived from `Reading` that looks at one input, by what is answered: "label",
+        "labels", "number" or "tags"; None: that of the task."""
+        return None

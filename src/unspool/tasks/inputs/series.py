@@ -1,0 +1,102 @@
+"""Vectors over time, as a whole or in windows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from unspool.config import Config, DataConfig
+from unspool.data.fields.field import Field
+from unspool.data.fields.series import SeriesField
+from unspool.data.fields.series_features import FeatureField
+from unspool.data.plan import Plan
+from unspool.data.read import Table
+from unspool.errors import ConfigError
+from unspool.tasks.inputs.kind import InputKind, Target
+from unspool.tasks.inputs.text import AT_ONCE
+from unspool.tasks.series_plan import holds_series, plan_series
+
+# Of series there are often few, and an epoch is short.
+SERIES: dict[str, Any] = {
+    "train.epochs": 60,
+    "train.patience": 15,
+    "train.lr": 2e-3,
+    "model.embedding": 64,
+    "model.dropout": 0.2,
+    "model.word_dropout": 0.0,
+}
+NETWORKS: dict[str, dict[str, Any]] = {
+    "recurrent": {},
+    "cnn": {
+        "model.layers": 3,
+        "model.filters": 64,
+        "model.widths": (3, 5, 7),
+        "train.weight_decay": 0.01,
+    },
+    "transformer": {
+        "model.layers": 2,
+        "model.hidden": 128,
+        "train.lr": 1e-3,
+        "train.warmup": 0.1,
+    },
+}
+
+
+class SeriesKind(InputKind):
+    name = "series"
+    rows = "recordings"
+
+    def field(self, config: Config) -> Field:
+        kind = FeatureField if config.model.network in AT_ONCE else SeriesField
+        data = config.data
+        return kind(
+            self.name,
+            scaling=data.scaling,
+            irregular=data.irregular,
+            max_length=data.max_length,
+            window=data.window,
+            missing=data.missing,
+        )
+
+    def holds(self, table: Table, data: DataConfig) -> bool:
+        return holds_series(table, data)
+
+    def plan(
+        self,
+        task: str,
+        table: Table,
+        data: DataConfig,
+        *,
+        target: Target,
+        named: bool,
+        outputs: bool,
+    ) -> Plan | None:
+        return plan_series(task, table, data, target=target, named=named, outputs=outputs)
+
+    def suited(self, settings: Mapping[str, Any], plan: Plan | None) -> dict[str, Any]:
+        network = settings.get("model.network", settings.get("network", "recurrent"))
+        return {**SERIES, **NETWORKS.get(network, {})}
+
+    def check(self, config: Config) -> None:
+        data = config.data
+        if data.stride and not data.window:
+            raise ConfigError(
+                "data.stride is from one window to the next, and there are no windows",
+                got=data.stride,
+                remedy="set window too",
+            )
+        if data.stride > data.window:
+            raise ConfigError(
+                f"data.stride leaves steps out: it must be at most data.window={data.window}",
+                got=data.stride,
+                remedy=f"set stride={data.window} or less",
+            )
+        if config.embedding.file is not None or config.embedding.contextual is not None:
+            raise ConfigError(
+                f"word vectors are for texts, and {self.name} are read", remedy="leave them out"
+            )
+
+    def reading(self, target: str) -> Any:
+        from unspool.tasks import series_readings
+
+        return series_readings.READINGS[target]

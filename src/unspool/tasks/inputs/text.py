@@ -1,0 +1,71 @@
+"""Texts as tokens, or as n-grams for a linear model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from unspool.config import Config
+from unspool.data.fields.bags import NgramField
+from unspool.data.fields.field import Field
+from unspool.data.fields.text import TextField
+from unspool.data.fields.vocabulary import made_of_words
+from unspool.data.plan import Plan
+from unspool.errors import ConfigError
+from unspool.tasks.inputs.kind import InputKind
+from unspool.tasks.size import longest_document
+
+AT_ONCE = ("linear", "constant")  # networks that are not trained by steps
+
+# Of texts that are not made of words, chosen on folds of the splice data and of names: characters
+# are few and frequent, so their vectors start large and all learns faster.
+CHARACTERS: dict[str, Any] = {
+    "model.embedding": 32,
+    "model.embedding_std": 1.0,
+    "model.dropout": 0.3,
+    "model.word_dropout": 0.1,
+    "train.lr": 3e-3,
+    "train.schedule": "linear",
+    "train.least_steps": 3000,
+}
+
+
+class Texts(InputKind):
+    """Every task plans its texts itself."""
+
+    name = "text"
+
+    def field(self, config: Config) -> Field:
+        if config.model.network in AT_ONCE:
+            return NgramField(
+                "text",
+                config.tokenizer,
+                longest=None if config.model.network == "linear" else 0,
+                max_length=longest_document(config),
+            )
+        return TextField(
+            "text",
+            config.tokenizer,
+            max_length=longest_document(config),
+            spelled=config.embedding.contextual is not None,
+        )
+
+    def suited(self, settings: Mapping[str, Any], plan: Plan | None) -> dict[str, Any]:
+        """Of texts that are not made of words."""
+        kind = settings.get("tokenizer.kind", settings.get("kind", "auto"))
+        if kind == "auto" and plan is not None and "text" in plan.columns:
+            texts = [value for value in plan.columns["text"].sample if isinstance(value, str)]
+            kind = "word" if made_of_words(texts) else "char"
+        network = settings.get("model.network", settings.get("network", "recurrent"))
+        return CHARACTERS if kind == "char" and network in ("recurrent", "cnn") else {}
+
+    def check(self, config: Config) -> None:
+        data = config.data
+        named = [name for name in ("window", "stride", "channels") if getattr(data, name)]
+        if named:
+            other = "; a Transformer's is model.attention_window" if named == ["window"] else ""
+            raise ConfigError(
+                f"data.{named[0]} is for series, and texts are read{other}",
+                got=getattr(data, named[0]),
+                remedy="leave it out, or name the columns of series with --series",
+            )
