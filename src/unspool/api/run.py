@@ -288,13 +288,13 @@ class Run:
         )
 
     @in_python
-    def look(self, text: str | None = None, view: str | None = None) -> Look:
+    def look(self, text: Any = None, view: str | None = None) -> Look:
         """The page of what the model does with a text: shown in a notebook, `.save(path)` writes it
         as one file, `.serve()` opens it in the browser.
 
-        text   None: an example
-        view   unrolled, attention, saliency, gradients, ngrams, positions, neighbours or training;
-               None: all that this model has
+        text   of a model of series an array (steps, channels); None: an example
+        view   ahead (of a forecast), unrolled, attention, saliency, gradients, ngrams, positions,
+               neighbours or training; None: all that this model has
         """
         from unspool.page.look import Look
 
