@@ -35,7 +35,7 @@ from rows import DATA, Row, main, size, train, with_interval
 FSDD, YESNO = DATA / "speech/fsdd/recordings", DATA / "speech/yesno"
 RATE = 8000
 HELD = 5  # of the 50 recordings of each digit by each speaker, for strings to test on
-STRINGS = {"train": 1500, "test": 300}
+STRINGS = {"train": 1000, "test": 200}
 VOICES = ["en-us", "en-gb", "en-gb-scotland", "en-gb-x-rp", "en-us+m3", "en-gb+f2", "en-us+f1"]
 NEW_VOICES = ["en-gb+m7", "en-us+f4"]
 SENTENCES = int(os.environ.get("UNSPOOL_SENTENCES", "3000"))
@@ -65,7 +65,7 @@ def yesno() -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as scratch:
         run = train(
             YESNO, scratch, "run", task="transcribe", model="bilstm", test_share=0.25,
-            valid_share=0.0, epochs=40, batch=4, threads=1,
+            valid_share=0.0, epochs=40, batch=4, threads=1, precision="auto",
         )  # fmt: skip
         return transcribed(run, start)
 
@@ -75,7 +75,7 @@ def fsdd() -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as scratch:
         run = train(
             FSDD, scratch, "run", pattern="{label}_{speaker}_{n}.wav", model="cnn", test_share=0.1,
-            epochs=25, threads=1,
+            epochs=25, threads=1, precision="auto",
         )  # fmt: skip
         figure = with_interval("accuracy", run.report)
         return finished(run, start, figure, accuracy=run.report.metrics["accuracy"])
@@ -145,7 +145,7 @@ def fsdd_strings() -> dict[str, Any]:
         parts = {part: write_strings(Path(scratch), part, rng) for part in STRINGS}
         run = train(
             parts["train"], scratch, "run", task="transcribe", model="bilstm", test=parts["test"],
-            epochs=15, threads=1,
+            epochs=12, threads=1, precision="auto",
         )  # fmt: skip
         return transcribed(run, start)
 
@@ -194,7 +194,7 @@ def espeak() -> dict[str, Any]:
         }
         run = train(
             parts["train"], scratch, "run", task="transcribe", model="bilstm", rate=RATE,
-            hidden=192, layers=2, epochs=30, lr=2e-3, threads=1,
+            hidden=192, layers=2, epochs=30, lr=2e-3, threads=1, precision="auto",
         )  # fmt: skip
         book = home / "book.txt"
         book.write_text("\n".join([*rest, *heard[:SENTENCES]]) + "\n")

@@ -83,7 +83,10 @@ VARIANTS: dict[str, list[tuple[str, dict[str, Any]]]] = {
         ("transformer", {"positions": "learned", "tied": False}),
     ],
     "pretrain": [("transformer", {"positions": "learned"})],
-    "transcribe": [("bilstm", {"patch": 1}), ("cnn", {"patch": 2, "features": "mfcc", "coefficients": 5})],
+    "transcribe": [
+        ("bilstm", {"patch": 1}),
+        ("cnn", {"patch": 2, "features": "mfcc", "coefficients": 5}),
+    ],
     "forecast": [
         ("gru", {"strategy": "recursive"}),
         ("lstm", {"strategy": "recursive", "output": "gaussian"}),
