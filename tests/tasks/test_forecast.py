@@ -116,7 +116,8 @@ def test_figures_by_hand(run) -> None:
                 np.array([row]), np.array([origin]), length=task.history.length, horizon=H
             )
             with torch.inference_mode():
-                given = task.given(run.model, batch, ForecastOptions())
+                forecast = run.model(Window(*batch[:5]))
+                given = task.given(run.model, batch, forecast, ForecastOptions())
             past = stretches.past(row, origin).astype(float)
             y = stretches.values[int(stretches.series[row])][origin : origin + H, 0].astype(float)
             sd = stretches.scale[row]
@@ -147,7 +148,7 @@ def test_intervals_hold_on_the_validation_part(run) -> None:
 
 
 def test_the_linear_baseline_stands_beside(run) -> None:
-    assert set(run.beside.baselines) == {"linear"}
+    assert set(run.comparison.baselines) == {"linear"}
     assert (run.path / "forecasts.png").exists()
 
 
@@ -195,7 +196,7 @@ def from_file(run, path):
     from unspool.tasks.opening import open_inputs
 
     plan = open_inputs(str(path), run.config.data, run.task.name)
-    return list(run.stream([row.values[0] for row in plan.rows()]))
+    return list(run.predict_lazily([row.values[0] for row in plan.rows()]))
 
 
 def test_saved_and_loaded_gives_the_same(run) -> None:

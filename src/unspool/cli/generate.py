@@ -107,7 +107,7 @@ def generate(
     if as_json or out is not None:
         assert loaded.task.answer is not None
         check_ending(out, loaded.task.answer)
-        write_answers(loaded.stream([prompt], options), out, as_json=as_json)
+        write_answers(loaded.predict_lazily([prompt], options), out, as_json=as_json)
         return
     for piece in pieces:
         print(piece, end="", flush=True)

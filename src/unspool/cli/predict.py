@@ -126,6 +126,15 @@ def predict(
         int | None,
         Option(metavar="N", help="Candidates for each <mask>.  [default: 5]", min=1),
     ] = None,
+    following: Annotated[
+        bool,
+        Option(
+            "--follow",
+            help="Read standard input as it comes and answer after each line: a step of a series,"
+            " or the next part of a text. The state is carried; the answers are those to the"
+            " whole.",
+        ),
+    ] = False,
     as_json: Annotated[
         bool, Option("--json", help="Print one JSON object a text, with all details.")
     ] = False,
@@ -159,10 +168,18 @@ def predict(
       unspool predict runs/train-transformer "Two dogs play." --beam 8 --nbest 3
       unspool predict runs/train-transformer --file test.en --out test.hyp.txt
       unspool predict runs/train-bahdanau "Two dogs play." --picture alignment.png
+      sensor | unspool predict runs/machine-gru --follow
     """
     loaded = show.loaded(run)
     from unspool.cli.answers import check_ending, write_answers
 
+    if following:
+        from unspool.cli.follow import follow
+
+        refuse_beside_follow(texts, file=file, out=out, picture=picture)
+        chosen = given(seed=seed)
+        follow(loaded, task_options(loaded, chosen), time=time, id=id, as_json=as_json)
+        return
     items, kept = read_items(
         loaded,
         texts or [],
@@ -195,12 +212,25 @@ def predict(
         chosen["alignment"] = True
     elif picture is not None:
         raise unsupported(loaded, "picture", "alignment")
-    answers = loaded.stream(items, task_options(loaded, chosen))
+    answers = loaded.predict_lazily(items, task_options(loaded, chosen))
     assert loaded.task.answer is not None
     check_ending(out, loaded.task.answer)
     if picture is not None:
         answers = drawing_first(loaded, answers, picture)
     write_answers(answers, out, as_json=as_json, given=kept)
+
+
+def refuse_beside_follow(texts: list[str] | None, **others: Any) -> None:
+    """--follow reads standard input and prints."""
+    from unspool.errors import ConfigError
+
+    named = [name for name, value in others.items() if value is not None]
+    if named or (texts and texts != ["-"]):
+        raise ConfigError(
+            "--follow reads standard input and prints each answer at once",
+            got=f"--{named[0]}" if named else (texts or [""])[0],
+            remedy="leave one of them out",
+        )
 
 
 def read_items(

@@ -33,7 +33,8 @@ TOP = 5  # answers of each step
 AGAIN = "make one with unspool look RUN TEXT --pictures DIR"
 
 # Taps that see something else than the tokens of the input: the characters of its words.
-ASIDE = re.compile(r"^(characters|contextual|encoder\.spelling)\.")
+# What a forecaster reads, before its network does, is no part of it either.
+ASIDE = re.compile(r"^(characters|contextual|encoder\.spelling|window)\.")
 
 
 class Recorded(NamedTuple):
@@ -212,7 +213,7 @@ def trace_reading(reading: Reading, task: Task, model: nn.Module, *, top: int = 
         task.name,
         task.config.model_name,
         reading.text,
-        reading.tokens,
+        list(reading.network_tokens),
         list(reading.written),
         reading.whole,
         choices(reading, scores, top=top),

@@ -103,12 +103,12 @@ class Continuation(Answer):
         }
 
 
-def next_steps(own: Recording, field: HistoryField) -> list[str]:
-    """What the steps after the last value are called."""
+def next_steps(own: Recording, field: HistoryField, first: int = 0) -> list[str]:
+    """What the steps after the last value are called; `first`: steps before those of `own`."""
     last = field.last(own) - 1
     ahead = np.arange(1, field.horizon + 1)
     if own.times is None:
-        return [str(last + step) for step in ahead]
+        return [str(first + last + step) for step in ahead]
     times = own.times[last] + field.step * ahead
     if not own.dated:
         return [f"{time:.10g}" for time in times]

@@ -47,11 +47,11 @@ from unspool.tasks.encoder import (
 )
 from unspool.tasks.handwrite_answer import Handwritten, Writing
 from unspool.tasks.handwrite_baselines import fit_baseline
+from unspool.tasks.handwrite_reading import HandwriteReading
 from unspool.tasks.handwrite_report import HandwriteReport
 from unspool.tasks.inputs.strokes import preparation
 from unspool.tasks.linear import Fitting
 from unspool.tasks.reading import Reading
-from unspool.tasks.series_readings import HandwriteReading
 from unspool.tasks.strokes_plan import (
     FIT,
     about,
@@ -162,7 +162,8 @@ class Handwrite(Task):
         else:
             summary = f"{about(table, drawn)}, the text in {text.name!r} -> {cls.name}"
             columns, convert = {"strokes": drawn.column, "text": text}, with_text(drawn.layout)
-        return Plan(cls.name, table, columns, FIT, summary, convert, settings)
+        fit = FIT if text is None else FIT - 1  # they may also be read: see `transcribe`
+        return Plan(cls.name, table, columns, fit, summary, convert, settings)
 
     @classmethod
     def check_config(cls, config: Config) -> None:
@@ -271,7 +272,7 @@ class Handwrite(Task):
                 got=text,
                 remedy="leave out the text, or train on a table with a column of texts",
             )
-        ids = [int(i) for i in self.tokenizer.encode(text)]
+        ids = [int(i) for i in self.tokenizer.encode(text)] if text.strip() else []
         if not ids:
             raise DataError(
                 "there is no text to write",

@@ -11,9 +11,11 @@ from unspool.data.read.memory import Columns, memory_table
 from unspool.tasks import TASKS
 
 Source = str | Path | Columns
-OUTPUTS = ("label", "source", "target")  # settings of columns that need not be there
+# Settings of what need not be there.
+OUTPUTS = ("label", "source", "target", "pattern")
 # The setting that names the column of a field.
 SETTINGS = {
+    "audio": "series",
     "series": "series",
     "strokes": "series",
     "history": "series",

@@ -24,7 +24,7 @@ from unspool.data.read.columns import (
     plain,
     shown,
 )
-from unspool.data.read.json_lines import json_label
+from unspool.data.read.json_lines import json_label, json_text
 from unspool.data.read.layout import ID_NAMES, Layout, Long, Nested, Wide, find_layout
 from unspool.data.read.recording import Parser, Recording, as_recording, is_date
 from unspool.data.read.steps import StepRows, step_table
@@ -34,13 +34,14 @@ from unspool.tasks.plan import FOLDERS, PLAIN, SENTENCES
 from unspool.text.words import solid
 
 FIT = 4
-Target = Literal["label", "number", "tags"]
+Target = Literal["label", "number", "tags", "text"]
 NAMES = (*LABEL_NAMES, "activity", "gesture", "action", "state")
 NUMBER_NAMES = ("target", "number", "score", *LABEL_NAMES)
 LABELS: dict[Target | None, tuple[str, ...]] = {
     "label": NAMES,
     "number": NUMBER_NAMES,
     "tags": ("tags", *NAMES),
+    "text": ("text", "transcript", "transcription", *TEXT_NAMES),
     None: ("tags", *NAMES, *NUMBER_NAMES),
 }
 SPACED = 0.1  # of the values of a text, at least, have several words
@@ -59,9 +60,9 @@ class Found(NamedTuple):
 
 
 def may_be_series(table: Table, data: DataConfig) -> bool:
-    if data.input == "text" or data.text or data.source or data.target:
+    if data.input not in ("auto", "series") or data.text or data.source or data.target:
         return False
-    return table.format not in (*PLAIN, *SENTENCES, *FOLDERS, *DRAWN, "parallel")
+    return table.format not in (*PLAIN, *SENTENCES, *FOLDERS, *DRAWN, "parallel", "audio")
 
 
 def asks_for_series(data: DataConfig) -> bool:
@@ -97,7 +98,7 @@ def plan_series(
     label = fitting(found, target, named=named, task=task)
     if label is None:
         return None
-    what = {"label": "label", "number": "number", "tags": "a label a step"}[target]
+    what = {"label": "label", "number": "number", "tags": "a label a step", "text": "text"}[target]
     summary = f"{found.about}, {what} in {shown_name(found.table, label)} -> {task}"
     if target == "number" and not named:
         summary += " (--task classify makes classes of them)"
@@ -137,6 +138,8 @@ def fitting(found: Found, target: Target, *, named: bool, task: str) -> Column |
         return reader.steps_of(label) if isinstance(reader, StepRows) else label
     if varies and not named:
         return None
+    if target == "text":
+        return label
     several = all(continuous(own.sample) for own in label.own)
     if target == "number":
         return label if several or named else None
@@ -302,6 +305,8 @@ def with_label(found: Found, target: Target) -> Conversion | None:
         series, answer = (first.function(values, columns, where) if first else values)[:2]
         if target == "label":
             answer = json_label(answer, columns[1], where)
+        elif target == "text":
+            answer = " ".join(json_text(answer, columns[1], where).split())
         elif target == "tags":
             answer = step_labels(series, answer, columns[1], where)
         return series, answer

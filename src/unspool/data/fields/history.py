@@ -14,6 +14,7 @@ import numpy as np
 
 from unspool.data.calendar import cycles_of
 from unspool.data.fields.series import RecordingsField, count, fit_moments
+from unspool.data.fields.series_examiner import SeriesExaminer
 from unspool.data.read.recording import Recording
 from unspool.data.store.columns import Progress
 from unspool.data.store.ragged import Ragged
@@ -52,6 +53,7 @@ class HistoryField(RecordingsField):
     """
 
     kind = "history"
+    compared = False
 
     def __init__(
         self,
@@ -96,6 +98,12 @@ class HistoryField(RecordingsField):
     def known_size(self) -> int:
         """Of what is known ahead of each step."""
         return 2 * len(self.cycles) + len(self.ahead)
+
+    def inputs(self, target: int) -> list[str]:
+        """What the elements of what is read of a step are called."""
+        extra = [self.channels[i] for i in self.extra_channels]
+        cycles = [f"{part} of the {c}" for c in self.cycles for part in ("sine", "cosine")]
+        return [self.targets[target], "observed", *extra, *cycles, *self.ahead]
 
     def settle(self, column: VectorColumn, *, where: str) -> list[str]:
         """What does not depend on how the series are split: the roles of the channels, times and
@@ -289,13 +297,7 @@ class HistoryField(RecordingsField):
 
     def refuse(self, own: Recording, where: str) -> None:
         """What a fitted field cannot continue."""
-        if own.values.shape[1] != len(self.channels):
-            raise DataError(
-                f"the model has learnt {count(len(self.channels), 'channel')}"
-                f" ({', '.join(self.channels[:8])}), and this series has {own.values.shape[1]}",
-                where=where,
-                remedy="give arrays (steps, channels), or name the columns with --series",
-            )
+        self.refuse_channels(own, where)
         if not len(own) or np.isnan(own.values[:, self.target_channels]).all():
             raise DataError(
                 "the series has no value to go on from", where=where, remedy="give its past"
@@ -315,6 +317,10 @@ class HistoryField(RecordingsField):
                     got=count(int((~np.isnan(rest).any(1)).sum()), "step"),
                     remedy="add rows with these values, and nothing in the columns to be forecast",
                 )
+
+    def examiner(self, values: Stretches) -> SeriesExaminer:
+        steps = np.concatenate([values.values[int(row)] for row in np.unique(values.series)])
+        return SeriesExaminer(self.channels, self.mean, self.std, steps)
 
     def collate(self, values: Stretches, rows: np.ndarray) -> WindowBatch:
         """The window before the end of each stretch."""

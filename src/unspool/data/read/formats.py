@@ -32,6 +32,7 @@ from unspool.data.read.plain import (
 )
 from unspool.data.read.reader import SAMPLE, Reader, refuse_empty
 from unspool.data.read.sketch import Sketches, holds_sketches
+from unspool.data.read.sounds import Sounds
 from unspool.data.read.ts import Ts
 from unspool.data.read.unipen import Unipen
 
@@ -45,6 +46,7 @@ FORMATS: dict[str, type[Reader]] = {
     "excel": Excel,
     "ts": Ts,
     "npy": Arrays,
+    "audio": Sounds,
     "sketch": Sketches,
     "inkml": InkMl,
     "unipen": Unipen,

@@ -81,6 +81,8 @@ def patches(x: Tensor, lengths: Tensor, size: int) -> tuple[Tensor, Tensor]:
     The last patch of a sequence ends with its last step; the first may begin with zeros.
     """
     lengths = lengths.cpu()
+    if size == 1:
+        return x, lengths
     count = -(-x.shape[1] // size)
     missing = -lengths % size  # (B,) steps before the first
     steps = torch.arange(count * size) - missing[:, None]  # (B, count · size)
@@ -142,8 +144,15 @@ class Forecaster(nn.Module):
 
     def loss(self, window: Window, future: Tensor, seen: Tensor) -> Tensor:
         """The mean over the steps ahead that were `seen` (B, H) of the loss of future (B, H)."""
+        return self.forecast_and_loss(window, future, seen)[1]
+
+    def forecast_and_loss(
+        self, window: Window, future: Tensor, seen: Tensor
+    ) -> tuple[Forecasts, Tensor]:
+        """Both from one pass over the window, where the loss is that of the forecast."""
         forecast = self(window)
-        return self.mean_loss(forecast.outputs, (future - forecast.center) / forecast.scale, seen)
+        z = (future - forecast.center) / forecast.scale
+        return forecast, self.mean_loss(forecast.outputs, z, seen)
 
     def mean_loss(self, outputs: Tensor, z: Tensor, seen: Tensor) -> Tensor:
         each = self.uncertain.loss(outputs.float(), torch.where(seen, z, 0.0))
@@ -278,6 +287,11 @@ class RecursiveForecaster(Forecaster):
         ends = window.lengths.cpu() + self.horizon - 1
         real = keep_mask(ends, z.shape[1] - 1, device=z.device)
         return self.mean_loss(self.output(self.dropout(h)), z[:, 1:], observed[:, 1:] & real)
+
+    def forecast_and_loss(
+        self, window: Window, future: Tensor, seen: Tensor
+    ) -> tuple[Forecasts, Tensor]:
+        return self(window), self.loss(window, future, seen)
 
     def read(self, z: Tensor, observed: Tensor, known: Tensor, window: Window) -> Tensor:
         x = torch.cat([z[..., None], observed[..., None].to(z.dtype), known], -1)
