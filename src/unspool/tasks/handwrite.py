@@ -316,7 +316,7 @@ class Handwrite(Task):
         self, model: PenModel, given: np.ndarray, text: Text | None, options: Writing
     ) -> tuple[np.ndarray, bool]:
         """(T, 3) points after the given ones, and whether the drawing has ended: the pen is lifted,
-        and the model ends it or the window has passed the text. Else it is as long as asked."""
+        and the model ends it or, of a text, the window has passed it. Else it is `length` long."""
         scaled = (given - self.strokes.mean) / self.strokes.std
         generator = torch.Generator().manual_seed(options.seed)
         state, written = model.start(text), list[Tensor]()
@@ -328,7 +328,8 @@ class Handwrite(Task):
             move = pen.sample(u, temperature=options.temperature, bias=options.bias)
             written.append(torch.cat([move.xy, move.up[:, None]], -1).float())
             pen, state = model.step(written[-1], state)
-            ended = bool(move.up) and (bool(move.end) or model.finished(state))
+            done = bool(move.end) if text is None else model.finished(state)
+            ended = bool(move.up) and done
         found = torch.cat(written).numpy() if written else np.zeros((0, 3), np.float32)
         return found, ended
 
