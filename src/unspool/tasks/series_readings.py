@@ -16,10 +16,8 @@ from unspool.data.read.recording import Recording
 from unspool.data.store.ragged import Windows, cut_windows
 from unspool.nn.ctc import BLANK, align
 from unspool.nn.models.forecaster import RecursiveForecaster, Window, window_scale
-from unspool.nn.models.handwriting import Drawn
 from unspool.search.ctc import greedy_ctc
 from unspool.tasks.forecast_answer import next_steps
-from unspool.tasks.handwrite_answer import END
 from unspool.tasks.label_readings import (
     ClassifyReading,
     DocumentReading,
@@ -196,39 +194,6 @@ class TranscribeReading(SeriesInput):
         vectors = self.vectors.copy()
         vectors[token * self.patch : (token + 1) * self.patch] = self.mean()
         return type(self)(self.task, self.model, self.item, vectors)
-
-
-class HandwriteReading(SeriesInput):
-    """Whether the pen is lifted after the point that follows each; reasons are given for that."""
-
-    def __init__(self, task: Any, model: Any, item: Any, vectors: np.ndarray | None = None) -> None:
-        super().__init__(task, model, item, vectors)
-        self.words: Any = None
-        text = getattr(self.item, "text", "")
-        if task.conditional:
-            self.words = task.text_ids(text, "the drawing")
-            self.written = [*text, END]
-
-    def default_step(self) -> int:
-        return max(0, len(self.asked) - 2)  # after the last point nothing follows
-
-    def together(self, readings: Sequence[Any]) -> Tensor:
-        values, lengths = self.batch(readings)
-        text = None
-        if self.words is not None:
-            rows = torch.zeros(len(readings), dtype=torch.int64)
-            text = self.words.select(rows)
-        up = self.model.mixture(Drawn(values, lengths, text)).up
-        return torch.stack([torch.zeros_like(up), up], -1)
-
-    def chosen(self, scores: Tensor) -> list[int]:
-        return scores.argmax(-1).tolist()
-
-    def name(self, answer: int) -> str:
-        return ("pen down", "pen up")[answer]
-
-    def removable(self, step: int) -> list[int]:
-        return [t for t in super().removable(step) if t <= step]
 
 
 READINGS: dict[str, type[Reading]] = {
