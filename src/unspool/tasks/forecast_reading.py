@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from unspool.data.read.recording import Recording
 from unspool.nn.models.forecaster import RecursiveForecaster, Window, window_scale
 from unspool.tasks.forecast_answer import next_steps
-from unspool.tasks.reading import Reading, Said, nothing
+from unspool.tasks.reading import AnswerText, Reading, nothing
 
 
 class ForecastReading(Reading):
@@ -69,10 +69,10 @@ class ForecastReading(Reading):
         names = [*self.tokens, *self.ahead]
         return [names[stop - 1 - self.first_step] for _, stop in self.spans]
 
-    def said(self, scores: Tensor) -> Said:
+    def answer_text(self, scores: Tensor) -> AnswerText:
         values = self.values(scores)[:, 0].tolist()
         first = f"{self.name(0)} {values[0]:.6g} at {self.ahead[0]}"
-        return Said(first, f"the first of {len(values)} steps ahead" * (len(values) > 1))
+        return AnswerText(first, f"the first of {len(values)} steps ahead" * (len(values) > 1))
 
     def default_step(self) -> int:
         return 0

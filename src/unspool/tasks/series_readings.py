@@ -20,7 +20,7 @@ from unspool.tasks.label_readings import (
     RegressReading,
     TagReading,
 )
-from unspool.tasks.reading import Reading, Said, longest, names_before, nothing
+from unspool.tasks.reading import AnswerText, Reading, longest, names_before, nothing
 from unspool.tasks.tagged_series import TaggedSeries
 
 if TYPE_CHECKING:
@@ -123,12 +123,12 @@ class RegressSeries(SeriesReading, RegressReading):
 class StepsReading(SeriesInput, TagReading):
     """A label for each step."""
 
-    def said(self, scores: Tensor) -> Said:
+    def answer_text(self, scores: Tensor) -> AnswerText:
         labels = [self.name(tag) for tag in self.chosen(scores)]
         p = np.ones(len(labels))
         found = TaggedSeries("", self.tokens, labels, p.tolist()).stretches
         shown = ", ".join(f"{own.label} {own.first} to {own.last}" for own in found[:STRETCHES])
-        return Said(shown + ", ..." * (len(found) > STRETCHES))
+        return AnswerText(shown + ", ..." * (len(found) > STRETCHES))
 
     def together(self, readings: Sequence[Any]) -> Tensor:
         return self.model(*self.batch(readings))

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from unspool.nn.ctc import BLANK, align
 from unspool.search.ctc import greedy_ctc
-from unspool.tasks.reading import Lattice, Said
+from unspool.tasks.reading import AnswerText, Lattice
 from unspool.tasks.series_readings import SeriesInput
 
 if TYPE_CHECKING:
@@ -51,9 +51,9 @@ class TranscribeReading(SeriesInput):
             best = self.chosen(self.run()[0])
         return next((step for step, own in enumerate(best) if own != BLANK), len(best) - 1)
 
-    def said(self, scores: Tensor) -> Said:
+    def answer_text(self, scores: Tensor) -> AnswerText:
         lattice = self.lattice(scores)
-        return Said(lattice.text, f"{len(lattice.places)} tokens")
+        return AnswerText(lattice.text, f"{len(lattice.places)} tokens")
 
     def lattice(self, scores: Tensor | None = None) -> Lattice:
         """The probabilities of tokens over time, and the text of the best path."""
