@@ -6,8 +6,10 @@ a task's fields, so that a new task or model is covered without a line here.
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,10 +18,12 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from tones import RATE, tones, wav
 from unspool.api.settings import make_config
 from unspool.config import Config
 from unspool.data.part import Part
 from unspool.data.read.recording import Recording
+from unspool.data.read.strokes import Strokes, from_lines
 from unspool.data.streams import StreamBatch
 from unspool.errors import ConfigError
 from unspool.tasks import TASKS, build_model
@@ -37,7 +41,10 @@ SMALL = {
 }  # fmt: skip
 
 # What tasks of series in time cannot do without.
-NEEDED = {"forecast": {"horizon": 3, "window": 5}}
+NEEDED: dict[str, dict[str, Any]] = {
+    "forecast": {"horizon": 3, "window": 5},
+    "transcribe": {"input": "audio", "max_length": 0, "bands": 6},
+}
 
 # What the names of models do not say: settings that change what runs.
 VARIANTS: dict[str, list[tuple[str, dict[str, Any]]]] = {
@@ -78,7 +85,17 @@ VARIANTS: dict[str, list[tuple[str, dict[str, Any]]]] = {
         ("bahdanau", {"attention": "concat", "cell": "mingru"}),
         ("transformer", {"positions": "learned", "tied": False}),
     ],
+    "handwrite": [
+        ("lstm", {"conditional": True}),
+        ("gru", {"conditional": True, "layers": 1, "embedding": 0, "mixture": 2}),
+        ("mingru", {"conditional": True, "layers": 3, "text_window": 2}),
+        ("gru", {"layers": 1, "embedding": 0, "stroke_size": "height", "stroke_slant": "remove"}),
+    ],
     "pretrain": [("transformer", {"positions": "learned"})],
+    "transcribe": [
+        ("bilstm", {"patch": 1}),
+        ("cnn", {"patch": 2, "features": "mfcc", "coefficients": 5}),
+    ],
     "forecast": [
         ("gru", {"strategy": "recursive"}),
         ("lstm", {"strategy": "recursive", "output": "gaussian"}),
@@ -101,6 +118,26 @@ SERIES_VARIANTS: list[tuple[str, str, dict[str, Any]]] = [
     ("tag", "bilstm", {"window": 4, "stride": 2}),
     ("tag", "transformer", {"window": 4, "output": "crf"}),
     ("tag", "bigru", {"output": "crf", "irregular": "channel"}),
+]
+
+# What reads strokes, also of drawings that are prepared.
+STROKES = (
+    *(("classify", model) for model in ("bilstm", "gru", "cnn", "transformer", "linear")),
+    ("regress", "bigru"),
+)
+PREPARED = {
+    "stroke_smoothing": 1,
+    "stroke_tolerance": 0.01,
+    "stroke_slant": "remove",
+    "stroke_size": "box",
+}
+# What reads sound beside `transcribe`.
+AUDIO = {"input": "audio", "max_length": 0, "bands": 6}
+AUDIO_CASES: list[tuple[str, str, dict[str, Any]]] = [
+    *(("classify", model, {}) for model in ("bilstm", "gru", "cnn", "transformer", "linear")),
+    ("classify", "bigru", {"features": "mfcc", "coefficients": 4, "scaling": "series"}),
+    ("classify", "lstm", {"window": 12, "hop": 5}),
+    ("regress", "bigru", {}),
 ]
 
 # What reads with the contextual vectors of an `elmo` run (`--from`), frozen or not.
@@ -153,6 +190,11 @@ def all_cases() -> Iterator[Case]:
             yield Case(name, model, of_series(name, {}))
     for name, model, settings in SERIES_VARIANTS:
         yield Case(name, model, of_series(name, settings))
+    for name, model in STROKES:
+        yield Case(name, model, (("input", "strokes"),))
+    yield Case("classify", "bigru", tuple({"input": "strokes", **PREPARED}.items()))
+    for name, model, settings in AUDIO_CASES:
+        yield Case(name, model, tuple({**AUDIO, **settings}.items()))
     for name, model, settings in FROM_ELMO:
         yield Case(name, model, tuple(settings.items()), from_elmo=True)
 
@@ -167,6 +209,10 @@ CASES = list(all_cases())
 USUAL = [Case(name, kind.default_model) for name, kind in TASKS.items()]
 USUAL.append(Case("classify", "bilstm", (("multilabel", True),)))
 USUAL_SERIES = [Case(name, "bilstm", of_series(name, {})) for name in SERIES]
+USUAL_STROKES = [
+    Case("classify", "bilstm", (("input", "strokes"),)),
+    Case("handwrite", "lstm", (("conditional", True),)),
+]
 
 
 @cache
@@ -180,6 +226,30 @@ def recordings() -> list[Recording]:
         times = np.cumsum(rng.integers(1, 4, length)).astype(np.float64)
         found.append(Recording(values, ("x", "y", "z"), times, name=f"r{i}"))
     return found
+
+
+@cache
+def drawings() -> list[Strokes]:
+    """Of one to three strokes, one of them a single point, each with a text."""
+    rng = np.random.default_rng(6)
+    found = []
+    for i, sizes in enumerate(
+        ((4, 2), (1,), (3,), (5, 1, 3), (2, 2), (7,), (2,), (3, 4), (6,), (4,))
+    ):
+        lines = [rng.normal(i % 3, 2, (n, 2)).round(2).cumsum(0) for n in sizes]
+        found.append(replace(from_lines(lines), text=SENTENCES[i][:5].strip()))
+    return found
+
+
+def write_strokes(path: Path, target: str) -> None:
+    """A drawing a line."""
+    answers = {"label": "xyz", "number": (1.5, 2.25, 9.125)}
+    with path.open("w") as file:
+        for i, own in enumerate(drawings()):
+            row: dict[str, Any] = {"strokes": [line.round(4).tolist() for line in own.lines()]}
+            if target:
+                row[target] = own.text if target == "text" else answers[target][i % 3]
+            file.write(json.dumps(row) + "\n")
 
 
 def write_series(path: Path, target: str) -> None:
@@ -197,11 +267,36 @@ def write_series(path: Path, target: str) -> None:
     path.write_text("\n".join(rows) + "\n")
 
 
+def sounds() -> list[tuple[np.ndarray, int]]:
+    """Of different lengths, one of them shorter than a frame."""
+    said = ("abc", "a", "cb", "aabb", "c", "bca", "ab", "ccc", "ba", "abcabc")
+    found = [(tones(text, i), RATE) for i, text in enumerate(said)]
+    return [*found[:-1], (found[-1][0][:150], RATE)]
+
+
+def write_audio(folder: Path, target: str) -> str:
+    """Recordings, and a table of what belongs to them."""
+    rows = [f"file,{target}"]
+    for i, (sound, rate) in enumerate(sounds()):
+        (folder / f"{i}.wav").write_bytes(wav(sound, rate))
+        text = "a" if len(sound) < 200 else "abc"[: 1 + i % 3]
+        answer = {"text": text, "label": "xyz"[i % 3], "number": round(i**1.5, 3)}[target]
+        rows.append(f"{i}.wav,{answer}")
+    (folder / "some.csv").write_text("\n".join(rows) + "\n")
+    return str(folder / "some.csv")
+
+
 def write_data(config: Config, folder: Path) -> str:
     """A file for a task, by the kinds of its fields."""
     folder.mkdir(parents=True, exist_ok=True)
     kinds = tuple(f.kind for f in TASKS[config.task].make_fields(config).values())
     words = [sentence.split() for sentence in SENTENCES]
+    if kinds[0] == "strokes":
+        path = folder / "some.jsonl"
+        write_strokes(path, kinds[1] if len(kinds) > 1 else "")
+        return str(path)
+    if kinds[0] == "audio":
+        return write_audio(folder, kinds[1])
     if kinds[0] == "series":
         path = folder / "steps.csv"
         write_series(path, kinds[1])
@@ -258,8 +353,12 @@ class Made(NamedTuple):
 
     def items(self) -> list[Any]:
         """Inputs to predict, of different lengths."""
+        if self.task.input_field.kind == "audio":
+            return list(sounds())
         if self.task.input_field.kind == "series":
             return recordings()
+        if self.task.input_field.kind == "strokes":
+            return drawings()
         return [self.task.example(sentence.split()) for sentence in SENTENCES]
 
 

@@ -12,6 +12,7 @@ from torch import nn
 
 from unspool.api.paths import path_of
 from unspool.api.spelling import in_python, spelled
+from unspool.api.streaming import RunStream
 from unspool.api.watching import usual_note
 from unspool.config import Config
 from unspool.config.numbers import whole_number
@@ -36,6 +37,7 @@ if TYPE_CHECKING:  # what an answer does not need is loaded when it is asked for
     from unspool.page.subject import Subject
     from unspool.tasks.elmo import WordsInContext
     from unspool.tasks.generate import Generation
+    from unspool.tasks.handwrite_answer import Handwritten
     from unspool.training.checkpoint import Counters
     from unspool.training.comparison import Comparison
 
@@ -155,10 +157,21 @@ class Run:
                  `Decoding(beam=8, nbest=3)`; None: the defaults
         reading  overrides which column of a table is read: text=
         """
-        return Answers(self.stream(items, options, **reading))
+        return Answers(self.predict_lazily(items, options, **reading))
 
     @in_python
-    def stream(self, items: Any, options: Any = None, **reading: Any) -> Iterator[Any]:
+    def stream(self, options: Any = None) -> RunStream:
+        """One sequence that is read as it comes: `push` takes a step or a chunk and gives the
+        answer so far, the same as `predict` to the whole. For models that read forwards; others are
+        refused with the reason.
+
+        options   as of `predict`
+        """
+        self._check(options)
+        return RunStream(self._call(self.task.stream, options))
+
+    @in_python
+    def predict_lazily(self, items: Any, options: Any = None, **reading: Any) -> Iterator[Any]:
         """Like `predict`, one answer at a time, for input of any length."""
         self._check(options)
         config = reading_changed(self.config, reading)
@@ -196,6 +209,26 @@ class Run:
         return "".join(self.pieces(prompt, options))
 
     @in_python
+    def write(
+        self,
+        text: str | None = None,
+        *,
+        prompt: Any = (),
+        length: int = 700,
+        temperature: float = 1.0,
+        bias: float = 0.0,
+        seed: int = 1,
+    ) -> Handwritten:
+        """A drawing by a model of handwriting: the text, where it was trained with texts, or what
+        continues the strokes of a prompt. It shows itself in a notebook; `.svg()` and `.strokes`
+        are its lines."""
+        from unspool.tasks.handwrite_answer import Writing
+
+        options = Writing(text=text, length=length, temperature=temperature, bias=bias, seed=seed)
+        (found,) = self.predict([prompt], options)
+        return found
+
+    @in_python
     def pieces(self, prompt: str = "", options: Generation | None = None) -> Iterator[str]:
         """`generate`, piece by piece as the text grows."""
         if not isinstance(prompt, str):
@@ -208,7 +241,7 @@ class Run:
         """Of an elmo run: the words of each text with their contextual vectors."""
         return list(self._call(self.task.vectors, checked(as_list(texts), self.task)))
 
-    def _call(self, method: Callable[..., Iterator[T]], *arguments: Any) -> Iterator[T]:
+    def _call(self, method: Callable[..., T], *arguments: Any) -> T:
         """What a method of the task gives; where it cannot, the error names the run."""
         try:
             return method(self.model, *arguments)
@@ -276,13 +309,13 @@ class Run:
         )
 
     @in_python
-    def look(self, text: str | None = None, view: str | None = None) -> Look:
+    def look(self, text: Any = None, view: str | None = None) -> Look:
         """The page of what the model does with a text: shown in a notebook, `.save(path)` writes it
         as one file, `.serve()` opens it in the browser.
 
-        text   None: an example
-        view   unrolled, attention, saliency, gradients, ngrams, positions, neighbours or training;
-               None: all that this model has
+        text   of a model of series an array (steps, channels); None: an example
+        view   ahead (of a forecast), unrolled, attention, saliency, gradients, ngrams, positions,
+               neighbours or training; None: all that this model has
         """
         from unspool.page.look import Look
 

@@ -11,6 +11,7 @@ from unspool.cli import show
 from unspool.cli.options import (
     AsJson,
     Beam,
+    Bonus,
     Data,
     Encoding,
     Format,
@@ -18,6 +19,8 @@ from unspool.cli.options import (
     Int8,
     Label,
     LabelSeparator,
+    LanguageRun,
+    LanguageWeight,
     Missing,
     Run,
     Series,
@@ -59,6 +62,9 @@ def evaluate(
     target: Target = None,
     beam: Beam = None,
     int8: Int8 = False,
+    lm: LanguageRun = None,
+    lm_weight: LanguageWeight = None,
+    bonus: Bonus = None,
     pictures: Pictures = None,
     as_json: AsJson = False,
 ) -> None:
@@ -70,7 +76,8 @@ def evaluate(
     Spearman's rho with 95 % intervals, next to those of the training mean and median. A tagger: F1
     of spans, of all and of each type, or the accuracy of tags that mark none. A language model:
     loss with its interval, perplexity, bits per character. A translator: BLEU and chrF with their
-    signatures. The file is read as the training file was, unless options override it.
+    signatures. A transcriber: CER and WER, and what it confuses. The file is read as the training
+    file was, unless options override it.
 
     Examples:
 
@@ -79,13 +86,23 @@ def evaluate(
       unspool evaluate runs/reviews-bilstm other.tsv --text comment --label stars --json
       unspool evaluate runs/wine-bigru test.csv --pictures seen
       unspool evaluate runs/train-transformer test.en,test.de --beam 8
+      unspool evaluate runs/calls-bilstm recordings --lm runs/book-lstm
     """
     from unspool.cli.look_results import Album
     from unspool.insight.gallery import report_pictures
 
     album = Album(pictures, "png")
     loaded = show.loaded(run)
-    options = task_options(loaded, given(beam=beam, int8=int8 or None))
+    options = task_options(
+        loaded,
+        given(
+            beam=beam,
+            int8=int8 or None,
+            lm=None if lm is None else show.loaded(lm),
+            lm_weight=lm_weight,
+            bonus=bonus,
+        ),
+    )
     with show.reading() as progress:
         report = loaded.evaluate(
             data,

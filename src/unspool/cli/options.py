@@ -16,7 +16,8 @@ DATA_HELP = (
     " one document a line, or one long text; CoNLL columns, CoNLL-U or JSON lines of tagged words;"
     " any of them as .gz, .bz2, .xz or .zip; two files of pairs as train.en,train.de; a folder of"
     " LABEL.txt files, or of a folder for each label; series as tables of numbers, .ts, .npy or"
-    " .npz files, or a folder of such recordings; - for standard input."
+    " .npz files, or a folder of such recordings; sound as a folder of .wav files (.flac, .ogg and"
+    " .mp3 with the extra `audio`), or a table with a column of their names; - for standard input."
 )
 
 Data = Annotated[str, Argument(metavar="DATA", help=DATA_HELP)]
@@ -29,7 +30,8 @@ Task = Annotated[
         metavar="TASK",
         help="classify (a label for each text, or several), regress (numbers for each text), tag (a"
         " tag for each word), generate (a language model), translate (a text for each text),"
-        " pretrain (hidden tokens, no labels) or elmo (contextual vectors, no labels)."
+        " transcribe (a text for each recording), forecast (how series go on), pretrain (hidden"
+        " tokens, no labels) or elmo (contextual vectors, no labels)."
         "  [default: what the data suggest]",
     ),
 ]
@@ -218,6 +220,14 @@ Known = Annotated[
         help="Of forecast: columns that are known ahead, such as holidays, with commas.",
     ),
 ]
+Static = Annotated[
+    str | None,
+    Option(
+        "--static",
+        metavar="COLUMNS",
+        help="Of forecast: columns that a series has as a whole, such as a region, with commas.",
+    ),
+]
 Horizon = Annotated[
     int | None,
     Option("--horizon", metavar="N", help="Of forecast: steps to be given.  [default: a season]"),
@@ -230,12 +240,37 @@ def decoding_option(*names: str, help: str, metavar: str | None = None) -> Any:
 
 
 Beam = Annotated[
-    int | None, decoding_option(metavar="N", help="Width of the beam; 1 is greedy.  [default: 5]")
+    int | None,
+    decoding_option(
+        metavar="N", help="Width of the beam; 1 is greedy.  [default: 5; transcripts: 10]"
+    ),
 ]
 Int8 = Annotated[
     bool,
     decoding_option(
         "--int8", help="Quantise the decoder to int8: faster, nearly the same results."
+    ),
+]
+LanguageRun = Annotated[
+    Path | None,
+    decoding_option(
+        "--lm",
+        metavar="RUN",
+        help="Of transcripts: a run of --task generate, which knows how texts go on.",
+    ),
+]
+LanguageWeight = Annotated[
+    float | None,
+    decoding_option(
+        "--lm-weight", metavar="W", help="Weight of its log probability.  [default: 0.5]"
+    ),
+]
+Bonus = Annotated[
+    float | None,
+    decoding_option(
+        "--bonus",
+        metavar="B",
+        help="Of transcripts: added for each token, so that they are longer.  [default: 0]",
     ),
 ]
 AsJson = Annotated[bool, Option("--json", help="Print the result as JSON.")]

@@ -29,6 +29,7 @@ from unspool.cli.options import (
     Set,
     Source,
     Split,
+    Static,
     Target,
     Task,
     Test,
@@ -109,6 +110,7 @@ def train(
     source: Source = None,
     target: Target = None,
     known: Known = None,
+    static: Static = None,
     horizon: Horizon = None,
     as_json: AsJson = False,
 ) -> None:
@@ -186,6 +188,7 @@ def train(
                 source=source,
                 target=target,
                 known=known,
+                static=static,
                 horizon=horizon,
             ),
         )

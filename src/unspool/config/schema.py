@@ -47,8 +47,10 @@ MOST = 10**12  # of what is counted: steps, rows, tokens
 class DataConfig(Section):
     """How the file is read and split."""
 
-    input: Literal["auto", "text", "series"] = setting(
-        "auto", "what is read: texts, or vectors over time; auto: by the look of the data"
+    input: Literal["auto", "text", "series", "audio", "strokes"] = setting(
+        "auto",
+        "what is read: texts, vectors over time, recordings of sound or strokes of a pen; auto: by"
+        " the look of the data",
     )
     format: Literal[
         "auto",
@@ -61,6 +63,9 @@ class DataConfig(Section):
         "excel",
         "ts",
         "npy",
+        "sketch",
+        "inkml",
+        "unipen",
         "labelled",
         "fasttext",
         "lines",
@@ -113,8 +118,8 @@ class DataConfig(Section):
     )
     scaling: Literal["channel", "series", "window", "none"] = setting(
         "channel",
-        "series: subtract the mean and divide by the standard deviation, of each channel of the"
-        " training part, or of each recording or window by itself",
+        "series, audio: subtract the mean and divide by the standard deviation, of each channel of"
+        " the training part, or of each recording or window by itself",
     )
     irregular: Literal["ignore", "channel", "resample"] = setting(
         "ignore",
@@ -127,6 +132,52 @@ class DataConfig(Section):
     stride: int = setting(
         0, "series: steps from one window to the next (0: half a window)", ge=0, le=MOST
     )
+    pattern: str | None = setting(
+        None,
+        "audio: what the names of files say, such as {label}_{speaker}_{n}.wav; each name in braces"
+        " is a column",
+    )
+    rate: int = setting(
+        0,
+        "audio: samples a second that recordings are resampled to (0: what most of them have,"
+        " 16,000 at most)",
+        ge=0,
+        le=1_000_000,
+    )
+    frame: float = setting(25.0, "audio: milliseconds of a frame", ge=1, le=10_000)
+    hop: float = setting(10.0, "audio: milliseconds from one frame to the next", ge=0.1, le=10_000)
+    bands: int = setting(40, "audio: bands of the mel scale", ge=1, le=4096)
+    features: Literal["logmel", "mfcc"] = setting(
+        "logmel",
+        "audio: what a frame consists of: the logarithm of the power in each band, or cepstral"
+        " coefficients",
+    )
+    coefficients: int = setting(13, "audio: cepstral coefficients of features=mfcc", ge=1, le=4096)
+    stroke_layout: Literal["auto", "points", "axes", "offsets"] = setting(
+        "auto",
+        "strokes: lists of points [x, y], of lists of x and of y, or one list of rows [dx, dy, pen"
+        " up]; auto: by the look of the data",
+    )
+    stroke_smoothing: int = setting(
+        0, "strokes: points to each side that each is averaged with", ge=0, le=1000
+    )
+    stroke_tolerance: float = setting(
+        0.0,
+        "strokes: leave out points that are this near to the line between others, as a share of the"
+        " longer side of the drawing (0: none)",
+        ge=0,
+        lt=1,
+    )
+    stroke_slant: Literal["keep", "remove"] = setting(
+        "keep", "strokes: shear each drawing so that its strokes from top to bottom are upright"
+    )
+    stroke_size: Literal["file", "height", "box"] = setting(
+        "file", "strokes: as in the file, or scaled so that the height or the longer side is 1"
+    )
+    conditional: bool | None = setting(
+        None,
+        "handwrite: write a given text (none: where the data have a column of texts)",
+    )
     source: str | None = setting(
         None, "translate: column (name, or number from 1) that holds what is read"
     )
@@ -137,6 +188,11 @@ class DataConfig(Section):
     )
     known: Names = setting(
         None, "forecast: columns that are known ahead, such as holidays or prices, with commas"
+    )
+    static: Names = setting(
+        None,
+        "forecast: columns of numbers or categories that a series has as a whole, such as a region,"
+        " with commas",
     )
     horizon: int = setting(0, "forecast: steps to be given (0: a season)", ge=0, le=100_000)
     season: int = setting(
@@ -222,9 +278,9 @@ class TokenizerConfig(Section):
 class ModelConfig(Section):
     """The network."""
 
-    network: Literal["recurrent", "cnn", "transformer", "linear", "constant", "ensemble"] = setting(
-        "recurrent", "kind of network; follows from --model"
-    )
+    network: Literal[
+        "recurrent", "cnn", "transformer", "linear", "constant", "bigram", "ensemble"
+    ] = setting("recurrent", "kind of network; follows from --model")
     cell: str = setting("lstm", "recurrent cell")
     bidirectional: bool = setting(False, "read the sequence in both directions")
     layers: int = setting(1, "stacked layers", ge=1, le=1000)
@@ -270,6 +326,21 @@ class ModelConfig(Section):
         0.3, "dropout on embeddings, between layers and on the output", ge=0, lt=1
     )
     word_dropout: float = setting(0.0, "share of tokens replaced by <unk> in training", ge=0, lt=1)
+    time_masks: int = setting(
+        0,
+        "series, audio: stretches of time that are hidden in training (SpecAugment)",
+        ge=0,
+        le=100,
+    )
+    time_mask: float = setting(
+        0.05, "longest of these stretches, as a share of the recording", gt=0, le=1
+    )
+    band_masks: int = setting(
+        0, "series, audio: stretches of channels that are hidden in training", ge=0, le=100
+    )
+    band_mask: float = setting(
+        0.2, "widest of these stretches, as a share of the channels", gt=0, le=1
+    )
     characters: Literal["none", "lstm", "cnn"] = setting(
         "none", "tag: encoder of a word's characters, whose vector is an extra feature of the word"
     )
@@ -285,13 +356,19 @@ class ModelConfig(Section):
             " distribution",
         )
     )
+    mixture: int = setting(
+        20, "handwrite: Gaussians of the distribution of the next move", ge=1, le=1000
+    )
+    text_window: int = setting(
+        10, "handwrite: Gaussians of the window over the characters of a text", ge=1, le=1000
+    )
     strategy: Literal["direct", "recursive"] = setting(
         "direct", "forecast: all steps ahead at once, or each from those before it"
     )
     center: Literal["mean", "last", "none"] = setting(
         "mean", "forecast: what is subtracted from each window, which is then scaled"
     )
-    patch: int = setting(1, "forecast: steps that are read as one", ge=1, le=10_000)
+    patch: int = setting(1, "forecast, transcribe: steps that are read as one", ge=1, le=10_000)
     skip: bool = setting(
         True, "forecast: add a weighted sum of the window itself to what the network gives"
     )

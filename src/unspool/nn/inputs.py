@@ -7,6 +7,7 @@ which a network takes as one-hot vectors.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -175,22 +176,77 @@ class TokenInput(InputLayer):
         return self.embedding(self.word_dropout(values))
 
 
+class Masks(NamedTuple):
+    """How many stretches are hidden, and the largest as a share of all."""
+
+    times: int = 0
+    time: float = 0.05
+    bands: int = 0
+    band: float = 0.2
+
+
+class SpecAugment(nn.Module):
+    """Stretches of time, and of neighbouring channels, become 0 in training (Park et al. 2019).
+
+    Each stretch is from 0 to `share` of all long, and lies anywhere; each sequence has its own.
+
+    channels   C of a step; x (B, T, k · C) has k of them, one after the other
+    """
+
+    def __init__(self, channels: int, masks: Masks) -> None:
+        super().__init__()
+        self.channels, self.masks = channels, masks
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(B, T, k · C) -> the same"""
+        if not self.training:
+            return x
+        times, time, bands, band = self.masks
+        hidden = stretches(len(x), x.shape[1], times, time, x.device)[..., None]  # (B, T, 1)
+        found = x.masked_fill(hidden, 0.0)
+        across = stretches(len(x), self.channels, bands, band, x.device)  # (B, C)
+        across = across.repeat(1, x.shape[2] // self.channels)[:, None]
+        return found.masked_fill(across, 0.0)
+
+    def extra_repr(self) -> str:
+        return f"{self.masks.times} of time, {self.masks.bands} of channels"
+
+
+def stretches(batch: int, size: int, count: int, share: float, device: torch.device) -> Tensor:
+    """(B, size) bool: what lies in one of `count` random stretches."""
+    length = torch.rand(batch, count, 1, device=device) * (share * size + 1)
+    first = torch.rand(batch, count, 1, device=device) * (size - length).clamp(min=0)
+    at = torch.arange(size, device=device)
+    return ((at >= first.floor()) & (at < (first.floor() + length.floor()))).any(1)
+
+
 class VectorInput(InputLayer):
     """Vectors over time (B, T, C), such as those of sensors: x_t = W v_t + b, (B, T, E).
 
     size      E; 0: x_t = v_t
     dropout   on the elements of x, in training
+    augment   what hides parts of v in training
     """
 
-    def __init__(self, channels: int, size: int, *, dropout: float = 0.0) -> None:
+    def __init__(
+        self,
+        channels: int,
+        size: int,
+        *,
+        dropout: float = 0.0,
+        augment: SpecAugment | None = None,
+    ) -> None:
         super().__init__()
-        self.size = size or channels
+        self.channels, self.size = channels, size or channels
+        self.augment = augment
         self.linear = nn.Linear(channels, size) if size else None
         self.dropout = Dropout(dropout)
         if self.linear is not None:
             init.linear_(self.linear)
 
     def forward(self, values: Tensor) -> Tensor:
+        if self.augment is not None:
+            values = self.augment(values)
         return values if self.linear is None else self.dropout(self.linear(values))
 
     def describe(self) -> str:

@@ -37,7 +37,9 @@ TASKS = Tasks(
     tag=("tag", "Tag"),
     generate=("generate", "Generate"),
     translate=("translate", "Translate"),
+    transcribe=("transcribe", "Transcribe"),
     forecast=("forecast", "Forecast"),
+    handwrite=("handwrite", "Handwrite"),
     pretrain=("pretrain", "Pretrain"),
     elmo=("elmo", "ElmoTask"),
 )

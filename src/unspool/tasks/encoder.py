@@ -25,6 +25,8 @@ from unspool.nn.inputs import (
     ClassToken,
     ConcatFeatures,
     InputLayer,
+    Masks,
+    SpecAugment,
     TokenInput,
     VectorInput,
 )
@@ -49,6 +51,7 @@ class InputOptions(NamedTuple):
     dropout        on the elements of the vectors
     word_dropout   share of the steps that are made unknown in training
     patch          steps that are read as one, of vectors over time
+    masks          parts of them that are hidden in training
     """
 
     size: int
@@ -57,22 +60,28 @@ class InputOptions(NamedTuple):
     dropout: float
     word_dropout: float
     patch: int = 1
+    masks: Masks = Masks()
 
 
 def token_input(field: TextField | WordsField, options: InputOptions) -> TokenInput:
-    size, std, scale, dropout, word_dropout, _ = options
     return TokenInput(
         field.vocabulary,
-        size,
-        std=std,
-        scale=scale,
-        dropout=dropout,
-        word_dropout=word_dropout,
+        options.size,
+        std=options.std,
+        scale=options.scale,
+        dropout=options.dropout,
+        word_dropout=options.word_dropout,
     )
 
 
 def vector_input(field: SeriesField | HistoryField, options: InputOptions) -> VectorInput:
-    return VectorInput(options.patch * field.size, options.size, dropout=options.dropout)
+    masks = options.masks
+    return VectorInput(
+        options.patch * field.size,
+        options.size,
+        dropout=options.dropout,
+        augment=SpecAugment(field.size, masks) if masks.times or masks.bands else None,
+    )
 
 
 INPUT_LAYERS: dict[type[Field], Callable[[Any, InputOptions], InputLayer]] = {
@@ -109,12 +118,13 @@ def build_encoder(
     extra          size of extra features of the tokens
     patch          steps of vectors over time that are read as one
     """
+    masks = Masks(model.time_masks, model.time_mask, model.band_masks, model.band_mask)
     if model.network == "transformer":
         # One position more than the text has tokens, for the cls vector or </s>.
         options = transformer_options(model, length=length + 1 if length else None)
         # Dropout of the vectors is the network's: it adds positions to them before.
         vectors = InputOptions(
-            options.width, options.std, options.scale, 0.0, model.word_dropout, patch
+            options.width, options.std, options.scale, 0.0, model.word_dropout, patch, masks
         )
         inputs = input_layer(field, vectors)
         added = AddFeatures(inputs, extra) if extra else None
@@ -122,7 +132,8 @@ def build_encoder(
         return Encoder(inputs, TransformerEncoder(options), extra=added, cls=token, reverse=reverse)
     std = model.embedding_std or embedding_std
     inputs = input_layer(
-        field, InputOptions(model.embedding, std, 1.0, model.dropout, model.word_dropout, patch)
+        field,
+        InputOptions(model.embedding, std, 1.0, model.dropout, model.word_dropout, patch, masks),
     )
     joined = ConcatFeatures(inputs, extra) if extra else None
     network = build_network(model, inputs.size if joined is None else joined.size)

@@ -11,10 +11,13 @@ from unspool.data.read.memory import Columns, memory_table
 from unspool.tasks import TASKS
 
 Source = str | Path | Columns
-OUTPUTS = ("label", "source", "target")  # settings of columns that need not be there
+# Settings of what need not be there.
+OUTPUTS = ("label", "source", "target", "pattern")
 # The setting that names the column of a field.
 SETTINGS = {
+    "audio": "series",
     "series": "series",
+    "strokes": "series",
     "history": "series",
     "text": "text",
     "words": "text",
@@ -24,6 +27,7 @@ SETTINGS = {
     "number": "label",
     "source": "source",
     "target": "target",
+    "static": "static",
 }
 
 

@@ -31,11 +31,28 @@ CLS = "(cls)"  # stands for the learned vector before a text
 SILENT = (CLS, BEGIN, END, UNK)
 
 
-class Said(NamedTuple):
+class AnswerText(NamedTuple):
     """The answer to a whole input in words, and what is to be added to it."""
 
     answer: str
     note: str = ""
+
+
+class Lattice(NamedTuple):
+    """What a model that writes fewer tokens than it reads steps says at each of them.
+
+    names          (V) of the tokens, and of the blank
+    probabilities  (P, V)
+    text           of the best path
+    places         of each token of the text: its name, the first step, and that behind the last
+    duration       of a step
+    """
+
+    names: list[str]
+    probabilities: np.ndarray
+    text: str
+    places: list[tuple[str, int, int]]
+    duration: float
 
 
 class Reading(ABC):
@@ -51,6 +68,9 @@ class Reading(ABC):
     candidates   the best few translations
     whole        tokens of the whole input, of which only the first T are looked at
     backwards    whether the network reads the last token first
+    first_step   of the input, the step that the first token is; negative where tokens stand before
+    elements     names of the elements of the vectors that `input_module` reads, where people know
+                 them: the channels of a series
     measure      what the values of answers are: probabilities, or numbers
     least        of `explained`, below which an answer is impossible: such a tag is in no allowed
                  sequence of tags
@@ -62,6 +82,8 @@ class Reading(ABC):
     written: Sequence[str] = ()
     candidates: Sequence[Any] = ()
     backwards = False
+    first_step = 0
+    elements: Sequence[str] = ()
     measure: ClassVar[str] = "probability"
     least: ClassVar[float] = -500.0
 
@@ -75,6 +97,10 @@ class Reading(ABC):
     def default_step(self) -> int:
         """The step that is asked about unless another is named."""
         return len(self.asked) - 1
+
+    def lattice(self) -> Lattice | None:
+        """Of a model that writes where it reads, but fewer tokens; None of others."""
+        return None
 
     def doubled(self) -> Self:
         """The same by a copy of the model that computes in float64."""
@@ -126,11 +152,11 @@ class Reading(ABC):
         """Of `values` at one step, (C,), the answers that are given where any number may apply."""
         return None
 
-    def said(self, scores: Tensor) -> Said:
+    def answer_text(self, scores: Tensor) -> AnswerText:
         """The answer to the whole input, from scores (P, C): here that of the first step."""
         answer = self.chosen(scores)[0]
         value = float(self.values(scores)[0, answer])
-        return Said(self.name(answer), f"{self.measure} {value:.4f}")
+        return AnswerText(self.name(answer), f"{self.measure} {value:.4f}")
 
     def unit(self, answer: int) -> float:
         """What 1 of `explained` is in the units that people know the answer in."""
@@ -153,6 +179,23 @@ class Reading(ABC):
         network = self.model.encoder.network
         assert isinstance(network, Network)
         return network
+
+    @property
+    def input_module(self) -> nn.Module:
+        """What reads the vectors that an answer is explained by, one a token: the network."""
+        return self.network
+
+    @property
+    def spans(self) -> list[tuple[int, int]]:
+        """Of each step of the network the steps of the input that it reads: the first, and the one
+        after the last."""
+        first = self.first_step
+        return [(first + t, first + t + 1) for t in range(len(self.tokens))]
+
+    @property
+    def network_tokens(self) -> Sequence[str]:
+        """What the steps of the network are called."""
+        return self.tokens
 
 
 def longest(model: nn.Module) -> int:
@@ -189,7 +232,7 @@ def named(
     return names
 
 
-def telling(names: Sequence[str]) -> int:
+def longest_token(names: Sequence[str]) -> int:
     """Which of some tokens is likely to say most: the longest, of those that stand in the text; of
     several that long the middle one."""
     sizes = [0 if name in SILENT else len(name) for name in names]

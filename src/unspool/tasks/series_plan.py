@@ -6,6 +6,7 @@ The settings decide, then known names, then the look of the values (`data/read/l
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -24,22 +25,24 @@ from unspool.data.read.columns import (
     plain,
     shown,
 )
-from unspool.data.read.json_lines import json_label
+from unspool.data.read.json_lines import json_label, json_text
 from unspool.data.read.layout import ID_NAMES, Layout, Long, Nested, Wide, find_layout
 from unspool.data.read.recording import Parser, Recording, as_recording, is_date
 from unspool.data.read.steps import StepRows, step_table
+from unspool.data.read.table import DRAWN
 from unspool.errors import DataError
 from unspool.tasks.plan import FOLDERS, PLAIN, SENTENCES
 from unspool.text.words import solid
 
 FIT = 4
-Target = Literal["label", "number", "tags"]
+Target = Literal["label", "number", "tags", "text"]
 NAMES = (*LABEL_NAMES, "activity", "gesture", "action", "state")
 NUMBER_NAMES = ("target", "number", "score", *LABEL_NAMES)
 LABELS: dict[Target | None, tuple[str, ...]] = {
     "label": NAMES,
     "number": NUMBER_NAMES,
     "tags": ("tags", *NAMES),
+    "text": ("text", "transcript", "transcription", *TEXT_NAMES),
     None: ("tags", *NAMES, *NUMBER_NAMES),
 }
 SPACED = 0.1  # of the values of a text, at least, have several words
@@ -48,19 +51,20 @@ SHOWN = 6  # names of columns in a summary
 
 class Found(NamedTuple):
     """The table with a recording a row, the columns of the series and of its label, how values are
-    made of them, and how the summary calls it."""
+    made of them, how the summary calls it, and the columns of what a series has as a whole."""
 
     table: Table
     series: Column
     label: Column | None
     convert: Conversion | None
     about: str
+    static: Column | None = None
 
 
 def may_be_series(table: Table, data: DataConfig) -> bool:
-    if data.input == "text" or data.text or data.source or data.target:
+    if data.input not in ("auto", "series") or data.text or data.source or data.target:
         return False
-    return table.format not in (*PLAIN, *SENTENCES, *FOLDERS, "parallel")
+    return table.format not in (*PLAIN, *SENTENCES, *FOLDERS, *DRAWN, "parallel", "audio")
 
 
 def asks_for_series(data: DataConfig) -> bool:
@@ -96,7 +100,7 @@ def plan_series(
     label = fitting(found, target, named=named, task=task)
     if label is None:
         return None
-    what = {"label": "label", "number": "number", "tags": "a label a step"}[target]
+    what = {"label": "label", "number": "number", "tags": "a label a step", "text": "text"}[target]
     summary = f"{found.about}, {what} in {shown_name(found.table, label)} -> {task}"
     if target == "number" and not named:
         summary += " (--task classify makes classes of them)"
@@ -136,6 +140,8 @@ def fitting(found: Found, target: Target, *, named: bool, task: str) -> Column |
         return reader.steps_of(label) if isinstance(reader, StepRows) else label
     if varies and not named:
         return None
+    if target == "text":
+        return label
     several = all(continuous(own.sample) for own in label.own)
     if target == "number":
         return label if several or named else None
@@ -157,11 +163,14 @@ def find_series(
     label = asked or guess
     taken = [] if label is None else list(label.own)
     taken += [] if (split := split_column(table, data)) is None else [split]
+    static = table.several(data.static, option="--static") if data.static else []
+    taken += static
     layout = find_layout(table, data, taken, steps=target == "tags" and named)
     if layout is None or (not asks_for_series(data) and holds_text(table, layout, taken)):
         return None
     if isinstance(layout, Long):
-        return long_series(table, data, layout, label, target)
+        return long_series(table, data, layout, label, target, static)
+    whole = joined(static) if static else None
     if isinstance(layout, Wide):
         unset = layout.channels == ["1"] and not data.channels
         hint = " (--set channels=2 where x and y stand in turn)" if unset else ""
@@ -169,12 +178,12 @@ def find_series(
         steps = len(layout.columns) // len(layout.channels)
         about = f"{table.summary}, a series a row: {of}{steps:,} steps at most in columns"
         about += f" {ends(layout.columns)}{hint}"
-        return Found(table, joined(layout.columns), label, of_cells(layout), about)
+        return Found(table, joined(layout.columns), label, of_cells(layout), about, whole)
     if label is None and target is not None:
         label = next((c for c in table.columns if c.name == "folder"), None)
     names = ", ".join(repr(column.name) for column in layout.columns)
     about = f"{table.summary}, series in {table.reader.noun} {names}"
-    return Found(table, joined(layout.columns), label, of_arrays(layout), about)
+    return Found(table, joined(layout.columns), label, of_arrays(layout), about, whole)
 
 
 def ends(columns: Sequence[Column]) -> str:
@@ -182,7 +191,12 @@ def ends(columns: Sequence[Column]) -> str:
 
 
 def long_series(
-    table: Table, data: DataConfig, layout: Long, label: Column | None, target: Target | None
+    table: Table,
+    data: DataConfig,
+    layout: Long,
+    label: Column | None,
+    target: Target | None,
+    static: Sequence[Column] = (),
 ) -> Found:
     steps = step_table(table, layout)
     reader = steps.reader
@@ -202,7 +216,8 @@ def long_series(
     names = [column.name for column in layout.channels]
     listed = ", ".join(names[:SHOWN]) + (", ..." if len(names) > SHOWN else "")
     about = f"{table.summary}, {where}{timed}, channels {listed}"
-    return Found(steps, reader.series, label, None, about)
+    whole = [reader.columns[1 + reader.others.index(own)] for own in static]
+    return Found(steps, reader.series, label, None, about, joined(whole) if whole else None)
 
 
 def guess_label(table: Table, data: DataConfig, target: Target | None) -> Column | None:
@@ -301,11 +316,24 @@ def with_label(found: Found, target: Target) -> Conversion | None:
         series, answer = (first.function(values, columns, where) if first else values)[:2]
         if target == "label":
             answer = json_label(answer, columns[1], where)
+        elif target == "text":
+            answer = " ".join(json_text(answer, columns[1], where).split())
         elif target == "tags":
             answer = step_labels(series, answer, columns[1], where)
         return series, answer
 
     return Conversion(f"{first.name if first else ''}, {noun}", convert)
+
+
+def with_static(first: Conversion | None) -> Conversion:
+    """The conversion of series, which then have values as a whole."""
+
+    def convert(values: Values, columns: tuple[str, ...], where: str) -> Values:
+        series, given = (first.function(values, columns, where) if first else values)[:2]
+        static = tuple(given) if isinstance(given, list | tuple) else (given,)
+        return replace(as_recording(series, where), static=static), given
+
+    return Conversion(f"{first.name if first else ''}, static", convert)
 
 
 def step_labels(series: Recording, labels: Any, name: str, where: str) -> list[str]:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
+from unspool.config import DataConfig
+from unspool.data.fields.series_values import Series
 from unspool.data.read.recording import Recording
-from unspool.nn.models.forecaster import Window, window_scale
+from unspool.data.store.ragged import Windows, cut_windows
 from unspool.tasks.label_readings import (
     ClassifyReading,
     DocumentReading,
@@ -19,10 +20,14 @@ from unspool.tasks.label_readings import (
     RegressReading,
     TagReading,
 )
-from unspool.tasks.reading import Reading, longest, names_before, nothing
+from unspool.tasks.reading import AnswerText, Reading, longest, names_before, nothing
+from unspool.tasks.tagged_series import TaggedSeries
 
 if TYPE_CHECKING:
     from unspool.tasks.task import Task
+
+
+STRETCHES = 12  # of an answer that are named
 
 
 class SeriesInput(Reading):
@@ -39,13 +44,21 @@ class SeriesInput(Reading):
             raise nothing()
         if vectors is None:
             field.refuse(self.item, "the series")
-            vectors = field.vectors(field.encode([self.item]), 0)
+        names = field.labels(self.item)
+        if vectors is None:
+            vectors = field.vectors(in_first_window(field.encode([self.item]), task.config.data), 0)
         self.task, self.model, self.vectors = task, model, vectors[: longest(model)]
-        self.before = names_before(model.encoder)
-        steps = field.labels(self.item)[: len(self.vectors)]
+        self.before, self.elements = names_before(model.encoder), field.inputs
+        self.first_step = -len(self.before)
+        steps = names[: len(self.vectors)]
         Reading.__init__(
-            self, str(self.item), [*self.before, *steps], len(vectors) + len(self.before)
+            self, str(self.item), [*self.before, *steps], len(names) + len(self.before)
         )
+
+    @property
+    def input_module(self) -> nn.Module:
+        """The input layer: it reads channels."""
+        return self.model.encoder.input
 
     def batch(self, readings: Sequence[SeriesInput]) -> tuple[Tensor, Tensor]:
         x = torch.from_numpy(np.stack([each.vectors for each in readings]))
@@ -78,6 +91,14 @@ class SeriesInput(Reading):
         return list(own) if len(own) > 1 else []
 
 
+def in_first_window(series: Series, data: DataConfig) -> Series:
+    """Of a model that reads windows the first one, else the whole."""
+    if not data.window:
+        return series
+    windows = cut_windows(series.lengths, data.window, data.window)
+    return series.windows(Windows(*(own[:1] for own in windows)))
+
+
 class SeriesReading(SeriesInput, DocumentReading):
     """One answer to the whole series."""
 
@@ -102,6 +123,13 @@ class RegressSeries(SeriesReading, RegressReading):
 class StepsReading(SeriesInput, TagReading):
     """A label for each step."""
 
+    def answer_text(self, scores: Tensor) -> AnswerText:
+        labels = [self.name(tag) for tag in self.chosen(scores)]
+        p = np.ones(len(labels))
+        found = TaggedSeries("", self.tokens, labels, p.tolist()).stretches
+        shown = ", ".join(f"{own.label} {own.first} to {own.last}" for own in found[:STRETCHES])
+        return AnswerText(shown + ", ..." * (len(found) > STRETCHES))
+
     def together(self, readings: Sequence[Any]) -> Tensor:
         return self.model(*self.batch(readings))
 
@@ -112,86 +140,3 @@ READINGS: dict[str, type[Reading]] = {
     "number": RegressSeries,
     "tags": StepsReading,
 }
-
-
-class ForecastReading(Reading):
-    """A value for each step ahead of one target; reasons are given for the value at one of them."""
-
-    measure = "number"
-    least = -math.inf
-
-    def __init__(
-        self, task: Any, model: Any, item: Any, window: Window | None = None, whole: int = 0
-    ) -> None:
-        field = task.input_field
-        self.item: Recording = field.recording(item, "the series")
-        if not len(self.item):
-            raise nothing()
-        if window is None:
-            stretches = field.encode([self.item])
-            window = Window(*field.collate(stretches, np.array([0]))[:5])
-        self.task, self.model, self.window = task, model, window
-        length, last = int(window.lengths[0]), field.last(self.item)
-        steps = self.item.steps()[last - length : last]
-        self.ahead = task.next_steps(self.item)
-        super().__init__(str(self.item), steps, last)
-
-    @property
-    def asked(self) -> Sequence[str]:
-        return self.ahead
-
-    @property
-    def network(self) -> Any:
-        """All that is read of the past passes here."""
-        return self.model.window
-
-    def default_step(self) -> int:
-        return 0
-
-    def together(self, readings: Sequence[Any]) -> Tensor:
-        many = Window(*(torch.cat(each) for each in zip(*(own.window for own in readings))))
-        number = next(self.model.parameters()).dtype
-        many = Window(*(x.to(number) if x.is_floating_point() else x for x in many))
-        forecast = self.model(many)
-        return self.model.uncertain.center(forecast.outputs)[..., None]
-
-    def chosen(self, scores: Tensor) -> list[int]:
-        return [0] * len(scores)
-
-    def name(self, answer: int) -> str:
-        return self.task.input_field.targets[0]
-
-    def values(self, scores: Tensor) -> Tensor:
-        """In the units of the file."""
-        center, scale = window_scale(self.window, self.model.normalize)
-        return center.double() + scale.double() * scores.double().cpu()
-
-    def best(self, values: Tensor, answer: int) -> int:
-        return answer
-
-    def explained(self, scores: Tensor, step: int, answer: int) -> Tensor:
-        """In units of the window."""
-        return scores[:, step, answer].double()
-
-    def unit(self, answer: int) -> float:
-        return float(window_scale(self.window, self.model.normalize)[1])
-
-    def without(self, token: int) -> Self:
-        """The same as if this step had not been observed."""
-        observed = self.window.observed.clone()
-        observed[0, token] = False
-        y = torch.where(observed, self.window.y, 0.0)
-        window = self.window._replace(y=y, observed=observed)
-        return type(self)(self.task, self.model, self.item, window)
-
-    def blank(self) -> Self:
-        """Every step at the level of the window."""
-        center, _ = window_scale(self.window, self.model.normalize)
-        window = self.window._replace(y=torch.where(self.window.observed, center, 0.0))
-        return type(self)(self.task, self.model, self.item, window)
-
-    def moved(self, step: int, token: int) -> int:
-        return step
-
-    def removable(self, step: int) -> list[int]:
-        return list(range(len(self.tokens))) if len(self.tokens) > 1 else []

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from unspool.config import Config, DataConfig
 from unspool.data.batching import BucketBatches
 from unspool.data.corpus import Corpus, Fields, encode_table, fit_fields, load_corpus
-from unspool.data.fields.field import Field
+from unspool.data.fields.field import Chunk, Field
 from unspool.data.part import Batch, Part, moved
 from unspool.data.plan import Plan
 from unspool.data.read import Table
@@ -35,6 +35,7 @@ from unspool.tasks.inputs import input_kind
 from unspool.tasks.metrics import bootstrap_ratio, widest
 from unspool.tasks.reading import Reading, nothing
 from unspool.tasks.size import refuse_large_model, refuse_long_row
+from unspool.tasks.streaming import CarriedStream, Stream, StreamState
 from unspool.text.tokenizers import Tokenizer
 
 T = TypeVar("T")
@@ -54,6 +55,14 @@ class Step(NamedTuple):
     targets: int  # how many predictions were made
     tokens: int  # how many real tokens were read
     carry: Any  # handed to the next batch of the same epoch (a language model's state)
+
+
+class WholeStart(NamedTuple):
+    """Of a model that another run of the task goes on with: the tokenizer of what it writes, and
+    the settings, besides those of the network, that its weights belong to."""
+
+    tokenizer: Tokenizer
+    fixed: dict[str, Any]
 
 
 class Report(ABC):
@@ -112,6 +121,7 @@ class Task(ABC):
     answer: type[Answer] | None = None  # what `predict` gives; None: nothing
     items: ClassVar[tuple[type, ...]] = (str,)  # what `predict` answers to
     options: ClassVar[type | None] = None  # a dataclass: the options of `predict`
+    continues: ClassVar[bool] = False  # whether `predict` continues items, as `generate` asks for
     causal: ClassVar[bool] = False  # whether its tokens see only those before them
     contextual: ClassVar[bool] = False  # whether other tasks read with the vectors of its encoder
     reads_contextual: ClassVar[bool] = False  # whether it can read with such vectors
@@ -157,8 +167,7 @@ class Task(ABC):
         tokenizer of what it reads."""
         fields = cls.make_fields(config)
         if fitted is not None:
-            first: Any = next(iter(fields.values()))
-            first.tokenizer = fitted
+            cls.take_tokenizer(fields, fitted)
         hold_out = HoldOut(
             valid=0.0 if "valid" in plans else config.data.valid_share,
             test=0.0 if "test" in plans else config.data.test_share,
@@ -171,6 +180,12 @@ class Task(ABC):
         )
         unit = cls.row_noun(config)
         return load_corpus(plans, fields, hold_out, unit=unit, fit=cls.fit, progress=progress)
+
+    @classmethod
+    def take_tokenizer(cls, fields: Fields, fitted: Tokenizer) -> None:
+        """Give the fields the tokenizer of a model to start from: it reads with it."""
+        first: Any = next(iter(fields.values()))
+        first.tokenizer = fitted
 
     @classmethod
     def row_noun(cls, config: Config) -> str:
@@ -351,6 +366,20 @@ class Task(ABC):
         options  an instance of the class `options`; None: its defaults
         """
 
+    def stream(self, model: nn.Module, options: Any = None) -> Stream:
+        """A sequence that is read as it comes, with the answers that `predict` gives for the whole;
+        a ConfigError with the reason where the model cannot."""
+        return CarriedStream(self, model)
+
+    def streamed(self, new: Any, chunk: Chunk, before: StreamState, scores: Tensor) -> Answer:
+        """The answer once a chunk of a stream was read.
+
+        new      what was pushed
+        before   the state before it
+        scores   what the model gives for it; where it has no steps, what it gave before
+        """
+        raise NotImplementedError
+
     def generate(self, model: nn.Module, prompt: str, options: Any = None) -> Iterator[str]:
         """The continuation of a prompt, piece by piece as it grows, of a language model."""
         raise ConfigError(
@@ -377,13 +406,22 @@ class Task(ABC):
     def example_of(self, part: Part, row: int, raw: Mapping[str, Any]) -> Example:
         """A row to look at, from its raw values by field: what is read, and what is to be given."""
         truth = [plain(raw[name], ", ") for name in raw if self.fields[name].is_target]
-        return Example(plain(raw[self.input]), ", ".join(truth))
+        return Example(plain(self.input_field.to_json(raw[self.input])), ", ".join(truth))
+
+    def examples_of(self, part: Part, row: int, raw: Mapping[str, Any]) -> list[Example]:
+        """As `example_of`, of a task for which a row has several."""
+        return [self.example_of(part, row, raw)]
 
     def reading(self, model: nn.Module, item: Any) -> Reading:
         """One input as the model reads it: what is recorded, and what is asked for reasons."""
         if not len(item.strip() if isinstance(item, str) else item):
             raise nothing()
         return self.looked_at(self, model, item)
+
+    def whole_start(self) -> WholeStart | None:
+        """What a run of the same task takes over that starts from a model of this one, where that
+        is all of the model; None: the encoder alone."""
+        return None
 
     def save(self, folder: Path) -> None:
         """Write what is needed to predict besides the weights."""

@@ -73,6 +73,7 @@ class Reader(ABC):
     first_line   where the first row starts
     typed        whether values may be numbers, lists and the like, not only strings
     binary       whether the files have no encoding
+    one_row      whether a file is one row, so that a message needs no line
     noun         what a column is called
     remark       what else the summary says: which sheet of several
     options      what decides, besides the content of the files, what is read: for keys of caches
@@ -81,6 +82,7 @@ class Reader(ABC):
     title: ClassVar[str]
     typed: bool = False
     binary: ClassVar[bool] = False
+    one_row: ClassVar[bool] = False
     noun: ClassVar[str] = "column"
     header: bool = False
     remark: str = ""

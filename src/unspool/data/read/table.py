@@ -24,7 +24,11 @@ from unspool.data.read.files import STDIN, Report, TextFile, find_files, no_text
 from unspool.data.read.formats import FORMATS, guess_format
 from unspool.data.read.json_lines import no_field
 from unspool.data.read.reader import Column, Reader, Row
+from unspool.data.read.sound import is_sound
+from unspool.data.read.sounds import find_sounds
 from unspool.errors import DataError, nearest
+
+DRAWN = ("sketch", "inkml", "unipen")  # formats of drawings
 
 
 @dataclass
@@ -149,6 +153,8 @@ class Table:
         """`file:line` for a message; of two parallel files, the one that holds the column."""
         if self.format == "parallel" and column is not None:
             file = column.number
+        if self.reader.one_row:
+            return self.files[file].name
         return f"{self.files[file].name}:{line}"
 
     def token_line(self, row: int, token: int) -> int:
@@ -204,15 +210,22 @@ def open_table(path: str, data: DataConfig) -> Table:
     both = sides(path)
     if len(both) > 1:
         return _open_parallel(path, both, data)
-    files = find_files(path, encoding=data.encoding)
+    sounds = find_sounds(path, data)
+    files = sounds or find_files(path, encoding=data.encoding)
     format, certain = "folder", True
-    if not Path(path).is_dir() or not files[0].content_name.endswith(".txt"):
+    if sounds is not None and is_sound(files[0].path):
+        format = "audio"
+    elif sounds is not None:  # the table of a folder of sound
+        path = files[0].name
+        format, certain = guess_format(files[0], data)
+    elif not Path(path).is_dir() or not files[0].content_name.endswith(".txt"):
         format, certain = guess_format(files[0], data)
     elif files[0].path.parent != Path(path):
         format = "folders"
     name = files[0].name if len(files) == 1 else path
     reader = FORMATS[format](files, data)
-    tables = Path(path).is_dir() and format not in ("folder", "folders", "npy")
+    tables = Path(path).is_dir() and sounds is None
+    tables = tables and format not in ("folder", "folders", "npy", *DRAWN)
     if tables and not any(of_numbers(column.sample) for column in reader.columns):
         raise no_texts(Path(path), [file.path.name for file in files])
     return Table(path, name, format, files, certain, data, reader)

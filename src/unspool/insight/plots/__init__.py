@@ -19,17 +19,21 @@ from unspool.insight.plots.graph import graph_figure
 from unspool.insight.plots.ideas import IDEAS
 from unspool.insight.plots.recurrence import gates_figure, gradient_figure, layers_of
 from unspool.insight.plots.series import series_figure
+from unspool.insight.plots.sound import lattice_figure, spectrum_figure
+from unspool.insight.plots.strokes import drawing_figure, window_figure
 
 __all__ = [
     "IDEAS",
     "alignment_figure",
     "confusion_figure",
+    "drawing_figure",
     "features_figure",
     "forecast_figure",
     "gates_figure",
     "gradient_figure",
     "graph_figure",
     "heads_figure",
+    "lattice_figure",
     "layers_of",
     "learning_figure",
     "matrix_figure",
@@ -39,4 +43,6 @@ __all__ = [
     "saliency_figure",
     "scatter_figure",
     "series_figure",
+    "spectrum_figure",
+    "window_figure",
 ]

@@ -14,7 +14,7 @@ from unspool.data.fields.field import Field
 from unspool.data.plan import Plan
 from unspool.data.read import Table
 
-Target = Literal["label", "number", "tags"]  # the field that is to be answered
+Target = Literal["label", "number", "tags", "text"]  # the field that is to be answered
 
 
 class InputKind(ABC):

@@ -1,0 +1,227 @@
+"""audio: recordings of sound as frames of their spectrum; scaled, cut and batched as series are.
+
+raw: a `Sound`, the path of a file, or (samples, rate). values: `Series`. tensors: `SeriesBatch`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from unspool.data.fields.audio_frames import Framing, frames
+from unspool.data.fields.series import SeriesField, SeriesWriter
+from unspool.data.fields.series_features import FeatureField
+from unspool.data.fields.series_values import Series
+from unspool.data.read import Column
+from unspool.data.read.recording import Recording
+from unspool.data.read.sound import Heard, Sound, as_sound, is_sound
+from unspool.data.store.columns import Progress, WhereStep
+from unspool.data.store.vectors import VectorColumn
+from unspool.errors import DataError, RunError
+from unspool.io.files import AGAIN, read_json, write_json
+
+FILE = "audio.json"
+LARGEST = 16_000  # samples a second, where no rate is set
+LOOKED = 200  # files whose rates are looked at
+
+
+@dataclass(frozen=True)
+class AudioColumn(VectorColumn):
+    """Frames of recordings; `heard`: of how many files each rate and number of channels are."""
+
+    heard: dict[Heard, int]
+
+
+class AudioWriter(SeriesWriter):
+    """Counts what it reads."""
+
+    def __init__(self, folder: Path, name: str, recording: Callable[[Any, str], Recording]) -> None:
+        super().__init__(folder, name, recording)
+        self.place = folder / f"{name}.heard.json"
+        self.heard: Counter[Heard] = Counter()
+
+    def add(self, values: list[Any], where: Callable[[int], str]) -> None:
+        super().add(values, where)
+        self.heard.update(as_sound(raw, where(i)).heard() for i, raw in enumerate(values))
+
+    def close(self) -> None:
+        super().close()
+        counts = [[*own, many] for own, many in sorted(self.heard.items())]
+        self.place.write_text(json.dumps(counts), encoding="utf-8")
+
+
+class AudioSource(SeriesField):
+    """What fields of sound have in common: how a file becomes frames."""
+
+    kind = "audio"
+    unit = "frames"
+    spectral = True
+    framing: Framing
+
+    @property
+    def duration(self) -> float:  # type: ignore[override]
+        return self.framing.seconds
+
+    def look(self, column: Column) -> None:
+        """The rate that most files have, unless one is set."""
+        if self.framing.rate:
+            return
+        found = [as_sound(raw, "item").heard().rate for raw in column.sample[:LOOKED]]
+        common = Counter(found).most_common(1)
+        rate = min(LARGEST, common[0][0]) if common else LARGEST
+        self.framing = self.framing._replace(rate=rate)
+
+    def recording(self, raw: Any, where: str) -> Recording:
+        """Frames; none of what is silent all along."""
+        if isinstance(raw, Recording):
+            return raw
+        sound = as_sound(raw, where)
+        x = frames(sound.blocks(), sound.heard().rate, self.framing)
+        return Recording(x, tuple(self.framing.names), name=sound.name)
+
+    def storage_key(self) -> Any:
+        return [self.kind, self.framing._asdict()]
+
+    def writer(self, folder: Path) -> AudioWriter:
+        return AudioWriter(folder, self.name, self.recording)
+
+    def open(self, folder: Path, key: dict[str, Any], where: WhereStep) -> AudioColumn:
+        stored = json.loads((folder / f"{self.name}.heard.json").read_text(encoding="utf-8"))
+        found = VectorColumn.load(folder, self.name)
+        heard = {Heard(rate, channels): many for rate, channels, many in stored}
+        return AudioColumn(**vars(found), heard=heard)
+
+    def what_is_missing(self, column: Any, rows: np.ndarray) -> str:
+        return "silence alone"
+
+    def fit(
+        self,
+        column: Any,
+        rows: np.ndarray,
+        *,
+        where: str,
+        progress: Progress | None = None,
+    ) -> list[str]:
+        notes = super().fit(column, rows, where=where, progress=progress)
+        own, lengths = self.framing, column.values.lengths[rows]
+        what = {"logmel": "log-mel bands", "mfcc": "cepstral coefficients"}[own.features]
+        low, high = (int(end) * own.seconds for end in (lengths.min(), lengths.max()))
+        first = (
+            f"audio: {len(own.names)} {what} every {1000 * own.seconds:g} ms at {own.rate:,} Hz,"
+            f" {int(lengths.sum()):,} frames in train, {low:.2f} to {high:.2f} s a recording"
+        )
+        return [first, *changed(column.heard, own.rate), *notes[1:]]
+
+    def invent(self, *, vocab: int, classes: int) -> None:
+        self.framing = self.framing._replace(rate=self.framing.rate or LARGEST)
+        self.channels = self.framing.names
+        self.mean, self.std = np.zeros(len(self.channels)), np.ones(len(self.channels))
+
+    def refuse(self, own: Recording, where: str) -> None:
+        if not len(own):
+            raise DataError(
+                "is silent: every sample is 0",
+                where=own.name or where,
+                remedy="leave it out, or record it again",
+            )
+        super().refuse(own, where)
+
+    def items(self, given: Any) -> Iterable[Any]:
+        """A path alone, a pair of samples and their rate, or several of them."""
+        pair = isinstance(given, tuple) and len(given) == 2 and np.ndim(given[1]) == 0
+        if isinstance(given, str | Path | Sound | Recording) or (
+            pair and not isinstance(given[1], str | Path)
+        ):
+            return [given]
+        if not isinstance(given, Iterable):
+            as_sound(given, "item")
+        return given
+
+    def shown(self, raw: Any) -> str:
+        return raw.name if isinstance(raw, Recording) else str(as_sound(raw, "item"))
+
+    def streaming_unsupported_reason(self) -> str:
+        return "its frames are made of whole recordings"
+
+    def named(self, name: str) -> Sound | None:
+        return Sound(Path(name), name) if is_sound(name) else None
+
+    def labels(self, raw: Any) -> list[str]:
+        """The time at which each frame begins, in seconds."""
+        count = len(self.recording(raw, "item"))
+        return [f"{step * self.framing.seconds:.2f}" for step in range(count)][
+            : self.max_length or None
+        ]
+
+    def advise(self, values: Series, unknown: float) -> Iterator[tuple[str | None, str]]:
+        longest = int(values.lengths.max())
+        if longest > 6000:
+            seconds = longest * self.framing.seconds
+            yield (
+                "--set window=1000",
+                f"recordings have up to {seconds:,.0f} s; windows of them are learnt from sooner",
+            )
+
+    def examiner(self, values: Series) -> None:  # type: ignore[override]
+        """Frames are not compared one by one."""
+        return
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        return (*super().files, FILE)
+
+    def save(self, folder: Path) -> None:
+        super().save(folder)
+        write_json(folder / FILE, self.framing._asdict())
+
+    def load(self, folder: Path) -> None:
+        super().load(folder)
+        stored = read_json(folder / FILE)
+        try:
+            self.framing = Framing(**stored)
+            numbers = (self.framing.rate, self.framing.bands, self.framing.coefficients)
+            fine = all(isinstance(own, int) and 0 < own <= 1_000_000 for own in numbers)
+            fine &= 0 < self.framing.hop <= 10_000 and 0 < self.framing.window <= 10_000
+            fine &= len(self.channels) == len(self.framing.names)
+        except (TypeError, ValueError):
+            fine = False
+        if not fine:
+            raise RunError("not how frames of sound are made", where=folder / FILE, remedy=AGAIN)
+
+
+class AudioField(AudioSource):
+    """Frames for a network."""
+
+    def __init__(self, name: str, framing: Framing, **options: Any) -> None:
+        super().__init__(name, **options)
+        self.framing = framing
+
+
+class AudioFeatures(AudioSource, FeatureField):
+    """Statistics of the frames, for a linear model."""
+
+    def __init__(self, name: str, framing: Framing, **options: Any) -> None:
+        super().__init__(name, **options)
+        self.framing = framing
+
+
+def changed(heard: dict[Heard, int], rate: int) -> list[str]:
+    """What was done to the sound of files that are not at the rate, or have several channels."""
+    notes = []
+    others = Counter[int]()
+    for own, many in heard.items():
+        if own.rate != rate:
+            others[own.rate] += many
+    if others:
+        found = ", ".join(f"{many:,} of {old:,} Hz" for old, many in sorted(others.items()))
+        notes.append(f"resampled to {rate:,} Hz: {found} (--set rate= for another rate)")
+    mixed = sum(many for own, many in heard.items() if own.channels > 1)
+    if mixed:
+        notes.append(f"{mixed:,} recordings of several channels are read as the mean of them")
+    return notes

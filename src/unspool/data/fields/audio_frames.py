@@ -1,0 +1,196 @@
+"""Sound as vectors over time: samples in, log-mel or cepstral frames out, in constant memory.
+
+samples at any rate -> resampled to r -> windows of w samples, each h after the one before
+-> |FFT|² -> bands of the mel scale -> ln [-> cosine transform]
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from functools import cache
+from typing import Literal, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+ZEROS = 24  # zero crossings of the sinc on each side
+SHARE = 0.945  # of the lower Nyquist frequency that passes
+BETA = 9.0  # of the Kaiser window: about 90 dB
+FLOOR = 1e-10  # power of a band, at least
+AT_ONCE = 4096  # frames
+
+Features = Literal["logmel", "mfcc"]
+
+
+class Framing(NamedTuple):
+    """How frames are made of samples.
+
+    rate          samples a second
+    window, hop   milliseconds: of a frame, and from one to the next
+    bands         of the mel scale, from 0 to half the rate
+    features      "logmel": ln of the power in each band; "mfcc": its first `coefficients` cosines
+    """
+
+    rate: int
+    window: float = 25.0
+    hop: float = 10.0
+    bands: int = 40
+    features: Features = "logmel"
+    coefficients: int = 13
+
+    @property
+    def window_samples(self) -> int:
+        return max(2, round(self.rate * self.window / 1000))
+
+    @property
+    def hop_samples(self) -> int:
+        return max(1, round(self.rate * self.hop / 1000))
+
+    @property
+    def seconds(self) -> float:
+        """From one frame to the next."""
+        return self.hop_samples / self.rate
+
+    @property
+    def names(self) -> list[str]:
+        """Of the elements of a frame: the middle of a band, or the number of a coefficient."""
+        if self.features == "mfcc":
+            return [f"c{i}" for i in range(min(self.coefficients, self.bands))]
+        edges = mel_edges(self.rate, self.bands)
+        return [f"{edge:.0f} Hz" for edge in edges[1:-1]]
+
+
+def mel_edges(rate: int, bands: int) -> np.ndarray:
+    """(bands + 2,) frequencies at equal distances of m = 2595 log10(1 + f / 700), 0 to rate / 2."""
+    most = 2595 * math.log10(1 + rate / 2 / 700)
+    return 700 * (10 ** (np.linspace(0, most, bands + 2) / 2595) - 1)
+
+
+@cache
+def mel_filters(rate: int, size: int, bands: int) -> Tensor:
+    """(size / 2 + 1, bands): triangles of height 1, each from the middle of the band before to that
+    of the next; of a band so narrow that no frequency of the FFT lies in it, its nearest."""
+    edges = mel_edges(rate, bands)
+    f = np.arange(size // 2 + 1) * rate / size
+    left, middle, right = edges[:-2], edges[1:-1], edges[2:]
+    up = (f[:, None] - left) / (middle - left)
+    down = (right - f[:, None]) / (right - middle)
+    filters = np.maximum(0, np.minimum(up, down))
+    for band in np.flatnonzero(filters.sum(0) == 0):
+        filters[np.abs(f - middle[band]).argmin(), band] = 1.0
+    return torch.from_numpy(filters.astype(np.float32))
+
+
+@cache
+def cosines(bands: int, coefficients: int) -> Tensor:
+    """(bands, coefficients), the orthonormal cosine transform: c_k = s_k Σ_b x_b cos(π k (b + ½) /
+    bands), s_0 = 1 / √bands, s_k = √(2 / bands)."""
+    b, k = np.arange(bands)[:, None], np.arange(coefficients)
+    found = np.cos(np.pi * k * (b + 0.5) / bands) * np.sqrt(2 / bands)
+    found[:, 0] = 1 / math.sqrt(bands)
+    return torch.from_numpy(found.astype(np.float32))
+
+
+def spectrum(windows: Tensor, framing: Framing) -> Tensor:
+    """Stretches of samples (n, w) to frames (n, F).
+
+    P = |FFT(hann · x)|², padded with zeros to a power of 2; y_b = ln max(Σ_f M_fb P_f, 1e-10)
+    """
+    size = 1 << (framing.window_samples - 1).bit_length()
+    hann = torch.hann_window(framing.window_samples)  # periodic
+    power = torch.fft.rfft(windows * hann, n=size).abs().square()
+    bands = power @ mel_filters(framing.rate, size, framing.bands)
+    log = bands.clamp(min=FLOOR).log()
+    if framing.features == "logmel":
+        return log
+    return log @ cosines(framing.bands, min(framing.coefficients, framing.bands))
+
+
+def frames(blocks: Iterator[np.ndarray], given: int, framing: Framing) -> np.ndarray:
+    """Blocks of samples at the rate `given` to frames (T, F), T = 1 + ⌊(N - w) / h⌋ of N samples at
+    the rate of the frames; what is shorter than a window is one, with zeros behind it. Samples
+    behind the last whole window are left out. No frames where every sample is 0."""
+    w, h = framing.window_samples, framing.hop_samples
+    rest, found, silent = np.zeros(0, np.float32), list[np.ndarray](), True
+    for block in resampled(blocks, given, framing.rate):
+        silent = silent and not block.any()
+        rest = np.concatenate([rest, block])
+        count = max(0, 1 + (len(rest) - w) // h)
+        for start in range(0, count, AT_ONCE):
+            stop = min(count, start + AT_ONCE)
+            x = torch.from_numpy(rest[start * h : (stop - 1) * h + w])
+            found.append(spectrum(x.unfold(0, w, h), framing).numpy())
+        rest = rest[count * h :]
+    if silent:
+        return np.zeros((0, len(framing.names)), np.float32)
+    if not found:
+        x = torch.from_numpy(np.pad(rest[:w], (0, max(0, w - len(rest)))))
+        found.append(spectrum(x[None], framing).numpy())
+    return np.concatenate(found)
+
+
+class Ratio(NamedTuple):
+    """Of `up` samples that are to be made of `down`, with the filter of `upfirdn`.
+
+    context   samples that are needed on each side, a multiple of `down`
+    delay     samples that the filter gives before the first
+    """
+
+    up: int
+    down: int
+    filter: np.ndarray
+    context: int
+    delay: int
+
+
+@cache
+def ratio_of(given: int, wanted: int) -> Ratio:
+    """y_n = Σ_k x_k g(n · down / up - k), g(t) = c sinc(c t) kaiser(t c / ZEROS),
+    c = SHARE · min(1, up / down): what lies above the lower of both Nyquist frequencies is gone."""
+    factor = math.gcd(given, wanted)
+    up, down = wanted // factor, given // factor
+    c = SHARE * min(1.0, up / down)
+    half = math.ceil(ZEROS / c * up)
+    half += -half % down  # so that the middle falls on a sample that is kept
+    t = np.arange(-half, half + 1) / up
+    inside = np.clip(1 - (t * c / ZEROS) ** 2, 0, None)
+    window = np.i0(BETA * np.sqrt(inside)) / np.i0(BETA) * (np.abs(t * c) <= ZEROS)
+    found = c * np.sinc(c * t) * window
+    context = math.ceil(ZEROS / c) + 1
+    return Ratio(up, down, found, context + -context % down, half // down)
+
+
+def resampled(blocks: Iterator[np.ndarray], given: int, wanted: int) -> Iterator[np.ndarray]:
+    """The same sound at another rate, ⌈N · wanted / given⌉ samples; cut into blocks in any way it
+    is the same."""
+    if given == wanted:
+        yield from blocks
+        return
+    from scipy.signal import upfirdn
+
+    ratio = ratio_of(given, wanted)
+    up, down, context = ratio.up, ratio.down, ratio.context
+    skip = context // down * up + ratio.delay
+    rest, total, made = np.zeros(context), 0, 0
+
+    def part(x: np.ndarray, groups: int) -> np.ndarray:
+        """`groups · up` samples of `groups · down` with their context on both sides"""
+        whole = upfirdn(ratio.filter, x[: groups * down + 2 * context], up, down)
+        found: np.ndarray = whole[skip : skip + groups * up]
+        return found.astype(np.float32)
+
+    for block in blocks:
+        total += len(block)
+        rest = np.concatenate([rest, block])
+        groups = (len(rest) - 2 * context) // down
+        if groups > 0:
+            yield part(rest, groups)
+            made += groups * up
+            rest = rest[groups * down :]
+    left = -(-total * up // down) - made
+    if left > 0:
+        groups = -(-left // up)
+        short = groups * down + 2 * context - len(rest)
+        yield part(np.pad(rest, (0, max(0, short))), groups)[:left]

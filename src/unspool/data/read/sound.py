@@ -1,0 +1,274 @@
+"""Sound: one recording of sound as a file has it, or as it is in memory; read in blocks of samples.
+
+A WAV file is parsed here (PCM of 8 to 32 bits, floats of 32 and 64); FLAC, Ogg and MP3 take the
+extra `audio`. Samples come out as float32 between -1 and 1, all channels mixed to one.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+
+import numpy as np
+
+from unspool.data.read.files import unreadable
+from unspool.errors import DataError
+
+WAV = (".wav", ".wave")
+OTHERS = (".flac", ".ogg", ".oga", ".opus", ".mp3", ".aif", ".aiff", ".au")  # by soundfile
+ENDINGS = (*WAV, *OTHERS)
+BLOCK = 1 << 18  # samples of a channel that are read at once
+PCM, FLOAT, EXTENSIBLE = 1, 3, 0xFFFE
+LARGEST_RATE = 1_000_000
+
+
+class Heard(NamedTuple):
+    """What a recording is: samples a second, and channels."""
+
+    rate: int
+    channels: int
+
+
+@dataclass(frozen=True, eq=False)
+class Sound:
+    """A file, or samples (N,) or (N, channels) in memory with their rate."""
+
+    path: Path | None = None
+    name: str = ""
+    samples: np.ndarray | None = None
+    rate: int = 0
+
+    def __str__(self) -> str:
+        return self.name or "sound"
+
+    def heard(self) -> Heard:
+        """What the header says."""
+        if self.samples is not None:
+            return Heard(self.rate, 1 if self.samples.ndim == 1 else self.samples.shape[1])
+        assert self.path is not None
+        if is_wav(self.path):
+            with opened(self.path, self.name) as file:
+                form = wav_form(file, self.name)
+            return Heard(form.rate, form.channels)
+        with decoder(self.path, self.name) as file:
+            return Heard(file.samplerate, file.channels)
+
+    def blocks(self, size: int = BLOCK) -> Iterator[np.ndarray]:
+        """Stretches (n,) of the samples, float32, channels mixed; at least one sample in all."""
+        total = 0
+        for block in self._raw(size):
+            mixed = block if block.ndim == 1 else block.mean(1, dtype=np.float32)
+            if not np.isfinite(mixed).all():
+                bad = int(np.flatnonzero(~np.isfinite(mixed))[0])
+                raise DataError(
+                    f"sample {total + bad + 1:,} is not a finite number",
+                    where=self.name,
+                    remedy="save the recording again",
+                )
+            total += len(mixed)
+            yield np.ascontiguousarray(mixed, dtype=np.float32)
+        if not total:
+            raise DataError(
+                "holds no samples", where=self.name, remedy="leave it out, or record it again"
+            )
+
+    def _raw(self, size: int) -> Iterator[np.ndarray]:
+        if self.samples is not None:
+            for start in range(0, len(self.samples), size):
+                yield self.samples[start : start + size]
+        elif is_wav(self.path):
+            assert self.path is not None
+            with opened(self.path, self.name) as file:
+                yield from wav_blocks(file, wav_form(file, self.name), self.name, size)
+        else:
+            assert self.path is not None
+            with decoder(self.path, self.name) as file:
+                while len(block := read_frames(file, size, self.name)):
+                    yield block
+
+
+def as_sound(raw: Any, where: str) -> Sound:
+    """A path, a pair of samples and their rate, or a `Sound`."""
+    if isinstance(raw, Sound):
+        return raw
+    if isinstance(raw, str | os.PathLike):
+        return Sound(Path(raw), str(raw))
+    if isinstance(raw, tuple | list) and len(raw) == 2 and isinstance(raw[1], int | float):
+        samples, rate = np.asarray(raw[0]), int(raw[1])
+        if samples.dtype.kind in "iu":
+            samples = samples.astype(np.float32) / -float(np.iinfo(samples.dtype).min or -(2**31))
+        if samples.dtype.kind == "f" and samples.ndim in (1, 2) and 0 < rate <= LARGEST_RATE:
+            return Sound(None, where, samples.astype(np.float32), rate)
+    raise DataError(
+        f"a {type(raw).__name__} is no recording of sound",
+        where=where,
+        got=raw,
+        remedy="give the path of a file, or a pair of samples and their rate",
+    )
+
+
+def is_wav(path: Path | None) -> bool:
+    return path is not None and path.suffix.lower() in WAV
+
+
+def is_sound(name: Any) -> bool:
+    """Whether a file of this name holds sound."""
+    return isinstance(name, str | os.PathLike) and str(name).lower().endswith(ENDINGS)
+
+
+def opened(path: Path, name: str) -> BinaryIO:
+    try:
+        return open(path, "rb")
+    except (OSError, ValueError) as error:
+        raise unreadable(path, name, error) from None
+
+
+class Form(NamedTuple):
+    """How the samples of a WAV file are written: `size` bytes from the present position on."""
+
+    rate: int
+    channels: int
+    bits: int
+    floats: bool
+    size: int
+
+
+def wav_form(file: BinaryIO, name: str) -> Form:
+    """The header of a RIFF file; the file is left at its first sample.
+
+    Chunks: 4 bytes of name, 4 of size, content, padded to an even size. `fmt ` comes before `data`.
+    """
+    head = file.read(12)
+    if not head:
+        raise DataError("the file is empty", where=name, remedy="record it again")
+    if len(head) < 12 or head[:4] != b"RIFF" or head[8:] != b"WAVE":
+        raise DataError(
+            "is no WAV file, though it is named like one",
+            where=name,
+            got=f"it begins with {head[:8]!r}",
+            remedy="give it the ending of its format, or save it as WAV",
+        )
+    form: tuple[int, int, int, int] | None = None
+    while len(chunk := file.read(8)) == 8:
+        kind, size = chunk[:4], struct.unpack("<I", chunk[4:])[0]
+        if kind == b"fmt ":
+            form = wav_kind(file.read(size), name)
+            file.seek(size % 2, os.SEEK_CUR)
+        elif kind == b"data":
+            if form is None:
+                break
+            return _checked(form, size, file, name)
+        else:
+            file.seek(size + size % 2, os.SEEK_CUR)
+    raise DataError(
+        "is a broken WAV file: it has no samples behind its header",
+        where=name,
+        remedy="copy or record it again",
+    )
+
+
+def wav_kind(fmt: bytes, name: str) -> tuple[int, int, int, int]:
+    """(code, channels, rate, bits) of a `fmt ` chunk."""
+    if len(fmt) < 16:
+        raise DataError(
+            "is a broken WAV file: its header ends too early",
+            where=name,
+            remedy="copy or record it again",
+        )
+    code, channels, rate, _, _, bits = struct.unpack("<HHIIHH", fmt[:16])
+    if code == EXTENSIBLE and len(fmt) >= 26:
+        code = struct.unpack("<H", fmt[24:26])[0]
+    return code, channels, rate, bits
+
+
+def _checked(form: tuple[int, int, int, int], size: int, file: BinaryIO, name: str) -> Form:
+    code, channels, rate, bits = form
+    pcm, floats = code == PCM and bits in (8, 16, 24, 32), code == FLOAT and bits in (32, 64)
+    if not pcm and not floats:
+        raise DataError(
+            "is a WAV file of a kind that is not read",
+            where=name,
+            got=f"format {code} of {bits} bits",
+            remedy="save it as PCM of 16 bits, or as FLAC",
+        )
+    if not channels or not 0 < rate <= LARGEST_RATE:
+        raise DataError(
+            "is a broken WAV file",
+            where=name,
+            got=f"{channels} channels, {rate:,} samples a second",
+            remedy="copy or record it again",
+        )
+    there = os.fstat(file.fileno()).st_size - file.tell()
+    if size >= 0xFFFFFF00 or (size == 0 and there):  # what writes to a pipe does not know the size
+        size = there
+    step = channels * bits // 8
+    if size > there:
+        raise DataError(
+            f"is a broken WAV file: it ends after {there // step:,} of {size // step:,} samples",
+            where=name,
+            remedy="copy or record it again",
+        )
+    return Form(rate, channels, bits, floats, size)
+
+
+def wav_blocks(file: BinaryIO, form: Form, name: str, size: int) -> Iterator[np.ndarray]:
+    """Blocks (n, channels) of float32"""
+    step = form.channels * form.bits // 8
+    left = form.size // step
+    while left:
+        data = file.read(step * min(size, left))
+        if len(data) < step:
+            raise DataError("ends while it is read", where=name, remedy="copy or record it again")
+        left -= len(data) // step
+        yield decoded(data[: len(data) // step * step], form).reshape(-1, form.channels)
+
+
+def decoded(data: bytes, form: Form) -> np.ndarray:
+    """(n,) float32. PCM of 8 bits is unsigned, of more signed, the lowest byte first."""
+    if form.floats:
+        return np.frombuffer(data, f"<f{form.bits // 8}").astype(np.float32)
+    if form.bits == 8:
+        return (np.frombuffer(data, np.uint8).astype(np.float32) - 128) / 128
+    if form.bits == 24:
+        wide = np.zeros((len(data) // 3, 4), np.uint8)
+        wide[:, 1:] = np.frombuffer(data, np.uint8).reshape(-1, 3)
+        return (wide.view("<i4")[:, 0] / 2**31).astype(np.float32)
+    whole = np.frombuffer(data, f"<i{form.bits // 8}")
+    return (whole / 2 ** (form.bits - 1)).astype(np.float32)
+
+
+def decoder(path: Path, name: str) -> Any:
+    """An open `soundfile.SoundFile`."""
+    try:
+        import soundfile
+    except ImportError:
+        raise DataError(
+            f"{path.suffix.lower()} files need the package soundfile",
+            where=name,
+            remedy="pip install 'unspool[audio]', or save it as WAV",
+        ) from None
+    with opened(path, name):
+        pass  # what cannot be opened at all is said as of any other file
+    try:
+        return soundfile.SoundFile(path)
+    except (RuntimeError, TypeError) as error:
+        raise _undecoded(name, error) from None
+
+
+def read_frames(file: Any, size: int, name: str) -> np.ndarray:
+    try:
+        found: np.ndarray = file.read(size, dtype="float32")
+    except RuntimeError as error:
+        raise _undecoded(name, error) from None
+    return found
+
+
+def _undecoded(name: str, error: Exception) -> DataError:
+    reason = str(error).rpartition(": ")[2].strip().rstrip(".").lower()
+    return DataError(
+        f"cannot be decoded ({reason})", where=name, remedy="copy it again, or save it as WAV"
+    )

@@ -1,0 +1,77 @@
+"""Recordings of sound, as frames of their spectrum."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from unspool.config import Config, DataConfig
+from unspool.data.fields.audio import AudioFeatures, AudioField
+from unspool.data.fields.audio_frames import Framing
+from unspool.data.fields.field import Field
+from unspool.data.plan import Plan
+from unspool.data.read import Table
+from unspool.errors import ConfigError
+from unspool.tasks.audio_plan import plan_audio, sound_column
+from unspool.tasks.inputs.kind import Target
+from unspool.tasks.inputs.series import SeriesKind
+from unspool.tasks.inputs.text import AT_ONCE
+
+AUDIO: dict[str, Any] = {
+    "model.time_masks": 2,
+    "model.band_masks": 2,
+}
+
+
+class AudioKind(SeriesKind):
+    name = "audio"
+    rows = "recordings"
+
+    def field(self, config: Config) -> Field:
+        data = config.data
+        framing = Framing(
+            data.rate, data.frame, data.hop, data.bands, data.features, data.coefficients
+        )
+        kind = AudioFeatures if config.model.network in AT_ONCE else AudioField
+        return kind(
+            self.name,
+            framing,
+            scaling=data.scaling,
+            max_length=data.max_length,
+            window=data.window,
+            missing=data.missing,
+        )
+
+    def holds(self, table: Table, data: DataConfig) -> bool:
+        return sound_column(table, data) is not None
+
+    def plan(
+        self,
+        task: str,
+        table: Table,
+        data: DataConfig,
+        *,
+        target: Target,
+        named: bool,
+        outputs: bool,
+    ) -> Plan | None:
+        return plan_audio(task, table, data, target=target, named=named, outputs=outputs)
+
+    def suited(self, settings: Mapping[str, Any], plan: Plan | None) -> dict[str, Any]:
+        return {**super().suited(settings, plan), **AUDIO}
+
+    def check(self, config: Config) -> None:
+        super().check(config)
+        data = config.data
+        if data.irregular != "ignore":
+            raise ConfigError(
+                "data.irregular is for series with times; the frames of sound have equal steps",
+                got=data.irregular,
+                remedy="leave it out",
+            )
+        if data.features == "mfcc" and data.coefficients > data.bands:
+            raise ConfigError(
+                f"data.coefficients must be at most data.bands={data.bands}",
+                got=data.coefficients,
+                remedy=f"set coefficients={data.bands} or fewer",
+            )

@@ -1,0 +1,137 @@
+"""What a transcriber answers: a text with the time and the confidence of each of its tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from unspool.errors import RunError
+from unspool.io.files import AGAIN, read_json, write_json
+from unspool.io.files import in_run as exists
+from unspool.tasks.answer import Answer
+
+FILE = "calibration.json"
+SURE = 1e-6  # a probability is at least this far from 0 and 1
+
+
+class Token(NamedTuple):
+    """A token of a transcript.
+
+    start, end   in seconds; of series, in steps
+    confidence   that it is right
+    """
+
+    text: str
+    start: float
+    end: float
+    confidence: float
+
+
+class Candidate(NamedTuple):
+    """One of the best texts, with the score that it was ranked by."""
+
+    text: str
+    score: float
+
+
+@dataclass(frozen=True)
+class Transcript(Answer):
+    """Of one recording; `name` is its own, `candidates` are the best few texts."""
+
+    plural: ClassVar[str] = "transcripts"
+    repeats: ClassVar[str | None] = "name"
+
+    name: str
+    text: str
+    confidence: float
+    tokens: Sequence[Token]
+    candidates: Sequence[Candidate]
+
+    def __str__(self) -> str:
+        return self.text
+
+    def lines(self, number: int) -> list[str]:
+        if len(self.candidates) > 1:
+            return [f"{number}\t{own.score:.4f}\t{own.text}" for own in self.candidates]
+        return [f"{self.text}\t{self.confidence:.4f}\t{self.name}"]
+
+    def header(self) -> list[str]:
+        return ["name", "text", "confidence", "score"]
+
+    def rows(self, number: int) -> list[list[Any]]:
+        return [
+            [self.name, own.text, f"{self.confidence:.6f}" if not i else "", f"{own.score:.6f}"]
+            for i, own in enumerate(self.candidates)
+        ]
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "text": self.text,
+            "confidence": self.confidence,
+            "tokens": [own._asdict() for own in self.tokens],
+            "candidates": [own._asdict() for own in self.candidates],
+        }
+
+
+class Confidence(NamedTuple):
+    """p -> σ(scale · ln(p / (1 - p)) + shift), fitted to what was right and wrong (Platt 1999).
+
+    tokens   that it was fitted to; 0: it is the network's own probability
+    """
+
+    scale: float = 1.0
+    shift: float = 0.0
+    tokens: int = 0
+
+    def __call__(self, p: np.ndarray) -> np.ndarray:
+        x = np.clip(p, SURE, 1 - SURE)
+        found: np.ndarray = 1 / (1 + np.exp(-(self.scale * np.log(x / (1 - x)) + self.shift)))
+        return found
+
+    def save(self, folder: Path) -> None:
+        write_json(folder / FILE, self._asdict())
+
+    @classmethod
+    def load(cls, folder: Path) -> Confidence:
+        if not exists(folder / FILE):
+            return cls()
+        stored = read_json(folder / FILE)
+        try:
+            found = cls(float(stored["scale"]), float(stored["shift"]), int(stored["tokens"]))
+            fine = bool(np.isfinite(found).all())
+        except (KeyError, TypeError, ValueError):
+            fine = False
+        if not fine:
+            raise RunError("not how confidences are made", where=folder / FILE, remedy=AGAIN)
+        return found
+
+
+def fit_confidence(p: np.ndarray, right: np.ndarray, rounds: int = 50) -> Confidence:
+    """By Newton's method on the likelihood, with a Gaussian prior of deviation 3 around (1, 0): a
+    part without an error does not make every answer certain."""
+    x = np.clip(p, SURE, 1 - SURE)
+    design = np.stack([np.log(x / (1 - x)), np.ones_like(x)], 1)
+    w, center, precision = np.array([1.0, 0.0]), np.array([1.0, 0.0]), np.eye(2) / 9
+    for _ in range(rounds):
+        q = 1 / (1 + np.exp(-(design @ w)))
+        slope = design.T @ (q - right) + precision @ (w - center)
+        curve = (design * (q * (1 - q))[:, None]).T @ design + precision
+        move = np.linalg.solve(curve, slope)
+        w = w - move * min(1.0, 5.0 / float(np.abs(move).max() + 1e-12))
+        if np.abs(move).max() < 1e-9:
+            break
+    return Confidence(float(w[0]), float(w[1]), len(p))
+
+
+def calibration_error(p: np.ndarray, right: np.ndarray, bins: int = 15) -> float:
+    """ECE: how far the confidence and the share of what is right lie apart, over equal bins."""
+    number = np.minimum((p * bins).astype(np.int64), bins - 1)
+    size = np.bincount(number, minlength=bins)
+    sure = np.bincount(number, p, minlength=bins)
+    good = np.bincount(number, right.astype(float), minlength=bins)
+    return float(np.abs(sure - good).sum() / max(1, size.sum()))

@@ -1,0 +1,150 @@
+"""Files of sound: every kind of WAV, other formats, broken ones, and how folders are read."""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tones import RATE, tones, wav, write_labels, write_texts
+from unspool.config import DataConfig
+from unspool.data.read import open_table
+from unspool.data.read.sound import Heard, Sound, as_sound
+from unspool.errors import ConfigError, DataError
+
+
+def samples(path: Path) -> np.ndarray:
+    return np.concatenate(list(Sound(path, path.name).blocks(1000)))
+
+
+@pytest.mark.parametrize(
+    ("bits", "floats", "exact"),
+    [(8, False, 1 / 100), (16, False, 1e-4), (24, False, 1e-6), (32, False, 1e-6),
+     (32, True, 1e-7), (64, True, 1e-7)],
+)  # fmt: skip
+def test_every_kind_of_wav(bits: int, floats: bool, exact: float, tmp_path: Path) -> None:
+    sound = tones("ab")
+    path = tmp_path / "x.wav"
+    path.write_bytes(wav(sound, 22_050, bits, floats=floats))
+    assert Sound(path, "x").heard() == Heard(22_050, 1)
+    assert np.abs(samples(path) - sound).max() < exact
+
+
+def test_channels_are_mixed(tmp_path: Path) -> None:
+    sound = tones("ab")
+    path = tmp_path / "x.wav"
+    path.write_bytes(wav(np.stack([sound, 0 * sound, -sound, 0.5 * sound], 1)))
+    assert Sound(path, "x").heard().channels == 4
+    assert np.abs(samples(path) - sound / 8).max() < 1e-4
+
+
+def test_extensible_headers_other_chunks_and_unknown_sizes(tmp_path: Path) -> None:
+    sound = tones("a")
+    content = wav(sound)
+    data = content[44:]
+    guid = struct.pack("<H", 1) + bytes(14)
+    extra = struct.pack("<HHI", 22, 16, 4) + guid
+    fmt = struct.pack("<HHIIHH", 0xFFFE, 1, RATE, 2 * RATE, 2, 16) + extra
+    chunks = b"LIST" + struct.pack("<I", 3) + b"abc\0" + b"fmt " + struct.pack("<I", len(fmt))
+    path = tmp_path / "x.wav"
+    for size in (len(data), 0xFFFFFFFF, 0):
+        path.write_bytes(
+            b"RIFF\xff\xff\xff\xffWAVE" + chunks + fmt + b"data" + struct.pack("<I", size) + data
+        )
+        assert np.array_equal(samples(path), np.frombuffer(data, "<i2") / np.float32(32768))
+
+
+@pytest.mark.parametrize("ending", ["flac", "ogg"])
+def test_other_formats(ending: str, tmp_path: Path) -> None:
+    soundfile = pytest.importorskip("soundfile")
+    sound, path = tones("abc"), tmp_path / f"x.{ending}"
+    soundfile.write(path, sound, RATE)
+    assert Sound(path, "x").heard() == Heard(RATE, 1)
+    assert np.abs(samples(path) - sound).max() < (0.2 if ending == "ogg" else 1e-4)
+    path.write_bytes(b"nothing of the kind")
+    with pytest.raises(DataError, match=rf"x\.{ending}: cannot be decoded"):
+        Sound(path, f"x.{ending}").heard()
+
+
+GOOD = wav(tones("a"))
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (b"", "x.wav: the file is empty"),
+        (b"hello, I am a text", r"x.wav: is no WAV file, though .*it begins with .*hello"),
+        (GOOD[:30], "x.wav: is a broken WAV file"),
+        (GOOD[:44], "x.wav: is a broken WAV file: it ends after 0 of"),
+        (GOOD[:1000], "x.wav: is a broken WAV file: it ends after 478 of"),
+        (GOOD[:20] + b"\7\0" + GOOD[22:], "x.wav: is a WAV file of a kind .*format 7"),
+        (GOOD[:22] + bytes(2) + GOOD[24:], "x.wav: is a broken WAV file; got '0 channels"),
+        (wav(np.zeros((0, 1))), "x.wav: holds no samples"),
+        (wav(tones("a"), bits=32, floats=True)[:44] + b"\0\0\xc0\x7f" + bytes(
+            len(wav(tones("a"), bits=32, floats=True)) - 48), "x.wav: sample 1 is not a finite"),
+    ],
+)  # fmt: skip
+def test_broken_files(content: bytes, says: str, tmp_path: Path) -> None:
+    path = tmp_path / "x.wav"
+    path.write_bytes(content)
+    with pytest.raises(DataError, match=says):
+        list(Sound(path, "x.wav").blocks())
+
+
+def test_a_missing_file_names_a_near_one(tmp_path: Path) -> None:
+    (tmp_path / "right.wav").write_bytes(GOOD)
+    with pytest.raises(DataError, match=r"no such file\. Did you mean .*right\.wav"):
+        Sound(tmp_path / "rigth.wav", "rigth.wav").heard()
+
+
+def test_sound_in_memory() -> None:
+    whole = as_sound((np.array([0, 16384, -32768], np.int16), 8000), "x")
+    assert np.array_equal(np.concatenate(list(whole.blocks())), [0, 0.5, -1])
+    with pytest.raises(DataError, match="item 3: a dict is no recording of sound"):
+        as_sound({}, "item 3")
+
+
+def columns(path: Path, **settings: str) -> dict[str, list]:
+    table = open_table(str(path), DataConfig(**settings))
+    return {column.name: column.sample for column in table.columns}
+
+
+def test_a_folder_for_each_label(tmp_path: Path) -> None:
+    found = columns(write_labels(tmp_path / "x", 2))
+    assert found["folder"] == ["a", "a", "b", "b", "c", "c"]
+    assert found["name_2"] == ["x", "y"] * 3
+    assert found["audio"][0].name.endswith("a/a_x_0.wav")
+
+
+def test_a_pattern_of_names(tmp_path: Path) -> None:
+    home = write_labels(tmp_path / "x", 2)
+    found = columns(home, pattern="{label}_{speaker}_{n}.wav")
+    assert found["label"] == ["a", "a", "b", "b", "c", "c"]
+    assert found["speaker"] == ["x", "y"] * 3
+    found = columns(home, pattern="{first}/{text}")
+    assert found["first"] == found["folder"]
+    assert found["text"] == found["name"]
+    with pytest.raises(
+        DataError, match=r"a_x_0\.wav: its name does not fit the pattern \{n\}-\{m\}"
+    ):
+        columns(home, pattern="{n}-{m}")
+    with pytest.raises(ConfigError, match=r"data\.pattern needs names in braces"):
+        columns(home, pattern="label_n")
+
+
+def test_the_table_of_a_folder_is_read_unless_a_pattern_is_set(tmp_path: Path) -> None:
+    home = write_texts(tmp_path / "x", 3)
+    assert list(columns(home)) == ["file", "text"]
+    assert "n" in columns(home, pattern="{n}.wav")
+    (home / "more.csv").write_text((home / "texts.csv").read_text())
+    with pytest.raises(DataError, match=r"several tables of recordings \(more.csv, texts.csv\)"):
+        columns(home)
+
+
+def test_few_sounds_beside_many_texts_are_not_read(tmp_path: Path) -> None:
+    for name in ("good", "bad", "fine"):
+        (tmp_path / f"{name}.txt").write_text("one\ntwo\n")
+    (tmp_path / "x.wav").write_bytes(GOOD)
+    assert list(columns(tmp_path)) == ["text", "label"]
