@@ -18,6 +18,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from tones import RATE, tones, wav
 from unspool.api.settings import make_config
 from unspool.config import Config
 from unspool.data.part import Part
@@ -40,7 +41,10 @@ SMALL = {
 }  # fmt: skip
 
 # What tasks of series in time cannot do without.
-NEEDED = {"forecast": {"horizon": 3, "window": 5}}
+NEEDED: dict[str, dict[str, Any]] = {
+    "forecast": {"horizon": 3, "window": 5},
+    "transcribe": {"input": "audio", "max_length": 0, "bands": 6},
+}
 
 # What the names of models do not say: settings that change what runs.
 VARIANTS: dict[str, list[tuple[str, dict[str, Any]]]] = {
@@ -88,6 +92,10 @@ VARIANTS: dict[str, list[tuple[str, dict[str, Any]]]] = {
         ("gru", {"layers": 1, "embedding": 0, "stroke_size": "height", "stroke_slant": "remove"}),
     ],
     "pretrain": [("transformer", {"positions": "learned"})],
+    "transcribe": [
+        ("bilstm", {"patch": 1}),
+        ("cnn", {"patch": 2, "features": "mfcc", "coefficients": 5}),
+    ],
     "forecast": [
         ("gru", {"strategy": "recursive"}),
         ("lstm", {"strategy": "recursive", "output": "gaussian"}),
@@ -112,14 +120,25 @@ SERIES_VARIANTS: list[tuple[str, str, dict[str, Any]]] = [
     ("tag", "bigru", {"output": "crf", "irregular": "channel"}),
 ]
 
-# What reads strokes: every model of these tasks, and drawings that are prepared.
-STROKES = ("classify", "regress")
+# What reads strokes, also of drawings that are prepared.
+STROKES = (
+    *(("classify", model) for model in ("bilstm", "gru", "cnn", "transformer", "linear")),
+    ("regress", "bigru"),
+)
 PREPARED = {
     "stroke_smoothing": 1,
     "stroke_tolerance": 0.01,
     "stroke_slant": "remove",
     "stroke_size": "box",
 }
+# What reads sound beside `transcribe`.
+AUDIO = {"input": "audio", "max_length": 0, "bands": 6}
+AUDIO_CASES: list[tuple[str, str, dict[str, Any]]] = [
+    *(("classify", model, {}) for model in ("bilstm", "gru", "cnn", "transformer", "linear")),
+    ("classify", "bigru", {"features": "mfcc", "coefficients": 4, "scaling": "series"}),
+    ("classify", "lstm", {"window": 12, "hop": 5}),
+    ("regress", "bigru", {}),
+]
 
 # What reads with the contextual vectors of an `elmo` run (`--from`), frozen or not.
 FROM_ELMO: list[tuple[str, str, dict[str, Any]]] = [
@@ -171,10 +190,11 @@ def all_cases() -> Iterator[Case]:
             yield Case(name, model, of_series(name, {}))
     for name, model, settings in SERIES_VARIANTS:
         yield Case(name, model, of_series(name, settings))
-    for name in STROKES:
-        for model in TASKS[name].models():
-            yield Case(name, model, (("input", "strokes"),))
-        yield Case(name, "bigru", tuple({"input": "strokes", **PREPARED}.items()))
+    for name, model in STROKES:
+        yield Case(name, model, (("input", "strokes"),))
+    yield Case("classify", "bigru", tuple({"input": "strokes", **PREPARED}.items()))
+    for name, model, settings in AUDIO_CASES:
+        yield Case(name, model, tuple({**AUDIO, **settings}.items()))
     for name, model, settings in FROM_ELMO:
         yield Case(name, model, tuple(settings.items()), from_elmo=True)
 
@@ -247,6 +267,25 @@ def write_series(path: Path, target: str) -> None:
     path.write_text("\n".join(rows) + "\n")
 
 
+def sounds() -> list[tuple[np.ndarray, int]]:
+    """Of different lengths, one of them shorter than a frame."""
+    said = ("abc", "a", "cb", "aabb", "c", "bca", "ab", "ccc", "ba", "abcabc")
+    found = [(tones(text, i), RATE) for i, text in enumerate(said)]
+    return [*found[:-1], (found[-1][0][:150], RATE)]
+
+
+def write_audio(folder: Path, target: str) -> str:
+    """Recordings, and a table of what belongs to them."""
+    rows = [f"file,{target}"]
+    for i, (sound, rate) in enumerate(sounds()):
+        (folder / f"{i}.wav").write_bytes(wav(sound, rate))
+        text = "a" if len(sound) < 200 else "abc"[: 1 + i % 3]
+        answer = {"text": text, "label": "xyz"[i % 3], "number": round(i**1.5, 3)}[target]
+        rows.append(f"{i}.wav,{answer}")
+    (folder / "some.csv").write_text("\n".join(rows) + "\n")
+    return str(folder / "some.csv")
+
+
 def write_data(config: Config, folder: Path) -> str:
     """A file for a task, by the kinds of its fields."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -256,6 +295,8 @@ def write_data(config: Config, folder: Path) -> str:
         path = folder / "some.jsonl"
         write_strokes(path, kinds[1] if len(kinds) > 1 else "")
         return str(path)
+    if kinds[0] == "audio":
+        return write_audio(folder, kinds[1])
     if kinds[0] == "series":
         path = folder / "steps.csv"
         write_series(path, kinds[1])
@@ -312,6 +353,8 @@ class Made(NamedTuple):
 
     def items(self) -> list[Any]:
         """Inputs to predict, of different lengths."""
+        if self.task.input_field.kind == "audio":
+            return list(sounds())
         if self.task.input_field.kind == "series":
             return recordings()
         if self.task.input_field.kind == "strokes":

@@ -275,3 +275,23 @@ def test_looking_at_the_lattice(run, new) -> None:
     assert lattice.text == "abca"
     assert [place[0] for place in lattice.places] == list("abca")
     assert np.allclose(lattice.probabilities.sum(1), 1)
+
+
+def test_fine_tuning_starts_from_the_whole_model(run, tmp_path) -> None:
+    home, notes = write_texts(tmp_path / "own", 6, seed=8), list[str]()
+    tuned = unspool.train(
+        home, task="transcribe", start=run.path, out=tmp_path / "run", note=notes.append,
+        valid_share=0, epochs=1, lr=1e-6, warmup=0.9, threads=1,
+    )  # fmt: skip
+    assert any("a vocabulary of" in note for note in notes)
+    for name, tensor in run.model.state_dict().items():
+        assert torch.allclose(tensor, tuned.model.state_dict()[name], atol=1e-3), name
+    assert tuned.task.input_field.framing == run.task.input_field.framing
+    with pytest.raises(ConfigError, match=r"the model to start from has data\.bands=16"):
+        unspool.train(home, task="transcribe", start=run.path, out=tmp_path / "b", bands=20)
+    table = home / "texts.csv"
+    table.write_text(table.read_text().replace(".wav,", ".wav,é"))
+    with pytest.raises(DataError, match=r"texts\.csv:2: 6 texts hold what .* got 'é'"):
+        unspool.train(
+            home, task="transcribe", start=run.path, out=tmp_path / "c", valid_share=0, threads=1
+        )

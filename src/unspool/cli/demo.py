@@ -33,7 +33,7 @@ def demo(
       unspool demo hello          the smallest language model there is
       unspool demo memory         four cells, and how far back they learn
       unspool demo --list         all of them, and a command for each idea of the course
-      unspool demo --data data    files to train on: reviews, dates, sentences, names
+      unspool demo --data data    files to train on: reviews, dates, sentences, names, series
     """
     from unspool.demos import DEFAULT, DEMOS
     from unspool.errors import ConfigError, choose

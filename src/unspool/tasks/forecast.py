@@ -43,13 +43,13 @@ from unspool.tasks.encoder import build_encoder, check_model, recurrent_models
 from unspool.tasks.examples import KEPT, Example, plain
 from unspool.tasks.forecast_answer import LEVEL, Continuation, ForecastOptions, next_steps
 from unspool.tasks.forecast_linear import fit_ridge
+from unspool.tasks.forecast_reading import ForecastReading
 from unspool.tasks.forecast_report import ForecastReport, Given, Judge
 from unspool.tasks.forecast_stream import HistoryStream
 from unspool.tasks.histories import HeldOut, load_histories, part_of
 from unspool.tasks.linear import Fitting
 from unspool.tasks.reading import Reading
 from unspool.tasks.series_plan import Found, find_series, may_be_series, with_static
-from unspool.tasks.series_readings import ForecastReading
 from unspool.tasks.task import Step, Task, as_array, chunks, walk
 from unspool.text.tokenizers import Tokenizer
 

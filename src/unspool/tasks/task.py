@@ -57,6 +57,14 @@ class Step(NamedTuple):
     carry: Any  # handed to the next batch of the same epoch (a language model's state)
 
 
+class WholeStart(NamedTuple):
+    """Of a model that another run of the task goes on with: the tokenizer of what it writes, and
+    the settings, besides those of the network, that its weights belong to."""
+
+    tokenizer: Tokenizer
+    fixed: dict[str, Any]
+
+
 class Report(ABC):
     """The result of an evaluation: figures for programs, a table for people."""
 
@@ -159,8 +167,7 @@ class Task(ABC):
         tokenizer of what it reads."""
         fields = cls.make_fields(config)
         if fitted is not None:
-            first: Any = next(iter(fields.values()))
-            first.tokenizer = fitted
+            cls.take_tokenizer(fields, fitted)
         hold_out = HoldOut(
             valid=0.0 if "valid" in plans else config.data.valid_share,
             test=0.0 if "test" in plans else config.data.test_share,
@@ -173,6 +180,12 @@ class Task(ABC):
         )
         unit = cls.row_noun(config)
         return load_corpus(plans, fields, hold_out, unit=unit, fit=cls.fit, progress=progress)
+
+    @classmethod
+    def take_tokenizer(cls, fields: Fields, fitted: Tokenizer) -> None:
+        """Give the fields the tokenizer of a model to start from: it reads with it."""
+        first: Any = next(iter(fields.values()))
+        first.tokenizer = fitted
 
     @classmethod
     def row_noun(cls, config: Config) -> str:
@@ -404,6 +417,11 @@ class Task(ABC):
         if not len(item.strip() if isinstance(item, str) else item):
             raise nothing()
         return self.looked_at(self, model, item)
+
+    def whole_start(self) -> WholeStart | None:
+        """What a run of the same task takes over that starts from a model of this one, where that
+        is all of the model; None: the encoder alone."""
+        return None
 
     def save(self, folder: Path) -> None:
         """Write what is needed to predict besides the weights."""

@@ -36,7 +36,8 @@ from unspool.tasks.encoder import build_encoder, check_learned_positions, recurr
 from unspool.tasks.inputs import input_kind, plan_input, read_field, reads_text, suited
 from unspool.tasks.language import LanguageScores
 from unspool.tasks.tag import CNN, TRANSFORMER
-from unspool.tasks.task import Step, Task, walk
+from unspool.tasks.task import Step, Task, WholeStart, walk
+from unspool.tasks.transcribe_reading import TranscribeReading
 from unspool.tasks.transcribe_report import TranscribeReport
 from unspool.tasks.transcript import (
     Candidate,
@@ -47,8 +48,8 @@ from unspool.tasks.transcript import (
     fit_confidence,
 )
 from unspool.text.tokenizers import Tokenizer
+from unspool.text.vocab import UNK_ID
 
-TOKENIZER = "target_tokenizer.json"
 WINDOW = 6000  # frames that are read at once, where no window is set: a minute
 MARGIN = 8  # of a window, one in so many at each side is read, but not believed
 AT_ONCE = 200_000  # frames of recordings that are predicted together
@@ -110,6 +111,7 @@ class Transcribe(Task):
 
     name = "transcribe"
     metric = "cer"
+    looked_at = TranscribeReading
     default_model = "bilstm"
     higher_is_better = False
     answer = Transcript
@@ -129,12 +131,11 @@ class Transcribe(Task):
         super().__init__(config, fields)
         self.usage = type(self).usage
         self.confidence = Confidence()
-        self.looked_at = input_kind(config.data).reading("text")
 
     @classmethod
     def make_fields(cls, config: Config) -> dict[str, Field]:
         read = read_field(config)
-        text = TextField("text", config.tokenizer, auto="char", is_target=True, file=TOKENIZER)
+        text = TextField("text", config.tokenizer, auto="char", is_target=True)
         return {read.name: read, "text": text}
 
     @property
@@ -152,7 +153,11 @@ class Transcribe(Task):
         name = settings.get("data.input", settings.get("input", "auto"))
         found = {} if name in ("auto", "text") else suited(settings, plan)
         kept = {key: value for key, value in found.items() if key not in cls.defaults}
-        return {**kept, "model.patch": 3 if name == "audio" else 1}
+        if name != "audio":
+            return {**kept, "model.patch": 1}
+        # Whole recordings, with their silence, are scaled by themselves: how loud they are, and
+        # through which microphone, matters less.
+        return {**kept, "data.scaling": "series"}
 
     @classmethod
     def check_config(cls, config: Config) -> None:
@@ -200,8 +205,11 @@ class Transcribe(Task):
         fitted: Tokenizer | None = None,
         progress: Progress | None = None,
     ) -> Corpus:
-        corpus = super().load_corpus(config, plans, progress=progress)
+        # What is written has a vocabulary, not what is read.
+        corpus = super().load_corpus(config, plans, fitted=fitted, progress=progress)
         read, text = corpus.fields
+        if fitted is not None:
+            refuse_unknown(corpus.parts["train"], text, fitted)
         for name, part in corpus.parts.items():
             needed = needed_steps(part, text)
             there = -(-part[read].lengths.astype(np.int64) // config.model.patch)
@@ -230,6 +238,20 @@ class Transcribe(Task):
                 f" their steps (--set patch= or hop= for more): {listed}{more}"
             )
         return corpus
+
+    @classmethod
+    def take_tokenizer(cls, fields: Fields, fitted: Tokenizer) -> None:
+        text: Any = fields["text"]
+        text.tokenizer = fitted
+
+    def whole_start(self) -> WholeStart:
+        framing = getattr(self.input_field, "framing", None)
+        names = ("frame", "hop", "bands", "features", "coefficients", "scaling", "input")
+        fixed = {f"data.{name}": getattr(self.config.data, name) for name in names}
+        if framing is not None:
+            fixed["data.rate"] = framing.rate
+        fixed["model.patch"] = self.config.model.patch
+        return WholeStart(self.target_tokenizer, fixed)
 
     def build(self) -> Transcriber:
         model = self.config.model
@@ -417,6 +439,22 @@ class Transcribe(Task):
         assert isinstance(found, Transcribe)
         found.confidence = Confidence.load(folder)
         return found
+
+
+def refuse_unknown(part: Part, text: str, tokenizer: Tokenizer) -> None:
+    """A model that is fine-tuned cannot learn to write what is not in its vocabulary."""
+    counts = part[text].counts(UNK_ID)
+    if not counts.any():
+        return
+    row = int(np.argmax(counts > 0))
+    (written,) = part.raw(np.array([row]), (text,))[0]
+    new = next(own for own in tokenizer.pieces(written) if own not in tokenizer.vocab.index)
+    raise DataError(
+        f"{int((counts > 0).sum()):,} texts hold what the model to start from cannot write",
+        where=part.where(row),
+        got=new,
+        remedy="spell it otherwise, or train anew without --from",
+    )
 
 
 def needed_steps(part: Part, text: str) -> np.ndarray:

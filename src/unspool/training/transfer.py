@@ -174,6 +174,16 @@ def start_from_run(folder: RunFolder) -> Start:
             sha256=_hash_of([folder.weights]),
             tasks=tuple(name for name, kind in TASKS.items() if kind.reads_contextual),
         )
+    if (whole := task.whole_start()) is not None:
+        return Start(
+            path=folder.path.resolve(),
+            model=task.config.model_name,
+            fixed=_architecture(task.config) | whole.fixed | _written(task.config, whole.tokenizer),
+            tokenizer=whole.tokenizer,
+            tensors=tensors,
+            sha256=_hash_of([folder.weights]),
+            tasks=(task.name,),
+        )
     encoder = {name: tensor for name, tensor in tensors.items() if name.startswith(ENCODER)}
     if not encoder or not task.reads_tokens:
         raise ConfigError(
@@ -207,11 +217,20 @@ def _hash_of(files: list[Path]) -> str:
 
 
 def _fixed(config: Config, tokenizer: Tokenizer) -> dict[str, Any]:
-    fixed = {f"model.{name}": getattr(config.model, name) for name in ARCHITECTURE}
+    fixed = _architecture(config)
     learned = config.model.network == "transformer" and config.model.positions == "learned"
     if learned and not config.model.context:
         fixed["data.max_length"] = config.data.max_length
-    return fixed | {
+    return fixed | _written(config, tokenizer)
+
+
+def _architecture(config: Config) -> dict[str, Any]:
+    return {f"model.{name}": getattr(config.model, name) for name in ARCHITECTURE}
+
+
+def _written(config: Config, tokenizer: Tokenizer) -> dict[str, Any]:
+    """What decides how texts become tokens."""
+    return {
         "tokenizer.kind": tokenizer.kind,
         "tokenizer.lowercase": config.tokenizer.lowercase,
         "tokenizer.normalize": config.tokenizer.normalize,

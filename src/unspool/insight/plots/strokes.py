@@ -41,7 +41,9 @@ def drawing_figure(
     figure = new_figure(width, min(60.0, rows * height + (0.4 if values is not None else 0)))
     axes = figure.subplots(rows, columns, squeeze=False).ravel()
     for i, own in enumerate(axes):
-        own.set_axis_off()
+        own.set_xticks([])
+        own.set_yticks([])
+        own.spines[:].set_visible(False)
         if i < len(drawings):
             draw(own, drawings[i], values)
             if i < len(titles):
