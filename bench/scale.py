@@ -1,12 +1,13 @@
 """How fast, and in how much memory, does a large file become a corpus?
 
     python bench/scale.py               1 GB of text, a CSV of two million rows (10 GB of disk)
+    python bench/scale.py series        1,000,000 x 16 values with labels; 20,000 series to forecast
     python bench/scale.py --size 0.2    a fifth of both
 
-Generates text with Zipf's law in a temporary folder, then loads it in a fresh process: tokenising
-the first time, from the cache the second; then trains twenty steps on it. Prints MB/s of the
-source, the times of loading, and the peak memory with training; where other work shares the
-machine, the CPU seconds are the fairer figure.
+Generates text with Zipf's law, or random walks, in a temporary folder, then loads it in a fresh
+process: tokenising the first time, from the cache the second; then trains twenty steps on it.
+Prints MB/s of the source, the times of loading, and the peak memory with training; where other work
+shares the machine, the CPU seconds are the fairer figure.
 """
 
 from __future__ import annotations
@@ -31,6 +32,12 @@ LABELS = ("business", "science", "sport", "world")
 LETTERS = np.array(list("etaoinshrdlcumwfgypbvkjxqz"))
 BLOCK = 2_000_000  # words made at once
 STREAM, TABLE = "stream.txt", "rows.csv"
+STEPS, CHANNELS, RECORDINGS = 1_000_000, 16, 1_000
+SERIES, MANY = "recordings.csv", "many.csv"
+FILES = {
+    "text": ((STREAM, "char"), (STREAM, "word"), (TABLE, "word")),
+    "series": ((SERIES, ""), (MANY, "")),
+}
 
 
 def make_words(rng: np.random.Generator) -> np.ndarray:
@@ -77,6 +84,27 @@ def _table_rows(made: Iterator[str], lengths: list[int], rng: np.random.Generato
         yield f'{LABELS[label]},"{"".join(next(made) for _ in range(length)).rstrip()}"\n'
 
 
+def write_recordings(path: Path, steps: int, rng: np.random.Generator) -> None:
+    """A row a step: the recording, its label and 16 channels that walk at random."""
+    length = STEPS // RECORDINGS
+    with open(path, "w") as file:
+        file.write("id,label," + ",".join(f"x{i}" for i in range(CHANNELS)) + "\n")
+        for number in range(steps // length):
+            walk = rng.normal(size=(length, CHANNELS)).cumsum(0)
+            start = f"{number},{LABELS[number % len(LABELS)]},"
+            file.writelines(start + ",".join(f"{x:.4f}" for x in row) + "\n" for row in walk)
+
+
+def write_many(path: Path, series: int, rng: np.random.Generator) -> None:
+    """20,000 series of 50 days."""
+    days = np.arange(50) + np.datetime64("2024-01-01")
+    with open(path, "w") as file:
+        file.write("id,date,sales\n")
+        for number in range(series):
+            walk = 100 + rng.normal(size=len(days)).cumsum()
+            file.writelines(f"shop{number},{day},{x:.3f}\n" for day, x in zip(days, walk))
+
+
 def measure(path: str, kind: str) -> dict[str, float]:
     """Load one file in this process, then train twenty steps on it, which adds to the peak."""
     import unspool
@@ -87,6 +115,8 @@ def measure(path: str, kind: str) -> dict[str, float]:
     began = time.perf_counter()
     data = DataConfig(valid_share=0.002)
     source = open_plan(path, data, task=None)
+    if not kind:
+        return measure_series(path, source.task)
     config = Config(task=source.task, data=data, tokenizer=TokenizerConfig(kind=kind))
     corpus = TASKS[source.task].load_corpus(config, {"train": source})
     seconds, cpu = time.perf_counter() - began, time.process_time()
@@ -110,14 +140,34 @@ def measure(path: str, kind: str) -> dict[str, float]:
     }
 
 
+def measure_series(path: str, task: str) -> dict[str, float]:
+    """Read, then train twenty steps: all of it is timed."""
+    import unspool
+
+    began = time.perf_counter()
+    with tempfile.TemporaryDirectory() as scratch:
+        run = unspool.train(
+            path, task=task, model="gru", out=Path(scratch) / "run", max_steps=20, hidden=32,
+            baseline=False, **({"horizon": 7, "windows": 2560} if task == "forecast" else {}),
+        )  # fmt: skip
+        steps = int(run.parts["train"].lengths.sum())
+    seconds, cpu = time.perf_counter() - began, time.process_time()
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / GIGABYTE
+    return {"seconds": seconds, "cpu": cpu, "peak_gb": peak, "train": steps}
+
+
 def in_fresh_process(*arguments: str) -> str:
     """Run this script again; a new process also has a peak of memory of its own."""
     command = [sys.executable, __file__, *arguments]
     return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
 
 
-def generate(folder: str, size: float) -> None:
+def generate(folder: str, data: str, size: float) -> None:
     rng = np.random.default_rng(1)
+    if data == "series":
+        write_recordings(Path(folder) / SERIES, round(STEPS * size), rng)
+        write_many(Path(folder) / MANY, round(20_000 * size), rng)
+        return
     words = make_words(rng)
     write_stream(Path(folder) / STREAM, round(GIGABYTE * size), rng, words)
     write_table(Path(folder) / TABLE, round(ROWS * size), rng, words)
@@ -125,6 +175,7 @@ def generate(folder: str, size: float) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("data", nargs="?", choices=FILES, default="text")
     parser.add_argument("--size", type=float, default=1.0, help="1 = 1 GB and two million rows")
     parser.add_argument("--folder", help="where to put the temporary files")
     parser.add_argument("--measure", nargs=2, help=argparse.SUPPRESS)
@@ -133,20 +184,20 @@ def main() -> None:
     if options.measure:
         print(json.dumps(measure(*options.measure)))
     elif options.generate:
-        generate(options.generate, options.size)
+        generate(options.generate, options.data, options.size)
     else:
         with tempfile.TemporaryDirectory(dir=options.folder) as folder:
             os.environ["UNSPOOL_CACHE"] = str(Path(folder) / "cache")
-            compare(Path(folder), options.size)
+            compare(Path(folder), options.data, options.size)
 
 
-def compare(folder: Path, size: float) -> None:
+def compare(folder: Path, data: str, size: float) -> None:
     began = time.perf_counter()
-    in_fresh_process("--generate", str(folder), "--size", str(size))
+    in_fresh_process(data, "--generate", str(folder), "--size", str(size))
     print(f"data made in {time.perf_counter() - began:.0f} s")
     titles = ("first s", "MB/s", "CPU s", "peak GB", "second s", "CPU s", "peak GB")
     print(f"{'data':<12}{'tokens':<7}{'MB':>6}" + "".join(f"{title:>10}" for title in titles))
-    for name, kind in ((STREAM, "char"), (STREAM, "word"), (TABLE, "word")):
+    for name, kind in FILES[data]:
         path = folder / name
         megabytes = path.stat().st_size / 1e6
         first, second = (

@@ -15,7 +15,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 
 from part import Part
-from supervise import Outcome, shortened, supervise
+from supervise import Outcome, build_commands_once, shortened, supervise
+
+SAYING_SECONDS = 60.0
 
 
 @dataclass
@@ -30,6 +32,7 @@ class Tally:
     longest: float = 0.0
     slowest: int = 0  # the case that took longest
     peak: int = 0
+    said: float = field(default_factory=time.monotonic)  # when its progress was last printed
 
     def add(self, outcome: Outcome) -> None:
         self.cases += 1
@@ -61,6 +64,7 @@ class Attack:
         return int(any(tally.failed for tally in tallies.values()))
 
     def run_part(self, part: Part, deadline: float) -> Tally:
+        build_commands_once()
         with silent():
             part.prepare()
         gc.collect()
@@ -68,7 +72,8 @@ class Attack:
         tally = Tally()
         try:
             if self.options.case is not None:
-                self.take(part, tally, self.outcome(part, self.options.case, shown=True))
+                for outcome in self.supervised(part, self.options.case, shown=True):
+                    self.take(part, tally, outcome)
             else:
                 for outcome in self.outcomes(part, deadline):
                     self.take(part, tally, outcome)
@@ -76,18 +81,26 @@ class Attack:
             part.close()
         return tally
 
-    def outcome(self, part: Part, number: int, *, shown: bool = False) -> Outcome:
-        folder = part.folder / f"case-{number}"
-        note = (lambda text: print(text, flush=True)) if shown else None
+    def supervised(self, part: Part, *numbers: int, shown: bool = False) -> Iterator[Outcome]:
         return supervise(
             part.case,
             part.name,
-            number,
+            numbers,
             self.options.seed,
-            folder,
+            part.folder,
             patience=part.patience,
-            shown=note,
+            shown=(lambda text: print(text, flush=True)) if shown else None,
         )
+
+    def confirmed(self, part: Part, numbers: Sequence[int]) -> Iterator[Outcome]:
+        """What fails among others is tried alone, as its command repeats it."""
+        for outcome in self.supervised(part, *numbers):
+            if outcome.problems and len(numbers) > 1:
+                (alone,) = self.supervised(part, outcome.number)
+                if not alone.problems:
+                    first = f"--first {numbers[0]} --cases {outcome.number + 1 - numbers[0]}"
+                    outcome.problems.append(f"but not alone: see {first} --workers 1")
+            yield outcome
 
     def outcomes(self, part: Part, deadline: float) -> Iterator[Outcome]:
         """Of all numbers, in the order in which the workers end them."""
@@ -118,15 +131,16 @@ class Attack:
     def work(
         self, part: Part, worker: int, workers: int, deadline: float, stream: io.TextIOBase
     ) -> None:
-        """Every `workers`-th case."""
+        """Every `workers`-th batch of cases."""
         first = self.options.first
         cases = part.short if self.options.short else self.options.cases
-        number = first + worker
-        while (cases is None or number < first + cases) and time.monotonic() < deadline:
-            outcome = self.outcome(part, number)
-            stream.write(json.dumps(asdict(outcome)) + "\n")
-            stream.flush()
-            number += workers
+        start = first + worker * part.batch
+        while (cases is None or start < first + cases) and time.monotonic() < deadline:
+            end = start + part.batch if cases is None else min(start + part.batch, first + cases)
+            for outcome in self.confirmed(part, range(start, end)):
+                stream.write(json.dumps(asdict(outcome)) + "\n")
+                stream.flush()
+            start += workers * part.batch
 
     def take(self, part: Part, tally: Tally, outcome: Outcome) -> None:
         tally.add(outcome)
@@ -142,7 +156,8 @@ class Attack:
                 f" --seed {self.options.seed}",
                 flush=True,
             )
-        elif tally.cases % 1000 == 0:
+        elif time.monotonic() - tally.said > SAYING_SECONDS:
+            tally.said = time.monotonic()
             print(f"{part.name}: {tally.cases:,} cases, {len(tally.failed)} failed", flush=True)
 
     def show_table(self, tallies: dict[str, Tally]) -> None:

@@ -13,7 +13,7 @@ from jobs import Job, differing, outcome_of
 from kills import Family, families, go_on
 from part import Part
 from samples import train_run, write_sample
-from supervise import Case
+from supervise import Case, apart
 
 NEW_NAMESPACE, PRIVATE, REMOUNT = 0x20000, (1 << 18) | (1 << 14), 32
 
@@ -26,7 +26,7 @@ class Disks(Part):
     patience = 600.0
 
     def prepare(self) -> None:
-        self.run = train_run("bilstm", self.runs)
+        self.run = apart(lambda: train_run("bilstm", self.runs))
         self.families = families()
 
     def case(self, case: Case) -> None:

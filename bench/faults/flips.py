@@ -13,7 +13,7 @@ from folders import difference, same_or_refused
 from mutate import flip_at
 from part import Part
 from samples import RUNS, question, train_run, train_vectors, write_sample
-from supervise import Case, Ended, in_this_process
+from supervise import Case, Ended, apart, in_this_process
 
 LONGER = ["-s", "threads=1", "-s", "baseline=false", "-s", "hidden=8", "-s", "max_steps=3"]
 
@@ -23,13 +23,17 @@ class Flips(Part):
 
     name = "flips"
     short = 20
+    batch = 10
 
     def prepare(self) -> None:
+        self.whole = apart(self.answers)
+
+    def answers(self) -> dict[str, Ended]:
         for name in RUNS:
             train_run(name, self.runs)
         train_vectors(self.runs)
-        self.whole = {name: self.answer(self.runs / name) for name in [*RUNS, "vectors"]}
         train_half(self.folder)
+        return {name: self.answer(self.runs / name) for name in [*RUNS, "vectors"]}
 
     def case(self, case: Case) -> None:
         kind = case.random.random()

@@ -17,7 +17,7 @@ from pathlib import Path
 from mutate import damage, damage_json, damage_value
 from part import Part
 from samples import FORMATS, RUNS, TEXTS, question, train_run, train_vectors
-from supervise import Case, Ended, in_this_process
+from supervise import Case, Ended, apart, in_this_process
 
 HASHES = "hashes.json"
 SHORT = ["-s", "max_steps=1", "-s", "threads=1", "-s", "baseline=false"]
@@ -28,12 +28,17 @@ class Folders(Part):
 
     name = "folders"
     short = 20
+    batch = 20
 
     def prepare(self) -> None:
+        self.whole = apart(self.answers)
+
+    def answers(self) -> dict[str, list[tuple[list[str], Ended | None]]]:
+        """Of all whole runs, to all that they are asked."""
         for name in RUNS:
             train_run(name, self.runs)
         train_vectors(self.runs)
-        self.whole = {
+        return {
             name: [(words, self.answer(name, words)) for words in self.commands(name)]
             for name in [*RUNS, "vectors"]
         }

@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import gzip
 import random
+import tempfile
 from pathlib import Path
 
 import samples
 from mutate import PIECES, damage
 from part import Part
 from samples import COMPRESSIONS, FORMATS, RUNS, SETTINGS, VECTORS, toml, train_run, write_sample
-from supervise import Case
+from supervise import Case, apart, in_this_process
 
 FORMAT_NAMES = [
     "csv", "tsv", "jsonl", "json", "parquet", "arrow", "excel", "labelled", "fasttext", "lines",
@@ -37,13 +38,14 @@ class Inputs(Part):
 
     name = "inputs"
     short = 30
+    batch = 20
 
     def prepare(self) -> None:
-        for name in RUNS:
-            train_run(name, self.runs)
+        apart(lambda: train_and_read(self.runs))
 
     def case(self, case: Case) -> None:
         rng = case.random
+        samples.odd_words = []
         kind = rng.random()
         if kind < 0.06:
             self.vectors(case)
@@ -138,6 +140,18 @@ class Inputs(Part):
 ODD_WORDS = [piece.decode("utf-8", "ignore").replace("\0", "") or "x" for piece in PIECES]
 ODD_WORDS = [word for word in ODD_WORDS if len(word) < 6000]
 FORMATS_TASKS = sorted({format.task for format in FORMATS.values()} | {"pretrain", "elmo", "x", ""})
+
+
+def train_and_read(runs: Path) -> None:
+    """Train all runs, and read every format, so that what it takes is imported."""
+    for name in RUNS:
+        train_run(name, runs)
+    with tempfile.TemporaryDirectory() as folder:
+        for name in FORMATS:
+            in_this_process(["check", str(write_sample(name, Path(folder)))], Path(folder), None)
+        corpus = str(write_sample("plain", Path(folder)))
+        in_this_process(["predict", str(runs / "bilstm"), "a"], Path(folder), None)
+        in_this_process(["embed", corpus, "-o", f"{folder}/out", "-s", "x=1"], Path(folder), None)
 
 
 def write_damaged(folder: Path, rng: random.Random) -> tuple[str, str]:

@@ -15,6 +15,7 @@ class Part(ABC):
     short: int  # cases of --short
     share = 1.0  # of the time, compared with other parts
     workers = 64  # at most
+    batch = 1  # cases that run in one process after each other
     patience = MOST_SECONDS
 
     def __init__(self, folder: Path) -> None:

@@ -14,7 +14,7 @@ from jobs import Job, differing, hashed, outcome_of
 from kills import Family, families
 from part import Part
 from samples import train_run, write_sample
-from supervise import Case, Ended
+from supervise import Case, Ended, apart
 
 
 class Races(Part):
@@ -25,7 +25,7 @@ class Races(Part):
     patience = 600.0
 
     def prepare(self) -> None:
-        train_run("bilstm", self.runs)
+        apart(lambda: train_run("bilstm", self.runs))
         self.families = families()
 
     def case(self, case: Case) -> None:

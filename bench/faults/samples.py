@@ -10,6 +10,7 @@ import lzma
 import random
 import zipfile
 from collections.abc import Callable
+from datetime import date, timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -179,6 +180,24 @@ def steps(rng: random.Random) -> bytes:
     return "\n".join(rows).encode()
 
 
+def speeds(rng: random.Random) -> bytes:
+    """A step a row, and a number for each series."""
+    rows = ["id,time,x,y,speed"]
+    for i, (_, series) in enumerate(motions(rng)):
+        speed = sum(x for x, _ in series)
+        rows += [f"{i},{t},{x:.3f},{y:.3f},{speed:.3f}" for t, (x, y) in enumerate(series)]
+    return "\n".join(rows).encode()
+
+
+def dated(rng: random.Random) -> bytes:
+    """One series, day by day, with what is known ahead."""
+    rows = ["date,sales,holiday"]
+    for i in range(70):
+        value = 20 + 5 * (i % 7) + rng.gauss(0, 1)
+        rows.append(f"{date(2024, 1, 1) + timedelta(i)},{value:.2f},{int(i % 7 == 6)}")
+    return "\n".join(rows).encode()
+
+
 def loads(rng: random.Random) -> bytes:
     """Two places, hour by hour, with a season."""
     rows = ["id,time,load"]
@@ -274,13 +293,16 @@ FORMATS = {
     "parquet": Format(".parquet", parquet, "classify"),
     "arrow": Format(".arrow", arrow, "classify"),
     "steps": Format(".csv", steps, "classify"),
+    "speeds": Format(".csv", speeds, "regress"),
     "loads": Format(".csv", loads, "forecast"),
+    "dated": Format(".csv", dated, "forecast"),
     "wide": Format(".csv", wide, "classify"),
     "nested": Format(".jsonl", nested, "classify"),
     "ts": Format(".ts", ts, "classify"),
     "npz": Format(".npz", npz, "classify"),
     "npy": Format(".npy", npy, "classify"),
 }
+OF_SERIES = ("steps", "speeds", "loads", "dated", "wide", "nested", "ts", "npz", "npy")
 VECTORS = {"glove": glove, "word2vec": word2vec, "binary": word2vec_binary}
 
 
@@ -314,7 +336,9 @@ RUNS: dict[str, tuple[str, str, str, dict[str, Any]]] = {
     "pretrained": ("plain", "pretrain", "transformer", {}),
     "motions": ("steps", "classify", "gru", {}),
     "moments": ("steps", "tag", "bilstm", {}),
+    "speedometer": ("speeds", "regress", "gru", {"label": "speed", "window": 4}),
     "forecaster": ("loads", "forecast", "gru", HORIZON),
+    "quantiles": ("dated", "forecast", "lstm", {**HORIZON, "output": "quantiles"}),
     "elmo": ("plain", "elmo", "elmo", {}),
 }
 
@@ -352,7 +376,7 @@ def question(name: str, run: Path, data: Path) -> list[str]:
     if task == "elmo":
         corpus = str(data / "plain.txt")
         return ["vectors", "context", str(run), "a good film", "--word=good", "--corpus", corpus]
-    if format in ("steps", "loads"):
+    if format in OF_SERIES:
         return ["predict", str(run), "--file", str(data / f"{format}.csv"), "--json"]
     return ["predict", str(run), *TEXTS, "--json"]
 

@@ -225,7 +225,7 @@ def wrong(reply: bytes) -> str | None:
         return f"no reply of HTTP: {reply[:80]!r}" if reply and reply[:1] != b"{" else None
     head, _, rest = reply.partition(b"\r\n\r\n")
     status = int(head.split()[1])
-    if status >= 500 and status not in (501, 505):
+    if status >= 500 and status not in (501, 503, 505):
         return f"status {status}: {rest[:200].decode(errors='replace')}"
     if status >= 400 and b"Content-Length" in head:
         length = int(re.search(rb"Content-Length: (\d+)", head)[1])  # type: ignore[index]

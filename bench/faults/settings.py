@@ -7,7 +7,7 @@ import json
 from mutate import odd_text
 from part import Part
 from samples import RUNS, SETTINGS, train_run, write_sample
-from supervise import Case
+from supervise import Case, apart
 
 ODD = [
     "0", "-1", "1", "2", "3", "7", "-0", "0.5", "1.5", "-0.5", "1e-300", "1e300", "1e999", "nan",
@@ -39,8 +39,7 @@ class Settings(Part):
         from unspool.config.schema import Config, settings
 
         self.names = [name for name, _ in settings(Config)]
-        for name in RUNS:
-            train_run(name, self.runs)
+        apart(lambda: [train_run(name, self.runs) for name in RUNS])
 
     def case(self, case: Case) -> None:
         kind = case.random.random()

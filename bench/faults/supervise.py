@@ -1,7 +1,8 @@
-"""One case in a process of its own: commands of unspool in, problems out.
+"""Cases in processes of their own: commands of unspool in, problems out.
 
 A case is a function that is given a `Case`; it runs in a forked child, so that all is imported
-once, and its folder is removed afterwards. `Case.run` runs a command as `unspool` would be run and
+once, and its folder is removed afterwards. Small cases share a child, one after the other.
+`Case.run` runs a command as `unspool` would be run and
 notes what no command may do: leave with an undocumented exit code, print a traceback, a warning or
 more than one line of error. The parent watches time and memory, and sees a child that dies.
 """
@@ -10,8 +11,11 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import functools
+import importlib
 import json
 import os
+import pickle
 import random
 import re
 import resource
@@ -22,10 +26,10 @@ import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 MOST_SECONDS = 10.0  # of computing, or of waiting for something that does not come
 MOST_BYTES = 2 << 30
@@ -35,6 +39,7 @@ BROKEN = 70  # the exit code that stands for an exception
 LEAKS = re.compile(r"^\S*(Traceback|\w*Warning: |Exception ignored|Fatal Python)", re.MULTILINE)
 TICKS = os.sysconf("SC_CLK_TCK")
 PAGE = resource.getpagesize()
+IMPORTED = ("unspool", "typer", "click", "torch", "numpy", "tokenizers", "openpyxl", "pyarrow")
 
 
 class Ended(NamedTuple):
@@ -124,6 +129,13 @@ def in_this_process(words: list[str], folder: Path, stdin: bytes | None) -> Ende
     return Ended(code, *texts)
 
 
+def build_commands_once() -> None:
+    """Typer reads the signatures of all commands again for each that is run in one process."""
+    from typer import main
+
+    main.get_command = functools.cache(main.get_command)
+
+
 def problems_of(ended: Ended) -> list[str]:
     """What no command may do."""
     found = []
@@ -165,61 +177,78 @@ class Outcome:
 def supervise(
     case: Callable[[Case], None],
     part: str,
-    number: int,
+    numbers: Sequence[int],
     seed: int,
     folder: Path,
     *,
     patience: float = MOST_SECONDS,
     shown: Callable[[str], None] | None = None,
-) -> Outcome:
-    """Run a case in a child and watch it. `patience` is for all of a case that runs no command
+) -> Iterator[Outcome]:
+    """Run cases in a child, one after the other, and watch it; after one that ended the child, or
+    had to be ended, the rest run in another. `patience` is for all of a case that runs no command
     itself but starts processes."""
-    folder.mkdir(parents=True)
-    reading, writing = os.pipe()
-    begun = time.monotonic()
-    pid = os.fork()
-    if pid == 0:
-        os.close(reading)
-        in_child(case, Case(part, number, seed, folder, writing), shown)
-    os.close(writing)
-    with contextlib.suppress(OSError):
-        os.setpgid(pid, pid)
-    outcome = Outcome(number)
-    try:
-        watch(pid, reading, outcome, patience)
-    finally:
-        os.close(reading)
-        remove(folder)
-    outcome.seconds = time.monotonic() - begun
-    return outcome
+    left = list(numbers)
+    while left:
+        reading, writing = os.pipe()
+        pid = os.fork()
+        if pid == 0:
+            os.close(reading)
+            in_child(
+                case, [Case(part, n, seed, folder / f"case-{n}", writing) for n in left], shown
+            )
+        os.close(writing)
+        with contextlib.suppress(OSError):
+            os.setpgid(pid, pid)
+        try:
+            for outcome in watch(pid, reading, left[0], patience):
+                left.remove(outcome.number)
+                yield outcome
+        finally:
+            os.close(reading)
+            for number in numbers:
+                remove(folder / f"case-{number}")
 
 
-def in_child(case: Callable[[Case], None], given: Case, shown: Callable | None) -> None:
+def in_child(case: Callable[[Case], None], cases: list[Case], shown: Callable | None) -> None:
     try:
         os.setpgid(0, 0)  # so that what it starts ends with it
         end_with_parent()
-        given.shown = shown
-        os.chdir(given.folder)
-        tempfile.tempdir = str(given.folder)
-        os.environ["TMPDIR"] = str(given.folder)
-        os.environ["UNSPOOL_CACHE"] = str(given.folder / "cache")
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         most = virtual_bytes() + (12 << 30)  # so that nothing takes the machine with it
         resource.setrlimit(resource.RLIMIT_AS, (most, most))
-        case(given)
-        given.tell("done", None)
-    except BaseException:
-        given.tell("broken", traceback.format_exc())
+        for given in cases:
+            given.shown = shown
+            given.tell("begin", given.number)
+            in_own_folder(case, given)
+            given.tell("done", resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
     finally:
         os._exit(0)
 
 
-def watch(pid: int, pipe: int, outcome: Outcome, patience: float) -> None:
+def in_own_folder(case: Callable[[Case], None], given: Case) -> None:
+    folder = given.folder
+    folder.mkdir(parents=True)
+    try:
+        os.chdir(folder)
+        tempfile.tempdir = str(folder)
+        os.environ["TMPDIR"] = str(folder)
+        os.environ["UNSPOOL_CACHE"] = str(folder / "cache")
+        case(given)
+    except BaseException:
+        given.tell("broken", traceback.format_exc())
+    finally:
+        os.chdir(folder.parent)
+        remove(folder)
+
+
+def watch(pid: int, pipe: int, number: int, patience: float) -> Iterator[Outcome]:
     """Read what the child tells until it ends, and end it where it takes too much."""
-    buffer, done = b"", False
-    begun, computed = time.monotonic(), 0.0  # when the command began, and its seconds until then
-    idle_since, last = time.monotonic(), 0.0
-    while True:
+    buffer, excess = b"", None
+    outcome: Outcome | None = Outcome(number)
+    started = begun = time.monotonic()  # of the case, and of its command
+    computed = 0.0  # seconds until then
+    idle_since, last = begun, 0.0
+    while excess is None:
         ready, _, _ = select.select([pipe], [], [], 0.05)
         data = os.read(pipe, 1 << 16) if ready else None
         if data == b"":
@@ -228,36 +257,67 @@ def watch(pid: int, pipe: int, outcome: Outcome, patience: float) -> None:
         now = time.monotonic()
         if used > last or state not in "SD":
             idle_since, last = now, used
-        outcome.peak = max(outcome.peak, resident)
-        if data:
-            buffer += data
-            *lines, buffer = buffer.split(b"\n")
-            for line in lines:
-                kind, what = json.loads(line)
-                done = done or kind == "done"
+        for line in (buffer + (data or b"")).split(b"\n")[:-1]:
+            kind, what = json.loads(line)
+            if kind == "begin":
+                outcome, started = Outcome(what), now
+            elif kind == "done" and outcome is not None:
+                outcome.seconds, outcome.peak = now - started, what
+                if what > MOST_BYTES:
+                    outcome.problems.append(f"took {what / (1 << 30):.1f} GB of memory")
+                yield outcome
+                outcome = None
+            elif outcome is not None:
                 take(outcome, kind, what)
-                if kind in ("run", "ended"):
-                    begun, computed = now, used
+            if kind in ("begin", "run", "ended"):
+                begun, computed = now, used
+        if data:
+            buffer = (buffer + data).rpartition(b"\n")[2]
             continue
-        excess = None
         if used - computed > patience:
             excess = f"computed for more than {patience:.0f} s"
         elif now - begun > patience and now - idle_since > patience / 2:
             excess = f"waited for more than {patience:.0f} s"
         elif resident > MOST_BYTES:
             excess = f"took {resident / (1 << 30):.1f} GB of memory"
-        if excess:
-            outcome.problems.append(excess)
-            done = True
-            os.killpg(pid, signal.SIGKILL)
-            break
-    _, status, usage = os.wait4(pid, 0)
-    outcome.peak = max(outcome.peak, usage.ru_maxrss * 1024)
+    if excess:
+        os.killpg(pid, signal.SIGKILL)
+    _, status, _ = os.wait4(pid, 0)
     end_group(pid)
-    if not done:
-        outcome.problems.append(f"the process died (status {os.waitstatus_to_exitcode(status)})")
-    elif outcome.peak > MOST_BYTES and not outcome.problems:
-        outcome.problems.append(f"took {outcome.peak / (1 << 30):.1f} GB of memory")
+    if outcome is not None:
+        code = os.waitstatus_to_exitcode(status)
+        outcome.problems.append(excess or f"the process died (status {code})")
+        outcome.seconds = time.monotonic() - started
+        yield outcome
+
+
+def apart(work: Callable[[], Any]) -> Any:
+    """What `work` returns, from a process of its own, with whose end its memory and its threads
+    are gone. What it has imported is imported here, too."""
+    reading, writing = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        os.close(reading)
+        try:
+            found = work()
+            with os.fdopen(writing, "wb") as stream:
+                pickle.dump((found, sorted(sys.modules)), stream)
+            os._exit(0)
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            os._exit(1)
+    os.close(writing)
+    with os.fdopen(reading, "rb") as stream:
+        content = stream.read()
+    _, status = os.waitpid(pid, 0)
+    assert status == 0, "what the part needs could not be made"
+    found, modules = pickle.loads(content)
+    for name in modules:
+        if name.split(".")[0] in IMPORTED and name not in sys.modules:
+            with contextlib.suppress(Exception):
+                importlib.import_module(name)
+    return found
 
 
 def take(outcome: Outcome, kind: str, what: object) -> None:

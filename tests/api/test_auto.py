@@ -53,7 +53,7 @@ def test_the_best_is_kept(data, tmp_path, monkeypatch) -> None:
     assert any(line.startswith("tried") for line in notes)
     loaded = unspool.load(tmp_path / "run")
     assert loaded.predict("a good film")[0].label == "yes"
-    assert set(run.beside.baselines) >= {"majority"}
+    assert set(run.comparison.baselines) >= {"majority"}
     assert run.report.metrics["accuracy"] == loaded.report.metrics["accuracy"]
 
 

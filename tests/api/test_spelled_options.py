@@ -109,7 +109,7 @@ def bad_calls(reviews, book, folder):
     yield lambda: run.generate("a")
     yield lambda: run.vectors("a")
     yield lambda: run.predict({"texd": ["a"]}, text="text")
-    yield lambda: list(run.stream({"texd": [5]}))
+    yield lambda: list(run.predict_lazily({"texd": [5]}))
     yield lambda: run.predict(["a"], options=3)
     yield lambda: run.explain("a", answer="x")
 

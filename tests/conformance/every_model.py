@@ -6,8 +6,10 @@ a task's fields, so that a new task or model is covered without a line here.
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,6 +23,7 @@ from unspool.api.settings import make_config
 from unspool.config import Config
 from unspool.data.part import Part
 from unspool.data.read.recording import Recording
+from unspool.data.read.strokes import Strokes, from_lines
 from unspool.data.streams import StreamBatch
 from unspool.errors import ConfigError
 from unspool.tasks import TASKS, build_model
@@ -82,6 +85,12 @@ VARIANTS: dict[str, list[tuple[str, dict[str, Any]]]] = {
         ("bahdanau", {"attention": "concat", "cell": "mingru"}),
         ("transformer", {"positions": "learned", "tied": False}),
     ],
+    "handwrite": [
+        ("lstm", {"conditional": True}),
+        ("gru", {"conditional": True, "layers": 1, "embedding": 0, "mixture": 2}),
+        ("mingru", {"conditional": True, "layers": 3, "text_window": 2}),
+        ("gru", {"layers": 1, "embedding": 0, "stroke_size": "height", "stroke_slant": "remove"}),
+    ],
     "pretrain": [("transformer", {"positions": "learned"})],
     "transcribe": [
         ("bilstm", {"patch": 1}),
@@ -119,6 +128,15 @@ AUDIO_CASES: list[tuple[str, str, dict[str, Any]]] = [
     ("classify", "lstm", {"window": 12, "hop": 5}),
     ("regress", "bigru", {}),
 ]
+
+# What reads strokes: every model of these tasks, and drawings that are prepared.
+STROKES = ("classify", "regress")
+PREPARED = {
+    "stroke_smoothing": 1,
+    "stroke_tolerance": 0.01,
+    "stroke_slant": "remove",
+    "stroke_size": "box",
+}
 
 # What reads with the contextual vectors of an `elmo` run (`--from`), frozen or not.
 FROM_ELMO: list[tuple[str, str, dict[str, Any]]] = [
@@ -172,6 +190,10 @@ def all_cases() -> Iterator[Case]:
         yield Case(name, model, of_series(name, settings))
     for name, model, settings in AUDIO_CASES:
         yield Case(name, model, tuple({**AUDIO, **settings}.items()))
+    for name in STROKES:
+        for model in TASKS[name].models():
+            yield Case(name, model, (("input", "strokes"),))
+        yield Case(name, "bigru", tuple({"input": "strokes", **PREPARED}.items()))
     for name, model, settings in FROM_ELMO:
         yield Case(name, model, tuple(settings.items()), from_elmo=True)
 
@@ -186,6 +208,10 @@ CASES = list(all_cases())
 USUAL = [Case(name, kind.default_model) for name, kind in TASKS.items()]
 USUAL.append(Case("classify", "bilstm", (("multilabel", True),)))
 USUAL_SERIES = [Case(name, "bilstm", of_series(name, {})) for name in SERIES]
+USUAL_STROKES = [
+    Case("classify", "bilstm", (("input", "strokes"),)),
+    Case("handwrite", "lstm", (("conditional", True),)),
+]
 
 
 @cache
@@ -199,6 +225,30 @@ def recordings() -> list[Recording]:
         times = np.cumsum(rng.integers(1, 4, length)).astype(np.float64)
         found.append(Recording(values, ("x", "y", "z"), times, name=f"r{i}"))
     return found
+
+
+@cache
+def drawings() -> list[Strokes]:
+    """Of one to three strokes, one of them a single point, each with a text."""
+    rng = np.random.default_rng(6)
+    found = []
+    for i, sizes in enumerate(
+        ((4, 2), (1,), (3,), (5, 1, 3), (2, 2), (7,), (2,), (3, 4), (6,), (4,))
+    ):
+        lines = [rng.normal(i % 3, 2, (n, 2)).round(2).cumsum(0) for n in sizes]
+        found.append(replace(from_lines(lines), text=SENTENCES[i][:5].strip()))
+    return found
+
+
+def write_strokes(path: Path, target: str) -> None:
+    """A drawing a line."""
+    answers = {"label": "xyz", "number": (1.5, 2.25, 9.125)}
+    with path.open("w") as file:
+        for i, own in enumerate(drawings()):
+            row: dict[str, Any] = {"strokes": [line.round(4).tolist() for line in own.lines()]}
+            if target:
+                row[target] = own.text if target == "text" else answers[target][i % 3]
+            file.write(json.dumps(row) + "\n")
 
 
 def write_series(path: Path, target: str) -> None:
@@ -242,6 +292,10 @@ def write_data(config: Config, folder: Path) -> str:
     words = [sentence.split() for sentence in SENTENCES]
     if kinds[0] == "audio":
         return write_audio(folder, kinds[1])
+    if kinds[0] == "strokes":
+        path = folder / "some.jsonl"
+        write_strokes(path, kinds[1] if len(kinds) > 1 else "")
+        return str(path)
     if kinds[0] == "series":
         path = folder / "steps.csv"
         write_series(path, kinds[1])
@@ -302,6 +356,8 @@ class Made(NamedTuple):
             return list(sounds())
         if self.task.input_field.kind == "series":
             return recordings()
+        if self.task.input_field.kind == "strokes":
+            return drawings()
         return [self.task.example(sentence.split()) for sentence in SENTENCES]
 
 

@@ -15,6 +15,7 @@ from every_model import (
     NEEDED,
     USUAL,
     USUAL_SERIES,
+    USUAL_STROKES,
     Made,
     assert_same,
     batches,
@@ -23,6 +24,7 @@ from every_model import (
     save_run,
     total,
     write_series,
+    write_strokes,
 )
 
 import unspool
@@ -199,7 +201,21 @@ def test_a_file_of_series_as_memory(case, folder, tmp_path) -> None:
                 assert_same(found[key], other[key])
 
 
-@pytest.mark.parametrize("case", [case for case in USUAL if case.task not in NEEDED], ids=str)
+@pytest.mark.parametrize("case", USUAL_STROKES, ids=str)
+def test_a_file_of_strokes_as_memory(case, folder, tmp_path) -> None:
+    made = make(case, folder)
+    path = tmp_path / "some.jsonl"
+    write_strokes(path, "text" if case.task == "handwrite" else "")
+    plan = open_inputs(path, made.task.config.data, case.task)
+    read = [row.values[0] for row in plan.rows()]
+    for found, given in zip(read, made.items()):
+        np.testing.assert_allclose(found.values, given.values, atol=1e-3)
+    assert_same(answers(made, read), answers(made, made.items()), 1e-2)
+
+
+@pytest.mark.parametrize(
+    "case", [case for case in USUAL if case.task not in (*NEEDED, "handwrite")], ids=str
+)
 @pytest.mark.parametrize("ending", ["txt", "csv", "jsonl"])
 def test_a_file_as_memory(case, ending, folder, tmp_path) -> None:
     """Texts of a file are answered as the same texts in memory."""

@@ -47,7 +47,7 @@ def test_an_answer_prints_itself(name, request) -> None:
 def test_streaming_and_defaults_change_nothing(name, request) -> None:
     run = unspool.load(request.getfixturevalue(name))
     options = None if run.task.options is None else run.task.options()
-    streamed = list(run.stream(iter(ITEMS[name]), options))
+    streamed = list(run.predict_lazily(iter(ITEMS[name]), options))
     assert [a.to_json() for a in streamed] == [a.to_json() for a in run.predict(ITEMS[name])]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from every_model import NEEDED, SMALL, USUAL, USUAL_SERIES, Case, write_data
+from every_model import NEEDED, SMALL, USUAL, USUAL_SERIES, USUAL_STROKES, Case, write_data
 
 import unspool
 from unspool.training import trainer
@@ -47,7 +47,7 @@ def outcome(path) -> tuple:
     )
 
 
-@pytest.mark.parametrize("case", [*USUAL, *USUAL_SERIES, *BALANCED], ids=str)
+@pytest.mark.parametrize("case", [*USUAL, *USUAL_SERIES, *USUAL_STROKES, *BALANCED], ids=str)
 def test_stopped_and_resumed(case, tmp_path, monkeypatch) -> None:
     data = write_data(case.config(), tmp_path / "data")
     needed = NEEDED.get(case.task, {})

@@ -10,7 +10,7 @@ import pytest
 from unspool.data.schemes import (
     Spans,
     WrongTag,
-    allowed_moves,
+    allowed_transitions,
     as_iobes,
     breaches,
     find_spans,
@@ -107,7 +107,7 @@ def test_conversion_keeps_the_spans_and_the_rules(scheme) -> None:
 def test_moves_are_allowed_exactly_where_no_rule_breaks() -> None:
     names = ["O", *(f"{letter}-{kind}" for kind in "XY" for letter in "BIES")]
     marks = parse_tags(names, "iobes")
-    follow, first, last = allowed_moves(marks)
+    follow, first, last = allowed_transitions(marks)
     for i in range(len(names)):
         for j in range(len(names)):
             # Between two tags that may stand at the ends, only the move itself can be wrong.

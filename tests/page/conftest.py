@@ -8,14 +8,17 @@ skipped.
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import threading
 from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
 
+import numpy as np
 import pytest
 from page_runs import RUNS, TEXTS, settle
 
@@ -34,6 +37,47 @@ def ratings(reviews, tmp_path_factory) -> Path:
     rows = reviews.read_text().replace(",pos\n", ",40.5\n").replace(",neg\n", ",-7\n")
     path = tmp_path_factory.mktemp("ratings") / "ratings.csv"
     path.write_text(rows.replace(",label\n", ",rating\n", 1))
+    return path
+
+
+@pytest.fixture(scope="session")
+def movements(tmp_path_factory) -> Path:
+    """Recordings of two channels, of two kinds, with some gaps."""
+    return write_steps(tmp_path_factory.mktemp("movements") / "movements.csv", 60, mixed=False)
+
+
+@pytest.fixture(scope="session")
+def sessions(tmp_path_factory) -> Path:
+    """The same, with a label a step."""
+    return write_steps(tmp_path_factory.mktemp("sessions") / "sessions.csv", 20, mixed=True)
+
+
+@pytest.fixture(scope="session")
+def loads(tmp_path_factory) -> Path:
+    """Four weeks of hours, and the temperature."""
+    rng = np.random.default_rng(5)
+    path = tmp_path_factory.mktemp("loads") / "loads.csv"
+    lines = ["time,load,heat"]
+    for hour in range(24 * 28):
+        wave = math.sin(2 * math.pi * hour / 24)
+        load, heat = 20 + 5 * wave + rng.normal(0, 0.3), 10 + wave
+        lines.append(f"{datetime(2026, 3, 1) + timedelta(hours=hour)},{load:.3f},{heat:.3f}")
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def write_steps(path: Path, count: int, *, mixed: bool) -> Path:
+    rng = np.random.default_rng(4)
+    lines = ["id,time,x,y,move"]
+    for i in range(count):
+        steps = int(rng.integers(20, 36))
+        for t in range(steps):
+            name = ("up", "down")[(t // 12 if mixed else i) % 2]
+            turn = 0.4 if name == "up" else 1.1
+            x, y = math.sin(turn * t) + rng.normal(0, 0.1), math.cos(turn * t)
+            first = "" if rng.random() < 0.02 else f"{x:.3f}"
+            lines.append(f"r{i},{t / 10:.1f},{first},{y:.3f},{name}")
+    path.write_text("\n".join(lines) + "\n")
     return path
 
 

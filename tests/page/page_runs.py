@@ -7,6 +7,8 @@ from typing import Any
 SMALL = {"hidden": 16, "embedding": 16, "threads": 1, "lr": 0.01, "batch": 16}
 TRANSFORMER = {**SMALL, "model": "transformer", "hidden": 16, "heads": 2, "layers": 2}
 
+AHEAD = {"task": "forecast", "target": "load", "horizon": 6, "window": 24, "epochs": 1}
+
 # name -> the fixture of its data or of its run, and how to train on the former
 RUNS: dict[str, tuple[str, dict[str, Any]]] = {
     "bilstm": ("classifier", {}),
@@ -17,7 +19,17 @@ RUNS: dict[str, tuple[str, dict[str, Any]]] = {
     "labels": ("genres", {**SMALL, "model": "gru", "epochs": 12}),
     "cnn": ("reviews", {**SMALL, "model": "cnn", "filters": 4, "epochs": 6}),
     "rater": ("ratings", {**SMALL, "model": "gru", "task": "regress", "epochs": 4}),
+    "moves": ("movements", {**SMALL, "model": "bilstm", "label": "move", "epochs": 4}),
+    "attends": ("movements", {**TRANSFORMER, "label": "move", "epochs": 2}),
+    "labelled": (
+        "sessions",
+        {**SMALL, "model": "gru", "task": "tag", "label": "move", "epochs": 6},
+    ),
+    "next": ("loads", {**SMALL, **AHEAD, "model": "gru", "patch": 4, "output": "quantiles"}),
+    "own": ("loads", {**SMALL, **AHEAD, "model": "lstm", "strategy": "recursive"}),
 }
+# Those that read series, whose inputs are examples by number.
+SERIES = ("moves", "attends", "labelled", "next", "own")
 TEXTS = {
     "bilstm": "a lovely film with a dull plot",
     "bahdanau": "red house AEIOUA and green tree",
@@ -27,6 +39,7 @@ TEXTS = {
     "labels": "a film with tears and tanks",
     "cnn": "a lovely film with a dull plot",
     "rater": "a lovely film with a dull plot",
+    **dict.fromkeys(SERIES, "1"),
 }
 
 

@@ -117,11 +117,15 @@ def test_an_empty_text(look, allowed, text) -> None:
 
 def test_a_text_that_is_too_long(look) -> None:
     page = look("bilstm")
-    page.fill("#text", "word " * 15_000)
+    page.fill("#text", "word " * 15_000)  # too long for an address
     page.keyboard.press("Enter")
     settle(page)
-    assert error(page).startswith("the text is too long for the page: ")
-    assert error(page).endswith("60,000 fit. Give a shorter one")
+    expect(page.locator(".unrolled .note").first).to_contain_text("Only the first 2,048 of 15,000")
+    page.fill("#text", "word " * 450_000)
+    page.keyboard.press("Enter")
+    settle(page)
+    assert error(page).startswith("the input is too long for the page: ")
+    assert error(page).endswith("2,000,000 fit. Give a shorter one")
 
 
 def test_an_unknown_view(look) -> None:

@@ -115,6 +115,38 @@ def test_the_page_is_only_read(ask, method) -> None:
     assert reply.json == {"error": "this page is only read"}
 
 
+@pytest.fixture
+def post(server_of):
+    server = server_of("bilstm")
+
+    def post(path: str, body: bytes, **headers: str) -> Reply:
+        connection = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=20)
+        sent = {"Content-Type": "application/json"}
+        sent |= {name.replace("_", "-"): value for name, value in headers.items()}
+        connection.request("POST", path, body, headers=sent)
+        reply = Reply(connection.getresponse())
+        connection.close()
+        return reply
+
+    return post
+
+
+def test_a_long_question_is_a_body(ask, post) -> None:
+    asked = json.dumps({"text": "a lovely film"}).encode()
+    assert post("/api/answer", asked).body == ask("/api/answer?text=a+lovely+film").body
+    assert post("/api/answer", asked, Origin="http://other.example").status == 403
+    assert post("/api/answer", asked, Sec_Fetch_Site="cross-site").status == 403
+    assert post("/api/run", b"{}").status == post("/", b"{}").status == 405
+    for body in (b"", b"[]", b"no", b"\xff", b"[" * 100_000):
+        assert post("/api/answer", body).json == {"error": "a question is a JSON object"}
+    plain = post("/api/answer", asked, Content_Type="text/plain")
+    assert (plain.status, plain.json) == (400, {"error": "a question is a JSON object"})
+    reply = post("/api/answer", b'{"text": 3}')
+    assert reply.json == {"error": "the parameters of a question are strings"}
+    reply = post("/api/answer", b"", Content_Length="2000001")
+    assert (reply.status, reply.json) == (413, {"error": "a question has at most 2,000,000 bytes"})
+
+
 def test_head(ask) -> None:
     reply = ask("/api/run", "HEAD")
     assert (reply.status, reply.body) == (200, b"")

@@ -107,6 +107,37 @@ def test_work_is_given_all_the_time_that_it_takes(server, connect, monkeypatch) 
     assert status(asking) == 200
 
 
+def test_questions_of_clients_that_have_gone_are_not_answered(server, connect, monkeypatch) -> None:
+    asked = []
+    monkeypatch.setattr(module, "answer", lambda *given: asked.append(given) or time.sleep(0.4))
+    for i in range(12):
+        leaving = connect()
+        leaving.sendall(whole(server, f"/api/trace?text={i}"))
+        time.sleep(0.02)
+        leaving.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        leaving.close()
+    started = time.monotonic()
+    staying = connect()
+    staying.sendall(whole(server, "/api/trace?text=a"))
+    assert status(staying) == 200
+    assert time.monotonic() - started < 2.5  # all of them would take 4.8
+    assert len(asked) < 6
+
+
+def test_so_many_questions_wait_and_no_more(server, connect, monkeypatch) -> None:
+    wait = threading.Event()
+    monkeypatch.setattr(module, "answer", lambda *_: wait.wait(20) and {})
+    asking = [connect() for _ in range(module.WAITING)]
+    for i, own in enumerate(asking):
+        own.sendall(whole(server, f"/api/trace?text={i}"))
+    assert until(lambda: server.waiting._value == 0)
+    more = connect()
+    more.sendall(whole(server, "/api/trace?text=more"))
+    assert status(more) == 503
+    wait.set()
+    assert [status(own) for own in asking] == [200] * module.WAITING
+
+
 def test_when_all_are_being_answered_a_new_one_is_refused(server, connect, monkeypatch) -> None:
     wait = threading.Event()
     monkeypatch.setattr(module, "asset", lambda name: wait.wait(20) and b"")

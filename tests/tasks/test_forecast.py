@@ -116,7 +116,8 @@ def test_figures_by_hand(run) -> None:
                 np.array([row]), np.array([origin]), length=task.history.length, horizon=H
             )
             with torch.inference_mode():
-                given = task.given(run.model, batch, ForecastOptions())
+                forecast = run.model(Window(*batch[:5]))
+                given = task.given(run.model, batch, forecast, ForecastOptions())
             past = stretches.past(row, origin).astype(float)
             y = stretches.values[int(stretches.series[row])][origin : origin + H, 0].astype(float)
             sd = stretches.scale[row]
@@ -147,7 +148,7 @@ def test_intervals_hold_on_the_validation_part(run) -> None:
 
 
 def test_the_linear_baseline_stands_beside(run) -> None:
-    assert set(run.beside.baselines) == {"linear"}
+    assert set(run.comparison.baselines) == {"linear", "linear, center=none"}
     assert (run.path / "forecasts.png").exists()
 
 
@@ -195,7 +196,7 @@ def from_file(run, path):
     from unspool.tasks.opening import open_inputs
 
     plan = open_inputs(str(path), run.config.data, run.task.name)
-    return list(run.stream([row.values[0] for row in plan.rows()]))
+    return list(run.predict_lazily([row.values[0] for row in plan.rows()]))
 
 
 def test_saved_and_loaded_gives_the_same(run) -> None:
@@ -346,3 +347,175 @@ def test_damaged_files_of_a_run(run, tmp_path) -> None:
 
 def test_it_is_a_task() -> None:
     assert "forecast" in TASKS
+
+
+@pytest.fixture(scope="module")
+def regions(tmp_path_factory):
+    """Series whose next step is known from what they have as a whole alone: region and size."""
+    path = tmp_path_factory.mktemp("static") / "regions.csv"
+    rng = np.random.default_rng(3)
+    lines = ["shop,time,sales,region,size"]
+    for shop in range(40):
+        region, size = ("north", "south")[shop % 2], 1 + shop % 3
+        slope = {"north": 1.0, "south": -1.0}[region] * size
+        for t in range(30):
+            value = slope * (t >= 15) * (t - 15) + rng.normal(0, 0.3)
+            lines.append(f"s{shop},{t},{value:.4f},{region},{size}")
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+STATIC = {"id": "shop", "horizon": 3, "season": 1, "window": 8, "baseline": False}
+
+
+def test_static_columns_are_read(regions, tmp_path) -> None:
+    notes: list[str] = []
+    run = unspool.train(
+        regions, task="forecast", static="region,size", out=tmp_path / "run", note=notes.append,
+        **STATIC, **SMALL,
+    )  # fmt: skip
+    said = "\n".join(notes)
+    assert "of each series region, size -> forecast" in said
+    assert "static region (2 categories); static size (a number)" in said
+    field = run.task.history
+    assert field.channels == ["sales"]
+    assert field.known_size == 3
+    batch = run.parts["train"]["history"].windows(
+        np.array([0, 1]), np.array([9, 9]), length=8, horizon=3
+    )
+    assert batch.known[0, :, :2].tolist() == [[1, 0]] * 11
+    assert batch.known[1, :, :2].tolist() == [[0, 1]] * 11
+    sizes = np.array([1 + shop % 3 for shop in range(40)])
+    assert batch.known[1, 0, 2] == pytest.approx((2 - sizes.mean()) / sizes.std(), abs=1e-5)
+    loaded = unspool.load(run.path)
+    assert [vars(own) for own in loaded.task.history.static] == [vars(x) for x in field.static]
+    (one,) = from_file(loaded, some_rows(regions, tmp_path, "s0,"))
+    swapped = tmp_path / "swapped.csv"
+    swapped.write_text(some_rows(regions, tmp_path, "s0,").read_text().replace("north", "south"))
+    (other,) = from_file(loaded, swapped)
+    assert not np.allclose(one.center, other.center)
+
+
+def some_rows(path, folder, start):
+    found = folder / "some.csv"
+    lines = path.read_text().splitlines()
+    found.write_text("\n".join([lines[0], *(x for x in lines if x.startswith(start))]) + "\n")
+    return found
+
+
+def test_a_model_learns_from_static_columns(regions, tmp_path) -> None:
+    """At the step where the slope begins, only region and size say where it goes."""
+    errors = {}
+    for static in ("region,size", None):
+        run = unspool.train(
+            regions, task="forecast", static=static, out=tmp_path / f"run {static}", valid_share=0,
+            series="sales", center="none", **STATIC, **{**SMALL, "epochs": 25, "lr": 1e-2},
+        )  # fmt: skip
+        errors[static] = run.task.validate(run.model, run.parts["train"])["mse"]
+    assert errors["region,size"] < 0.8 * errors[None]
+
+
+def test_static_columns_of_rows_that_are_series(tmp_path) -> None:
+    path = tmp_path / "wide.csv"
+    rows = [
+        f"{'ab'[i % 2]},{i}," + ",".join(f"{x:.3f}" for x in wave(40, seed=i)) for i in range(8)
+    ]
+    path.write_text("kind,size," + ",".join(f"t{i}" for i in range(40)) + "\n" + "\n".join(rows))
+    run = unspool.train(
+        path, task="forecast", static="kind,size", horizon=3, out=tmp_path / "run",
+        baseline=False, **SMALL,
+    )  # fmt: skip
+    assert run.task.history.known_size == 3
+    assert len(from_file(run, path)) == 8
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (("s0,5,", "s0,5,{},east,1"), r"column 'region' changes within the recording 's0'"),
+        (("region", "zone"), r"there is no column 'region'"),
+    ],
+)
+def test_static_columns_that_are_none(regions, tmp_path, change, message) -> None:
+    lines = regions.read_text().splitlines()
+    old, new = change
+    bad = [
+        new.format(line.split(",")[2]) if line.startswith(old) and "{}" in new else line
+        for line in lines
+    ]
+    if "{}" not in new:
+        bad[0] = bad[0].replace(old, new)
+    path = tmp_path / "bad.csv"
+    path.write_text("\n".join(bad) + "\n")
+    with pytest.raises(DataError, match=message):
+        unspool.train(
+            path, task="forecast", static="region", out=tmp_path / "run", **STATIC, **SMALL
+        )
+
+
+def test_a_category_that_was_not_met(regions, tmp_path) -> None:
+    run = unspool.train(
+        regions, task="forecast", static="region", out=tmp_path / "run", **STATIC, **SMALL
+    )
+    other = tmp_path / "other.csv"
+    other.write_text(some_rows(regions, tmp_path, "s0,").read_text().replace("north", "east"))
+    with pytest.raises(DataError, match=r"'region' holds a category that was not met.*got 'east'"):
+        from_file(run, other)
+    other.write_text(some_rows(regions, tmp_path, "s0,").read_text().replace("north", ""))
+    assert len(from_file(run, other)) == 1
+    with pytest.raises(DataError, match="reads region of each series, and this one has none"):
+        run.predict(np.ones((9, 2), np.float32))
+    with pytest.raises(ConfigError, match="region belong to a series as a whole"):
+        run.stream()
+
+
+@pytest.mark.parametrize(("strategy", "name"), [("direct", "draw"), ("recursive", "path")])
+def test_samples(loads, tmp_path, strategy, name) -> None:
+    run = unspool.train(
+        loads, out=tmp_path / "run", horizon=4, window=24, output="gaussian", strategy=strategy,
+        target="load", known="temp", calendar=False, baseline=False, **{**SMALL, "epochs": 6},
+    )  # fmt: skip
+    array = np.stack([wave(60), np.zeros(60)], 1).astype(np.float32)
+    array[-4:, 0] = np.nan
+    options = ForecastOptions(samples=2000, coverage=0.8, seed=5)
+    (found,) = run.predict(array, options)
+    assert found.samples.shape == (2000, 4, 1)
+    assert found.paths == (strategy == "recursive")
+    assert found.header()[5:7] == [f"{name} 1", f"{name} 2"]
+    assert len(found.rows(1)[0]) == len(found.header()) == 5 + 2000
+    assert len(found.to_json()["load"][f"{name}s"]) == 2000
+    # Their quantiles are those of the model, before the margins of the validation part.
+    run.task.margins.by_coverage = {}
+    (own,) = run.predict(array, options)
+    low, high = np.quantile(own.samples, (0.1, 0.9), axis=0)
+    width = own.high - own.low
+    assert np.abs(low - own.low).max() < 0.15 * width.max()
+    assert np.abs(high - own.high).max() < 0.15 * width.max()
+    steps = np.corrcoef(own.samples[:, 2, 0], own.samples[:, 3, 0])[0, 1]
+    assert strategy == "recursive" or abs(steps) < 0.08
+    (again,) = run.predict(array, options)
+    assert np.array_equal(again.samples, own.samples)
+
+
+def test_a_point_has_no_samples(run) -> None:
+    array = np.stack([wave(60), (np.arange(60) % 7 == 0)], 1).astype(np.float32)
+    array[-6:, 0] = np.nan
+    with pytest.raises(ConfigError, match="no distribution to sample from"):
+        run.predict(array, ForecastOptions(samples=3))
+    with pytest.raises(ConfigError, match="samples must lie between 0 and 10,000"):
+        ForecastOptions(samples=-1)
+
+
+def test_what_normalisation_does_is_shown(tmp_path) -> None:
+    """Series of very different sizes, which a model without it cannot learn together."""
+    path = tmp_path / "sizes.csv"
+    lines = ["id,time,load"]
+    for i in range(6):
+        lines += [f"{i},{t},{10**i * x:.5g}" for t, x in enumerate(wave(120, seed=i))]
+    path.write_text("\n".join(lines) + "\n")
+    run = unspool.train(
+        path, task="forecast", horizon=6, window=24, season=24, out=tmp_path / "run", **SMALL
+    )
+    found = {name: own.metrics["mse"] for name, own in run.comparison.baselines.items()}
+    assert found["linear"] < 0.9 * found["linear, center=none"]
+    assert "linear, center=none" in "\n".join(run.comparison.lines())

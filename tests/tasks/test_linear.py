@@ -183,17 +183,17 @@ def test_prediction_does_not_need_scikit_learn(run) -> None:
 def test_baselines_beside_a_network(table, tmp_path) -> None:
     small = {"hidden": 4, "embedding": 4, "epochs": 1, "threads": 1, "label": "label"}
     run = unspool.train(table, model="gru", out=tmp_path / "run", max_length=4, **small)
-    assert list(run.beside.baselines) == ["majority", "linear"]
+    assert list(run.comparison.baselines) == ["majority", "linear"]
     alone = unspool.train(table, model="linear", out=tmp_path / "alone", label="label", threads=1)
     # The baseline has read whole texts, and the same rows.
-    assert run.beside.baselines["linear"].metrics == alone.report.metrics
-    assert list(alone.beside.baselines) == ["majority"]
+    assert run.comparison.baselines["linear"].metrics == alone.report.metrics
+    assert list(alone.comparison.baselines) == ["majority"]
     stored = json.loads((tmp_path / "run" / "evaluation.json").read_text())["baselines"]
     assert stored["linear"]["accuracy"] == alone.report.metrics["accuracy"]
     assert 0.4 < stored["majority"]["accuracy"] < 0.7
-    assert "beside baselines" in (tmp_path / "run" / "README.md").read_text()
+    assert "with baselines" in (tmp_path / "run" / "README.md").read_text()
     off = unspool.train(table, model="gru", out=tmp_path / "off", baseline=False, **small)
-    assert off.beside is None
+    assert off.comparison is None
 
 
 def test_many_rows_have_no_baseline(table, tmp_path, monkeypatch) -> None:
@@ -203,7 +203,7 @@ def test_many_rows_have_no_baseline(table, tmp_path, monkeypatch) -> None:
         table, model="gru", out=tmp_path / "run", label="label", hidden=4, embedding=4, epochs=1,
         threads=1, note=notes.append,
     )  # fmt: skip
-    assert run.beside is None
+    assert run.comparison is None
     assert [note for note in notes if note.startswith("baselines left out: 360 rows")]
 
 
@@ -231,7 +231,7 @@ def test_several_labels_a_row(tmp_path) -> None:
     run = unspool.train(path, model="linear", out=tmp_path / "run", **settings)
     assert run.task.metric == "micro_f1"
     assert run.report.metrics["micro_f1"] > 0.9
-    assert list(run.beside.baselines) == ["majority"]
+    assert list(run.comparison.baselines) == ["majority"]
     (answer,) = unspool.load(run.path).predict("a superb film , warm and clever")
     assert set(answer.labels) == {"good", "film"}
 

@@ -178,7 +178,7 @@ def test_series_in_memory(data, tmp_path) -> None:
     if data == "array":
         assert [answer.to_json() for answer in run.predict(x[:4])] == again
     assert run.predict(items[0])[0].to_json() == again[0]
-    assert "linear" in run.beside.baselines
+    assert "linear" in run.comparison.baselines
 
 
 def test_features_are_those_of_numpy() -> None:

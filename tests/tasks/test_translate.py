@@ -138,7 +138,7 @@ def test_tied_vectors_are_stored_once(small) -> None:
 def test_long_input_streams_in_order(run, monkeypatch) -> None:
     monkeypatch.setattr("unspool.tasks.translate.CHUNK", 4)
     texts = [f"{color} AAAAA{c} dog" for color in ("red", "blue") for c in "EIOU"] + [""]
-    found = list(run.stream(iter(texts)))
+    found = list(run.predict_lazily(iter(texts)))
     assert [t.text for t in found] == texts
     assert found[5].translation == "blau AAAAAI Hund"
     assert found == run.predict(texts)

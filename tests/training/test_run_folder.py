@@ -16,6 +16,7 @@ import unspool
 from unspool.cli import run as command
 from unspool.errors import ConfigError, RunError, TrainingError
 from unspool.io.lock import LOCK, owned
+from unspool.tasks.document import DocumentTask
 from unspool.training import trainer
 from unspool.training.log import Log, read_log
 from unspool.training.progress import Silent
@@ -326,6 +327,27 @@ def test_what_is_rescued_is_the_run(reviews, tmp_path, monkeypatch, stopped) -> 
     ]
     assert not out.exists()
     assert not (spare / LOCK).exists()
+
+
+def test_what_is_fitted_at_once_is_rescued_too(reviews, tmp_path, monkeypatch) -> None:
+    settings = {"model": "linear", "threads": 1}
+    whole = unspool.train(reviews, out=tmp_path / "whole", **settings)
+    out, spare, watcher = tmp_path / "run", tmp_path / "spare", Silent()
+    fit = DocumentTask.fit_model
+
+    def lose(task, parts):
+        shutil.rmtree(out, ignore_errors=True)  # baselines are fitted afterwards
+        return fit(task, parts)
+
+    monkeypatch.setattr(DocumentTask, "fit_model", lose)
+    says = r"cannot save the trained model \(No such file or directory\).*rescue="
+    with pytest.raises(TrainingError, match=says):
+        unspool.train(reviews, out=out, **settings)
+    run = unspool.train(reviews, out=out, rescue=spare, watcher=watcher, **settings)
+    assert run.path == spare
+    assert any(f"it is in {spare}" in note for note in watcher.notes)
+    assert unspool.load(spare).evaluate(reviews).metrics == whole.evaluate(reviews).metrics
+    assert not out.exists()
 
 
 def test_a_rescue_that_is_not_needed_leaves_nothing(reviews, tmp_path) -> None:

@@ -102,7 +102,7 @@ def finish(home: RunFolder, run: Run, number: int) -> None:
             "truth": torch.from_numpy(unseen.truth),
         }
         save_tensors(home.path / SCORES, tensors, {"labels": unseen.labels})
-    baselines = {} if run.beside is None else run.beside.baselines
+    baselines = {} if run.comparison is None else run.comparison.baselines
     result = Fold(
         rows=len(report.scores),
         epochs=best_epoch(home),

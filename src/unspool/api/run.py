@@ -12,6 +12,7 @@ from torch import nn
 
 from unspool.api.paths import path_of
 from unspool.api.spelling import in_python, spelled
+from unspool.api.streaming import RunStream
 from unspool.api.watching import usual_note
 from unspool.config import Config
 from unspool.config.numbers import whole_number
@@ -36,8 +37,8 @@ if TYPE_CHECKING:  # what an answer does not need is loaded when it is asked for
     from unspool.page.subject import Subject
     from unspool.tasks.elmo import WordsInContext
     from unspool.tasks.generate import Generation
-    from unspool.training.beside import Beside
     from unspool.training.checkpoint import Counters
+    from unspool.training.comparison import Comparison
 
 T = TypeVar("T")
 
@@ -48,7 +49,7 @@ class Run:
     def __init__(self, folder: RunFolder, task: Task, model: nn.Module) -> None:
         self.folder, self.task, self.model = folder, task, model.eval()
         self.counters: Counters | None = None  # of a run that this process has trained
-        self.beside: Beside | None = None  # and its report beside those of simple models
+        self.comparison: Comparison | None = None  # and its report beside those of simple models
         self.parts: dict[str, Part] = {}  # of its data
         self._report: Report | None = None
 
@@ -155,10 +156,21 @@ class Run:
                  `Decoding(beam=8, nbest=3)`; None: the defaults
         reading  overrides which column of a table is read: text=
         """
-        return Answers(self.stream(items, options, **reading))
+        return Answers(self.predict_lazily(items, options, **reading))
 
     @in_python
-    def stream(self, items: Any, options: Any = None, **reading: Any) -> Iterator[Any]:
+    def stream(self, options: Any = None) -> RunStream:
+        """One sequence that is read as it comes: `push` takes a step or a chunk and gives the
+        answer so far, the same as `predict` to the whole. For models that read forwards; others are
+        refused with the reason.
+
+        options   as of `predict`
+        """
+        self._check(options)
+        return RunStream(self._call(self.task.stream, options))
+
+    @in_python
+    def predict_lazily(self, items: Any, options: Any = None, **reading: Any) -> Iterator[Any]:
         """Like `predict`, one answer at a time, for input of any length."""
         self._check(options)
         config = reading_changed(self.config, reading)
@@ -208,7 +220,7 @@ class Run:
         """Of an elmo run: the words of each text with their contextual vectors."""
         return list(self._call(self.task.vectors, checked(as_list(texts), self.task)))
 
-    def _call(self, method: Callable[..., Iterator[T]], *arguments: Any) -> Iterator[T]:
+    def _call(self, method: Callable[..., T], *arguments: Any) -> T:
         """What a method of the task gives; where it cannot, the error names the run."""
         try:
             return method(self.model, *arguments)

@@ -25,6 +25,7 @@ from unspool.data.plan import Plan
 from unspool.data.read import Table
 from unspool.data.read.files import sides
 from unspool.data.read.memory import MemoryTable
+from unspool.errors import TrainingError
 from unspool.insight.gallery import fitted_pictures
 from unspool.insight.summary import summary_of
 from unspool.io.files import list_hash, write_atomic, write_json
@@ -32,13 +33,15 @@ from unspool.io.pictures import save_picture
 from unspool.tasks import TASKS, Report, Task, build_model
 from unspool.tasks.contextual import mix_report
 from unspool.tasks.embedding import extended, freeze_embedding, place_vectors
-from unspool.training.beside import Beside
+from unspool.tasks.linear import Fitting
 from unspool.training.card import model_card
 from unspool.training.checkpoint import Counters, save_checkpoint
+from unspool.training.comparison import Comparison
 from unspool.training.examples import write_examples
 from unspool.training.folder import RunFolder
 from unspool.training.machine import precision_note, tune_process, with_device, with_precision
 from unspool.training.optim import build_optimizer
+from unspool.training.place import held
 from unspool.training.signals import Interrupted, stop_on_signals
 from unspool.training.tensors import save_tensors
 from unspool.training.trainer import Trainer
@@ -73,7 +76,7 @@ def begin(
     files = data_files(plans)
     if kind(config, corpus.fields).at_once:
         folder.write_config(config, files, threads)
-        return _fit(folder, config, corpus, plans, threads, shown)
+        return _fit(folder, config, corpus, plans, threads, shown, rescue)
     task, model = _make(config, corpus, threads)
     origins: dict[str, dict[str, str]] = {}
     if start is not None:
@@ -105,7 +108,7 @@ def go_on(
     fitted = read_tokenizer(folder.path) if given_words else None
     corpus = TASKS[config.task].load_corpus(config, plans, fitted=fitted, progress=shown.progress)
     if TASKS[config.task](config, corpus.fields).at_once:
-        return _fit(folder, config, corpus, plans, record["threads"], shown)
+        return _fit(folder, config, corpus, plans, record["threads"], shown, rescue)
     task, model = _make(config, corpus, record["threads"])
     return _train(folder, task, model, corpus, plans, shown, resume=True, rescue=rescue)
 
@@ -192,24 +195,40 @@ def _fit(
     plans: Mapping[str, Plan],
     threads: int,
     shown: Shown,
+    rescue: Path | None,
 ) -> Run:
     """At once: what has no steps has no checkpoints either."""
     tune_process(threads)
     task, started = TASKS[config.task](config, corpus.fields), time.monotonic()
-    fitting = task.fit_model(corpus.parts)
-    counters = Counters(
-        tokens=int(corpus.parts["train"][task.input].tokens.sum()),
-        seconds=time.monotonic() - started,
-        finished=fitting.note,
-    )
-    shown.note(_about(task, fitting.model, folder))
-    shown.note(f"fitted: {fitting.note}; {counters.seconds:.1f} s")
+    with spare_folder(rescue, folder, task, corpus.parts) as spare, held(folder.path) as place:
+        fitting = task.fit_model(corpus.parts)
+        counters = Counters(
+            tokens=int(corpus.parts["train"][task.input].tokens.sum()),
+            seconds=time.monotonic() - started,
+            finished=fitting.note,
+        )
+        shown.note(_about(task, fitting.model, folder))
+        shown.note(f"fitted: {fitting.note}; {counters.seconds:.1f} s")
+        try:
+            place.check()
+            _save_fitted(folder, task, fitting, corpus)
+        except OSError as error:
+            what = f"cannot save the trained model ({error.strerror})"
+            if spare is None:
+                remedy = "free some space, then use --resume; --rescue DIR saves elsewhere"
+                raise TrainingError(what, where=folder.path, remedy=remedy) from None
+            lost, folder = folder, spare()
+            _save_fitted(folder, task, fitting, corpus)
+            shown.watcher.note(f"{lost.path}: {what}; it is in {folder.path}")
+        return report_run(folder, task, fitting.model, corpus, plans, counters, shown)
+
+
+def _save_fitted(folder: RunFolder, task: Task, fitting: Fitting, corpus: Corpus) -> None:
     task.save(folder.path)
     write_atomic(folder.metrics, "".join(f"{json.dumps(each)}\n" for each in fitting.log))
     save_tensors(folder.weights, fitting.model.state_dict(), {})
     folder.write_rows(corpus.parts["train"])
     write_examples(folder.path, task, corpus.parts)
-    return report_run(folder, task, fitting.model, corpus, plans, counters, shown)
 
 
 def _about(task: Task, model: nn.Module, folder: RunFolder) -> str:
@@ -236,12 +255,12 @@ def report_run(
             shown.note(line)
     task.save(folder.path)
     judged = "test" if "test" in corpus.parts else "valid" if "valid" in corpus.parts else None
-    report, beside = None, dict[str, Report]()
+    report, baselines = None, dict[str, Report]()
     if judged is not None:
         report = task.evaluate(run.model, corpus.parts[judged])
-        beside = fit_baselines(task, corpus.parts, plans, judged, shown.note)
+        baselines = fit_baselines(task, corpus.parts, plans, judged, shown.note)
     model.cpu()  # where a run that is loaded has it
-    write_report(run, report, judged, beside)
+    write_report(run, report, judged, baselines)
     return run
 
 
@@ -253,15 +272,15 @@ def write_report(
     if report is not None:
         report.part = part
         run.keep(report)
-        run.beside = Beside(task, report, baselines) if baselines else None
-        more = {} if run.beside is None else {"baselines": run.beside.to_json()}
+        run.comparison = Comparison(task, report, baselines) if baselines else None
+        more = {} if run.comparison is None else {"baselines": run.comparison.to_json()}
         folder.write_report(report, {**mix_report(run.model), **more})
         for name, figure in fitted_pictures(report.to_json()):
             save_picture(figure, folder.path / f"{name}.png")
     layers, counters = summary_of(task, run.model).lines(), run.counters
     assert counters is not None
     found = task.findings(run.model)
-    card = model_card(folder, task, layers, counters, report, part, run.beside, found)
+    card = model_card(folder, task, layers, counters, report, part, run.comparison, found)
     write_atomic(folder.path / "README.md", card)
     if folder.metrics.exists():  # the mean of several models has no log
         list_hash(folder.metrics)

@@ -13,7 +13,9 @@ from unspool.cli.options import (
     Data,
     Encoding,
     Format,
+    Horizon,
     Id,
+    Known,
     Label,
     LabelSeparator,
     Missing,
@@ -91,6 +93,8 @@ def check(
     label_separator: LabelSeparator = None,
     source: Source = None,
     target: Target = None,
+    known: Known = None,
+    horizon: Horizon = None,
     group: Group = None,
     suspects: Suspects = True,
     html: Html = None,
@@ -151,6 +155,8 @@ def check(
                 label_separator=label_separator,
                 source=source,
                 target=target,
+                known=known,
+                horizon=horizon,
             ),
         )
     if html is not None:

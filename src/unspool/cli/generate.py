@@ -1,65 +1,135 @@
-"""`unspool generate`: let a language model write."""
+"""`unspool generate`: let a language model write, or a model of handwriting draw."""
 
 from __future__ import annotations
 
-import json
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Option
 
 from unspool.cli import show
-from unspool.cli.options import (
-    AsJson,
-    Run,
-    readable,
-)
+from unspool.cli.options import AsJson, Run, given, readable, task_options
+
+if TYPE_CHECKING:
+    from unspool.api.run import Run as LoadedRun
 
 
 def generate(
     run: Run,
-    prompt: Annotated[str, Option(metavar="TEXT", help="The text to continue.")] = "",
+    prompt: Annotated[
+        str,
+        Option(
+            metavar="TEXT",
+            help="The text to continue; of handwriting a file, whose first drawing is continued.",
+        ),
+    ] = "",
+    text: Annotated[
+        str | None,
+        Option(metavar="TEXT", help="Of handwriting: the text to write."),
+    ] = None,
     length: Annotated[
-        int, Option(metavar="N", help="Tokens to write.", min=1, show_default=True)
-    ] = 200,
+        int | None,
+        Option(metavar="N", help="Tokens to write, or points at most.  [default: 200, 700]", min=1),
+    ] = None,
     temperature: Annotated[
-        float,
+        float | None,
         Option(
             metavar="T",
-            help="0: always the most probable token; below 1 safer, above 1 more varied.",
+            help="0: always the most probable token or move; below 1 safer, above 1 more varied."
+            "  [default: 0.8, of handwriting 1]",
         ),
-    ] = 0.8,
+    ] = None,
     top_k: Annotated[
-        int, Option(metavar="K", help="Sample from the K most probable tokens only; 0: from all.")
-    ] = 0,
+        int | None,
+        Option(metavar="K", help="Sample from the K most probable tokens only; 0: from all."),
+    ] = None,
     top_p: Annotated[
-        float,
+        float | None,
         Option(metavar="P", help="Sample from the fewest tokens whose probability reaches P."),
-    ] = 1.0,
-    seed: Annotated[int, Option(metavar="N", help="The same seed gives the same text.")] = 1,
+    ] = None,
+    bias: Annotated[
+        float | None,
+        Option(metavar="B", help="Of handwriting: the larger, the neater.  [default: 0]"),
+    ] = None,
+    seed: Annotated[
+        int | None, Option(metavar="N", help="The same seed gives the same text.  [default: 1]")
+    ] = None,
+    out: Annotated[
+        Path | None,
+        Option(
+            "--out",
+            "-o",
+            metavar="FILE",
+            help="Write to a file instead: .txt, .jsonl, .csv or .tsv, of handwriting also .svg.",
+        ),
+    ] = None,
+    png: Annotated[
+        Path | None, Option(metavar="FILE", help="Of handwriting: also draw it as a .png.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Let a trained language model write.
+    """Let a trained language model write, or a model of handwriting draw.
 
-    The text appears as it is sampled: the prompt, then its continuation.
+    The text appears as it is sampled: the prompt, then its continuation. Handwriting is written to
+    a file, or printed as strokes with --json.
 
     Examples:
 
     \b
       unspool generate runs/book-lstm --prompt "It was " --length 500
       unspool generate runs/book-lstm --temperature 0.5 --top-k 20 --seed 7
+      unspool generate runs/letters-lstm --text "hello" --bias 0.5 --out hello.svg
+      unspool generate runs/kanji-lstm --seed 3 --png drawing.png
+      unspool generate runs/kanji-lstm --prompt begun.jsonl --out drawing.svg
     """
-    from unspool.tasks.generate import Generation
+    from unspool.cli.answers import check_ending, write_answers
 
     loaded = show.loaded(run)
-    options = Generation(
-        length=length, temperature=temperature, top_k=top_k, top_p=top_p, seed=seed
+    chosen = given(
+        text=None if text is None else readable(text, "--text"),
+        length=length,
+        temperature=temperature,
+        top_k=top_k,
+        top_p=top_p,
+        bias=bias,
+        seed=seed,
     )
+    options = task_options(loaded, chosen) if loaded.task.continues else None
+    if not loaded.task.reads_tokens and loaded.task.continues:
+        draw(loaded, prompt, options, out, png, as_json=as_json)
+        return
+    if png is not None:
+        from unspool.cli.options import unsupported
+
+        raise unsupported(loaded, "png", "bias")
     prompt = readable(prompt, "--prompt")
     pieces = loaded.pieces(prompt, options)
-    if as_json:
-        (answer,) = loaded.predict(prompt, options)
-        print(json.dumps(answer.to_json(), ensure_ascii=False))
+    if as_json or out is not None:
+        assert loaded.task.answer is not None
+        check_ending(out, loaded.task.answer)
+        write_answers(loaded.predict_lazily([prompt], options), out, as_json=as_json)
         return
     for piece in pieces:
         print(piece, end="", flush=True)
     print()
+
+
+def draw(
+    run: LoadedRun, prompt: str, options: Any, out: Path | None, png: Path | None, *, as_json: bool
+) -> None:
+    from unspool.cli.answers import check_ending, write_answers
+    from unspool.cli.look_results import first_recording
+    from unspool.io.pictures import check_picture, save_picture
+
+    assert run.task.answer is not None
+    check_ending(out, run.task.answer)
+    if png is not None:
+        check_picture(png)
+    item = first_recording(prompt, run.task) if prompt else []
+    answers = run.predict([item], options)
+    if png is not None:
+        from unspool.insight.plots import drawing_figure
+
+        save_picture(drawing_figure([answers[0].strokes]), png)
+        show.note(f"the drawing is in {png}")
+    write_answers(answers, out, as_json=as_json)

@@ -85,27 +85,17 @@ def show_answer(
     method: str,
     as_json: bool,
 ) -> None:
-    import json
-
     from unspool.insight.gallery import input_pictures
-    from unspool.io.files import write_atomic
 
     traced = run.trace(text)
     why = None
     if run.task.answer is not None:  # otherwise there are vectors alone
         at = None if step is None else step - 1
         why = run.explain(text, step=at, answer=answer, method=method)
-    if traced.whole > len(traced.tokens):
-        show.note(f"only the first {len(traced.tokens)} of {traced.whole} tokens are looked at")
-    if as_json:
-        show.result(TraceAndReasons(traced.to_json(), why and why.to_json()), as_json=True)
-    elif why is not None:
-        show.result(why, as_json=False)
+    print_answer(traced, why, "tokens", as_json=as_json)
     if album.folder is not None:
         album.add(input_pictures(traced, why))
-        path = album.folder / "trace.json"
-        write_atomic(path, json.dumps(traced.to_json(), ensure_ascii=False) + "\n")
-        show.note(str(path))
+        write_trace(traced, album.folder)
 
 
 def show_series(
@@ -118,30 +108,83 @@ def show_series(
     method: str,
     as_json: bool,
 ) -> None:
-    """The first recording of a file: what `show_answer` shows, and its channels as curves."""
-    from unspool.insight.plots import lattice_figure, series_figure, spectrum_figure
+    """The first recording of a file: what `show_answer` shows, and pictures with its channels as
+    curves."""
+    from unspool.insight.gallery import series_pictures
+    from unspool.insight.saliency import explain
+    from unspool.insight.trace import trace_reading
+
+    field = run.task.input_field
+    item = field.recording(first_recording(path, run.task), path)
+    reading = run.task.reading(run.model, item)
+    traced = trace_reading(reading, run.task, run.model)
+    at = None if step is None else step - 1
+    why = explain(reading, step=at, answer=answer, method=method)
+    print_answer(traced, why, "steps", as_json=as_json)
+    if album.folder is not None:
+        ahead = next(iter(run.task.predict(run.model, [item]))) if continues(run.task) else None
+        album.add(kind_pictures(field, item, reading, why, path))
+        album.add(series_pictures(field.as_read(item), traced, reading, why, ahead))
+        write_trace(traced, album.folder)
+
+
+def kind_pictures(field: Any, item: Any, reading: Any, why: Any, path: str) -> list[Any]:
+    """Of what is more than curves: a drawing, the lattice of a transcript over its spectrum, or
+    contributions under it."""
+    from unspool.data.read.strokes import Strokes
+    from unspool.insight.plots import drawing_figure, lattice_figure, spectrum_figure
+
+    name, lattice = item.name or path, reading.lattice()
+    if lattice is not None:
+        title = f"{name}: {lattice.text}"
+        return [("lattice", lattice_figure(item, field.duration, lattice, title=title))]
+    title = f"{name}: {why.answer}, {why.measure} {why.answer_value:.3f}"
+    values = why.values[-len(item) :]
+    if isinstance(item, Strokes):
+        return [("strokes", drawing_figure([item], titles=[title], values=values))]
+    if field.spectral:
+        return [("spectrum", spectrum_figure(item, field.duration, values=values, title=title))]
+    return []
+
+
+def first_recording(path: str, task: Any) -> Any:
+    """Of a file; what was found in it is said."""
+    from unspool.errors import DataError
     from unspool.tasks.opening import open_inputs
 
-    plan = open_inputs(path, run.config.data.model_copy(update={"format": "auto"}), run.task.name)
+    data = task.config.data.model_copy(update={"format": "auto"})
+    plan = open_inputs(path, data, task.name)
     show.note(plan.summary)
-    field = run.task.input_field
-    item = field.recording(next(iter(plan.rows())).values[0], path)
-    options: dict[str, Any] = {"step": step, "answer": answer, "method": method}
-    show_answer(run, item, album, **options, as_json=as_json)
-    if album.folder is not None:
-        at = None if step is None else step - 1
-        why = run.explain(item, step=at, answer=answer, method=method)
-        said = f"{item.name or path}: {why.answer}, {why.measure} {why.answer_value:.3f}"
-        values = why.values[-len(item) :]
-        lattice = run.task.reading(run.model, item).lattice()
-        if lattice is not None:
-            title = f"{item.name or path}: {lattice.text}"
-            album.add([("lattice", lattice_figure(item, field.duration, lattice, title=title))])
-        elif field.spectral:
-            figure = spectrum_figure(item, field.duration, values=values, title=said)
-            album.add([("spectrum", figure)])
-        else:
-            album.add([("series", series_figure(item, values=values, title=said))])
+    for row in plan.rows():
+        return row.values[0]
+    raise DataError("there is no series in it", where=path, remedy="give a file with some")
+
+
+def continues(task: Any) -> bool:
+    """Whether it answers with what comes next."""
+    from unspool.tasks.forecast_answer import Continuation
+
+    return task.answer is not None and issubclass(task.answer, Continuation)
+
+
+def print_answer(traced: Any, why: Any, noun: str, *, as_json: bool) -> None:
+    read = len(why.tokens if why is not None else traced.tokens)
+    if traced.whole > read:
+        show.note(f"only the first {read} of {traced.whole} {noun} are looked at")
+    if as_json:
+        show.result(TraceAndReasons(traced.to_json(), why and why.to_json()), as_json=True)
+    elif why is not None:
+        show.result(why, as_json=False)
+
+
+def write_trace(traced: Any, folder: Path) -> None:
+    import json
+
+    from unspool.io.files import write_atomic
+
+    path = folder / "trace.json"
+    write_atomic(path, json.dumps(traced.to_json(), ensure_ascii=False) + "\n")
+    show.note(str(path))
 
 
 class TraceAndReasons:
@@ -190,7 +233,10 @@ def open_page(
                 subject.task, subject.trained, data, note=show.note, progress=progress
             )
         subject = subject._replace(table=table)
-    look = Look(subject, text, view)
+    item: Any = text
+    if text is not None and not subject.task.reads_tokens:
+        item = first_recording(text, subject.task)
+    look = Look(subject, item, view)
     if html is not None:
         look.save(html)
         show.note(str(html))

@@ -220,6 +220,14 @@ Known = Annotated[
         help="Of forecast: columns that are known ahead, such as holidays, with commas.",
     ),
 ]
+Static = Annotated[
+    str | None,
+    Option(
+        "--static",
+        metavar="COLUMNS",
+        help="Of forecast: columns that a series has as a whole, such as a region, with commas.",
+    ),
+]
 Horizon = Annotated[
     int | None,
     Option("--horizon", metavar="N", help="Of forecast: steps to be given.  [default: a season]"),

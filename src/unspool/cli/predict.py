@@ -114,6 +114,22 @@ def predict(
     seed: Annotated[
         int | None, decoding_option(metavar="N", help="Seed of sampling.  [default: 1]")
     ] = None,
+    coverage: Annotated[
+        float | None,
+        Option(
+            metavar="P",
+            help="Of forecast: share of the truth that intervals hold: 0.5, 0.8, 0.9 or 0.95."
+            "  [default: 0.95]",
+        ),
+    ] = None,
+    samples: Annotated[
+        int | None,
+        Option(
+            metavar="N",
+            help="Of forecast with a distribution: give N samples as well; paths of a recursive"
+            " model, of a direct one draws whose steps are independent.",
+        ),
+    ] = None,
     int8: Int8 = False,
     lm: LanguageRun = None,
     lm_weight: LanguageWeight = None,
@@ -136,6 +152,15 @@ def predict(
         int | None,
         Option(metavar="N", help="Candidates for each <mask>.  [default: 5]", min=1),
     ] = None,
+    following: Annotated[
+        bool,
+        Option(
+            "--follow",
+            help="Read standard input as it comes and answer after each line: a step of a series,"
+            " or the next part of a text. The state is carried; the answers are those to the"
+            " whole.",
+        ),
+    ] = False,
     as_json: Annotated[
         bool, Option("--json", help="Print one JSON object a text, with all details.")
     ] = False,
@@ -171,12 +196,20 @@ def predict(
       unspool predict runs/train-transformer "Two dogs play." --beam 8 --nbest 3
       unspool predict runs/train-transformer --file test.en --out test.hyp.txt
       unspool predict runs/train-bahdanau "Two dogs play." --picture alignment.png
+      sensor | unspool predict runs/machine-gru --follow
       unspool predict runs/calls-bilstm call.wav --json
       unspool predict runs/calls-bilstm --file calls --lm runs/book-lstm --lm-weight 0.5
     """
     loaded = show.loaded(run)
     from unspool.cli.answers import check_ending, write_answers
 
+    if following:
+        from unspool.cli.follow import follow
+
+        refuse_beside_follow(texts, file=file, out=out, picture=picture)
+        chosen = given(seed=seed, coverage=coverage, samples=samples)
+        follow(loaded, task_options(loaded, chosen), time=time, id=id, as_json=as_json)
+        return
     items, kept = read_items(
         loaded,
         texts or [],
@@ -207,17 +240,32 @@ def predict(
         lm_weight=lm_weight,
         bonus=bonus,
         top=top,
+        coverage=coverage,
+        samples=samples,
     )
     if (as_json or picture is not None) and "alignment" in option_names(loaded.task.options):
         chosen["alignment"] = True
     elif picture is not None:
         raise unsupported(loaded, "picture", "alignment")
-    answers = loaded.stream(items, task_options(loaded, chosen))
+    answers = loaded.predict_lazily(items, task_options(loaded, chosen))
     assert loaded.task.answer is not None
     check_ending(out, loaded.task.answer)
     if picture is not None:
         answers = drawing_first(loaded, answers, picture)
     write_answers(answers, out, as_json=as_json, given=kept)
+
+
+def refuse_beside_follow(texts: list[str] | None, **others: Any) -> None:
+    """--follow reads standard input and prints."""
+    from unspool.errors import ConfigError
+
+    named = [name for name, value in others.items() if value is not None]
+    if named or (texts and texts != ["-"]):
+        raise ConfigError(
+            "--follow reads standard input and prints each answer at once",
+            got=f"--{named[0]}" if named else (texts or [""])[0],
+            remedy="leave one of them out",
+        )
 
 
 def read_items(

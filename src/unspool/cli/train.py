@@ -29,6 +29,7 @@ from unspool.cli.options import (
     Set,
     Source,
     Split,
+    Static,
     Target,
     Task,
     Test,
@@ -41,7 +42,7 @@ from unspool.cli.options import (
 
 if TYPE_CHECKING:
     from unspool.tasks import Report
-    from unspool.training.beside import Beside
+    from unspool.training.comparison import Comparison
 
 
 def train(
@@ -109,6 +110,7 @@ def train(
     source: Source = None,
     target: Target = None,
     known: Known = None,
+    static: Static = None,
     horizon: Horizon = None,
     as_json: AsJson = False,
 ) -> None:
@@ -186,13 +188,14 @@ def train(
                 source=source,
                 target=target,
                 known=known,
+                static=static,
                 horizon=horizon,
             ),
         )
     if run.report is not None:
         where = "by cross-validation" if run.report_part == "folds" else ""
         show.note(f"{where or f'on the {run.report_part} part'}:")
-    show.result(TrainResult(run.path, run.report_part, run.report, run.beside), as_json=as_json)
+    show.result(TrainResult(run.path, run.report_part, run.report, run.comparison), as_json=as_json)
     usage = run.task.usage.format(run=run.path)
     show.note(f"next: {usage} · unspool evaluate {run.path} FILE")
 
@@ -204,13 +207,13 @@ class TrainResult:
     path: Path
     part: str | None
     report: Report | None
-    beside: Beside | None = None
+    comparison: Comparison | None = None
 
     def to_json(self) -> dict[str, Any]:
         report = self.report.to_json() if self.report is not None else {}
-        baselines = {} if self.beside is None else {"baselines": self.beside.to_json()}
+        baselines = {} if self.comparison is None else {"baselines": self.comparison.to_json()}
         return {"run": str(self.path), "part": self.part, **report, **baselines}
 
     def lines(self) -> list[str]:
         lines = self.report.lines() if self.report is not None else []
-        return lines if self.beside is None else [*lines, "", *self.beside.lines()]
+        return lines if self.comparison is None else [*lines, "", *self.comparison.lines()]

@@ -47,10 +47,10 @@ MOST = 10**12  # of what is counted: steps, rows, tokens
 class DataConfig(Section):
     """How the file is read and split."""
 
-    input: Literal["auto", "text", "series", "audio"] = setting(
+    input: Literal["auto", "text", "series", "audio", "strokes"] = setting(
         "auto",
-        "what is read: texts, vectors over time, or recordings of sound; auto: by the look of the"
-        " data",
+        "what is read: texts, vectors over time, recordings of sound or strokes of a pen; auto: by"
+        " the look of the data",
     )
     format: Literal[
         "auto",
@@ -63,6 +63,9 @@ class DataConfig(Section):
         "excel",
         "ts",
         "npy",
+        "sketch",
+        "inkml",
+        "unipen",
         "labelled",
         "fasttext",
         "lines",
@@ -150,6 +153,31 @@ class DataConfig(Section):
         " coefficients",
     )
     coefficients: int = setting(13, "audio: cepstral coefficients of features=mfcc", ge=1, le=4096)
+    stroke_layout: Literal["auto", "points", "axes", "offsets"] = setting(
+        "auto",
+        "strokes: lists of points [x, y], of lists of x and of y, or one list of rows [dx, dy, pen"
+        " up]; auto: by the look of the data",
+    )
+    stroke_smoothing: int = setting(
+        0, "strokes: points to each side that each is averaged with", ge=0, le=1000
+    )
+    stroke_tolerance: float = setting(
+        0.0,
+        "strokes: leave out points that are this near to the line between others, as a share of the"
+        " longer side of the drawing (0: none)",
+        ge=0,
+        lt=1,
+    )
+    stroke_slant: Literal["keep", "remove"] = setting(
+        "keep", "strokes: shear each drawing so that its strokes from top to bottom are upright"
+    )
+    stroke_size: Literal["file", "height", "box"] = setting(
+        "file", "strokes: as in the file, or scaled so that the height or the longer side is 1"
+    )
+    conditional: bool | None = setting(
+        None,
+        "handwrite: write a given text (none: where the data have a column of texts)",
+    )
     source: str | None = setting(
         None, "translate: column (name, or number from 1) that holds what is read"
     )
@@ -160,6 +188,11 @@ class DataConfig(Section):
     )
     known: Names = setting(
         None, "forecast: columns that are known ahead, such as holidays or prices, with commas"
+    )
+    static: Names = setting(
+        None,
+        "forecast: columns of numbers or categories that a series has as a whole, such as a region,"
+        " with commas",
     )
     horizon: int = setting(0, "forecast: steps to be given (0: a season)", ge=0, le=100_000)
     season: int = setting(
@@ -245,9 +278,9 @@ class TokenizerConfig(Section):
 class ModelConfig(Section):
     """The network."""
 
-    network: Literal["recurrent", "cnn", "transformer", "linear", "constant", "ensemble"] = setting(
-        "recurrent", "kind of network; follows from --model"
-    )
+    network: Literal[
+        "recurrent", "cnn", "transformer", "linear", "constant", "bigram", "ensemble"
+    ] = setting("recurrent", "kind of network; follows from --model")
     cell: str = setting("lstm", "recurrent cell")
     bidirectional: bool = setting(False, "read the sequence in both directions")
     layers: int = setting(1, "stacked layers", ge=1, le=1000)
@@ -322,6 +355,12 @@ class ModelConfig(Section):
             " for spans, softmax for other tags; forecast: one value (auto), quantiles or a"
             " distribution",
         )
+    )
+    mixture: int = setting(
+        20, "handwrite: Gaussians of the distribution of the next move", ge=1, le=1000
+    )
+    text_window: int = setting(
+        10, "handwrite: Gaussians of the window over the characters of a text", ge=1, le=1000
     )
     strategy: Literal["direct", "recursive"] = setting(
         "direct", "forecast: all steps ahead at once, or each from those before it"

@@ -183,7 +183,7 @@ def tag_name(letter: int, name: str) -> str:
     return LETTERS[letter] if letter == O or not name else f"{LETTERS[letter]}-{name}"
 
 
-def allowed_moves(marks: Marks) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def allowed_transitions(marks: Marks) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Of C tags in IOBES: which may follow which (C, C), which may begin (C,) and end (C,) a
     sentence."""
     letters, types = marks.letters, marks.types

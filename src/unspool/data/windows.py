@@ -52,7 +52,7 @@ class Known:
     """What is known of every step of some series, also of those ahead: (steps, K).
 
     First the calendar, whose times go on beyond the end of a series; then channels, scaled, which
-    are 0 where there is no value.
+    are 0 where there is no value; then what is the same at every step.
 
     times     of the steps of each series; None where they have none
     cycles    of the calendar
@@ -60,6 +60,7 @@ class Known:
     values    series of all channels, and which of them are
     channels  known ahead, with their
     mean, std
+    static    (N, S) what each series has as a whole, at all its steps
     """
 
     def __init__(
@@ -72,12 +73,14 @@ class Known:
         channels: Sequence[int] = (),
         mean: np.ndarray | None = None,
         std: np.ndarray | None = None,
+        static: np.ndarray | None = None,
     ) -> None:
         self.values, self.times, self.cycles, self.step = values, times, tuple(cycles), step
+        self.static = np.zeros((len(values), 0), np.float32) if static is None else static
         self.channels = np.asarray(channels, dtype=np.int64)
         self.mean = np.zeros(len(self.channels)) if mean is None else mean
         self.std = np.ones(len(self.channels)) if std is None else std
-        self.size = 2 * len(self.cycles) + len(self.channels)
+        self.size = 2 * len(self.cycles) + len(self.channels) + self.static.shape[1]
 
     def at(self, series: np.ndarray, steps: np.ndarray) -> np.ndarray:
         """(B,) and (B, W) steps of them -> (B, W, K) float32"""
@@ -92,6 +95,9 @@ class Known:
             own = np.asarray(self.values.values[index[..., None], self.channels])
             own = np.where((steps <= last)[..., None], (own - self.mean) / self.std, 0)
             found.append(np.nan_to_num(own).astype(np.float32))
+        if self.static.shape[1]:
+            shape = (*steps.shape, self.static.shape[1])
+            found.append(np.broadcast_to(self.static[series][:, None], shape))
         return np.concatenate(found, -1) if found else np.zeros((*steps.shape, 0), np.float32)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from unspool.demos import dates, digits, forecast, gestures, hello, memory, reviews
+from unspool.demos import dates, digits, forecast, gestures, handwriting, hello, memory, reviews
 
 
 class Demo(NamedTuple):
@@ -22,6 +22,9 @@ DEMOS: dict[str, Demo] = {
         "movements of a hand: which one a recording is, and where each begins", gestures.run
     ),
     "digits": Demo("strings of spoken digits become text, with the time of each", digits.run),
+    "handwriting": Demo(
+        "a network learns to write words with a pen, letter by letter", handwriting.run
+    ),
     "forecast": Demo("the next day of a power grid, hour by hour, with intervals", forecast.run),
     "hello": Demo("an Elman network with 40 parameters learns to write HELLO", hello.run),
     "memory": Demo("four cells and how far back they learn, up to 200 steps", memory.run),

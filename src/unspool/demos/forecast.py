@@ -64,7 +64,7 @@ def run(note: Callable[[str], None], *, epochs: int = 40) -> None:
             **SETTINGS,
         )
     assert trained.report is not None
-    assert trained.beside is not None
-    for line in [*trained.report.lines(), "", *trained.beside.lines()]:
+    assert trained.comparison is not None
+    for line in [*trained.report.lines(), "", *trained.comparison.lines()]:
         note(line)
     note(f"some days, with their intervals: {out / 'forecasts.png'}")

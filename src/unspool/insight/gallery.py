@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from unspool.data.read.recording import Recording
 from unspool.insight.plots import (
     confusion_figure,
     features_figure,
@@ -24,10 +25,19 @@ from unspool.insight.plots import (
     reliability_figure,
     saliency_figure,
     scatter_figure,
+    window_figure,
+)
+from unspool.insight.plots.overtime import (
+    ahead_figure,
+    attention_over_time,
+    gates_over_time,
+    pooling_over_time,
+    saliency_over_time,
 )
 from unspool.insight.saliency import Saliency
 from unspool.insight.summary import Summary
 from unspool.insight.trace import Trace
+from unspool.tasks.reading import Reading
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -55,10 +65,37 @@ def input_pictures(trace: Trace, saliency: Saliency | None = None) -> Named:
             yield f"{kind.replace('_', '-')}{suffix}", heads_figure(own, kind)
     if found := trace.find("alignment"):
         yield "alignment", matrix_figure(found[0].values, trace.tokens, trace.written)
+    for window in trace.find("window"):
+        yield "window", window_figure(window.values, trace.written)
     if trace.find("pooling"):
         yield "pooling", pooling_figure(trace)
     if trace.find("features"):
         yield "features", features_figure(trace)
+
+
+def series_pictures(
+    series: Recording, trace: Trace, reading: Reading, why: Saliency | None, ahead: Any = None
+) -> Named:
+    """What a model does with one series; `ahead`: what it expects next."""
+    spans, first = reading.spans, reading.first_step
+    if ahead is not None:
+        last = first + len(reading.tokens)
+        yield "ahead", ahead_figure(series, ahead, why, first=first, last=last)
+    elif why is not None:
+        yield "saliency", saliency_over_time(series, why, first)
+    begin = max(0, first)  # what lies before it is not read
+    series = series[begin:]
+    spans = [(start - begin, stop - begin) for start, stop in spans]
+    for layer in layers_of(trace):
+        name = f"gates-{layer[0].part}-{layer[0].layer}-{layer[0].direction}"
+        yield name, gates_over_time(series, layer, spans)
+    for kind in HEADS:
+        if found := trace.find(kind):
+            yield kind.replace("_", "-"), attention_over_time(series, found, spans)
+    for array in trace.find("pooling"):
+        yield "pooling", pooling_over_time(series, array, spans)
+    if found := trace.find("features"):
+        yield "features", gates_over_time(series, found, spans)
 
 
 def run_pictures(

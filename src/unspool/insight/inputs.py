@@ -25,33 +25,25 @@ Change = Callable[[Tensor], Tensor]
 
 
 class Vectors:
-    """The vectors x (T, E) that a reading's network reads, and F at other ones in their place.
+    """The vectors x (T, E) that a reading's `input_module` reads, and F at others in their place.
 
     The baseline x' is zero. A Transformer normalises its vectors, and zero is no small vector to it
     but none at all: there x' is the vector of <unk>. What stands for no token keeps its own vector.
+    Of a series x' is the blank one, whose channels stay at their means.
     """
 
     def __init__(self, reading: Reading, *, double: bool = False) -> None:
         self.reading = reading.doubled() if double else reading
         self.number = torch.float64 if double else torch.float32
-        self.network = self.reading.network
+        self.network = self.reading.input_module
         self.x, self.size = self._read(self.reading)
         self.baseline = torch.zeros_like(self.x)
-        if isinstance(self.network, Stack):
+        if isinstance(self.network, Stack) or reading.elements:
             self.baseline, _ = self._read(self.reading.blank())
 
-    @torch.no_grad()
     def _read(self, reading: Reading) -> tuple[Tensor, int]:
         """The vectors of a reading, and how many scores it gives."""
-        seen: list[Tensor] = []
-
-        def keep(x: Tensor) -> Tensor:
-            seen.append(x[0])
-            return x
-
-        with changed(self.network, keep):
-            size = reading.run().numel()
-        return seen[0].double(), size
+        return seen_by(self.network, reading)
 
     def at(self, alphas: np.ndarray) -> Iterator[Tensor]:
         """x' + α (x - x') for each α, so many at a time as memory is for: (n, T, E)"""
@@ -71,15 +63,31 @@ class Vectors:
         return np.concatenate(found)
 
     def contributions(self, step: int, answer: int, alphas: np.ndarray) -> np.ndarray:
-        """(x - x') · ∂F/∂x at each α: (n) -> (n, T)"""
+        """(x - x') · ∂F/∂x at each α: (n) -> (n, T, 1), or where elements have names, of each of
+        them: (n, T, E)"""
         found = []
         for points in self.at(alphas):
             points.requires_grad_()
             with torch.enable_grad(), changed(self.network, always(points)):
                 value = self.reading.explained(self.reading.run(len(points)), step, answer)
                 (slope,) = torch.autograd.grad(value.sum(), points)
-            found.append((slope.double() * (self.x - self.baseline)).sum(-1).numpy())
+            each = slope.double() * (self.x - self.baseline)
+            found.append((each if self.reading.elements else each.sum(-1, keepdim=True)).numpy())
         return np.concatenate(found)
+
+
+@torch.no_grad()
+def seen_by(module: nn.Module, reading: Reading) -> tuple[Tensor, int]:
+    """The vectors (T, E) that a module first reads in a reading, and how many scores that gives."""
+    seen: list[Tensor] = []
+
+    def keep(x: Tensor) -> Tensor:
+        seen.append(x[0])
+        return x
+
+    with changed(module, keep):
+        size = reading.run().numel()
+    return seen[0].double(), size
 
 
 def rows_at_once(scores: int, tokens: int) -> int:
@@ -93,9 +101,9 @@ def always(points: Tensor) -> Change:
 
 
 @contextmanager
-def changed(network: Network, change: Change) -> Iterator[None]:
-    """In this block, in this thread alone, the network reads change(x) (B, T, E) in place of x;
-    one-hot vectors, which are otherwise never made, too."""
+def changed(network: nn.Module, change: Change) -> Iterator[None]:
+    """In this block, in this thread alone, the network, or a layer before it, reads change(x)
+    (B, T, E) in place of x; one-hot vectors, which are otherwise never made, too."""
     own = get_ident()
 
     def before(module: nn.Module, given: tuple[Any, ...]) -> tuple[Any, ...] | None:
@@ -103,6 +111,7 @@ def changed(network: Network, change: Change) -> Iterator[None]:
             return None
         x = given[0]
         if not x.is_floating_point():
+            assert isinstance(network, Network)
             x = F.one_hot(x, network.inputs).to(next(module.parameters()).dtype)
         return (change(x), *given[1:])
 

@@ -21,9 +21,9 @@ from unspool.insight.gradients import (
     gradient_flow,
     what_ifs,
 )
-from unspool.insight.inputs import Vectors
+from unspool.insight.inputs import seen_by
 from unspool.nn.cells import Cell
-from unspool.nn.inputs import OneHot
+from unspool.nn.inputs import OneHot, VectorInput
 from unspool.nn.recurrent import Recurrent
 from unspool.nn.taps import record, taps
 from unspool.tasks import Task
@@ -54,7 +54,11 @@ def flow_of_run(
     tokens. `what_if`: instead of fresh cells the trained one with one thing different."""
     network = _recurrent(model)
     cell, settings = network.cells()[0][0], task.config.model
-    x = _random(model, cell, distance + 1, seed) if reading is None else Vectors(reading).x.float()
+    x = (
+        _random(model, cell, distance + 1, seed)
+        if reading is None
+        else seen_by(network, reading)[0].float()
+    )
     if reading is not None and reading.backwards:
         x = x.flip(0)
     cells = {f"{settings.cell}, this run": cell}
@@ -79,8 +83,12 @@ def _recurrent(model: nn.Module) -> Recurrent:
 
 
 def _random(model: Any, cell: Cell, count: int, seed: int) -> Tensor:
-    """What the cell reads for random tokens; noise, where more is read than their vectors."""
+    """What the cell reads for random tokens; noise, where more is read than their vectors, and of
+    series what the input layer makes of noise."""
     generator = torch.Generator().manual_seed(seed)
+    if isinstance(model.encoder.input, VectorInput):
+        noise = torch.randn(count, model.encoder.input.channels, generator=generator)
+        return model.encoder.input(noise).detach()
     embedding = model.encoder.input.embedding
     ids = torch.randint(embedding.vocab, (count,), generator=generator)
     if embedding.size != cell.inputs:
@@ -105,7 +113,7 @@ def state_gradients(
         raise not_recurrent()
     with torch.enable_grad(), record(model, *paths) as trace:
         value = reading.explained(reading.run(), step, answer)
-        steps = [trace.steps(path) for path in paths]
+        steps = [trace.every_step(path) for path in paths]
         every = torch.autograd.grad(
             value.sum(), [s for own in steps for s in own], materialize_grads=True
         )

@@ -24,6 +24,7 @@ PIECES, NODES = 2, 8  # of the path of integrated gradients at first, and points
 MOST = 2048  # points on it at most; of a long text fewer:
 READ = 200_000  # tokens that are read for one answer
 READ_DOUBLE = 120_000  # the same in float64
+DOUBLED = 1024  # tokens of an input that is read again in float64; a longer one would take minutes
 NARROW = 2**-14  # stretch whose ends float32 hardly resolves
 CLOSE = 1e-3  # how far their sum may be from F(x) - F(x'), as a share of the latter if that is > 1
 BLANKS = {"": "∅", " ": "␣"}
@@ -55,6 +56,8 @@ class Saliency(NamedTuple):
     unit         of a number: its standard deviation, which `gap` is judged by
     end          F(x): the log odds of the answer, or the number that it is
     start        F(x'), where no token is read yet: start + values = end; None for gradient x input
+    elements     of series: the names of the channels
+    parts        (T, C) what each of them contributes; they add up to `values`
     """
 
     method: str
@@ -73,11 +76,15 @@ class Saliency(NamedTuple):
     unit: float = 1.0
     end: float = 0.0
     start: float | None = None
+    elements: tuple[str, ...] = ()
+    parts: np.ndarray | None = None
 
     def to_json(self) -> dict[str, Any]:
         return {
             **self._asdict(),
             "values": self.values.tolist(),
+            "elements": list(self.elements),
+            "parts": None if self.parts is None else self.parts.T.tolist(),
             "deletions": [deletion._asdict() for deletion in self.deletions],
         }
 
@@ -162,7 +169,10 @@ def explain(
         )
     found = METHODS[method](reading, step, wanted)
     unit = reading.unit(wanted)
-    values = unit * (found.values[::-1] if reading.backwards else found.values)
+    parts = unit * (found.values[::-1] if reading.backwards else found.values)  # (T, 1 or C)
+    silent = np.zeros((len(reading.tokens) - len(parts), parts.shape[1]))
+    parts = np.concatenate([silent, parts])  # a token before all others, which the source has not
+    values = parts.sum(1)
     answer_value = float(reading.values(scores[0])[step, wanted])
     end = answer_value if reading.measure == "number" else explained
     return Saliency(
@@ -182,11 +192,13 @@ def explain(
         unit,
         end,
         end - unit * found.total if method == "integrated" else None,
+        tuple(reading.elements),
+        parts if reading.elements else None,
     )
 
 
 class Attribution(NamedTuple):
-    values: np.ndarray  # (T)
+    values: np.ndarray  # (T, 1), or of each element (T, E)
     total: float
     gap: float
     steps: int
@@ -205,10 +217,11 @@ def integrated_gradients(reading: Reading, step: int, answer: int) -> Attributio
 
         (x_t - x'_t) · ∫_0^1 ∂F(x' + α (x - x')) / ∂x_t dα
 
-    in float32, and where its sum is then not what it should be, in float64.
+    in float32, and where its sum is then not what it should be, in float64, unless the input is
+    very long.
     """
     found = integrate(Vectors(reading), step, answer, READ, NARROW)
-    if found.gap > close_to(found.total):
+    if found.gap > close_to(found.total) and len(found.values) <= DOUBLED:
         twice = integrate(Vectors(reading, double=True), step, answer, READ_DOUBLE, 0.0)
         found = min(twice, found, key=lambda each: each.gap)
     return found
@@ -232,11 +245,12 @@ def integrate(vectors: Vectors, step: int, answer: int, read: int, narrow: float
     nodes, weights = np.polynomial.legendre.leggauss(NODES)
 
     def gathered(low: np.ndarray, high: np.ndarray) -> np.ndarray:
-        """The integral over each stretch: (S, T)"""
+        """The integral over each stretch: (S, T, E)"""
         wide = (high - low)[:, None]
         alphas = low[:, None] + wide * (nodes + 1) / 2
         found = vectors.contributions(step, answer, alphas.ravel())
-        return np.einsum("sn,snt->st", wide * weights / 2, found.reshape(*alphas.shape, -1))
+        found = found.reshape(*alphas.shape, *found.shape[1:])
+        return np.einsum("sn,snte->ste", wide * weights / 2, found)
 
     edges = np.linspace(0, 1, PIECES + 1)
     low, high = edges[:-1], edges[1:]
@@ -246,7 +260,7 @@ def integrate(vectors: Vectors, step: int, answer: int, read: int, narrow: float
     total = float(ends[-1] - ends[0])
     close = close_to(total)
     while steps < min(MOST, read // len(vectors.x)):
-        wrong = own.sum(1) - rise
+        wrong = own.sum((1, 2)) - rise
         if abs(wrong.sum()) <= close and np.abs(wrong).sum() <= PAIRED * close:
             break
         halved = np.abs(wrong) >= np.abs(wrong).max() / 8
@@ -264,7 +278,7 @@ def integrate(vectors: Vectors, step: int, answer: int, read: int, narrow: float
             np.concatenate([before[~halved], new])
             for before, new in ((low, new_low), (high, new_high))
         )
-    lost = np.abs(own.sum(1) - rise) > np.maximum(np.abs(rise), PAIRED * close)
+    lost = np.abs(own.sum((1, 2)) - rise) > np.maximum(np.abs(rise), PAIRED * close)
     values = own[~lost].sum(0)
     return Attribution(values, total, abs(float(values.sum()) - total), steps)
 

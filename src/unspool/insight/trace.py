@@ -33,14 +33,16 @@ TOP = 5  # answers of each step
 AGAIN = "make one with unspool look RUN TEXT --pictures DIR"
 
 # Taps that see something else than the tokens of the input: the characters of its words.
-ASIDE = re.compile(r"^(characters|contextual|encoder\.spelling)\.")
+# What a forecaster reads, before its network does, is no part of it either.
+ASIDE = re.compile(r"^(characters|contextual|encoder\.spelling|window)\.")
 
 
 class Recorded(NamedTuple):
     """What passed one tap.
 
     kind        a gate or state of a cell by its name (forget_gate, candidate, hidden_state, ...),
-                self_attention, causal_attention, cross_attention, alignment, pooling, features
+                self_attention, causal_attention, cross_attention, alignment, pooling, features;
+                window, of the characters that are to be written by hand
     part        encoder or decoder
     layer       from 1, where there are layers
     direction   forwards or backwards, of a recurrent layer
@@ -211,7 +213,7 @@ def trace_reading(reading: Reading, task: Task, model: nn.Module, *, top: int = 
         task.name,
         task.config.model_name,
         reading.text,
-        reading.tokens,
+        list(reading.network_tokens),
         list(reading.written),
         reading.whole,
         choices(reading, scores, top=top),
@@ -257,6 +259,8 @@ def _recorded(model: nn.Module, path: str, passed: Passed, reading: Reading) -> 
         return None  # the same as decoder.alignment
     elif name == "alignment":
         kind, axes = "alignment", ("written", "read")
+    elif name == "window":
+        kind, axes = "window", ("read", "written")
     elif owner == "pooling":
         kind, axes = "pooling", ("read",)
     elif name == "weights":

@@ -140,6 +140,9 @@ class ConvolutionStack(Network):
             x = layer(self.dropout(x) if k else x, lengths)
         return NetworkOutput(x)
 
+    def streaming_unsupported_reason(self) -> str:
+        return "its filters read steps after their own"
+
     def describe(self) -> str:
         stack = f"{len(self.layers)} layers of " if len(self.layers) > 1 else ""
         first = self.layers[0]

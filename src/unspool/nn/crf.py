@@ -69,6 +69,10 @@ class TagOutput(nn.Module, ABC):
         """What the probability of any span of tags (B, T) is computed from."""
 
     @abstractmethod
+    def streaming_unsupported_reason(self) -> str | None:
+        """None where the tags of some steps do not depend on later ones, otherwise the reason."""
+
+    @abstractmethod
     def describe(self) -> str: ...
 
 
@@ -101,6 +105,9 @@ class SeparateTags(TagOutput):
         own = x.double().log_softmax(2).gather(2, tags[..., None])[..., 0]
         own = own.masked_fill(~keep_mask(lengths, x.shape[1], device=x.device), 0)
         return SpanScores(own, own.cumsum(1), torch.zeros_like(own))
+
+    def streaming_unsupported_reason(self) -> None:
+        return None
 
     def describe(self) -> str:
         return "softmax at each step"
@@ -287,6 +294,9 @@ class CRF(TagOutput):
         step = lattice.P[tags[:, :-1], tags[:, 1:]].clamp(min=TINY) / lattice.s[:, 1:]
         inside = torch.cat([torch.zeros_like(e[:, :1]), step.log() + e[:, 1:]], 1).cumsum(1)
         return SpanScores(before, inside, after)
+
+    def streaming_unsupported_reason(self) -> str:
+        return "its CRF chooses the tags of a whole sequence together"
 
     def describe(self) -> str:
         rules = (

@@ -225,6 +225,9 @@ class Contextual(nn.Module):
             layers = self.elmo.vectors(spellings, sizes, indices, lengths)
         return self.dropout(self.mix(layers))  # (B, T, 2P)
 
+    def streaming_unsupported_reason(self) -> str:
+        return "its contextual vectors are read in both directions"
+
     def train(self, mode: bool = True) -> Contextual:
         """What does not learn has no dropout either."""
         super().train(mode)

@@ -237,7 +237,7 @@ class VectorInput(InputLayer):
         augment: SpecAugment | None = None,
     ) -> None:
         super().__init__()
-        self.size = size or channels
+        self.channels, self.size = channels, size or channels
         self.augment = augment
         self.linear = nn.Linear(channels, size) if size else None
         self.dropout = Dropout(dropout)

@@ -39,6 +39,13 @@ class NetworkOutput(NamedTuple):
     state: Any = None
 
 
+class Read(NamedTuple):
+    """What a model gives for the next steps of a sequence, and what it goes on from."""
+
+    scores: Tensor
+    carried: Any
+
+
 class Network(nn.Module, ABC):
     """inputs        I, the size of the vectors it reads
     size          of the vectors it gives
@@ -52,6 +59,11 @@ class Network(nn.Module, ABC):
     @abstractmethod
     def forward(self, x: Tensor, lengths: Tensor | None = None, state: Any = None) -> NetworkOutput:
         """lengths None: all T steps of every sequence are real; state None: nothing came before."""
+
+    def streaming_unsupported_reason(self) -> str | None:
+        """None where `forward` can go on from the state that it gave for the steps before, with
+        what reading all at once would give; otherwise the reason."""
+        return "it reads whole sequences"
 
     @abstractmethod
     def describe(self) -> str:

@@ -1,12 +1,14 @@
 """A sequence of vectors as one vector.
 
 In: outputs (B, T, D·H) of an encoder and lengths (B,), or None where all T steps are real.
-Out: (B, D·H). Padding has no part in it; a sequence of length 0 gives zeros.
+Out: (B, D·H). Padding has no part in it; a sequence of length 0 gives zeros. `extend` gives the
+same of sequences that come in chunks.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -14,6 +16,13 @@ from torch import Tensor, nn
 from unspool.nn import init
 from unspool.nn.masks import keep_mask, masked_softmax, zero_padding
 from unspool.nn.taps import Tap
+
+
+class Pooled(NamedTuple):
+    """The vector of all steps so far, and what `extend` goes on from."""
+
+    vector: Tensor  # (B, D·H)
+    carried: Any
 
 
 class Pooling(nn.Module, ABC):
@@ -41,6 +50,11 @@ class Pooling(nn.Module, ABC):
     def pool_all(self, outputs: Tensor) -> Tensor:
         """`pool` where all steps are real, as those of a single text are: nothing to mask."""
 
+    @abstractmethod
+    def extend(self, outputs: Tensor, carried: Any = None) -> Pooled:
+        """`pool_all` of a sequence whose next outputs are these, (B, T, D·H); `carried`: of those
+        before, None where there are none. Read forwards, T > 0."""
+
 
 class LastPooling(Pooling):
     """The output of the last real step; of the half that reads backwards, of the first step.
@@ -61,6 +75,9 @@ class LastPooling(Pooling):
         half = self.size // 2 if self.bidirectional else self.size
         return torch.cat([outputs[:, -1, :half], outputs[:, 0, half:]], -1)
 
+    def extend(self, outputs: Tensor, carried: Any = None) -> Pooled:
+        return Pooled(outputs[:, -1], None)
+
 
 class MeanPooling(Pooling):
     """The mean over the real steps."""
@@ -70,6 +87,13 @@ class MeanPooling(Pooling):
 
     def pool_all(self, outputs: Tensor) -> Tensor:
         return outputs.sum(1) / outputs.shape[1]
+
+    def extend(self, outputs: Tensor, carried: Any = None) -> Pooled:
+        """Sums in float64: a stream may have millions of steps."""
+        total, steps = outputs.sum(1, dtype=torch.float64), outputs.shape[1]
+        if carried is not None:
+            total, steps = total + carried[0], steps + carried[1]
+        return Pooled((total / steps).to(outputs.dtype), (total, steps))
 
 
 class MaxPooling(Pooling):
@@ -82,6 +106,12 @@ class MaxPooling(Pooling):
 
     def pool_all(self, outputs: Tensor) -> Tensor:
         return outputs.amax(1)
+
+    def extend(self, outputs: Tensor, carried: Any = None) -> Pooled:
+        largest = outputs.amax(1)
+        if carried is not None:
+            largest = torch.maximum(largest, carried)
+        return Pooled(largest, largest)
 
 
 class AttentionPooling(Pooling):
@@ -105,6 +135,19 @@ class AttentionPooling(Pooling):
     def pool_all(self, outputs: Tensor) -> Tensor:
         return self.mean(self.scores(outputs).softmax(-1), outputs)
 
+    def extend(self, outputs: Tensor, carried: Any = None) -> Pooled:
+        """Σ_t e^(s_t - m) h_t and Σ_t e^(s_t - m) are carried, m the largest score so far."""
+        scores = self.scores(outputs).double()  # (B, T)
+        m = scores.amax(1, keepdim=True)
+        if carried is not None:
+            m = torch.maximum(m, carried[0])
+        weights = (scores - m).exp()
+        total, mass = (weights[..., None] * outputs).sum(1), weights.sum(1, keepdim=True)
+        if carried is not None:
+            less = (carried[0] - m).exp()
+            total, mass = total + less * carried[1], mass + less * carried[2]
+        return Pooled((total / mass).to(outputs.dtype), (m, total, mass))
+
     def scores(self, outputs: Tensor) -> Tensor:
         return self.v(torch.tanh(self.W(outputs))).squeeze(-1).to(outputs.dtype)  # (B, T)
 
@@ -120,6 +163,10 @@ class ClsPooling(Pooling):
 
     def pool_all(self, outputs: Tensor) -> Tensor:
         return outputs[:, 0]
+
+    def extend(self, outputs: Tensor, carried: Any = None) -> Pooled:
+        first = outputs[:, 0] if carried is None else carried
+        return Pooled(first, first)
 
 
 POOLINGS: dict[str, type[Pooling]] = {

@@ -108,6 +108,11 @@ class Recurrent(Network):
             final.append(run_layer(cells, batch, start, fast=self.fast, name=self.name))
         return NetworkOutput(batch.padded(), tuple(final))
 
+    def streaming_unsupported_reason(self) -> str | None:
+        if self.bidirectional:
+            return "it reads in both directions, and backwards from the last step"
+        return None
+
     def _check(self, x: Tensor) -> None:
         wanted = f"(batch, time, {self.inputs}), or integers (batch, time)"
         fits = (

@@ -68,6 +68,11 @@ class Trace(Mapping[str, Tensor]):
         value = self._passed[path][-1]
         return value if isinstance(value, tuple) else (value,)
 
+    def every_step(self, path: str) -> tuple[Tensor, ...]:
+        """`steps` of every pass, oldest first."""
+        passes = self._passed[path]
+        return tuple(x for v in passes for x in (v if isinstance(v, tuple) else (v,)))
+
     def __getitem__(self, path: str) -> Tensor:
         if not self._passed.get(path):
             raise KeyError(path)

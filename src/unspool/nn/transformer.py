@@ -92,6 +92,9 @@ class TransformerEncoder(Stack):
             x = block(x, packing=packing)
         return NetworkOutput(packing.unpack(self.norm(x)))
 
+    def streaming_unsupported_reason(self) -> str:
+        return "its self-attention reads all steps of a sequence at once"
+
     def _may_pack(self, x: Tensor) -> bool:
         away = torch.compiler.is_compiling() or x.device.type != "cpu"
         return self.fast and not away and not recording(self)

@@ -23,6 +23,7 @@ from unspool.insight.saliency import answer_of, explain, step_of
 from unspool.insight.trace import direction_of, layer_of, rounded, trace_reading
 from unspool.nn.positions import Learned, Rotary, Sinusoidal
 from unspool.page.neighbours import neighbours
+from unspool.page.series import ahead, chosen, over_time, reasons, shown_input, weights
 from unspool.page.steps import steps
 from unspool.page.subject import Query, Subject
 from unspool.page.views import explains, views_of
@@ -51,6 +52,7 @@ def about(subject: Subject, query: Query) -> dict[str, Any]:
         "labels": task.labels,
         "views": views_of(subject),
         "example": subject.example,
+        "input": subject.input(),
         "answers": explains(subject),
         "longest": 0 if model is None else longest(model),
         "saved": False,
@@ -62,10 +64,10 @@ def said(subject: Subject, query: Query) -> dict[str, Any]:
     """What the model answers to the text as a whole; what the data say of it, where it is one of
     the run's examples; and its words that are not in the vocabulary."""
     reading = subject.read(query["text"])
-    truths = [own.truth for own in subject.examples if own.text == query["text"]]
+    known = subject.known(query["text"])
     return {
         **reading.said(reading.run()[0])._asdict(),
-        "truth": truths[0] if truths else "",
+        "truth": "" if known is None else known.truth,
         "unknown": list(dict.fromkeys(filter(is_marked, reading.tokens))),
     }
 
@@ -140,7 +142,8 @@ def states(subject: Subject, query: Query) -> dict[str, Any]:
         scores = reading.run()[0]
     answer = answer_of(reading, scores, step, query["answer"] or None)
     return {
-        "tokens": reading.tokens,
+        "tokens": list(reading.network_tokens),
+        "spans": reading.spans,
         "whole": reading.whole,
         "asked": list(reading.asked),
         "step": step,
@@ -172,12 +175,14 @@ def trace(subject: Subject, query: Query) -> dict[str, Any]:
 
 def saliency(subject: Subject, query: Query) -> dict[str, Any]:
     """What each token contributes to an answer, `step` counted from 0; "": as a reading does."""
-    return explain(
-        subject.read(query["text"]),
+    reading = subject.read(query["text"])
+    found = explain(
+        reading,
         step=query.number_or_none("step"),
         answer=query["answer"] or None,
         method=query["method"],
-    ).to_json()
+    )
+    return found.to_json() if subject.task.reads_tokens else over_time(reading, found)
 
 
 def training(subject: Subject, query: Query) -> dict[str, Any]:
@@ -215,6 +220,11 @@ def is_running(path: Path, log: Path) -> bool:
 ANSWERS: dict[str, Answer] = {
     "run": about,
     "answer": said,
+    "input": shown_input,
+    "weights": weights,
+    "choices": chosen,
+    "ahead": ahead,
+    "reasons": reasons,
     "trace": trace,
     "saliency": saliency,
     "gradients": gradients,
@@ -230,6 +240,11 @@ ANSWERS: dict[str, Answer] = {
 DEFAULTS: dict[str, dict[str, str]] = {
     "run": {},
     "answer": {"text": ""},
+    "input": {"text": ""},
+    "weights": {"text": ""},
+    "choices": {"text": ""},
+    "ahead": {"text": "", "target": "0", "coverage": "0.95"},
+    "reasons": {"text": "", "target": "0", "step": "1"},
     "trace": {"text": "", "first": "0"},
     "saliency": {"text": "", "step": "", "answer": "", "method": "integrated"},
     "gradients": {"text": "", "distance": "100"},

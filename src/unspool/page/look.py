@@ -6,6 +6,7 @@ import webbrowser
 from collections.abc import Callable
 from html import escape
 from pathlib import Path
+from typing import Any
 
 from unspool.errors import DataError
 from unspool.io.files import write_atomic
@@ -20,13 +21,16 @@ HEIGHT = 720  # pixels of a notebook's cell
 class Look:
     """What a model does with a text, as a page.
 
-    text   None: an example
+    text   of a model of series a recording or an array, or the number of an example; None: the
+           first example
     view   the name of one, as in the address of the page; None: all that there are
     """
 
-    def __init__(self, subject: Subject, text: str | None = None, view: str | None = None) -> None:
+    def __init__(self, subject: Subject, text: Any = None, view: str | None = None) -> None:
         if view is not None:
             chosen_view(subject, view)
+        if not (text is None or isinstance(text, str) or subject.task.reads_tokens):
+            subject, text = subject.with_item(text), "1"
         if text is not None:
             subject.read(text)  # refuses an empty one, and any where there are no weights yet
         self.subject, self.text, self.view = subject, text, view

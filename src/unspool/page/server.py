@@ -1,7 +1,8 @@
 """The page on this machine: a small web server on the loopback address.
 
 In: a `Subject`. Out: GET / (the page), /web/FILE (its scripts and style), /api/NAME?PARAMETERS (an
-answer as JSON; of a bad question {"error": one line}, status 400). Nothing is written, and nobody
+answer as JSON; of a bad question {"error": one line}, status 400), or POST with the parameters as
+JSON where they are long. Nothing is written, and nobody
 else may ask: not another machine, and not another site in the same browser.
 """
 
@@ -16,18 +17,22 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import BoundedSemaphore, local
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 from unspool.errors import ConfigError, UserError
-from unspool.page.answers import ANSWERS, answer, encoded, query_of
+from unspool.io.regular import parse_json
+from unspool.page.answers import ANSWERS, DEFAULTS, answer, encoded, query_of
 from unspool.page.assets import TYPES, asset, assets
 from unspool.page.connections import READING, WRITING, Connections
 from unspool.page.subject import Subject
 
 HOST = "127.0.0.1"
 KEPT = 16  # answers
+LONGEST = 2_000_000  # bytes of the body of a question
 CHANGING = {"training"}  # answers that are not kept
+WAITING = 16  # questions that may wait for one another; browsers ask six
 AT_ONCE = {"run", "training", "positions"}  # that need no computing, and do not wait for it
 # Of accept(2): there is no room for another connection, which waits and makes the socket ready.
 FULL = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
@@ -41,6 +46,16 @@ HEADERS = {
     "Referrer-Policy": "no-referrer",
     "X-Content-Type-Options": "nosniff",
 }
+
+
+class Asking(local):
+    """Of each thread the connection that it answers."""
+
+    connection: socket.socket | None = None
+
+
+class Busy(Exception):
+    """Too many questions wait already."""
 
 
 class Reply(NamedTuple):
@@ -60,6 +75,8 @@ class PageServer(ThreadingHTTPServer):
         self.subject = subject
         # One computation at a time, all in one thread: OpenMP keeps a team for each that asks.
         self.worker = ThreadPoolExecutor(1)
+        self.waiting = BoundedSemaphore(WAITING)
+        self.asking = Asking()
         self.kept = lru_cache(KEPT)(self.computed)
         self.connections = Connections()
         try:
@@ -87,10 +104,21 @@ class PageServer(ThreadingHTTPServer):
         return (self.computed if name in CHANGING else self.kept)(name, tuple(query.items()))
 
     def computed(self, name: str, query: tuple[tuple[str, str], ...]) -> bytes:
+        connection = self.asking.connection
+
         def work() -> bytes:
+            if connection is not None and is_reset(connection):
+                raise ConnectionAbortedError  # the client no longer waits
             return encoded(answer(self.subject, name, dict(query)))
 
-        return work() if name in AT_ONCE else self.worker.submit(work).result()
+        if name in AT_ONCE:
+            return work()
+        if not self.waiting.acquire(blocking=False):
+            raise Busy
+        try:
+            return self.worker.submit(work).result()
+        finally:
+            self.waiting.release()
 
     def get_request(self) -> tuple[socket.socket, Any]:
         try:
@@ -139,7 +167,22 @@ class Handler(BaseHTTPRequestHandler):
 
     do_HEAD = do_GET
 
-    def reply(self) -> Reply:
+    def do_POST(self) -> None:
+        """A question that is too long for an address: its parameters are an object of strings."""
+        size = self.headers.get("Content-Length", "")
+        plain = size.isascii() and size.isdecimal() and len(size) < 10
+        folder, _, name = self.path[1:].partition("/")
+        if folder != "api" or "text" not in DEFAULTS.get(name, {}):
+            self.send_error(501)
+        elif not plain or int(size) > LONGEST:
+            self.close_connection = True
+            self.send(failure(413, f"a question has at most {LONGEST:,} bytes"))
+        else:
+            body = self.rfile.read(int(size))
+            self.server.connections.expect(self.connection, None)
+            self.send(self.reply(body))
+
+    def reply(self, body: bytes | None = None) -> Reply:
         names = [f"{host}:{self.server.server_port}" for host in (HOST, "localhost")]
         origin = self.headers.get("Origin")
         if self.headers.get("Host") not in names:
@@ -158,17 +201,24 @@ class Handler(BaseHTTPRequestHandler):
         if folder == "web" and name in assets():
             return Reply(200, TYPES[name.rpartition(".")[2]], asset(name))
         if folder == "api" and name in ANSWERS:
-            return self.answered(name, address.query)
+            return self.answered(name, address.query, body)
         return failure(404, "there is no such page")
 
-    def answered(self, name: str, query: str) -> Reply:
+    def answered(self, name: str, query: str, body: bytes | None) -> Reply:
+        self.server.asking.connection = self.connection
         try:
             given = dict(parse_qsl(query, keep_blank_values=True, errors="strict"))
+            if body is not None:
+                given |= asked_in(body, self.headers.get("Content-Type", ""))
             return Reply(200, TYPES["json"], self.server.answer(name, given))
         except UserError as error:
             return failure(400, str(error))
         except UnicodeDecodeError:
             return failure(400, "the address is not valid text")
+        except Busy:
+            return failure(503, f"{WAITING} other questions are being answered. Ask again later")
+        except ConnectionError:
+            raise
         except Exception as error:
             traceback.print_exc()  # a fault of unspool's, not of who asked
             return failure(500, f"unspool failed: {type(error).__name__}: {error}")
@@ -202,6 +252,23 @@ class Handler(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *args: Any) -> None:
         """Nothing: the terminal is for the address."""
+
+
+def is_reset(connection: socket.socket) -> bool:
+    return connection.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) != 0
+
+
+def asked_in(body: bytes, type: str) -> dict[str, str]:
+    """The parameters in the body of a question."""
+    try:
+        found = parse_json(body)
+    except ValueError:
+        found = None
+    if type != TYPES["json"] or not isinstance(found, dict):
+        raise ConfigError("a question is a JSON object")
+    if not all(isinstance(value, str) for value in found.values()):
+        raise ConfigError("the parameters of a question are strings")
+    return found
 
 
 def failure(status: int, line: str) -> Reply:

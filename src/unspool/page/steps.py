@@ -23,6 +23,7 @@ from unspool.tasks.reading import Reading
 from unspool.text.vocab import BEGIN
 
 UNITS, STEPS, LEAST = 128, 256, 32  # shown of a layer at most; and at least so many steps
+FEWEST = 8  # units of a long series
 NUMBERS = 300_000  # in an answer, about
 
 LETTERS = {
@@ -51,9 +52,15 @@ def steps(subject: Subject, query: Query) -> dict[str, Any]:
     added = terms(cell, u, before, passed)
 
     moves = layer[-1].values.std(0)
-    units = np.sort(np.argsort(-moves, kind="stable")[:UNITS])
-    numbers = len(units) * (len(layer) + len(before) + 3 * len(added))
-    size = min(len(u), max(LEAST, min(STEPS, NUMBERS // numbers)))
+    each = len(layer) + len(before) + 3 * len(added)  # numbers of a unit at a step
+    if subject.task.reads_tokens:
+        units = np.sort(np.argsort(-moves, kind="stable")[:UNITS])
+        fits = NUMBERS // (each * len(units))
+        size = min(len(u), max(LEAST, min(STEPS, fits)))
+    else:  # of a series all steps are shown, and the fewer units
+        size = len(u)
+        fits = max(FEWEST, min(UNITS, NUMBERS // (each * size)))
+        units = np.sort(np.argsort(-moves, kind="stable")[:fits])
     first = min(query.number("first"), len(u) - size)
     window = slice(first, first + size)
 
@@ -72,6 +79,7 @@ def steps(subject: Subject, query: Query) -> dict[str, Any]:
         **layer_key(layer),
         "backwards": backwards,
         **tokens_of(trace, layer[0].part, window),
+        "spans": reading.spans[window],
         "steps": len(u),
         "whole": max(len(u), trace.whole if layer[0].part == "encoder" else 0),
         "window": {"first": first, "tokens": size},

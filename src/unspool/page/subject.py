@@ -7,17 +7,20 @@ that is unknown or no number is a ConfigError.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from torch import nn
 
-from unspool.errors import ConfigError, RunError, UserError, choose
+from unspool.data.read.recording import recording_from_json
+from unspool.errors import ConfigError, DataError, RunError, UserError, choose
 from unspool.insight.ngrams import NgramTable
+from unspool.io.regular import parse_json
 from unspool.tasks import Task
-from unspool.tasks.examples import Example
+from unspool.tasks.examples import Example, plain
 from unspool.tasks.opening import open_plan
 from unspool.tasks.reading import Reading
 from unspool.training.examples import read_examples
@@ -25,6 +28,7 @@ from unspool.training.folder import RunFolder
 
 LENGTH = 120  # characters of an example, at most
 WORDS = 5
+NUMBERS = 100_000  # of a series that is looked at
 
 
 class Subject(NamedTuple):
@@ -45,8 +49,10 @@ class Subject(NamedTuple):
 
     @property
     def example(self) -> str:
-        """A text to begin with."""
-        return self.examples[0].text if self.examples else ""
+        """What to begin with: a text, or the number of an example."""
+        if not self.examples:
+            return ""
+        return self.examples[0].text if self.task.reads_tokens else "1"
 
     @property
     def trained(self) -> nn.Module:
@@ -59,22 +65,78 @@ class Subject(NamedTuple):
             )
         return self.model
 
+    def known(self, text: str) -> Example | None:
+        """The example that a question is about; one that is no text by its number, from 1."""
+        if self.task.reads_tokens:
+            return next((own for own in self.examples if own.text == text), None)
+        number = int(text) if text.isascii() and text.isdecimal() and len(text) < 6 else 0
+        return self.examples[number - 1] if 0 < number <= len(self.examples) else None
+
+    def item(self, text: str) -> Any:
+        """What a question is about, as the task reads it: a text, or what JSON says."""
+        if self.task.reads_tokens:
+            return text
+        if not text.strip():
+            raise DataError(
+                "there is nothing to look at: no series was given",
+                remedy="choose a file with columns of numbers, or paste some",
+            )
+        known = self.known(text)
+        try:
+            value = parse_json((text if known is None else known.text).encode())
+        except ValueError as error:
+            raise DataError(
+                f"the series cannot be read: {error}", remedy="give lists of numbers"
+            ) from None
+        if isinstance(value, int | float | str | bool | None):
+            raise DataError(
+                "there is no such example",
+                got=text[:80],
+                remedy=f"choose from 1 to {len(self.examples)}" if self.examples else "give a file",
+            )
+        item = self.task.input_field.from_json(value, "the series")
+        if item.values.size > NUMBERS:
+            raise DataError(
+                f"a page shows series of up to {NUMBERS:,} numbers",
+                got=f"{item.values.size:,}",
+                remedy="give a shorter one",
+            )
+        return item
+
     def read(self, text: str) -> Reading:
-        return self.task.reading(self.trained, text)
+        return self.task.reading(self.trained, self.item(text))
+
+    def input(self) -> dict[str, Any]:
+        """What is read, and how it is shown; of all but texts the examples by name."""
+        field = self.task.input_field
+        if self.task.reads_tokens:
+            return {"shown_as": "tokens"}
+        return {
+            "shown_as": field.shown_as,
+            "channels": field.channels,
+            "examples": [example_name(own) for own in self.examples],
+        }
+
+    def with_item(self, item: Any, truth: str = "") -> Subject:
+        """The same with an input of which there is no text as its first example."""
+        text = plain(self.task.input_field.to_json(item))
+        return self._replace(examples=[Example(text, truth), *self.examples])
 
 
 def subject_of(folder: RunFolder, task: Task, model: nn.Module) -> Subject:
-    if not task.reads_tokens:
-        raise ConfigError(
-            "the page shows texts, and this model reads series",
-            where=folder.path,
-            remedy=f"look at a recording: unspool look {folder.path} FILE --pictures DIR",
-        )
     examples = read_examples(folder.path)
-    if not examples:  # of a run from before these were kept
+    if not examples and task.reads_tokens:  # of a run from before these were kept
         data = folder.read_record()["data"]["train"]
         examples = [Example(example_text(task, "-" if data.get("memory") else data["path"]))]
     return Subject(task, model, folder.path, folder.metrics, examples)
+
+
+def example_name(own: Example) -> str:
+    """What a list calls an example that is no text."""
+    value = json.loads(own.text)
+    item = recording_from_json(value, "the example")
+    steps = f"{len(item):,} steps" + (f" to {item.steps()[-1]}" if item.dated else "")
+    return ", ".join(filter(None, [item.name, own.truth[: LENGTH // 2], steps]))
 
 
 def open_subject(path: str | Path) -> Subject:

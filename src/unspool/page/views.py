@@ -11,9 +11,12 @@ from typing import Any, NamedTuple
 from unspool.errors import ConfigError, choose
 from unspool.insight.trace import ASIDE, direction_of, layer_of
 from unspool.nn.convolution import ConvolutionStack
+from unspool.nn.positions import Learned, Rotary, Sinusoidal
 from unspool.nn.recurrent import Recurrent
 from unspool.nn.taps import taps
+from unspool.page.series import saved_steps
 from unspool.page.subject import Subject
+from unspool.tasks.forecast_answer import Continuation
 
 Asked = tuple[str, dict[str, str]]  # the name of an answer, and its parameters
 
@@ -55,31 +58,74 @@ def has_filters(subject: Subject) -> bool:
     return isinstance(getattr(encoder, "network", None), ConvolutionStack)
 
 
+def looks_ahead(subject: Subject) -> bool:
+    answer = subject.task.answer
+    return subject.model is not None and answer is not None and issubclass(answer, Continuation)
+
+
+def has_positions(subject: Subject) -> bool:
+    """Of series, that have no tokens to be told apart, only those of the model itself."""
+    if subject.model is None:
+        return False
+    kinds = (Sinusoidal, Learned, Rotary)
+    return subject.task.reads_tokens or any(isinstance(m, kinds) for m in subject.model.modules())
+
+
+def reads_tokens(subject: Subject) -> bool:
+    return subject.model is not None and subject.task.reads_tokens
+
+
+def asked_of(subject: Subject, text: str, *names: str) -> list[Asked]:
+    """Questions about an input; of one that is no text also what is drawn of it."""
+    first = () if subject.task.reads_tokens else ("input",)
+    return [(name, {"text": text}) for name in (*first, *names)]
+
+
 def explains(subject: Subject) -> bool:
     return subject.model is not None and subject.task.answer is not None
 
 
 VIEWS: dict[str, View] = {
+    "ahead": View(
+        looks_ahead,
+        lambda subject, text: [
+            ("ahead", {"text": text}),
+            *(
+                ("reasons", {"text": text, "step": str(step)})
+                for step in saved_steps(subject.task.input_field.horizon)
+            ),
+        ],
+    ),
     "unrolled": View(
         lambda subject: bool(taps_of(subject, "hidden_state")),
-        lambda subject, text: [("steps", {"text": text, **own}) for own in layers_of(subject)],
+        lambda subject, text: (
+            asked_of(subject, text)
+            + [("steps", {"text": text, **own}) for own in layers_of(subject)]
+        ),
     ),
     "attention": View(
         lambda subject: bool(taps_of(subject, ".weights")),
-        lambda subject, text: [("trace", {"text": text})],
+        lambda subject, text: asked_of(
+            subject, text, "trace" if subject.task.reads_tokens else "weights"
+        ),
     ),
     "saliency": View(
-        explains, lambda subject, text: [("trace", {"text": text}), ("saliency", {"text": text})]
+        lambda subject: explains(subject) and not looks_ahead(subject),  # whose own view has them
+        lambda subject, text: asked_of(
+            subject, text, "trace" if subject.task.reads_tokens else "choices", "saliency"
+        ),
     ),
     "gradients": View(
-        is_recurrent, lambda subject, text: [("gradients", {}), ("states", {"text": text})]
+        is_recurrent,
+        lambda subject, text: [("gradients", {}), *asked_of(subject, text, "states")],
     ),
-    "ngrams": View(has_filters, lambda subject, text: [("ngrams", {"text": text})]),
-    "positions": View(
-        lambda subject: subject.model is not None, lambda subject, text: [("positions", {})]
+    "ngrams": View(
+        lambda subject: has_filters(subject) and subject.task.reads_tokens,
+        lambda subject, text: [("ngrams", {"text": text})],
     ),
+    "positions": View(has_positions, lambda subject, text: [("positions", {})]),
     "neighbours": View(
-        lambda subject: subject.model is not None,
+        reads_tokens,
         lambda subject, text: [("neighbours", {"text": text})],
     ),
     "training": View(

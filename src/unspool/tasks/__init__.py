@@ -39,6 +39,7 @@ TASKS = Tasks(
     translate=("translate", "Translate"),
     transcribe=("transcribe", "Transcribe"),
     forecast=("forecast", "Forecast"),
+    handwrite=("handwrite", "Handwrite"),
     pretrain=("pretrain", "Pretrain"),
     elmo=("elmo", "ElmoTask"),
 )

@@ -45,7 +45,7 @@ def sound_column(table: Table, data: DataConfig) -> Column | None:
     if data.input == AUDIO and data.series is not None:
         return table.column(data.series, option="--series")
     for column in table.columns:
-        given = [value for value in column.sample if value not in (None, "")]
+        given = [value for value in column.sample if isinstance(value, str) and value]
         if given and sum(map(is_sound, given)) > 0.9 * len(given):
             return column
     return None

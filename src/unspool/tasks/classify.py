@@ -189,6 +189,9 @@ class Classify(DocumentTask):
                     self.decision.answered(self.input_field.shown(item), row), part, i
                 )
 
+    def answered(self, shown: str, scores: np.ndarray) -> Answer:
+        return self.decision.answered(shown, self.decision.probabilities(scores)[0])
+
     def save(self, folder: Path) -> None:
         super().save(folder)
         self.decision.save(folder)

@@ -11,11 +11,12 @@ from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from unspool.config import Config, ModelConfig
 from unspool.data.batching import BucketBatches
 from unspool.data.fields.bags import NgramField
+from unspool.data.fields.field import Chunk
 from unspool.data.fields.joined import JoinedField, JoinedValues
 from unspool.data.fields.series import SeriesField
 from unspool.data.fields.series_features import FeatureField
@@ -48,6 +49,7 @@ from unspool.tasks.linear import (
 )
 from unspool.tasks.reading import Reading
 from unspool.tasks.size import longest_document
+from unspool.tasks.streaming import StreamState
 from unspool.tasks.task import Report, Task, as_array, walk
 
 A = TypeVar("A", bound=Answer)
@@ -323,6 +325,18 @@ class DocumentTask(Task):
         if isinstance(values, Tokens) and values.is_shortened(row):
             return answer.of_cut(longest_document(self.config))
         return answer
+
+    def streamed(self, new: Any, chunk: Chunk, before: StreamState, scores: Tensor) -> Answer:
+        steps = before.steps + chunk.steps
+        shown = new
+        if not self.reads_tokens:
+            name = getattr(new, "name", "")
+            shown = f"{name}: " * bool(name) + f"{steps:,} step{'s' * (steps != 1)}"
+        return self.answered(shown, as_array(scores.double()))
+
+    @abstractmethod
+    def answered(self, shown: str, scores: np.ndarray) -> Answer:
+        """The answer to one document of these scores (1, C)."""
 
     def scores(self, model: nn.Module, part: Part, size: int) -> np.ndarray:
         """(N, size) what the model gives for each row of the part, in their order."""

@@ -5,6 +5,7 @@ In: a task and a part of its corpus. Out: `Example`s, which the run folder keeps
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -22,20 +23,26 @@ KEPT = 5
 SEARCHED = 200  # rows, or tokens of a stream for each example
 WORDS = (6, 18)  # of a good example
 LONGEST = 80  # words; of a longer text its beginning is taken, whose truth nobody knows
+STEPS = 300  # of a good example of a series, at most
+NUMBERS = 12_000  # of an example of a series; a longer one is not kept
 
 
 class Example(NamedTuple):
-    """An input, and what the data say of it: "" where they say nothing."""
+    """An input, and what the data say of it.
+
+    text    of a field whose values are no texts, JSON that its `from_json` reads
+    truth   in words; "" where the data say nothing
+    steps   of series: the label of each step, or what came next: lists of numbers, a step each
+    """
 
     text: str
     truth: str = ""
+    steps: tuple[Any, ...] = ()
 
 
 def choose_examples(task: Task, part: Part) -> list[Example]:
     """The best first, of as many different truths as there are; none where the data cannot be read
-    a second time or are no texts."""
-    if not task.reads_tokens:
-        return []
+    a second time."""
     if isinstance(task.input_field, StreamField):
         found = _continued(task, part)
     else:
@@ -43,6 +50,7 @@ def choose_examples(task: Task, part: Part) -> list[Example]:
             found = _rows(task, part)
         except (UserError, OSError):
             return []
+    found = list({own.text: own for own in found}.values())
     ranked = sorted(found, key=lambda own: _rank(task, own))
     fresh: dict[str, Example] = {}
     for own in ranked:
@@ -58,7 +66,12 @@ def _rows(task: Task, part: Part) -> list[Example]:
     names = [name for name in part.fields if name in part]
     found = []
     for row, values in zip(rows.tolist(), part.raw(rows, names)):
-        own = task.example_of(part, row, dict(zip(names, values)))
+        raw = dict(zip(names, values))
+        if not task.reads_tokens:
+            some = task.examples_of(part, row, raw)
+            found += [own for own in some if 0 < numbers_of(own) <= NUMBERS]
+            continue
+        own = task.example_of(part, row, raw)
         words = own.text.split()
         if len(words) > LONGEST:
             own = Example(" ".join(words[: WORDS[1]]))
@@ -81,8 +94,15 @@ def _continued(task: Task, part: Part) -> list[Example]:
     return found
 
 
+def numbers_of(own: Example) -> int:
+    """How many a series has."""
+    return sum(map(len, json.loads(own.text)["values"]))
+
+
 def _rank(task: Task, own: Example) -> tuple[int, ...]:
     """Smaller is better: neither short nor long, on one line, of known words."""
+    if not task.reads_tokens:
+        return (max(0, len(json.loads(own.text)["values"]) - STEPS),)
     count = len(own.text.split())
     beside = max(WORDS[0] - count, count - WORDS[1], 0)
     unknown = int((task.tokenizer.encode(own.text) == UNK_ID).sum())
@@ -90,7 +110,9 @@ def _rank(task: Task, own: Example) -> tuple[int, ...]:
 
 
 def plain(value: Any, between: str = " ") -> str:
-    """A raw value, perhaps a list, as a text."""
+    """A raw value, perhaps a list, as a text; an object as JSON."""
+    if isinstance(value, dict):
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     if isinstance(value, Sequence) and not isinstance(value, str):
         return between.join(map(str, value))
     return str(value)

@@ -7,6 +7,7 @@ intervals, which are made to hold on the validation part (`conformal.py`).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -22,7 +23,7 @@ from unspool.data.part import Part
 from unspool.data.plan import Plan
 from unspool.data.read import Table
 from unspool.data.read.columns import listed_names
-from unspool.data.read.recording import Recording, as_recording
+from unspool.data.read.recording import Recording, as_recording, numbers
 from unspool.data.read.steps import StepRows
 from unspool.data.split import HoldOut
 from unspool.data.store.columns import Progress, store_columns
@@ -32,19 +33,22 @@ from unspool.nn.distributions import UNCERTAIN, Point, Uncertain
 from unspool.nn.models.forecaster import (
     DirectForecaster,
     Forecaster,
+    Forecasts,
     LinearForecaster,
     RecursiveForecaster,
     Window,
 )
 from unspool.tasks import conformal
 from unspool.tasks.encoder import build_encoder, check_model, recurrent_models
+from unspool.tasks.examples import KEPT, Example, plain
 from unspool.tasks.forecast_answer import LEVEL, Continuation, ForecastOptions, next_steps
 from unspool.tasks.forecast_linear import fit_ridge
 from unspool.tasks.forecast_report import ForecastReport, Given, Judge
+from unspool.tasks.forecast_stream import HistoryStream
 from unspool.tasks.histories import HeldOut, load_histories, part_of
 from unspool.tasks.linear import Fitting
 from unspool.tasks.reading import Reading
-from unspool.tasks.series_plan import Found, find_series, may_be_series
+from unspool.tasks.series_plan import Found, find_series, may_be_series, with_static
 from unspool.tasks.series_readings import ForecastReading
 from unspool.tasks.task import Step, Task, as_array, chunks, walk
 from unspool.text.tokenizers import Tokenizer
@@ -113,6 +117,8 @@ class Forecast(Task):
                 horizon=data.horizon,
                 season=data.season,
                 calendar=data.calendar,
+                static=listed_names(data.static),
+                extra=config.model.strategy != "recursive",  # which goes on without their values
             )
         }
 
@@ -172,9 +178,13 @@ class Forecast(Task):
         if not named and not is_timed(found):
             return None
         settings = {"data.input": "series"}
-        summary = f"{found.about} -> {cls.name}"
-        columns = {"history": found.series}
-        return Plan(cls.name, found.table, columns, FIT, summary, found.convert, settings)
+        columns, convert = {"history": found.series}, found.convert
+        about = found.about
+        if found.static is not None:
+            columns["static"], convert = found.static, with_static(found.convert)
+            about += f", of each series {', '.join(own.name for own in found.static.own)}"
+        summary = f"{about} -> {cls.name}"
+        return Plan(cls.name, found.table, columns, FIT, summary, convert, settings)
 
     @classmethod
     def check_config(cls, config: Config) -> None:
@@ -224,8 +234,21 @@ class Forecast(Task):
 
     @classmethod
     def baselines(cls, config: Config) -> list[Config]:
-        linear = config.model.model_copy(update={"network": "linear"})
-        return [config.model_copy(update={"model_name": "linear", "model": linear})]
+        """Ridge regression, and the same with windows that are not normalised, or are where the
+        model's are not: what that alone does."""
+        other = "mean" if config.model.center == "none" else "none"
+        names = {"linear": config.model.center, f"linear, center={other}": other}
+        return [
+            config.model_copy(
+                update={
+                    "model_name": name,
+                    "model": config.model.model_copy(
+                        update={"network": "linear", "center": center}
+                    ),
+                }
+            )
+            for name, center in names.items()
+        ]
 
     @property
     def at_once(self) -> bool:
@@ -287,37 +310,42 @@ class Forecast(Task):
         scale = part["history"].scale
         with torch.inference_mode():
             for batch in walk(batches, model):
-                center = self.given(model, batch, ForecastOptions()).center
+                found, loss = self.forecast_and_loss(model, batch)
+                center = self.given(model, batch, found, ForecastOptions()).center
                 seen = as_array(batch.seen)
                 y, sd = as_array(batch.future), scale[batch.rows][:, None]
                 wrong = np.where(seen, (center - y) / sd, 0)
                 sums += np.array([(wrong**2).sum(), np.abs(wrong).sum(), seen.sum()])
-                loss = model.loss(Window(*batch[:5]), batch.future, batch.seen)
-                losses.append(float(as_array(loss)))
+                losses.append(loss)
         return {
             "mse": float(sums[0] / max(1, sums[2])),
             "mae": float(sums[1] / max(1, sums[2])),
             "loss": float(np.mean(losses)) if losses else float("nan"),
         }
 
-    def given(self, model: Any, batch: WindowBatch, options: ForecastOptions) -> Given:
+    def forecast_and_loss(self, model: Any, batch: WindowBatch) -> tuple[Forecasts, float]:
+        window = Window(*batch[:5])
+        forecast, loss = model.forecast_and_loss(window, batch.future, batch.seen)
+        return forecast, float(as_array(loss))
+
+    def given(
+        self, model: Any, batch: WindowBatch, forecast: Forecasts, options: ForecastOptions
+    ) -> Given:
         """The forecast of each window, with intervals that the margins have moved."""
-        center, low, high, scale = self.raw(model, batch, options)
+        center, low, high, scale = self.raw(model, batch, forecast, options)
         margin = self.margins.at(options.coverage, self.history.horizon)
         return Given(center, *conformal.widened(low, high, margin, scale))
 
     def raw(
-        self, model: Any, batch: WindowBatch, options: ForecastOptions
+        self, model: Any, batch: WindowBatch, forecast: Forecasts, options: ForecastOptions
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """(B, H) center and the model's own interval, and (B, 1) the scale of each window"""
-        window = Window(*batch[:5])
         tail = (1 - options.coverage) / 2
-        forecast = model(window)
         units = forecast.center, forecast.scale
         center = as_array(value(model.uncertain.center(forecast.outputs), *units))
         scale = as_array(forecast.scale).astype(np.float64)
         if isinstance(model, RecursiveForecaster) and model.uncertain.samples:
-            paths = model.sample(window, options.paths, options.seed)
+            paths = model.sample(Window(*batch[:5]), options.paths, options.seed)
             low, middle, high = np.quantile(as_array(paths), (tail, 0.5, 1 - tail), axis=1)
             return middle, low, high, scale
         if isinstance(model, RecursiveForecaster):  # its quantiles are not those of a path
@@ -338,8 +366,9 @@ class Forecast(Task):
             for batch in walk(batches, model):
                 y = as_array(batch.future).astype(np.float64)
                 whole = as_array(batch.seen).all(1)
+                forecast = model(Window(*batch[:5]))
                 for level in found:
-                    _, low, high, scale = self.raw(model, batch, ForecastOptions(level))
+                    _, low, high, scale = self.raw(model, batch, forecast, ForecastOptions(level))
                     found[level].append(conformal.scores(y, low, high, scale)[whole])
         scores = {level: np.concatenate(own) for level, own in found.items()}
         self.margins.by_coverage = {
@@ -376,32 +405,86 @@ class Forecast(Task):
         losses = []
         with torch.inference_mode():
             for batch in walk(batches, model):
-                judge.add(batch, self.given(model, batch, options))
-                loss = model.loss(Window(*batch[:5]), batch.future, batch.seen)
-                losses.append(float(as_array(loss)))
+                forecast, loss = self.forecast_and_loss(model, batch)
+                judge.add(batch, self.given(model, batch, forecast, options))
+                losses.append(loss)
         return judge.report(metric=self.metric, loss=float(np.mean(losses)), stride=batches.stride)
 
     def predict(
         self, model: nn.Module, items: Iterable[Any], options: ForecastOptions | None = None
     ) -> Iterator[Continuation]:
         options = options or ForecastOptions()
-        field = self.history
-        K = len(field.targets)
         for some in chunks(items, CHUNK):
             found = [as_recording(each, f"item {i + 1}") for i, each in enumerate(some)]
-            stretches = self.part(history=found)["history"]
-            batch = field.collate(stretches, np.arange(len(stretches)))
-            with torch.inference_mode():
-                given = self.given(model, batch, options)
-            for i, own in enumerate(found):
-                center, low, high = (each[i * K : (i + 1) * K].T for each in given)
-                steps = self.next_steps(own)
-                yield Continuation(own.name, steps, field.targets, center, low, high)
+            yield from self.continued(model, found, options)
+
+    def continued(
+        self, model: nn.Module, past: list[Recording], options: ForecastOptions, first: int = 0
+    ) -> Iterator[Continuation]:
+        """The next steps of some series; `first`: steps that came before those of each."""
+        field = self.history
+        K = len(field.targets)
+        stretches = self.part(history=past)["history"]
+        batch = field.collate(stretches, np.arange(len(stretches)))
+        with torch.inference_mode():
+            forecast = model(Window(*batch[:5]))
+            given = self.given(model, batch, forecast, options)
+            sampled = self.sampled(model, batch, options) if options.samples else None
+        for i, own in enumerate(past):
+            rows = slice(i * K, (i + 1) * K)
+            yield Continuation(
+                own.name,
+                next_steps(own, field, first),
+                field.targets,
+                center=given.center[rows].T,
+                low=given.low[rows].T,
+                high=given.high[rows].T,
+                samples=None if sampled is None else sampled[rows].transpose(1, 2, 0),
+                paths=isinstance(model, RecursiveForecaster),
+            )
+
+    def sampled(self, model: Any, batch: WindowBatch, options: ForecastOptions) -> np.ndarray:
+        """(B, N, H) futures of each window"""
+        if not model.uncertain.samples:
+            raise ConfigError(
+                "there is no distribution to sample from",
+                got=f"output={self.config.model.output}",
+                remedy="train with --set output=gaussian or student, or leave --samples out",
+            )
+        return as_array(model.sample(Window(*batch[:5]), options.samples, options.seed).double())
+
+    def stream(self, model: nn.Module, options: ForecastOptions | None = None) -> HistoryStream:
+        def answer(past: Recording, first: int) -> Continuation:
+            return next(self.continued(model, [past], options or ForecastOptions(), first))
+
+        return HistoryStream(self.history, answer)
 
     def example(self, words: list[str]) -> np.ndarray:
         """The lengths of the words, in every channel."""
         lengths = np.array([len(word) for word in words] or [1], dtype=np.float32)
         return np.repeat(lengths[:, None], len(self.history.channels), 1)
+
+    def examples_of(self, part: Part, row: int, raw: Mapping[str, Any]) -> list[Example]:
+        """What stood before some steps of the stretch of a row, and what came then."""
+        own, stretches = as_recording(raw["history"], "item"), part["history"]
+        last = int(stretches.end[row]) - self.history.horizon
+        origins = np.linspace(int(stretches.first[row]), last, KEPT).round().astype(int)
+        return [self.example_at(own, origin) for origin in np.unique(origins).tolist()]
+
+    def example_at(self, own: Recording, origin: int) -> Example:
+        """Up to two windows before a step, and what came from it on."""
+        field = self.history
+        first, ahead = max(0, origin - 2 * field.length), min(len(own), origin + field.horizon)
+        values = own.values[first:ahead].copy()
+        came = values[origin - first :, field.target_channels].copy()
+        values[origin - first :] = np.nan
+        if field.ahead:
+            known = field.ahead_channels
+            values[origin - first :, known] = own.values[origin:ahead, known]
+        else:
+            values = values[: origin - first]
+        past = replace(own[first : first + len(values)], values=values)
+        return Example(plain(field.to_json(past)), "", tuple(numbers(step) for step in came))
 
     def reading(self, model: nn.Module, item: Any) -> Reading:
         if self.at_once:
@@ -418,10 +501,6 @@ class Forecast(Task):
         several = len(np.unique(stretches.series)) > 1
         series = f"series {int(part.rows[row]) + 1}, " if several else ""
         return f"{series}{target}, from step {step + 1} on"
-
-    def next_steps(self, own: Recording) -> list[str]:
-        """What the steps after the last value of a series are called."""
-        return next_steps(own, self.history)
 
     def save(self, folder: Path) -> None:
         super().save(folder)

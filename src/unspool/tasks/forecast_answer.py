@@ -23,11 +23,13 @@ class ForecastOptions:
 
     coverage   that intervals promise: 0.5, 0.8, 0.9 or 0.95
     paths      samples by which the quantiles of a recursive model are found
-    seed       of these samples
+    samples    of the future to be given as well, of a model whose output is a distribution
+    seed       of all of these
     """
 
     coverage: float = LEVEL
     paths: int = 200
+    samples: int = 0
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -39,6 +41,10 @@ class ForecastOptions:
             )
         if not 20 <= self.paths <= 10_000:
             raise ConfigError("paths must lie between 20 and 10,000", got=self.paths)
+        if not 0 <= self.samples <= 10_000:
+            raise ConfigError("samples must lie between 0 and 10,000", got=self.samples)
+        if not 0 <= self.seed < 2**63:
+            raise ConfigError("seed must be 0 or more, and below 2^63", got=self.seed)
 
 
 @dataclass(frozen=True)
@@ -50,6 +56,8 @@ class Continuation(Answer):
     center    (H, K) the best single values, and the interval
     low       (H, K)
     high      (H, K)
+    samples   (N, H, K), and whether each is a path, sampled step after step; otherwise the steps
+    paths     of one are independent
     """
 
     plural: ClassVar[str] = "forecasts"
@@ -61,6 +69,8 @@ class Continuation(Answer):
     center: np.ndarray
     low: np.ndarray
     high: np.ndarray
+    samples: np.ndarray | None = None
+    paths: bool = False
 
     def __str__(self) -> str:
         return "\n".join(self.lines(1))
@@ -79,10 +89,19 @@ class Continuation(Answer):
                 else (target, f"{target} low", f"{target} high")
             )
         ]
-        return ["series", "step", *names]
+        sampled = [
+            f"{kind} {i + 1}" if alone else f"{target} {kind} {i + 1}"
+            for kind in ("path" if self.paths else "draw",)
+            for target in self.targets
+            for i in range(0 if self.samples is None else len(self.samples))
+        ]
+        return ["series", "step", *names, *sampled]
 
     def rows(self, number: int) -> list[list[Any]]:
-        found = np.stack([self.center, self.low, self.high], -1)  # (H, K, 3)
+        found = np.stack([self.center, self.low, self.high], -1).reshape(len(self.steps), -1)
+        if self.samples is not None:
+            each = self.samples.transpose(1, 2, 0).reshape(len(self.steps), -1)  # (H, K · N)
+            found = np.concatenate([found, each], 1)
         name = self.name or str(number)
         return [
             [name, step, *(f"{x:.6g}" for x in own.ravel())] for step, own in zip(self.steps, found)
@@ -97,18 +116,24 @@ class Continuation(Answer):
                     "forecast": self.center[:, k].tolist(),
                     "low": self.low[:, k].tolist(),
                     "high": self.high[:, k].tolist(),
+                    **self._sampled(k),
                 }
                 for k, target in enumerate(self.targets)
             },
         }
 
+    def _sampled(self, target: int) -> dict[str, Any]:
+        if self.samples is None:
+            return {}
+        return {"paths" if self.paths else "draws": self.samples[..., target].tolist()}
 
-def next_steps(own: Recording, field: HistoryField) -> list[str]:
-    """What the steps after the last value are called."""
+
+def next_steps(own: Recording, field: HistoryField, first: int = 0) -> list[str]:
+    """What the steps after the last value are called; `first`: steps before those of `own`."""
     last = field.last(own) - 1
     ahead = np.arange(1, field.horizon + 1)
     if own.times is None:
-        return [str(last + step) for step in ahead]
+        return [str(first + last + step) for step in ahead]
     times = own.times[last] + field.step * ahead
     if not own.dated:
         return [f"{time:.10g}" for time in times]

@@ -85,7 +85,7 @@ class Judge:
             found = np.stack([naive2(pasts[i], self.horizon, self.season) for i in chosen])
             few = self._figures(y[chosen], found, sd[chosen], scales[chosen])
             self._keep("naive2", few)
-            self._keep("beside naive2", {key: own[key][chosen] for key in ("smape", "mase")})
+            self._keep("with naive2", {key: own[key][chosen] for key in ("smape", "mase")})
         errors = ((y - given.center) / sd) ** 2
         self.by_step += np.stack([np.nansum(errors, 0), (~np.isnan(errors)).sum(0)])
         self._keep_examples(batch, y, given)
@@ -204,11 +204,11 @@ class ForecastReport(Report):
             name: {key: mean(values) for key, values in own.items()}
             for name, own in figures.items()
         }
-        self.naive = {name: own for name, own in means.items() if name not in ("", "beside naive2")}
+        self.naive = {name: own for name, own in means.items() if name not in ("", "with naive2")}
         self.compared = len(figures["naive2"]["smape"])
         self.metrics = {
             **means[""],
-            "owa": metrics.owa(means["beside naive2"], means["naive2"]),
+            "owa": metrics.owa(means["with naive2"], means["naive2"]),
             "loss": loss,
         }
         # One score a block of windows that follow each other within a horizon

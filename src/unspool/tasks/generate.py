@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from unspool.config import Config, DataConfig
 from unspool.config.memory import refuse_too_large
 from unspool.config.numbers import check_numbers
-from unspool.data.fields.field import Field
+from unspool.data.fields.field import Chunk, Field
 from unspool.data.fields.stream import TextStream
 from unspool.data.part import Part
 from unspool.data.plan import Plan
@@ -44,6 +44,7 @@ from unspool.tasks.encoder import (
 )
 from unspool.tasks.inputs import holds_no_text
 from unspool.tasks.metrics import bits_per_character, bootstrap_mean, perplexity
+from unspool.tasks.next_tokens import next_tokens
 from unspool.tasks.plan import (
     LINES,
     choose_text,
@@ -53,8 +54,10 @@ from unspool.tasks.plan import (
     may_be_documents,
     refuse_columns,
 )
+from unspool.tasks.streaming import StreamState
 from unspool.tasks.task import Batches, Report, Step, Task, as_array, walk
 from unspool.tasks.token_readings import GenerateReading
+from unspool.text.growing import GrowingText
 
 EXACT_TOKENS = (
     500_000  # longer texts are evaluated in lanes, as reading them serially takes minutes
@@ -203,6 +206,7 @@ class Generate(Task):
     higher_is_better = False
     looked_at = GenerateReading
     answer = Continuation
+    continues = True
     causal = True
     fine_tunes = True
     options = Generation
@@ -339,6 +343,13 @@ class Generate(Task):
         stream = LaneBatches(text, lanes=lanes, bptt=WINDOW if lanes == 1 else 128)
         return stream, {"lanes": stream.lanes}
 
+    def streamed(self, new: Any, chunk: Chunk, before: StreamState, scores: Tensor) -> Answer:
+        logits = scores[0].double()  # (T, V); of a chunk without tokens (1, V)
+        if before.scores is not None and chunk.steps:
+            logits = torch.cat([before.scores[0, -1:].double(), logits])
+        ids = chunk.inputs[0][0] if chunk.steps else torch.empty(0, dtype=torch.int64)
+        return next_tokens(new, ids, logits.log_softmax(-1), self.tokenizer)
+
     def predict(
         self, model: nn.Module, items: Iterable[str], options: Generation | None = None
     ) -> Iterator[Continuation]:
@@ -353,14 +364,9 @@ class Generate(Task):
         chosen = options or Generation()
         sampling = chosen.sampling(forbidden=tuple(self.tokenizer.special_ids()))
         ids = [int(i) for i in self.tokenizer.encode(prompt or "\n")]
-        shown = self.tokenizer.decode(ids) if prompt else ""
-        yield shown
-        start = 0 if prompt else len(ids)
+        yield self.tokenizer.decode(ids) if prompt else ""
+        text = GrowingText(self.tokenizer, ids if prompt else ())
         decoder: Any = model
         with steady(model):
             for token in islice(stream(decoder, ids, sampling), chosen.length):
-                ids.append(token)
-                text = self.tokenizer.decode(ids[start:])
-                if not text.endswith("�"):  # half a character: wait for the rest of it
-                    yield text[len(shown) :]
-                    shown = text
+                yield text.add(token)

@@ -77,7 +77,13 @@ def load_histories(
         held = np.flatnonzero(end > first)
         if len(held):
             values = field.stretches(
-                column.values, column.times, rows[held], first[held], end[held], cuts.train[held]
+                column.values,
+                column.times,
+                rows[held],
+                first[held],
+                end[held],
+                cuts.train[held],
+                column.static,
             )
             parts[name] = part_of(field, values, stored["train"], plans["train"])
     for name in ("valid", "test"):

@@ -17,6 +17,7 @@ OUTPUTS = ("label", "source", "target", "pattern")
 SETTINGS = {
     "audio": "series",
     "series": "series",
+    "strokes": "series",
     "history": "series",
     "text": "text",
     "words": "text",
@@ -26,6 +27,7 @@ SETTINGS = {
     "number": "label",
     "source": "source",
     "target": "target",
+    "static": "static",
 }
 
 

@@ -68,6 +68,9 @@ class Reading(ABC):
     candidates   the best few translations
     whole        tokens of the whole input, of which only the first T are looked at
     backwards    whether the network reads the last token first
+    first_step   of the input, the step that the first token is; negative where tokens stand before
+    elements     names of the elements of the vectors that `input_module` reads, where people know
+                 them: the channels of a series
     measure      what the values of answers are: probabilities, or numbers
     least        of `explained`, below which an answer is impossible: such a tag is in no allowed
                  sequence of tags
@@ -79,6 +82,8 @@ class Reading(ABC):
     written: Sequence[str] = ()
     candidates: Sequence[Any] = ()
     backwards = False
+    first_step = 0
+    elements: Sequence[str] = ()
     measure: ClassVar[str] = "probability"
     least: ClassVar[float] = -500.0
 
@@ -174,6 +179,23 @@ class Reading(ABC):
         network = self.model.encoder.network
         assert isinstance(network, Network)
         return network
+
+    @property
+    def input_module(self) -> nn.Module:
+        """What reads the vectors that an answer is explained by, one a token: the network."""
+        return self.network
+
+    @property
+    def spans(self) -> list[tuple[int, int]]:
+        """Of each step of the network the steps of the input that it reads: the first, and the one
+        after the last."""
+        first = self.first_step
+        return [(first + t, first + t + 1) for t in range(len(self.tokens))]
+
+    @property
+    def network_tokens(self) -> Sequence[str]:
+        """What the steps of the network are called."""
+        return self.tokens
 
 
 def longest(model: nn.Module) -> int:

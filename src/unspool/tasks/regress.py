@@ -382,6 +382,10 @@ class Regress(DocumentTask):
                 answer = Estimate(shown, dict(zip(self.number.names, row.tolist())))
                 yield self.with_cut(answer, part, i)
 
+    def answered(self, shown: str, scores: np.ndarray) -> Estimate:
+        numbers = self.number.restore(scores)[0].tolist()
+        return Estimate(shown, dict(zip(self.number.names, numbers)))
+
     def numbers(self, model: nn.Module, part: Part) -> np.ndarray:
         """(N, K) in the order of the part's rows and the units of the file."""
         return self.number.restore(self.scores(model, part, len(self.number.names)))

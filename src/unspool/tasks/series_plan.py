@@ -6,6 +6,7 @@ The settings decide, then known names, then the look of the values (`data/read/l
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -28,6 +29,7 @@ from unspool.data.read.json_lines import json_label, json_text
 from unspool.data.read.layout import ID_NAMES, Layout, Long, Nested, Wide, find_layout
 from unspool.data.read.recording import Parser, Recording, as_recording, is_date
 from unspool.data.read.steps import StepRows, step_table
+from unspool.data.read.table import DRAWN
 from unspool.errors import DataError
 from unspool.tasks.plan import FOLDERS, PLAIN, SENTENCES
 from unspool.text.words import solid
@@ -49,19 +51,20 @@ SHOWN = 6  # names of columns in a summary
 
 class Found(NamedTuple):
     """The table with a recording a row, the columns of the series and of its label, how values are
-    made of them, and how the summary calls it."""
+    made of them, how the summary calls it, and the columns of what a series has as a whole."""
 
     table: Table
     series: Column
     label: Column | None
     convert: Conversion | None
     about: str
+    static: Column | None = None
 
 
 def may_be_series(table: Table, data: DataConfig) -> bool:
     if data.input not in ("auto", "series") or data.text or data.source or data.target:
         return False
-    return table.format not in (*PLAIN, *SENTENCES, *FOLDERS, "parallel", "audio")
+    return table.format not in (*PLAIN, *SENTENCES, *FOLDERS, *DRAWN, "parallel", "audio")
 
 
 def asks_for_series(data: DataConfig) -> bool:
@@ -160,11 +163,14 @@ def find_series(
     label = asked or guess
     taken = [] if label is None else list(label.own)
     taken += [] if (split := split_column(table, data)) is None else [split]
+    static = table.several(data.static, option="--static") if data.static else []
+    taken += static
     layout = find_layout(table, data, taken, steps=target == "tags" and named)
     if layout is None or (not asks_for_series(data) and holds_text(table, layout, taken)):
         return None
     if isinstance(layout, Long):
-        return long_series(table, data, layout, label, target)
+        return long_series(table, data, layout, label, target, static)
+    whole = joined(static) if static else None
     if isinstance(layout, Wide):
         unset = layout.channels == ["1"] and not data.channels
         hint = " (--set channels=2 where x and y stand in turn)" if unset else ""
@@ -172,12 +178,12 @@ def find_series(
         steps = len(layout.columns) // len(layout.channels)
         about = f"{table.summary}, a series a row: {of}{steps:,} steps at most in columns"
         about += f" {ends(layout.columns)}{hint}"
-        return Found(table, joined(layout.columns), label, of_cells(layout), about)
+        return Found(table, joined(layout.columns), label, of_cells(layout), about, whole)
     if label is None and target is not None:
         label = next((c for c in table.columns if c.name == "folder"), None)
     names = ", ".join(repr(column.name) for column in layout.columns)
     about = f"{table.summary}, series in {table.reader.noun} {names}"
-    return Found(table, joined(layout.columns), label, of_arrays(layout), about)
+    return Found(table, joined(layout.columns), label, of_arrays(layout), about, whole)
 
 
 def ends(columns: Sequence[Column]) -> str:
@@ -185,7 +191,12 @@ def ends(columns: Sequence[Column]) -> str:
 
 
 def long_series(
-    table: Table, data: DataConfig, layout: Long, label: Column | None, target: Target | None
+    table: Table,
+    data: DataConfig,
+    layout: Long,
+    label: Column | None,
+    target: Target | None,
+    static: Sequence[Column] = (),
 ) -> Found:
     steps = step_table(table, layout)
     reader = steps.reader
@@ -205,7 +216,8 @@ def long_series(
     names = [column.name for column in layout.channels]
     listed = ", ".join(names[:SHOWN]) + (", ..." if len(names) > SHOWN else "")
     about = f"{table.summary}, {where}{timed}, channels {listed}"
-    return Found(steps, reader.series, label, None, about)
+    whole = [reader.columns[1 + reader.others.index(own)] for own in static]
+    return Found(steps, reader.series, label, None, about, joined(whole) if whole else None)
 
 
 def guess_label(table: Table, data: DataConfig, target: Target | None) -> Column | None:
@@ -311,6 +323,17 @@ def with_label(found: Found, target: Target) -> Conversion | None:
         return series, answer
 
     return Conversion(f"{first.name if first else ''}, {noun}", convert)
+
+
+def with_static(first: Conversion | None) -> Conversion:
+    """The conversion of series, which then have values as a whole."""
+
+    def convert(values: Values, columns: tuple[str, ...], where: str) -> Values:
+        series, given = (first.function(values, columns, where) if first else values)[:2]
+        static = tuple(given) if isinstance(given, list | tuple) else (given,)
+        return replace(as_recording(series, where), static=static), given
+
+    return Conversion(f"{first.name if first else ''}, static", convert)
 
 
 def step_labels(series: Recording, labels: Any, name: str, where: str) -> list[str]:

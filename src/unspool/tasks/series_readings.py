@@ -8,12 +8,18 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
+from unspool.config import DataConfig
+from unspool.data.fields.series_values import Series
 from unspool.data.read.recording import Recording
+from unspool.data.store.ragged import Windows, cut_windows
 from unspool.nn.ctc import BLANK, align
-from unspool.nn.models.forecaster import Window, window_scale
+from unspool.nn.models.forecaster import RecursiveForecaster, Window, window_scale
+from unspool.nn.models.handwriting import Drawn
 from unspool.search.ctc import greedy_ctc
+from unspool.tasks.forecast_answer import next_steps
+from unspool.tasks.handwrite_answer import END
 from unspool.tasks.label_readings import (
     ClassifyReading,
     DocumentReading,
@@ -22,11 +28,13 @@ from unspool.tasks.label_readings import (
     TagReading,
 )
 from unspool.tasks.reading import Lattice, Reading, Said, longest, names_before, nothing
+from unspool.tasks.tagged_series import TaggedSeries
 
 if TYPE_CHECKING:
     from unspool.tasks.task import Task
 
 
+STRETCHES = 12  # of an answer that are named
 SILENCE, SPACE = "∅", "␣"  # how a blank and a space are shown
 
 
@@ -44,13 +52,21 @@ class SeriesInput(Reading):
             raise nothing()
         if vectors is None:
             field.refuse(self.item, "the series")
-            vectors = field.vectors(field.encode([self.item]), 0)
+        names = field.labels(self.item)
+        if vectors is None:
+            vectors = field.vectors(in_first_window(field.encode([self.item]), task.config.data), 0)
         self.task, self.model, self.vectors = task, model, vectors[: longest(model)]
-        self.before = names_before(model.encoder)
-        steps = field.labels(self.item)[: len(self.vectors)]
+        self.before, self.elements = names_before(model.encoder), field.inputs
+        self.first_step = -len(self.before)
+        steps = names[: len(self.vectors)]
         Reading.__init__(
-            self, str(self.item), [*self.before, *steps], len(vectors) + len(self.before)
+            self, str(self.item), [*self.before, *steps], len(names) + len(self.before)
         )
+
+    @property
+    def input_module(self) -> nn.Module:
+        """The input layer: it reads channels."""
+        return self.model.encoder.input
 
     def batch(self, readings: Sequence[SeriesInput]) -> tuple[Tensor, Tensor]:
         x = torch.from_numpy(np.stack([each.vectors for each in readings]))
@@ -83,6 +99,14 @@ class SeriesInput(Reading):
         return list(own) if len(own) > 1 else []
 
 
+def in_first_window(series: Series, data: DataConfig) -> Series:
+    """Of a model that reads windows the first one, else the whole."""
+    if not data.window:
+        return series
+    windows = cut_windows(series.lengths, data.window, data.window)
+    return series.windows(Windows(*(own[:1] for own in windows)))
+
+
 class SeriesReading(SeriesInput, DocumentReading):
     """One answer to the whole series."""
 
@@ -106,6 +130,13 @@ class RegressSeries(SeriesReading, RegressReading):
 
 class StepsReading(SeriesInput, TagReading):
     """A label for each step."""
+
+    def said(self, scores: Tensor) -> Said:
+        labels = [self.name(tag) for tag in self.chosen(scores)]
+        p = np.ones(len(labels))
+        found = TaggedSeries("", self.tokens, labels, p.tolist()).stretches
+        shown = ", ".join(f"{own.label} {own.first} to {own.last}" for own in found[:STRETCHES])
+        return Said(shown + ", ..." * (len(found) > STRETCHES))
 
     def together(self, readings: Sequence[Any]) -> Tensor:
         return self.model(*self.batch(readings))
@@ -167,6 +198,39 @@ class TranscribeReading(SeriesInput):
         return type(self)(self.task, self.model, self.item, vectors)
 
 
+class HandwriteReading(SeriesInput):
+    """Whether the pen is lifted after the point that follows each; reasons are given for that."""
+
+    def __init__(self, task: Any, model: Any, item: Any, vectors: np.ndarray | None = None) -> None:
+        super().__init__(task, model, item, vectors)
+        self.words: Any = None
+        text = getattr(self.item, "text", "")
+        if task.conditional:
+            self.words = task.text_ids(text, "the drawing")
+            self.written = [*text, END]
+
+    def default_step(self) -> int:
+        return max(0, len(self.asked) - 2)  # after the last point nothing follows
+
+    def together(self, readings: Sequence[Any]) -> Tensor:
+        values, lengths = self.batch(readings)
+        text = None
+        if self.words is not None:
+            rows = torch.zeros(len(readings), dtype=torch.int64)
+            text = self.words.select(rows)
+        up = self.model.mixture(Drawn(values, lengths, text)).up
+        return torch.stack([torch.zeros_like(up), up], -1)
+
+    def chosen(self, scores: Tensor) -> list[int]:
+        return scores.argmax(-1).tolist()
+
+    def name(self, answer: int) -> str:
+        return ("pen down", "pen up")[answer]
+
+    def removable(self, step: int) -> list[int]:
+        return [t for t in super().removable(step) if t <= step]
+
+
 READINGS: dict[str, type[Reading]] = {
     "label": ClassifySeries,
     "labels": MultilabelSeries,
@@ -183,7 +247,7 @@ class ForecastReading(Reading):
     least = -math.inf
 
     def __init__(
-        self, task: Any, model: Any, item: Any, window: Window | None = None, whole: int = 0
+        self, task: Any, model: Any, item: Any, window: Window | None = None, *, target: int = 0
     ) -> None:
         field = task.input_field
         self.item: Recording = field.recording(item, "the series")
@@ -191,21 +255,48 @@ class ForecastReading(Reading):
             raise nothing()
         if window is None:
             stretches = field.encode([self.item])
-            window = Window(*field.collate(stretches, np.array([0]))[:5])
-        self.task, self.model, self.window = task, model, window
+            window = Window(*field.collate(stretches, np.array([target]))[:5])
+        self.task, self.model, self.window, self.target = task, model, window, target
         length, last = int(window.lengths[0]), field.last(self.item)
-        steps = self.item.steps()[last - length : last]
-        self.ahead = task.next_steps(self.item)
+        self.first_step = last - length
+        steps = self.item.steps()[self.first_step : last]
+        self.ahead = next_steps(self.item, field)
+        self.elements = field.inputs(target)
         super().__init__(str(self.item), steps, last)
+
+    def of_target(self, target: int) -> Self:
+        """The same of another channel that is forecast."""
+        return type(self)(self.task, self.model, self.item, target=target)
 
     @property
     def asked(self) -> Sequence[str]:
         return self.ahead
 
     @property
-    def network(self) -> Any:
+    def input_module(self) -> nn.Module:
         """All that is read of the past passes here."""
         return self.model.window
+
+    @property
+    def spans(self) -> list[tuple[int, int]]:
+        """A patch is one step; a recursive model also reads its own values, each a step."""
+        first, size = self.first_step, getattr(self.model, "patch", 1)
+        last = first + len(self.tokens)
+        begin = first - (first - last) % size  # of the first patch, which may lack some steps
+        past = [(max(first, at), at + size) for at in range(begin, last, size)]
+        if not isinstance(self.model, RecursiveForecaster):
+            return past
+        return past + [(last + h, last + h + 1) for h in range(len(self.ahead) - 1)]
+
+    @property
+    def network_tokens(self) -> Sequence[str]:
+        names = [*self.tokens, *self.ahead]
+        return [names[stop - 1 - self.first_step] for _, stop in self.spans]
+
+    def said(self, scores: Tensor) -> Said:
+        values = self.values(scores)[:, 0].tolist()
+        first = f"{self.name(0)} {values[0]:.6g} at {self.ahead[0]}"
+        return Said(first, f"the first of {len(values)} steps ahead" * (len(values) > 1))
 
     def default_step(self) -> int:
         return 0
@@ -221,7 +312,7 @@ class ForecastReading(Reading):
         return [0] * len(scores)
 
     def name(self, answer: int) -> str:
-        return self.task.input_field.targets[0]
+        return self.task.input_field.targets[self.target]
 
     def values(self, scores: Tensor) -> Tensor:
         """In the units of the file."""
@@ -243,14 +334,17 @@ class ForecastReading(Reading):
         observed = self.window.observed.clone()
         observed[0, token] = False
         y = torch.where(observed, self.window.y, 0.0)
-        window = self.window._replace(y=y, observed=observed)
-        return type(self)(self.task, self.model, self.item, window)
+        return self._of(self.window._replace(y=y, observed=observed))
+
+    def _of(self, window: Window) -> Self:
+        return type(self)(self.task, self.model, self.item, window, target=self.target)
 
     def blank(self) -> Self:
-        """Every step at the level of the window."""
+        """Every step at the level of the window, and other channels at their means; what is known
+        ahead stays."""
         center, _ = window_scale(self.window, self.model.normalize)
-        window = self.window._replace(y=torch.where(self.window.observed, center, 0.0))
-        return type(self)(self.task, self.model, self.item, window)
+        y = torch.where(self.window.observed, center, 0.0)
+        return self._of(self.window._replace(y=y, extra=torch.zeros_like(self.window.extra)))
 
     def moved(self, step: int, token: int) -> int:
         return step

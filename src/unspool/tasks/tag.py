@@ -7,6 +7,7 @@ words (B, T), and a vector of each from its characters, or vectors (B, T, C) -> 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -16,14 +17,14 @@ from torch import Tensor, nn
 from unspool.config import Config, DataConfig
 from unspool.data.batching import BucketBatches
 from unspool.data.corpus import Fields
-from unspool.data.fields.field import Field
-from unspool.data.fields.series import SeriesField
+from unspool.data.fields.field import Chunk, Field
+from unspool.data.fields.series import SeriesField, as_steps
 from unspool.data.fields.tags import TagsField
 from unspool.data.fields.words import WordsField
 from unspool.data.part import Batch, Part
 from unspool.data.plan import Plan
 from unspool.data.read import Table
-from unspool.data.schemes import allowed_moves, parse_tags
+from unspool.data.schemes import allowed_transitions, parse_tags
 from unspool.errors import ConfigError
 from unspool.nn.characters import CHARACTER_ENCODERS
 from unspool.nn.crf import CRF, Allowed, SeparateTags, SpanScores, TagOutput
@@ -36,6 +37,7 @@ from unspool.tasks.inputs import input_kind, plan_input, read_field, reads_text,
 from unspool.tasks.inputs.windows import windows_of
 from unspool.tasks.label_readings import TagReading
 from unspool.tasks.size import longest_document
+from unspool.tasks.streaming import StreamState
 from unspool.tasks.tag_plan import plan_tags
 from unspool.tasks.tag_report import PlainReport, SpanReport, TagReport
 from unspool.tasks.tagged_series import TaggedSeries, tagged_series
@@ -218,7 +220,8 @@ class Tag(Task):
             return SeparateTags(label_smoothing=self.config.train.label_smoothing)
         if self.marks is None:
             return CRF(len(self.labels))
-        return CRF(len(self.labels), Allowed(*map(torch.from_numpy, allowed_moves(self.marks))))
+        allowed = map(torch.from_numpy, allowed_transitions(self.marks))
+        return CRF(len(self.labels), Allowed(*allowed))
 
     def example_inputs(self) -> tuple[Tensor, ...]:
         if isinstance(self.input_field, SeriesField):
@@ -326,6 +329,10 @@ class Tag(Task):
 
     def example_of(self, part: Part, row: int, raw: Mapping[str, Any]) -> Example:
         tags = part["tags"]
+        if not self.reads_tokens:
+            labels = [tags.names[tag] for tag in tags[row]]
+            runs = ", ".join(name for name, _ in groupby(labels))
+            return Example(super().example_of(part, row, raw).text, runs, tuple(labels))
         marks = None if self.marks is None else parse_tags(tags.names, "iobes")
         text = super().example_of(part, row, raw).text
         return Example(text, tagged_line(raw[self.input], tags[row], tags.names, marks))
@@ -338,6 +345,19 @@ class Tag(Task):
                 p = (own.along.before + own.along.after).double().exp().clamp(0, 1)
                 steps = field.labels(item)
                 yield tagged_series(field.shown(item), steps, own.tags, as_array(p), self.labels)
+
+    def streamed(self, new: Any, chunk: Chunk, before: StreamState, scores: Tensor) -> Answer:
+        """The tags of the new steps. A span may go on in the next chunk, so words have tags, and
+        none are joined."""
+        scores = scores[0, : chunk.steps].double()  # (T, C)
+        tags, p = as_array(scores.argmax(1)), scores.softmax(1).amax(1)
+        if self.reads_tokens:
+            text, words = words_of(new, self.tokenizer)
+            along = SpanScores(p.log(), torch.zeros_like(p), torch.zeros_like(p))
+            return tagged_text(text, words, Tags(tags, along), self.labels, None)
+        own = as_steps(new, len(self.input_field.channels))
+        steps = own.steps(before.steps)
+        return tagged_series(str(own), steps, tags, as_array(p), self.labels)
 
     def tags(self, model: nn.Module, part: Part) -> list[Tags]:
         """The tags of each sentence."""

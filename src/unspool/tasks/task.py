@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from unspool.config import Config, DataConfig
 from unspool.data.batching import BucketBatches
 from unspool.data.corpus import Corpus, Fields, encode_table, fit_fields, load_corpus
-from unspool.data.fields.field import Field
+from unspool.data.fields.field import Chunk, Field
 from unspool.data.part import Batch, Part, moved
 from unspool.data.plan import Plan
 from unspool.data.read import Table
@@ -35,6 +35,7 @@ from unspool.tasks.inputs import input_kind
 from unspool.tasks.metrics import bootstrap_ratio, widest
 from unspool.tasks.reading import Reading, nothing
 from unspool.tasks.size import refuse_large_model, refuse_long_row
+from unspool.tasks.streaming import CarriedStream, Stream, StreamState
 from unspool.text.tokenizers import Tokenizer
 
 T = TypeVar("T")
@@ -120,6 +121,7 @@ class Task(ABC):
     answer: type[Answer] | None = None  # what `predict` gives; None: nothing
     items: ClassVar[tuple[type, ...]] = (str,)  # what `predict` answers to
     options: ClassVar[type | None] = None  # a dataclass: the options of `predict`
+    continues: ClassVar[bool] = False  # whether `predict` continues items, as `generate` asks for
     causal: ClassVar[bool] = False  # whether its tokens see only those before them
     contextual: ClassVar[bool] = False  # whether other tasks read with the vectors of its encoder
     reads_contextual: ClassVar[bool] = False  # whether it can read with such vectors
@@ -364,6 +366,20 @@ class Task(ABC):
         options  an instance of the class `options`; None: its defaults
         """
 
+    def stream(self, model: nn.Module, options: Any = None) -> Stream:
+        """A sequence that is read as it comes, with the answers that `predict` gives for the whole;
+        a ConfigError with the reason where the model cannot."""
+        return CarriedStream(self, model)
+
+    def streamed(self, new: Any, chunk: Chunk, before: StreamState, scores: Tensor) -> Answer:
+        """The answer once a chunk of a stream was read.
+
+        new      what was pushed
+        before   the state before it
+        scores   what the model gives for it; where it has no steps, what it gave before
+        """
+        raise NotImplementedError
+
     def generate(self, model: nn.Module, prompt: str, options: Any = None) -> Iterator[str]:
         """The continuation of a prompt, piece by piece as it grows, of a language model."""
         raise ConfigError(
@@ -390,7 +406,11 @@ class Task(ABC):
     def example_of(self, part: Part, row: int, raw: Mapping[str, Any]) -> Example:
         """A row to look at, from its raw values by field: what is read, and what is to be given."""
         truth = [plain(raw[name], ", ") for name in raw if self.fields[name].is_target]
-        return Example(plain(raw[self.input]), ", ".join(truth))
+        return Example(plain(self.input_field.to_json(raw[self.input])), ", ".join(truth))
+
+    def examples_of(self, part: Part, row: int, raw: Mapping[str, Any]) -> list[Example]:
+        """As `example_of`, of a task for which a row has several."""
+        return [self.example_of(part, row, raw)]
 
     def reading(self, model: nn.Module, item: Any) -> Reading:
         """One input as the model reads it: what is recorded, and what is asked for reasons."""

@@ -25,6 +25,8 @@ if TYPE_CHECKING:  # the Rust library is loaded by those who cut words into piec
     from tokenizers import Tokenizer as RustTokenizer
 
 UNKNOWN_CHAR = "\ufffd"
+CONTEXT = 8  # characters: what a normal form, with its case, may look back
+_OPEN_END = re.compile(r"\S*\s*\Z")
 NFC = Normalizer()
 
 
@@ -65,10 +67,20 @@ class Tokenizer(ABC):
     def options(self) -> dict[str, Any]:
         """What `to_json` stores besides the vocabulary and the normal form."""
 
+    def ids(self, text: str) -> np.ndarray:
+        """int64 ids (T,) of the pieces of a text, none where it has none."""
+        found = list(map(self.vocab.index.get, self.pieces(text), repeat(UNK_ID)))
+        return np.array(found, dtype=np.int64)
+
     def encode(self, text: str) -> np.ndarray:
         """int64 ids (T,), never empty: a text without tokens is one <unk>."""
-        ids = list(map(self.vocab.index.get, self.pieces(text), repeat(UNK_ID)))
-        return np.array(ids or [UNK_ID], dtype=np.int64)
+        found = self.ids(text)
+        return found if len(found) else np.array([UNK_ID], dtype=np.int64)
+
+    def open_end(self, text: str) -> str:
+        """The end of a text, whose pieces may be others once the text goes on."""
+        found = _OPEN_END.search(text)
+        return "" if found is None else found[0]
 
     def document(self, text: str, *, limit: int = 0) -> np.ndarray:
         """The ids of a text within their frame, at most `limit` of them (0: all)."""
@@ -140,6 +152,9 @@ class CharTokenizer(Tokenizer):
 
     def pieces(self, text: str) -> list[str]:
         return list(self.normalizer(text))
+
+    def open_end(self, text: str) -> str:
+        return text[-CONTEXT:]
 
     def decode(self, ids: Iterable[int]) -> str:
         """Exact on known characters; <unk> is shown as one odd character, other specials vanish."""
@@ -234,9 +249,8 @@ class BPETokenizer(SubwordTokenizer):
         self.vocab = Vocab([*specials, *strings], specials=specials)
         self._chunks = ChunkCache(self._encode_chunk)
 
-    def encode(self, text: str) -> np.ndarray:
-        found = self.encode_normal([self.normalizer(text)])[0]
-        return found if len(found) else np.array([UNK_ID], dtype=np.int64)
+    def ids(self, text: str) -> np.ndarray:
+        return self.encode_normal([self.normalizer(text)])[0]
 
     def encode_normal(self, texts: list[str]) -> list[np.ndarray]:
         ids = self._chunks.__getitem__
@@ -311,9 +325,12 @@ class PretrainedTokenizer(SubwordTokenizer):
         first, last = (inside[0], inside[-1]) if inside else (len(encoded.ids), len(encoded.ids))
         self.frame = Frame(tuple(encoded.ids[:first]), tuple(encoded.ids[last + 1 :]))
 
+    def ids(self, text: str) -> np.ndarray:
+        return self.encode_normal([text])[0]
+
     def encode(self, text: str) -> np.ndarray:
         """Without the frame; empty only where there is one."""
-        found = self.encode_normal([text])[0]
+        found = self.ids(text)
         return found if len(found) or self.frame.size else np.array(self.special_ids()[:1])
 
     def encode_normal(self, texts: list[str]) -> list[np.ndarray]:

@@ -9,8 +9,8 @@ from typing import Any
 from unspool.data.read.files import sides
 from unspool.tasks import Report, Task
 from unspool.tasks.decision import FILE
-from unspool.training.beside import Beside
 from unspool.training.checkpoint import Counters
+from unspool.training.comparison import Comparison
 from unspool.training.folder import RunFolder
 
 JUDGED = {
@@ -31,7 +31,7 @@ def model_card(
     counters: Counters,
     report: Report | None,
     part: str | None,
-    beside: Beside | None = None,
+    comparison: Comparison | None = None,
     findings: Sequence[str] = (),
 ) -> str:
     """The card as Markdown: use, result, data, training, network, all settings."""
@@ -55,7 +55,7 @@ def model_card(
         "",
         *(f"    {line}" for line in (report.lines() if report else [])),
         "",
-        *([] if beside is None else [*(f"    {line}" for line in beside.lines()), ""]),
+        *([] if comparison is None else [*(f"    {line}" for line in comparison.lines()), ""]),
         "## Data",
         "",
         "| part | file | SHA-256 |",

@@ -146,6 +146,16 @@ class Place:
             self.descriptor = -1
 
 
+@contextmanager
+def held(path: Path) -> Iterator[Place]:
+    """A folder as a `Place`."""
+    place = Place(path)
+    try:
+        yield place
+    finally:
+        place.close()
+
+
 def free_folder(data: str, name: str) -> Path:
     """runs/DATA-NAME, or with a number behind it where that is taken."""
     stem = Path(data).name.split(".")[0] if data != "-" else "stdin"

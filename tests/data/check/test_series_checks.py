@@ -66,3 +66,19 @@ def test_it_says_steps_and_no_unknown_tokens(report) -> None:
     assert "unknown to train" not in text
     assert "time: equal steps of 1" in text
     assert report.to_html()
+
+
+def test_series_to_be_forecast(tmp_path) -> None:
+    """Their parts are stretches of the same series, which are not compared with each other."""
+    rng = np.random.default_rng(1)
+    rows = ["date,sales,holiday"]
+    for i, value in enumerate(20 + rng.normal(0, 1, 84)):
+        shown = "" if i == 9 else f"{9e6 if i == 20 else value:.2f}"
+        rows.append(f"{np.datetime64('2024-01-01') + i},{shown},{int(i % 7 == 6)}")
+    path = tmp_path / "sales.csv"
+    path.write_text("\n".join(rows) + "\n")
+    report = unspool.check(path, known="holiday")
+    assert report.task == "forecast"
+    assert [own.kind for own in report.findings] == ["gaps", "spikes"]
+    assert "train: 1 targets, 76 steps" in str(report)
+    assert "doubtful" not in str(report)

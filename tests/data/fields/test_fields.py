@@ -21,6 +21,7 @@ from unspool.data.fields.labels import LabelsField
 from unspool.data.fields.number import NumberField
 from unspool.data.fields.series import SeriesField
 from unspool.data.fields.series_features import FeatureField
+from unspool.data.fields.strokes import Preparation, StrokeFeatures, StrokesField
 from unspool.data.fields.tags import TagsField
 from unspool.data.fields.text import TextField
 from unspool.data.fields.words import WordsField
@@ -39,6 +40,14 @@ SERIES = [
     [[0, 1], [0, 1]],
     [[9, 9], [8, 7], [6, 5], [4, 3], [2, 1]],
 ]
+DRAWINGS = [
+    [[[0, 0], [1, 2], [3, 1]], [[5, 5]]],
+    [[[7, 7]]],
+    np.array([[1, 2, 0], [3, 4, 1]]),
+    [[[0, 1], [2, 2.5]]],
+    [[[9, 9], [8, 7], [6, 5]], [[4, 3], [2, 1]]],
+]
+WORN = Preparation(smoothing=1, tolerance=0.01, slant="remove", size="height")
 
 
 HISTORIES = [np.arange(n * 2, dtype=np.float32).reshape(n, 2) ** 1.5 for n in (5, 9, 4, 7, 12)]
@@ -56,6 +65,9 @@ def cases() -> dict[str, tuple[Callable[[], Field], list[Any]]]:
         "text-cut": (text(max_length=2), TEXTS),
         "text-marks": (text(specials=SENTENCE_SPECIALS, marks=(True, True), max_length=2), TEXTS),
         "text-spelled": (text(spelled=True), TEXTS),
+        "strokes": (lambda: StrokesField("strokes", Preparation()), DRAWINGS),
+        "strokes-prepared": (lambda: StrokesField("strokes", WORN, max_length=3), DRAWINGS),
+        "strokes-features": (lambda: StrokeFeatures("strokes", WORN), DRAWINGS),
         "ngrams": (lambda: NgramField("text", WORDS), TEXTS),
         "ngrams-char": (lambda: NgramField("text", TokenizerConfig(kind="char")), TEXTS),
         "joined": (

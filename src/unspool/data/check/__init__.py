@@ -91,11 +91,12 @@ def check(
     findings: list[Finding] = []
     surveys: list[Survey] = []
     asked = examiners(corpus)
-    if isinstance(first, StreamField):
-        unit = "lines"
+    if not first.compared:
+        stream = isinstance(first, StreamField)
+        unit = "lines" if stream else unit
         for part in files(corpus):
             assert part.plan is not None
-            surveys.append(survey(part.plan, asked, stream=True, progress=progress))
+            surveys.append(survey(part.plan, asked, stream=stream, progress=progress))
     else:
         rows = Rows(corpus)
         drafts = [*compared(rows, sized, unit)]
@@ -116,7 +117,7 @@ def check(
         findings,
         list(suggestions(corpus, parts, sized, max_length)),
         notes,
-        rows_compared=not isinstance(first, StreamField),
+        rows_compared=first.compared,
         families=families(corpus, surveys),
     )
     return Checked(report, marked, asked)
@@ -210,7 +211,7 @@ def suggestions(
         yield from about_stream(parts[0].tokens)
     elif len(sized) == 2:
         yield from about_pairs(lengths, max_length, len(train))
-    else:
+    elif field.compared:
         yield from about_lengths(lengths, max_length)
         if any(field.stratifies for field in corpus.fields.values()):
             yield from about_labels(parts[0].labels, several=parts[0].several)

@@ -155,7 +155,7 @@ def _part_lines(part: PartReport, unit: str, *, known: bool) -> list[str]:
         of = f"labels ({sum(part.labels.values()) / max(1, part.rows):.2f} a row)"
         lines.append(f"  {of if part.several else 'labels'}: " + ", ".join(shares[:12]) + more)
     lines += [f"  {name}: {spread}" for name, spread in part.numbers.items()]
-    of_what = "length" if part.has_targets else "lines"
+    of_what = "length" if part.has_targets else _noun(part, unit)
     for what, lengths in {"characters": part.character_lengths, unit: part.token_lengths}.items():
         if lengths:
             shown = ", ".join(f"{_percentile_name(p)} {n:,}" for p, n in lengths.items())
@@ -164,9 +164,16 @@ def _part_lines(part: PartReport, unit: str, *, known: bool) -> list[str]:
 
 
 def _sizes(part: PartReport, unit: str) -> list[str]:
-    sizes = {"rows" if part.has_targets else "lines": part.rows, unit: part.tokens}
+    sizes = {_noun(part, unit): part.rows, unit: part.tokens}
     sizes["characters"] = part.characters
     return [f"{count:,} {what}" for what, count in sizes.items() if count]
+
+
+def _noun(part: PartReport, unit: str) -> str:
+    """What a row is called: of a forecast it is a channel of a series."""
+    if part.has_targets:
+        return "rows"
+    return "targets" if unit == "steps" else "lines"
 
 
 def _percentile_name(percentile: int) -> str:

@@ -95,7 +95,7 @@ class AudioSource(SeriesField):
         stored = json.loads((folder / f"{self.name}.heard.json").read_text(encoding="utf-8"))
         found = VectorColumn.load(folder, self.name)
         heard = {Heard(rate, channels): many for rate, channels, many in stored}
-        return AudioColumn(found.values, found.times, found.channels, found.dated, heard)
+        return AudioColumn(**vars(found), heard=heard)
 
     def what_is_missing(self, column: Any, rows: np.ndarray) -> str:
         return "silence alone"

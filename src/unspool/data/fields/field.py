@@ -37,6 +37,21 @@ class Measure(NamedTuple):
     unknown: float
 
 
+class Chunk(NamedTuple):
+    """The next steps of one sequence.
+
+    inputs   what a model reads of them, (1, T, ...)
+    steps    T, perhaps 0
+    before   what the next chunk needs to know of those before it
+    cut      whether there was no room for all of them
+    """
+
+    inputs: tuple[Any, ...]
+    steps: int
+    before: Any
+    cut: bool = False
+
+
 class Spread(NamedTuple):
     """How the numbers of a part are distributed, for people."""
 
@@ -59,6 +74,8 @@ class Field(ABC):
     sized    whether its values have lengths that count for the size of a batch
     stratifies  whether every part of a corpus is to have its share of each value
     several     whether a row may have any number of the names of `tally`
+    compared    whether rows of one part say something about those of another: not where parts are
+                stretches of the same sequences
     is_target   whether it is what a model is to give, not what it reads
     missing     what is done about rows without a value: "drop", "error" or "keep"
     """
@@ -67,6 +84,7 @@ class Field(ABC):
     sized: ClassVar[bool] = False
     stratifies: ClassVar[bool] = False
     several: ClassVar[bool] = False
+    compared: ClassVar[bool] = True
     is_target: bool = False
     missing: str = "drop"
 
@@ -167,9 +185,45 @@ class Field(ABC):
         """A raw value for people, as an answer repeats it."""
         return str(raw)
 
+    @property
+    def shown_as(self) -> str:
+        """How a page draws its values: as "tokens", "curves" over time, or a "heat map" over time;
+        all but tokens by `picture`."""
+        return "tokens"
+
+    def picture(self, raw: Any) -> dict[str, Any]:
+        """What a page draws of a raw value, for JSON: `channels`, their names; `values`, (C, T) in
+        which a gap is None; `steps`, (T) names."""
+        raise NotImplementedError
+
+    def to_json(self, raw: Any) -> Any:
+        """A raw value for JSON, as a page and a run folder have it."""
+        return raw
+
+    def from_json(self, value: Any, where: str) -> Any:
+        """The raw value of `to_json`, or what somebody has written like it; `where` it comes from,
+        for a message."""
+        return value
+
     @abstractmethod
     def collate(self, values: Any, rows: np.ndarray) -> Any:
         """Some rows as tensors, padded; padding never changes an answer."""
+
+    def streaming_unsupported_reason(self) -> str | None:
+        """None where `chunk` gives of a part of a value what `encode` gives of the whole, otherwise
+        the reason."""
+        return "what it reads is no sequence"
+
+    def chunk(self, raw: Any, before: Any, read: int) -> Chunk:
+        """The next steps of a value of which `read` steps were read, as one row.
+
+        before   of the chunk before; None where there is none
+        """
+        raise NotImplementedError
+
+    def follow_line(self, line: str) -> str | None:
+        """What a line of standard input adds to a text; None where it ends it."""
+        return line if line.strip() else None
 
     def measure(self, values: Any) -> Measure | None:
         """Of a field that is sized."""
@@ -209,6 +263,8 @@ class Field(ABC):
 
 class StreamField(Field):
     """A column whose rows are one long sequence, of which the end is held out."""
+
+    compared = False
 
     @abstractmethod
     def steps(self, column: Any) -> int:

@@ -7,6 +7,7 @@ of each series. Batches are windows of them (`data/windows.py`).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,8 @@ import numpy as np
 
 from unspool.data.calendar import cycles_of
 from unspool.data.fields.series import RecordingsField, count, fit_moments
+from unspool.data.fields.series_examiner import SeriesExaminer
+from unspool.data.fields.static import StaticColumn, static_vectors
 from unspool.data.read.recording import Recording
 from unspool.data.store.columns import Progress
 from unspool.data.store.ragged import Ragged
@@ -46,12 +49,15 @@ class HistoryField(RecordingsField):
     horizon   steps to be given (0: a season)
     season    steps of a season (0: by the distance of the dates)
     calendar  whether the time of day, week and year is known ahead, where times are dates
+    static    names of what each series has as a whole
+    extra     whether the past of other channels is read
 
     Fitted: all of these, `channels` with `mean` and `std`, the `step` from one time to the next,
     and the `cycles` of the calendar.
     """
 
     kind = "history"
+    compared = False
 
     def __init__(
         self,
@@ -63,11 +69,14 @@ class HistoryField(RecordingsField):
         horizon: int = 0,
         season: int = 0,
         calendar: bool = True,
+        static: Sequence[str] = (),
+        extra: bool = True,
     ) -> None:
         super().__init__(name)
+        self.static = [StaticColumn(each) for each in static]
         self.targets, self.ahead = list(targets), list(ahead)
         self.length, self.horizon, self.season = length, horizon, season
-        self.calendar = calendar
+        self.calendar, self.extra = calendar, extra
         self.channels: list[str] = []
         self.mean, self.std = np.zeros(0), np.ones(0)  # (C,)
         self.cycles: list[str] = []
@@ -84,6 +93,11 @@ class HistoryField(RecordingsField):
     @property
     def extra_channels(self) -> list[int]:
         """Channels of which only the past is read."""
+        return self.other_channels if self.extra else []
+
+    @property
+    def other_channels(self) -> list[int]:
+        """Channels that are neither continued nor known ahead."""
         used = {*self.targets, *self.ahead}
         return [i for i, name in enumerate(self.channels) if name not in used]
 
@@ -95,7 +109,15 @@ class HistoryField(RecordingsField):
     @property
     def known_size(self) -> int:
         """Of what is known ahead of each step."""
-        return 2 * len(self.cycles) + len(self.ahead)
+        static = sum(column.size for column in self.static)
+        return 2 * len(self.cycles) + len(self.ahead) + static
+
+    def inputs(self, target: int) -> list[str]:
+        """What the elements of what is read of a step are called."""
+        extra = [self.channels[i] for i in self.extra_channels]
+        cycles = [f"{part} of the {c}" for c in self.cycles for part in ("sine", "cosine")]
+        static = [name for column in self.static for name in column.inputs]
+        return [self.targets[target], "observed", *extra, *cycles, *self.ahead, *static]
 
     def settle(self, column: VectorColumn, *, where: str) -> list[str]:
         """What does not depend on how the series are split: the roles of the channels, times and
@@ -170,6 +192,8 @@ class HistoryField(RecordingsField):
         train = Ragged(train.values, train.starts, ends)
         found = fit_moments(train)
         self.mean, self.std = found.mean, found.std
+        for i, own in enumerate(self.static):
+            own.fit([column.static[row][i] for row in rows], where)
         flat = [name for name in self.targets if found.constant[self.channels.index(name)]]
         if len(flat) == len(self.targets):
             value = self.mean[self.channels.index(flat[0])]
@@ -204,8 +228,13 @@ class HistoryField(RecordingsField):
                 ("to be forecast", self.targets),
                 ("known ahead", [*self.ahead, *(f"time of the {c}" for c in self.cycles)]),
                 ("of which only the past is read", [self.channels[i] for i in self.extra_channels]),
+                ("not read", [] if self.extra else [self.channels[i] for i in self.other_channels]),
             )
             if names
+        ]
+        kinds += [
+            f"static {own.name} ({f'{own.size:,} categories' if own.categories else 'a number'})"
+            for own in self.static
         ]
         notes = ["; ".join(kinds)]
         notes.append(
@@ -231,9 +260,10 @@ class HistoryField(RecordingsField):
         first: np.ndarray,
         end: np.ndarray,
         learnt: np.ndarray,
+        static: Sequence[Sequence[Any]] = (),
     ) -> Stretches:
         """Every target of some rows from step `first` to `end` (N,); `learnt` (N,) are the steps
-        before which there was something to learn from."""
+        before which there was something to learn from; `static` what all series have as a whole."""
         targets, extra, ahead = self.target_channels, self.extra_channels, self.ahead_channels
         known = Known(
             values,
@@ -243,6 +273,7 @@ class HistoryField(RecordingsField):
             channels=ahead,
             mean=self.mean[ahead],
             std=self.std[ahead],
+            static=self._static(static, rows, len(values)),
         )
         K = len(targets)
         series = np.repeat(rows, K)
@@ -262,13 +293,26 @@ class HistoryField(RecordingsField):
             std=self.std[extra],
         )
 
+    def _static(
+        self, raw: Sequence[Sequence[Any]], rows: np.ndarray, count: int
+    ) -> np.ndarray | None:
+        """(count, S), zeros but for some rows"""
+        if not self.static:
+            return None
+        own = static_vectors(self.static, [raw[row] for row in rows], lambda i: f"series {i + 1}")
+        found = np.zeros((count, own.shape[1]), np.float32)
+        found[rows] = own
+        return found
+
     def values(self, column: VectorColumn, progress: Progress | None = None) -> Stretches:
         """Series that nothing was learnt from: all steps after a first window, at least the last
         horizon."""
         rows = np.arange(len(column))
         lengths = column.values.lengths
         first = np.clip(lengths - self.horizon, 1, self.length)
-        return self.stretches(column.values, column.times, rows, first, lengths, first)
+        return self.stretches(
+            column.values, column.times, rows, first, lengths, first, column.static
+        )
 
     def encode(self, raw: Sequence[Any]) -> Stretches:
         """Series to be continued: the stretch of each begins after its last value."""
@@ -280,7 +324,8 @@ class HistoryField(RecordingsField):
         if self.timed and all(own.times is not None for own in found):
             times = Ragged.of([own.times for own in found if own.times is not None])
         ends = np.array([self.last(own) for own in found], dtype=np.int64)
-        return self.stretches(values, times, np.arange(len(found)), ends, ends, ends)
+        static = [own.static for own in found]
+        return self.stretches(values, times, np.arange(len(found)), ends, ends, ends, static)
 
     def last(self, own: Recording) -> int:
         """The step after the last one at which a target was observed."""
@@ -289,13 +334,7 @@ class HistoryField(RecordingsField):
 
     def refuse(self, own: Recording, where: str) -> None:
         """What a fitted field cannot continue."""
-        if own.values.shape[1] != len(self.channels):
-            raise DataError(
-                f"the model has learnt {count(len(self.channels), 'channel')}"
-                f" ({', '.join(self.channels[:8])}), and this series has {own.values.shape[1]}",
-                where=where,
-                remedy="give arrays (steps, channels), or name the columns with --series",
-            )
+        self.refuse_channels(own, where)
         if not len(own) or np.isnan(own.values[:, self.target_channels]).all():
             raise DataError(
                 "the series has no value to go on from", where=where, remedy="give its past"
@@ -316,6 +355,10 @@ class HistoryField(RecordingsField):
                     remedy="add rows with these values, and nothing in the columns to be forecast",
                 )
 
+    def examiner(self, values: Stretches) -> SeriesExaminer:
+        steps = np.concatenate([values.values[int(row)] for row in np.unique(values.series)])
+        return SeriesExaminer(self.channels, self.mean, self.std, steps)
+
     def collate(self, values: Stretches, rows: np.ndarray) -> WindowBatch:
         """The window before the end of each stretch."""
         return values.windows(rows, values.end[rows], length=self.length, horizon=self.horizon)
@@ -327,7 +370,9 @@ class HistoryField(RecordingsField):
     def save(self, folder: Path) -> None:
         names = ("channels", "targets", "ahead", "length", "horizon", "season", "cycles", "step")
         stored = {name: getattr(self, name) for name in (*names, "dated", "timed")}
-        write_json(folder / FILE, {**stored, "mean": self.mean.tolist(), "std": self.std.tolist()})
+        static = [asdict(own) for own in self.static]
+        moments = {"mean": self.mean.tolist(), "std": self.std.tolist()}
+        write_json(folder / FILE, {**stored, **moments, "static": static})
 
     def load(self, folder: Path) -> None:
         stored = read_json(folder / FILE)
@@ -345,6 +390,15 @@ class HistoryField(RecordingsField):
                 bool(stored["timed"]),
             )
             self.mean, self.std = (np.array(stored[key], dtype=float) for key in ("mean", "std"))
+            self.static = [
+                StaticColumn(
+                    str(own["name"]),
+                    [str(name) for name in own["categories"]],
+                    float(own["mean"]),
+                    float(own["std"]),
+                )
+                for own in stored.get("static", [])
+            ]
             size = len(self.channels)
             fine = self.mean.shape == self.std.shape == (size,)
             fine &= bool(np.isfinite(self.mean).all() and (self.std > 0).all())

@@ -7,6 +7,7 @@ raw: a `Recording`, an array (T, C) or (T,), or lists of numbers. values: `Serie
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
@@ -14,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from unspool.data.fields.field import Field, Measure, Where
+from unspool.data.fields.field import Chunk, Field, Measure, Where
 from unspool.data.fields.series_examiner import SeriesExaminer
 from unspool.data.fields.series_steps import Steps, find_steps, resample
 from unspool.data.fields.series_values import (
@@ -24,7 +25,13 @@ from unspool.data.fields.series_values import (
     fit_moments,
     moments_of_row,
 )
-from unspool.data.read.recording import Recording, as_recording
+from unspool.data.read.recording import (
+    Recording,
+    as_recording,
+    numbers,
+    recording_from_json,
+    recording_to_json,
+)
 from unspool.data.store.columns import Progress, WhereStep
 from unspool.data.store.ragged import Ragged
 from unspool.data.store.vectors import VectorColumn, VectorWriter
@@ -32,6 +39,7 @@ from unspool.errors import DataError, RunError
 from unspool.io.files import AGAIN, read_json, write_json
 
 FILE = "series.json"
+CURVES = 8  # channels that can be told apart as curves
 
 
 class SeriesBatch(NamedTuple):
@@ -66,7 +74,7 @@ class SeriesWriter:
             own = self.recording(raw, where(i))
             if len(own):
                 self._same(own, where(i))
-            self.writer.add(own.values, own.times)
+            self.writer.add(own.values, own.times, own.static)
 
     def _same(self, own: Recording, where: str) -> None:
         names = own.channels or tuple(str(i + 1) for i in range(own.values.shape[1]))
@@ -115,11 +123,43 @@ class RecordingsField(Field):
             found[row] = bool(np.isnan(own[0, 0])) and bool(np.isnan(own).all())
         return found
 
+    def refuse_channels(self, own: Recording, where: str) -> None:
+        """A series of other channels than a fitted field has learnt."""
+        if own.values.shape[1] != len(self.channels):
+            raise DataError(
+                f"the model has learnt {count(len(self.channels), 'channel')}"
+                f" ({', '.join(self.channels[:8])}), and this series has {own.values.shape[1]}",
+                where=where,
+                remedy="give arrays (steps, channels), or name the columns with --series",
+            )
+
     def items(self, given: Any) -> Iterable[Any]:
         return series_items(given, len(self.channels))
 
     def shown(self, raw: Any) -> str:
         return str(self.recording(raw, "item"))
+
+    @property
+    def shown_as(self) -> str:
+        return "curves" if len(self.channels) <= CURVES else "heat map"
+
+    def picture(self, raw: Any) -> dict[str, Any]:
+        own = self.as_read(self.recording(raw, "the series"))
+        return {
+            "channels": self.channels,
+            "values": [numbers(channel) for channel in own.values.T],
+            "steps": own.steps(),
+        }
+
+    def as_read(self, own: Recording) -> Recording:
+        """With the steps that a model reads."""
+        return own
+
+    def to_json(self, raw: Any) -> dict[str, Any]:
+        return recording_to_json(self.recording(raw, "the series"))
+
+    def from_json(self, value: Any, where: str) -> Recording:
+        return recording_from_json(value, where)
 
     def measure(self, values: Any) -> Measure:
         return Measure(int(values.lengths.sum()), values.lengths, np.empty(0), 0.0)
@@ -193,8 +233,8 @@ class SeriesField(RecordingsField):
         steps, gaps = int(series.lengths.sum()), int(found.gaps.sum())
         listed = ", ".join(self.channels[:8]) + (", ..." if len(self.channels) > 8 else "")
         notes = [
-            f"series: {count(len(self.channels), 'channel')} ({listed}), {steps:,} steps in train,"
-            f" from {series.lengths.min():,} to {series.lengths.max():,} a series"
+            f"{self.kind}: {count(len(self.channels), 'channel')} ({listed}), {steps:,} steps in"
+            f" train, from {series.lengths.min():,} to {series.lengths.max():,} a series"
         ]
         if gaps:
             notes.append(
@@ -265,13 +305,7 @@ class SeriesField(RecordingsField):
         """What a fitted field cannot read."""
         if not len(own):
             raise DataError("the series is empty", where=where, remedy="give at least one step")
-        if own.values.shape[1] != len(self.channels):
-            raise DataError(
-                f"the model has learnt {count(len(self.channels), 'channel')}"
-                f" ({', '.join(self.channels[:8])}), and this series has {own.values.shape[1]}",
-                where=where,
-                remedy="give arrays (steps, channels), or name the columns with --series",
-            )
+        self.refuse_channels(own, where)
         if self.irregular != "ignore" and own.times is None:
             raise DataError(
                 "the model reads the time of each step, and this series has none",
@@ -300,16 +334,53 @@ class SeriesField(RecordingsField):
 
     def vectors(self, values: Series, row: int) -> np.ndarray:
         """(T, size) what a model reads of a row"""
-        x = values.scaled(row)
+        times = None if values.times is None else values.times[row]
+        return self._vectors(values.scaled(row), times)
+
+    def _vectors(
+        self, x: np.ndarray, times: np.ndarray | None, before: float | None = None
+    ) -> np.ndarray:
+        """Of scaled values (T, C), where a gap is NaN; `before` is the time of the step before."""
         gaps = np.isnan(x)
         parts = [np.where(gaps, np.float32(0), x)]
         if self.gappy:
             parts.append((~gaps[:, self.gappy]).astype(np.float32))
         if self.irregular == "channel":
-            assert values.times is not None
+            assert times is not None
             assert self.steps is not None
-            parts.append(self.steps.channel(values.times[row]))
+            parts.append(self.steps.channel(times, before))
         return np.concatenate(parts, 1) if len(parts) > 1 else parts[0]
+
+    def streaming_unsupported_reason(self) -> str | None:
+        if self.scaling in ("series", "window"):
+            return (
+                f"scaling={self.scaling} takes mean and deviation of a whole series, which has not"
+                " ended"
+            )
+        if self.irregular == "resample":
+            return "irregular=resample interpolates between a step and later ones"
+        if self.window:
+            return "window= merges the answers of windows, the last of which ends with the series"
+        return None
+
+    def chunk(self, raw: Any, before: float | None, read: int) -> Chunk:
+        """`before` is the time of the last step that was read."""
+        own = as_steps(raw, len(self.channels))
+        if not len(own):
+            return Chunk((), 0, before)
+        where = f"step {read + 1}"
+        self.refuse(own, where)
+        refuse_times(own.times, before, where)
+        room = max(0, self.max_length - read) if self.max_length else len(own)
+        x = own.values[:room]
+        if self.scaling == "channel":
+            x = ((x - self.mean) / self.std).astype(np.float32)
+        if not len(x):
+            return Chunk((), 0, before, cut=True)
+        times = None if own.times is None else own.times[:room]
+        values = torch.from_numpy(self._vectors(x, times, before)[None])
+        inputs = SeriesBatch(values, torch.tensor([len(x)])).inputs
+        return Chunk(inputs, len(x), None if times is None else float(times[-1]), len(x) < len(own))
 
     def collate(self, values: Series, rows: np.ndarray) -> SeriesBatch:
         lengths = values.lengths[rows].astype(np.int64)
@@ -334,9 +405,19 @@ class SeriesField(RecordingsField):
     def examiner(self, values: Series) -> SeriesExaminer:
         return SeriesExaminer(self.channels, self.mean, self.std, next(blocks(values.raw)))
 
+    def as_read(self, own: Recording) -> Recording:
+        """At equal steps, where it is resampled."""
+        values, times = own.values, own.times
+        if self.irregular == "resample" and times is not None:
+            assert self.steps is not None
+            grid = resample(Ragged.of([values]), Ragged.of([times]), self.steps.median)
+            values, times = (np.asarray(each[0]) for each in grid)
+        cut = slice(self.max_length or None)
+        return replace(own, values=values[cut], times=None if times is None else times[cut])
+
     def labels(self, raw: Any) -> list[str]:
         """What each step is called: its time, or its number."""
-        return self.recording(raw, "item").steps()[: self.max_length or None]
+        return self.as_read(self.recording(raw, "item")).steps()
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -371,6 +452,36 @@ class SeriesField(RecordingsField):
                 where=folder / FILE,
                 remedy=AGAIN,
             )
+
+
+def as_steps(raw: Any, channels: int) -> Recording:
+    """The next steps of a series: a `Recording`; an array (T, C); or one step, a vector (C,). With
+    one channel (T,) are T steps, and a number is one."""
+    if isinstance(raw, Recording):
+        return raw
+    if np.ndim(raw) == 0:
+        return as_recording([raw], "step")
+    if np.ndim(raw) == 1 and channels > 1 and len(raw):
+        return as_recording([raw], "step")
+    if np.size(raw) == 0:
+        return Recording(np.empty((0, channels), np.float32))
+    return as_recording(raw, "step")
+
+
+def refuse_times(times: np.ndarray | None, before: float | None, where: str) -> None:
+    """Times go forwards, also from one chunk to the next."""
+    if times is None:
+        return
+    all_times = times if before is None else np.concatenate([[before], times])
+    falls = np.flatnonzero(np.diff(all_times) <= 0)
+    if len(falls):
+        at = int(falls[0])
+        raise DataError(
+            f"time {all_times[at + 1]:.10g} is not after the one of the step before,"
+            f" {all_times[at]:.10g}",
+            where=where,
+            remedy="give steps in the order of time",
+        )
 
 
 def count(number: int, noun: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from unspool.data.fields.examiner import Examiner, Flaw
 from unspool.data.fields.ngrams import mix
 from unspool.data.fields.series_values import digest
-from unspool.data.read.recording import as_recording
+from unspool.data.read.recording import Recording, as_recording
 from unspool.data.store.ragged import Ragged
 
 SPIKE = 20.0  # standard deviations, as the quartiles of the training part suggest them
@@ -33,10 +33,16 @@ class SeriesExaminer(Examiner):
     shingle = f"{PIECE} steps"
 
     def __init__(
-        self, channels: Sequence[str], mean: np.ndarray, std: np.ndarray, steps: np.ndarray
+        self,
+        channels: Sequence[str],
+        mean: np.ndarray,
+        std: np.ndarray,
+        steps: np.ndarray,
+        recording: Callable[[Any, str], Recording] = as_recording,
     ) -> None:
-        """`steps` (M, C) are some of the training part."""
+        """`steps` (M, C) are some of the training part; `recording` makes one of a raw value."""
         self.channels, self.mean, self.std = channels, mean, std
+        self.recording = recording
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)  # a channel without a value
             low, self.median, high = np.nanquantile(steps, (0.25, 0.5, 0.75), axis=0)
@@ -64,7 +70,7 @@ class SeriesExaminer(Examiner):
         return mix((number * 1000 + level + 500).astype(np.uint64).reshape(-1))
 
     def flaws(self, raw: Sequence[Any]) -> dict[str, np.ndarray]:
-        found = [as_recording(each, "").values for each in raw]
+        found = [self.recording(each, "").values for each in raw]
         return {
             "gaps": np.array([bool(np.isnan(x).any()) for x in found]),
             "flat": np.array([len(x) > 1 and bool((x == x[:1]).all(0).any()) for x in found]),
@@ -75,7 +81,7 @@ class SeriesExaminer(Examiner):
         return np.abs(np.nan_to_num((x - self.median) / self.spread)) > SPIKE
 
     def excerpt(self, raw: Any, flaw: str | None = None) -> str:
-        own = as_recording(raw, "")
+        own = self.recording(raw, "")
         x = own.values
         if flaw == "gaps":
             step, channel = (int(axis[0]) for axis in np.nonzero(np.isnan(x)))

@@ -39,9 +39,11 @@ class Steps(NamedTuple):
             f" {self.median:g}{unit} ({self.least:g} to {self.most:g}); {done}"
         ]
 
-    def channel(self, times: np.ndarray) -> np.ndarray:
-        """(T, 1) float32: ln(Δt / median), 0 at the first step and at steps of the median"""
-        ratio = np.diff(times, prepend=times[:1] - self.median) / self.median
+    def channel(self, times: np.ndarray, before: float | None = None) -> np.ndarray:
+        """(T, 1) float32: ln(Δt / median), 0 at the first step and at steps of the median; `before`
+        is the time of the step before the first."""
+        first = times[:1] - self.median if before is None else before
+        ratio = np.diff(times, prepend=first) / self.median
         return np.log(np.maximum(ratio, 1e-6)).astype(np.float32)[:, None]
 
 

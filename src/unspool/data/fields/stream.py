@@ -26,6 +26,10 @@ class TextStream(TextField, StreamField):
     def frame(self) -> Frame:
         return Frame()
 
+    def follow_line(self, line: str) -> str:
+        """Line ends are tokens, and no line ends the text."""
+        return line
+
     def blank(self, column: TokenColumn) -> np.ndarray:
         if not any(token.strip() for token in column.types):
             return np.ones(len(column), dtype=bool)

@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+import torch
 
 from unspool.config import TokenizerConfig
 from unspool.data.fields.bytepairs import Stretches, encode_subwords
-from unspool.data.fields.field import Field, Measure, Where
+from unspool.data.fields.field import Chunk, Field, Measure, Where
 from unspool.data.fields.spelling import collate_words
 from unspool.data.fields.text_examiner import TextExaminer
 from unspool.data.fields.tokens import Pieces, TokenBatch, Tokens, number_words, padded
@@ -23,7 +24,7 @@ from unspool.data.read import Column
 from unspool.data.store.columns import Progress, WhereStep
 from unspool.data.store.ragged import Ragged
 from unspool.data.store.tokens import TokenColumn, TokenWriter
-from unspool.errors import RunError
+from unspool.errors import DataError, RunError
 from unspool.io.files import AGAIN, read_json, write_json
 from unspool.text.open_vocabulary import Rules, open_encoder
 from unspool.text.tokenizers import CharTokenizer, Frame, SubwordTokenizer, Tokenizer
@@ -213,6 +214,24 @@ class TextField(Field):
             words, types = number_words([self.fitted.pieces(text) or [""] for text in raw])
         return Tokens(ids, frame=self.frame, room=self.room, words=words, types=types)
 
+    def streaming_unsupported_reason(self) -> str | None:
+        if self.frame.size:
+            return "its tokenizer puts a token after the last one of every text"
+        return None
+
+    def chunk(self, raw: str, before: str | None, read: int) -> Chunk:
+        """`before` is the open end of what was read."""
+        ids, before = tokens_of_chunk(raw, before, self.fitted.ids, self.fitted)
+        kept = ids if self.room is None else ids[: max(0, self.room - read)]
+        batch = TokenBatch(torch.from_numpy(kept)[None], torch.tensor([len(kept)]))
+        return Chunk(batch.inputs, len(kept), before, len(kept) < len(ids))
+
+    def follow_line(self, line: str) -> str | None:
+        """Characters go on in the next line; words end with it."""
+        if not line.strip():
+            return None
+        return line.rstrip("\r\n") if self.fitted.kind == "char" else line
+
     def collate(self, values: Tokens | Pieces, rows: np.ndarray) -> TokenBatch:
         words = collate_words(values, rows) if self.spelled else None
         return TokenBatch(*padded(values, rows), words)
@@ -263,6 +282,24 @@ class TextField(Field):
 
     def load(self, folder: Path) -> None:
         self.tokenizer = read_tokenizer(folder, self.file)
+
+
+def tokens_of_chunk(
+    text: str, before: str | None, cut: Callable[[str], Any], tokenizer: Tokenizer
+) -> tuple[Any, str]:
+    """What `cut` makes of a text that goes on after `before`, and the open end of both.
+
+    A DataError where the two have a token in common, which was read as if it had ended.
+    """
+    found = cut(text)
+    joined = (before or "") + text
+    if before and len(text) and list(cut(joined)) != [*cut(before), *found]:
+        raise DataError(
+            "the chunk begins within a token, and what came before was read as if it had ended",
+            got=text,
+            remedy="give whole words, with the space that stands before or after them",
+        )
+    return found, tokenizer.open_end(joined)
 
 
 def word_ids(types: Sequence[str], tokenizer: Tokenizer) -> np.ndarray:

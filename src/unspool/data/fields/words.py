@@ -16,9 +16,9 @@ import torch
 from torch import Tensor
 
 from unspool.config import TokenizerConfig
-from unspool.data.fields.field import Field, Measure
+from unspool.data.fields.field import Chunk, Field, Measure
 from unspool.data.fields.spelling import SpelledWords, SpellingTable, collate_words
-from unspool.data.fields.text import TextWriter, read_tokenizer
+from unspool.data.fields.text import TextWriter, read_tokenizer, tokens_of_chunk
 from unspool.data.fields.text_examiner import TextExaminer
 from unspool.data.fields.tokens import Tokens, padded
 from unspool.data.fields.vocabulary import count_types, select_tokenizer
@@ -29,9 +29,9 @@ from unspool.errors import RunError
 from unspool.io.files import AGAIN, write_json
 from unspool.text.normalize import Normalizer
 from unspool.text.open_vocabulary import Rules
-from unspool.text.tokenizers import CharTokenizer, Tokenizer
+from unspool.text.tokenizers import CharTokenizer, Tokenizer, WordTokenizer
 from unspool.text.vocab import SPECIALS, UNK_ID, Vocab
-from unspool.text.words import solid
+from unspool.text.words import solid, token_spans
 
 LONGEST_WORD = 40  # characters of a word that are read
 RAREST_CHARACTER = 2  # times in train; a rarer one is <unk>, which is learnt in this way
@@ -186,6 +186,24 @@ class WordsField(Field):
         remap = np.fromiter(ids, dtype=np.int64, count=len(types))
         spellings = None if self.spelling is None else Spellings(types, self.spelling)
         return Words(raw, remap=remap, types=types, spellings=spellings)
+
+    def streaming_unsupported_reason(self) -> None:
+        return None
+
+    def chunk(self, raw: str | Sequence[str], before: str | None, read: int) -> Chunk:
+        """`before` is the open end of what was read. Words of a list have ended."""
+        if not isinstance(raw, str):
+            words, before = list(raw), ""
+        else:
+            words, before = tokens_of_chunk(raw, before, self.cut, self.fitted)
+        if not words:
+            return Chunk((), 0, before)
+        return Chunk(self.collate(self.encode([words]), np.arange(1)).inputs, len(words), before)
+
+    def cut(self, text: str) -> list[str]:
+        """The words of a text."""
+        assert isinstance(self.fitted, WordTokenizer)
+        return [span.token for span in token_spans(text, split=self.fitted.split)]
 
     def collate(self, values: Words, rows: np.ndarray) -> WordBatch:
         ids, lengths = padded(values, rows)

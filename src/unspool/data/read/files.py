@@ -274,7 +274,9 @@ def no_texts(place: Path, names: Sequence[str]) -> DataError:
     )
 
 
-RECORDED = (".csv.gz", ".tsv.gz", ".csv", ".tsv", ".parquet", ".npy")
+RECORDED = (
+    ".csv.gz", ".tsv.gz", ".csv", ".tsv", ".parquet", ".npy", ".npz", ".inkml", ".unp", ".unipen",
+)  # fmt: skip
 
 
 def recordings_in(place: Path, encoding: str) -> list[TextFile]:

@@ -18,6 +18,7 @@ from unspool.data.read.delimited import Csv, Tsv
 from unspool.data.read.excel import Excel
 from unspool.data.read.files import TextFile
 from unspool.data.read.folder import Folder, Folders
+from unspool.data.read.inkml import InkMl
 from unspool.data.read.json_lines import JsonArray, JsonLines
 from unspool.data.read.parallel import Parallel
 from unspool.data.read.plain import (
@@ -30,8 +31,10 @@ from unspool.data.read.plain import (
     label_delimiter,
 )
 from unspool.data.read.reader import SAMPLE, Reader, refuse_empty
+from unspool.data.read.sketch import Sketches, holds_sketches
 from unspool.data.read.sounds import Sounds
 from unspool.data.read.ts import Ts
+from unspool.data.read.unipen import Unipen
 
 FORMATS: dict[str, type[Reader]] = {
     "csv": Csv,
@@ -44,6 +47,9 @@ FORMATS: dict[str, type[Reader]] = {
     "ts": Ts,
     "npy": Arrays,
     "audio": Sounds,
+    "sketch": Sketches,
+    "inkml": InkMl,
+    "unipen": Unipen,
     "labelled": Labelled,
     "fasttext": FastText,
     "lines": Lines,
@@ -70,6 +76,9 @@ SUFFIXES = {
     ".ts": "ts",
     ".npy": "npy",
     ".npz": "npy",
+    ".inkml": "inkml",
+    ".unp": "unipen",
+    ".unipen": "unipen",
 }
 SENTENCE_SUFFIXES = {
     ".conll": "conll",
@@ -97,6 +106,8 @@ def guess_format(file: TextFile, data: DataConfig, *, sentences: bool = True) ->
     if data.format != "auto":
         return Guess(data.format, True)
     suffix = Path(file.content_name).suffix.lower()
+    if suffix == ".npz" and holds_sketches(file):
+        return Guess("sketch", True)
     if suffix in SUFFIXES:
         return Guess(SUFFIXES[suffix], True)
     if suffix == ".json":
@@ -112,9 +123,11 @@ def guess_format(file: TextFile, data: DataConfig, *, sentences: bool = True) ->
         return Guess("text", False)
     if lines[0].lower().startswith("@problemname"):
         return Guess("ts", True)
+    if any(line.startswith(".PEN_DOWN") for line in lines):
+        return Guess("unipen", True)
     if sum(line.lstrip().startswith(MARK) for line in lines) > 0.5 * len(lines):
         return Guess("fasttext", True)
-    if _is_json_object(lines[0]):
+    if _is_json_object(lines[0]) or lines[0].lstrip().startswith("[["):
         return Guess("jsonl", True)
     if _is_json_array(file):
         return Guess("json", True)

@@ -91,6 +91,9 @@ def json_rows(file: TextFile, report: Report | None = None) -> Iterator[tuple[in
 
 
 def checked(fields: Any, where: str, remedy: str) -> Object:
+    """An object; a drawing alone, lists in lists, is one with the field `strokes`."""
+    if isinstance(fields, list) and fields and isinstance(fields[0], list):
+        return {"strokes": fields}
     if not isinstance(fields, dict):
         got = json.dumps(fields, ensure_ascii=False)
         raise DataError("not a JSON object", where=where, got=got, remedy=remedy)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -30,6 +30,7 @@ class Recording:
     times     (T,) float64, ascending; None where a step has no time. Dates are seconds since 1970
     dated     whether the times are dates
     name      what people call it
+    static    values that it has as a whole
     """
 
     values: np.ndarray
@@ -37,19 +38,25 @@ class Recording:
     times: np.ndarray | None = None
     dated: bool = False
     name: str = ""
+    static: tuple[Any, ...] = ()
 
     def __len__(self) -> int:
         return len(self.values)
+
+    def __getitem__(self, steps: slice) -> Recording:
+        """Some of its steps."""
+        times = None if self.times is None else self.times[steps]
+        return replace(self, values=self.values[steps], times=times)
 
     def __str__(self) -> str:
         steps, channels = self.values.shape
         size = f"{steps:,} steps" + (f" of {channels} channels" if channels > 1 else "")
         return f"{self.name}: {size}" if self.name else size
 
-    def steps(self) -> list[str]:
-        """What each step is called: its time, or its number from 0."""
+    def steps(self, first: int = 0) -> list[str]:
+        """What each step is called: its time, or its number from `first` on."""
         if self.times is None:
-            return [str(step) for step in range(len(self))]
+            return [str(first + step) for step in range(len(self))]
         if not self.dated:
             return [f"{time:.10g}" for time in self.times]
         dates = (datetime.fromtimestamp(time, UTC) for time in self.times)
@@ -94,6 +101,63 @@ def as_recording(raw: Any, where: str, channels: Sequence[str] = (), name: str =
         )
     refuse_infinite(values, where, channels)
     return Recording(values, tuple(channels), name=name)
+
+
+def numbers(values: np.ndarray) -> list[float | None]:
+    """(T,) for JSON: six figures of each, and None for a gap."""
+    return [None if math.isnan(x) else float(f"{x:.6g}") for x in values.tolist()]
+
+
+def recording_to_json(own: Recording) -> dict[str, Any]:
+    """What `recording_from_json` reads; a name, channels and times where there are some."""
+    found: dict[str, Any] = {"values": [numbers(step) for step in own.values]}
+    if own.times is not None:
+        found |= {"times": own.times.tolist(), "dated": own.dated}
+    if own.channels:
+        found["channels"] = list(own.channels)
+    return {"name": own.name, **found} if own.name else found
+
+
+def recording_from_json(value: Any, where: str) -> Recording:
+    """{"values": [[1, 2], ...]} with perhaps "times", "dated", "channels" and "name"; or the values
+    alone."""
+    if not isinstance(value, dict):
+        value = {"values": value}
+    try:
+        values = value["values"]
+        channels = tuple(str(name) for name in value.get("channels") or ())
+        times = value.get("times")
+        name, dated = str(value.get("name") or ""), bool(value.get("dated", False))
+        found = None if times is None else np.array(times, dtype=np.float64)
+    except (KeyError, TypeError, ValueError, AttributeError):
+        raise DataError(
+            "no series: it has no values, or times that are no numbers",
+            where=where,
+            remedy='write {"values": [[1, 2], [3, 4]], "times": [0, 1]}, a step a list',
+        ) from None
+    own = as_recording(values, where, channels, name)
+    if channels and len(channels) != own.values.shape[1]:
+        raise DataError(
+            f"has {len(channels)} names of channels, and values of {own.values.shape[1]}",
+            where=where,
+            remedy="give each channel a name, or none",
+        )
+    if found is not None:
+        if found.shape != (len(own),) or not np.isfinite(found).all():
+            raise DataError(
+                f"has {len(own):,} steps, and other times than these",
+                where=where,
+                got=f"{found.size:,} times",
+                remedy="give a finite time for each step",
+            )
+        if (np.diff(found) <= 0).any():
+            step = int(np.argmax(np.diff(found) <= 0)) + 2
+            raise DataError(
+                f"step {step} is not later than the one before",
+                where=where,
+                remedy="put the steps in the order of time",
+            )
+    return Recording(own.values, channels, found, dated and found is not None, name)
 
 
 def refuse_infinite(values: np.ndarray, where: str, channels: Sequence[str] = ()) -> None:

@@ -28,6 +28,8 @@ from unspool.data.read.sound import is_sound
 from unspool.data.read.sounds import find_sounds
 from unspool.errors import DataError, nearest
 
+DRAWN = ("sketch", "inkml", "unipen")  # formats of drawings
+
 
 @dataclass
 class Table:
@@ -223,7 +225,7 @@ def open_table(path: str, data: DataConfig) -> Table:
     name = files[0].name if len(files) == 1 else path
     reader = FORMATS[format](files, data)
     tables = Path(path).is_dir() and sounds is None
-    tables = tables and format not in ("folder", "folders", "npy")
+    tables = tables and format not in ("folder", "folders", "npy", *DRAWN)
     if tables and not any(of_numbers(column.sample) for column in reader.columns):
         raise no_texts(Path(path), [file.path.name for file in files])
     return Table(path, name, format, files, certain, data, reader)

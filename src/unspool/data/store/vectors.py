@@ -7,6 +7,7 @@ from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -23,12 +24,14 @@ class VectorColumn:
     times     (M,) float64 of each step; None where there are none
     channels  names of the C channels
     dated     whether the times are dates
+    static    of each series, raw values that it has as a whole
     """
 
     values: Ragged
     times: Ragged | None
     channels: list[str]
     dated: bool
+    static: list[list[Any]]
 
     def __len__(self) -> int:
         return len(self.values)
@@ -48,9 +51,9 @@ class VectorColumn:
         values = mapped("values", np.float32).reshape(-1, width)
         timed = about["timed"]
         times = Ragged.of_offsets(mapped("times", np.float64), offsets) if timed else None
-        return VectorColumn(
-            Ragged.of_offsets(values, offsets), times, about["channels"], about["dated"]
-        )
+        series = Ragged.of_offsets(values, offsets)
+        static = about.get("static") or [[]] * len(series)
+        return VectorColumn(series, times, about["channels"], about["dated"], static)
 
 
 class VectorWriter:
@@ -60,9 +63,11 @@ class VectorWriter:
         self.folder, self.name = folder, name
         self.lengths = array("q")
         self.pending = {"values": bytearray(), "times": bytearray()}
+        self.static: list[list[Any]] = []
 
-    def add(self, values: np.ndarray, times: np.ndarray | None) -> None:
+    def add(self, values: np.ndarray, times: np.ndarray | None, static: Sequence[Any] = ()) -> None:
         """(T, C), and (T,) or None"""
+        self.static.append(list(static))
         self.lengths.append(len(values))
         self.pending["values"] += np.ascontiguousarray(values, dtype=np.float32).tobytes()
         if times is not None:
@@ -81,5 +86,7 @@ class VectorWriter:
         lengths = np.frombuffer(self.lengths, dtype=np.int64)
         offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
         np.save(self.folder / f"{self.name}.offsets.npy", offsets)
-        about = {"channels": list(channels), "timed": timed, "dated": dated}
+        about: dict[str, Any] = {"channels": list(channels), "timed": timed, "dated": dated}
+        if any(self.static):
+            about["static"] = self.static
         (self.folder / f"{self.name}.json").write_text(json.dumps(about), encoding="utf-8")

@@ -20,11 +20,13 @@ from unspool.insight.plots.ideas import IDEAS
 from unspool.insight.plots.recurrence import gates_figure, gradient_figure, layers_of
 from unspool.insight.plots.series import series_figure
 from unspool.insight.plots.sound import lattice_figure, spectrum_figure
+from unspool.insight.plots.strokes import drawing_figure, window_figure
 
 __all__ = [
     "IDEAS",
     "alignment_figure",
     "confusion_figure",
+    "drawing_figure",
     "features_figure",
     "forecast_figure",
     "gates_figure",
@@ -42,4 +44,5 @@ __all__ = [
     "scatter_figure",
     "series_figure",
     "spectrum_figure",
+    "window_figure",
 ]

@@ -59,7 +59,10 @@ def curves(axes: Axes, series: Recording, x: np.ndarray) -> None:
         colour = COLOURS[i % len(COLOURS)]
         axes.plot(x, own, label=name, linewidth=1.1, color=colour, linestyle=dash)
     plain(axes)
-    axes.legend(loc="upper right", fontsize=8, ncols=4, frameon=False)
+    axes.legend(
+        loc="lower right", bbox_to_anchor=(1, 1), borderaxespad=0.2, fontsize=8, ncols=4,
+        frameon=False,
+    )  # fmt: skip
 
 
 def contributions(axes: Axes, x: np.ndarray, values: np.ndarray) -> None:

@@ -1,6 +1,14 @@
 """The recurrent cells, one a file. `CELLS` is the list of valid names."""
 
-from unspool.nn.cells.base import Cell, State, affine, cell_options, steady
+from unspool.nn.cells.base import (
+    Cell,
+    State,
+    affine,
+    cell_options,
+    pack_steps,
+    packed_steps,
+    steady,
+)
 from unspool.nn.cells.coupled import Coupled
 from unspool.nn.cells.elman import Elman
 from unspool.nn.cells.gru import GRU
@@ -35,5 +43,7 @@ __all__ = [
     "State",
     "affine",
     "cell_options",
+    "pack_steps",
+    "packed_steps",
     "steady",
 ]

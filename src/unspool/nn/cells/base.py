@@ -113,10 +113,9 @@ class Cell(nn.Module, ABC):
 _steppers: ContextVar[tuple[dict[Cell, Stepper], ...]] = ContextVar("steppers")
 
 
-@contextmanager
-def steady(model: nn.Module) -> Iterator[None]:
-    """Inside this block the weights must not change: they are packed once for all single steps of
-    this thread. Nothing is kept on the model, so other threads may do what they like with it."""
+def pack_steps(model: nn.Module) -> dict[Cell, Stepper]:
+    """The weights of its cells, packed for single steps by native kernels: a copy, which later
+    changes of the weights do not reach."""
     own: dict[Cell, Stepper] = {}
     with torch.no_grad():
         for cell in model.modules():
@@ -125,13 +124,30 @@ def steady(model: nn.Module) -> Iterator[None]:
             weights = cell.native()
             if weights is not None and recurrence.unsupported_reason(weights.W, weights.W) is None:
                 own[cell] = Stepper(weights, cell.hidden, pack=True)
+    return own
+
+
+@contextmanager
+def packed_steps(own: dict[Cell, Stepper]) -> Iterator[None]:
+    """Inside this block single steps of this thread are made with weights of `pack_steps`."""
     _steppers.set((own, *_steppers.get(())))
     try:
         yield
     finally:
-        # Emptied too: a generator that is abandoned may end its block in another thread.
-        own.clear()
         _steppers.set(tuple(each for each in _steppers.get(()) if each is not own))
+
+
+@contextmanager
+def steady(model: nn.Module) -> Iterator[None]:
+    """Inside this block the weights must not change: they are packed once for all single steps of
+    this thread. Nothing is kept on the model, so other threads may do what they like with it."""
+    own = pack_steps(model)
+    with packed_steps(own):
+        try:
+            yield
+        finally:
+            # Emptied too: a generator that is abandoned may end its block in another thread.
+            own.clear()
 
 
 def steady_stepper(cell: Cell) -> Stepper | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from torch import Tensor, nn
 
@@ -11,7 +11,15 @@ from unspool.nn.dropout import Dropout
 from unspool.nn.elmo import Contextual
 from unspool.nn.encoder import Encoder
 from unspool.nn.heads import Dense, LabelOutput, MultilabelOutput, NumberOutput
+from unspool.nn.network import Read
 from unspool.nn.pooling import POOLINGS
+
+
+class Carried(NamedTuple):
+    """What is known of the steps so far: the state of the network, and what its pooling carries."""
+
+    network: Any
+    pooling: Any
 
 
 class ManyToOne(nn.Module):
@@ -44,6 +52,18 @@ class ManyToOne(nn.Module):
         extra = None if self.contextual is None else self.contextual(*words)
         encoded = self.encoder(values, lengths, extra=extra)
         return self.score(self.pooling(encoded.outputs, encoded.lengths))
+
+    def streaming_unsupported_reason(self) -> str | None:
+        """None where `extend` can read a sequence in chunks, otherwise the reason."""
+        if self.contextual is not None:
+            return self.contextual.streaming_unsupported_reason()
+        return self.encoder.network.streaming_unsupported_reason()
+
+    def extend(self, carried: Carried | None, values: Tensor, *rest: Any) -> Read:
+        """`forward` of sequences whose next steps are `values` (B, T, ...), T > 0."""
+        encoded = self.encoder(values, state=None if carried is None else carried.network)
+        pooled = self.pooling.extend(encoded.outputs, None if carried is None else carried.pooling)
+        return Read(self.score(pooled.vector), Carried(encoded.state, pooled.carried))
 
     def score(self, v: Tensor) -> Tensor:
         """The vectors of documents, (B, D·H) -> scores (B, C)."""

@@ -68,6 +68,12 @@ def window_scale(window: Window, how: str) -> tuple[Tensor, Tensor]:
     return center, torch.where(spread > 1e-6 * size, spread, flat)
 
 
+def uniform(paths: int, steps: int, seed: int) -> Tensor:
+    """(1, paths, steps, 2) numbers in (0, 1) to sample by"""
+    generator = torch.Generator().manual_seed(seed)
+    return torch.rand(1, paths, steps, 2, generator=generator).clamp(1e-7, 1 - 1e-7)
+
+
 def align_end(x: Tensor, lengths: Tensor) -> Tensor:
     """x (B, L) with its real steps moved to the end, zeros before them."""
     steps = torch.arange(x.shape[1]) - (x.shape[1] - lengths.cpu())[:, None]  # (B, L)
@@ -81,6 +87,8 @@ def patches(x: Tensor, lengths: Tensor, size: int) -> tuple[Tensor, Tensor]:
     The last patch of a sequence ends with its last step; the first may begin with zeros.
     """
     lengths = lengths.cpu()
+    if size == 1:
+        return x, lengths
     count = -(-x.shape[1] // size)
     missing = -lengths % size  # (B,) steps before the first
     steps = torch.arange(count * size) - missing[:, None]  # (B, count · size)
@@ -140,10 +148,27 @@ class Forecaster(nn.Module):
         """z (B, L) -> (B, H, P)"""
         raise NotImplementedError
 
+    def sample(self, window: Window, paths: int, seed: int = 0) -> Tensor:
+        """(B, paths, H) values of the series, each step sampled by itself: the distributions of
+        the steps are known, not how they hang together. All windows share their random numbers, so
+        that none depends on what else is in the batch."""
+        forecast = self(window)
+        u = uniform(paths, self.horizon, seed).to(window.y.device)
+        outputs = forecast.outputs.float()[:, None].expand(-1, paths, -1, -1)  # (B, paths, H, P)
+        z = self.uncertain.sample(outputs, u.expand(len(outputs), -1, -1, -1))
+        return forecast.center[..., None] + forecast.scale[..., None] * z
+
     def loss(self, window: Window, future: Tensor, seen: Tensor) -> Tensor:
         """The mean over the steps ahead that were `seen` (B, H) of the loss of future (B, H)."""
+        return self.forecast_and_loss(window, future, seen)[1]
+
+    def forecast_and_loss(
+        self, window: Window, future: Tensor, seen: Tensor
+    ) -> tuple[Forecasts, Tensor]:
+        """Both from one pass over the window, where the loss is that of the forecast."""
         forecast = self(window)
-        return self.mean_loss(forecast.outputs, (future - forecast.center) / forecast.scale, seen)
+        z = (future - forecast.center) / forecast.scale
+        return forecast, self.mean_loss(forecast.outputs, z, seen)
 
     def mean_loss(self, outputs: Tensor, z: Tensor, seen: Tensor) -> Tensor:
         each = self.uncertain.loss(outputs.float(), torch.where(seen, z, 0.0))
@@ -279,6 +304,11 @@ class RecursiveForecaster(Forecaster):
         real = keep_mask(ends, z.shape[1] - 1, device=z.device)
         return self.mean_loss(self.output(self.dropout(h)), z[:, 1:], observed[:, 1:] & real)
 
+    def forecast_and_loss(
+        self, window: Window, future: Tensor, seen: Tensor
+    ) -> tuple[Forecasts, Tensor]:
+        return self(window), self.loss(window, future, seen)
+
     def read(self, z: Tensor, observed: Tensor, known: Tensor, window: Window) -> Tensor:
         x = torch.cat([z[..., None], observed[..., None].to(z.dtype), known], -1)
         lengths = window.lengths.cpu() + self.horizon - 1
@@ -293,9 +323,8 @@ class RecursiveForecaster(Forecaster):
         """(B, paths, H) values of the series, each path sampled step by step. All windows share
         their random numbers, so that none depends on what else is in the batch."""
         B, H = len(window.y), self.horizon
-        generator = torch.Generator().manual_seed(seed)
-        u = torch.rand(1, paths, H, 2, generator=generator).clamp(1e-7, 1 - 1e-7)
-        u = u.expand(B, -1, -1, -1).flatten(0, 1).to(window.y.device)  # (B · paths, H, 2)
+        u = uniform(paths, H, seed).expand(B, -1, -1, -1)
+        u = u.flatten(0, 1).to(window.y.device)  # (B · paths, H, 2)
         rows = torch.arange(B).repeat_interleave(paths)
         many = Window(*(each[rows.to(each.device)] for each in window))
         center, scale = window_scale(many, self.normalize)

@@ -17,7 +17,7 @@ from unspool.nn.dropout import Dropout
 from unspool.nn.encoder import Encoder
 from unspool.nn.heads import MaskedOutput, TokenOutput
 from unspool.nn.inputs import OneHot, SharedEmbedding, TokenEmbedding, TokenInput
-from unspool.nn.network import map_state
+from unspool.nn.network import Read, map_state
 from unspool.nn.recurrent import Recurrent
 from unspool.nn.transformer import DecoderState, TransformerDecoder
 from unspool.nn.transformer_blocks import TransformerOptions
@@ -53,6 +53,15 @@ class NextTokenModel(nn.Module, ABC):
         """One token a row, (B,) -> logits (B, V) for the next, and the new state."""
         logits, state = self(ids[:, None], state)
         return logits[:, 0], state
+
+    def streaming_unsupported_reason(self) -> None:
+        """A language model reads forwards."""
+        return
+
+    def extend(self, carried: Any, ids: Tensor, *rest: Any) -> Read:
+        """The logits (B, T, V) of texts whose next tokens are ids (B, T); `carried`: of those
+        before, None where there are none."""
+        return Read(*self(ids, self.start(len(ids)) if carried is None else carried))
 
     @abstractmethod
     def select(self, state: Any, rows: Tensor) -> Any:

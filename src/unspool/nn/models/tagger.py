@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 
@@ -11,6 +13,7 @@ from unspool.nn.dropout import Dropout
 from unspool.nn.elmo import Contextual
 from unspool.nn.encoder import Encoder
 from unspool.nn.heads import TagScores
+from unspool.nn.network import Read
 
 
 class Tagger(nn.Module):
@@ -48,6 +51,29 @@ class Tagger(nn.Module):
 
         The characters of U different words are spellings (U, L) with sizes (U,); indices (B, T)
         say which of them each word is. `words`: the same for contextual vectors."""
+        return self.extend(None, ids, lengths, spellings, sizes, indices, *words).scores
+
+    def streaming_unsupported_reason(self) -> str | None:
+        """None where `extend` can read a sequence in chunks, otherwise the reason."""
+        if self.contextual is not None:
+            return self.contextual.streaming_unsupported_reason()
+        return (
+            self.encoder.network.streaming_unsupported_reason()
+            or self.output.streaming_unsupported_reason()
+        )
+
+    def extend(
+        self,
+        carried: Any,
+        ids: Tensor,
+        lengths: Tensor,
+        spellings: Tensor | None = None,
+        sizes: Tensor | None = None,
+        indices: Tensor | None = None,
+        *words: Tensor,
+    ) -> Read:
+        """`forward` of sequences whose next words are these; `carried`: of those before, None where
+        there are none."""
         extra: list[Tensor] = []
         if self.characters is not None:
             assert indices is not None
@@ -56,5 +82,5 @@ class Tagger(nn.Module):
         if self.contextual is not None:
             extra.append(self.contextual(*words))
         joined = torch.cat(extra, -1) if extra else None  # (B, T, K)
-        states = self.encoder(ids, lengths, extra=joined).outputs  # (B, T, D·H)
-        return self.output(self.scores(self.dropout(states)))
+        states = self.encoder(ids, lengths, carried, extra=joined)  # (B, T, D·H)
+        return Read(self.output(self.scores(self.dropout(states.outputs))), states.state)

@@ -5,10 +5,13 @@
 
 import { clear, el } from './dom.js';
 import { onSchemeChange } from './colour.js';
+import { isOverTime } from './inputs.js';
+import { SeriesForm } from './seriesform.js';
 import { ask } from './source.js';
 import { visible } from './tokens.js';
 import { VIEWS } from './views.js';
 
+const LONGEST = 20000; // characters of an input in the address; a longer one is kept beside it
 const UNKNOWN = 12; // words that are named, at most
 const PATIENCE = 250; // milliseconds after which a view that is not there yet says so
 const RESIZED = 200; // milliseconds after which a window has its new size
@@ -23,9 +26,9 @@ class Page {
 
   start() {
     this.build();
-    this.params = new URLSearchParams(window.location.hash.slice(1));
+    this.params = addressParams();
     window.addEventListener('hashchange', () => {
-      this.params = new URLSearchParams(window.location.hash.slice(1));
+      this.params = addressParams();
       this.show();
     });
     onSchemeChange(() => this.show());
@@ -49,11 +52,6 @@ class Page {
     document.title = `${run.name} – unspool`;
     const size = run.parameters === null ? null : `${run.parameters.toLocaleString('en')} parameters`;
     const facts = [run.task, run.model, size].filter((fact) => fact !== null);
-    this.input = el('textarea', {
-      id: 'text', rows: 1, spellcheck: 'false', autocomplete: 'off', readonly: run.saved,
-      onkeydown: (event) => this.onInputKey(event),
-      oninput: () => this.grow(),
-    });
     this.tabs = new Map(this.views.map((view) => [view.name, el('button', {
       type: 'button', role: 'tab', id: `tab-${view.name}`, 'aria-controls': 'panel',
       text: view.title, onclick: () => this.go({ view: view.name }),
@@ -67,19 +65,17 @@ class Page {
     this.working = el('p', { class: 'note working', 'aria-live': 'polite' });
     this.root = el('div', { class: 'view' });
     this.panel = el('section', { id: 'panel', role: 'tabpanel' }, this.title, this.about, this.error, this.working, this.root);
-    this.form = el(
-      'form', { class: 'input', hidden: run.parameters === null, onsubmit: (event) => this.onSubmit(event) },
-      el('label', { for: 'text', text: run.saved ? 'The model read' : 'Text for the model to read' }),
-      el('div', { class: 'row' },
-        this.input, run.saved ? null : el('button', { class: 'primary', text: 'Look' })),
-    );
+    const given = {
+      onlook: (text) => this.go({ text, ...this.forgotten() }), onerror: (line) => this.say(line),
+    };
+    this.form = isOverTime(run) ? new SeriesForm(run, given) : new TextForm(run, given);
     this.answer = el('p', { class: 'answer', 'aria-live': 'polite', hidden: true });
     document.body.replaceChildren(
       el('header', null,
         el('h1', null, el('span', { class: 'brand', text: 'unspool' }), ' ', run.name),
         el('p', { class: 'facts', text: facts.join(' · ') })),
       el('main', null,
-        this.form, this.answer, this.tablist, this.panel),
+        this.form.element, this.answer, this.tablist, this.panel),
     );
   }
 
@@ -111,8 +107,7 @@ class Page {
     const focused = this.root.contains(document.activeElement) ? document.activeElement.id : null;
     const name = this.params.get('view') ?? this.views[0]?.name;
     const view = this.views.find((each) => each.name === name);
-    this.input.value = this.text;
-    this.grow();
+    this.form.show(this.text);
     this.showAnswer();
     for (const [own, tab] of this.tabs) {
       tab.setAttribute('aria-selected', String(own === name));
@@ -124,7 +119,7 @@ class Page {
     }
     const done = this.showWorking(view, signal);
     this.title.textContent = view?.title ?? 'No such view';
-    this.about.textContent = view?.about ?? '';
+    this.about.textContent = (isOverTime(this.run) ? view?.aboutSeries : null) ?? view?.about ?? '';
     this.say(null);
     this.panel.setAttribute('aria-busy', 'true');
     try {
@@ -206,7 +201,10 @@ class Page {
       else this.params.set(key, String(value));
     }
     try {
-      window.history[how](null, '', `#${this.params}`);
+      const long = (this.params.get('text') ?? '').length > LONGEST;
+      const shown = new URLSearchParams(this.params);
+      if (long) shown.delete('text');
+      window.history[how](long ? { kept: keep(this.params.get('text')) } : null, '', `#${shown}`);
     } catch {
       // A page inside of another one, as in a notebook, may have no address of its own.
     }
@@ -224,21 +222,11 @@ class Page {
     return `${known ? 'this run has no such view' : 'unknown view'}: ${name}. Choose from ${names}`;
   }
 
-  grow() {
-    this.input.style.height = 'auto';
-    this.input.style.height = `${this.input.scrollHeight + 2}px`;
-  }
-
-  onSubmit(event) {
-    event.preventDefault();
-    this.go({ text: this.input.value });
-  }
-
-  // Enter looks, as in a line; a text of several lines is made with Shift.
-  onInputKey(event) {
-    if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return;
-    event.preventDefault();
-    if (!this.run.saved) this.go({ text: this.input.value });
+  // What is chosen in a view belongs to one series; of a text it may fit the next one too.
+  forgotten() {
+    if (!isOverTime(this.run)) return {};
+    const kept = ['view', 'text', 'layer', 'direction', 'part', 'kind', 'head', 'method'];
+    return Object.fromEntries([...this.params.keys()].filter((key) => !kept.includes(key)).map((key) => [key, null]));
   }
 
   onTabKey(event) {
@@ -251,6 +239,55 @@ class Page {
     this.tabs.get(name).focus();
     this.go({ view: name });
   }
+}
+
+// The input of a model that reads texts.
+class TextForm {
+  constructor(run, { onlook }) {
+    this.input = el('textarea', {
+      id: 'text', rows: 1, spellcheck: 'false', autocomplete: 'off', readonly: run.saved,
+      // Enter looks, as in a line; a text of several lines is made with Shift.
+      onkeydown: (event) => {
+        if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return;
+        event.preventDefault();
+        if (!run.saved) onlook(this.input.value);
+      },
+      oninput: () => this.grow(),
+    });
+    this.element = el(
+      'form', {
+        class: 'input', hidden: run.parameters === null,
+        onsubmit: (event) => { event.preventDefault(); onlook(this.input.value); },
+      },
+      el('label', { for: 'text', text: run.saved ? 'The model read' : 'Text for the model to read' }),
+      el('div', { class: 'row' },
+        this.input, run.saved ? null : el('button', { class: 'primary', text: 'Look' })),
+    );
+  }
+
+  show(text) {
+    this.input.value = text;
+    this.grow();
+  }
+
+  grow() {
+    this.input.style.height = 'auto';
+    this.input.style.height = `${this.input.scrollHeight + 2}px`;
+  }
+}
+
+const kept = []; // inputs that are too long for the address, whose number is in the history
+
+function keep(text) {
+  if (!kept.includes(text)) kept.push(text);
+  return kept.indexOf(text);
+}
+
+function addressParams() {
+  const found = new URLSearchParams(window.location.hash.slice(1));
+  const text = kept[window.history.state?.kept];
+  if (text !== undefined && !found.has('text')) found.set('text', text);
+  return found;
 }
 
 // "Answer: pos, probability 0.9560. The data say pos." and what the model does not know.

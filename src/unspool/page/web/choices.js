@@ -16,7 +16,8 @@ const SENTENCES = {
   elmo: (asked) => `“${visible(asked)}” is followed by`,
 };
 
-export function choiceOf(choice, task) {
+// `at` stands for the task's words where a step is no word.
+export function choiceOf(choice, task, at = null) {
   const { asked, answer, answer_value: value, alternatives, measure, given } = choice;
   if (measure === 'number') {
     return el('div', { class: 'choice' }, alternatives.map((each) => el('p', null,
@@ -24,7 +25,7 @@ export function choiceOf(choice, task) {
   }
   const shown = alternatives.some((each) => each.answer === answer)
     ? alternatives : [...alternatives, { answer, answer_value: value }];
-  const sentence = given ? labelsOf(given) : [`${SENTENCES[task](asked)} `,
+  const sentence = given ? labelsOf(given) : [`${at === null || asked === '' ? SENTENCES[task](asked) : at(asked)} `,
     el('strong', { class: 'token', text: visible(answer) }),
     ` with probability ${value.toFixed(4)}`];
   return el('div', { class: 'choice' },

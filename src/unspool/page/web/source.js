@@ -3,7 +3,8 @@
 //
 // A newer question of the same name ends an older one, which then throws an AbortError.
 
-const LONGEST = 60000; // bytes of an address, which a server has to take in one line
+const ADDRESS = 60000; // bytes of an address, which a server has to take in one line
+const LONGEST = 2000000; // bytes of a question that is sent as a body instead
 
 const TRACE = 2; // the version of docs/trace.md
 
@@ -24,12 +25,18 @@ export async function ask(name, params = {}, signal = undefined) {
 }
 
 async function fromServer(name, params, signal) {
-  const address = `api/${name}?${new URLSearchParams(params)}`;
-  if (address.length > LONGEST) {
-    throw new Error(
-      `the text is too long for the page: ${address.length.toLocaleString('en')} bytes as an ` +
-      `address, and ${LONGEST.toLocaleString('en')} fit. Give a shorter one`,
-    );
+  let address = `api/${name}?${new URLSearchParams(params)}`;
+  const how = {};
+  if (address.length > ADDRESS) {
+    const body = new TextEncoder().encode(JSON.stringify(params));
+    if (body.length > LONGEST) {
+      throw new Error(
+        `the input is too long for the page: ${body.length.toLocaleString('en')} bytes, and ` +
+        `${LONGEST.toLocaleString('en')} fit. Give a shorter one`,
+      );
+    }
+    address = `api/${name}`;
+    Object.assign(how, { method: 'POST', body, headers: { 'Content-Type': 'application/json' } });
   }
   asked.get(name)?.abort();
   const controller = new AbortController();
@@ -37,7 +44,7 @@ async function fromServer(name, params, signal) {
   signal?.addEventListener('abort', () => controller.abort(), { once: true });
   let response;
   try {
-    response = await fetch(address, { signal: controller.signal });
+    response = await fetch(address, { ...how, signal: controller.signal });
   } catch (error) {
     if (error.name === 'AbortError') throw error;
     throw new Error('no answer: the command that serves this page has ended. Start it again');

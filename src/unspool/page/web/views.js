@@ -3,6 +3,7 @@
 //
 // A view is an object:
 //   name, title, about   its name in addresses; what its tab says; one plain sentence shown above it
+//   aboutSeries          that sentence where the input is a series; may be left out
 //   working              what it does while nothing is to be seen; may be left out
 //   applies(run)         whether this run has it
 //   show(root, context)  fills the empty element `root`; may be async; throws Error(one line)
@@ -18,6 +19,7 @@
 // A saved page joins all modules into one script. So that a few lines of Python can do it, modules
 // only use `import { a, b as c } from './x.js';` and `export` before const, function and class.
 
+import { ahead } from './views/ahead.js';
 import { attention } from './views/attention.js';
 import { gradients } from './views/gradients.js';
 import { neighbours } from './views/neighbours.js';
@@ -28,5 +30,5 @@ import { training } from './views/training.js';
 import { unrolled } from './views/unrolled.js';
 
 export const VIEWS = [
-  unrolled, attention, saliency, gradients, ngrams, positions, neighbours, training,
+  ahead, unrolled, attention, saliency, gradients, ngrams, positions, neighbours, training,
 ];

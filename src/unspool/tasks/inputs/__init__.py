@@ -16,9 +16,11 @@ from unspool.data.read import Table
 from unspool.tasks.inputs.audio import AudioKind
 from unspool.tasks.inputs.kind import InputKind, Target
 from unspool.tasks.inputs.series import SeriesKind
+from unspool.tasks.inputs.strokes import StrokesKind
 from unspool.tasks.inputs.text import Texts
 
-INPUTS: dict[str, InputKind] = {kind.name: kind for kind in (Texts(), AudioKind(), SeriesKind())}
+KINDS = (Texts(), AudioKind(), StrokesKind(), SeriesKind())  # who comes first is asked first
+INPUTS: dict[str, InputKind] = {kind.name: kind for kind in KINDS}
 TEXT = "text"
 
 
@@ -45,7 +47,7 @@ def plan_input(
     """The plan of the first kind, other than texts, that the table holds."""
     for kind in INPUTS.values():
         found = kind.plan(task, table, data, target=target, named=named, outputs=outputs)
-        if found is not None:
+        if found is not None or kind.holds(table, data):
             return found
     return None
 

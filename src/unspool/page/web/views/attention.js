@@ -4,12 +4,14 @@
 import { sequential } from '../colour.js';
 import { clear, el } from '../dom.js';
 import { selectField } from '../fields.js';
+import { isOverTime } from '../inputs.js';
 import { fixed } from '../maths.js';
 import { visible } from '../tokens.js';
 import { windowLine } from '../windows.js';
 import { headsGrid } from './attention/heads.js';
 import { Lines } from './attention/lines.js';
 import { Matrix } from './attention/matrix.js';
+import { AttentionOverTime } from './attention/overtime.js';
 import { Reader, digitsOf } from './attention/reader.js';
 import { keenest, kindsOf, largest, mean, scaleEnd } from './attention/weights.js';
 
@@ -21,9 +23,16 @@ export const attention = {
   name: 'attention',
   title: 'Attention',
   about: 'Which words look at which: a weight for each pair, the weights of a row add up to 1.',
+  aboutSeries: 'Which steps look at which: a weight for each pair, the weights of a row add up to 1.',
   applies: (run) => run.views.includes('attention'),
 
   async show(root, context) {
+    if (isOverTime(context.run)) {
+      const { text } = context;
+      const [input, data] = await Promise.all([context.ask('input', { text }), context.ask('weights', { text })]);
+      new AttentionOverTime(root, context, input, data).build();
+      return;
+    }
     const trace = await context.ask('trace',
       { text: context.text, first: context.params.get('first') ?? '0' });
     const kinds = kindsOf(trace);

@@ -7,13 +7,16 @@
 import { seriesColour } from '../chart.js';
 import { clear, el } from '../dom.js';
 import { selectField } from '../fields.js';
+import { isOverTime } from '../inputs.js';
 import { maths } from '../maths.js';
 import { short, visible } from '../tokens.js';
 import { barCharts, flowTable, linesTogether } from './gradients/flows.js';
+import { stateTimeline } from './gradients/overtime.js';
 import { stateBars, stateTable } from './gradients/states.js';
 
 const STEPS = ['20', '50', '100', '200', '500'];
 const READS = { random: 'random tokens', text: 'the text' };
+const READS_SERIES = { random: 'noise', text: 'the series' };
 const DRAWN = { bars: 'bars, cell by cell', lines: 'lines, together' };
 const NEAR = 300; // answers to choose from, at most
 
@@ -27,16 +30,17 @@ export const gradients = {
   async show(root, context) {
     const { params, text } = context;
     const reads = params.get('reads') === 'text' ? { text } : { distance: params.get('steps') ?? '100' };
-    const [flow, states] = await Promise.all([
+    const [flow, states, input] = await Promise.all([
       context.ask('gradients', reads),
       context.ask('states', { text, step: params.get('step') }),
+      isOverTime(context.run) ? context.ask('input', { text }) : null,
     ]);
-    new Gradients(root, context, flow.flows, states).build();
+    new Gradients(root, context, flow.flows, states, input).build();
   },
 };
 
 class Gradients {
-  constructor(root, context, flows, states) {
+  constructor(root, context, flows, states, input) {
     const { params } = context;
     this.flows = flows.map((flow, i) => ({ flow, series: i, key: flow.name.replaceAll(/\W+/g, '-') }));
     this.hidden = new Set(params.get('hidden')?.split(' '));
@@ -44,7 +48,7 @@ class Gradients {
     this.last = flows[0].norms.length - 1;
     const at = Number(params.get('at') ?? Math.min(10, this.last));
     this.at = Number.isInteger(at) && at >= 0 ? Math.min(at, this.last) : 0;
-    Object.assign(this, { root, context, states });
+    Object.assign(this, { root, context, states, input });
   }
 
   get shown() {
@@ -69,7 +73,7 @@ class Gradients {
         'The first layer of this run, and fresh cells of the same size which read the same. The gradient ',
         formula('∂L/∂s'), ' of an output is followed back from state to state; at the output its length is 1.'),
       el('div', { class: 'controls' },
-        selectField('reads', 'Reads', Object.entries(READS), params.get('reads') ?? 'random',
+        selectField('reads', 'Reads', Object.entries(this.input === null ? READS : READS_SERIES), params.get('reads') ?? 'random',
           (reads) => context.go({ reads, at: null }), saved),
         params.get('reads') === 'text' ? null
           : selectField('steps', 'Steps back', STEPS, params.get('steps') ?? '100',
@@ -83,9 +87,21 @@ class Gradients {
       el('fieldset', { class: 'controls cells' },
         el('legend', { class: 'visually-hidden', text: 'Cells to show' }), this.flows.map((each) => this.box(each))),
       this.charts, this.table,
-      el('h2', { text: 'In the text' }), ...this.dependence(),
+      el('h2', { text: this.input === null ? 'In the text' : 'In the series' }), ...this.dependence(),
     );
     this.draw();
+  }
+
+  drawStates(rows) {
+    const { states, context } = this;
+    let width = null;
+    const observer = new ResizeObserver(() => {
+      if (rows.clientWidth === width) return;
+      width = rows.clientWidth;
+      clear(rows).append(stateBars(states, width));
+    });
+    observer.observe(rows);
+    context.signal.addEventListener('abort', () => observer.disconnect());
   }
 
   box({ flow, key, series }) {
@@ -121,22 +137,17 @@ class Gradients {
     const { states, context } = this;
     const { asked, step } = states;
     const rows = el('div', { class: 'dependence' });
-    let width = null;
-    const observer = new ResizeObserver(() => {
-      if (rows.clientWidth === width) return;
-      width = rows.clientWidth;
-      clear(rows).append(stateBars(states, width));
-    });
-    observer.observe(rows);
-    context.signal.addEventListener('abort', () => observer.disconnect());
+    if (this.input === null) this.drawStates(rows);
+    else rows.append(stateTimeline(states, this.input, context));
     const near = asked.map((token, i) => [i, `${i + 1}: ${short(token)}`])
       .slice(Math.max(0, step - NEAR / 2), step + NEAR / 2);
+    const unit = this.input === null ? 'token' : 'step';
     const [read, whole] = [states.tokens.length, states.whole].map((count) => count.toLocaleString('en'));
-    const cut = read === whole ? '' : ` Only the first ${read} of ${whole} tokens were read.`;
+    const cut = read === whole || this.input !== null ? '' : ` Only the first ${read} of ${whole} tokens were read.`;
     const answer = el('strong', { class: 'token', text: visible(states.answer) });
     return [
       el('p', { class: 'note' }, 'How much the answer ', answer,
-        `, ${states.measure} ${states.answer_value.toFixed(4)}, depends on the hidden state at each token: the length of `,
+        `, ${states.measure} ${states.answer_value.toFixed(4)}, depends on the hidden state at each ${unit}: the length of `,
         formula('∂F/∂h_t'), ', with ', formula('F'), ` the ${states.measure === 'number' ? 'answer, in standard deviations' : 'log odds of the answer'}.${cut}`),
       asked.length === 1 ? null : el('div', { class: 'controls' },
         selectField('step', 'Answer at', near, step, (to) => context.go({ step: to }), context.run.saved)),

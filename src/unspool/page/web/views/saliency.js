@@ -5,9 +5,11 @@ import { choiceOf } from '../choices.js';
 import { diverging, ink } from '../colour.js';
 import { clear, el } from '../dom.js';
 import { selectField } from '../fields.js';
+import { isOverTime } from '../inputs.js';
 import { fixed, signed } from '../maths.js';
 import { choose, line, visible } from '../tokens.js';
 import { cutLine } from '../windows.js';
+import { SaliencyOverTime } from './saliency/overtime.js';
 
 const METHODS = { integrated: 'integrated gradients', gradient: 'gradient × input' };
 const ROWS = 60; // of the table, unless all are asked for
@@ -18,12 +20,15 @@ export const saliency = {
   name: 'saliency',
   title: 'Saliency',
   about: 'Why this answer: orange words speak for it (+), blue ones against it (−).',
+  aboutSeries: 'Why this answer: what each step, and each channel at it, contributes to it.',
   applies: (run) => run.views.includes('saliency'),
 
   // The answer is there at once; its reasons take longer and come into the view when it stands.
   async show(root, context) {
-    const trace = await context.ask('trace', { text: context.text });
-    const view = new Saliency(root, context, trace);
+    const { text } = context;
+    const view = isOverTime(context.run)
+      ? new SaliencyOverTime(root, context, ...await Promise.all([context.ask('input', { text }), context.ask('choices', { text })]))
+      : new Saliency(root, context, await context.ask('trace', { text }));
     view.build();
     view.explain();
   },

@@ -6,11 +6,13 @@
 import { choiceOf } from '../choices.js';
 import { el } from '../dom.js';
 import { selectField } from '../fields.js';
+import { isOverTime } from '../inputs.js';
 import { Player } from '../player.js';
 import { visible } from '../tokens.js';
 import { windowLine } from '../windows.js';
 import { chain } from './unrolled/chain.js';
 import { Follow } from './unrolled/follow.js';
+import { UnrolledOverTime } from './unrolled/overtime.js';
 import { Strips } from './unrolled/strips.js';
 import { Walk } from './unrolled/walk.js';
 
@@ -24,13 +26,20 @@ export const unrolled = {
   name: 'unrolled',
   title: 'Unrolled',
   about: 'A recurrent layer reads one token after the other: what its gates let through, what it keeps, what it says.',
+  aboutSeries: 'A recurrent layer reads one step after the other: what its gates let through, what it keeps, what it says.',
   applies: (run) => run.views.includes('unrolled'),
 
   async show(root, context) {
     const { params } = context;
     const names = ['part', 'layer', 'direction', 'first'];
     const asked = Object.fromEntries(names.map((name) => [name, params.get(name)]));
-    const data = await context.ask('steps', { text: context.text, ...asked });
+    const { text } = context;
+    if (isOverTime(context.run)) {
+      const [input, found] = await Promise.all([context.ask('input', { text }), context.ask('steps', { text, ...asked })]);
+      new UnrolledOverTime(root, context, input, found).build();
+      return;
+    }
+    const data = await context.ask('steps', { text, ...asked });
     new Unrolled(root, context, data).build();
   },
 };

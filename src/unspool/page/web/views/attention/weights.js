@@ -3,7 +3,7 @@
 
 import { short } from '../../tokens.js';
 
-const TITLES = {
+export const TITLES = {
   self_attention: 'Self-attention',
   causal_attention: 'Causal attention',
   cross_attention: 'Cross-attention',

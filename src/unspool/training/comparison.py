@@ -1,4 +1,4 @@
-"""Results of simple models beside that of a run, as a table and as JSON."""
+"""The result of a run and those of simple models, as a table and as JSON."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from unspool.tasks import Report, Task
 
 
 @dataclass(frozen=True)
-class Beside:
+class Comparison:
     """The report of a run and those of its baselines, by name, on the same rows."""
 
     task: Task
@@ -29,8 +29,8 @@ class Beside:
         metric, higher = self.task.metric, self.task.higher_is_better
         reports = {self.task.config.model_name: self.report, **self.baselines}
         best = sorted(reports, key=lambda name: reports[name].metrics[metric], reverse=higher)
-        width = max(map(len, ("beside baselines", *reports)))
-        lines = [f"{'beside baselines':<{width}}  {metric:>10}   95 % interval"]
+        width = max(map(len, ("with baselines", *reports)))
+        lines = [f"{'with baselines':<{width}}  {metric:>10}   95 % interval"]
         for name in best:
             low, high = reports[name].interval
             value = reports[name].metrics[metric]

@@ -1,0 +1,71 @@
+"""What `Run.stream` gives: one sequence that is read as it comes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from unspool.api.spelling import in_python
+from unspool.data.read.recording import Recording, is_date, parse_time
+from unspool.tasks import Answer
+from unspool.tasks.streaming import Stream
+
+
+class RunStream:
+    """One sequence: what is pushed goes on from what was pushed before.
+
+    state   all that is known of it: tensors of a fixed size, however long it was. It can be kept
+            and set again: `stream.state = earlier` goes back, and a second stream of the same run
+            with it goes on by itself. The weights are those at the time the stream was made.
+    """
+
+    def __init__(self, stream: Stream) -> None:
+        self._stream = stream
+
+    @property
+    def steps(self) -> int:
+        """How many were read."""
+        return self._stream.steps
+
+    @property
+    def state(self) -> Any:
+        return self._stream.state
+
+    @state.setter
+    def state(self, state: Any) -> None:
+        self._stream.state = state
+
+    @in_python
+    def push(self, new: Any, times: Any = None) -> Answer:
+        """Read the next step or steps.
+
+        new     of a series a step (C,) or steps (T, C); of a text its next words or characters, as
+                they stand in it
+        times   of the steps of a series, for a model that reads them: numbers or dates
+
+        The answer of a classifier or a regression is about all steps so far; that of a tagger has
+        the new steps; that of a language model has the losses of the new tokens and what is
+        expected next; that of a forecast is about the next steps.
+        """
+        return self._stream.push(new if times is None else with_times(new, times))
+
+    @in_python
+    def restart(self) -> None:
+        """What is pushed next begins another sequence."""
+        self._stream.restart()
+
+    def __repr__(self) -> str:
+        return f"<stream of {self.steps:,} steps>"
+
+
+def with_times(new: Any, times: Any) -> Recording:
+    """Steps with their times, a vector and one time being one step."""
+    import numpy as np
+
+    many = np.ndim(times) > 0
+    listed = list(times) if many else [times]
+    found = [parse_time(str(time), "times", "push") for time in listed]
+    values = np.asarray(new, dtype=np.float32)
+    if values.ndim < 2:
+        values = values.reshape(len(found), -1)
+    dated = all(is_date(str(time)) for time in listed)
+    return Recording(values, times=np.array(found), dated=dated)

@@ -1,0 +1,69 @@
+"""`unspool predict --follow`: lines of standard input as they come, an answer after each."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from unspool.cli import show
+from unspool.data.read.step_lines import StepLines
+from unspool.errors import DataError
+
+if TYPE_CHECKING:
+    from unspool.api.run import Run as LoadedRun
+
+INPUT = "standard input"
+
+
+def follow(
+    run: LoadedRun, options: Any, *, time: str | None, id: str | None, as_json: bool
+) -> None:
+    """Print an answer to each line, at once. An empty line ends a series or a text, but for a
+    language model, whose text goes on; steps of several series may alternate where they have an
+    id."""
+    stream = run.stream(options)
+    kept: dict[str, Any] = {"": stream.state}  # of each series, the state
+    field = run.task.input_field
+    steps = None if run.task.reads_tokens else StepLines(field.channels, time=time, id=id)
+    if steps is None:
+        show.note("a line is the next part of a text; an empty one begins another")
+    else:
+        show.note(f"a line is a step: {', '.join(field.channels[:8])}; an empty one begins another")
+    for number, line in enumerate(lines(), start=1):
+        where = f"{INPUT}, line {number}"
+        if steps is None:
+            new = field.follow_line(line)
+        else:
+            new = steps.read(line, where) if line.strip() else None
+            if new is not None and not len(new):
+                continue  # the names of the columns
+        if new is None:
+            kept.clear()
+            continue
+        name = getattr(new, "name", "")
+        if name in kept:
+            stream.state = kept[name]
+        else:
+            stream.restart()
+        try:
+            answer = stream.push(new)
+        except DataError as error:
+            raise DataError(str(error), where=where) from None
+        kept[name] = stream.state
+        shown = [json.dumps(answer.to_json(), ensure_ascii=False)] if as_json else None
+        for text in shown or answer.lines(number):
+            print(text)
+        sys.stdout.flush()
+
+
+def lines() -> Iterator[str]:
+    """Those of standard input, each as soon as it is there."""
+    for number, raw in enumerate(sys.stdin.buffer, start=1):
+        try:
+            yield raw.decode("utf-8-sig" if number == 1 else "utf-8")
+        except UnicodeDecodeError:
+            raise DataError(
+                "is not UTF-8", where=f"{INPUT}, line {number}", got=raw, remedy="convert it first"
+            ) from None

@@ -1,0 +1,72 @@
+"""`.npz` of sketch-rnn: arrays of drawings, one for each part, as offsets (dx, dy, pen up).
+
+The drawings differ in length, so NumPy has pickled them; `pickled.py` reads them and runs nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from unspool.config import DataConfig
+from unspool.data.read.files import Report, TextFile, path_columns
+from unspool.data.read.pickled import holds_objects, object_arrays
+from unspool.data.read.reader import SAMPLE, Column, Reader, Row
+from unspool.errors import DataError
+
+PARTS = ("train", "valid", "test")
+
+
+class Sketches(Reader):
+    """Columns: the drawing, the array that it stands in as its `split`; of several files also
+    what their names say."""
+
+    title = "drawings of sketch-rnn"
+    typed = True
+    binary = True
+    header = True
+
+    def __init__(self, files: Sequence[TextFile], data: DataConfig) -> None:
+        super().__init__(files, data)
+        self.paths = path_columns(files) if len(files) > 1 else []
+        first = [values for values, _ in self._rows(files[0])][:SAMPLE]
+        if not first:
+            raise DataError("holds no drawing", where=files[0].name, remedy="name another file")
+        names = ["strokes", "split", *(name for name, _ in self.paths)]
+        self.columns = [
+            Column(name, i, [values[i] for values in first]) for i, name in enumerate(names)
+        ]
+        self.remark = "in the arrays " + ", ".join(dict.fromkeys(self.columns[1].sample))
+
+    def _rows(self, file: TextFile) -> Iterator[tuple[tuple[Any, ...], int]]:
+        arrays = object_arrays(file.unpacked(), file.name)
+        number = self.files.index(file)
+        more = tuple(own[number] for _, own in self.paths)
+        line = 0
+        for name, drawings in sorted(arrays.items(), key=lambda each: order(each[0])):
+            for drawing in drawings:
+                line += 1
+                if not isinstance(drawing, np.ndarray) or drawing.ndim != 2:
+                    raise DataError(
+                        "is no array of rows of dx, dy and pen up",
+                        where=f"{file.name}:{line}",
+                        got=drawing,
+                        remedy="save every drawing as an array (points, 3)",
+                    )
+                yield (drawing, name, *more), line
+
+    def read(self, file: TextFile, numbers: Sequence[int], report: Report | None) -> Iterator[Row]:
+        """The line of a drawing is its number, from 1; the parts are train, valid and test."""
+        for values, line in self._rows(file):
+            yield Row(tuple(values[i] for i in numbers), line)
+
+
+def order(name: str) -> tuple[int, str]:
+    return (PARTS.index(name) if name in PARTS else len(PARTS)), name
+
+
+def holds_sketches(file: TextFile) -> bool:
+    """Whether it is a .npz file whose arrays are all made of objects."""
+    return holds_objects(file.unpacked())

@@ -1,0 +1,157 @@
+// Saliency of a series: what each step, and each channel at it, contributes to an answer, under the
+// curves.
+//
+// In the address: step (which answer of a label a step), answer, method, at (the step that is pointed at).
+
+import { choiceOf } from '../../choices.js';
+import { clear, el } from '../../dom.js';
+import { selectField } from '../../fields.js';
+import { inputTracks, labelAt, unreadLine } from '../../inputs.js';
+import { fixed, signed } from '../../maths.js';
+import { Timeline } from '../../timeline.js';
+import { barTrack, heatTrack } from '../../tracks.js';
+
+const METHODS = { integrated: 'integrated gradients', gradient: 'gradient × input' };
+const ROWS = 20; // of the table
+const CLOSE = 1e-3; // as insight/saliency.py has it
+
+export class SaliencyOverTime {
+  constructor(root, context, input, found) {
+    Object.assign(this, { root, context, input, choices: found.choices });
+    const { params } = context;
+    const asked = params.get('step');
+    this.step = asked in found.choices ? Number(asked) : found.step;
+    this.choice = found.choices[this.step];
+    this.answer = params.get('answer') ?? this.choice.answer;
+    this.method = params.get('method') in METHODS ? params.get('method') : 'integrated';
+    const at = Number(params.get('at') ?? NaN);
+    this.at = Number.isInteger(at) && at >= 0 && at < input.steps.length ? at : null;
+  }
+
+  build() {
+    const { context, input, root } = this;
+    this.note = el('p', { class: 'note', role: 'status' });
+    this.problem = el('p', { class: 'error', role: 'alert', hidden: true });
+    this.table = el('div');
+    this.another = el('button', { type: 'button', id: 'explain-step', hidden: true, onclick: () => context.go({ step: this.at, answer: null }) });
+    this.time = new Timeline({
+      steps: input.steps, label: 'The series and what its steps contribute', step: this.at ?? this.step % input.steps.length,
+      signal: context.signal, onchoose: (step) => this.point(step),
+    });
+    root.classList.add('stack');
+    root.append(...[
+      this.controls(), unreadLine(input) && el('p', { class: 'note', text: unreadLine(input) }),
+      choiceOf(this.choice, context.run.task, labelAt), this.problem,
+      el('div', { class: 'surface' }, this.time.element, this.another), this.note, this.table,
+    ].filter((part) => part !== null));
+    this.time.show(inputTracks(input, context.run));
+  }
+
+  controls() {
+    const { context } = this;
+    const { run } = context;
+    const likely = this.choice.alternatives.map((each) => each.answer);
+    const answers = [...new Set([this.answer, this.choice.answer, ...likely, ...(run.labels ?? [])])];
+    return el('div', { class: 'controls' },
+      selectField('saliency-answer', 'Answer', answers, this.answer, (answer) => context.go({ answer }), run.saved),
+      selectField('saliency-method', 'Method', Object.entries(METHODS), this.method, (method) => context.go({ method }), run.saved));
+  }
+
+  point(step) {
+    this.at = step;
+    this.context.set({ at: step });
+    const own = this.choices.length > 1 && step < this.choices.length && step !== this.step && !this.context.run.saved;
+    this.another.hidden = !own;
+    if (own) this.another.textContent = `Explain the answer at ${this.input.steps[step]}: ${this.choices[step].answer}`;
+  }
+
+  async explain() {
+    const { context } = this;
+    const started = Date.now();
+    const tick = () => {
+      const seconds = Math.round((Date.now() - started) / 1000);
+      this.note.textContent = `Reading the series again, with and without its steps …${seconds > 1 ? ` ${seconds} s` : ''}`;
+    };
+    tick();
+    const timer = window.setInterval(tick, 1000);
+    context.signal.addEventListener('abort', () => window.clearInterval(timer));
+    try {
+      const given = { text: context.text, method: this.method };
+      if (context.params.has('step')) given.step = this.step;
+      if (context.params.has('answer')) given.answer = this.answer;
+      this.found = await context.ask('saliency', given);
+      if (!context.signal.aborted) this.draw();
+    } catch (error) {
+      if (error.name === 'AbortError' || context.signal.aborted) return;
+      this.note.textContent = '';
+      this.problem.hidden = false;
+      this.problem.textContent = error.message;
+    } finally {
+      window.clearInterval(timer);
+    }
+  }
+
+  draw() {
+    const { found, input, context } = this;
+    const { values, channels, first } = found;
+    const tracks = [...inputTracks(input, context.run), barTrack({
+      name: 'contribution', signed: true, values, first, height: 110,
+      scale: 'of each step: upwards and orange for the answer, downwards and blue against it',
+    })];
+    if (channels.length > 1) {
+      const most = Math.max(...channels.flatMap((own) => own.values.map(Math.abs))) || 1;
+      tracks.push(heatTrack({
+        name: 'by channel', rows: channels.map((own) => own.values), names: channels.map((own) => own.name), first,
+        signed: true, most, height: Math.min(200, Math.max(48, 18 * channels.length)), tellRow: () => null,
+        scale: `${channels.map((own) => own.name).join(', ')} downwards, ±${fixed(most, 2)}`,
+      }));
+    }
+    this.time.show(tracks);
+    this.note.textContent = this.sum();
+    if (this.at === null) this.time.choose(first + strongest(values));
+    this.drawTable();
+  }
+
+  // How the start and the contributions make up the answer.
+  sum() {
+    const { method, values, total, gap, points, unit, start, end, answer_value: value, measure, asked } = this.found;
+    const sum = values.reduce((a, b) => a + b, 0);
+    const where = asked === '' ? '' : ` at ${asked}`;
+    if (method !== 'integrated') {
+      return `Slopes at the series alone, in one step. They add up to ${signed(sum, 4)}, which means nothing in particular.`;
+    }
+    const [from, to] = [start, end].map((x) => fixed(x, 4));
+    const reached = measure === 'number' ? to : `log odds ${to}, probability ${value.toFixed(4)}`;
+    const lost = gap <= CLOSE * Math.max(unit, Math.abs(total)) ? '' : ` They should add up to ${signed(total, 4)}, but on `
+      + 'the way from a flat series to this one the answer changes faster than can be followed.';
+    return `Start ${from} (every channel at its mean) + contributions ${fixed(sum, 4)} `
+      + `${Math.abs(start + sum - end) < 1e-4 ? '=' : '≈'} ${reached} of “${this.found.answer}”${where}; ${points} points.${lost}`;
+  }
+
+  // The steps that contribute most, and the answer without each of them.
+  drawTable() {
+    const { values, first, deletions, measure } = this.found;
+    const without = new Map(deletions.map((each) => [each.step, each]));
+    const order = values.map((_, i) => i).sort((a, b) => Math.abs(values[b]) - Math.abs(values[a])).slice(0, ROWS);
+    const rivals = measure !== 'number' && !this.choice.given;
+    const row = (i) => {
+      const other = without.get(first + i);
+      return el('tr', { onclick: () => { this.time.choose(first + i); this.point(first + i); } },
+        el('th', { scope: 'row', class: 'token', text: this.input.steps[first + i] }),
+        el('td', { class: 'number', text: signed(values[i], 4) }),
+        el('td', { class: 'number', text: other === undefined ? '–' : other.answer_value.toFixed(4) }),
+        rivals ? el('td', { text: other?.answer ?? '–' }) : null);
+    };
+    clear(this.table).append(el('details', null,
+      el('summary', { text: `The ${order.length} steps that contribute most` }),
+      el('div', { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': 'Contributions' },
+        el('table', { class: 'contributions' },
+          el('thead', null, el('tr', null, el('th', { text: 'step' }), el('th', { class: 'number', text: 'for it' }),
+            el('th', { class: 'number', text: 'at its means instead' }), rivals ? el('th', { text: 'most probable then' }) : null)),
+          el('tbody', null, order.map(row))))));
+  }
+}
+
+function strongest(values) {
+  return values.reduce((best, value, i) => (Math.abs(value) > Math.abs(values[best]) ? i : best), 0);
+}

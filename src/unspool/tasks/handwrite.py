@@ -1,0 +1,362 @@
+"""handwrite: points of a pen in, where it goes next; or a text in, and the pen that writes it.
+
+moves (B, T, 3) -> recurrent layers (B, T, H) -> mixture density of the next move, and the pen.
+With texts, a window over their characters is read along (`nn/text_window.py`), as of Graves (2013).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import nullcontext
+from dataclasses import replace
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from unspool.config import Config, DataConfig, ModelConfig
+from unspool.data.corpus import Fields
+from unspool.data.fields.field import Field
+from unspool.data.fields.strokes import StrokesField
+from unspool.data.fields.text import TextField
+from unspool.data.part import Batch, Part
+from unspool.data.plan import Plan
+from unspool.data.read import Table
+from unspool.data.read.recording import Recording
+from unspool.data.read.strokes import Strokes
+from unspool.errors import ConfigError, DataError
+from unspool.nn.cells import steady
+from unspool.nn.encoder import Encoder
+from unspool.nn.models.handwriting import (
+    Bigram,
+    Drawn,
+    Handwriting,
+    OneGaussian,
+    PenModel,
+)
+from unspool.nn.taps import record
+from unspool.nn.text_window import Text, WindowedRecurrent
+from unspool.tasks.encoder import (
+    InputOptions,
+    build_encoder,
+    check_model,
+    checked_options,
+    input_layer,
+    recurrent_models,
+)
+from unspool.tasks.handwrite_answer import Handwritten, Writing
+from unspool.tasks.handwrite_baselines import fit_baseline
+from unspool.tasks.handwrite_report import HandwriteReport
+from unspool.tasks.inputs.strokes import preparation
+from unspool.tasks.linear import Fitting
+from unspool.tasks.reading import Reading
+from unspool.tasks.series_readings import HandwriteReading
+from unspool.tasks.strokes_plan import (
+    FIT,
+    about,
+    find_label,
+    find_strokes,
+    find_text,
+    no_strokes,
+    of_layout,
+    with_text,
+)
+from unspool.tasks.task import Step, Task, as_array, walk
+from unspool.text.tokenizers import Tokenizer
+from unspool.text.vocab import END_ID, SENTENCE_SPECIALS, UNK_ID
+
+GAUSSIAN: dict[str, Any] = {"model.network": "constant"}
+BIGRAM: dict[str, Any] = {"model.network": "bigram"}
+AT_ONCE = ("constant", "bigram")
+
+
+class Handwrite(Task):
+    name = "handwrite"
+    metric = "nll"
+    higher_is_better = False
+    default_model = "lstm"
+    unit = "drawings"
+    looked_at = HandwriteReading
+    answer = Handwritten
+    items = (Recording, np.ndarray, list)
+    options = Writing
+    continues = True
+    causal = True
+    defaults: ClassVar[Mapping[str, Any]] = {
+        "data.input": "strokes",
+        "model.hidden": 200,
+        "model.layers": 2,
+        "model.embedding": 0,
+        "model.dropout": 0.1,
+        "train.epochs": 30,
+        "train.patience": 5,
+        "train.lr": 2e-3,
+    }
+
+    def __init__(self, config: Config, fields: Fields) -> None:
+        super().__init__(config, fields)
+        asked = ' --text "some words"' if self.conditional else ""
+        self.usage = f"unspool generate {{run}}{asked} --out drawing.svg"
+
+    @property
+    def strokes(self) -> StrokesField:
+        field = self.fields["strokes"]
+        assert isinstance(field, StrokesField)
+        return field
+
+    @property
+    def conditional(self) -> bool:
+        return "text" in self.fields
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        """Of the texts that it writes."""
+        field: Any = self.fields["text"]
+        return field.fitted
+
+    @classmethod
+    def make_fields(cls, config: Config) -> dict[str, Field]:
+        data = config.data
+        fields: dict[str, Field] = {
+            "strokes": StrokesField("strokes", preparation(data), max_length=data.max_length)
+        }
+        if data.conditional:
+            fields["text"] = TextField(
+                "text",
+                config.tokenizer,
+                auto="char",
+                specials=SENTENCE_SPECIALS,
+                marks=(False, True),  # the window has to see the end
+            )
+        return fields
+
+    @classmethod
+    def models(cls) -> dict[str, dict[str, Any]]:
+        return {**recurrent_models(), "gaussian": GAUSSIAN, "bigram": BIGRAM}
+
+    @classmethod
+    def plan(
+        cls, table: Table, data: DataConfig, *, named: bool = False, outputs: bool = True
+    ) -> Plan | None:
+        """Strokes, and the texts that they are, where there are any; unless the task is named, no
+        labels."""
+        drawn = find_strokes(table, data)
+        if drawn is None:
+            if not named:
+                return None
+            raise no_strokes(table)
+        text = find_text(table, data, drawn) if data.conditional in (None, True) else None
+        if data.conditional and text is None and outputs:
+            raise DataError(
+                "holds no texts beside its strokes",
+                where=table.name,
+                remedy="name their column with --text, or leave out conditional",
+            )
+        if text is None and not named and find_label(table, data, drawn, "label") is not None:
+            return None
+        settings = {"data.input": "strokes", "data.conditional": text is not None}
+        if text is None:
+            summary = f"{about(table, drawn)} -> {cls.name}"
+            columns, convert = {"strokes": drawn.column}, of_layout(drawn.layout)
+        else:
+            summary = f"{about(table, drawn)}, the text in {text.name!r} -> {cls.name}"
+            columns, convert = {"strokes": drawn.column, "text": text}, with_text(drawn.layout)
+        return Plan(cls.name, table, columns, FIT, summary, convert, settings)
+
+    @classmethod
+    def check_config(cls, config: Config) -> None:
+        model = config.model
+        if model.network in AT_ONCE:
+            return
+        check_model(model)
+        if model.bidirectional:
+            raise ConfigError(
+                "a model of handwriting may not read in both directions: the backward states have"
+                " already seen the point that is to be predicted",
+                got=config.model_name,
+                remedy=f"use --model {model.cell}",
+            )
+        if config.data.window:
+            raise ConfigError(
+                "data.window is for series, and strokes are read as a whole",
+                got=config.data.window,
+                remedy="leave it out",
+            )
+
+    def build(self) -> PenModel:
+        model = self.config.model
+        if model.network == "constant":
+            return OneGaussian()
+        if model.network == "bigram":
+            return Bigram()
+        encoder = (
+            windowed_encoder(model, self.strokes, len(self.tokenizer))
+            if self.conditional
+            else build_encoder(model, self.strokes)
+        )
+        return Handwriting(encoder, components=model.mixture, dropout=model.dropout)
+
+    @classmethod
+    def baselines(cls, config: Config) -> list[Config]:
+        data = config.data.model_copy(update={"conditional": False})
+        return [
+            config.model_copy(
+                update={
+                    "model_name": name,
+                    "data": data,
+                    "model": ModelConfig(network=preset["model.network"]),
+                }
+            )
+            for name, preset in (("bigram", BIGRAM), ("gaussian", GAUSSIAN))
+        ]
+
+    @property
+    def at_once(self) -> bool:
+        return self.config.model.network in AT_ONCE
+
+    def fit_model(self, parts: Mapping[str, Part]) -> Fitting:
+        return fit_baseline(self, parts)
+
+    def example_inputs(self) -> tuple[Any, ...]:
+        ids = torch.full((1, 2), UNK_ID)
+        text = Text(ids, torch.tensor([2])) if self.conditional else None
+        return (Drawn(torch.zeros(1, 3, 3), torch.tensor([3]), text),)
+
+    def drawn(self, batch: Batch) -> Drawn:
+        values, lengths = batch["strokes"].inputs
+        if not self.conditional:
+            return Drawn(values, lengths)
+        text = batch["text"]
+        return Drawn(values, lengths, Text(text.ids, text.lengths))
+
+    def loss(self, model: nn.Module, batch: Batch, carry: Any) -> Step:
+        drawn = self.drawn(batch)
+        losses = model(drawn)
+        count = int((drawn.lengths - 1).sum())
+        loss = (losses.move + losses.pen).sum() / max(1, count)
+        return Step(loss, targets=count, tokens=int(drawn.lengths.sum()), carry=None)
+
+    def validate(self, model: nn.Module, part: Part) -> dict[str, float]:
+        return self.evaluate(model, part).metrics
+
+    def evaluate(
+        self, model: nn.Module, part: Part, options: Writing | None = None
+    ) -> HandwriteReport:
+        moves, pens, points = (np.zeros(len(part)) for _ in range(3))
+        with torch.inference_mode():
+            for batch in walk(self.batches(part, training=False), model):
+                drawn = self.drawn(batch)
+                losses = model(drawn)
+                moves[batch.rows] = as_array(losses.move.double().sum(1))
+                pens[batch.rows] = as_array(losses.pen.double().sum(1))
+                points[batch.rows] = drawn.lengths.numpy() - 1
+        return HandwriteReport(moves, pens, points)
+
+    def predict(
+        self, model: nn.Module, items: Iterable[Any], options: Writing | None = None
+    ) -> Iterator[Handwritten]:
+        """Each drawing and what the model adds to it; an empty one begins with the pen down."""
+        chosen = options or Writing()
+        for number, item in enumerate(items, 1):
+            strokes = self.strokes.recording(item, f"item {number}")
+            assert isinstance(strokes, Strokes)
+            yield self.write(model, strokes, chosen, f"item {number}")
+
+    def text_ids(self, text: str, where: str) -> Text:
+        """A text as the window reads it; characters that training had none of are refused."""
+        if not self.conditional:
+            raise ConfigError(
+                "the model was trained without texts, so it cannot write a given one",
+                got=text,
+                remedy="leave out the text, or train on a table with a column of texts",
+            )
+        ids = [int(i) for i in self.tokenizer.encode(text)]
+        if not ids:
+            raise DataError(
+                "there is no text to write",
+                where=where,
+                remedy='give one with --text "some words"; in Python Writing(text=...)',
+            )
+        if UNK_ID in ids:
+            known = {token for token in self.tokenizer.vocab.tokens if len(token) == 1}
+            raise DataError(
+                "the text has characters that the model has never seen written",
+                where=where,
+                got="".join(dict.fromkeys(c for c in text if c not in known)) or text,
+                remedy=f"write with {''.join(sorted(known))}",
+            )
+        return Text(torch.tensor([[*ids, END_ID]]), torch.tensor([len(ids) + 1]))
+
+    @torch.inference_mode()
+    def write(
+        self, model: Any, strokes: Strokes, options: Writing, where: str = "the drawing"
+    ) -> Handwritten:
+        """A drawing that goes on, or a text that is written."""
+        assert isinstance(model, PenModel)
+        words = options.text or (strokes.text if self.conditional else "")
+        text = self.text_ids(words, where) if self.conditional or words else None
+        given = np.zeros((1, 3), np.float32)  # the pen is set down
+        if len(strokes):
+            self.strokes.refuse(strokes, where)
+            given = strokes.values
+        watched = record(model, "*.window.window") if text is not None else nullcontext(None)
+        with steady(model), watched as trace:
+            written, ended = self._points(model, given, text, options)
+        whole = np.concatenate([given, self.strokes.unscaled(written)])
+        whole[-1, 2] = 1
+        drawing = replace(strokes, values=whole, text=words, prepared=True)
+        weights = None
+        if trace is not None and (path := next(iter(trace), None)) is not None:
+            weights = torch.cat(trace.passes(path), 1)[0].numpy()
+        return Handwritten(drawing, words, len(strokes), options.seed, ended, weights)
+
+    def _points(
+        self, model: PenModel, given: np.ndarray, text: Text | None, options: Writing
+    ) -> tuple[np.ndarray, bool]:
+        """(T, 3) points after the given ones, and whether the drawing has ended: the pen is lifted,
+        and the model ends it or the window has passed the text. Else it is as long as asked."""
+        scaled = (given - self.strokes.mean) / self.strokes.std
+        generator = torch.Generator().manual_seed(options.seed)
+        state, written = model.start(text), list[Tensor]()
+        for row in torch.from_numpy(scaled.astype(np.float32)):
+            pen, state = model.step(row[None], state)
+        ended = False
+        while len(written) < options.length and not ended:
+            u = torch.rand(1, 5, generator=generator).clamp(1e-6, 1 - 1e-6)
+            move = pen.sample(u, temperature=options.temperature, bias=options.bias)
+            written.append(torch.cat([move.xy, move.up[:, None]], -1).float())
+            pen, state = model.step(written[-1], state)
+            ended = bool(move.up) and (bool(move.end) or model.finished(state))
+        found = torch.cat(written).numpy() if written else np.zeros((0, 3), np.float32)
+        return found, ended
+
+    def example(self, words: list[str]) -> list[Any]:
+        """A zigzag as long as the words."""
+        heights = [float(len(word)) for word in words]
+        return [[[float(i), height * (i % 2)] for i, height in enumerate(heights)]]
+
+    def reading(self, model: nn.Module, item: Any) -> Reading:
+        if self.at_once:
+            raise ConfigError(
+                f"a {self.config.model_name} has no steps to look at",
+                remedy="look at a network, such as --model lstm",
+            )
+        return super().reading(model, item)
+
+
+def windowed_encoder(model: ModelConfig, field: StrokesField, vocabulary: int) -> Encoder:
+    """The encoder of strokes that reads a text along."""
+    options = InputOptions(model.embedding, 0.1, 1.0, model.dropout, 0.0)
+    inputs = input_layer(field, options)
+    network = WindowedRecurrent(
+        model.cell,
+        inputs.size,
+        model.hidden,
+        vocabulary=vocabulary,
+        components=model.text_window,
+        layers=model.layers,
+        dropout=model.dropout,
+        options=checked_options(model),
+    )
+    return Encoder(inputs, network)

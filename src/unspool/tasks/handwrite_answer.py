@@ -1,0 +1,130 @@
+"""What `handwrite` is asked for, and what it gives: a drawing, which draws itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from html import escape
+from typing import Any, ClassVar
+
+import numpy as np
+
+from unspool.config.memory import refuse_too_large
+from unspool.config.numbers import check_numbers
+from unspool.data.read.strokes import Strokes
+from unspool.errors import ConfigError
+from unspool.tasks.answer import Answer
+
+END = "end"  # what the mark behind a text is called
+POINT = 2000  # bytes that a point takes while it is written
+WIDTH = 800  # of a picture, in pixels, at most
+HEIGHT = 300
+
+
+@dataclass(frozen=True, kw_only=True)
+class Writing:
+    """How a drawing is continued, or a text is written.
+
+    text         to be written, by a model that was trained with texts
+    length       points at most
+    temperature  0: always the most probable move; below 1 safer, above 1 more varied
+    bias         the larger, the neater and the less varied (Graves 2013)
+    """
+
+    text: str | None = None
+    length: int = 700
+    temperature: float = 1.0
+    bias: float = 0.0
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        check_numbers(self)
+        if self.length < 0:
+            raise ConfigError("length must be 0 or more", got=self.length)
+        refuse_too_large(
+            f"a drawing of {self.length:,} points",
+            POINT * self.length,
+            remedy="give a smaller length",
+        )
+        if not 0 <= self.temperature <= 100:
+            raise ConfigError("temperature must lie between 0 and 100", got=self.temperature)
+        if not 0 <= self.bias <= 20:
+            raise ConfigError("bias must lie between 0 and 20", got=self.bias)
+        if self.text is not None and not self.text.strip():
+            raise ConfigError("there is no text to write", got=self.text, remedy="give some text")
+
+
+@dataclass(frozen=True, eq=False)
+class Handwritten(Answer):
+    """A drawing that was begun by `given` points, and what the model has written.
+
+    ended       by the model itself, not by the length
+    alignment   (T, U + 1) the weight of each character, and of the end, as each point was written;
+                None without a text
+    """
+
+    plural: ClassVar[str] = "drawings"
+    repeats: ClassVar[str | None] = None
+
+    strokes: Strokes
+    text: str
+    given: int
+    seed: int
+    ended: bool
+    alignment: np.ndarray | None = None
+
+    def __str__(self) -> str:
+        cut = "" if self.ended else ", not ended"
+        return f"{self.text}: {self.strokes}{cut}" if self.text else f"{self.strokes}{cut}"
+
+    def header(self) -> list[str]:
+        return ["drawing", "text", "stroke", "x", "y"]
+
+    def rows(self, number: int) -> list[list[Any]]:
+        return [
+            [number, self.text, i, f"{x:.6g}", f"{y:.6g}"]
+            for i, line in enumerate(self.strokes.lines(), 1)
+            for x, y in line
+        ]
+
+    def to_json(self) -> dict[str, Any]:
+        lines = [[[float(f"{v:.6g}") for v in xy] for xy in own] for own in self.strokes.lines()]
+        return {
+            "text": self.text,
+            "strokes": lines,
+            "given": self.given,
+            "ended": self.ended,
+            "seed": self.seed,
+        }
+
+    def svg(self) -> list[str]:
+        return svg_lines(self.strokes, self.text)
+
+    def _repr_html_(self) -> str:
+        return "".join(self.svg())
+
+    formats = {".svg": svg}  # noqa: RUF012
+
+
+def svg_lines(strokes: Strokes, title: str = "") -> list[str]:
+    """A drawing as SVG, y pointing down, as pens and screens have it."""
+    lines = strokes.lines()
+    points = np.concatenate(lines) if lines else np.zeros((1, 2))
+    low, high = points.min(0), points.max(0)
+    size = np.maximum(high - low, 1e-9)
+    scale = min(WIDTH / size[0], HEIGHT / size[1])
+    width, height = (size * scale).round().astype(int) + 20
+    thick = max(1.5, min(width, height) / 80)
+    head = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}"'
+        f' viewBox="0 0 {width} {height}" role="img">'
+    )
+    body = [f"<title>{escape(title or 'drawing')}</title>"]
+    body.append('<rect width="100%" height="100%" fill="white"/>')
+    for line in lines:
+        xy = (line - low) * scale + 10
+        shown = " ".join(f"{x:.1f},{y:.1f}" for x, y in (xy if len(xy) > 1 else [*xy, *xy]))
+        body.append(
+            f'<polyline points="{shown}" fill="none" stroke="black" stroke-width="{thick:.1f}"'
+            ' stroke-linecap="round" stroke-linejoin="round"/>'
+        )
+    return [head, *body, "</svg>"]

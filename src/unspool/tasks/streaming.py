@@ -1,0 +1,103 @@
+"""A sequence that is read as it comes: a step or a chunk in, an answer out, the state carried.
+
+After any chunks the answers are those to the whole at once. A `Stream` is made by `Task.stream`;
+`CarriedStream` is that of every model with a state, `HistoryStream` that of forecasts.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from unspool.errors import ConfigError, DataError
+from unspool.nn.cells import pack_steps, packed_steps
+from unspool.tasks.answer import Answer
+
+if TYPE_CHECKING:
+    from unspool.tasks.task import Task
+
+REMEDY = (
+    "answer whole inputs, or train a model that reads forwards: --model lstm, for tags with"
+    " --set output=softmax, for series with --set scaling=channel"
+)
+
+
+class StreamState(NamedTuple):
+    """All that is known of the steps so far; nothing in it is ever changed, so it can be kept.
+
+    steps     that were read
+    before    what the field keeps of what came before
+    carried   what the model goes on from
+    scores    after the last step that was read; None before the first
+    """
+
+    steps: int = 0
+    before: Any = None
+    carried: Any = None
+    scores: Tensor | None = None
+
+
+class Stream(ABC):
+    """One sequence. `state` can be read and set: what is pushed next goes on from it."""
+
+    state: Any
+
+    @property
+    @abstractmethod
+    def steps(self) -> int:
+        """How many were read."""
+
+    @abstractmethod
+    def push(self, new: Any) -> Answer:
+        """Read the next step or steps. The answer is about all steps so far, or where there is one
+        for each step, about the new ones."""
+
+    @abstractmethod
+    def restart(self) -> None:
+        """What is pushed next begins another sequence."""
+
+
+class CarriedStream(Stream):
+    """Of a model that goes on from its own state. Its weights are packed when it is made."""
+
+    def __init__(self, task: Task, model: nn.Module) -> None:
+        reason = streaming_unsupported_reason(task, model)
+        if reason is not None:
+            raise ConfigError(f"the model cannot be read step by step: {reason}", remedy=REMEDY)
+        self.task, self.model, self.packed = task, model, pack_steps(model)
+        self.restart()
+
+    @property
+    def steps(self) -> int:
+        return self.state.steps
+
+    def restart(self) -> None:
+        self.state = StreamState()
+
+    def push(self, new: Any) -> Answer:
+        state: StreamState = self.state
+        chunk = self.task.input_field.chunk(new, state.before, state.steps)
+        scores, carried = state.scores, state.carried
+        if chunk.steps:
+            with torch.inference_mode(), packed_steps(self.packed):
+                extend: Any = self.model.extend
+                scores, carried = extend(carried, *chunk.inputs)
+        elif scores is None:
+            raise DataError("nothing has come yet", got=new, remedy="give at least one step")
+        assert scores is not None
+        last = scores if scores.dim() == 2 else scores[:, -1:]  # (1, C), or of steps (1, 1, C)
+        self.state = StreamState(state.steps + chunk.steps, chunk.before, carried, last)
+        answer = self.task.streamed(new, chunk, state, scores)
+        return answer.of_cut(self.steps) if chunk.cut else answer
+
+
+def streaming_unsupported_reason(task: Task, model: nn.Module) -> str | None:
+    """None where a `CarriedStream` gives what `predict` gives for the whole, otherwise the
+    reason."""
+    own = getattr(model, "streaming_unsupported_reason", None)
+    if own is None:
+        return f"a {task.config.model_name} reads its input as a whole"
+    return own() or task.input_field.streaming_unsupported_reason()

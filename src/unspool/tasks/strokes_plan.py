@@ -1,0 +1,137 @@
+"""Which column of a table are strokes, and which are their labels or texts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple
+
+from unspool.config import DataConfig
+from unspool.data.plan import Conversion, Plan, Values
+from unspool.data.read import Column, Table
+from unspool.data.read.columns import TEXT_NAMES, known, plain
+from unspool.data.read.json_lines import json_text
+from unspool.data.read.strokes import Layout, as_strokes, depth, find_layout
+from unspool.data.read.table import DRAWN
+from unspool.errors import DataError
+from unspool.tasks.inputs.kind import Target
+from unspool.tasks.series_plan import Found, fitting, guess_label, shown_name, with_label
+
+FIT = 5
+NAMES = ("strokes", "drawing", "ink", "stroke", "traces", "handwriting")
+CLASSES = ("word", "character", "class_name")  # Quick, Draw! calls its classes words
+TEXTS = (*TEXT_NAMES, "transcript", "transcription", "word")
+
+
+class Drawn(NamedTuple):
+    """The column of the strokes, and how they are written down."""
+
+    column: Column
+    layout: Layout
+
+
+def find_strokes(table: Table, data: DataConfig) -> Drawn | None:
+    """The column that was named, has a known name, or holds lists in lists in lists of numbers."""
+    if data.input not in ("auto", "strokes") or not table.typed:
+        return None
+    asked = data.input == "strokes"
+    if data.series is not None:
+        columns = [table.column(data.series, option="--series")]
+        if not asked and plain(columns[0].name) not in NAMES and not nested(columns[0]):
+            return None
+    else:
+        named = known(table.columns, NAMES)
+        columns = [named] if named is not None else [c for c in table.columns if nested(c)]
+        if not columns and asked:
+            columns = [c for c in table.columns if find_layout(c.sample) is not None]
+    if not columns:
+        return None
+    layout = find_layout(columns[0].sample)
+    if table.format in DRAWN:
+        layout = Layout("offsets" if table.format == "sketch" else "points")
+    if data.stroke_layout != "auto":
+        layout = Layout(data.stroke_layout)
+    if layout is None and (asked or plain(columns[0].name) in NAMES):
+        layout = Layout("points")  # a row of it says what is wrong
+        if not any(isinstance(value, list) for value in columns[0].sample):
+            return None
+    return None if layout is None else Drawn(columns[0], layout)
+
+
+def nested(column: Column) -> bool:
+    return find_layout(column.sample) is not None and depth(column.sample[0]) == 3
+
+
+def of_layout(layout: Layout) -> Conversion:
+    def convert(values: Values, columns: tuple[str, ...], where: str) -> Values:
+        return as_strokes(values[0], where, layout.name), *values[1:]
+
+    return Conversion(f"strokes as {layout.name}", convert)
+
+
+def about(table: Table, drawn: Drawn) -> str:
+    where = "" if table.format in DRAWN else f" in {table.reader.noun} {drawn.column.name!r}"
+    return f"{table.summary}, strokes{where}{drawn.layout.remark()}"
+
+
+def plan_strokes(
+    task: str, table: Table, data: DataConfig, *, target: Target, named: bool, outputs: bool
+) -> Plan | None:
+    """None where the table holds no strokes, or not what the task needs of them."""
+    drawn = find_strokes(table, data)
+    if drawn is None:
+        if data.input == "strokes" and named:
+            raise no_strokes(table)
+        return None
+    label = find_label(table, data, drawn, target) if outputs else None
+    found = Found(table, drawn.column, label, of_layout(drawn.layout), about(table, drawn))
+    settings = {"data.input": "strokes"}
+    columns = {"strokes": drawn.column}
+    if not outputs:
+        summary = f"{found.about} -> {task}"
+        return Plan(task, table, columns, FIT, summary, found.convert, settings)
+    label = fitting(found, target, named=named, task=task)
+    if label is None:
+        return None
+    what = {"label": "label", "number": "number", "tags": "a label a point"}[target]
+    summary = f"{found.about}, {what} in {shown_name(table, label)} -> {task}"
+    columns[target] = label
+    return Plan(task, table, columns, FIT, summary, with_label(found, target), settings)
+
+
+def no_strokes(table: Table) -> DataError:
+    return DataError(
+        "no column of strokes was found",
+        where=table.name,
+        remedy="write them as [[[x, y], ...], ...] in a field `strokes`, or name it with --series",
+    )
+
+
+def find_label(table: Table, data: DataConfig, drawn: Drawn, target: Target) -> Column | None:
+    if data.label is not None:
+        return table.column(data.label, option="--label")
+    rest = [column for column in table.columns if column != drawn.column]
+    found = guess_label(table, data, target)
+    if found is None or found == drawn.column:
+        found = known(rest, CLASSES) or known(rest, ("folder", "name"))
+    return found
+
+
+def find_text(table: Table, data: DataConfig, drawn: Drawn) -> Column | None:
+    """The column of what was written."""
+    if data.text is not None:
+        return table.column(data.text, option="--text")
+    found = known([column for column in table.columns if column != drawn.column], TEXTS)
+    words = [] if found is None else [v for v in found.sample if v is not None]
+    return found if words and all(isinstance(value, str) for value in words) else None
+
+
+def with_text(layout: Layout) -> Conversion:
+    """Strokes and the text that they are."""
+    first = of_layout(layout)
+
+    def convert(values: Values, columns: tuple[str, ...], where: str) -> Values:
+        strokes, text = first.function(values, columns, where)[:2]
+        text = json_text(text, columns[1], where)
+        return replace(strokes, text=text), text
+
+    return Conversion(f"{first.name}, and text", convert)
