@@ -16,7 +16,8 @@ DATA_HELP = (
     " one document a line, or one long text; CoNLL columns, CoNLL-U or JSON lines of tagged words;"
     " any of them as .gz, .bz2, .xz or .zip; two files of pairs as train.en,train.de; a folder of"
     " LABEL.txt files, or of a folder for each label; series as tables of numbers, .ts, .npy or"
-    " .npz files, or a folder of such recordings; - for standard input."
+    " .npz files, or a folder of such recordings; strokes of a pen as JSON lines, .npz of"
+    " sketch-rnn, .inkml or .unp; - for standard input."
 )
 
 Data = Annotated[str, Argument(metavar="DATA", help=DATA_HELP)]
@@ -29,6 +30,8 @@ Task = Annotated[
         metavar="TASK",
         help="classify (a label for each text, or several), regress (numbers for each text), tag (a"
         " tag for each word), generate (a language model), translate (a text for each text),"
+        " transcribe (a text for each recording or drawing), forecast (the next steps of series),"
+        " handwrite (the next points of a pen, or a text written by hand),"
         " pretrain (hidden tokens, no labels) or elmo (contextual vectors, no labels)."
         "  [default: what the data suggest]",
     ),
