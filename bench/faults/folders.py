@@ -16,7 +16,7 @@ from pathlib import Path
 
 from mutate import damage, damage_json, damage_value
 from part import Part
-from samples import FORMATS, OF_SERIES, RUNS, TEXTS, question, train_run, train_vectors
+from samples import OF_SERIES, RUNS, TEXTS, path_of, question, train_run, train_vectors
 from supervise import Case, Ended, apart, in_this_process
 
 HASHES = "hashes.json"
@@ -70,7 +70,7 @@ class Folders(Part):
         if name == "vectors":
             return [asked]
         format, task, _, _ = RUNS[name]
-        file = str(self.runs / "data" / f"{format}{FORMATS[format].ending}")
+        file = str(path_of(format, self.runs / "data"))
         looked = file if format in OF_SERIES else TEXTS[0]
         more = [["summary", "RUN"], ["look", "RUN", looked, "--json"]]
         if task != "elmo":

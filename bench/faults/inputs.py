@@ -17,10 +17,13 @@ from samples import (
     OF_SERIES,
     RUNS,
     SETTINGS,
+    SOUNDS,
     VECTORS,
+    task_of,
     toml,
     train_run,
     write_sample,
+    write_sounds,
 )
 from supervise import Case, apart, in_this_process
 
@@ -67,7 +70,7 @@ class Inputs(Part):
     def data(self, case: Case) -> None:
         rng = case.random
         path, name = write_damaged(case.folder / "data", rng)
-        task = FORMATS[name].task
+        task = task_of(name)
         options = reading_options(rng, series=name in OF_SERIES)
         command = rng.choice(["check", "check", "train", "train", "predict", "evaluate", "embed"])
         if command == "check":
@@ -91,7 +94,7 @@ class Inputs(Part):
                 self.predict(case, run, path, no_labels(options))
 
     def train(self, case: Case, path: str, name: str, options: list[str]) -> None:
-        rng, task = case.random, FORMATS[name].task
+        rng, task = case.random, task_of(name)
         asked = ["-t", task] if rng.random() < 0.3 else []
         if rng.random() < 0.1:
             asked = ["-t", rng.choice(FORMATS_TASKS)]
@@ -153,7 +156,9 @@ class Inputs(Part):
 
 ODD_WORDS = [piece.decode("utf-8", "ignore").replace("\0", "") or "x" for piece in PIECES]
 ODD_WORDS = [word for word in ODD_WORDS if len(word) < 6000]
-FORMATS_TASKS = sorted({format.task for format in FORMATS.values()} | {"pretrain", "elmo", "x", ""})
+FORMATS_TASKS = sorted(
+    {format.task for format in FORMATS.values()} | {"transcribe", "pretrain", "elmo", "x", ""}
+)
 
 
 def train_and_read(runs: Path) -> None:
@@ -178,6 +183,8 @@ def write_damaged(folder: Path, rng: random.Random) -> tuple[str, str]:
         return write_folder(folder, rng), "plain"
     if shape < 0.16:
         return write_recordings(folder, rng), "steps"
+    if shape < 0.2:
+        return write_damaged_sounds(folder, rng), SOUNDS
     name = rng.choice(list(FORMATS))
     ending, make, _ = FORMATS[name]
     if rng.random() < 0.5:  # a whole file with odd content
@@ -235,6 +242,16 @@ def write_recordings(folder: Path, rng: random.Random) -> str:
             content = "\n".join(["time,x,y", *rows]).encode()
             times = rng.choice([1, 2]) if rng.random() < 0.15 else 0
             (folder / label / f"s{i % 3}_{i}.csv").write_bytes(damage(content, rng, times))
+    return str(folder)
+
+
+def write_damaged_sounds(folder: Path, rng: random.Random) -> str:
+    """Some of the recordings, or the table of what they say."""
+    files = sorted(write_sounds(folder, rng).iterdir())
+    for path in rng.sample(files, k=rng.choice([0, 1, 1, 3])):
+        content = path.read_bytes()
+        head = 44 if rng.random() < 0.5 else len(content)  # of a WAV file
+        path.write_bytes(damage(content[:head], rng) + content[head:])
     return str(folder)
 
 

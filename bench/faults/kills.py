@@ -22,6 +22,7 @@ LONGER = {
 DATA = {
     "classify": "csv", "regress": "ratings", "tag": "conll", "generate": "plain",
     "translate": "pairs", "pretrain": "plain", "elmo": "plain", "forecast": "loads",
+    "transcribe": "sounds", "handwrite": "strokes",
 }  # fmt: skip
 NEEDED: dict[str, dict[str, Any]] = {"regress": {"label": "rating"}, "forecast": HORIZON}
 VARIANTS: list[tuple[str, str, dict[str, Any]]] = [

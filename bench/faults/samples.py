@@ -7,7 +7,9 @@ import gzip
 import io
 import json
 import lzma
+import math
 import random
+import struct
 import zipfile
 from collections.abc import Callable
 from datetime import date, timedelta
@@ -25,6 +27,8 @@ SETTINGS = {
 }  # fmt: skip
 
 
+RATE = 8000
+SOUNDS = "sounds"  # a folder, not a file
 HORIZON = {"horizon": 3, "window": 6}  # which forecasts need
 
 
@@ -246,6 +250,41 @@ def npy(rng: random.Random) -> bytes:
     return content.getvalue()
 
 
+def strokes(rng: random.Random) -> bytes:
+    """Squares, drawn with a pen from one corner to the next."""
+    rows = []
+    for _ in range(20):
+        size = rng.uniform(1, 3)
+        corners = [(0.0, 0.0), (size, 0.0), (size, size), (0.0, size), (0.0, 0.0)]
+        drawn = [[x + rng.gauss(0, 0.1), y + rng.gauss(0, 0.1)] for x, y in corners]
+        rows.append(json.dumps({"strokes": [drawn], "text": rng.choice(["a", "b", "ab"])}))
+    return "\n".join(rows).encode()
+
+
+def sound(rng: random.Random, text: str) -> bytes:
+    """A WAV file: a tone for each letter."""
+    x = [0.0] * 300
+    for letter in text:
+        pitch = {"a": 400, "b": 900, "c": 1700}[letter] * rng.uniform(0.95, 1.05)
+        x += [0.4 * math.sin(2 * math.pi * pitch * t / RATE) for t in range(600)] + [0.0] * 300
+    data = struct.pack(f"<{len(x)}h", *(int(32000 * own + rng.gauss(0, 100)) for own in x))
+    kind = struct.pack("<HHIIHH", 1, 1, RATE, 2 * RATE, 2, 16)
+    chunks = b"fmt " + struct.pack("<I", 16) + kind + b"data" + struct.pack("<I", len(data)) + data
+    return b"RIFF" + struct.pack("<I", 4 + len(chunks)) + b"WAVE" + chunks
+
+
+def write_sounds(folder: Path, rng: random.Random) -> Path:
+    """Recordings, and a table of what they say."""
+    folder.mkdir(parents=True, exist_ok=True)
+    rows = ["file,text"]
+    for i in range(12):
+        text = "".join(rng.choices("abc", k=rng.randint(1, 3)))
+        (folder / f"{i}.wav").write_bytes(sound(rng, text))
+        rows.append(f"{i}.wav,{text}")
+    (folder / "texts.csv").write_text("\n".join(rows) + "\n")
+    return folder
+
+
 def glove(rng: random.Random) -> bytes:
     rows = (" ".join([w, *(f"{rng.gauss(0, 1):.3f}" for _ in range(6))]) for w in WORDS)
     return ("\n".join(rows) + "\n").encode()
@@ -301,8 +340,11 @@ FORMATS = {
     "ts": Format(".ts", ts, "classify"),
     "npz": Format(".npz", npz, "classify"),
     "npy": Format(".npy", npy, "classify"),
+    "strokes": Format(".jsonl", strokes, "handwrite"),
 }
-OF_SERIES = ("steps", "speeds", "loads", "dated", "wide", "nested", "ts", "npz", "npy")
+OF_SERIES = (
+    "steps", "speeds", "loads", "dated", "wide", "nested", "ts", "npz", "npy", "strokes", SOUNDS,
+)  # fmt: skip
 VECTORS = {"glove": glove, "word2vec": word2vec, "binary": word2vec_binary}
 
 
@@ -338,15 +380,28 @@ RUNS: dict[str, tuple[str, str, str, dict[str, Any]]] = {
     "moments": ("steps", "tag", "bilstm", {}),
     "speedometer": ("speeds", "regress", "gru", {"label": "speed", "window": 4}),
     "forecaster": ("loads", "forecast", "gru", HORIZON),
+    "transcriber": (SOUNDS, "transcribe", "gru", {"bands": 8}),
+    "pen": ("strokes", "handwrite", "lstm", {"mixture": 2}),
     "quantiles": ("dated", "forecast", "lstm", {**HORIZON, "output": "quantiles"}),
     "elmo": ("plain", "elmo", "elmo", {}),
 }
 
 
+def path_of(name: str, folder: Path) -> Path:
+    """Where `write_sample` writes."""
+    return folder / (name if name == SOUNDS else f"{name}{FORMATS[name].ending}")
+
+
+def task_of(name: str) -> str:
+    return "transcribe" if name == SOUNDS else FORMATS[name].task
+
+
 def write_sample(name: str, folder: Path, seed: int = 1) -> Path:
     """A whole file of a format."""
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{name}{FORMATS[name].ending}"
+    path = path_of(name, folder)
+    if name == SOUNDS:
+        return write_sounds(path, random.Random(f"{seed} {name}"))
     path.write_bytes(FORMATS[name].make(random.Random(f"{seed} {name}")))
     return path
 
@@ -377,7 +432,7 @@ def question(name: str, run: Path, data: Path) -> list[str]:
         corpus = str(data / "plain.txt")
         return ["vectors", "context", str(run), "a good film", "--word=good", "--corpus", corpus]
     if format in OF_SERIES:
-        return ["predict", str(run), "--file", str(data / f"{format}.csv"), "--json"]
+        return ["predict", str(run), "--file", str(path_of(format, data)), "--json"]
     return ["predict", str(run), *TEXTS, "--json"]
 
 
