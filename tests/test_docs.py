@@ -67,6 +67,14 @@ def test_scripts_and_settings_named_in_the_docs_exist(page: Path) -> None:
         assert (ROOT / script).exists(), script
 
 
+def test_no_command_is_promised_that_there_is_not() -> None:
+    """The description says what unspool does with verbs, which are commands."""
+    said = re.search(r'^description = "(.*)"', (ROOT / "pyproject.toml").read_text(), re.M)
+    opening = PAGES[0].read_text(encoding="utf-8").partition("\n## ")[0]
+    if "serve" not in {command.callback.__name__ for command in app.registered_commands}:
+        assert "serve" not in said[1] + opening
+
+
 def test_pictures_are_small() -> None:
     pictures = list((ROOT / "docs" / "pictures").glob("*.png"))
     assert pictures

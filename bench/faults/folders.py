@@ -16,7 +16,7 @@ from pathlib import Path
 
 from mutate import damage, damage_json, damage_value
 from part import Part
-from samples import FORMATS, RUNS, TEXTS, question, train_run, train_vectors
+from samples import FORMATS, OF_SERIES, RUNS, TEXTS, question, train_run, train_vectors
 from supervise import Case, Ended, apart, in_this_process
 
 HASHES = "hashes.json"
@@ -71,7 +71,8 @@ class Folders(Part):
             return [asked]
         format, task, _, _ = RUNS[name]
         file = str(self.runs / "data" / f"{format}{FORMATS[format].ending}")
-        more = [["summary", "RUN"], ["look", "RUN", TEXTS[0], "--json"]]
+        looked = file if format in OF_SERIES else TEXTS[0]
+        more = [["summary", "RUN"], ["look", "RUN", looked, "--json"]]
         if task != "elmo":
             more += [
                 ["evaluate", "RUN", file, "--json"],
@@ -108,10 +109,8 @@ def damage_run(run: Path, rng: random.Random, others: Path) -> None:
         path = rng.choice([p for p in files if p.suffix == ".json"] or files)
     action = rng.random()
     content = path.read_bytes()
-    if action < 0.35 and path.suffix in (".json", ".jsonl"):
-        path.write_bytes(damaged_json(path, content, rng))
-    elif action < 0.35 and path.suffix == ".safetensors":
-        path.write_bytes(damaged_tensors(content, rng))
+    if action < 0.35 and path.suffix in (".json", ".jsonl", ".safetensors"):
+        path.write_bytes(damaged_values(path, content, rng))
     elif action < 0.65:
         path.write_bytes(damage(content, rng))
     elif action < 0.75:
@@ -123,6 +122,16 @@ def damage_run(run: Path, rng: random.Random, others: Path) -> None:
     else:
         path.unlink()
         put_in_place(path, rng)
+
+
+def damaged_values(path: Path, content: bytes, rng: random.Random) -> bytes:
+    """As text, where an earlier damage has left no values to be read."""
+    try:
+        if path.suffix == ".safetensors":
+            return damaged_tensors(content, rng)
+        return damaged_json(path, content, rng)
+    except (ValueError, struct.error, RecursionError):
+        return damage(content, rng)
 
 
 def damaged_json(path: Path, content: bytes, rng: random.Random) -> bytes:

@@ -11,7 +11,17 @@ from pathlib import Path
 import samples
 from mutate import PIECES, damage
 from part import Part
-from samples import COMPRESSIONS, FORMATS, RUNS, SETTINGS, VECTORS, toml, train_run, write_sample
+from samples import (
+    COMPRESSIONS,
+    FORMATS,
+    OF_SERIES,
+    RUNS,
+    SETTINGS,
+    VECTORS,
+    toml,
+    train_run,
+    write_sample,
+)
 from supervise import Case, apart, in_this_process
 
 FORMAT_NAMES = [
@@ -56,20 +66,22 @@ class Inputs(Part):
 
     def data(self, case: Case) -> None:
         rng = case.random
-        path, task = write_damaged(case.folder / "data", rng)
-        options = reading_options(rng)
+        path, name = write_damaged(case.folder / "data", rng)
+        task = FORMATS[name].task
+        options = reading_options(rng, series=name in OF_SERIES)
         command = rng.choice(["check", "check", "train", "train", "predict", "evaluate", "embed"])
         if command == "check":
             asked = ["-t", rng.choice([task, *FORMATS_TASKS])] if rng.random() < 0.3 else []
             case.run("check", path, *asked, *options, *(["--json"] if rng.random() < 0.3 else []))
         elif command == "train":
-            self.train(case, path, task, options)
+            self.train(case, path, name, options)
         elif command == "embed":
             case.run(
                 "embed", path, "-o", "out", "-s", "size=4", "-s", "epochs=1", *no_labels(options)
             )
         else:
-            run = self.runs / rng.choice([n for n in RUNS if RUNS[n][1] == task] or list(RUNS))
+            alike = [n for n in RUNS if (RUNS[n][0] in OF_SERIES) == (name in OF_SERIES)]
+            run = self.runs / rng.choice([n for n in alike if RUNS[n][1] == task] or alike)
             if rng.random() < 0.2:
                 run = self.runs / rng.choice(list(RUNS))
             # A language model continues every line by 200 tokens, and lines may be thousands.
@@ -78,13 +90,13 @@ class Inputs(Part):
             else:
                 self.predict(case, run, path, no_labels(options))
 
-    def train(self, case: Case, path: str, task: str, options: list[str]) -> None:
-        rng = case.random
+    def train(self, case: Case, path: str, name: str, options: list[str]) -> None:
+        rng, task = case.random, FORMATS[name].task
         asked = ["-t", task] if rng.random() < 0.3 else []
         if rng.random() < 0.1:
             asked = ["-t", rng.choice(FORMATS_TASKS)]
-        if "forecast" in asked:
-            asked += ["--horizon", rng.choice(["1", "3", "30", "0", "1000000"])]
+        if "forecast" in asked or (task == "forecast" and rng.random() < 0.8):
+            asked += ["--horizon", rng.choice(["1", "3", "3", "3", "30", "0", "1000000"])]
         if rng.random() < 0.3:
             asked += ["-m", rng.choice(MODELS)]
         if rng.random() < 0.2:
@@ -93,7 +105,9 @@ class Inputs(Part):
         made = (case.folder / "out" / "model.safetensors").exists()
         if ended.code == 0:
             case.check(made, "train ended well without a model")
-            case.run("predict", "out", "good film", "x")
+            whole = name in OF_SERIES and "generate" not in asked  # which continues every line
+            texts = ["--file", path] if whole else ["good film", "x"]
+            case.run("predict", "out", *texts)
         elif ended.code == 2:
             case.check(
                 not (case.folder / "out").exists(), f"refused, but left a folder: {ended.error}"
@@ -155,14 +169,17 @@ def train_and_read(runs: Path) -> None:
 
 
 def write_damaged(folder: Path, rng: random.Random) -> tuple[str, str]:
-    """Data as a path, and the task that it was made for."""
+    """Data as a path, and the name of the format that they are like."""
     folder.mkdir()
     shape = rng.random()
     if shape < 0.06:
-        return write_parallel(folder, rng), "translate"
+        return write_parallel(folder, rng), "pairs"
     if shape < 0.12:
-        return write_folder(folder, rng), "classify"
-    ending, make, task = rng.choice(list(FORMATS.values()))
+        return write_folder(folder, rng), "plain"
+    if shape < 0.16:
+        return write_recordings(folder, rng), "steps"
+    name = rng.choice(list(FORMATS))
+    ending, make, _ = FORMATS[name]
     if rng.random() < 0.5:  # a whole file with odd content
         samples.odd_words = rng.choices(ODD_WORDS, k=rng.randint(1, 12))
         content = make(rng)
@@ -178,7 +195,7 @@ def write_damaged(folder: Path, rng: random.Random) -> tuple[str, str]:
             content = damage(content, rng, 1)
         path = path.with_name(path.name + packing)
     path.write_bytes(content)
-    return str(path), task
+    return str(path), name
 
 
 def write_parallel(folder: Path, rng: random.Random) -> str:
@@ -209,7 +226,19 @@ def write_folder(folder: Path, rng: random.Random) -> str:
     return str(folder)
 
 
-def reading_options(rng: random.Random) -> list[str]:
+def write_recordings(folder: Path, rng: random.Random) -> str:
+    """LABEL/NAME.csv, each a series."""
+    for label in ("walk", "run", "stand"):
+        (folder / label).mkdir()
+        for i in range(6):
+            rows = [f"{t},{rng.gauss(0, 1):.3f},{rng.gauss(1, 1):.3f}" for t in range(8)]
+            content = "\n".join(["time,x,y", *rows]).encode()
+            times = rng.choice([1, 2]) if rng.random() < 0.15 else 0
+            (folder / label / f"s{i % 3}_{i}.csv").write_bytes(damage(content, rng, times))
+    return str(folder)
+
+
+def reading_options(rng: random.Random, *, series: bool = False) -> list[str]:
     """How to read the data; mostly as the file itself suggests."""
     options: list[str] = []
     for name, values, chance in (
@@ -217,6 +246,9 @@ def reading_options(rng: random.Random) -> list[str]:
         ("--encoding", ENCODINGS, 0.05),
         ("--text", COLUMNS, 0.05),
         ("--label", COLUMNS, 0.05),
+        ("--series", [*COLUMNS, "x", "x,y", "load"], 0.06 if series else 0.01),
+        ("--time", [*COLUMNS, "time", "none"], 0.06 if series else 0.01),
+        ("--id", [*COLUMNS, "id", "none"], 0.06 if series else 0.01),
     ):
         if rng.random() < chance:
             options.append(f"{name}={rng.choice(values)}")

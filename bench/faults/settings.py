@@ -6,7 +6,7 @@ import json
 
 from mutate import odd_text
 from part import Part
-from samples import RUNS, SETTINGS, train_run, write_sample
+from samples import OF_SERIES, RUNS, SETTINGS, train_run, write_sample
 from supervise import Case, apart
 
 ODD = [
@@ -74,7 +74,8 @@ class Settings(Part):
         data = write_sample(format, case.folder)
         ended = case.run("train", data, "-t", task, "-m", model, "-o", "out", *words)
         if ended.code == 0 and task != "elmo":
-            case.run("predict", "out", "the film was good")
+            texts = ["--file", data] if format in OF_SERIES else ["the film was good"]
+            case.run("predict", "out", *texts)
 
     def predict(self, case: Case) -> None:
         rng = case.random

@@ -36,6 +36,7 @@ IT = [
     "unspool train data/it.conll --model transformer --set characters=none --set hidden=64"
     " --set batch=32 --set dropout=0.1 --set lr=3e-3 --set epochs=5 --out runs/it",
 ]
+GESTURES = "unspool demo gestures"
 CAT = "The cat drank the milk because it was hungry"
 TRANSFORMER = (
     "unspool train data/reviews.csv --model transformer --set hidden=64 --set layers=1"
@@ -73,6 +74,28 @@ PICTURES = {
         "unrolled.html",
         "step=6",
         height=1000,
+    ),
+    "series-gates": Picture(
+        [
+            DATA,
+            GESTURES,
+            "unspool look runs/demo-gestures-steps data/sessions.csv --pictures seen/sessions",
+        ],
+        "seen/sessions/gates-encoder-1-forwards.png",
+    ),
+    "page-series": Picture(
+        [GESTURES, "unspool look runs/demo-gestures-steps --view saliency --html series.html"],
+        "series.html",
+        height=1270,
+    ),
+    "page-forecast": Picture(
+        [
+            "unspool demo forecast",
+            "unspool look runs/demo-forecast --view ahead --html ahead.html",
+        ],
+        "ahead.html",
+        "step=20",
+        height=960,
     ),
     "ngrams": Picture(
         [

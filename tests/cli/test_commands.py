@@ -193,7 +193,7 @@ def test_demo_list(unspool) -> None:
 def test_demo_data(unspool, tmp_path) -> None:
     ended = unspool("demo", "--data", tmp_path / "data")
     assert (ended.code, ended.err) == (0, "")
-    assert len(ended.out.splitlines()) == len(list((tmp_path / "data").iterdir())) == 5
+    assert len(ended.out.splitlines()) == len(list((tmp_path / "data").iterdir())) == 8
 
 
 def test_demo_hello(unspool) -> None:

@@ -120,6 +120,17 @@ SERIES_VARIANTS: list[tuple[str, str, dict[str, Any]]] = [
     ("tag", "bigru", {"output": "crf", "irregular": "channel"}),
 ]
 
+# What reads strokes, also of drawings that are prepared.
+STROKES = (
+    *(("classify", model) for model in ("bilstm", "gru", "cnn", "transformer", "linear")),
+    ("regress", "bigru"),
+)
+PREPARED = {
+    "stroke_smoothing": 1,
+    "stroke_tolerance": 0.01,
+    "stroke_slant": "remove",
+    "stroke_size": "box",
+}
 # What reads sound beside `transcribe`.
 AUDIO = {"input": "audio", "max_length": 0, "bands": 6}
 AUDIO_CASES: list[tuple[str, str, dict[str, Any]]] = [
@@ -128,15 +139,6 @@ AUDIO_CASES: list[tuple[str, str, dict[str, Any]]] = [
     ("classify", "lstm", {"window": 12, "hop": 5}),
     ("regress", "bigru", {}),
 ]
-
-# What reads strokes: every model of these tasks, and drawings that are prepared.
-STROKES = ("classify", "regress")
-PREPARED = {
-    "stroke_smoothing": 1,
-    "stroke_tolerance": 0.01,
-    "stroke_slant": "remove",
-    "stroke_size": "box",
-}
 
 # What reads with the contextual vectors of an `elmo` run (`--from`), frozen or not.
 FROM_ELMO: list[tuple[str, str, dict[str, Any]]] = [
@@ -188,12 +190,11 @@ def all_cases() -> Iterator[Case]:
             yield Case(name, model, of_series(name, {}))
     for name, model, settings in SERIES_VARIANTS:
         yield Case(name, model, of_series(name, settings))
+    for name, model in STROKES:
+        yield Case(name, model, (("input", "strokes"),))
+    yield Case("classify", "bigru", tuple({"input": "strokes", **PREPARED}.items()))
     for name, model, settings in AUDIO_CASES:
         yield Case(name, model, tuple({**AUDIO, **settings}.items()))
-    for name in STROKES:
-        for model in TASKS[name].models():
-            yield Case(name, model, (("input", "strokes"),))
-        yield Case(name, "bigru", tuple({"input": "strokes", **PREPARED}.items()))
     for name, model, settings in FROM_ELMO:
         yield Case(name, model, tuple(settings.items()), from_elmo=True)
 
@@ -290,12 +291,12 @@ def write_data(config: Config, folder: Path) -> str:
     folder.mkdir(parents=True, exist_ok=True)
     kinds = tuple(f.kind for f in TASKS[config.task].make_fields(config).values())
     words = [sentence.split() for sentence in SENTENCES]
-    if kinds[0] == "audio":
-        return write_audio(folder, kinds[1])
     if kinds[0] == "strokes":
         path = folder / "some.jsonl"
         write_strokes(path, kinds[1] if len(kinds) > 1 else "")
         return str(path)
+    if kinds[0] == "audio":
+        return write_audio(folder, kinds[1])
     if kinds[0] == "series":
         path = folder / "steps.csv"
         write_series(path, kinds[1])

@@ -164,7 +164,7 @@ def test_a_model_of_windows_reads_the_first(movements, tmp_path: Path) -> None:
         if scaling != "series":
             (alone,) = run.predict([item[:16]])
             assert (
-                reading.said(reading.run()[0].detach()).note
+                reading.answer_text(reading.run()[0].detach()).note
                 == f"probability {alone.probability:.4f}"
             )
 

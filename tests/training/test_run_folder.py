@@ -388,6 +388,52 @@ def test_a_stop_that_cannot_save_does_not_say_saved(reviews, tmp_path, monkeypat
         unspool.train(reviews, out=tmp_path / "run", **SMALL)
 
 
+def test_a_stop_while_a_checkpoint_fails_does_not_say_saved(reviews, tmp_path, monkeypatch) -> None:
+    signals = [signal.SIGTERM]
+
+    def refuse(*_: object) -> None:
+        while signals:
+            os.kill(os.getpid(), signals.pop())
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(trainer, "save_checkpoint", refuse)
+    with pytest.raises(TrainingError, match=r"cannot save .* \(No space left"):
+        unspool.train(reviews, out=tmp_path / "run", checkpoint_seconds=0, **SMALL)
+
+
+LIMITED = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"]  # for an administrator
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="rights of folders are those of Unix")
+@pytest.mark.skipif(
+    not os.geteuid() and shutil.which(LIMITED[0]) is None, reason="an administrator may write"
+)
+def test_a_folder_that_becomes_read_only(reviews, tmp_path) -> None:
+    out, spare = tmp_path / "run", tmp_path / "spare"
+    settings = {**SMALL, "epochs": 50_000, "checkpoint_seconds": 0}
+    words = [sys.executable, "-m", "unspool", "train", reviews, "--out", out, "--rescue", spare]
+    words += [f"--set={key}={value}" for key, value in settings.items()]
+    command = words if os.geteuid() else [*LIMITED, *words]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    assert process.stderr is not None
+    try:
+        line = next(line for line in process.stderr if line.startswith("epoch 1"))
+        out.chmod(0o555)
+        (out / "checkpoints").chmod(0o555)
+        line = next(line for line in process.stderr if "cannot write a checkpoint" in line)
+        assert "(Permission denied); training goes on" in line
+        process.send_signal(signal.SIGTERM)
+        errors = process.stderr.read()
+        assert process.wait() == 143
+        assert f"cannot save the trained model (Permission denied); it is in {spare}" in errors
+        assert f"saved; continue with: unspool train --resume --out {spare}" in errors
+    finally:
+        process.kill()
+        process.stderr.close()
+        out.chmod(0o755)
+        (out / "checkpoints").chmod(0o755)
+
+
 # The log
 
 

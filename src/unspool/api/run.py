@@ -37,6 +37,7 @@ if TYPE_CHECKING:  # what an answer does not need is loaded when it is asked for
     from unspool.page.subject import Subject
     from unspool.tasks.elmo import WordsInContext
     from unspool.tasks.generate import Generation
+    from unspool.tasks.handwrite_answer import Handwritten
     from unspool.training.checkpoint import Counters
     from unspool.training.comparison import Comparison
 
@@ -208,6 +209,26 @@ class Run:
         return "".join(self.pieces(prompt, options))
 
     @in_python
+    def write(
+        self,
+        text: str | None = None,
+        *,
+        prompt: Any = (),
+        length: int = 700,
+        temperature: float = 1.0,
+        bias: float = 0.0,
+        seed: int = 1,
+    ) -> Handwritten:
+        """A drawing by a model of handwriting: the text, where it was trained with texts, or what
+        continues the strokes of a prompt. It shows itself in a notebook; `.svg()` and `.strokes`
+        are its lines."""
+        from unspool.tasks.handwrite_answer import Writing
+
+        options = Writing(text=text, length=length, temperature=temperature, bias=bias, seed=seed)
+        (found,) = self.predict([prompt], options)
+        return found
+
+    @in_python
     def pieces(self, prompt: str = "", options: Generation | None = None) -> Iterator[str]:
         """`generate`, piece by piece as the text grows."""
         if not isinstance(prompt, str):
@@ -288,13 +309,13 @@ class Run:
         )
 
     @in_python
-    def look(self, text: str | None = None, view: str | None = None) -> Look:
+    def look(self, text: Any = None, view: str | None = None) -> Look:
         """The page of what the model does with a text: shown in a notebook, `.save(path)` writes it
         as one file, `.serve()` opens it in the browser.
 
-        text   None: an example
-        view   unrolled, attention, saliency, gradients, ngrams, positions, neighbours or training;
-               None: all that this model has
+        text   of a model of series an array (steps, channels); None: an example
+        view   ahead (of a forecast), unrolled, attention, saliency, gradients, ngrams, positions,
+               neighbours or training; None: all that this model has
         """
         from unspool.page.look import Look
 

@@ -27,8 +27,8 @@ def look(
         Option(
             "--view",
             metavar="NAME",
-            help="Open the page at this view: unrolled, attention, saliency, gradients, ngrams,"
-            " positions, neighbours or training.",
+            help="Open the page at this view: ahead (of a forecast), unrolled, attention, saliency,"
+            " gradients, ngrams, positions, neighbours or training.",
         ),
     ] = None,
     html: Annotated[
@@ -134,7 +134,8 @@ def look(
     answer without that token. --pictures also draws gates, states, attention, alignments and
     filters, and writes all numbers to trace.json. Without a TEXT, --pictures draws the layers of
     the model, its learning curves and its confusion matrix. Of a model of series, TEXT is the name
-    of a file, whose first recording is looked at.
+    of a file, whose first recording is looked at: in a table, in pictures or, with --page, --view
+    or --html, on the page.
 
     Examples:
 

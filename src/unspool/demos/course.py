@@ -11,7 +11,7 @@ from importlib import resources
 from pathlib import Path
 from typing import NamedTuple
 
-from unspool.demos import dates, reviews, sentences
+from unspool.demos import dates, forecast, gestures, reviews, sentences
 from unspool.errors import DataError
 
 
@@ -45,6 +45,9 @@ FILES: dict[str, Callable[[Path], object]] = {
     "corpus.txt": lambda path: path.write_text("\n".join(sentences.corpus(3000, 1)) + "\n"),
     "teddy.conll": lambda path: path.write_text(sentences.conll(sentences.teddy(1000, 1))),
     "it.conll": lambda path: path.write_text(sentences.conll(sentences.it(2000, 1))),
+    "movements.csv": gestures.write_movements,
+    "sessions.csv": gestures.write_sessions,
+    "load.csv": forecast.write_load,
 }
 
 

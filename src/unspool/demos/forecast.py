@@ -68,3 +68,6 @@ def run(note: Callable[[str], None], *, epochs: int = 40) -> None:
     for line in [*trained.report.lines(), "", *trained.comparison.lines()]:
         note(line)
     note(f"some days, with their intervals: {out / 'forecasts.png'}")
+    note("")
+    note("Next:")
+    note(f"  unspool look {out}    the page: what each past hour contributed to one ahead")

@@ -139,5 +139,6 @@ def run(write: Callable[[str], None]) -> None:
     write(f"picture: {picture}")
     write("")
     write("Next:")
-    write(f"  unspool summary {found.path}")
+    write(f"  unspool look {named.path}    the page: gates and reasons under the curves")
+    write(f"  unspool look {found.path} --view saliency    why a step has its label")
     write("  unspool check FILE ; unspool train FILE --group COLUMN   your own recordings")

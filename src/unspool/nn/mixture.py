@@ -83,22 +83,24 @@ class PenMixture(NamedTuple):
     def sample(self, u: Tensor, *, temperature: float = 1.0, bias: float = 0.0) -> Move:
         """A move by five numbers u (..., 5), uniform in (0, 1).
 
-        bias          Graves (2013), 5.4: π̂ (1 + b), σ e^-b: the larger, the neater
+        bias          Graves (2013), 5.4: π̂ (1 + b), σ e^-b, and logits of the pen (1 + b): the
+                      larger, the neater
         temperature   Ha & Eck (2018): logits / τ, σ² τ; 0: the most probable Gaussian's mean
         """
         if temperature == 0:
             best = self.weight.argmax(-1)
             xy = pick(self.mean, best)
             return Move(xy, (self.up > 0).to(xy), (self.end > 0).to(xy))
-        weight = (self.weight * (1 + bias) / temperature).softmax(-1)
+        sharp = (1 + bias) / temperature
+        weight = (self.weight * sharp).softmax(-1)
         chosen = (weight.cumsum(-1) < u[..., :1]).sum(-1).clamp(max=weight.shape[-1] - 1)
         std = pick(self.log_std, chosen).exp() * math.exp(-bias) * math.sqrt(temperature)
         a = pick(self.skew.unsqueeze(-1), chosen)[..., 0]
         radius, angle = (-2 * u[..., 1].log()).sqrt(), 2 * math.pi * u[..., 2]  # Box & Muller 1958
         zx, free = radius * angle.cos(), radius * angle.sin()
         z = torch.stack([zx, zx * a.tanh() + free / a.cosh()], -1)
-        up = u[..., 3] < (self.up / temperature).sigmoid()
-        end = u[..., 4] < (self.end / temperature).sigmoid()
+        up = u[..., 3] < (self.up * sharp).sigmoid()
+        end = u[..., 4] < (self.end * sharp).sigmoid()
         xy = pick(self.mean, chosen) + std * z
         return Move(xy, up.to(xy), end.to(xy))
 

@@ -60,13 +60,13 @@ def about(subject: Subject, query: Query) -> dict[str, Any]:
 
 
 @torch.no_grad()
-def said(subject: Subject, query: Query) -> dict[str, Any]:
+def answer_text(subject: Subject, query: Query) -> dict[str, Any]:
     """What the model answers to the text as a whole; what the data say of it, where it is one of
     the run's examples; and its words that are not in the vocabulary."""
     reading = subject.read(query["text"])
     known = subject.known(query["text"])
     return {
-        **reading.said(reading.run()[0])._asdict(),
+        **reading.answer_text(reading.run()[0])._asdict(),
         "truth": "" if known is None else known.truth,
         "unknown": list(dict.fromkeys(filter(is_marked, reading.tokens))),
     }
@@ -219,7 +219,7 @@ def is_running(path: Path, log: Path) -> bool:
 
 ANSWERS: dict[str, Answer] = {
     "run": about,
-    "answer": said,
+    "answer": answer_text,
     "input": shown_input,
     "weights": weights,
     "choices": chosen,

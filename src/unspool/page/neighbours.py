@@ -101,7 +101,7 @@ def neighbours(subject: Subject, query: Query) -> dict[str, Any]:
     side = choose("side", query["side"], found) if query["side"] else next(iter(found))
     table = found[side]
     tokens = _tokens(subject, query["text"], side, table.knows)
-    word = query["word"] or _telling(table, tokens)
+    word = query["word"] or _default_word(table, tokens)
     word = UNK if is_marked(word) and not table.knows(word) else word
     vectors = table.vectors()
     own = vectors.words[vectors.id(table.token(word))]
@@ -133,7 +133,7 @@ def _tokens(subject: Subject, text: str, side: str, known: Callable[[str], bool]
     return list(dict.fromkeys(t if known(t) or is_marked(t) else UNK for t in own if t != CLS))
 
 
-def _telling(table: Table, tokens: list[str]) -> str:
+def _default_word(table: Table, tokens: list[str]) -> str:
     """The longest token of a text; without one, the first of the vocabulary."""
     known = [token for token in tokens if token != UNK and not is_marked(token)]
     special = set(table.tokenizer.special_ids())

@@ -43,13 +43,13 @@ from unspool.tasks.encoder import build_encoder, check_model, recurrent_models
 from unspool.tasks.examples import KEPT, Example, plain
 from unspool.tasks.forecast_answer import LEVEL, Continuation, ForecastOptions, next_steps
 from unspool.tasks.forecast_linear import fit_ridge
+from unspool.tasks.forecast_reading import ForecastReading
 from unspool.tasks.forecast_report import ForecastReport, Given, Judge
 from unspool.tasks.forecast_stream import HistoryStream
 from unspool.tasks.histories import HeldOut, load_histories, part_of
 from unspool.tasks.linear import Fitting
 from unspool.tasks.reading import Reading
 from unspool.tasks.series_plan import Found, find_series, may_be_series, with_static
-from unspool.tasks.series_readings import ForecastReading
 from unspool.tasks.task import Step, Task, as_array, chunks, walk
 from unspool.text.tokenizers import Tokenizer
 
@@ -188,8 +188,23 @@ class Forecast(Task):
 
     @classmethod
     def check_config(cls, config: Config) -> None:
-        model = config.model
+        model, data = config.model, config.data
         check_model(model)
+        unread = {
+            "scaling": ("channel", "each window is scaled by itself: see model.center"),
+            "irregular": (
+                "ignore",
+                "steps are read as they come; give missing ones empty rows",
+            ),
+            "stride": (0, "every step of a series is learnt from: see train.windows"),
+        }
+        for name, (usual, why) in unread.items():
+            if getattr(data, name) != usual:
+                raise ConfigError(
+                    f"data.{name} is not for forecasts: {why}",
+                    got=getattr(data, name),
+                    remedy="leave it out",
+                )
         if model.strategy == "recursive" and (
             model.network != "recurrent" or model.bidirectional or model.patch > 1
         ):

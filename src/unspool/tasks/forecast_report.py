@@ -262,5 +262,5 @@ class ForecastReport(Report):
             f"95 % interval of {self.metric.upper()}: {low:.4f} to {high:.4f};"
             f" OWA {m['owa']:.3f}{few}",
             f"intervals of {100 * self.level:g} % hold {100 * m['coverage']:.1f} % of the truth;"
-            f" mean width {m['width']:.3f}",
+            f" mean width {m['width']:.3f}, pinball loss of their bounds {m['pinball']:.4f}",
         ]

@@ -47,11 +47,11 @@ from unspool.tasks.encoder import (
 )
 from unspool.tasks.handwrite_answer import Handwritten, Writing
 from unspool.tasks.handwrite_baselines import fit_baseline
+from unspool.tasks.handwrite_reading import HandwriteReading
 from unspool.tasks.handwrite_report import HandwriteReport
 from unspool.tasks.inputs.strokes import preparation
 from unspool.tasks.linear import Fitting
 from unspool.tasks.reading import Reading
-from unspool.tasks.series_readings import HandwriteReading
 from unspool.tasks.strokes_plan import (
     FIT,
     about,
@@ -162,7 +162,8 @@ class Handwrite(Task):
         else:
             summary = f"{about(table, drawn)}, the text in {text.name!r} -> {cls.name}"
             columns, convert = {"strokes": drawn.column, "text": text}, with_text(drawn.layout)
-        return Plan(cls.name, table, columns, FIT, summary, convert, settings)
+        fit = FIT if text is None else FIT - 1  # they may also be read: see `transcribe`
+        return Plan(cls.name, table, columns, fit, summary, convert, settings)
 
     @classmethod
     def check_config(cls, config: Config) -> None:
@@ -271,7 +272,7 @@ class Handwrite(Task):
                 got=text,
                 remedy="leave out the text, or train on a table with a column of texts",
             )
-        ids = [int(i) for i in self.tokenizer.encode(text)]
+        ids = [int(i) for i in self.tokenizer.encode(text)] if text.strip() else []
         if not ids:
             raise DataError(
                 "there is no text to write",
@@ -315,7 +316,7 @@ class Handwrite(Task):
         self, model: PenModel, given: np.ndarray, text: Text | None, options: Writing
     ) -> tuple[np.ndarray, bool]:
         """(T, 3) points after the given ones, and whether the drawing has ended: the pen is lifted,
-        and the model ends it or the window has passed the text. Else it is as long as asked."""
+        and the model ends it or, of a text, the window has passed it. Else it is `length` long."""
         scaled = (given - self.strokes.mean) / self.strokes.std
         generator = torch.Generator().manual_seed(options.seed)
         state, written = model.start(text), list[Tensor]()
@@ -327,7 +328,8 @@ class Handwrite(Task):
             move = pen.sample(u, temperature=options.temperature, bias=options.bias)
             written.append(torch.cat([move.xy, move.up[:, None]], -1).float())
             pen, state = model.step(written[-1], state)
-            ended = bool(move.up) and (bool(move.end) or model.finished(state))
+            done = bool(move.end) if text is None else model.finished(state)
+            ended = bool(move.up) and done
         found = torch.cat(written).numpy() if written else np.zeros((0, 3), np.float32)
         return found, ended
 

@@ -113,6 +113,12 @@ def long_enough(
     """The series of which at least one value can be forecast, and a note about the others."""
     least = field.horizon + 1
     fits = (column.values.lengths >= least) & ~field.blank(column)
+    if (column.values.lengths >= least).any() and not fits.any():
+        raise DataError(
+            f"no series has a value in any of {', '.join(field.channels[:8])}",
+            where=plan.table.name,
+            remedy="name the columns of the values with --series",
+        )
     if not fits.any():
         longest = int(column.values.lengths.max()) if len(column) else 0
         raise DataError(

@@ -15,15 +15,15 @@ from unspool.data.fields.number import NumberField
 from unspool.nn.crf import CRF, FORBIDDEN, LogPartition
 from unspool.nn.models.tagger import Tagger
 from unspool.tasks.reading import (
+    AnswerText,
     Reading,
-    Said,
     longest,
+    longest_token,
     marked,
     named,
     names_before,
     nothing,
     shown,
-    telling,
     token_batch,
     unknown,
 )
@@ -125,12 +125,12 @@ class MultilabelReading(ClassifyReading):
         task: Any = self.task
         return task.decision.chosen(values.double().cpu().numpy())
 
-    def said(self, scores: Tensor) -> Said:
+    def answer_text(self, scores: Tensor) -> AnswerText:
         values = self.values(scores)[0]
         given = self.given(values)
         figures = ", ".join(f"{float(values[own]):.4f}" for own in given)
         names = ", ".join(map(self.name, given))
-        return Said(names, f"probability {figures}") if given else Said("", "no label")
+        return AnswerText(names, f"probability {figures}") if given else AnswerText("", "no label")
 
     def explained(self, scores: Tensor, step: int, answer: int) -> Tensor:
         return scores[:, step, answer].double()
@@ -161,9 +161,9 @@ class RegressReading(DocumentReading):
     def best(self, values: Tensor, answer: int) -> int:
         return answer
 
-    def said(self, scores: Tensor) -> Said:
+    def answer_text(self, scores: Tensor) -> AnswerText:
         values = self.values(scores)[0].tolist()
-        return Said(", ".join(f"{self.name(i)} {own:.6g}" for i, own in enumerate(values)))
+        return AnswerText(", ".join(f"{self.name(i)} {own:.6g}" for i, own in enumerate(values)))
 
     def explained(self, scores: Tensor, step: int, answer: int) -> Tensor:
         """In standard deviations, so that one precision fits all numbers."""
@@ -198,7 +198,9 @@ class TagReading(Reading):
         with torch.no_grad():
             tags = [self.name(tag) for tag in self.chosen(self.run()[0])]
         common = "O" if "O" in self.task.labels else max(tags, key=tags.count)
-        return next((at for at, tag in enumerate(tags) if tag != common), telling(self.tokens))
+        return next(
+            (at for at, tag in enumerate(tags) if tag != common), longest_token(self.tokens)
+        )
 
     def together(self, readings: Sequence[TagReading]) -> Tensor:
         field = self.task.fields[self.task.input]
@@ -241,10 +243,10 @@ class TagReading(Reading):
     def name(self, answer: int) -> str:
         return self.task.labels[answer]
 
-    def said(self, scores: Tensor) -> Said:
+    def answer_text(self, scores: Tensor) -> AnswerText:
         task: Any = self.task
         tags = np.array(self.chosen(scores))
-        return Said(tagged_line(self.words, tags, task.labels, task.marks))
+        return AnswerText(tagged_line(self.words, tags, task.labels, task.marks))
 
     def without(self, token: int) -> TagReading:
         words = self.words[:token] + self.words[token + 1 :]

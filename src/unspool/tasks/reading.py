@@ -31,7 +31,7 @@ CLS = "(cls)"  # stands for the learned vector before a text
 SILENT = (CLS, BEGIN, END, UNK)
 
 
-class Said(NamedTuple):
+class AnswerText(NamedTuple):
     """The answer to a whole input in words, and what is to be added to it."""
 
     answer: str
@@ -152,11 +152,11 @@ class Reading(ABC):
         """Of `values` at one step, (C,), the answers that are given where any number may apply."""
         return None
 
-    def said(self, scores: Tensor) -> Said:
+    def answer_text(self, scores: Tensor) -> AnswerText:
         """The answer to the whole input, from scores (P, C): here that of the first step."""
         answer = self.chosen(scores)[0]
         value = float(self.values(scores)[0, answer])
-        return Said(self.name(answer), f"{self.measure} {value:.4f}")
+        return AnswerText(self.name(answer), f"{self.measure} {value:.4f}")
 
     def unit(self, answer: int) -> float:
         """What 1 of `explained` is in the units that people know the answer in."""
@@ -232,7 +232,7 @@ def named(
     return names
 
 
-def telling(names: Sequence[str]) -> int:
+def longest_token(names: Sequence[str]) -> int:
     """Which of some tokens is likely to say most: the longest, of those that stand in the text; of
     several that long the middle one."""
     sizes = [0 if name in SILENT else len(name) for name in names]

@@ -92,8 +92,10 @@ def plan_strokes(
     label = fitting(found, target, named=named, task=task)
     if label is None:
         return None
-    what = {"label": "label", "number": "number", "tags": "a label a point"}[target]
+    what = {"label": "label", "number": "number", "tags": "a label a point", "text": "text"}[target]
     summary = f"{found.about}, {what} in {shown_name(table, label)} -> {task}"
+    if target == "text" and not named:
+        summary += " (--task handwrite learns to write them)"
     columns[target] = label
     return Plan(task, table, columns, FIT, summary, with_label(found, target), settings)
 
@@ -107,6 +109,8 @@ def no_strokes(table: Table) -> DataError:
 
 
 def find_label(table: Table, data: DataConfig, drawn: Drawn, target: Target) -> Column | None:
+    if target == "text":
+        return find_text(table, data, drawn)
     if data.label is not None:
         return table.column(data.label, option="--label")
     rest = [column for column in table.columns if column != drawn.column]

@@ -21,12 +21,12 @@ from unspool.nn.network import Network
 from unspool.search.decoding import Decoding
 from unspool.tasks.reading import (
     LONGEST,
+    AnswerText,
     Reading,
-    Said,
     longest,
+    longest_token,
     named,
     shown,
-    telling,
     token_batch,
     unknown,
 )
@@ -84,10 +84,12 @@ class GenerateReading(TokenReading):
     def chosen(self, scores: Tensor) -> list[int]:
         return [*self.ids[1:].tolist(), int(scores[-1].argmax())]
 
-    def said(self, scores: Tensor) -> Said:
+    def answer_text(self, scores: Tensor) -> AnswerText:
         """What follows the text."""
         value, answer = self.values(scores[-1:])[0].max(0)
-        return Said(self.name(int(answer)), f"most probable next, probability {float(value):.4f}")
+        return AnswerText(
+            self.name(int(answer)), f"most probable next, probability {float(value):.4f}"
+        )
 
     def removable(self, step: int) -> list[int]:
         """What comes before the token that the answer follows."""
@@ -118,7 +120,7 @@ class PretrainReading(TokenReading):
     def default_step(self) -> int:
         """The first <mask>; without one the longest token."""
         masks = np.flatnonzero(self.ids == MASK_ID)
-        return int(masks[0]) if len(masks) else telling(self.tokens)
+        return int(masks[0]) if len(masks) else longest_token(self.tokens)
 
     def together(self, readings: Sequence[TokenReading]) -> Tensor:
         rows = self.rows(readings)
@@ -128,13 +130,13 @@ class PretrainReading(TokenReading):
         specials = self.task.tokenizer.special_ids()
         return scores.index_fill(1, torch.tensor(specials), -torch.inf).argmax(1).tolist()
 
-    def said(self, scores: Tensor) -> Said:
+    def answer_text(self, scores: Tensor) -> AnswerText:
         """What stands in place of each <mask>."""
         chosen, values = self.chosen(scores), self.values(scores)
         masks = np.flatnonzero(self.ids == MASK_ID).tolist()
         figures = ", ".join(f"{float(values[at, chosen[at]]):.4f}" for at in masks)
         names = ", ".join(self.name(chosen[at]) for at in masks)
-        return Said(names, f"probability {figures}" if masks else f"no {MASK} to fill in")
+        return AnswerText(names, f"probability {figures}" if masks else f"no {MASK} to fill in")
 
     def without(self, token: int) -> PretrainReading:
         return PretrainReading(self.task, self.model, self.text, np.delete(self.ids, token))
@@ -189,7 +191,7 @@ class TranslateReading(TokenReading):
 
     def default_step(self) -> int:
         """The longest token that is written."""
-        return telling(self.written)
+        return longest_token(self.written)
 
     def together(self, readings: Sequence[TranslateReading]) -> Tensor:
         rows = self.rows(readings)
@@ -199,11 +201,11 @@ class TranslateReading(TokenReading):
     def chosen(self, scores: Tensor) -> list[int]:
         return [*self.target, END_ID]
 
-    def said(self, scores: Tensor) -> Said:
+    def answer_text(self, scores: Tensor) -> AnswerText:
         if not self.candidates:
-            return Said(self.target_tokenizer.decode(self.target))
+            return AnswerText(self.target_tokenizer.decode(self.target))
         best = self.candidates[0]
-        return Said(best.translation, f"log probability {best.log_probability:.4f}")
+        return AnswerText(best.translation, f"log probability {best.log_probability:.4f}")
 
     def name(self, answer: int) -> str:
         return self.target_tokenizer.shown([answer])[0] or " "

@@ -37,6 +37,7 @@ from unspool.tasks.inputs import input_kind, plan_input, read_field, reads_text,
 from unspool.tasks.language import LanguageScores
 from unspool.tasks.tag import CNN, TRANSFORMER
 from unspool.tasks.task import Step, Task, WholeStart, walk
+from unspool.tasks.transcribe_reading import TranscribeReading
 from unspool.tasks.transcribe_report import TranscribeReport
 from unspool.tasks.transcript import (
     Candidate,
@@ -112,6 +113,7 @@ class Transcribe(Task):
 
     name = "transcribe"
     metric = "cer"
+    looked_at = TranscribeReading
     default_model = "bilstm"
     higher_is_better = False
     answer = Transcript
@@ -131,7 +133,6 @@ class Transcribe(Task):
         super().__init__(config, fields)
         self.usage = type(self).usage
         self.confidence = Confidence()
-        self.looked_at = input_kind(config.data).reading("text")
 
     @classmethod
     def make_fields(cls, config: Config) -> dict[str, Field]:

@@ -104,14 +104,15 @@ class Trainer:
                 counters.finished = self._reason_to_end()
                 counters.seconds += time.monotonic() - started
                 age = time.monotonic() - saved_at
-                ends = bool(counters.finished or stop.signal)
-                if stop.signal and not counters.best_step:
+                asked = stop.signal  # one that comes from here on is for the next step
+                ends = bool(counters.finished or asked)
+                if asked and not counters.best_step:
                     self._save_weights(validated=False)
                 if ends or age >= self.train.checkpoint_seconds:
                     self._checkpoint(last=ends)
                     saved_at = time.monotonic()
-                if stop.signal and not counters.finished:
-                    raise Interrupted(stop.signal, self.folder.path, counters.step)
+                if asked and not counters.finished:
+                    raise Interrupted(asked, self.folder.path, counters.step)
         finally:
             self.watcher.close()
             self.log.close()

@@ -146,6 +146,9 @@ class AudioSource(SeriesField):
     def shown(self, raw: Any) -> str:
         return raw.name if isinstance(raw, Recording) else str(as_sound(raw, "item"))
 
+    def streaming_unsupported_reason(self) -> str:
+        return "its frames are made of whole recordings"
+
     def named(self, name: str) -> Sound | None:
         return Sound(Path(name), name) if is_sound(name) else None
 

@@ -136,8 +136,17 @@ class HistoryField(RecordingsField):
             self.targets = [name for name in self.channels if name not in self.ahead]
         notes = [] if column.times is None else self._settle_times(column.times, column.dated)
         self.dated, self.timed = column.dated, column.times is not None
+        longest = int(column.values.lengths.max()) if len(column) else 0
+        if self.season > longest:
+            raise DataError(
+                f"a season of {self.season:,} steps is longer than every series, of which the"
+                f" longest has {longest:,}",
+                where=where,
+                remedy="set a smaller season, or give longer series",
+            )
         if not self.season:
-            self.season = season_of(self.step) if self.dated else 1
+            found = season_of(self.step) if self.dated else 1
+            self.season = found if found <= longest else 1
             if self.season > 1:
                 notes.append(f"season: {self.season} steps, by the dates (--set season=N)")
             else:
@@ -158,13 +167,14 @@ class HistoryField(RecordingsField):
         return notes
 
     def _settle_times(self, times: Ragged, dated: bool) -> list[str]:
-        gaps = np.concatenate([np.diff(times[row]) for row in range(len(times))])
-        if not len(gaps):
+        full = np.flatnonzero(times.lengths > 1).tolist()
+        if not full:
             return []
+        gaps = np.concatenate([np.diff(times[row]) for row in full])
         self.step = float(np.median(gaps))
         uneven = float(np.mean(np.abs(gaps - self.step) > UNEVEN * self.step))
         if dated and self.calendar:
-            span = max(float(times[row][-1] - times[row][0]) for row in range(len(times)))
+            span = max(float(own[-1] - own[0]) for own in map(times.__getitem__, full))
             self.cycles = cycles_of(self.step, span)
         if uneven <= UNEVEN:
             return []

@@ -79,6 +79,24 @@ class JoinedField(Field):
         return self.members[0].fitted
 
     @property
+    def channels(self) -> list[str]:
+        """Of the first, where it is one of series."""
+        return self.members[0].channels
+
+    @property
+    def shown_as(self) -> str:
+        return self.members[0].shown_as
+
+    def picture(self, raw: Any) -> dict[str, Any]:
+        return self.members[0].picture(raw)
+
+    def to_json(self, raw: Any) -> Any:
+        return self.members[0].to_json(raw)
+
+    def from_json(self, value: Any, where: str) -> Any:
+        return self.members[0].from_json(value, where)
+
+    @property
     def vocabulary(self) -> int:
         return max(own.vocabulary for own in self.members)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from unspool.data.read.recording import Recording
-from unspool.insight.plots.style import COLOURS, DASHES, SIGNED, plain, quiet
+from unspool.insight.plots.style import COLOURS, DASHES, plain, quiet
 from unspool.io.pictures import new_figure
 
 if TYPE_CHECKING:
@@ -22,13 +22,11 @@ def series_figure(
     series: Recording,
     *,
     bands: Mapping[str, Sequence[str]] | None = None,
-    values: np.ndarray | None = None,
     title: str = "",
 ) -> Figure:
     """The channels of a series as curves over time.
 
     bands    below them, by name: a label for each step, as stretches of one colour
-    values   (T,) behind them: what each step contributes to an answer, red for it, blue against it
     """
     bands = bands or {}
     figure = new_figure(9, 3 + 0.45 * len(bands))
@@ -38,8 +36,6 @@ def series_figure(
     ]
     x = np.arange(len(series)) if series.times is None else series.times - series.times[0]
     curves(axes[0], series, x)
-    if values is not None:
-        contributions(axes[0], x, values)
     if title:
         axes[0].set_title(title, loc="left", fontsize=10)
     names = sorted({label for labels in bands.values() for label in labels})
@@ -63,23 +59,6 @@ def curves(axes: Axes, series: Recording, x: np.ndarray) -> None:
         loc="lower right", bbox_to_anchor=(1, 1), borderaxespad=0.2, fontsize=8, ncols=4,
         frameon=False,
     )  # fmt: skip
-
-
-def contributions(axes: Axes, x: np.ndarray, values: np.ndarray) -> None:
-    most = float(np.abs(values).max()) or 1.0
-    low, high = axes.get_ylim()
-    half = (x[1] - x[0]) / 2 if len(x) > 1 else 0.5
-    axes.imshow(
-        values[None],
-        cmap=SIGNED,
-        vmin=-most,
-        vmax=most,
-        aspect="auto",
-        alpha=0.6,
-        extent=(x[0] - half, x[-1] + half, low, high),
-        zorder=0,
-    )
-    axes.set_ylim(low, high)
 
 
 def band(axes: Axes, x: np.ndarray, labels: Sequence[str], colours: Mapping[str, str]) -> None:

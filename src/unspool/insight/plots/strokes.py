@@ -38,15 +38,18 @@ def drawing_figure(
     if len(drawings) == 1:
         width = min(WIDE, max(4.0, 2.5 * ratio))
     height = width / columns / ratio + (0.3 if titles else 0)
-    figure = new_figure(width, min(60.0, rows * height + (0.4 if values is not None else 0)))
+    figure = new_figure(width, min(60.0, rows * height + (0.8 if values is not None else 0)))
     axes = figure.subplots(rows, columns, squeeze=False).ravel()
     for i, own in enumerate(axes):
-        own.set_axis_off()
+        own.set_xticks([])
+        own.set_yticks([])
+        own.spines[:].set_visible(False)
         if i < len(drawings):
             draw(own, drawings[i], values)
-            if i < len(titles):
+            if i < len(titles) and values is None:
                 own.set_title(titles[i], fontsize=9)
     if values is not None:
+        figure.suptitle(" ".join(titles[:1]), fontsize=9)
         scale_bar(figure, axes[0], values)
     return figure
 

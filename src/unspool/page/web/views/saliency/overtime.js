@@ -3,6 +3,7 @@
 //
 // In the address: step (which answer of a label a step), answer, method, at (the step that is pointed at).
 
+import { plain } from '../../chart.js';
 import { choiceOf } from '../../choices.js';
 import { clear, el } from '../../dom.js';
 import { selectField } from '../../fields.js';
@@ -103,7 +104,7 @@ export class SaliencyOverTime {
       tracks.push(heatTrack({
         name: 'by channel', rows: channels.map((own) => own.values), names: channels.map((own) => own.name), first,
         signed: true, most, height: Math.min(200, Math.max(48, 18 * channels.length)), tellRow: () => null,
-        scale: `${channels.map((own) => own.name).join(', ')} downwards, ±${fixed(most, 2)}`,
+        scale: `±${plain(most)}`,
       }));
     }
     this.time.show(tracks);

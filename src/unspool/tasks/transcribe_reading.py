@@ -1,0 +1,76 @@
+"""How `look` reads a recording that is transcribed: a token or a blank at each step."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from unspool.nn.ctc import BLANK, align
+from unspool.search.ctc import greedy_ctc
+from unspool.tasks.reading import AnswerText, Lattice
+from unspool.tasks.series_readings import SeriesInput
+
+if TYPE_CHECKING:
+    from unspool.tasks.task import Task
+
+SILENCE, SPACE = "∅", "␣"  # how a blank and a space are shown
+
+
+class TranscribeReading(SeriesInput):
+    """At each of the steps that the network reads, `patch` of the recording, a token or a blank."""
+
+    def __init__(
+        self, task: Task, model: Any, item: Any, vectors: np.ndarray | None = None
+    ) -> None:
+        super().__init__(task, model, item, vectors)
+        self.patch = int(model.patch)
+        self.tokens = self.tokens[:: self.patch]
+        self.whole = -(-self.whole // self.patch)
+
+    def together(self, readings: Sequence[Any]) -> Tensor:
+        found: Tensor = self.model(*self.batch(readings))
+        return found
+
+    def chosen(self, scores: Tensor) -> list[int]:
+        return [int(best) for best in scores.argmax(-1)]
+
+    def name(self, answer: int) -> str:
+        if answer == BLANK:
+            return SILENCE
+        tokenizer: Any = self.task.target_tokenizer
+        (found,) = tokenizer.shown([answer])
+        return {" ": SPACE}.get(found, found)
+
+    def default_step(self) -> int:
+        """The first at which a token is written."""
+        with torch.inference_mode():
+            best = self.chosen(self.run()[0])
+        return next((step for step, own in enumerate(best) if own != BLANK), len(best) - 1)
+
+    def answer_text(self, scores: Tensor) -> AnswerText:
+        lattice = self.lattice(scores)
+        return AnswerText(lattice.text, f"{len(lattice.places)} tokens")
+
+    def lattice(self, scores: Tensor | None = None) -> Lattice:
+        """The probabilities of tokens over time, and the text of the best path."""
+        if scores is None:
+            with torch.inference_mode():
+                scores = self.run()[0]
+        (ids,) = greedy_ctc(scores[None], torch.tensor([len(scores)]))
+        tokenizer: Any = self.task.target_tokenizer
+        return Lattice(
+            [self.name(i) for i in range(scores.shape[1])],
+            scores.exp().double().cpu().numpy(),
+            tokenizer.decode(ids),
+            [(self.name(i), *place) for i, place in zip(ids, align(scores, ids))],
+            self.task.input_field.duration * self.patch,
+        )
+
+    def without(self, token: int) -> Self:
+        vectors = self.vectors.copy()
+        vectors[token * self.patch : (token + 1) * self.patch] = self.mean()
+        return type(self)(self.task, self.model, self.item, vectors)
