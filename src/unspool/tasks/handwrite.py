@@ -306,7 +306,8 @@ class Handwrite(Task):
             written, ended = self._points(model, given, text, options)
         whole = np.concatenate([given, self.strokes.unscaled(written)])
         whole[-1, 2] = 1
-        drawing = replace(strokes, values=whole, text=words, prepared=True)
+        done = self.strokes.preparation
+        drawing = replace(strokes, values=whole, text=words, prepared=done)
         weights = None
         if trace is not None and (path := next(iter(trace), None)) is not None:
             weights = torch.cat(trace.passes(path), 1)[0].numpy()

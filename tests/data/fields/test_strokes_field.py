@@ -58,6 +58,8 @@ def test_what_is_prepared_is_not_prepared_again() -> None:
     field = StrokesField("strokes", Preparation(smoothing=2, slant="remove", size="height"))
     once = field.recording([line.tolist() for line in LINES], "here")
     assert field.recording(once, "here") is once
+    other = StrokesField("strokes", Preparation(size="box"))
+    assert other.recording(once, "here") is not once  # what one field has made, another may read
     assert field.storage_key() != StrokesField("strokes", Preparation()).storage_key()
 
 

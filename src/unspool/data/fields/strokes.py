@@ -44,7 +44,7 @@ class Preparation(NamedTuple):
     layout: str = "auto"
 
     def of(self, strokes: Strokes) -> Strokes:
-        if strokes.prepared or not len(strokes):
+        if strokes.prepared == self or not len(strokes):
             return strokes
         lines: Lines = strokes.lines()
         if self.smoothing:
@@ -57,7 +57,7 @@ class Preparation(NamedTuple):
             width, height = box(lines)
             side = height if self.size == "height" and height > 0 else max(width, height)
             lines = [line / side for line in lines] if side > 0 else lines
-        return replace(strokes, values=from_lines(lines).values, prepared=True)
+        return replace(strokes, values=from_lines(lines).values, prepared=self)
 
 
 def box(lines: Lines) -> np.ndarray:

@@ -28,12 +28,12 @@ class Strokes(Recording):
     The first point is where it begins, at (0, 0). The last one is the end, with the pen up.
 
     text       what was written, where that is known
-    prepared   smoothed, sheared and scaled by a field
+    prepared   how a field has smoothed, sheared and scaled it, so that it does so once
     """
 
     channels: tuple[str, ...] = CHANNELS
     text: str = ""
-    prepared: bool = False
+    prepared: object = None
 
     def __str__(self) -> str:
         count = int(self.values[:, 2].sum())
