@@ -317,7 +317,8 @@ class Handwrite(Task):
         self, model: PenModel, given: np.ndarray, text: Text | None, options: Writing
     ) -> tuple[np.ndarray, bool]:
         """(T, 3) points after the given ones, and whether the drawing has ended: the pen is lifted,
-        and the model ends it or, of a text, the window has passed it. Else it is `length` long."""
+        and the model ends it; of a text, it would rather end it than not, and the window has passed
+        it. Else it is `length` long."""
         scaled = (given - self.strokes.mean) / self.strokes.std
         generator = torch.Generator().manual_seed(options.seed)
         state, written = model.start(text), list[Tensor]()
@@ -328,8 +329,9 @@ class Handwrite(Task):
             u = torch.rand(1, 5, generator=generator).clamp(1e-6, 1 - 1e-6)
             move = pen.sample(u, temperature=options.temperature, bias=options.bias)
             written.append(torch.cat([move.xy, move.up[:, None]], -1).float())
+            likely = bool(pen.end > 0)  # a last letter may have strokes to come
             pen, state = model.step(written[-1], state)
-            done = bool(move.end) if text is None else model.finished(state)
+            done = bool(move.end) if text is None else likely and model.finished(state)
             ended = bool(move.up) and done
         found = torch.cat(written).numpy() if written else np.zeros((0, 3), np.float32)
         return found, ended
