@@ -86,7 +86,7 @@ PICTURES = {
     "page-series": Picture(
         [GESTURES, "unspool look runs/demo-gestures-steps --view saliency --html series.html"],
         "series.html",
-        height=1120,
+        height=1270,
     ),
     "page-forecast": Picture(
         [

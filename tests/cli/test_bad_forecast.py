@@ -118,3 +118,9 @@ def test_gaps_are_said(file, unspool) -> None:
 def test_settings_that_forecasts_do_not_read(file, refused, setting) -> None:
     says = [f"data.{setting.split('=')[0]} is not for forecasts", "Leave it out"]
     refused("train", file(TABLE), "--task", "forecast", "--set", setting, says=says)
+
+
+def test_options_of_forecasts_are_not_for_others(classifier, refused) -> None:
+    refused("predict", classifier, "a film", "--samples", 3, says=["--samples is for forecasts"])
+    says = ["--coverage is for forecasts", "got 'a classify model'"]
+    refused("predict", classifier, "a film", "--coverage", 0.8, says=says)

@@ -62,6 +62,14 @@ def test_refused(file, refused, name, content, options, says) -> None:
     refused("train", file(content, name), *options, says=says)
 
 
+def test_drawings_that_are_no_offsets(here, refused) -> None:
+    drawings = np.empty(2, object)
+    drawings[:] = [np.zeros((2, 3), np.int16), np.full((2, 3), 7, np.int16)]
+    np.savez(here / "a.npz", train=drawings)
+    says = ["a.npz:2: pen up is 0 or 1, and at point 1 it is neither; got 7"]
+    refused("train", here / "a.npz", "--task", "handwrite", says=says)
+
+
 def test_objects_that_are_no_arrays(here, refused) -> None:
     drawings = np.empty(2, object)
     drawings[:] = [np.zeros((2, 3), np.int16), {"a": 1}]

@@ -13,6 +13,9 @@ import pytest
 from unspool.api.train import train
 from unspool.data.fields.joined import JoinedField
 from unspool.data.fields.series import SeriesField
+from unspool.data.fields.strokes import Preparation, StrokesField
+from unspool.data.read.recording import Recording, recording_from_json, recording_to_json
+from unspool.data.read.strokes import from_lines
 
 SMALL = {"hidden": 8, "embedding": 8, "epochs": 1, "threads": 1}
 
@@ -102,6 +105,24 @@ def test_a_file_of_other_channels(unspool, run_of, tmp_path: Path) -> None:
         assert ended.err.count("the model has learnt 2 channels (x, y), and this series has 1") == 1
     assert not (tmp_path / "seen").exists()
     assert not (tmp_path / "seen.html").exists()
+
+
+def test_strokes_are_prepared_once() -> None:
+    """What a run keeps of a drawing is read as it was."""
+    field = StrokesField("strokes", Preparation(size="height"))
+    field.channels, field.mean, field.std = ["dx", "dy", "pen up"], np.zeros(3), np.ones(3)
+    raw = from_lines([np.array([[0.0, 0.0], [30, 40], [60, 0]]), np.array([[9.0, 9.0], [9, 20]])])
+    kept = json.loads(json.dumps(field.to_json(raw)))
+    again = field.from_json(kept, "x")
+    vectors = [field.vectors(field.encode([own]), 0) for own in (raw, again)]
+    np.testing.assert_allclose(*vectors, rtol=1e-5)
+    fresh = field.from_json(raw.values.tolist(), "x")  # as somebody pastes it
+    np.testing.assert_allclose(field.vectors(field.encode([fresh]), 0), vectors[0], rtol=1e-5)
+
+
+def test_what_a_series_has_as_a_whole_is_kept() -> None:
+    own = Recording(np.ones((2, 1), np.float32), static=("north", 3.5))
+    assert recording_from_json(recording_to_json(own), "x").static == ("north", 3.5)
 
 
 def test_several_models_draw_as_the_first() -> None:

@@ -36,6 +36,8 @@ class OneDevice(TorchDispatchMode):
         leaves = tree_leaves((args, kwargs))
         devices = {x.device for x in leaves if isinstance(x, Tensor) and x.dim()}
         assert operation in MOVES or len(devices) <= 1, f"{operation} of {devices}"
+        if operation.overloadpacket is torch.ops.aten._ctc_loss_backward and META in devices:
+            return torch.empty_like(args[1])  # torch has no such kernel there
         return operation(*args, **(kwargs or {}))
 
 

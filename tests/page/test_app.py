@@ -120,7 +120,7 @@ def test_a_text_that_is_too_long(look) -> None:
     page.fill("#text", "word " * 15_000)  # too long for an address
     page.keyboard.press("Enter")
     settle(page)
-    expect(page.locator(".unrolled .note").first).to_contain_text("Only the first 2,048 of 15,000")
+    expect(page.locator(".unrolled .window")).to_contain_text("Only the first 2,048 of 15,000")
     page.fill("#text", "word " * 450_000)
     page.keyboard.press("Enter")
     settle(page)

@@ -76,7 +76,7 @@ def test_a_loaded_run_answers_the_same(run, new) -> None:
     assert again.task.confidence == run.task.confidence
 
 
-def test_long_recordings_are_read_in_windows(run, tmp_path) -> None:
+def test_long_recordings_are_read_in_windows(run, tmp_path, monkeypatch) -> None:
     """The text of many tones is that of the tones, whatever the window."""
     text = "abcbacabbcaacbcab" * 4
     path = tmp_path / "long.wav"
@@ -84,7 +84,11 @@ def test_long_recordings_are_read_in_windows(run, tmp_path) -> None:
     whole = run.predict(path)[0]
     data = run.config.data.model_copy(update={"window": 120})
     task = type(run.task)(run.config.model_copy(update={"data": data}), run.task.fields)
+    monkeypatch.setattr("unspool.tasks.transcribe.SEGMENT", 60)
     (cut,) = task.predict(run.model, [path])
+    starts = [token.start for token in cut.tokens]
+    assert starts == sorted(starts)
+    assert starts[-1] > 0.9 * whole.tokens[-1].start
     errors = counted(edits(whole.text, cut.text)).errors
     assert errors <= 3
     assert counted(edits(text, cut.text)).errors <= 0.15 * len(text)

@@ -30,6 +30,7 @@ def demo(
       unspool demo                a model with attention reads dates; a minute
       unspool demo reviews        trains a classifier and suggests what to try next
       unspool demo gestures       movements of a hand, named and found in a recording
+      unspool demo handwriting    a network learns to write words with a pen
       unspool demo hello          the smallest language model there is
       unspool demo memory         four cells, and how far back they learn
       unspool demo --list         all of them, and a command for each idea of the course

@@ -17,7 +17,8 @@ DATA_HELP = (
     " any of them as .gz, .bz2, .xz or .zip; two files of pairs as train.en,train.de; a folder of"
     " LABEL.txt files, or of a folder for each label; series as tables of numbers, .ts, .npy or"
     " .npz files, or a folder of such recordings; sound as a folder of .wav files (.flac, .ogg and"
-    " .mp3 with the extra `audio`), or a table with a column of their names; - for standard input."
+    " .mp3 with the extra `audio`), or a table with a column of their names; strokes of a pen as"
+    " JSON lines, .npz of sketch-rnn, .inkml or .unp; - for standard input."
 )
 
 Data = Annotated[str, Argument(metavar="DATA", help=DATA_HELP)]
@@ -30,8 +31,9 @@ Task = Annotated[
         metavar="TASK",
         help="classify (a label for each text, or several), regress (numbers for each text), tag (a"
         " tag for each word), generate (a language model), translate (a text for each text),"
-        " transcribe (a text for each recording), forecast (how series go on), pretrain (hidden"
-        " tokens, no labels) or elmo (contextual vectors, no labels)."
+        " transcribe (a text for each recording or drawing), forecast (the next steps of series),"
+        " handwrite (the next points of a pen, or a text written by hand),"
+        " pretrain (hidden tokens, no labels) or elmo (contextual vectors, no labels)."
         "  [default: what the data suggest]",
     ),
 ]

@@ -14,7 +14,6 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor
-from torch.nn import functional as F
 
 BLANK = 0  # the id of padding, which is in no text
 
@@ -27,14 +26,8 @@ def ctc_losses(log_p: Tensor, lengths: Tensor, targets: Tensor, sizes: Tensor) -
     targets  (B, S) tokens, padded
     sizes    (B,) tokens of each
     """
-    return F.ctc_loss(
-        log_p.transpose(0, 1).float(),
-        targets,
-        lengths.cpu(),
-        sizes.cpu(),
-        blank=BLANK,
-        reduction="none",
-    )
+    counts = lengths.tolist(), sizes.tolist()  # which stay on the CPU
+    return torch.ctc_loss(log_p.transpose(0, 1).float(), targets, *counts, BLANK, reduction=0)
 
 
 def log_probability(log_p: Tensor, target: Tensor) -> Tensor:

@@ -136,7 +136,8 @@ def example_name(own: Example) -> str:
     value = json.loads(own.text)
     item = recording_from_json(value, "the example")
     steps = f"{len(item):,} steps" + (f" to {item.steps()[-1]}" if item.dated else "")
-    return ", ".join(filter(None, [item.name, own.truth[: LENGTH // 2], steps]))
+    name = item.name.rpartition("/")[2]  # of a file without its folder
+    return ", ".join(filter(None, [name, own.truth[: LENGTH // 2], steps]))
 
 
 def open_subject(path: str | Path) -> Subject:

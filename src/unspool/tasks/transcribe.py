@@ -7,7 +7,7 @@ frames (B, T, C) -> `patch` as one -> encoder (B, T', D·H) -> log p of tokens a
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
@@ -28,7 +28,7 @@ from unspool.data.read import Table
 from unspool.data.store.columns import Progress
 from unspool.data.store.ragged import Windows
 from unspool.errors import ConfigError, DataError
-from unspool.nn.ctc import Place, align, ctc_losses, steps_needed
+from unspool.nn.ctc import BLANK, Place, align, ctc_losses, steps_needed
 from unspool.nn.models.transcriber import Transcriber
 from unspool.search.ctc import Text, greedy_ctc, prefix_beam
 from unspool.tasks.edits import edits
@@ -53,6 +53,8 @@ from unspool.text.vocab import UNK_ID
 WINDOW = 6000  # frames that are read at once, where no window is set: a minute
 MARGIN = 8  # of a window, one in so many at each side is read, but not believed
 AT_ONCE = 200_000  # frames of recordings that are predicted together
+SEGMENT = 1000  # steps of a long recording that are searched at once
+TOGETHER = 16  # segments of a batch
 NAMED = 20  # recordings that a note names
 
 
@@ -324,7 +326,9 @@ class Transcribe(Task):
         nats, tokens = 0.0, 0
         with torch.inference_mode():
             for rows, log_p, steps in self.scored(model, part):
-                for row, own in zip(rows, self.search(log_p, steps, options)):
+                whole = len(rows) > 1 or log_p.shape[1] <= SEGMENT
+                search = self.search if whole else self.search_segments
+                for row, own in zip(rows, search(log_p, steps, options)):
                     found[row] = own
                 if "text" in part:
                     text = self.fields["text"].collate(part["text"], rows)
@@ -389,6 +393,25 @@ class Transcribe(Task):
             ]
             found.append(Found(best, places, np.array(p)))
         return found
+
+    def search_segments(self, log_p: Tensor, steps: Tensor, options: Transcribing) -> list[Found]:
+        """The text of one long recording, (1, T, V), as those of its segments: one candidate alone,
+        and a language model begins anew with each."""
+        ends = quiet_steps(log_p[0, : int(steps[0])], SEGMENT)
+        pieces = [log_p[0, first:stop] for first, stop in zip([0, *ends], ends)]
+        one = replace(options, nbest=1)
+        ids, places, p, scores = list[int](), list[Place](), list[np.ndarray](), np.zeros(2)
+        for start in range(0, len(pieces), TOGETHER):
+            some = pieces[start : start + TOGETHER]
+            sizes = torch.tensor([len(own) for own in some])
+            batch = torch.nn.utils.rnn.pad_sequence(some, batch_first=True)
+            for at, own in enumerate(self.search(batch, sizes, one), start):
+                first = ends[at - 1] if at else 0
+                ids += own.texts[0].ids
+                places += [Place(a + first, b + first) for a, b in own.places]
+                p.append(own.p)
+                scores += [own.texts[0].log_p, own.texts[0].score]
+        return [Found([Text(ids, *scores.tolist())], places, np.concatenate(p))]
 
     def predict(
         self, model: nn.Module, items: Iterable[Any], options: Transcribing | None = None
@@ -509,6 +532,17 @@ def overlapping(lengths: np.ndarray, window: int, patch: int) -> Overlapping:
         Windows(*(np.array(each, dtype=np.int64) for each in (origin, first, sizes))),
         np.array(kept, dtype=np.int64).reshape(-1, 2),
     )
+
+
+def quiet_steps(log_p: Tensor, size: int) -> list[int]:
+    """Where a long row (T, V) is cut into segments of at most `size` steps: behind the step of the
+    second half of each that is most surely a blank, so that no token is cut. The last is T."""
+    ends, start = [], 0
+    while len(log_p) - start > size:
+        half = start + size // 2
+        start = half + int(log_p[half : start + size, BLANK].argmax()) + 1
+        ends.append(start)
+    return [*ends, len(log_p)]
 
 
 def judged(

@@ -11,6 +11,7 @@ import numpy as np
 from unspool.data.store.ragged import Ragged, Windows, gather
 
 BLOCK = 1 << 20  # steps that are summed at once
+ROWS = 1 << 16  # of one series
 
 
 class Moments(NamedTuple):
@@ -74,11 +75,14 @@ def digest(x: np.ndarray) -> int:
 
 
 def moments_of_row(x: np.ndarray) -> Moments:
-    """(T, C) -> (C,) each; of a channel without a value 0 and 1"""
-    seen = ~np.isnan(x)
-    count = np.maximum(seen.sum(0), 1)
-    mean = np.where(seen, x, 0).sum(0, dtype=np.float64) / count
-    std = np.sqrt((np.where(seen, x - mean, 0) ** 2).sum(0) / count)
+    """(T, C) -> (C,) each, in blocks of steps; of a channel without a value 0 and 1"""
+    parts = [x[start : start + ROWS] for start in range(0, max(1, len(x)), ROWS)]
+    seen = [~np.isnan(part) for part in parts]
+    count = np.maximum(sum(own.sum(0) for own in seen), 1)
+    sums = [np.where(own, part, 0).sum(0, dtype=np.float64) for own, part in zip(seen, parts)]
+    mean = sum(sums) / count
+    squares = [(np.where(own, part - mean, 0) ** 2).sum(0) for own, part in zip(seen, parts)]
+    std = np.sqrt(sum(squares) / count)
     return Moments(mean, np.where(std > 1e-12 * np.maximum(1, np.abs(mean)), std, 1.0))
 
 

@@ -138,6 +138,14 @@ class StrokesField(SeriesField):
         """(T, 3) what a model reads or writes, in the units of the file"""
         return (values * self.std + self.mean).astype(np.float32)
 
+    def to_json(self, raw: Any) -> dict[str, Any]:
+        return {**super().to_json(raw), "prepared": True}
+
+    def from_json(self, value: Any, where: str) -> Recording:
+        own = super().from_json(value, where)
+        prepared = isinstance(value, dict) and bool(value.get("prepared"))
+        return Strokes(own.values, name=own.name, prepared=prepared)
+
     def storage_key(self) -> Any:
         return [self.kind, *self.preparation]
 

@@ -115,12 +115,14 @@ def recording_to_json(own: Recording) -> dict[str, Any]:
         found |= {"times": own.times.tolist(), "dated": own.dated}
     if own.channels:
         found["channels"] = list(own.channels)
+    if own.static:
+        found["static"] = list(own.static)
     return {"name": own.name, **found} if own.name else found
 
 
 def recording_from_json(value: Any, where: str) -> Recording:
-    """{"values": [[1, 2], ...]} with perhaps "times", "dated", "channels" and "name"; or the values
-    alone."""
+    """{"values": [[1, 2], ...]} with perhaps "times", "dated", "channels", "static" and "name"; or
+    the values alone."""
     if not isinstance(value, dict):
         value = {"values": value}
     try:
@@ -128,6 +130,7 @@ def recording_from_json(value: Any, where: str) -> Recording:
         channels = tuple(str(name) for name in value.get("channels") or ())
         times = value.get("times")
         name, dated = str(value.get("name") or ""), bool(value.get("dated", False))
+        static = tuple(value.get("static") or ())
         found = None if times is None else np.array(times, dtype=np.float64)
     except (KeyError, TypeError, ValueError, AttributeError):
         raise DataError(
@@ -157,7 +160,7 @@ def recording_from_json(value: Any, where: str) -> Recording:
                 where=where,
                 remedy="put the steps in the order of time",
             )
-    return Recording(own.values, channels, found, dated and found is not None, name)
+    return Recording(own.values, channels, found, dated and found is not None, name, static)
 
 
 def refuse_infinite(values: np.ndarray, where: str, channels: Sequence[str] = ()) -> None:

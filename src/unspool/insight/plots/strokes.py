@@ -38,7 +38,7 @@ def drawing_figure(
     if len(drawings) == 1:
         width = min(WIDE, max(4.0, 2.5 * ratio))
     height = width / columns / ratio + (0.3 if titles else 0)
-    figure = new_figure(width, min(60.0, rows * height + (0.4 if values is not None else 0)))
+    figure = new_figure(width, min(60.0, rows * height + (0.8 if values is not None else 0)))
     axes = figure.subplots(rows, columns, squeeze=False).ravel()
     for i, own in enumerate(axes):
         own.set_xticks([])
@@ -46,9 +46,10 @@ def drawing_figure(
         own.spines[:].set_visible(False)
         if i < len(drawings):
             draw(own, drawings[i], values)
-            if i < len(titles):
+            if i < len(titles) and values is None:
                 own.set_title(titles[i], fontsize=9)
     if values is not None:
+        figure.suptitle(" ".join(titles[:1]), fontsize=9)
         scale_bar(figure, axes[0], values)
     return figure
 
