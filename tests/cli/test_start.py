@@ -6,6 +6,10 @@ import json
 import subprocess
 import sys
 
+import pytest
+
+from unspool import cli
+
 LOADED = """
 import json, sys
 from unspool.cli import run
@@ -41,3 +45,14 @@ def test_predict_loads_one_task_and_nothing_heavy(unspool, file) -> None:
 
 def test_help_does_not_load_torch() -> None:
     assert not loaded("--help") & {"torch", "numpy", "pydantic", *HEAVY}
+
+
+def test_ctrl_c_while_commands_are_imported(monkeypatch, capsys) -> None:
+    def interrupted(arguments: list[str]) -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cli, "run", interrupted)
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert ended.value.code == 130
+    assert capsys.readouterr().err == "unspool: stopped\n"

@@ -17,7 +17,11 @@ def main() -> None:
     if isinstance(sys.stdout, io.TextIOWrapper):
         # What the terminal's encoding cannot write is escaped rather than an error.
         sys.stdout.reconfigure(errors="backslashreplace")
-    sys.exit(run(sys.argv[1:]))
+    try:
+        code = run(sys.argv[1:])
+    except KeyboardInterrupt:  # while the commands are imported
+        code = complain("stopped", 130)
+    sys.exit(code)
 
 
 def run(arguments: list[str]) -> int:
