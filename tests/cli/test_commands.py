@@ -182,7 +182,9 @@ def test_demo_list(unspool) -> None:
     ended = unspool("demo", "--list")
     assert ended.code == 0
     demos, course = ended.out.split("\n\n", 1)
-    names = ["dates", "reviews", "gestures", "forecast", "hello", "memory"]
+    names = [
+        "dates", "reviews", "gestures", "digits", "handwriting", "forecast", "hello", "memory",
+    ]  # fmt: skip
     assert [line.split()[0] for line in demos.splitlines()] == names
     shown = json.loads(unspool("demo", "--list", "--json").out)
     assert list(shown["demos"]) == names

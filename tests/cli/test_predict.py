@@ -164,7 +164,7 @@ def test_a_classifier_has_no_beam(unspool, classifier) -> None:
     assert "--length-penalty is for translations; got 'a classify model'" in ended.err
     ended = unspool("evaluate", classifier, "reviews.csv", "--beam", 2)
     assert ended.code == 2
-    assert "--beam is for translations; got 'a classify model'" in ended.err
+    assert "--beam is for translations and transcripts; got 'a classify model'" in ended.err
 
 
 def test_picture_of_an_alignment(unspool, translator, classifier, pairs, tmp_path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -84,7 +85,7 @@ def test_what_a_table_is_read_as(look, tmp_path: Path) -> None:
     )
     page = look("moves", view="saliency")
     page.set_input_files("#file", path)
-    page.wait_for_function("document.querySelector('#text').value.startsWith('{')")
+    expect(page.locator("#text")).to_have_value(re.compile(r"^\{"))
     given = json.loads(page.input_value("#text"))
     assert given == {"values": [[2, 1], [3, None]], "name": "a", "dated": True,
                      "times": [1777593600, 1777597200]}  # fmt: skip
@@ -97,7 +98,7 @@ def test_a_long_series_is_quick_and_says_what_it_draws(look, tmp_path: Path, sho
     path.write_text(csv(2000, ""))
     page = look("moves", view="training")
     page.set_input_files("#file", path)
-    page.wait_for_function("document.querySelector('#text').value.startsWith('{')")
+    expect(page.locator("#text")).to_have_value(re.compile(r"^\{"))
     page.click("#tab-unrolled")
     page.wait_for_selector(SLIDER)
     settle(page)

@@ -53,7 +53,7 @@ def test_a_translator_keeps_translations(translator, pairs) -> None:
     source, target = (Path(side).read_text().splitlines() for side in pairs.split(","))
     found = read_examples(translator)
     assert found
-    assert set(found) <= set(zip(source, target))
+    assert {own[:2] for own in found} <= set(zip(source, target))
 
 
 def test_a_language_model_keeps_beginnings_and_how_they_go_on(writer, book) -> None:

@@ -68,7 +68,7 @@ def generate(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Let a trained language model write, or a model of handwriting draw.
+    """Let a trained model write a text, or by hand.
 
     The text appears as it is sampled: the prompt, then its continuation. Handwriting is written to
     a file, or printed as strokes with --json.

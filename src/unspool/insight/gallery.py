@@ -92,6 +92,8 @@ def series_pictures(
     for kind in HEADS:
         if found := trace.find(kind):
             yield kind.replace("_", "-"), attention_over_time(series, found, spans)
+    for window in trace.find("window"):
+        yield "window", window_figure(window.values, trace.written)
     for array in trace.find("pooling"):
         yield "pooling", pooling_over_time(series, array, spans)
     if found := trace.find("features"):

@@ -170,6 +170,7 @@ def explain(
     found = METHODS[method](reading, step, wanted)
     unit = reading.unit(wanted)
     parts = unit * (found.values[::-1] if reading.backwards else found.values)  # (T, 1 or C)
+    parts = parts[: len(reading.tokens)]  # behind a short past a window has padding
     silent = np.zeros((len(reading.tokens) - len(parts), parts.shape[1]))
     parts = np.concatenate([silent, parts])  # a token before all others, which the source has not
     values = parts.sum(1)

@@ -12,6 +12,8 @@ import torch
 
 from every_field import field_classes
 from unspool.config import TokenizerConfig
+from unspool.data.fields.audio import AudioFeatures, AudioField
+from unspool.data.fields.audio_frames import Framing
 from unspool.data.fields.bags import NgramField
 from unspool.data.fields.field import Field
 from unspool.data.fields.history import HistoryField
@@ -53,6 +55,12 @@ WORN = Preparation(smoothing=1, tolerance=0.01, slant="remove", size="height")
 HISTORIES = [np.arange(n * 2, dtype=np.float32).reshape(n, 2) ** 1.5 for n in (5, 9, 4, 7, 12)]
 
 
+FRAMING = Framing(8000, 25.0, 10.0, 6, "logmel", 4)
+SOUNDS = [
+    (np.sin(np.arange(n) / n**0.3).astype(np.float32), 8000) for n in (800, 1200, 500, 900, 1500)
+]
+
+
 def cases() -> dict[str, tuple[Callable[[], Field], list[Any]]]:
     def text(**options: Any) -> Callable[[], Field]:
         settings = TokenizerConfig(**{"kind": "word", **options.pop("tokens", {})})
@@ -68,6 +76,8 @@ def cases() -> dict[str, tuple[Callable[[], Field], list[Any]]]:
         "strokes": (lambda: StrokesField("strokes", Preparation()), DRAWINGS),
         "strokes-prepared": (lambda: StrokesField("strokes", WORN, max_length=3), DRAWINGS),
         "strokes-features": (lambda: StrokeFeatures("strokes", WORN), DRAWINGS),
+        "audio": (lambda: AudioField("audio", FRAMING), SOUNDS),
+        "audio-features": (lambda: AudioFeatures("audio", FRAMING), SOUNDS),
         "ngrams": (lambda: NgramField("text", WORDS), TEXTS),
         "ngrams-char": (lambda: NgramField("text", TokenizerConfig(kind="char")), TEXTS),
         "joined": (

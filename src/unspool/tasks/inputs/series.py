@@ -71,6 +71,8 @@ class SeriesKind(InputKind):
         named: bool,
         outputs: bool,
     ) -> Plan | None:
+        if target == "text" and not named:  # columns of numbers next to a text are no recording
+            return None
         return plan_series(task, table, data, target=target, named=named, outputs=outputs)
 
     def suited(self, settings: Mapping[str, Any], plan: Plan | None) -> dict[str, Any]:
