@@ -122,7 +122,7 @@ def show_series(
     why = explain(reading, step=at, answer=answer, method=method)
     print_answer(traced, why, "steps", as_json=as_json)
     if album.folder is not None:
-        ahead = next(iter(run.task.predict(run.model, [item]))) if continues(run.task) else None
+        ahead = next(iter(run.task.predict(run.model, [item]))) if run.task.looks_ahead else None
         album.add(kind_pictures(field, item, reading, why, path))
         album.add(series_pictures(field.as_read(item), traced, reading, why, ahead))
         write_trace(traced, album.folder)
@@ -158,13 +158,6 @@ def first_recording(path: str, task: Any) -> Any:
     for row in plan.rows():
         return row.values[0]
     raise DataError("there is no series in it", where=path, remedy="give a file with some")
-
-
-def continues(task: Any) -> bool:
-    """Whether it answers with what comes next."""
-    from unspool.tasks.forecast_answer import Continuation
-
-    return task.answer is not None and issubclass(task.answer, Continuation)
 
 
 def print_answer(traced: Any, why: Any, noun: str, *, as_json: bool) -> None:

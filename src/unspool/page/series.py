@@ -17,7 +17,6 @@ from unspool.insight.saliency import Saliency, explain
 from unspool.insight.trace import TOP, Recorded, choices, rounded, trace_reading
 from unspool.page.subject import Query, Subject
 from unspool.tasks.conformal import COVERAGES
-from unspool.tasks.forecast_answer import Continuation, ForecastOptions
 from unspool.tasks.reading import Reading
 
 CELLS = 160  # rows and columns of a matrix of weights, at most
@@ -113,7 +112,7 @@ def ahead(subject: Subject, query: Query) -> dict[str, Any]:
     field = task.input_field
     level = float(choose("coverage", query["coverage"], [str(own) for own in COVERAGES]))
     target = query.number("target", most=len(field.targets) - 1)
-    (found,) = task.predict(subject.trained, [item], ForecastOptions(coverage=level))
+    (found,) = task.predict(subject.trained, [item], task.options(coverage=level))
     last = field.last(item)
     return {
         "targets": field.targets,
@@ -133,8 +132,7 @@ def ahead(subject: Subject, query: Query) -> dict[str, Any]:
 
 def forecasting(subject: Subject) -> Any:
     """Its task, of which a continuation can be asked."""
-    answer = subject.task.answer
-    if answer is None or not issubclass(answer, Continuation):
+    if not subject.task.looks_ahead:
         raise ConfigError("the model continues no series", where=subject.path)
     return subject.task
 

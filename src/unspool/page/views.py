@@ -16,7 +16,6 @@ from unspool.nn.recurrent import Recurrent
 from unspool.nn.taps import taps
 from unspool.page.series import saved_steps
 from unspool.page.subject import Subject
-from unspool.tasks.forecast_answer import Continuation
 
 Asked = tuple[str, dict[str, str]]  # the name of an answer, and its parameters
 
@@ -59,8 +58,7 @@ def has_filters(subject: Subject) -> bool:
 
 
 def looks_ahead(subject: Subject) -> bool:
-    answer = subject.task.answer
-    return subject.model is not None and answer is not None and issubclass(answer, Continuation)
+    return subject.model is not None and subject.task.looks_ahead
 
 
 def has_positions(subject: Subject) -> bool:

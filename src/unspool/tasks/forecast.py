@@ -78,6 +78,7 @@ class Forecast(Task):
     answer = Continuation
     items = (Recording, np.ndarray, list)
     options = ForecastOptions
+    looks_ahead = True
     usage = "unspool predict {run} --file past.csv"
     defaults: ClassVar[Mapping[str, Any]] = {
         "model.hidden": 64,

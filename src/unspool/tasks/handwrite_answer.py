@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from html import escape
 from typing import Any, ClassVar
@@ -102,7 +103,7 @@ class Handwritten(Answer):
     def _repr_html_(self) -> str:
         return "".join(self.svg())
 
-    formats = {".svg": svg}  # noqa: RUF012
+    formats: ClassVar[Mapping[str, Callable[[Any], list[str]]]] = {".svg": svg}
 
 
 def svg_lines(strokes: Strokes, title: str = "") -> list[str]:

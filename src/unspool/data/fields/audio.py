@@ -16,6 +16,7 @@ import numpy as np
 
 from unspool.data.fields.audio_frames import Framing, frames
 from unspool.data.fields.series import SeriesField, SeriesWriter
+from unspool.data.fields.series_examiner import SeriesExaminer
 from unspool.data.fields.series_features import FeatureField
 from unspool.data.fields.series_values import Series
 from unspool.data.read import Column
@@ -65,7 +66,7 @@ class AudioSource(SeriesField):
     framing: Framing
 
     @property
-    def duration(self) -> float:  # type: ignore[override]
+    def duration(self) -> float:
         return self.framing.seconds
 
     def look(self, column: Column) -> None:
@@ -168,9 +169,9 @@ class AudioSource(SeriesField):
                 f"recordings have up to {seconds:,.0f} s; windows of them are learnt from sooner",
             )
 
-    def examiner(self, values: Series) -> None:  # type: ignore[override]
-        """Frames are not compared one by one."""
-        return
+    def examiner(self, values: Series) -> SeriesExaminer | None:
+        """None: frames are not compared one by one."""
+        return None
 
     @property
     def files(self) -> tuple[str, ...]:

@@ -99,8 +99,12 @@ class RecordingsField(Field):
     unit = "steps"
     sized = True
     channels: list[str]
-    duration: float = 1.0  # of a step, in seconds where all are equally long
     spectral: ClassVar[bool] = False  # whether its channels are bands of frequencies
+
+    @property
+    def duration(self) -> float:
+        """Of a step, in seconds where all are equally long."""
+        return 1.0
 
     def recording(self, raw: Any, where: str) -> Recording:
         """A raw value as vectors over time."""
@@ -402,7 +406,7 @@ class SeriesField(RecordingsField):
                 " learnt from sooner, and their answers are merged",
             )
 
-    def examiner(self, values: Series) -> SeriesExaminer:
+    def examiner(self, values: Series) -> SeriesExaminer | None:
         return SeriesExaminer(self.channels, self.mean, self.std, next(blocks(values.raw)))
 
     def as_read(self, own: Recording) -> Recording:
