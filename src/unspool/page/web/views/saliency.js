@@ -9,12 +9,11 @@ import { isOverTime } from '../inputs.js';
 import { fixed, signed } from '../maths.js';
 import { choose, line, visible } from '../tokens.js';
 import { cutLine } from '../windows.js';
+import { CLOSE, METHODS, reasonsFor, strongest } from './saliency/asking.js';
 import { SaliencyOverTime } from './saliency/overtime.js';
 
-const METHODS = { integrated: 'integrated gradients', gradient: 'gradient × input' };
 const ROWS = 60; // of the table, unless all are asked for
 const NOTED = 400; // tokens that have their number below them
-const CLOSE = 1e-3; // as insight/saliency.py has it
 
 export const saliency = {
   name: 'saliency',
@@ -86,30 +85,10 @@ class Saliency {
   }
 
   async explain() {
-    const { context } = this;
-    const started = Date.now();
-    const tick = () => {
-      const seconds = Math.round((Date.now() - started) / 1000);
-      this.note.textContent = 'Reading the text again, with and without its tokens …' +
-        (seconds > 1 ? ` ${seconds} s` : '');
-    };
-    tick();
-    const timer = window.setInterval(tick, 1000);
-    context.signal.addEventListener('abort', () => window.clearInterval(timer));
-    try {
-      const given = { text: context.text, method: this.method };
-      if (context.params.has('step')) given.step = this.step;
-      if (context.params.has('answer')) given.answer = this.answer;
-      this.found = await context.ask('saliency', given);
-      if (!context.signal.aborted) this.draw();
-    } catch (error) {
-      if (error.name === 'AbortError' || context.signal.aborted) return;
-      this.note.textContent = '';
-      this.problem.hidden = false;
-      this.problem.textContent = error.message;
-    } finally {
-      window.clearInterval(timer);
-    }
+    const found = await reasonsFor(this, 'Reading the text again, with and without its tokens …');
+    if (found === null) return;
+    this.found = found;
+    this.draw();
   }
 
   draw() {
@@ -250,8 +229,4 @@ class Saliency {
     event.preventDefault();
     this.pick(Math.min(this.found.tokens.length - 1, Math.max(0, this.chosen + by)));
   }
-}
-
-function strongest(values) {
-  return values.reduce((best, value, i) => (Math.abs(value) > Math.abs(values[best]) ? i : best), 0);
 }

@@ -11,6 +11,7 @@ import { Player } from '../player.js';
 import { visible } from '../tokens.js';
 import { windowLine } from '../windows.js';
 import { chain } from './unrolled/chain.js';
+import { ORDERS, chooseByKey, keyOf, keys } from './unrolled/choosing.js';
 import { Follow } from './unrolled/follow.js';
 import { UnrolledOverTime } from './unrolled/overtime.js';
 import { Strips } from './unrolled/strips.js';
@@ -20,7 +21,6 @@ const GUTTER = 34; // pixels left of the first column
 const COLUMN = [26, 132]; // pixels of a column, at least and at most
 const STRIP = 120; // pixels of a strip, about
 const ROW = [1, 10]; // pixels of a unit in it
-const ORDERS = { movement: 'by how much they move', index: 'by number' };
 
 export const unrolled = {
   name: 'unrolled',
@@ -181,33 +181,10 @@ class Unrolled {
   }
 
   onKey(event) {
-    const busy = event.target.matches('select, input, summary'); // which have uses for these keys
-    if (busy || event.ctrlKey || event.altKey || event.metaKey) return;
-    const order = this.ordered();
-    const at = order.indexOf(this.unit);
-    const moves = {
-      ArrowLeft: [this.step - 1, this.unit],
-      ArrowRight: [this.step + 1, this.unit],
-      Home: [0, this.unit],
-      End: [this.count - 1, this.unit],
-      ArrowUp: [this.step, order[Math.max(0, at - 1)]],
-      ArrowDown: [this.step, order[Math.min(order.length - 1, at + 1)]],
-    };
-    if (!(event.key in moves)) return;
-    event.preventDefault();
-    this.player.stop();
-    this.choose(...moves[event.key]);
+    chooseByKey(this, event);
   }
-}
-
-function keyOf({ part, layer, direction }) {
-  return [part, layer, direction].join(' ');
 }
 
 function titleOf({ part, layer, direction }) {
   return `${part}, layer ${layer}, ${direction}`;
-}
-
-function keys(...names) {
-  return names.flatMap((name) => [el('kbd', { text: name }), ' ']);
 }

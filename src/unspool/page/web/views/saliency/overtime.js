@@ -11,10 +11,9 @@ import { inputTracks, labelAt, unreadLine } from '../../inputs.js';
 import { fixed, signed } from '../../maths.js';
 import { Timeline } from '../../timeline.js';
 import { barTrack, heatTrack } from '../../tracks.js';
+import { CLOSE, METHODS, reasonsFor, strongest } from './asking.js';
 
-const METHODS = { integrated: 'integrated gradients', gradient: 'gradient × input' };
 const ROWS = 20; // of the table
-const CLOSE = 1e-3; // as insight/saliency.py has it
 
 export class SaliencyOverTime {
   constructor(root, context, input, found) {
@@ -67,29 +66,10 @@ export class SaliencyOverTime {
   }
 
   async explain() {
-    const { context } = this;
-    const started = Date.now();
-    const tick = () => {
-      const seconds = Math.round((Date.now() - started) / 1000);
-      this.note.textContent = `Reading the series again, with and without its steps …${seconds > 1 ? ` ${seconds} s` : ''}`;
-    };
-    tick();
-    const timer = window.setInterval(tick, 1000);
-    context.signal.addEventListener('abort', () => window.clearInterval(timer));
-    try {
-      const given = { text: context.text, method: this.method };
-      if (context.params.has('step')) given.step = this.step;
-      if (context.params.has('answer')) given.answer = this.answer;
-      this.found = await context.ask('saliency', given);
-      if (!context.signal.aborted) this.draw();
-    } catch (error) {
-      if (error.name === 'AbortError' || context.signal.aborted) return;
-      this.note.textContent = '';
-      this.problem.hidden = false;
-      this.problem.textContent = error.message;
-    } finally {
-      window.clearInterval(timer);
-    }
+    const found = await reasonsFor(this, 'Reading the series again, with and without its steps …');
+    if (found === null) return;
+    this.found = found;
+    this.draw();
   }
 
   draw() {
@@ -151,8 +131,4 @@ export class SaliencyOverTime {
             el('th', { class: 'number', text: 'at its means instead' }), rivals ? el('th', { text: 'most probable then' }) : null)),
           el('tbody', null, order.map(row))))));
   }
-}
-
-function strongest(values) {
-  return values.reduce((best, value, i) => (Math.abs(value) > Math.abs(values[best]) ? i : best), 0);
 }

@@ -11,11 +11,11 @@ import { fixed } from '../../maths.js';
 import { Player } from '../../player.js';
 import { Timeline } from '../../timeline.js';
 import { curveTrack, heatTrack, valueAt } from '../../tracks.js';
+import { ORDERS, chooseByKey, keyOf, keys } from './choosing.js';
 import { Walk } from './walk.js';
 
 const ROW = 5; // pixels of a unit
 const STRIP = [44, 110]; // pixels of a gate, at least and at most
-const ORDERS = { movement: 'by how much they move', index: 'by number' };
 
 export class UnrolledOverTime {
   constructor(root, context, input, data) {
@@ -151,22 +151,7 @@ export class UnrolledOverTime {
   }
 
   onKey(event) {
-    const busy = event.target.matches('select, input, summary'); // which have uses for these keys
-    if (busy || event.ctrlKey || event.altKey || event.metaKey) return;
-    const order = this.ordered();
-    const at = order.indexOf(this.unit);
-    const moves = {
-      ArrowLeft: [this.step - 1, this.unit],
-      ArrowRight: [this.step + 1, this.unit],
-      Home: [0, this.unit],
-      End: [this.count - 1, this.unit],
-      ArrowUp: [this.step, order[Math.max(0, at - 1)]],
-      ArrowDown: [this.step, order[Math.min(order.length - 1, at + 1)]],
-    };
-    if (!(event.key in moves)) return;
-    event.preventDefault();
-    this.player.stop();
-    this.choose(...moves[event.key]);
+    chooseByKey(this, event);
   }
 }
 
@@ -179,14 +164,6 @@ function along(values, spans, count) {
   return found;
 }
 
-function keyOf({ part, layer, direction }) {
-  return [part, layer, direction].join(' ');
-}
-
 function titleOf({ layer, direction }) {
   return `layer ${layer}, ${direction}`;
-}
-
-function keys(...names) {
-  return names.flatMap((name) => [el('kbd', { text: name }), ' ']);
 }
