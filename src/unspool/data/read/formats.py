@@ -20,6 +20,7 @@ from unspool.data.read.files import TextFile
 from unspool.data.read.folder import Folder, Folders
 from unspool.data.read.inkml import InkMl
 from unspool.data.read.json_lines import JsonArray, JsonLines
+from unspool.data.read.media import Sounds
 from unspool.data.read.parallel import Parallel
 from unspool.data.read.plain import (
     MARK,
@@ -32,7 +33,6 @@ from unspool.data.read.plain import (
 )
 from unspool.data.read.reader import SAMPLE, Reader, refuse_empty
 from unspool.data.read.sketch import Sketches, holds_sketches
-from unspool.data.read.sounds import Sounds
 from unspool.data.read.ts import Ts
 from unspool.data.read.unipen import Unipen
 

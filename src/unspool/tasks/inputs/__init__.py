@@ -14,7 +14,7 @@ from unspool.data.fields.joined import JoinedField
 from unspool.data.plan import Plan
 from unspool.data.read import Table
 from unspool.tasks.inputs.audio import AudioKind
-from unspool.tasks.inputs.kind import InputKind, Target
+from unspool.tasks.inputs.kind import Asked, InputKind, Target
 from unspool.tasks.inputs.series import SeriesKind
 from unspool.tasks.inputs.strokes import StrokesKind
 from unspool.tasks.inputs.text import Texts
@@ -45,8 +45,9 @@ def plan_input(
     task: str, table: Table, data: DataConfig, *, target: Target, named: bool, outputs: bool
 ) -> Plan | None:
     """The plan of the first kind, other than texts, that the table holds."""
+    asked = Asked(task, target, named, outputs)
     for kind in INPUTS.values():
-        found = kind.plan(task, table, data, target=target, named=named, outputs=outputs)
+        found = kind.plan(table, data, asked)
         if found is not None or kind.holds(table, data):
             return found
     return None
