@@ -50,15 +50,20 @@ def media_column(table: Table, data: DataConfig, medium: Medium) -> Column | Non
     return None
 
 
-def plan_media(medium: Medium, table: Table, data: DataConfig, asked: Asked) -> Plan | None:
-    """None where the table holds no such files, or not what the task needs of them."""
-    files, (task, target, named, outputs) = media_column(table, data, medium), asked
+def plan_media(
+    medium: Medium, files: Column | None, table: Table, data: DataConfig, asked: Asked
+) -> Plan | None:
+    """None where the table holds no such files, or not what the task needs of them.
+
+    files   their column, or None
+    """
+    task, target, named, outputs = asked
     if files is None:
         if data.input == medium.name and named:
             raise DataError(
-                f"no files of {medium.noun} were found",
+                f"no {medium.noun} was found",
                 where=table.name,
-                remedy="name a folder of them, or a table with a column of their names",
+                remedy="name a folder of files, or a table with a column of their names",
             )
         return None
     about, settings = described(table, files, medium), {"data.input": medium.name}
@@ -142,9 +147,10 @@ class Located:
 
     def __init__(self, table: Table, files: Column, medium: Medium) -> None:
         self.medium = medium
-        self.home: Path | None = None
+        self.home = Path()
+        self.by_name = table.format == medium.name
         self.column, self.print = files, ""
-        if table.format == medium.name:
+        if not any(isinstance(value, str) for value in files.sample):  # values already
             return
         self.home = Path(table.files[0].path).parent if table.files else Path()
         digest = hashlib.sha256()
@@ -159,10 +165,9 @@ class Located:
 
     def value(self, given: Any, where: str) -> Any:
         """What is in a file, by its name."""
-        if hasattr(given, "path"):
+        if given is not None and not isinstance(given, str):
             return given
-        assert self.home is not None
-        if not isinstance(given, str) or not given.strip():
+        if not given or not given.strip():
             raise DataError(
                 f"the name of the {self.medium.noun} is missing",
                 where=where,
@@ -184,7 +189,7 @@ class Located:
                 answer = json_label(answer, names[1], where)
             elif target == "text":
                 answer = json_text(answer, names[1], where)
-                if self.home is None:  # of a name
+                if self.by_name:
                     answer = answer.replace("_", " ")
                 answer = " ".join(answer.split())
             return own, answer

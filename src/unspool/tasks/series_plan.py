@@ -45,6 +45,7 @@ LABELS: dict[Target | None, tuple[str, ...]] = {
     "text": ("text", "transcript", "transcription", *TEXT_NAMES),
     None: ("tags", *NAMES, *NUMBER_NAMES),
 }
+VALUES = ("parallel", "audio", "image", "pixels")  # formats of other values
 SPACED = 0.1  # of the values of a text, at least, have several words
 SHOWN = 6  # names of columns in a summary
 
@@ -64,7 +65,7 @@ class Found(NamedTuple):
 def may_be_series(table: Table, data: DataConfig) -> bool:
     if data.input not in ("auto", "series") or data.text or data.source or data.target:
         return False
-    return table.format not in (*PLAIN, *SENTENCES, *FOLDERS, *DRAWN, "parallel", "audio")
+    return table.format not in (*PLAIN, *SENTENCES, *FOLDERS, *DRAWN, *VALUES)
 
 
 def asks_for_series(data: DataConfig) -> bool:

@@ -15,12 +15,15 @@ from typing import Any, ClassVar, NamedTuple
 
 from unspool.config import DataConfig
 from unspool.data.read.files import Report, TextFile, path_columns, readable_name
+from unspool.data.read.picture import ENDINGS as PICTURES
+from unspool.data.read.picture import Picture
 from unspool.data.read.reader import SAMPLE, Column, Reader, Row
 from unspool.data.read.sound import ENDINGS as SOUNDS
 from unspool.data.read.sound import Sound
 from unspool.errors import ConfigError, DataError
 
 TABLES = (".csv", ".tsv", ".jsonl")  # in which a folder of such files may have texts or labels
+OTHERS = (".txt", ".txt.gz", *TABLES, ".npy", ".npz", ".ts", ".inkml", ".unp", ".unipen")
 
 
 class Medium(NamedTuple):
@@ -45,7 +48,8 @@ class Medium(NamedTuple):
 
 
 AUDIO = Medium("audio", "sound", "recordings", SOUNDS, Sound)
-MEDIA = (AUDIO,)
+IMAGE = Medium("image", "image", "images", PICTURES, Picture)
+MEDIA = (AUDIO, IMAGE)
 
 
 class MediaFiles(Reader):
@@ -91,6 +95,11 @@ class MediaFiles(Reader):
 class Sounds(MediaFiles):
     title = "recordings of sound"
     medium = AUDIO
+
+
+class Pictures(MediaFiles):
+    title = "images"
+    medium = IMAGE
 
 
 def medium_of(name: Any) -> Medium | None:
@@ -146,7 +155,7 @@ class Found(NamedTuple):
 def find_media(path: str, data: DataConfig) -> Found | None:
     """The files at a path that are a value each: itself, or those of a folder and of the folders in
     it; the table in that folder, if one has their names and no pattern is set. None where there are
-    none, or fewer than texts."""
+    none, or fewer than files of texts and series."""
     place = Path(path)
     asked = [own for own in MEDIA if data.input in ("auto", own.name)]
     if not asked or "\0" in path:
@@ -164,11 +173,11 @@ def find_media(path: str, data: DataConfig) -> Found | None:
     by_medium = {medium: [own for own in visible if medium.named(own.name)] for medium in asked}
     medium = max(asked, key=lambda own: len(by_medium[own]))  # the first of equally many
     found = by_medium[medium]
-    texts = [own for own in visible if own.name.endswith((".txt", ".txt.gz"))]
-    if not found or (len(texts) > len(found) and data.input == "auto"):
-        return None
     tables = [own for own in visible if own.parent == place and own.suffix.lower() in TABLES]
-    listing = [own for own in tables if names_files(own, medium)]
+    listing = [own for own in tables if found and names_files(own, medium)]
+    others = [own for own in visible if own.name.endswith(OTHERS) and own not in listing]
+    if not found or (len(others) > len(found) and data.input == "auto"):
+        return None
     if listing and data.pattern is None:
         if len(listing) > 1:
             raise DataError(

@@ -47,7 +47,7 @@ class AudioKind(SeriesKind):
         return media_column(table, data, AUDIO) is not None
 
     def plan(self, table: Table, data: DataConfig, asked: Asked) -> Plan | None:
-        return plan_media(AUDIO, table, data, asked)
+        return plan_media(AUDIO, media_column(table, data, AUDIO), table, data, asked)
 
     def suited(self, settings: Mapping[str, Any], plan: Plan | None) -> dict[str, Any]:
         return {**super().suited(settings, plan), **MASKS}
