@@ -54,19 +54,24 @@ class Augmentation(NamedTuple):
 
 
 class ImageAugment(Augment):
-    """Mirrors, shifts and recolours images in training, each by itself."""
+    """Mirrors, shifts and recolours images in training, each by itself.
 
-    def __init__(self, patches: Patches, options: Augmentation) -> None:
+    together   patches that stand one after the other in a step
+    """
+
+    def __init__(self, patches: Patches, options: Augmentation, *, together: int = 1) -> None:
         super().__init__()
-        self.patches, self.options = patches, options
+        self.patches, self.options, self.together = patches, options, together
 
     def forward(self, x: Tensor, lengths: Tensor | None = None) -> Tensor:
         if not self.training:
             return x
-        images = self.patches.images(x)
-        width = images.shape[3]
-        widths = torch.full((len(x),), width) if lengths is None else lengths
-        return self.patches.sequences(augmented(images, widths.to(x.device), self.options))
+        images = self.patches.images(x.unflatten(2, (self.together, -1)).flatten(1, 2))
+        widths = torch.full((len(x),), images.shape[3])
+        if lengths is not None:
+            widths = self.together * lengths
+        changed = augmented(images, widths.to(x.device), self.options)
+        return self.patches.sequences(changed).reshape(x.shape)
 
     def extra_repr(self) -> str:
         return ", ".join(f"{name} {value:g}" for name, value in self.options._asdict().items())

@@ -14,7 +14,7 @@ from unspool.config.memory import refuse_too_large
 from unspool.data.fields.field import Field
 from unspool.data.fields.history import HistoryField
 from unspool.data.fields.image import ImageSource
-from unspool.data.fields.image_shape import CNN
+from unspool.data.fields.image_shape import CNN, ONE_SIZE
 from unspool.data.fields.series import SeriesField
 from unspool.data.fields.text import TextField
 from unspool.data.fields.words import WordsField
@@ -97,9 +97,10 @@ def image_input(field: ImageSource, options: InputOptions) -> InputLayer:
     patches = Patches(shape.height, shape.colours, *shape.patches)
     augment: Augment | None = None
     if any(options.augmentation):
-        augment = ImageAugment(patches, options.augmentation)
+        augment = ImageAugment(patches, options.augmentation, together=options.patch)
     if shape.reading not in CNN:
-        return VectorInput(shape.size, options.size, dropout=options.dropout, augment=augment)
+        size = options.patch * shape.size
+        return VectorInput(size, options.size, dropout=options.dropout, augment=augment)
     return ConvolutionalInput(
         shape.height,
         shape.width,
@@ -270,7 +271,7 @@ def check_learned_positions(config: Config) -> None:
     """Learned positions need to know how long a text can be."""
     if config.model.network != "transformer" or config.model.positions != "learned":
         return
-    if config.data.input == "image" and config.data.reading in ("patches", "rows", "cnn"):
+    if config.data.input == "image" and config.data.reading in ONE_SIZE:
         return  # of one size, from which the number of steps follows
     if not config.data.max_length:
         raise ConfigError(

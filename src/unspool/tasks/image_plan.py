@@ -5,8 +5,6 @@ Images are files (`media_plan.py`), or arrays: of `.npz` files, or in memory.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from unspool.config import DataConfig
@@ -18,12 +16,6 @@ from unspool.tasks.inputs.kind import Asked
 from unspool.tasks.media_plan import media_column, plan_media
 
 
-def is_pixels(value: Any) -> bool:
-    """Whether it is surely an image in memory."""
-    coloured = isinstance(value, np.ndarray) and value.ndim == 3 and value.shape[2] in (1, 2, 3, 4)
-    return isinstance(value, Picture) or coloured
-
-
 def image_column(table: Table, data: DataConfig) -> Column | None:
     """The column of the images, or of the names of their files."""
     if data.input not in ("auto", IMAGE.name):
@@ -32,8 +24,8 @@ def image_column(table: Table, data: DataConfig) -> Column | None:
     if table.format in ("memory", "pixels") and not asked:
         for column in table.columns:
             given = [value for value in column.sample if value is not None]
-            arrays = data.input == IMAGE.name and all(isinstance(v, np.ndarray) for v in given)
-            if given and (arrays or all(map(is_pixels, given))):
+            kinds = (Picture, np.ndarray, list) if data.input == IMAGE.name else (Picture,)
+            if given and all(isinstance(value, kinds) for value in given):
                 return column
     return media_column(table, data, IMAGE)
 

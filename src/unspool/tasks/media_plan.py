@@ -59,7 +59,7 @@ def plan_media(
     """
     task, target, named, outputs = asked
     if files is None:
-        if data.input == medium.name and named:
+        if data.input == medium.name:
             raise DataError(
                 f"no {medium.noun} was found",
                 where=table.name,

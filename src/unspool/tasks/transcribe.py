@@ -156,6 +156,7 @@ class Transcribe(Task):
         found = {} if name in ("auto", "text") else suited(settings, plan)
         kept = {key: value for key, value in found.items() if key not in cls.defaults}
         if name == "image":
+            kept.pop("model.positions", None)  # of images of one size; lines have any width
             return {**kept, "model.patch": 1, "data.reading": "cnn_columns"}
         if name != "audio":
             return {**kept, "model.patch": 1}

@@ -20,6 +20,7 @@ LARGEST = 64  # pixels of the longer side, or of the height of columns, where no
 WHOLE = 8  # patches along the shorter side
 LEAST = 2  # pixels of a side
 CNN = ("cnn", "cnn_columns")  # what a convolutional input layer reads, as columns
+ONE_SIZE = ("patches", "rows", "cnn")  # which need images of one size
 
 
 class PatchShape(NamedTuple):
@@ -46,7 +47,7 @@ class ImageShape(NamedTuple):
 
     @property
     def any_width(self) -> bool:
-        return self.reading in ("columns", "cnn_columns")
+        return self.reading not in ONE_SIZE
 
     @property
     def patches(self) -> PatchShape:

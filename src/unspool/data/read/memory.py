@@ -110,7 +110,7 @@ def listed(data: Any) -> list[Any]:
             "a set has no order", got=data, remedy="give a list, so that answers can be told apart"
         )
     if getattr(data, "ndim", 1) == 4:
-        return [np.asarray(each) for each in data]
+        return [as_picture(each, f"item {i}") for i, each in enumerate(data, 1)]
     if getattr(data, "ndim", 1) == 3:
         return [array_of(each) if is_numeric(each) else value(each) for each in data]
     for method in LISTING:
@@ -131,8 +131,8 @@ def value(raw: Any) -> Any:
         return raw
     if is_pillow(raw):
         return as_picture(raw, "")
-    if getattr(raw, "ndim", 0) == 3:
-        return np.asarray(raw)
+    if getattr(raw, "ndim", 0) == 3 and str(raw.dtype).endswith("uint8"):
+        return as_picture(raw, "item")
     if getattr(raw, "ndim", 0) and is_numeric(raw):
         return array_of(raw)
     if type(raw).__name__ in ("NoneType", "NAType", "NaTType"):
@@ -239,7 +239,7 @@ def _texts_and_labels(name: str, texts: Any, labels: Any) -> Columns:
         steps = isinstance((answers or [""])[0], list | np.ndarray) and not is_target(rows, answers)
         both = ("series", "tags" if steps else "label")
         answers = [list(each) if steps else each for each in answers]
-    elif all(is_image(row) for row in rows):
+    elif rows and all(isinstance(row, Picture) for row in rows):
         both = ("image", "label")
     return _checked(Columns(name, dict(zip(both, (rows, answers))), named=False))
 
@@ -247,11 +247,6 @@ def _texts_and_labels(name: str, texts: Any, labels: Any) -> Columns:
 def is_series(rows: Sequence[Any]) -> bool:
     """Whether values in memory are series of numbers."""
     return bool(rows) and all(map(is_numeric, rows))
-
-
-def is_image(row: Any) -> bool:
-    """Whether a value in memory is an image: with colours, or one of Pillow's."""
-    return isinstance(row, Picture) or getattr(row, "ndim", 0) == 3
 
 
 def is_target(rows: Sequence[Any], answers: Sequence[Any]) -> bool:
@@ -262,7 +257,7 @@ def is_target(rows: Sequence[Any], answers: Sequence[Any]) -> bool:
 def _name_of(rows: Sequence[Any], lists: str, others: str) -> str:
     if is_series(rows):
         return "series"
-    if rows and all(is_image(row) for row in rows):
+    if rows and all(isinstance(row, Picture) for row in rows):
         return "image"
     return lists if rows and isinstance(rows[0], list | tuple) else others
 

@@ -124,7 +124,9 @@ def pillow(name: str) -> Any:
         from PIL import Image
     except ImportError:
         raise DataError(
-            "images need the package Pillow", where=name, remedy="pip install 'unspool[image]'"
+            "images need the package Pillow",
+            where=name,
+            remedy="install it: pip install 'unspool[image]'",
         ) from None
     return Image
 

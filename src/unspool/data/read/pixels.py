@@ -80,6 +80,8 @@ class Pixels(Reader):
         names = ["image", *(plain(name) for name in self.keys)]
         self.columns = [Column(name, i, [r[i] for r in first]) for i, name in enumerate(names)]
         self.remark = f"{self.name!r} of shape {shape} and type {shapes[self.name].dtype}"
+        if len(shape) == 3 and data.input == "auto":
+            self.remark += " (--set input=series where it holds series of numbers)"
 
     @property
     def options(self) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any
 from unspool.config import Config, DataConfig
 from unspool.data.fields.field import Field
 from unspool.data.fields.image import ImageFeatures, ImageField
-from unspool.data.fields.image_shape import CNN, ImageShape
+from unspool.data.fields.image_shape import CNN, ONE_SIZE, ImageShape
 from unspool.data.plan import Plan
 from unspool.data.read import Table
 from unspool.errors import ConfigError
@@ -48,8 +48,13 @@ class ImageKind(SeriesKind):
 
     def suited(self, settings: Mapping[str, Any], plan: Plan | None) -> dict[str, Any]:
         network = settings.get("model.network", settings.get("network", "recurrent"))
-        found = {**super().suited(settings, plan), "data.reading": READINGS.get(network, "rows")}
-        return {**found, "model.positions": "learned"} if network == "transformer" else found
+        reading = settings.get("data.reading", settings.get("reading", "auto"))
+        found = super().suited(settings, plan)
+        if reading == "auto":
+            reading = found["data.reading"] = READINGS.get(network, "rows")
+        if network == "transformer" and reading in ONE_SIZE:
+            found["model.positions"] = "learned"
+        return found
 
     def check(self, config: Config) -> None:
         super().check(config)
