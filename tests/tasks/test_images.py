@@ -66,7 +66,7 @@ def test_arrays(kind: str, tmp_path: Path) -> None:
     elif kind == "list":
         run = unspool.train([np.repeat(own[..., None], 3, 2) for own in x], y, **given)
     elif kind == "floats":
-        run = unspool.train(list(x[..., None] / 16), y, input="image", **given)
+        run = unspool.train(x[..., None] / 16, y, **given)
         x = x / 16
     elif kind == "pillow":
         run = unspool.train([Image.fromarray(own) for own in x], y, **given)
@@ -100,9 +100,9 @@ def test_augmentation_follows_seed_and_epoch(tmp_path: Path) -> None:
         )
         for name, more in {"a": {}, "b": {}, "c": {"seed": 7}}.items()
     ]
-    logs = [[own["loss"] for own in run.metrics() if "loss" in own] for run in found]
-    assert logs[0] == logs[1]
-    assert logs[0] != logs[2]
+    first, again, other = (run.report.metrics for run in found)
+    assert first == again
+    assert first != other
 
 
 def test_lines_are_transcribed(tmp_path: Path) -> None:
