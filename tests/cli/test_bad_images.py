@@ -84,12 +84,14 @@ def test_a_row_without_a_path(here: Path, refused) -> None:
     home = write_table(here / "x", 9)
     with (home / "labels.csv").open("a") as file:
         file.write(",dot\n")
-    refused("train", home, *QUICK, says=["labels.csv:11: the name of the image is missing"])
+    refused("train", home, *QUICK, says=["labels.csv:11: the name of the file is missing"])
 
 
 def test_a_folder_with_one_class(here: Path, refused) -> None:
     home = write_folders(here / "x", 9)
-    refused("train", home / "bar", *QUICK, says=["holds image without labels", "--task transcribe"])
+    refused(
+        "train", home / "bar", *QUICK, says=["holds images without labels", "--task transcribe"]
+    )
     only = here / "only"
     only.mkdir()
     (home / "bar").rename(only / "bar")
@@ -107,12 +109,12 @@ def test_an_array_of_another_shape(here: Path, refused) -> None:
 
 def test_images_have_no_label_a_step(here: Path, refused) -> None:
     home = write_folders(here / "x", 9)
-    refused("train", home, "--task", "tag", says=["image has no label for each step"])
+    refused("train", home, "--task", "tag", says=["holds images without a label for each step"])
 
 
 def test_texts_are_no_images(file, refused) -> None:
     path = file("text,label\na fine film,x\nwhat a bore,y\n" * 10)
-    refused("train", path, "--set", "input=image", says=["no image was found"])
+    refused("train", path, "--set", "input=image", says=["no images found"])
 
 
 @pytest.mark.parametrize(

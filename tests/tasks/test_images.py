@@ -38,7 +38,7 @@ def test_shapes_are_learnt(model: str, reading: str, tmp_path: Path) -> None:
 def test_a_table_of_paths(tmp_path: Path) -> None:
     plan = open_plan(write_table(tmp_path / "x", 6), DataConfig())
     assert plan.task == "classify"
-    assert "image in column 'file', label in 'label' -> classify" in plan.summary
+    assert "images in column 'file', label in 'label' -> classify" in plan.summary
     assert plan.settings == {"data.input": "image"}
     plan = open_plan(write_table(tmp_path / "y", 6, "number"), DataConfig())
     assert plan.task == "regress"

@@ -61,7 +61,7 @@ def plan_media(
     if files is None:
         if data.input == medium.name:
             raise DataError(
-                f"no {medium.noun} was found",
+                f"no {medium.noun} found",
                 where=table.name,
                 remedy="name a folder of files, or a table with a column of their names",
             )
@@ -121,7 +121,7 @@ def answer_column(
 def nothing_to_learn(task: str, table: Table, medium: Medium, target: Target) -> DataError:
     if target == "tags":
         return DataError(
-            f"{medium.noun} has no label for each step, which {task} needs",
+            f"holds {medium.noun} without a label for each step, which {task} needs",
             where=table.name,
             remedy="use --task classify or --task transcribe",
         )
@@ -169,7 +169,7 @@ class Located:
             return given
         if not given or not given.strip():
             raise DataError(
-                f"the name of the {self.medium.noun} is missing",
+                "the name of the file is missing",
                 where=where,
                 remedy="fill it in, or leave the row out",
             )

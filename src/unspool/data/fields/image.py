@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from unspool.data.fields.field import Where
-from unspool.data.fields.image_shape import CNN, ImageShape
+from unspool.data.fields.image_shape import ImageShape
 from unspool.data.fields.series import SeriesField
 from unspool.data.fields.series_examiner import SeriesExaminer
 from unspool.data.fields.series_features import FeatureField
@@ -170,7 +170,9 @@ class ImageSource(SeriesField):
 
     @property
     def unit(self) -> str:  # type: ignore[override]
-        return "columns" if self.shape.reading in CNN else self.shape.reading
+        if self.shape.reading == "patches":
+            return "patches"
+        return "rows of pixels" if self.shape.reading == "rows" else "columns of pixels"
 
     @property
     def size(self) -> int:

@@ -30,7 +30,7 @@ class Medium(NamedTuple):
     """A kind of files that are a value each.
 
     name      of the format, of the field and of its column
-    noun      what a file holds
+    noun      what files hold
     plural    what files are called
     endings   of their names
     make      a value of a path, and of what messages call it
@@ -48,7 +48,7 @@ class Medium(NamedTuple):
 
 
 AUDIO = Medium("audio", "sound", "recordings", SOUNDS, Sound)
-IMAGE = Medium("image", "image", "images", PICTURES, Picture)
+IMAGE = Medium("image", "images", "images", PICTURES, Picture)
 MEDIA = (AUDIO, IMAGE)
 
 
