@@ -11,7 +11,7 @@ from PIL import Image
 import unspool
 from pictures import CLASSES, line, shape, write_folders, write_lines, write_table
 from unspool.config import DataConfig
-from unspool.errors import ConfigError
+from unspool.errors import ConfigError, DataError
 from unspool.tasks.opening import open_plan
 
 QUICK = {"baseline": False, "precision": "fp32"}
@@ -136,3 +136,12 @@ def test_learned_positions_follow_from_the_size(tmp_path: Path) -> None:
             positions="learned",
             **SMALL,
         )
+
+
+def test_captions_are_read_where_they_are_asked_for(tmp_path: Path) -> None:
+    home = write_lines(tmp_path / "x", ["a", "b"])
+    table = home / "texts.csv"
+    table.write_text(table.read_text().replace("file,text", "file,caption"))
+    assert "text in 'caption'" in open_plan(home, DataConfig(), "transcribe").summary
+    with pytest.raises(DataError, match="holds images without labels"):
+        open_plan(home, DataConfig())

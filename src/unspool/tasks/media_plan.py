@@ -24,6 +24,7 @@ from unspool.tasks.inputs.kind import Asked, Target
 FIT = 5
 TABLES = ("csv", "tsv", "jsonl", "json", "parquet", "arrow", "excel", "memory")
 TEXTS = ("text", "transcript", "transcription", "sentence", "words", *TEXT_NAMES)
+CAPTIONS = ("caption", "captions")  # of images; texts that no line need say, so asked for alone
 NUMBERS = ("target", "number", "score", *LABEL_NAMES)
 NAMES: dict[Target, tuple[str, ...]] = {
     "label": LABEL_NAMES,
@@ -106,7 +107,8 @@ def answer_column(
         return None
     others = [c for c in table.columns if c.number != files.number]
     others = [c for c in others if c != split_column(table, data)]
-    if table.header and (usual := known(others, NAMES[target])) is not None:
+    names = (*NAMES[target], *(CAPTIONS if target == "text" and named else ()))
+    if table.header and (usual := known(others, names)) is not None:
         values = shown(usual.sample)
         fits = target != "number" or (all(map(is_number, values)) and not label_like(values))
         return (usual, f"{target} in {usual.name!r}") if named or fits else None
