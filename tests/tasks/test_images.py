@@ -52,6 +52,10 @@ def test_numbers_are_learnt(tmp_path: Path) -> None:
         home, model="gru", out=tmp_path / "run", epochs=20, lr=5e-3, dropout=0.0, hidden=32, **QUICK
     )
     assert run.report.metrics["r2"] > 0.5
+    notes: list[str] = []
+    Image.fromarray(shape(2, 16)).save(home / "2.png")
+    run.evaluate(home, note=notes.append)
+    assert any("1 images resized (stretch) to 8 x 8: 1 of 16 x 16" in note for note in notes)
 
 
 @pytest.mark.parametrize("kind", ["grey", "coloured", "list", "floats", "pillow", "npz"])
@@ -119,6 +123,12 @@ def test_lines_are_transcribed(tmp_path: Path) -> None:
     assert len(answers) == 2
     (alone,) = run.predict(line("c", 98))
     assert alone.text == answers[1].text
+    other = write_lines(tmp_path / "y", texts[:10])
+    Image.fromarray(np.repeat(np.repeat(line("ab"), 2, 0), 2, 1)).save(other / "0.png")
+    tuned = unspool.train(
+        other, out=tmp_path / "tuned", start=tmp_path / "run", epochs=1, valid_share=0.0, **QUICK
+    )
+    assert tuned.task.input_field.shape == run.task.input_field.shape
 
 
 def test_learned_positions_follow_from_the_size(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from unspool.config.numbers import check_numbers
 from unspool.data.batching import BucketBatches
 from unspool.data.corpus import Corpus, Fields
 from unspool.data.fields.field import Field
+from unspool.data.fields.image import ImageField
 from unspool.data.fields.series import SeriesField
 from unspool.data.fields.text import TextField
 from unspool.data.part import Batch, Part
@@ -256,6 +257,8 @@ class Transcribe(Task):
         fixed = {f"data.{name}": getattr(self.config.data, name) for name in names}
         if framing is not None:
             fixed["data.rate"] = framing.rate
+        if isinstance(self.input_field, ImageField):
+            fixed |= self.input_field.shape.settings()
         fixed["model.patch"] = self.config.model.patch
         return WholeStart(self.target_tokenizer, fixed)
 

@@ -36,27 +36,6 @@ SHOWN = 3  # sizes in a note
 LONGEST = 16  # pixels of a side that a linear model reads
 
 
-class Images(Series):
-    """N images as columns (W, H·C), and how a row of them becomes a sequence of T steps."""
-
-    def __init__(self, raw: Ragged, moments: Moments | None, shape: ImageShape) -> None:
-        super().__init__(raw, None, moments)
-        self.shape = shape
-        self.lengths = shape.steps(raw.lengths.astype(np.int64))
-
-    def _with(self, raw: Ragged, times: Ragged | None, rows: np.ndarray) -> Images:
-        return Images(raw, self.moments, self.shape)
-
-    def scaled(self, row: int) -> np.ndarray:
-        """(W, H·C) float32"""
-        x = self.raw[row]
-        own = self.moments
-        if own is None:
-            mean, std = colour_moments([x], self.shape.colours)
-            own = of_columns(Moments(mean, np.where(std > 1e-6, std, 1.0)), self.shape)
-        return ((x - own.mean) / own.std).astype(np.float32)
-
-
 class Seen(NamedTuple):
     """What was found in the files of a column.
 
@@ -66,6 +45,32 @@ class Seen(NamedTuple):
 
     sizes: dict[tuple[int, int], int]
     others: dict[str, int]
+
+
+class Images(Series):
+    """N images as columns (W, H·C), and how a row of them becomes a sequence of T steps.
+
+    seen   what was found in their files; None of those in memory
+    """
+
+    def __init__(
+        self, raw: Ragged, moments: Moments | None, shape: ImageShape, seen: Seen | None = None
+    ) -> None:
+        super().__init__(raw, None, moments)
+        self.shape, self.seen = shape, seen
+        self.lengths = shape.steps(raw.lengths.astype(np.int64))
+
+    def _with(self, raw: Ragged, times: Ragged | None, rows: np.ndarray) -> Images:
+        return Images(raw, self.moments, self.shape, self.seen)
+
+    def scaled(self, row: int) -> np.ndarray:
+        """(W, H·C) float32"""
+        x = self.raw[row]
+        own = self.moments
+        if own is None:
+            mean, std = colour_moments([x], self.shape.colours)
+            own = of_columns(Moments(mean, np.where(std > 1e-6, std, 1.0)), self.shape)
+        return ((x - own.mean) / own.std).astype(np.float32)
 
 
 class ImageColumn(NamedTuple):
@@ -296,7 +301,9 @@ class ImageSource(SeriesField):
         self._set_moments(Moments(np.zeros(colours), np.ones(colours)))
 
     def values(self, column: Any, progress: Progress | None = None) -> Any:
-        return self._series(column.values, None)
+        found = self._series(column.values, None)
+        found.seen = column.seen
+        return found
 
     def _series(self, raw: Ragged, times: Ragged | None) -> Any:
         moments: Moments | None = Moments(self.mean, self.std)
@@ -305,7 +312,7 @@ class ImageSource(SeriesField):
         return Images(raw, None if self.scaling == "series" else moments, self.shape)
 
     def unknown(self, values: Any, where: Where) -> list[str]:
-        return []
+        return self.changed(values.seen) if getattr(values, "seen", None) else []
 
     def vectors(self, values: Any, row: int) -> np.ndarray:
         return self.shape.vectors(values.scaled(row))

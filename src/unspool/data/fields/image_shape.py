@@ -45,6 +45,17 @@ class ImageShape(NamedTuple):
     patch: int = 0
     resize: str = "stretch"
 
+    def settings(self) -> dict[str, Any]:
+        """By which another corpus is read alike."""
+        return {
+            "data.height": self.height,
+            "data.width": self.width,
+            "data.colours": "grey" if self.colours == 1 else "rgb",
+            "data.reading": self.reading,
+            "data.patch_size": self.patch,
+            "data.resize": self.resize,
+        }
+
     @property
     def any_width(self) -> bool:
         return self.reading not in ONE_SIZE
