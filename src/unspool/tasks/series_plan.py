@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -42,11 +42,11 @@ from unspool.data.read.recording import Parser, Recording, as_recording
 from unspool.data.read.steps import StepRows, step_table
 from unspool.data.read.table import DRAWN
 from unspool.errors import DataError
+from unspool.tasks.inputs.kind import Asked, Target
 from unspool.tasks.plan import FOLDERS, PLAIN, SENTENCES
 from unspool.text.words import solid
 
 FIT = 4
-Target = Literal["label", "number", "tags", "text"]
 NAMES = (*LABEL_NAMES, "activity", "gesture", "action", "state")
 NUMBER_NAMES = ("target", "number", "score", *LABEL_NAMES)
 LABELS: dict[Target | None, tuple[str, ...]] = {
@@ -56,6 +56,7 @@ LABELS: dict[Target | None, tuple[str, ...]] = {
     "text": ("text", "transcript", "transcription", *TEXT_NAMES),
     None: ("tags", *NAMES, *NUMBER_NAMES),
 }
+VALUES = ("parallel", "audio", "image", "pixels")  # formats of other values
 SPACED = 0.1  # of the values of a text, at least, have several words
 SHOWN = 6  # names of columns in a summary
 
@@ -83,7 +84,7 @@ class Found(NamedTuple):
 def may_be_series(table: Table, data: DataConfig) -> bool:
     if data.input not in ("auto", "series") or data.text or data.source or data.target:
         return False
-    return table.format not in (*PLAIN, *SENTENCES, *FOLDERS, *DRAWN, "parallel", "audio")
+    return table.format not in (*PLAIN, *SENTENCES, *FOLDERS, *DRAWN, *VALUES)
 
 
 def asks_for_series(data: DataConfig) -> bool:
@@ -95,10 +96,9 @@ def holds_series(table: Table, data: DataConfig) -> bool:
     return may_be_series(table, data) and find_series(table, data, None, named=False) is not None
 
 
-def plan_series(
-    task: str, table: Table, data: DataConfig, *, target: Target, named: bool, outputs: bool
-) -> Plan | None:
+def plan_series(table: Table, data: DataConfig, asked: Asked) -> Plan | None:
     """None where the table holds no series, or not what the task needs of them."""
+    task, target, named, outputs = asked
     if not may_be_series(table, data):
         return None
     found = find_series(table, data, target if outputs else None, named=named)

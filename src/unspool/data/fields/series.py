@@ -106,6 +106,11 @@ class RecordingsField(Field):
         """Of a step, in seconds where all are equally long."""
         return 1.0
 
+    @property
+    def stride(self) -> int:
+        """Steps that the input layer of a network makes one of."""
+        return 1
+
     def recording(self, raw: Any, where: str) -> Recording:
         """A raw value as vectors over time."""
         return as_recording(raw, where)
@@ -354,6 +359,10 @@ class SeriesField(RecordingsField):
             assert self.steps is not None
             parts.append(self.steps.channel(times, before))
         return np.concatenate(parts, 1) if len(parts) > 1 else parts[0]
+
+    def hide(self, vectors: np.ndarray, step: int, mean: np.ndarray) -> None:
+        """Put a mean vector (size,) in the place of one that the network reads, of (T, size)."""
+        vectors[step] = mean
 
     def streaming_unsupported_reason(self) -> str | None:
         if self.scaling in ("series", "window"):

@@ -14,12 +14,14 @@ from unspool.data.fields.joined import JoinedField
 from unspool.data.plan import Plan, holds_figures
 from unspool.data.read import Table
 from unspool.tasks.inputs.audio import AudioKind
-from unspool.tasks.inputs.kind import InputKind, Target
+from unspool.tasks.inputs.image import ImageKind
+from unspool.tasks.inputs.kind import Asked, InputKind, Target
 from unspool.tasks.inputs.series import SeriesKind
 from unspool.tasks.inputs.strokes import StrokesKind
 from unspool.tasks.inputs.text import Texts
 
-KINDS = (Texts(), AudioKind(), StrokesKind(), SeriesKind())  # who comes first is asked first
+# Who comes first is asked first.
+KINDS = (Texts(), AudioKind(), ImageKind(), StrokesKind(), SeriesKind())
 INPUTS: dict[str, InputKind] = {kind.name: kind for kind in KINDS}
 TEXT = "text"
 
@@ -45,8 +47,9 @@ def plan_input(
     task: str, table: Table, data: DataConfig, *, target: Target, named: bool, outputs: bool
 ) -> Plan | None:
     """The plan of the first kind, other than texts, that the table holds."""
+    asked = Asked(task, target, named, outputs)
     for kind in INPUTS.values():
-        found = kind.plan(task, table, data, target=target, named=named, outputs=outputs)
+        found = kind.plan(table, data, asked)
         if found is not None or kind.holds(table, data):
             return found
     return None
