@@ -116,7 +116,7 @@ def test_the_policy_names_what_is_inside(run_of) -> None:
     policy = unescape(re.search(r'Content-Security-Policy" content="(.*?)"', html)[1])
     assert re.fullmatch(
         r"default-src 'none'; script-src 'sha256-[^']+'; style-src 'sha256-[^']+';"
-        r" img-src data:; base-uri 'none'; form-action 'none'",
+        r" img-src data:; media-src data:; base-uri 'none'; form-action 'none'",
         policy,
     )
 
