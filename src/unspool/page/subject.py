@@ -93,15 +93,8 @@ class Subject(NamedTuple):
                 got=text[:80],
                 remedy=f"choose from 1 to {len(self.examples)}" if self.examples else "give a file",
             )
-        field = self.task.input_field
-        item = field.from_json(value, "the series")
-        size = field.recording(item, "the series").values.size
-        if size > NUMBERS:
-            raise DataError(
-                f"a page shows series of up to {NUMBERS:,} numbers",
-                got=f"{size:,}",
-                remedy="give a shorter one",
-            )
+        item = self.task.input_field.from_json(value, "the series")
+        refuse_long(self.task.input_field, item)
         return item
 
     def read(self, text: str) -> Reading:
@@ -120,8 +113,19 @@ class Subject(NamedTuple):
 
     def with_item(self, item: Any, truth: str = "") -> Subject:
         """The same with an input of which there is no text as its first example."""
+        refuse_long(self.task.input_field, item)
         text = plain(self.task.input_field.to_json(item))
         return self._replace(examples=[Example(text, truth), *self.examples])
+
+
+def refuse_long(field: Any, item: Any) -> None:
+    size = field.recording(item, "the series").values.size
+    if size > NUMBERS:
+        raise DataError(
+            f"a page shows series of up to {NUMBERS:,} numbers",
+            got=f"{size:,}",
+            remedy="give a shorter one",
+        )
 
 
 def subject_of(folder: RunFolder, task: Task, model: nn.Module) -> Subject:

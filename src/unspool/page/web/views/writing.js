@@ -6,10 +6,11 @@
 import { el } from '../dom.js';
 import { Player } from '../player.js';
 import { visible } from '../tokens.js';
-import { Window } from './writing/window.js';
 import { Sheet } from './writing/sheet.js';
+import { TextWindow } from './writing/window.js';
 
-const PAUSE = 24; // milliseconds a point
+const WHOLE = 6000; // milliseconds of a drawing, about
+const PAUSE = [16, 120]; // of a point, at least and at most
 const GIVEN = ['words', 'bias', 'temperature', 'seed'];
 
 export const writing = {
@@ -81,8 +82,9 @@ class Writing {
     this.data = data;
     const count = data.x.length;
     this.sheet = new Sheet(data, signal);
-    this.window = data.weights.length > 0 ? new Window(data, signal, (point) => { this.player.stop(); this.point(point); }) : null;
-    this.player = new Player({ count, label: 'Point', signal, pause: PAUSE, onstep: (point) => this.point(point) });
+    this.window = data.weights.length > 0 ? new TextWindow(data, signal, (point) => { this.player.stop(); this.point(point); }) : null;
+    const pause = Math.max(PAUSE[0], Math.min(PAUSE[1], WHOLE / count));
+    this.player = new Player({ count, label: 'Point', signal, pause, onstep: (point) => this.point(point) });
     this.said = el('p', { class: 'detail' });
     this.root.append(
       el('div', { class: 'time' }, this.player.element,
@@ -99,11 +101,11 @@ class Writing {
     const point = Math.max(0, Math.min(data.x.length - 1, to));
     this.sheet.show(point);
     const character = this.window?.show(point) ?? null;
-    this.player.show(point, character === null ? '' : visible(character));
+    this.player.show(point, character === null ? '' : visible(data.characters[character]));
     const strokes = data.up.slice(0, point + 1).reduce((sum, own) => sum + own, 0);
     const ended = point < data.x.length - 1 ? '' : data.ended ? ' The model has ended it.' : ' It was cut there: the model had not ended it.';
     this.said.textContent = `${point + 1} of ${data.x.length} points, the pen lifted ${strokes} ${strokes === 1 ? 'time' : 'times'}`
-      + `${character === null ? '' : `, writing “${visible(character)}”`}.${ended}`;
+      + `${character === null ? '' : character === data.characters.length - 1 ? ', at the end of the text' : `, writing “${visible(data.characters[character])}”`}.${ended}`;
   }
 
   save() {

@@ -8,9 +8,9 @@ import { heatTrack } from '../../tracks.js';
 const ROW = 18; // pixels of a character
 const USUAL = 0.95; // of the points whose weights differ in colour
 
-export class Window {
+export class TextWindow {
   constructor({ weights, characters, x }, signal, onchoose) {
-    Object.assign(this, { weights, characters });
+    this.weights = weights;
     const tops = x.map((_, t) => Math.max(...weights.map((own) => own[t]))).sort((a, b) => a - b);
     const most = tops[Math.floor(USUAL * (tops.length - 1))]; // one point may weigh far more than all others
     this.shown = weights.map((own) => own.map(() => null));
@@ -42,11 +42,11 @@ export class Window {
     return this.weights.reduce((best, own, i) => (own[point] > this.weights[best][point] ? i : best), 0);
   }
 
-  // Up to a point; the character that it was written for.
+  // Up to a point; the number of the character that it was written for.
   show(point) {
     this.shown.forEach((own, i) => { for (let t = 0; t < own.length; t += 1) own[t] = t <= point ? this.weights[i][t] : null; });
     this.time.show([this.made()]);
     this.time.choose(point);
-    return this.characters[this.strongest(point)];
+    return this.strongest(point);
   }
 }
