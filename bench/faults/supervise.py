@@ -39,7 +39,10 @@ BROKEN = 70  # the exit code that stands for an exception
 LEAKS = re.compile(r"^\S*(Traceback|\w*Warning: |Exception ignored|Fatal Python)", re.MULTILINE)
 TICKS = os.sysconf("SC_CLK_TCK")
 PAGE = resource.getpagesize()
-IMPORTED = ("unspool", "typer", "click", "torch", "numpy", "tokenizers", "openpyxl", "pyarrow")
+IMPORTED = (
+    "unspool", "typer", "click", "rich", "torch", "numpy", "scipy", "sklearn", "joblib", "pandas",
+    "dateutil", "narwhals", "tokenizers", "openpyxl", "pyarrow", "encodings",
+)  # fmt: skip
 
 
 class Ended(NamedTuple):
