@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bz2
+import contextlib
 import gzip
 import io
 import json
@@ -272,12 +273,38 @@ def npz(rng: random.Random) -> bytes:
     content, found = io.BytesIO(), motions(rng)
     labels = np.array([label for label, _ in found])
     flat = [[valued(rng, v) for v in step] for _, series in found for step in series]
+    lengths = np.array([len(series) for _, series in found])
+    arrays: dict[str, Any] = {"x": np.array(flat), "lengths": lengths, "y": labels}
     if rng.random() < 0.3:
-        np.savez_compressed(content, x=np.array(flat[:48]).reshape(16, 3, 2), label=labels)
-    else:
-        lengths = np.array([len(series) for _, series in found])
-        np.savez(content, x=np.array(flat), lengths=lengths, y=labels)
+        arrays = {"x": np.array(flat[:48]).reshape(16, 3, 2), "label": labels}
+    elif rng.random() < 0.3:
+        arrays = {"x": np.array(flat), "y": labels, "offsets": np.cumsum([0, *lengths])}
+    if odd_numbers:
+        odd_array(arrays, rng)
+    rng.choice([np.savez, np.savez_compressed])(content, **arrays)
     return content.getvalue()
+
+
+def odd_array(arrays: dict[str, Any], rng: random.Random) -> None:
+    """One of them of another kind, shape or name, or gone."""
+    import numpy as np
+
+    name = rng.choice(list(arrays))
+    own, action = arrays[name], rng.randrange(5)
+    if action == 0:
+        kinds = ["f8", "f2", "i1", "u8", "U4", "S3", "c16", "?", "M8[s]", "V8"]
+        with contextlib.suppress(ValueError, TypeError), np.errstate(all="ignore"):
+            arrays[name] = own.astype(rng.choice(kinds))
+    elif action == 1:
+        shapes = [(), (0,), (0, 2), (len(own), 0), (1, -1), (-1, 1), (-1, 1, 1), (-1,), (2, -1)]
+        with contextlib.suppress(ValueError):
+            arrays[name] = own.reshape(rng.choice(shapes))
+    elif action == 2:
+        arrays[name] = rng.choice([own[:-1], own[1:], own[::-1], own[:0], own[0]])
+    elif action == 3:
+        arrays[rng.choice(["x", "y", "lengths", "offsets", "label", "time", "é", "a b"])] = own
+    else:
+        del arrays[name]
 
 
 def npy(rng: random.Random) -> bytes:

@@ -123,7 +123,42 @@ def test_pickled_arrays(here, refused) -> None:
 
 def test_lengths_that_do_not_add_up(here, refused) -> None:
     np.savez(here / "a.npz", x=np.zeros((9, 2)), lengths=np.array([4, 4]), label=np.arange(2))
-    refused("train", here / "a.npz", says=["a.npz: the lengths sum to 8, and 'x' has 9 steps"])
+    refused("train", here / "a.npz", says=["a.npz: the lengths sum to 8, and there are 9 steps"])
+
+
+FLAT, LABELS = np.zeros((9, 2)), np.array(["a", "b", "a"])
+WHOLE = ["a.npz: lengths are whole numbers (series,)", "Save them so"]
+
+
+@pytest.mark.parametrize(
+    ("arrays", "says"),
+    [
+        ({"x": FLAT, "lengths": np.array([3.0, 3.0, 3.0])}, [*WHOLE, "float64 (3,) for (9, 2)"]),
+        ({"x": FLAT, "lengths": np.array(["3", "3", "3"])}, WHOLE),
+        ({"x": FLAT, "lengths": np.full((3, 1), 3)}, WHOLE),
+        ({"x": FLAT[None], "lengths": np.array([1])}, [*WHOLE, "for (1, 9, 2)"]),
+        ({"x": FLAT, "offsets": np.array(3)}, WHOLE),
+        ({"x": FLAT, "offsets": np.array([1, 4, 7, 10])}, WHOLE),
+        (
+            {"x": FLAT, "offsets": np.array([0, 6, 3, 9])},
+            ["the lengths sum to 9 and one is negative"],
+        ),
+        ({"x": np.zeros((0, 3, 2))}, ["the array 'x' holds no series; got 'the shape (0, 3, 2)'"]),
+        ({"x": np.zeros((3, 3, 0))}, ["the array 'x' holds no series; got 'the shape (3, 3, 0)'"]),
+    ],
+)
+def test_arrays_of_other_shapes_and_kinds(here, refused, arrays, says) -> None:
+    np.savez(here / "a.npz", **arrays, label=LABELS[: len(arrays["x"])])
+    refused("train", here / "a.npz", says=says)
+
+
+@pytest.mark.parametrize("last", [{"x": FLAT[None]}, {"z": FLAT[None]}, {"x": LABELS}])
+def test_a_file_without_the_arrays_of_the_others(here, refused, last) -> None:
+    (here / "all").mkdir()
+    for i in range(3):
+        np.savez(here / "all" / f"{i}.npz", x=FLAT[None], label=LABELS[i : i + 1])
+    np.savez(here / "all" / "9.npz", **last)
+    refused("train", here / "all", says=["9.npz: has no array", "0.npz has", "in every file"])
 
 
 def test_settings_of_series_are_not_for_texts(file, refused) -> None:
