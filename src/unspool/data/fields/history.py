@@ -424,7 +424,7 @@ class HistoryField(RecordingsField):
             fine &= bool(np.isfinite(self.mean).all() and (self.std > 0).all())
             fine &= {*self.targets, *self.ahead} <= set(self.channels) and bool(self.targets)
             fine &= min(self.length, self.horizon, self.season) > 0
-        except (KeyError, TypeError, ValueError):
+        except (KeyError, TypeError, ValueError, OverflowError):
             fine = False
         if not fine:
             raise RunError(

@@ -451,7 +451,7 @@ class SeriesField(RecordingsField):
             fine = self.mean.shape == self.std.shape == (size,) and size > 0
             fine &= bool(np.isfinite(self.mean).all() and (self.std > 0).all())
             fine &= all(0 <= i < size for i in self.gappy)
-        except (KeyError, TypeError, ValueError):
+        except (KeyError, TypeError, ValueError, OverflowError):
             fine = False
         if not fine:
             raise RunError(

@@ -19,6 +19,9 @@ from unspool.data.read.columns import is_missing
 from unspool.errors import DataError
 
 NUMERIC = "biuf"  # kinds of dtypes
+LARGEST = float(np.finfo(np.float32).max)
+# Seconds since 1970 of the first and the last day that a date may have, from the year 1 to 9999
+FIRST_DAY, LAST_DAY = -62_135_596_800.0, 253_402_214_400.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,10 +60,14 @@ class Recording:
         """What each step is called: its time, or its number from `first` on."""
         if self.times is None:
             return [str(first + step) for step in range(len(self))]
-        if not self.dated:
-            return [f"{time:.10g}" for time in self.times]
-        dates = (datetime.fromtimestamp(time, UTC) for time in self.times)
-        return [date.isoformat(" ").removesuffix("+00:00") for date in dates]
+        return [time_name(time, dated=self.dated) for time in self.times.tolist()]
+
+
+def time_name(time: float, *, dated: bool) -> str:
+    """As a person reads it; what is dated, but after the year 9999, is a number too."""
+    if not dated or not FIRST_DAY <= time <= LAST_DAY:
+        return f"{time:.10g}"
+    return datetime.fromtimestamp(time, UTC).isoformat(" ").removesuffix("+00:00")
 
 
 def is_numeric(value: Any) -> bool:
@@ -86,7 +93,7 @@ def as_recording(raw: Any, where: str, channels: Sequence[str] = (), name: str =
         # A tensor gives an array; None becomes NaN.
         with np.errstate(over="ignore"):  # what is too large becomes infinite, and is refused
             values = np.asarray(raw, dtype=np.float32)
-    except (TypeError, ValueError, RuntimeError):
+    except (TypeError, ValueError, RuntimeError, OverflowError):
         raise DataError(
             "is no array of numbers", where=where, got=raw, remedy="give an array (steps, channels)"
         ) from None
@@ -132,7 +139,7 @@ def recording_from_json(value: Any, where: str) -> Recording:
         name, dated = str(value.get("name") or ""), bool(value.get("dated", False))
         static = tuple(value.get("static") or ())
         found = None if times is None else np.array(times, dtype=np.float64)
-    except (KeyError, TypeError, ValueError, AttributeError):
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
         raise DataError(
             "no series: it has no values, or times that are no numbers",
             where=where,
@@ -190,9 +197,9 @@ class Parser:
         """What is missing is NaN; what is neither a finite number nor missing is refused."""
         try:
             found = list(map(float, cells))
-            if math.isfinite(sum(found)):
+            if sum(map(abs, found)) < LARGEST:
                 return found
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             pass
         return [self._value(cell, i, where) for i, cell in enumerate(cells)]
 
@@ -201,9 +208,9 @@ class Parser:
             return math.nan
         try:
             found = float(cell)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             found = math.inf
-        if isinstance(cell, bool) or not abs(found) < np.finfo(np.float32).max:
+        if isinstance(cell, bool) or not abs(found) < LARGEST:
             raise DataError(
                 f"column {self.names[column]!r} holds no number",
                 where=where,
@@ -218,6 +225,8 @@ def parse_time(cell: Any, column: str, where: str) -> float:
     """A number, or the seconds of an ISO date."""
     try:
         found = float(cell)
+    except OverflowError:
+        found = math.inf
     except (TypeError, ValueError):
         found = date_seconds(cell)
     if not math.isfinite(found):
@@ -236,7 +245,8 @@ def date_seconds(cell: Any) -> float:
         date = datetime.fromisoformat(str(cell).strip())
     except ValueError:
         return math.nan
-    return (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp()
+    found = (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp()
+    return found if FIRST_DAY <= found <= LAST_DAY else math.nan
 
 
 def is_date(cell: Any) -> bool:
