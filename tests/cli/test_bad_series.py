@@ -90,7 +90,8 @@ def changed(content: str, line: int, new: str) -> str:
         ("a.jsonl", '{"series": [1, 2], "label": "a"}\n{"series": [1, %s], "label": "b"}\n'
          % ("9" * 400), [], ["a.jsonl:2: is no array of numbers"]),
         ("a.jsonl", '{"id": 1, "time": 1, "x": 1, "label": "a"}\n{"id": 1, "time": 2, "x": %s,'
-         ' "label": "a"}\n' % ("9" * 400), ["--series", "x"], ["a.jsonl:2: column 'x' holds no number"]),
+         ' "label": "a"}\n' % ("9" * 400), ["--series", "x"],
+         ["a.jsonl:2: column 'x' holds no number"]),
         ("a.jsonl", '{"id": 1, "time": 1, "x": 1, "label": "a"}\n{"id": 1, "time": %s, "x": 2,'
          ' "label": "a"}\n' % ("9" * 400), [], ["a.jsonl:2: column 'time' holds no time"]),
         ("a.csv", changed(STEPS, 4, "r0,0001-01-01T00:00+14:00,2,1,a"), [],
