@@ -55,7 +55,7 @@ class TranscribeReading(SeriesInput):
     @property
     def token_spans(self) -> list[tuple[int, int]]:
         end = len(self.vectors)
-        return [(at, min(end, at + self.patch)) for at in range(0, end, self.patch)]
+        return [(at, min(end, at + self.stride)) for at in range(0, end, self.stride)]
 
     def answer_text(self, scores: Tensor) -> AnswerText:
         found = self.transcript(scores)
