@@ -70,3 +70,18 @@ def test_steps_of_equal_length_stay_so() -> None:
     uneven = days + np.random.default_rng(0).uniform(0, 40000, len(days))
     assert not find_step([uneven], dated=True)[0].months
     assert TimeStep(2.0).after(np.array([1.0, 5.0]), np.array([3, 0])).tolist() == [7.0, 5.0]
+
+
+@pytest.mark.parametrize(
+    "times",
+    [
+        seconds([month(date(1999, 1, 31), i, last=True) for i in range(30)]),
+        seconds(weekdays(date(2022, 2, 1), 30)),
+        seconds([date(2022, 1, 1) + timedelta(days=i) for i in range(30)]),
+    ],
+)
+def test_steps_since_the_first_are_those_after_it(times) -> None:
+    step, _ = find_step([times], dated=True)
+    assert step.since(times[0], times).tolist() == list(range(30))
+    late = times + 0.2 * 86400  # to the nearest
+    assert step.since(times[0], late).tolist() == list(range(30))

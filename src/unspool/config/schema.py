@@ -133,7 +133,7 @@ class DataConfig(Section):
     irregular: Literal["ignore", "channel", "resample"] = setting(
         "ignore",
         "series with a time: read steps as they come, with the time between them as one more"
-        " channel, or interpolated at equal distances",
+        " channel, or interpolated at equal distances (of forecasts: with gaps)",
     )
     window: int = setting(
         0, "series: read recordings in windows of so many steps (0: as a whole)", ge=0, le=MOST

@@ -60,6 +60,17 @@ class TimeStep(NamedTuple):
             return later.astype(np.int64) * DAY + (times - days * DAY)
         return times + count * self.seconds
 
+    def since(self, first: float, times: np.ndarray) -> np.ndarray:
+        """(T,) how many steps after `first` times are, to the nearest"""
+        if self.months:
+            months = np.floor(np.r_[first, times] / DAY).astype("datetime64[D]")
+            count = months.astype("datetime64[M]").astype(np.int64)
+            return np.rint((count[1:] - count[0]) / self.months).astype(np.int64)
+        if self.weekdays:
+            days = np.floor(np.r_[first, times] / DAY).astype("datetime64[D]")
+            return np.busday_count(days[0], days[1:])
+        return np.rint((times - first) / self.seconds).astype(np.int64)
+
     def __str__(self) -> str:
         if self.months:
             names = {1: "a month", 3: "a quarter", 12: "a year"}

@@ -120,6 +120,7 @@ class Forecast(Task):
                 calendar=data.calendar,
                 static=listed_names(data.static),
                 extra=config.model.strategy != "recursive",  # which goes on without their values
+                resample=data.irregular == "resample",
             )
         }
 
@@ -196,12 +197,14 @@ class Forecast(Task):
         check_model(model)
         unread = {
             "scaling": ("channel", "each window is scaled by itself: see model.center"),
-            "irregular": (
-                "ignore",
-                "steps are read as they come; give missing ones empty rows",
-            ),
             "stride": (0, "every step of a series is learnt from: see train.windows"),
         }
+        if data.irregular == "channel":
+            raise ConfigError(
+                "data.irregular is not for forecasts as channel: windows are steps of equal length",
+                got=data.irregular,
+                remedy="use irregular=resample, which leaves gaps, or leave it out",
+            )
         for name, (usual, why) in unread.items():
             if getattr(data, name) != usual:
                 raise ConfigError(

@@ -7,7 +7,7 @@ of each series. Batches are windows of them (`data/windows.py`).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,7 @@ FILE = "history.json"
 # Steps of a season, by how many days a step takes
 SEASONS = ((0.9, 1.1, 7), (6.5, 7.5, 52), (28, 31, 12), (89, 93, 4))
 MOST_MONTHS = 12_000
+MOST_GAPS = 100  # equal steps for each value
 UNEVEN = 0.01  # of all steps: more is said
 
 
@@ -53,6 +54,7 @@ class HistoryField(RecordingsField):
     calendar  whether the time of day, week and year is known ahead, where times are dates
     static    names of what each series has as a whole
     extra     whether the past of other channels is read
+    resample  whether values are put at equal steps, with gaps where there are none
 
     Fitted: all of these, `channels` with `mean` and `std`, the `step` from one time to the next,
     and the `cycles` of the calendar.
@@ -73,12 +75,13 @@ class HistoryField(RecordingsField):
         calendar: bool = True,
         static: Sequence[str] = (),
         extra: bool = True,
+        resample: bool = False,
     ) -> None:
         super().__init__(name)
         self.static = [StaticColumn(each) for each in static]
         self.targets, self.ahead = list(targets), list(ahead)
         self.length, self.horizon, self.season = length, horizon, season
-        self.calendar, self.extra = calendar, extra
+        self.calendar, self.extra, self.resample = calendar, extra, resample
         self.channels: list[str] = []
         self.mean, self.std = np.zeros(0), np.ones(0)  # (C,)
         self.cycles: list[str] = []
@@ -184,9 +187,43 @@ class HistoryField(RecordingsField):
             unit = " s" if dated and not (self.step.months or self.step.weekdays) else ""
             notes.append(
                 f"{100 * uneven:.1f} % of the steps are not {self.step}{unit} after the one before;"
-                " they are read as they come"
+                + (
+                    " they are put at the nearest such step, with gaps where none is"
+                    if self.resample
+                    else " they are read as they come (irregular=resample leaves gaps)"
+                )
             )
         return notes
+
+    def regular(self, column: VectorColumn) -> VectorColumn:
+        """Series at equal steps, where that was asked for."""
+        if not self.resample or column.times is None:
+            return column
+        found = [
+            self._on_steps(np.asarray(column.values[row]), np.asarray(column.times[row]))
+            for row in range(len(column))
+        ]
+        values, times = (Ragged.of([own[i] for own in found]) for i in (0, 1))
+        return replace(column, values=values, times=times)
+
+    def _on_steps(self, values: np.ndarray, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(T, C), (T,) -> each value at the nearest of equal steps, the mean where there are
+        several; NaN where there is none."""
+        if not len(times):
+            return values, times
+        step = self.step.since(float(times[0]), times)
+        size = int(step[-1]) + 1
+        if size > MOST_GAPS * len(times):
+            raise DataError(
+                f"{len(times):,} values would be {size:,} equal steps of {self.step}",
+                remedy="leave out irregular=resample",
+            )
+        seen = ~np.isnan(values)
+        sums, counts = np.zeros((size, values.shape[1])), np.zeros((size, values.shape[1]))
+        np.add.at(sums, step, np.where(seen, values, 0))
+        np.add.at(counts, step, seen)
+        found = np.divide(sums, counts, out=np.full_like(sums, np.nan), where=counts > 0)
+        return found.astype(np.float32), self.step.after(times[0], np.arange(size))
 
     def fit(
         self,
@@ -322,6 +359,7 @@ class HistoryField(RecordingsField):
     def values(self, column: VectorColumn, progress: Progress | None = None) -> Stretches:
         """Series that nothing was learnt from: all steps after a first window, at least the last
         horizon."""
+        column = self.regular(column)
         rows = np.arange(len(column))
         lengths = column.values.lengths
         first = np.clip(lengths - self.horizon, 1, self.length)
@@ -334,6 +372,9 @@ class HistoryField(RecordingsField):
         found = [self.recording(each, f"item {i + 1}") for i, each in enumerate(raw)]
         for i, own in enumerate(found):
             self.refuse(own, f"item {i + 1}")
+            if self.resample and own.times is not None:
+                at_steps, grid = self._on_steps(own.values, own.times)
+                found[i] = replace(own, values=at_steps, times=grid)
         values = Ragged.of([own.values for own in found])
         times = None
         if self.timed and all(own.times is not None for own in found):
