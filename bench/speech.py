@@ -178,7 +178,7 @@ def read_aloud(folder: Path, texts: list[str], voices: list[str], seed: int) -> 
 
 
 def espeak() -> dict[str, Any]:
-    from unspool.tasks.transcribe import Transcribing
+    from unspool.tasks.transcribe_options import Transcribing
 
     if shutil.which("espeak-ng") is None:
         sys.exit("skipped: espeak-ng is not installed")
