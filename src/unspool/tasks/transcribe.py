@@ -28,6 +28,7 @@ from unspool.data.store.ragged import Windows
 from unspool.errors import ConfigError, DataError
 from unspool.nn.ctc import ctc_losses
 from unspool.nn.models.transcriber import Transcriber
+from unspool.nn.reduction import StackedFrames
 from unspool.tasks.encoder import build_encoder, check_learned_positions, recurrent_models
 from unspool.tasks.inputs import input_kind, plan_input, read_field, reads_text, suited
 from unspool.tasks.tag import CNN, TRANSFORMER
@@ -37,6 +38,7 @@ from unspool.tasks.transcribe_options import GREEDY, Transcribing
 from unspool.tasks.transcribe_reading import TranscribeReading
 from unspool.tasks.transcribe_report import TranscribeReport
 from unspool.tasks.transcribe_search import CtcSearch, Found, judged
+from unspool.tasks.transcribe_stream import TranscribeStream
 from unspool.tasks.transcribe_windows import overlapping
 from unspool.tasks.transcript import (
     Candidate,
@@ -63,6 +65,7 @@ class Transcribe(Task):
     options = Transcribing
     unit = "recordings"
     usage = "unspool predict {run} FILE"
+    listens = True
     defaults: ClassVar[Mapping[str, Any]] = {
         "model.hidden": 128,
         "model.layers": 2,
@@ -173,9 +176,10 @@ class Transcribe(Task):
 
     def build(self) -> Transcriber:
         model = self.config.model
+        reduction = StackedFrames(self.input_field.size, model.patch)
         encoder = build_encoder(model, self.input_field, patch=model.patch)
         return Transcriber(
-            encoder, tokens=len(self.target_tokenizer), patch=model.patch, dropout=model.dropout
+            reduction, encoder, tokens=len(self.target_tokenizer), dropout=model.dropout
         )
 
     def example_inputs(self) -> tuple[Tensor, ...]:
@@ -313,6 +317,10 @@ class Transcribe(Task):
         texts = [Candidate(tokenizer.decode(own.ids), own.score) for own in found.texts]
         mean = float(sure.mean()) if len(sure) else 0.0
         return Transcript(name, texts[0].text, mean, tokens, texts)
+
+    def stream(self, model: nn.Module, options: Transcribing | None = None) -> TranscribeStream:
+        assert isinstance(model, Transcriber)
+        return TranscribeStream(self, model, options)
 
     def batches(self, part: Part, *, training: bool) -> BucketBatches:
         return self.row_batches(part, training=training, least=16)

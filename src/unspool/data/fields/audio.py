@@ -10,11 +10,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from unspool.data.fields.audio_frames import Framing, frames
+from unspool.data.fields.audio_frames import FrameMaker, FrameState, Framing, frames
+from unspool.data.fields.field import Chunk
 from unspool.data.fields.series import SeriesField, SeriesWriter
 from unspool.data.fields.series_examiner import SeriesExaminer
 from unspool.data.fields.series_features import FeatureField
@@ -37,6 +38,13 @@ class AudioColumn(VectorColumn):
     """Frames of recordings; `heard`: of how many files each rate and number of channels are."""
 
     heard: dict[Heard, int]
+
+
+class StreamedSound(NamedTuple):
+    """What is kept of sound that comes: the rate of its samples, and the state of its frames."""
+
+    rate: int
+    state: FrameState
 
 
 class AudioWriter(SeriesWriter):
@@ -147,8 +155,36 @@ class AudioSource(SeriesField):
     def shown(self, raw: Any) -> str:
         return raw.name if isinstance(raw, Recording) else str(as_sound(raw, "item"))
 
-    def streaming_unsupported_reason(self) -> str:
-        return "its frames are made of whole recordings"
+    def chunk(self, raw: Any, before: Any, read: int) -> Chunk:
+        """The frames that the next samples complete. Sound that is silent from its beginning on is
+        read, too: it may not stay so."""
+        where = f"frame {read + 1}"
+        sound = as_sound(raw, where)
+        rate = sound.heard().rate
+        if before is not None and rate != before.rate:
+            raise DataError(
+                f"sound of {before.rate:,} Hz goes on with another rate",
+                where=where,
+                got=f"{rate:,} Hz",
+                remedy="give all of it at one rate, or begin another stream",
+            )
+        maker = FrameMaker(rate, self.framing)
+        state, found = maker.start() if before is None else before.state, list[np.ndarray]()
+        for block in sound.blocks(empty=True):
+            new, state = maker.extend(state, block)
+            found.append(new)
+        return self._frames_chunk(found, StreamedSound(rate, state), read)
+
+    def last_chunk(self, before: StreamedSound | None, read: int) -> Chunk:
+        if before is None:
+            return Chunk((), 0, before)
+        last = FrameMaker(before.rate, self.framing).finish(before.state)
+        return self._frames_chunk([last], before, read)
+
+    def _frames_chunk(self, found: list[np.ndarray], before: StreamedSound, read: int) -> Chunk:
+        names = tuple(self.framing.names)
+        x = np.concatenate([np.zeros((0, len(names)), np.float32), *found])
+        return super().chunk(Recording(x, names), None, read)._replace(before=before)
 
     def named(self, name: str) -> Sound | None:
         return Sound(Path(name), name) if is_sound(name) else None

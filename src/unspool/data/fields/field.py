@@ -221,6 +221,10 @@ class Field(ABC):
         """
         raise NotImplementedError
 
+    def last_chunk(self, before: Any, read: int) -> Chunk:
+        """The steps that were waiting for more of a value, which has ended."""
+        return Chunk((), 0, before)
+
     def follow_line(self, line: str) -> str | None:
         """What a line of standard input adds to a text; None where it ends it."""
         return line if line.strip() else None
