@@ -84,7 +84,7 @@ def test_a_stream_is_the_whole(run, size, rate, monkeypatch) -> None:
     field = run.task.input_field
     part = run.task.part(audio=[field.recording((sound, rate), "item")])
     with torch.inference_mode():
-        wanted = run.model(*part.collate(np.array([0]))["audio"].inputs)
+        wanted = run.model(*part.collate(np.array([0]))["audio"].inputs).log_p
     found = recorded(run, monkeypatch)
     stream = run.stream()
     answers = [stream.push((block, rate)) for block in chunks(sound, size)]

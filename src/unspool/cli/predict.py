@@ -13,6 +13,7 @@ from unspool.cli import show
 from unspool.cli.options import (
     Beam,
     Bonus,
+    DecoderKind,
     Encoding,
     Format,
     Id,
@@ -135,6 +136,7 @@ def predict(
     lm: LanguageRun = None,
     lm_weight: LanguageWeight = None,
     bonus: Bonus = None,
+    decoder: DecoderKind = None,
     keep_unknown: Annotated[
         bool,
         decoding_option(
@@ -234,6 +236,7 @@ def predict(
             lm=None if lm is None else show.loaded(lm),
             lm_weight=lm_weight,
             bonus=bonus,
+            decoder=decoder,
         )
         listen(loaded, task_options(loaded, chosen), pcm=pcm, as_json=as_json)
         return
@@ -266,6 +269,7 @@ def predict(
         lm=None if lm is None else show.loaded(lm),
         lm_weight=lm_weight,
         bonus=bonus,
+        decoder=decoder,
         top=top,
         coverage=coverage,
         samples=samples,

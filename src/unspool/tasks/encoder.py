@@ -52,6 +52,7 @@ class InputOptions(NamedTuple):
     word_dropout   share of the steps that are made unknown in training
     patch          steps that are read as one, of vectors over time
     masks          parts of them that are hidden in training
+    channels       of vectors over time, where they are not those of the field; 0: the field's
     """
 
     size: int
@@ -61,6 +62,7 @@ class InputOptions(NamedTuple):
     word_dropout: float
     patch: int = 1
     masks: Masks = Masks()
+    channels: int = 0
 
 
 def token_input(field: TextField | WordsField, options: InputOptions) -> TokenInput:
@@ -77,7 +79,7 @@ def token_input(field: TextField | WordsField, options: InputOptions) -> TokenIn
 def vector_input(field: SeriesField | HistoryField, options: InputOptions) -> VectorInput:
     masks = options.masks
     return VectorInput(
-        options.patch * field.size,
+        options.channels or options.patch * field.size,
         options.size,
         dropout=options.dropout,
         augment=SpecAugment(field.size, masks) if masks.times or masks.bands else None,
@@ -108,6 +110,7 @@ def build_encoder(
     extra: int = 0,
     reverse: bool = False,
     patch: int = 1,
+    channels: int = 0,
 ) -> Encoder:
     """The encoder of a field that a config describes, whatever its network.
 
@@ -117,14 +120,23 @@ def build_encoder(
     cls            a Transformer reads a learned vector before the text
     extra          size of extra features of the tokens
     patch          steps of vectors over time that are read as one
+    channels       of vectors over time that a layer before the encoder makes of those of the field,
+                   of which it hides parts itself; 0: it reads those of the field
     """
-    masks = Masks(model.time_masks, model.time_mask, model.band_masks, model.band_mask)
+    masks = Masks() if channels else masks_of(model)
     if model.network == "transformer":
         # One position more than the text has tokens, for the cls vector or </s>.
         options = transformer_options(model, length=length + 1 if length else None)
         # Dropout of the vectors is the network's: it adds positions to them before.
         vectors = InputOptions(
-            options.width, options.std, options.scale, 0.0, model.word_dropout, patch, masks
+            options.width,
+            options.std,
+            options.scale,
+            0.0,
+            model.word_dropout,
+            patch,
+            masks,
+            channels,
         )
         inputs = input_layer(field, vectors)
         added = AddFeatures(inputs, extra) if extra else None
@@ -133,11 +145,17 @@ def build_encoder(
     std = model.embedding_std or embedding_std
     inputs = input_layer(
         field,
-        InputOptions(model.embedding, std, 1.0, model.dropout, model.word_dropout, patch, masks),
+        InputOptions(
+            model.embedding, std, 1.0, model.dropout, model.word_dropout, patch, masks, channels
+        ),
     )
     joined = ConcatFeatures(inputs, extra) if extra else None
     network = build_network(model, inputs.size if joined is None else joined.size)
     return Encoder(inputs, network, extra=joined, reverse=reverse)
+
+
+def masks_of(model: ModelConfig) -> Masks:
+    return Masks(model.time_masks, model.time_mask, model.band_masks, model.band_mask)
 
 
 def build_network(model: ModelConfig, inputs: int) -> Network:

@@ -1,7 +1,8 @@
 """transcribe: vectors over time in, such as the frames of a recording; a shorter text out.
 
-frames (B, T, C) -> `patch` as one -> encoder (B, T', D·H) -> log p of tokens and a blank (B, T', V)
--> CTC (`nn/ctc.py`): no step needs to be labelled.
+frames (B, T, C) -> `patch` as one -> encoder (B, T', D·H)
+-> log p of tokens and a blank (B, T', V) -> CTC (`nn/ctc.py`): no step needs to be labelled
+-> or an attention decoder, token by token; or both (Watanabe et al. 2017)
 """
 
 from __future__ import annotations
@@ -20,26 +21,36 @@ from unspool.data.corpus import Corpus, Fields
 from unspool.data.fields.field import Field
 from unspool.data.fields.series import SeriesField
 from unspool.data.fields.text import TextField
+from unspool.data.fields.tokens import TokenBatch
 from unspool.data.part import Batch, Part
 from unspool.data.plan import Plan
 from unspool.data.read import Table
 from unspool.data.store.columns import Progress
-from unspool.data.store.ragged import Windows
 from unspool.errors import ConfigError, DataError
 from unspool.nn.ctc import ctc_losses
+from unspool.nn.encoder import Encoded
+from unspool.nn.inputs import SpecAugment
 from unspool.nn.models.transcriber import Transcriber
-from unspool.nn.reduction import StackedFrames
-from unspool.tasks.encoder import build_encoder, check_learned_positions, recurrent_models
+from unspool.nn.reduction import Reduction, StackedFrames, StridedConvolutions
+from unspool.tasks.decoder import build_decoder, check_decoder
+from unspool.tasks.encoder import (
+    build_encoder,
+    check_learned_positions,
+    masks_of,
+    recurrent_models,
+)
 from unspool.tasks.inputs import input_kind, plan_input, read_field, reads_text, suited
 from unspool.tasks.tag import CNN, TRANSFORMER
 from unspool.tasks.task import Step, Task, WholeStart, walk
-from unspool.tasks.transcribe_corpus import leave_out_long_texts, refuse_unknown
-from unspool.tasks.transcribe_options import GREEDY, Transcribing
+from unspool.tasks.transcribe_attention import AttentionSearch, attention_loss
+from unspool.tasks.transcribe_attention_reading import AttentionReading
+from unspool.tasks.transcribe_corpus import ctc_targets, leave_out_long_texts, refuse_unknown
+from unspool.tasks.transcribe_options import GREEDY, Transcribing, chosen_decoder
 from unspool.tasks.transcribe_reading import TranscribeReading
 from unspool.tasks.transcribe_report import TranscribeReport
 from unspool.tasks.transcribe_search import CtcSearch, Found, judged
 from unspool.tasks.transcribe_stream import TranscribeStream
-from unspool.tasks.transcribe_windows import overlapping
+from unspool.tasks.transcribe_windows import ctc_log_p
 from unspool.tasks.transcript import (
     Candidate,
     Confidence,
@@ -49,6 +60,7 @@ from unspool.tasks.transcript import (
     fit_confidence,
 )
 from unspool.text.tokenizers import Tokenizer
+from unspool.text.vocab import BEGIN_ID, SENTENCE_SPECIALS, SPECIALS
 
 AT_ONCE = 200_000  # frames of recordings that are predicted together
 
@@ -58,7 +70,7 @@ class Transcribe(Task):
 
     name = "transcribe"
     metric = "cer"
-    looked_at = TranscribeReading
+    looked_at: Any = TranscribeReading
     default_model = "bilstm"
     higher_is_better = False
     answer = Transcript
@@ -79,11 +91,22 @@ class Transcribe(Task):
         super().__init__(config, fields)
         self.usage = type(self).usage
         self.confidence = Confidence()
+        if config.model.objective == "attention":
+            self.looked_at = AttentionReading
 
     @classmethod
     def make_fields(cls, config: Config) -> dict[str, Field]:
         read = read_field(config)
-        text = TextField("text", config.tokenizer, auto="char", is_target=True)
+        # A decoder writes from <s> on, up to </s>.
+        decodes = config.model.objective != "ctc"
+        text = TextField(
+            "text",
+            config.tokenizer,
+            auto="char",
+            is_target=True,
+            specials=SENTENCE_SPECIALS if decodes else SPECIALS,
+            marks=(decodes, decodes),
+        )
         return {read.name: read, "text": text}
 
     @property
@@ -129,6 +152,8 @@ class Transcribe(Task):
                 remedy="set a larger window, or none",
             )
         check_learned_positions(config)
+        if config.model.objective != "ctc":
+            check_decoder(config)
 
     @classmethod
     def plan(
@@ -157,7 +182,8 @@ class Transcribe(Task):
         corpus = super().load_corpus(config, plans, fitted=fitted, progress=progress)
         if fitted is not None:
             refuse_unknown(corpus.parts["train"], "text", fitted)
-        leave_out_long_texts(corpus, patch=config.model.patch)
+        if config.model.objective != "attention":
+            leave_out_long_texts(corpus, patch=config.model.patch)
         return corpus
 
     @classmethod
@@ -171,29 +197,69 @@ class Transcribe(Task):
         fixed = {f"data.{name}": getattr(self.config.data, name) for name in names}
         if framing is not None:
             fixed["data.rate"] = framing.rate
-        fixed["model.patch"] = self.config.model.patch
+        own = ("patch", "reduction", "objective", "attention", "input_feeding", "tied")
+        fixed |= {f"model.{name}": getattr(self.config.model, name) for name in own}
         return WholeStart(self.target_tokenizer, fixed)
 
     def build(self) -> Transcriber:
-        model = self.config.model
-        reduction = StackedFrames(self.input_field.size, model.patch)
-        encoder = build_encoder(model, self.input_field, patch=model.patch)
+        model, field, tokens = self.config.model, self.input_field, len(self.target_tokenizer)
+        reduction: Reduction
+        if model.reduction == "stack":
+            reduction = StackedFrames(field.size, model.patch)
+            encoder = build_encoder(model, field, patch=model.patch)
+        else:
+            masks = masks_of(model)
+            augment = SpecAugment(field.size, masks) if masks.times or masks.bands else None
+            reduction = StridedConvolutions(field.size, model.hidden, model.patch, augment=augment)
+            encoder = build_encoder(model, field, channels=reduction.size)
+        decoder = None
+        if model.objective != "ctc":
+            size = model.embedding or model.hidden
+            decoder = build_decoder(model, tokens, memory=encoder.size, embedding=size)
         return Transcriber(
-            reduction, encoder, tokens=len(self.target_tokenizer), dropout=model.dropout
+            reduction,
+            encoder,
+            tokens=0 if model.objective == "attention" else tokens,
+            dropout=model.dropout,
+            decoder=decoder,
         )
 
     def example_inputs(self) -> tuple[Tensor, ...]:
         field = self.input_field
         assert isinstance(field, SeriesField)
-        return field.example(3 * self.config.model.patch)
+        return *field.example(3 * self.config.model.patch), torch.tensor([[BEGIN_ID]])
 
     def loss(self, model: nn.Module, batch: Batch, carry: Any) -> Step:
         assert isinstance(model, Transcriber)
-        x, text = batch[self.input], batch["text"]
-        log_p = model(*x.inputs)
-        losses = ctc_losses(log_p, model.steps(x.lengths), text.ids, text.lengths)
-        tokens = max(1, int(text.lengths.sum()))
-        return Step(losses.sum() / tokens, tokens, int(x.lengths.sum()), None)
+        x = batch[self.input]
+        encoded, steps = model.encode(*x.inputs), model.steps(x.lengths)
+        smoothing = self.config.train.label_smoothing
+        total, tokens = self.total_loss(model, encoded, steps, batch["text"], smoothing=smoothing)
+        return Step(total / tokens, tokens, int(x.lengths.sum()), None)
+
+    def total_loss(
+        self,
+        model: Transcriber,
+        encoded: Encoded,
+        steps: Tensor,
+        text: TokenBatch,
+        *,
+        smoothing: float = 0.0,
+    ) -> tuple[Tensor, int]:
+        """λ Σ -ln p of CTC + (1 - λ) Σ -ln p of the decoder, λ = `ctc_weight` where there are both;
+        and the tokens that it is the loss of, with the ends that a decoder writes."""
+        weight = {"ctc": 1.0, "attention": 0.0}.get(self.config.model.objective)
+        weight = self.config.model.ctc_weight if weight is None else weight
+        total, tokens = encoded.outputs.new_zeros(()), max(1, int(text.lengths.sum()))
+        if model.scores is not None:
+            losses = ctc_losses(model.log_p(encoded), steps, *ctc_targets(self.fields, text))
+            total = total + weight * losses.sum()
+        if model.decoder is not None:
+            loss, tokens = attention_loss(
+                model.decoder, encoded, text.ids, text.lengths, smoothing=smoothing
+            )
+            total = total + (1 - weight) * loss * tokens
+        return total, tokens
 
     def validate(self, model: nn.Module, part: Part) -> dict[str, float]:
         return self.evaluate(model, part, GREEDY).metrics
@@ -203,6 +269,7 @@ class Transcribe(Task):
     ) -> TranscribeReport:
         options = options or Transcribing()
         found, loss = self.transcribed(model, part, options)
+        assert isinstance(model, Transcriber)
         tokenizer = self.target_tokenizer
         truth = self.truth(part)
         texts = [tokenizer.decode(own.texts[0].ids) for own in found]
@@ -215,7 +282,7 @@ class Transcribe(Task):
             confidence=self.confidence(p),
             right=right,
             calibrated=self.confidence.tokens > 0,
-            search=options.described,
+            search=options.described(chosen_decoder(model, options)),
         )
 
     def truth(self, part: Part) -> list[str]:
@@ -241,47 +308,49 @@ class Transcribe(Task):
     def transcribed(
         self, model: nn.Module, part: Part, options: Transcribing
     ) -> tuple[list[Found], float]:
-        """What is found for each row, and the loss a token where the texts are known."""
+        """What is found for each row, and the loss a token where the texts are known: that of the
+        objective, or of CTC alone where CTC finds the texts of a model that has both."""
+        assert isinstance(model, Transcriber)
+        with torch.inference_mode():
+            if chosen_decoder(model, options) == "attention":
+                return self._by_attention(model, part, options)
+            return self._by_ctc(model, part, options)
+
+    def _by_ctc(
+        self, model: Transcriber, part: Part, options: Transcribing
+    ) -> tuple[list[Found], float]:
         found: list[Any] = [None] * len(part)
         nats, tokens = 0.0, 0
         search = CtcSearch(self.target_tokenizer, options)
-        with torch.inference_mode():
-            for rows, log_p, steps in self.scored(model, part):
-                for row, own in zip(rows, search(log_p, steps)):
-                    found[row] = own
-                if "text" in part:
-                    text = self.fields["text"].collate(part["text"], rows)
-                    losses = ctc_losses(log_p, steps, text.ids, text.lengths)
-                    fits = torch.isfinite(losses)
-                    nats += float(losses[fits].double().sum())
-                    tokens += int(text.lengths[fits].sum())
+        for rows, log_p, steps in ctc_log_p(self, model, part):
+            for row, own in zip(rows, search(log_p, steps)):
+                found[row] = own
+            if "text" in part:
+                text = self.fields["text"].collate(part["text"], rows)
+                ids, lengths = ctc_targets(self.fields, text)
+                losses = ctc_losses(log_p, steps, ids, lengths)
+                fits = torch.isfinite(losses)
+                nats += float(losses[fits].double().sum())
+                tokens += int(lengths[fits].sum())
         return found, nats / max(1, tokens)
 
-    def scored(self, model: nn.Module, part: Part) -> Iterator[tuple[np.ndarray, Tensor, Tensor]]:
-        """Some rows with their log probabilities (B, T', V) and steps (B,), on the CPU. A row that
-        is longer than a window is read in several, and given alone."""
-        assert isinstance(model, Transcriber)
-        cuts = overlapping(part[self.input].lengths, self.config.data.window, model.patch)
-        whole = np.flatnonzero(np.bincount(cuts.windows.origin, minlength=len(part)) == 1)
-        if len(whole):
-            short = part if len(whole) == len(part) else part.select(whole)
-            for batch in walk(self.batches(short, training=False), model):
-                x = batch[self.input]
-                yield whole[batch.rows], model(*x.inputs).cpu(), model.steps(x.lengths)
-        for row in np.setdiff1d(np.arange(len(part)), whole):
-            own = np.flatnonzero(cuts.windows.origin == row)
-            pieces = Windows(*(each[own] for each in cuts.windows))
-            found: list[Any] = [None] * len(own)
-            windowed = part.select(np.array([row])).in_windows(
-                pieces._replace(origin=np.zeros(len(own), dtype=np.int64))
-            )
-            for batch in walk(self.batches(windowed, training=False), model):
-                log_p = model(*batch[self.input].inputs).cpu()
-                for i, at in enumerate(batch.rows.tolist()):
-                    first, stop = cuts.kept[own[at]].tolist()
-                    found[at] = log_p[i, first:stop].clone()
-            joined = torch.cat(found)[None]
-            yield np.array([row]), joined, torch.tensor([joined.shape[1]])
+    def _by_attention(
+        self, model: Transcriber, part: Part, options: Transcribing
+    ) -> tuple[list[Found], float]:
+        """Recordings are read as wholes, however long."""
+        found: list[Any] = [None] * len(part)
+        nats, tokens = 0.0, 0
+        search = AttentionSearch(model, self.target_tokenizer, options)
+        for batch in walk(self.batches(part, training=False), model):
+            x = batch[self.input]
+            encoded, steps = model.encode(*x.inputs), model.steps(x.lengths)
+            for row, own in zip(batch.rows, search(encoded, steps)):
+                found[row] = own
+            if "text" in part:
+                total, count = self.total_loss(model, encoded, steps, batch["text"])
+                if torch.isfinite(total):  # every text fits into its steps, which CTC asks for
+                    nats, tokens = nats + float(total), tokens + count
+        return found, nats / max(1, tokens)
 
     def predict(
         self, model: nn.Module, items: Iterable[Any], options: Transcribing | None = None

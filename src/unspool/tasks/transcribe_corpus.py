@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+from torch import Tensor
 
-from unspool.data.corpus import Corpus
+from unspool.data.corpus import Corpus, Fields
+from unspool.data.fields.text import TextField
+from unspool.data.fields.tokens import TokenBatch
 from unspool.data.part import Part
 from unspool.errors import DataError
 from unspool.nn.ctc import steps_needed
@@ -69,5 +72,14 @@ def needed_steps(part: Part, text: str) -> np.ndarray:
     for start in range(0, len(part), 1024):
         rows = np.arange(start, min(len(part), start + 1024))
         batch = part.fields[text].collate(part[text], rows)
-        found[rows] = steps_needed(batch.ids, batch.lengths).numpy()
+        found[rows] = steps_needed(*ctc_targets(part.fields, batch)).numpy()
     return found
+
+
+def ctc_targets(fields: Fields, text: TokenBatch) -> tuple[Tensor, Tensor]:
+    """(B, N) the tokens of texts as CTC writes them, without marks for a decoder, and (B,) how
+    many they are."""
+    field = fields["text"]
+    assert isinstance(field, TextField)
+    begin, end = field.marks
+    return text.ids[:, int(begin) :], text.lengths - int(begin) - int(end)

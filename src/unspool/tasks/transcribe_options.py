@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from unspool.config.numbers import check_numbers
-from unspool.errors import ConfigError
+from unspool.errors import ConfigError, choose
+from unspool.nn.models.transcriber import Transcriber
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -18,6 +19,7 @@ class Transcribing:
     lm          a language model: a loaded run of `generate`
     lm_weight   of its log probability
     bonus       for each token, against the short texts that a language model prefers
+    decoder     of a model that has both: "ctc" or "attention"; None: attention
     """
 
     beam: int = 10
@@ -25,9 +27,12 @@ class Transcribing:
     lm: Any = None
     lm_weight: float = 0.5
     bonus: float = 0.0
+    decoder: Literal["ctc", "attention"] | None = None
 
     def __post_init__(self) -> None:
         check_numbers(self)
+        if self.decoder is not None:
+            choose("decoder", self.decoder, ("ctc", "attention"))
         if not 1 <= self.beam <= 10_000:
             raise ConfigError("beam must be from 1 to 10,000", got=self.beam)
         if not 1 <= self.nbest <= self.beam:
@@ -40,8 +45,11 @@ class Transcribing:
     def greedy(self) -> bool:
         return self.beam == 1 and self.lm is None and not self.bonus
 
-    @property
-    def described(self) -> str:
+    def described(self, decoder: str) -> str:
+        """In words, of a model whose decoder, "ctc" or "attention", finds the texts."""
+        if decoder == "attention":
+            found = "greedy" if self.beam == 1 else f"beam search of width {self.beam}"
+            return f"attention decoder, {found}"
         if self.greedy:
             return "greedy"
         found = f"prefix beam search of width {self.beam}"
@@ -52,3 +60,22 @@ class Transcribing:
 
 
 GREEDY = Transcribing(beam=1)
+
+
+def chosen_decoder(model: Transcriber, options: Transcribing) -> Literal["ctc", "attention"]:
+    """What finds the texts of a model: the attention decoder where it has one, unless the options
+    name the other."""
+    found = options.decoder or ("ctc" if model.decoder is None else "attention")
+    if (model.scores if found == "ctc" else model.decoder) is None:
+        raise ConfigError(
+            f"the model was not trained with {'CTC' if found == 'ctc' else 'an attention decoder'}",
+            got=f"decoder={found}",
+            remedy="leave it out, or train with --set objective=hybrid",
+        )
+    if found == "attention" and (options.lm is not None or options.bonus):
+        raise ConfigError(
+            "a language model and a bonus are for the search of CTC",
+            got="an attention decoder",
+            remedy="give --decoder ctc, too" if model.scores is not None else "leave them out",
+        )
+    return found

@@ -32,7 +32,7 @@ class TranscribeReading(SeriesInput):
         self.whole = -(-self.whole // self.patch)
 
     def together(self, readings: Sequence[Any]) -> Tensor:
-        found: Tensor = self.model(*self.batch(readings))
+        found: Tensor = self.model(*self.batch(readings)).log_p
         return found
 
     def chosen(self, scores: Tensor) -> list[int]:

@@ -96,12 +96,12 @@ class TranscribeStream(Stream):
         reason = streaming_unsupported_reason(task, model)
         if reason is not None:
             raise ConfigError(f"the model cannot be read step by step: {reason}", remedy=REMEDY)
-        if options is not None and not options.greedy:
+        if options is not None and (not options.greedy or options.decoder == "attention"):
             raise ConfigError(
                 "a stream is transcribed by the best path: other searches choose a text once all"
                 " has come",
-                got=options.described,
-                remedy="leave --beam, --lm and --bonus out, or transcribe a whole file",
+                got=options.described(options.decoder or "ctc"),
+                remedy="leave --beam, --lm, --bonus and --decoder out, or transcribe a whole file",
             )
         self.task, self.model, self.packed = task, model, pack_steps(model)
         self.forbidden = list(special_tokens(task.target_tokenizer))

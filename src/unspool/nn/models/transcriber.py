@@ -1,12 +1,17 @@
-"""Vectors over time in; at each of fewer steps the log probabilities of tokens and a blank out."""
+"""Vectors over time in; a text out, by CTC, by an attention decoder, or by both.
+
+x (B, T, C) -> reduction (B, T', C') -> encoder (B, T', D) -> log p of tokens and a blank (B, T', V)
+                                         or decoder, token by token (B, N, V)
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
+from unspool.nn.decoders import Decoder
 from unspool.nn.dropout import Dropout
 from unspool.nn.encoder import Encoded, Encoder
 from unspool.nn.heads import TagScores
@@ -14,16 +19,37 @@ from unspool.nn.network import Read
 from unspool.nn.reduction import Reduction
 
 
+class Transcribed(NamedTuple):
+    """What a `Transcriber` gives.
+
+    log_p    (B, T', V) of tokens and a blank at each step; None without CTC
+    logits   (B, N, V) of the token after each that was given; None without any
+    """
+
+    log_p: Tensor | None
+    logits: Tensor | None
+
+
 class Transcriber(nn.Module):
-    """log p_t = log softmax(V h_t + b), h = encoder(reduction(x))"""
+    """h = encoder(reduction(x)); of CTC, log p_t = log softmax(V h_t + b).
+
+    tokens    that CTC writes, the blank included; 0: there is no CTC
+    decoder   reads h; None: there is CTC alone
+    """
 
     def __init__(
-        self, reduction: Reduction, encoder: Encoder, *, tokens: int, dropout: float
+        self,
+        reduction: Reduction,
+        encoder: Encoder,
+        *,
+        tokens: int,
+        dropout: float,
+        decoder: Decoder | None = None,
     ) -> None:
         super().__init__()
-        self.reduction, self.encoder = reduction, encoder
+        self.reduction, self.encoder, self.decoder = reduction, encoder, decoder
         self.dropout = Dropout(dropout)
-        self.scores = TagScores(encoder.size, tokens)
+        self.scores = TagScores(encoder.size, tokens) if tokens else None
 
     @property
     def patch(self) -> int:
@@ -38,22 +64,30 @@ class Transcriber(nn.Module):
         """(B, T, C), (B,) -> (B, T', D)"""
         return self.encoder(*self.reduction(values, lengths))
 
-    def log_p(self, states: Tensor) -> Tensor:
-        """(B, T', D) -> (B, T', V)"""
-        return torch.log_softmax(self.scores(self.dropout(states)).float(), -1)
+    def log_p(self, encoded: Encoded) -> Tensor:
+        """Of CTC: (B, T', V)"""
+        assert self.scores is not None
+        return torch.log_softmax(self.scores(self.dropout(encoded.outputs)).float(), -1)
 
-    def forward(self, values: Tensor, lengths: Tensor) -> Tensor:
-        """(B, T, C), (B,) -> (B, T', V), T' = ⌈T / patch⌉"""
-        return self.log_p(self.encode(values, lengths).outputs)
+    def forward(self, values: Tensor, lengths: Tensor, inputs: Tensor | None = None) -> Transcribed:
+        """(B, T, C), (B,) -> log p of CTC, and where `inputs` (B, N) are given what the decoder
+        gives after each of them"""
+        encoded = self.encode(values, lengths)
+        return Transcribed(
+            None if self.scores is None else self.log_p(encoded),
+            None if self.decoder is None or inputs is None else self.decoder(inputs, encoded),
+        )
 
     def streaming_unsupported_reason(self) -> str | None:
         """None where `extend` can read a sequence in chunks, otherwise the reason."""
+        if self.scores is None:
+            return "its decoder attends to a whole recording"
         return self.encoder.network.streaming_unsupported_reason()
 
     def extend(self, carried: Any, values: Tensor, lengths: Tensor) -> Read:
-        """`forward` of the next vectors of sequences, whole steps but at their ends; `carried`: of
-        those before, None where there are none."""
+        """log p of CTC of the next vectors of sequences, whole steps but at their ends; `carried`:
+        of those before, None where there are none."""
         reduced, state = (None, None) if carried is None else carried
         x, reduced = self.reduction.extend(reduced, values, lengths)
         encoded = self.encoder(x, self.steps(lengths), state)
-        return Read(self.log_p(encoded.outputs), (reduced, encoded.state))
+        return Read(self.log_p(encoded), (reduced, encoded.state))
