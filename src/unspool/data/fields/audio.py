@@ -14,12 +14,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from unspool.data.fields.audio_examiner import AudioExaminer
 from unspool.data.fields.audio_frames import FrameMaker, FrameState, Framing, frames
 from unspool.data.fields.field import Chunk
 from unspool.data.fields.series import SeriesField, SeriesWriter
-from unspool.data.fields.series_examiner import SeriesExaminer
 from unspool.data.fields.series_features import FeatureField
-from unspool.data.fields.series_values import Series
+from unspool.data.fields.series_values import Series, blocks
 from unspool.data.read import Column
 from unspool.data.read.recording import Recording
 from unspool.data.read.sound import Heard, Sound, as_sound, is_sound
@@ -123,7 +123,8 @@ class AudioSource(SeriesField):
         low, high = (int(end) * own.seconds for end in (lengths.min(), lengths.max()))
         first = (
             f"audio: {len(own.names)} {what} every {1000 * own.seconds:g} ms at {own.rate:,} Hz,"
-            f" {int(lengths.sum()):,} frames in train, {low:.2f} to {high:.2f} s a recording"
+            f" {int(lengths.sum()):,} frames in train, {low:.2f} to {high:.2f} s a recording,"
+            f" {int(lengths.sum()) * own.seconds:,.1f} s in all"
         )
         return [first, *changed(column.heard, own.rate), *notes[1:]]
 
@@ -205,9 +206,8 @@ class AudioSource(SeriesField):
                 f"recordings have up to {seconds:,.0f} s; windows of them are learnt from sooner",
             )
 
-    def examiner(self, values: Series) -> SeriesExaminer | None:
-        """None: frames are not compared one by one."""
-        return None
+    def examiner(self, values: Series) -> AudioExaminer:
+        return AudioExaminer(self.channels, self.mean, self.std, next(blocks(values.raw)))
 
     @property
     def files(self) -> tuple[str, ...]:
