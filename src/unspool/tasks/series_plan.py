@@ -26,7 +26,16 @@ from unspool.data.read.columns import (
     shown,
 )
 from unspool.data.read.json_lines import json_label, json_text
-from unspool.data.read.layout import ID_NAMES, Layout, Long, Nested, Wide, find_layout
+from unspool.data.read.layout import (
+    ID_NAMES,
+    Layout,
+    Long,
+    Nested,
+    Wide,
+    find_layout,
+    tells_series_apart,
+    time_column,
+)
 from unspool.data.read.recording import Parser, Recording, as_recording, is_date
 from unspool.data.read.steps import StepRows, step_table
 from unspool.data.read.table import DRAWN
@@ -209,9 +218,12 @@ def long_series(
         label = steps.column(data.label, option="--label")
     elif reader.paths and reader.paths[0][0] == "folder":
         label = next(column for column in reader.columns if column.name == "folder")
-    where = "a recording a file" if layout.id is None else f"recordings by {layout.id.name!r}"
-    if layout.id is None and len(table.files) < 2:
-        where = "one recording"
+    if layout.id is not None:
+        guessed = data.id == "auto" and not is_id(layout.id)
+        hint = ", whose times follow each other (or --id none)" if guessed else ""
+        where = f"recordings by {layout.id.name!r}{hint}"
+    else:
+        where = "a recording a file" if len(table.files) > 1 else "one recording"
     timed = "" if layout.time is None else f", time in {layout.time.name!r}"
     names = [column.name for column in layout.channels]
     listed = ", ".join(names[:SHOWN]) + (", ..." if len(names) > SHOWN else "")
@@ -234,7 +246,9 @@ def guess_label(table: Table, data: DataConfig, target: Target | None) -> Column
             return found
         words = [c for c in columns if not any(map(is_number, shown(c.sample)))]
         words = [c for c in words if label_like(shown(c.sample)) and not is_id(c)]
-        words = [c for c in words if not is_text(c)]
+        words = [c for c in words if not is_text(c) and not all(map(is_date, c.sample))]
+        if data.id == "auto" and (time := time_column(table, data, columns)) is not None:
+            words = [c for c in words if not tells_series_apart(table, c, time)]
         return words[0] if len(words) == 1 else None
     if target is None or len(columns) < 2:
         return None

@@ -6,14 +6,17 @@ task: what is a label is for the caller to say.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Collection, Sequence
+from functools import lru_cache
+from itertools import islice
 from typing import Any, NamedTuple
 
 from unspool.config import DataConfig
-from unspool.data.read.columns import known, of_numbers, plain
-from unspool.data.read.reader import Column
-from unspool.data.read.recording import is_date, is_numeric
+from unspool.data.read.columns import is_missing, is_number, known, of_numbers, plain
+from unspool.data.read.reader import Column, Reader
+from unspool.data.read.recording import is_date, is_numeric, parse_time
 from unspool.data.read.table import Table
 from unspool.errors import DataError
 
@@ -31,6 +34,8 @@ GROUP_NAMES = (
     "session", "device", "split", "part", "fold",
 )  # fmt: skip
 FEWEST = 3  # columns of a row that is a series, where nothing says that it is one
+OFTEN = 3  # rows of a series, on average, where nothing says which column tells them apart
+DEEP_SAMPLE = 100_000  # rows looked at where a sample might not tell
 NUMBERED = re.compile(r"(.*?)[_\-. \[(]*(\d+)[\])]*")
 
 
@@ -87,13 +92,13 @@ def find_layout(
     if arrays and (asked is None or len(arrays) == len(asked)):
         return Nested(arrays if asked else arrays[:1] if has_matrices(arrays[0]) else arrays)
     id = asked_column(table, data.id, "--id")
-    time = asked_column(table, data.time, "--time")
     inferred = table.header and data.id == "auto"
-    others = [column for column in table.columns if column not in (*taken, id, time)]
+    others = [column for column in table.columns if column not in (*taken, id)]
     if inferred:
         id = known([c for c in others if repeated(c)], ID_NAMES)
-    if data.time == "auto":
-        time = find_time(table, [column for column in others if column != id])
+    time = time_column(table, data, [column for column in others if column != id])
+    if inferred and id is None and time is not None and asked is None:
+        id = next((c for c in others if c != time and tells_series_apart(table, c, time)), None)
     named = [each for each in (id, time) if each is not None]
     names = {plain(data.group)} if data.group is not None else set()
     values = asked or [
@@ -120,6 +125,13 @@ def repeated(column: Column) -> bool:
     return len(sample) < 2 or len(set(map(str, sample))) < len(sample)
 
 
+def time_column(table: Table, data: DataConfig, columns: Sequence[Column]) -> Column | None:
+    """The one asked for, or one among `columns`."""
+    if data.time == "auto":
+        return find_time(table, columns)
+    return asked_column(table, data.time, "--time")
+
+
 def find_time(table: Table, columns: Sequence[Column]) -> Column | None:
     """One of dates, or one that is called so and does not repeat one value."""
     dates = next((c for c in columns if c.sample and all(map(is_date, c.sample))), None)
@@ -128,6 +140,43 @@ def find_time(table: Table, columns: Sequence[Column]) -> Column | None:
     found = known(columns, TIME_NAMES) if table.header else None
     several = found is not None and len(set(map(str, found.sample))) > 1
     return found if several or (found is not None and len(found.sample) == 1) else None
+
+
+def tells_series_apart(table: Table, column: Column, time: Column) -> bool:
+    """Whether a column of words or whole numbers is that of an id, whatever its name: the times of
+    all rows do not follow each other, those of the rows with one value of it do."""
+    shown = [value for value in column.sample if not is_missing(value)]
+    if (
+        len(table.files) > 1
+        or not shown
+        or any(map(is_date, shown))
+        or not all(map(is_name, shown))
+    ):
+        return False
+    return table.header and follows_by(table.reader, column.number, time.number)
+
+
+def is_name(value: Any) -> bool:
+    """A word, or a whole number."""
+    return isinstance(value, str | int) and (not is_number(value) or float(value).is_integer())
+
+
+@lru_cache(maxsize=32)  # every task asks
+def follows_by(reader: Reader, key: int, time: int) -> bool:
+    """Of the first rows; each value is there three times or more on average."""
+    latest: dict[Any, float] = {}
+    before, backwards, count = -math.inf, False, 0
+    for row in islice(reader.rows([key, time]), DEEP_SAMPLE):
+        name, cell = row.values
+        try:
+            now = parse_time(cell, "", "")
+        except DataError:
+            return False
+        if now <= latest.get(name, -math.inf):
+            return False
+        latest[name], backwards = now, backwards or now <= before
+        before, count = now, count + 1
+    return backwards and count >= OFTEN * len(latest)
 
 
 def has_matrices(column: Column) -> bool:

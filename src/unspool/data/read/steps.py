@@ -12,14 +12,13 @@ from typing import Any
 import numpy as np
 
 from unspool.data.read.files import Report, TextFile, path_columns
-from unspool.data.read.layout import Long
+from unspool.data.read.layout import DEEP_SAMPLE, Long
 from unspool.data.read.reader import SAMPLE, Column, Reader, Row
 from unspool.data.read.recording import Parser, Recording, is_date, parse_time
 from unspool.data.read.table import Table
 from unspool.errors import DataError
 
 SERIES = "series"
-DEEP_SAMPLE = 100_000  # rows looked at to see whether a column changes within a recording
 
 
 @dataclass
