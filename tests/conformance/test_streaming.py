@@ -25,7 +25,7 @@ from every_model import (
 
 from unspool.data.fields.field import StreamField
 from unspool.data.read.recording import Recording
-from unspool.errors import ConfigError
+from unspool.errors import ConfigError, DataError
 from unspool.nn.cells import CELLS
 from unspool.nn.pooling import POOLINGS
 from unspool.tasks.forecast_stream import from_step
@@ -157,7 +157,12 @@ def follows_sound(made: Made, stream: Stream, sound: np.ndarray, rate: int, size
     if getattr(made.model, "decoder", None) is not None:
         options = replace(options, decoder="ctc")
     (whole,) = made.task.predict(made.model, [(sound, rate)], options)
-    size = size if transcribes else max(size, 400)  # a label needs a frame
+    if not transcribes:  # a label needs a whole frame
+        size = max(size, 400)
+        if len(sound) < size:
+            with pytest.raises(DataError, match="nothing has come yet"):
+                stream.push((sound, rate))
+            return
     found = [stream.push((sound[i : i + size], rate)) for i in range(0, len(sound), size)]
     if not transcribes:
         found.append(stream.finish() or found[-1])
