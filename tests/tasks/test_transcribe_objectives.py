@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,7 @@ from unspool.data.part import Batch
 from unspool.errors import ConfigError
 from unspool.nn.ctc import log_probability
 from unspool.tasks.opening import open_plan
-from unspool.tasks.transcribe_options import GREEDY, Transcribing
+from unspool.tasks.transcribe_options import Transcribing
 from unspool.text.vocab import BEGIN_ID, END_ID
 
 SMALL = {"hidden": 24, "layers": 1, "lr": 1e-2, "batch": 8, "threads": 1, "bands": 16}
@@ -93,14 +94,14 @@ def test_both_learn_what_tones_say(hybrid, new) -> None:
     starts = [token.start for token in answer.tokens]
     assert starts == sorted(starts)
     assert 0 < starts[0] < starts[-1] < len(tones("abca", 999)) / RATE
-    assert "attention decoder, beam search of width 10" in "\n".join(hybrid.report.lines())
+    assert "CTC and attention, beam search of width 10" in "\n".join(hybrid.report.lines())
 
 
 @pytest.mark.parametrize("name", ["hybrid", "attention"])
 def test_greedy_is_the_best_token_after_those_before(name, request, new) -> None:
     """By whole targets, which know no search."""
     run = request.getfixturevalue(name)
-    (answer,) = run.predict(new, GREEDY)
+    (answer,) = run.predict(new, Transcribing(beam=1, decoder="attention"))
     part = run.task.part(audio=[run.task.input_field.recording(new, "item")])
     inputs = part.collate(np.array([0]))["audio"].inputs
     ids, p = [BEGIN_ID], []
@@ -121,11 +122,39 @@ def test_greedy_is_the_best_token_after_those_before(name, request, new) -> None
     assert [token.confidence for token in answer.tokens] == pytest.approx(sure.tolist(), abs=1e-5)
 
 
-def test_nbest_of_a_decoder(hybrid, new) -> None:
-    many = hybrid.predict(new, Transcribing(beam=5, nbest=3))[0]
+@pytest.mark.parametrize("decoder", ["attention", "hybrid"])
+def test_nbest_of_a_decoder(hybrid, new, decoder) -> None:
+    many = hybrid.predict(new, Transcribing(beam=5, nbest=3, decoder=decoder))[0]
     scores = [own.score for own in many.candidates]
     assert len(scores) == 3
     assert scores == sorted(scores, reverse=True)
+
+
+def test_texts_of_both_are_ranked_by_both(hybrid, new) -> None:
+    """Against the sums over all paths, and whole targets."""
+    every = Transcribing(beam=4, nbest=4, decoder="hybrid")
+    (answer,) = hybrid.predict(new, every)
+    task, tokenizer = hybrid.task, hybrid.task.target_tokenizer
+    halves = [
+        own.text
+        for half in ("ctc", "attention")
+        for own in hybrid.predict(new, replace(every, decoder=half))[0].candidates
+    ]
+    part = task.part(audio=[task.input_field.recording(new, "item")])
+    inputs = part.collate(np.array([0]))["audio"].inputs
+    wanted = []
+    for text in set(halves):
+        ids = tokenizer.encode(text).tolist()
+        with torch.inference_mode():
+            found = hybrid.model(*inputs, torch.tensor([[BEGIN_ID, *ids]]))
+        nll = F.cross_entropy(found.logits[0], torch.tensor([*ids, END_ID]), reduction="sum")
+        by_ctc = float(log_probability(found.log_p[0], torch.tensor(ids)))
+        wanted.append((0.3 * by_ctc - 0.7 * float(nll), text))
+    best = sorted(wanted, reverse=True)[:4]
+    assert [own.text for own in answer.candidates] == [text for _, text in best]
+    scores = [own.score for own in answer.candidates]
+    assert scores == pytest.approx([score for score, _ in best], abs=1e-3)
+    assert len(answer.tokens) == len(answer.text)
 
 
 def test_a_loaded_run_answers_the_same(hybrid, new) -> None:
@@ -134,7 +163,7 @@ def test_a_loaded_run_answers_the_same(hybrid, new) -> None:
 
 
 def test_what_a_model_lacks_is_refused(hybrid, attention, new) -> None:
-    with pytest.raises(ConfigError, match=r"not trained with CTC; got 'decoder=ctc'"):
+    with pytest.raises(ConfigError, match="trained with objective=attention; got 'decoder=ctc'"):
         attention.predict(new, Transcribing(decoder="ctc"))
     with pytest.raises(ConfigError, match="a bonus are for the search of CTC"):
         hybrid.predict(new, Transcribing(bonus=1.0))
@@ -166,5 +195,5 @@ def test_decoders_of_ctc_are_refused(folder, tmp_path, new) -> None:
     run = unspool.train(
         folder, task="transcribe", model="gru", out=tmp_path / "run", epochs=1, **SMALL
     )
-    with pytest.raises(ConfigError, match=r"not trained with an attention decoder"):
+    with pytest.raises(ConfigError, match="trained with objective=ctc; got 'decoder=attention'"):
         run.predict(new, Transcribing(decoder="attention"))

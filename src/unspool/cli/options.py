@@ -258,8 +258,8 @@ DecoderKind = Annotated[
     decoding_option(
         "--decoder",
         metavar="KIND",
-        help="Of transcripts by a model of objective=hybrid: ctc or attention."
-        "  [default: attention]",
+        help="Of transcripts by a model of objective=hybrid: ctc, attention, or hybrid, which ranks"
+        " the texts of both by both.  [default: hybrid]",
     ),
 ]
 LanguageRun = Annotated[

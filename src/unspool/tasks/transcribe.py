@@ -42,7 +42,7 @@ from unspool.tasks.encoder import (
 from unspool.tasks.inputs import input_kind, plan_input, read_field, reads_text, suited
 from unspool.tasks.tag import CNN, TRANSFORMER
 from unspool.tasks.task import Step, Task, WholeStart, walk
-from unspool.tasks.transcribe_attention import AttentionSearch, attention_loss
+from unspool.tasks.transcribe_attention import AttentionSearch, HybridSearch, attention_loss
 from unspool.tasks.transcribe_attention_reading import AttentionReading
 from unspool.tasks.transcribe_corpus import ctc_targets, leave_out_long_texts, refuse_unknown
 from unspool.tasks.transcribe_options import GREEDY, Transcribing, chosen_decoder
@@ -269,7 +269,6 @@ class Transcribe(Task):
     ) -> TranscribeReport:
         options = options or Transcribing()
         found, loss = self.transcribed(model, part, options)
-        assert isinstance(model, Transcriber)
         tokenizer = self.target_tokenizer
         truth = self.truth(part)
         texts = [tokenizer.decode(own.texts[0].ids) for own in found]
@@ -282,7 +281,7 @@ class Transcribe(Task):
             confidence=self.confidence(p),
             right=right,
             calibrated=self.confidence.tokens > 0,
-            search=options.described(chosen_decoder(model, options)),
+            search=options.described(chosen_decoder(self.config.model.objective, options)),
         )
 
     def truth(self, part: Part) -> list[str]:
@@ -312,7 +311,7 @@ class Transcribe(Task):
         objective, or of CTC alone where CTC finds the texts of a model that has both."""
         assert isinstance(model, Transcriber)
         with torch.inference_mode():
-            if chosen_decoder(model, options) == "attention":
+            if chosen_decoder(self.config.model.objective, options) != "ctc":
                 return self._by_attention(model, part, options)
             return self._by_ctc(model, part, options)
 
@@ -337,10 +336,14 @@ class Transcribe(Task):
     def _by_attention(
         self, model: Transcriber, part: Part, options: Transcribing
     ) -> tuple[list[Found], float]:
-        """Recordings are read as wholes, however long."""
+        """By a decoder alone, or by CTC and the decoder; recordings are read as wholes, however
+        long."""
         found: list[Any] = [None] * len(part)
         nats, tokens = 0.0, 0
-        search = AttentionSearch(model, self.target_tokenizer, options)
+        settings, tokenizer = self.config.model, self.target_tokenizer
+        search: AttentionSearch | HybridSearch = AttentionSearch(model, tokenizer, options)
+        if chosen_decoder(settings.objective, options) == "hybrid":
+            search = HybridSearch(model, tokenizer, options, settings.ctc_weight)
         for batch in walk(self.batches(part, training=False), model):
             x = batch[self.input]
             encoded, steps = model.encode(*x.inputs), model.steps(x.lengths)

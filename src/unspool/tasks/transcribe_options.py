@@ -7,7 +7,9 @@ from typing import Any, Literal
 
 from unspool.config.numbers import check_numbers
 from unspool.errors import ConfigError, choose
-from unspool.nn.models.transcriber import Transcriber
+
+Objective = Literal["ctc", "attention", "hybrid"]
+OBJECTIVES: tuple[Objective, ...] = ("ctc", "attention", "hybrid")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,7 +21,8 @@ class Transcribing:
     lm          a language model: a loaded run of `generate`
     lm_weight   of its log probability
     bonus       for each token, against the short texts that a language model prefers
-    decoder     of a model that has both: "ctc" or "attention"; None: attention
+    decoder     of a model of objective=hybrid: "ctc", "attention" or "hybrid", which ranks the
+                texts of both by both; None: the objective
     """
 
     beam: int = 10
@@ -27,12 +30,12 @@ class Transcribing:
     lm: Any = None
     lm_weight: float = 0.5
     bonus: float = 0.0
-    decoder: Literal["ctc", "attention"] | None = None
+    decoder: Objective | None = None
 
     def __post_init__(self) -> None:
         check_numbers(self)
         if self.decoder is not None:
-            choose("decoder", self.decoder, ("ctc", "attention"))
+            choose("decoder", self.decoder, OBJECTIVES)
         if not 1 <= self.beam <= 10_000:
             raise ConfigError("beam must be from 1 to 10,000", got=self.beam)
         if not 1 <= self.nbest <= self.beam:
@@ -46,10 +49,10 @@ class Transcribing:
         return self.beam == 1 and self.lm is None and not self.bonus
 
     def described(self, decoder: str) -> str:
-        """In words, of a model whose decoder, "ctc" or "attention", finds the texts."""
-        if decoder == "attention":
+        """In words, of a model whose decoder finds the texts."""
+        if decoder != "ctc":
             found = "greedy" if self.beam == 1 else f"beam search of width {self.beam}"
-            return f"attention decoder, {found}"
+            return f"{'attention' if decoder == 'attention' else 'CTC and attention'}, {found}"
         if self.greedy:
             return "greedy"
         found = f"prefix beam search of width {self.beam}"
@@ -62,20 +65,20 @@ class Transcribing:
 GREEDY = Transcribing(beam=1)
 
 
-def chosen_decoder(model: Transcriber, options: Transcribing) -> Literal["ctc", "attention"]:
-    """What finds the texts of a model: the attention decoder where it has one, unless the options
-    name the other."""
-    found = options.decoder or ("ctc" if model.decoder is None else "attention")
-    if (model.scores if found == "ctc" else model.decoder) is None:
+def chosen_decoder(objective: Objective, options: Transcribing) -> Objective:
+    """What finds the texts of a model that was trained with an objective: that, unless the options
+    name a half of it."""
+    found = options.decoder or objective
+    if objective not in ("hybrid", found):
         raise ConfigError(
-            f"the model was not trained with {'CTC' if found == 'ctc' else 'an attention decoder'}",
+            f"the model was trained with objective={objective}",
             got=f"decoder={found}",
             remedy="leave it out, or train with --set objective=hybrid",
         )
-    if found == "attention" and (options.lm is not None or options.bonus):
+    if found != "ctc" and (options.lm is not None or options.bonus):
         raise ConfigError(
             "a language model and a bonus are for the search of CTC",
-            got="an attention decoder",
-            remedy="give --decoder ctc, too" if model.scores is not None else "leave them out",
+            got=f"decoder={found}",
+            remedy="give --decoder ctc, too" if objective == "hybrid" else "leave them out",
         )
     return found

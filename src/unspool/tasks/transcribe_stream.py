@@ -96,7 +96,7 @@ class TranscribeStream(Stream):
         reason = streaming_unsupported_reason(task, model)
         if reason is not None:
             raise ConfigError(f"the model cannot be read step by step: {reason}", remedy=REMEDY)
-        if options is not None and (not options.greedy or options.decoder == "attention"):
+        if options is not None and (not options.greedy or options.decoder not in (None, "ctc")):
             raise ConfigError(
                 "a stream is transcribed by the best path: other searches choose a text once all"
                 " has come",
