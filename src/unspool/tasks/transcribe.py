@@ -19,6 +19,7 @@ from unspool.config import Config, DataConfig
 from unspool.data.batching import BucketBatches
 from unspool.data.corpus import Corpus, Fields
 from unspool.data.fields.field import Field
+from unspool.data.fields.image import ImageField
 from unspool.data.fields.series import SeriesField
 from unspool.data.fields.text import TextField
 from unspool.data.fields.tokens import TokenBatch
@@ -124,6 +125,9 @@ class Transcribe(Task):
         name = settings.get("data.input", settings.get("input", "auto"))
         found = {} if name in ("auto", "text") else suited(settings, plan)
         kept = {key: value for key, value in found.items() if key not in cls.defaults}
+        if name == "image":
+            kept.pop("model.positions", None)  # of images of one size; lines have any width
+            return {**kept, "model.patch": 1, "data.reading": "cnn_columns"}
         if name != "audio":
             return {**kept, "model.patch": 1}
         # Whole recordings, with their silence, are scaled by themselves: how loud they are, and
@@ -151,6 +155,12 @@ class Transcribe(Task):
                 got=config.data.window,
                 remedy="set a larger window, or none",
             )
+        if config.model.reduction == "convolution" and config.data.input == "image":
+            raise ConfigError(
+                "the steps of images are made by an input layer of their own",
+                got="model.reduction=convolution",
+                remedy="leave it out; data.reading=cnn_columns has convolutions",
+            )
         check_learned_positions(config)
         if config.model.objective != "ctc":
             check_decoder(config)
@@ -163,7 +173,7 @@ class Transcribe(Task):
         found = plan_input(cls.name, table, data, target="text", named=named, outputs=outputs)
         if found is None and named:
             raise DataError(
-                "holds neither sound nor series, which transcribe reads",
+                "holds neither sound nor series nor images of lines, which transcribe reads",
                 where=table.name,
                 remedy="name a folder of recordings, or a table with a column of their names",
             )
@@ -183,7 +193,8 @@ class Transcribe(Task):
         if fitted is not None:
             refuse_unknown(corpus.parts["train"], "text", fitted)
         if config.model.objective != "attention":
-            leave_out_long_texts(corpus, patch=config.model.patch)
+            read: Any = next(iter(corpus.fields.values()))
+            leave_out_long_texts(corpus, stride=config.model.patch * read.stride)
         return corpus
 
     @classmethod
@@ -197,6 +208,8 @@ class Transcribe(Task):
         fixed = {f"data.{name}": getattr(self.config.data, name) for name in names}
         if framing is not None:
             fixed["data.rate"] = framing.rate
+        if isinstance(self.input_field, ImageField):
+            fixed |= self.input_field.shape.settings()
         own = ("patch", "reduction", "objective", "attention", "input_feeding", "tied")
         fixed |= {f"model.{name}": getattr(self.config.model, name) for name in own}
         return WholeStart(self.target_tokenizer, fixed)
@@ -380,7 +393,8 @@ class Transcribe(Task):
 
     def answered(self, name: str, found: Found) -> Transcript:
         tokenizer = self.target_tokenizer
-        second = self.input_field.duration * self.config.model.patch
+        field = self.input_field
+        second = field.duration * self.config.model.patch * field.stride
         sure = self.confidence(found.p)
         tokens = [
             Token(tokenizer.decode([token]), span.start * second, span.end * second, float(p))

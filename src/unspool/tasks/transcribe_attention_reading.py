@@ -32,9 +32,9 @@ class AttentionReading(SeriesInput):
         target: list[int] | None = None,
     ) -> None:
         super().__init__(task, model, item, vectors)
-        self.patch = int(model.patch)
-        self.tokens = self.tokens[:: self.patch]
-        self.whole = -(-self.whole // self.patch)
+        self.stride = int(model.stride)
+        self.tokens = self.tokens[:: model.patch]
+        self.whole = -(-self.whole // model.patch)
         tokenizer: Any = task.target_tokenizer
         self.tokenizer = tokenizer
         if target is None:
@@ -45,6 +45,11 @@ class AttentionReading(SeriesInput):
             target = found.texts[0].ids
         self.target = target
         self.written = [*shown(tokenizer, target), END]
+
+    @property
+    def token_spans(self) -> list[tuple[int, int]]:
+        end = len(self.vectors)
+        return [(at, min(end, at + self.stride)) for at in range(0, end, self.stride)]
 
     @property
     def asked(self) -> Sequence[str]:
@@ -69,7 +74,7 @@ class AttentionReading(SeriesInput):
 
     def without(self, token: int) -> Self:
         vectors = self.vectors.copy()
-        vectors[token * self.patch : (token + 1) * self.patch] = self.mean()
+        vectors[token * self.stride : (token + 1) * self.stride] = self.mean()
         return type(self)(self.task, self.model, self.item, vectors, self.target)
 
     def blank(self) -> Self:

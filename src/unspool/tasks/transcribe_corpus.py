@@ -17,13 +17,13 @@ from unspool.text.vocab import UNK_ID
 NAMED = 20  # recordings that a note names
 
 
-def leave_out_long_texts(corpus: Corpus, *, patch: int) -> None:
-    """Rows of the training part whose texts are longer than their steps, `patch` of what is read
+def leave_out_long_texts(corpus: Corpus, *, stride: int) -> None:
+    """Rows of the training part whose texts are longer than their steps, `stride` of what is read
     each, are left out with a note; those of other parts are noted."""
     read, text = corpus.fields
     for name, part in corpus.parts.items():
         needed = needed_steps(part, text)
-        there = -(-part[read].lengths.astype(np.int64) // patch)
+        there = -(-part[read].lengths.astype(np.int64) // stride)
         short = np.flatnonzero(needed > there)
         if not len(short):
             continue

@@ -71,7 +71,7 @@ class CtcScores(NamedTuple):
 def ctc_log_p(task: Task, model: Transcriber, part: Part) -> Iterator[CtcScores]:
     """Those of all rows. A row that is longer than a window is given alone: read in chunks by a
     model that can carry its state, else in several windows."""
-    cuts = overlapping(part[task.input].lengths, task.config.data.window, model.patch)
+    cuts = overlapping(part[task.input].lengths, task.config.data.window, model.stride)
     whole = np.flatnonzero(np.bincount(cuts.windows.origin, minlength=len(part)) == 1)
     if len(whole):
         short = part if len(whole) == len(part) else part.select(whole)
@@ -92,9 +92,9 @@ def ctc_log_p(task: Task, model: Transcriber, part: Part) -> Iterator[CtcScores]
 
 def in_chunks(task: Task, model: Transcriber, part: Part) -> list[Tensor]:
     """log p (t, V) of the one row of a part, chunk after chunk: the state is carried."""
-    size, found, carried = WINDOW // model.patch * model.patch, [], None
+    size, found, carried = WINDOW // model.stride * model.stride, [], None
     values = part.collate(np.array([0]))[task.input].values.to(device_of(model))
-    for chunk in values.split(max(model.patch, size), 1):
+    for chunk in values.split(max(model.stride, size), 1):
         log_p, carried = model.extend(carried, chunk, torch.tensor([chunk.shape[1]]))
         found.append(log_p[0].cpu())
     return found

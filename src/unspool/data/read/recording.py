@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from unspool.data.read.columns import is_missing
+from unspool.data.read.dates import ISO, seconds
 from unspool.errors import DataError
 
 NUMERIC = "biuf"  # kinds of dtypes
@@ -214,30 +215,19 @@ class Parser:
         return found
 
 
-def parse_time(cell: Any, column: str, where: str) -> float:
-    """A number, or the seconds of an ISO date."""
+def parse_time(cell: Any, column: str, where: str, form: str | None = None) -> float:
+    """A number, or the seconds of a date, of a format that is known, or else ISO's."""
     try:
-        found = float(cell)
+        found = seconds(str(cell).strip(), form) if form is not None else float(cell)
     except (TypeError, ValueError):
-        found = date_seconds(cell)
+        found = seconds(str(cell).strip(), ISO)
     if not math.isfinite(found):
+        known = "a number, or a date as 2026-05-01 13:45:00" if form in (None, ISO) else form
         raise DataError(
             f"column {column!r} holds no time",
             where=where,
             got=cell,
-            remedy="write a number, or a date as 2026-05-01 13:45:00; --time none does without",
+            remedy=f"write {known}; --set date_format=%d/%m/%Y names another format, --time none"
+            " does without",
         )
     return found
-
-
-def date_seconds(cell: Any) -> float:
-    """NaN where it is none."""
-    try:
-        date = datetime.fromisoformat(str(cell).strip())
-    except ValueError:
-        return math.nan
-    return (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp()
-
-
-def is_date(cell: Any) -> bool:
-    return not isinstance(cell, int | float) and not math.isnan(date_seconds(cell))

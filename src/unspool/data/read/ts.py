@@ -18,9 +18,10 @@ from typing import Any
 import numpy as np
 
 from unspool.config import DataConfig
+from unspool.data.read.dates import ISO, seconds
 from unspool.data.read.files import Report, TextFile
 from unspool.data.read.reader import SAMPLE, Column, Reader, Row
-from unspool.data.read.recording import Parser, Recording, date_seconds
+from unspool.data.read.recording import Parser, Recording
 from unspool.errors import DataError
 
 PAIR = re.compile(r"\(([^()]*),([^(),]*)\)")
@@ -155,7 +156,7 @@ def stamped_values(parts: Sequence[str], where: str) -> Recording:
             try:
                 time = float(stamp)
             except ValueError:
-                time, dated = date_seconds(stamp), True
+                time, dated = seconds(stamp.strip(), ISO), True
             if time != time:
                 raise DataError(
                     "holds no time", where=where, got=stamp, remedy="write a number or an ISO date"

@@ -53,12 +53,17 @@ class Transcriber(nn.Module):
 
     @property
     def patch(self) -> int:
-        """Vectors that are read as one step."""
+        """Vectors that the reduction makes one of."""
         return self.reduction.factor
+
+    @property
+    def stride(self) -> int:
+        """Vectors that become one step: the input layer may make one of several, too."""
+        return self.reduction.factor * self.encoder.input.stride
 
     def steps(self, lengths: Tensor) -> Tensor:
         """(B,) how many steps are made of so many vectors."""
-        return self.reduction.steps(lengths)
+        return -(-lengths // self.stride)
 
     def encode(self, values: Tensor, lengths: Tensor) -> Encoded:
         """(B, T, C), (B,) -> (B, T', D)"""
@@ -89,5 +94,5 @@ class Transcriber(nn.Module):
         of those before, None where there are none."""
         reduced, state = (None, None) if carried is None else carried
         x, reduced = self.reduction.extend(reduced, values, lengths)
-        encoded = self.encoder(x, self.steps(lengths), state)
+        encoded = self.encoder(x, self.reduction.steps(lengths), state)
         return Read(self.log_p(encoded), (reduced, encoded.state))
