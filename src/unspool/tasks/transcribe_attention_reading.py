@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from unspool.nn.reduction import StackedFrames
 from unspool.tasks.reading import AnswerText, longest_token, shown
 from unspool.tasks.series_readings import SeriesInput
 from unspool.tasks.transcribe_attention import AttentionSearch
@@ -35,6 +36,8 @@ class AttentionReading(SeriesInput):
         self.stride = int(model.stride)
         self.tokens = self.tokens[:: model.patch]
         self.whole = -(-self.whole // model.patch)
+        if not isinstance(model.reduction, StackedFrames):
+            self.elements = ()  # units of convolutions have no names
         tokenizer: Any = task.target_tokenizer
         self.tokenizer = tokenizer
         if target is None:

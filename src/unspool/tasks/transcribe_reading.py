@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from unspool.nn.ctc import BLANK, align
+from unspool.nn.reduction import StackedFrames
 from unspool.search.ctc import greedy_ctc
 from unspool.tasks.reading import AnswerText, Lattice
 from unspool.tasks.series_readings import SeriesInput
@@ -32,6 +33,8 @@ class TranscribeReading(SeriesInput):
         self.stride = int(model.stride)
         self.tokens = self.tokens[:: model.patch]
         self.whole = -(-self.whole // model.patch)
+        if not isinstance(model.reduction, StackedFrames):
+            self.elements = ()  # units of convolutions have no names
 
     def together(self, readings: Sequence[Any]) -> Tensor:
         found: Tensor = self.model(*self.batch(readings)).log_p
