@@ -83,7 +83,7 @@ def test_several_channels_and_floats(run, heard) -> None:
         (b"fLaC" + bytes(100), [], "standard input: is no WAV file; got"),
         (wav(np.zeros(0)), [], "standard input: holds no samples"),
         (b"", ["--pcm", "8000"], "standard input: holds no samples"),
-        (b"", ["--pcm", "0"], "--pcm is the samples a second, from 1 to 1,000,000; got 0"),
+        (b"", ["--pcm", "0"], "--pcm is the samples a second, from 100 to 1,000,000; got 0"),
         (b"", ["--beam", "8"], "a stream is transcribed by the best path"),
         (b"", ["--out", "x.csv"], "- reads standard input and prints each answer at once"),
         (b"", ["--follow"], "--follow reads lines, and sound comes as samples"),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from unspool.cli import show
 from unspool.data.read.sound import (
     LARGEST_RATE,
+    LEAST_RATE,
     UNKNOWN_SIZE,
     Form,
     piped_blocks,
@@ -49,8 +50,10 @@ def listen(run: LoadedRun, options: Any, *, pcm: int | None, as_json: bool) -> N
 def sound_form(pcm: int | None) -> Form:
     """How the samples are written."""
     if pcm is not None:
-        if not 0 < pcm <= LARGEST_RATE:
-            raise ConfigError(f"--pcm is the samples a second, from 1 to {LARGEST_RATE:,}", got=pcm)
+        if not LEAST_RATE <= pcm <= LARGEST_RATE:
+            raise ConfigError(
+                f"--pcm is the samples a second, from {LEAST_RATE} to {LARGEST_RATE:,}", got=pcm
+            )
         return raw_form(pcm)
     return wav_form(sys.stdin.buffer, INPUT, piped=True)
 

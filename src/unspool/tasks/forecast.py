@@ -150,6 +150,7 @@ class Forecast(Task):
 
     def encode(self, plan: Plan, progress: Progress | None = None) -> tuple[Part, list[str]]:
         stored = store_columns(plan, self.fields, progress)
+        self.history.refuse_column(stored.columns["history"], plan.table.name)
         values = self.history.values(stored.columns["history"])
         return part_of(self.history, values, stored, plan), []
 

@@ -250,6 +250,10 @@ class Field(ABC):
         """How its numbers are distributed, by their names."""
         return {}
 
+    def characters_once(self, values: Any) -> dict[str, int]:
+        """Of texts whose steps are characters: those that occur once, and the row of each."""
+        return {}
+
     def classes(self, values: Any) -> np.ndarray | None:
         """(N,) of each row the index of its value in `answers`, of a field with one of a few."""
         return None

@@ -150,6 +150,16 @@ class RecordingsField(Field):
                 remedy="give arrays (steps, channels), or name the columns with --series",
             )
 
+    def refuse_width(self, width: int, where: str) -> None:
+        """A file of other channels than a fitted field has learnt."""
+        if width != len(self.channels):
+            raise DataError(
+                f"the model has learnt {count(len(self.channels), 'channel')}, and the file has"
+                f" {width}",
+                where=where,
+                remedy=f"name those of {', '.join(self.channels[:8])} with --series",
+            )
+
     def items(self, given: Any) -> Iterable[Any]:
         return series_items(given, len(self.channels))
 
@@ -345,14 +355,7 @@ class SeriesField(RecordingsField):
             )
 
     def check(self, values: Series, where: Where) -> list[str]:
-        width = values.raw.values.shape[1]
-        if width != len(self.channels):
-            raise DataError(
-                f"the model has learnt {count(len(self.channels), 'channel')}, and the file has"
-                f" {width}",
-                where=where(0),
-                remedy=f"name those of {', '.join(self.channels[:8])} with --series",
-            )
+        self.refuse_width(values.raw.values.shape[1], where(0))
         return []
 
     def unknown(self, values: Series, where: Where) -> list[str]:
@@ -479,7 +482,7 @@ class SeriesField(RecordingsField):
             fine = self.mean.shape == self.std.shape == (size,) and size > 0
             fine &= bool(np.isfinite(self.mean).all() and (self.std > 0).all())
             fine &= all(0 <= i < size for i in self.gappy)
-        except (KeyError, TypeError, ValueError):
+        except (KeyError, TypeError, ValueError, OverflowError):
             fine = False
         if not fine:
             raise RunError(

@@ -15,13 +15,13 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
-from unspool.data.read.columns import is_missing
+from unspool.data.read.columns import is_missing, is_number
 
 ISO = "iso"
 DAYS = (
     "%d/%m/%Y", "%m/%d/%Y", "%d.%m.%Y", "%d-%m-%Y", "%m-%d-%Y", "%Y/%m/%d", "%Y.%m.%d", "%Y%m%d",
     "%d/%m/%y", "%m/%d/%y", "%d.%m.%y", "%d-%b-%Y", "%d-%b-%y", "%d %b %Y", "%d %B %Y",
-    "%b %d, %Y", "%B %d, %Y", "%b %d %Y", "%Y-%m", "%Y/%m", "%m/%Y", "%m.%Y", "%b %Y", "%B %Y",
+    "%b %d, %Y", "%B %d, %Y", "%b %d %Y", "%Y-%m", "%Y/%m", "%m/%Y", "%b %Y", "%B %Y",
     "%b-%Y", "%Y-%b",
 )  # fmt: skip
 DAY_LETTERS = {"%d": "day", "%m": "month", "%b": "month", "%B": "month", "%Y": "year", "%y": "year"}
@@ -29,6 +29,8 @@ OF_DAY = re.compile(
     r"(.*?\S)[T ]\s*(\d{1,2}):(\d{2})(?::(\d{2}(?:\.\d+)?))?(?:\s*([AaPp])\.?[Mm]\.?)?"
 )
 LONGEST = 40  # characters of a date
+# Seconds since 1970 of the first and the last day that a date may have, from the year 1 to 9999
+FIRST_DAY, LAST_DAY = -62_135_596_800.0, 253_402_214_400.0
 YEARS = range(1800, 2200)  # of eight digits that are a date, and no number
 
 
@@ -38,18 +40,22 @@ def seconds(cell: str, form: str) -> float:
     try:
         if form == ISO:
             date = datetime.fromisoformat(cell)
-            return (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp()
+            return in_range((date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp())
         match = OF_DAY.fullmatch(cell)
         date = datetime.strptime(match[1] if match else cell, form).replace(tzinfo=UTC)
         if match is None:
-            return date.timestamp()
+            return in_range(date.timestamp())
         hour = int(match[2])
         if match[5]:
             hour = hour % 12 + 12 * (match[5] in "pP")
         after = timedelta(hours=hour, minutes=int(match[3]), seconds=float(match[4] or 0))
-        return (date + after).timestamp()
+        return in_range((date + after).timestamp())
     except (ValueError, OverflowError):
         return math.nan
+
+
+def in_range(time: float) -> float:
+    return time if FIRST_DAY <= time <= LAST_DAY else math.nan
 
 
 def is_date(cell: Any) -> bool:
@@ -65,6 +71,8 @@ def is_of(cell: Any, form: str) -> bool:
 def formats_of(cell: str) -> tuple[str, ...]:
     """All formats that a cell may have."""
     if not 6 <= len(cell) <= LONGEST or not any(char.isdigit() for char in cell):
+        return ()
+    if is_number(cell) and not cell.isdigit():
         return ()
     if cell.isdigit():
         day = len(cell) == 8 and int(cell[:4]) in YEARS and not math.isnan(seconds(cell, "%Y%m%d"))

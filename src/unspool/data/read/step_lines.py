@@ -38,7 +38,15 @@ class StepLines:
 
     def read(self, line: str, where: str) -> Recording:
         """One step, called by its id; none where the line names the columns."""
-        cells = cells_of(line)
+        try:
+            cells = cells_of(line)
+        except csv.Error as error:
+            raise DataError(
+                f"is no row of cells ({error})",
+                where=where,
+                got=line.strip(),
+                remedy=f"give {', '.join(self.channels[:8])}, with commas between them",
+            ) from None
         if self.columns is None and self._begin(cells, where):
             return Recording(np.empty((0, len(self.channels)), np.float32))
         if len(cells) != self.width:

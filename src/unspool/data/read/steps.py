@@ -78,7 +78,7 @@ class StepRows(Reader):
         seen: dict[Any, Any] = {}
         numbers = [own.number, *(key.number for key in self.keys)]
         for row in islice(self.inner.rows(numbers), DEEP_SAMPLE):
-            recording = row.values[1:] if self.keys else row.file
+            recording = tuple(map(str, row.values[1:])) if self.keys else row.file
             if seen.setdefault(recording, row.values[0]) != row.values[0]:
                 return True
         return False
@@ -157,7 +157,7 @@ class StepRows(Reader):
             cells = row.values[at : at + width]
             try:
                 own.values.extend(map(float, cells))
-            except (TypeError, ValueError):
+            except (TypeError, ValueError, OverflowError):
                 del own.values[len(own.lines) * width :]
                 own.values.extend(self.parser.values(cells, self._where(row)))
             if timed:
