@@ -274,7 +274,7 @@ class TextField(Field):
             ids = values.raw[row]
             np.add.at(counts, ids, 1)
             home[ids] = row
-        return {str(values.types[i]): int(home[i]) for i in np.flatnonzero(counts == 1)}
+        return {str(values.types[i]): int(home[i]) for i in np.flatnonzero(counts == 1).tolist()}
 
     def examiner(self, values: Tokens) -> TextExaminer:
         return TextExaminer(values, words=self.fitted.kind != "char", unit=self.unit)
