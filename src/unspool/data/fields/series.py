@@ -401,7 +401,7 @@ class SeriesField(RecordingsField):
             return "window= merges the answers of windows, the last of which ends with the series"
         return None
 
-    def chunk(self, raw: Any, before: float | None, read: int) -> Chunk:
+    def chunk(self, raw: Any, before: Any, read: int) -> Chunk:
         """`before` is the time of the last step that was read."""
         own = as_steps(raw, len(self.channels))
         if not len(own):
