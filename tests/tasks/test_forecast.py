@@ -122,7 +122,9 @@ def test_figures_by_hand(run) -> None:
             y = stretches.values[int(stretches.series[row])][origin : origin + H, 0].astype(float)
             sd = stretches.scale[row]
             errors.append(np.mean(((y - given.center[0]) / sd) ** 2))
-            naive.append(np.mean(((y - seasonal_naive(past, H, season)) / sd) ** 2))
+            naive.append(
+                np.mean(((y - seasonal_naive(past, np.array([len(past)]), H, season)[0]) / sd) ** 2)
+            )
             first = stretches.past(row, int(stretches.first[row])).astype(float)
             scale = np.mean(np.abs(first[season:] - first[:-season]))
             scaled.append(np.mean(np.abs(y - given.center[0])) / scale)
@@ -310,6 +312,27 @@ def test_times_that_go_backwards(tmp_path) -> None:
     path = table(tmp_path / "back.csv", rows)
     with pytest.raises(DataError, match=r"back.csv:3[23]"):
         unspool.train(path, task="forecast", out=tmp_path / "run", horizon=3, **SMALL)
+
+
+def test_files_of_other_series_than_were_learnt(loads, tmp_path) -> None:
+    """Such a file is refused where it is judged, and where it is for validation."""
+    rows = [line.split(",") for line in loads.read_text().splitlines()]
+    fewer, numbered = tmp_path / "fewer.csv", tmp_path / "numbered.csv"
+    fewer.write_text("".join(f"{date},{load}\n" for date, load, _ in rows))
+    numbered.write_text(
+        "time,load,temp\n" + "".join(f"{t},{a},{b}\n" for t, (_, a, b) in enumerate(rows[1:]))
+    )
+    settings = {"horizon": 6, **SMALL}
+    run = unspool.train(loads, task="forecast", out=tmp_path / "run", **settings)
+    learnt = r"fewer.csv: the model has learnt 2 channels, and the file has 1. Name those of load"
+    with pytest.raises(DataError, match=learnt):
+        run.evaluate(fewer)
+    with pytest.raises(DataError, match=learnt):
+        unspool.train(loads, valid=fewer, task="forecast", out=tmp_path / "two", **settings)
+    with pytest.raises(DataError, match=r"numbered.csv: the model reads the date of each step"):
+        run.evaluate(numbered)
+    with pytest.raises(DataError, match=r"the model reads the date of each step.*this series"):
+        run.predict({"time": [1, 2, 3], "load": [1.0, 2.0, 3.0], "temp": [1.0, 2.0, 3.0]})
 
 
 def test_series_that_cannot_be_continued(run) -> None:

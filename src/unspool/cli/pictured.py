@@ -34,7 +34,7 @@ def picture_of(run: Run) -> Picture:
     if "alignment" in option_names(task.options):
         return Picture("alignment", alignment)
     if task.looks_ahead:
-        return Picture("forecast", forecast)
+        return Picture("continuation", forecast)
     if hasattr(task.looked_at, "transcript"):
         return Picture("lattice", lattice)
     raise ConfigError(

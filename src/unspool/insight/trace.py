@@ -304,7 +304,7 @@ def stored_trace(path: Path) -> Trace:
         version = stored["version"]
     except OSError as error:
         raise DataError(f"cannot be read ({error.strerror})", where=path, remedy=AGAIN) from None
-    except (ValueError, TypeError, KeyError):
+    except (ValueError, TypeError, KeyError, OverflowError):
         raise DataError("not a trace", where=path, remedy=AGAIN) from None
     if version != VERSION:
         raise DataError(
@@ -315,7 +315,7 @@ def stored_trace(path: Path) -> Trace:
         )
     try:
         return _read_trace(stored)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise DataError(
             f"a damaged trace ({type(error).__name__}: {error})", where=path, remedy=AGAIN
         ) from None

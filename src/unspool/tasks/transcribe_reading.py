@@ -22,15 +22,15 @@ SILENCE, SPACE = "∅", "␣"  # how a blank and a space are shown
 
 
 class TranscribeReading(SeriesInput):
-    """At each of the steps that the network reads, `patch` of the recording, a token or a blank."""
+    """At each step that the network reads, `stride` of the recording, a token or a blank."""
 
     def __init__(
         self, task: Task, model: Any, item: Any, vectors: np.ndarray | None = None
     ) -> None:
         super().__init__(task, model, item, vectors)
-        self.patch = int(model.patch)
-        self.tokens = self.tokens[:: self.patch]
-        self.whole = -(-self.whole // self.patch)
+        self.stride = int(model.stride)
+        self.tokens = self.tokens[:: model.patch]
+        self.whole = -(-self.whole // model.patch)
 
     def together(self, readings: Sequence[Any]) -> Tensor:
         found: Tensor = self.model(*self.batch(readings))
@@ -55,7 +55,7 @@ class TranscribeReading(SeriesInput):
     @property
     def token_spans(self) -> list[tuple[int, int]]:
         end = len(self.vectors)
-        return [(at, min(end, at + self.patch)) for at in range(0, end, self.patch)]
+        return [(at, min(end, at + self.stride)) for at in range(0, end, self.stride)]
 
     def answer_text(self, scores: Tensor) -> AnswerText:
         found = self.transcript(scores)
@@ -80,10 +80,10 @@ class TranscribeReading(SeriesInput):
             scores.exp().double().cpu().numpy(),
             tokenizer.decode(ids),
             [(self.name(i), *place) for i, place in zip(ids, align(scores, ids))],
-            self.task.input_field.duration * self.patch,
+            self.task.input_field.duration * self.stride,
         )
 
     def without(self, token: int) -> Self:
         vectors = self.vectors.copy()
-        vectors[token * self.patch : (token + 1) * self.patch] = self.mean()
+        vectors[token * self.stride : (token + 1) * self.stride] = self.mean()
         return type(self)(self.task, self.model, self.item, vectors)

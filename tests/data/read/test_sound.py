@@ -63,6 +63,9 @@ def test_other_formats(ending: str, tmp_path: Path) -> None:
     soundfile.write(path, sound, RATE)
     assert Sound(path, "x").heard() == Heard(RATE, 1)
     assert np.abs(samples(path) - sound).max() < (0.2 if ending == "ogg" else 1e-4)
+    soundfile.write(path.with_suffix(".au"), sound, 50)
+    with pytest.raises(DataError, match=r"x\.au: is a broken file of sound; got '50 samples a"):
+        Sound(path.with_suffix(".au"), "x.au").heard()
     path.write_bytes(b"nothing of the kind")
     with pytest.raises(DataError, match=rf"x\.{ending}: cannot be decoded"):
         Sound(path, f"x.{ending}").heard()
@@ -81,6 +84,7 @@ GOOD = wav(tones("a"))
         (GOOD[:1000], "x.wav: is a broken WAV file: it ends after 478 of"),
         (GOOD[:20] + b"\7\0" + GOOD[22:], "x.wav: is a WAV file of a kind .*format 7"),
         (GOOD[:22] + bytes(2) + GOOD[24:], "x.wav: is a broken WAV file; got '0 channels"),
+        (GOOD[:24] + b"\1\0\0\0" + GOOD[28:], "x.wav: is a broken WAV file; .*, 1 samples"),
         (wav(np.zeros((0, 1))), "x.wav: holds no samples"),
         (wav(tones("a"), bits=32, floats=True)[:44] + b"\0\0\xc0\x7f" + bytes(
             len(wav(tones("a"), bits=32, floats=True)) - 48), "x.wav: sample 1 is not a finite"),
@@ -104,6 +108,9 @@ def test_sound_in_memory() -> None:
     assert np.array_equal(np.concatenate(list(whole.blocks())), [0, 0.5, -1])
     with pytest.raises(DataError, match="item 3: a dict is no recording of sound"):
         as_sound({}, "item 3")
+    for rate in (1, 0, float("nan"), float("inf")):
+        with pytest.raises(DataError, match="item 3: a tuple is no recording of sound"):
+            as_sound((np.zeros(9), rate), "item 3")
 
 
 def columns(path: Path, **settings: str) -> dict[str, list]:

@@ -248,7 +248,7 @@ class AudioSource(SeriesField):
             fine = all(isinstance(own, int) and 0 < own <= 1_000_000 for own in numbers)
             fine &= 0 < self.framing.hop <= 10_000 and 0 < self.framing.window <= 10_000
             fine &= len(self.channels) == len(self.framing.names)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             fine = False
         if not fine:
             raise RunError("not how frames of sound are made", where=folder / FILE, remedy=AGAIN)

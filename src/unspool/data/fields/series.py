@@ -114,6 +114,11 @@ class RecordingsField(Field):
         """Of a step, in seconds where all are equally long."""
         return 1.0
 
+    @property
+    def stride(self) -> int:
+        """Steps that the input layer of a network makes one of."""
+        return 1
+
     def recording(self, raw: Any, where: str) -> Recording:
         """A raw value as vectors over time."""
         return as_recording(raw, where)
@@ -143,6 +148,16 @@ class RecordingsField(Field):
                 f" ({', '.join(self.channels[:8])}), and this series has {own.values.shape[1]}",
                 where=where,
                 remedy="give arrays (steps, channels), or name the columns with --series",
+            )
+
+    def refuse_width(self, width: int, where: str) -> None:
+        """A file of other channels than a fitted field has learnt."""
+        if width != len(self.channels):
+            raise DataError(
+                f"the model has learnt {count(len(self.channels), 'channel')}, and the file has"
+                f" {width}",
+                where=where,
+                remedy=f"name those of {', '.join(self.channels[:8])} with --series",
             )
 
     def items(self, given: Any) -> Iterable[Any]:
@@ -340,14 +355,7 @@ class SeriesField(RecordingsField):
             )
 
     def check(self, values: Series, where: Where) -> list[str]:
-        width = values.raw.values.shape[1]
-        if width != len(self.channels):
-            raise DataError(
-                f"the model has learnt {count(len(self.channels), 'channel')}, and the file has"
-                f" {width}",
-                where=where(0),
-                remedy=f"name those of {', '.join(self.channels[:8])} with --series",
-            )
+        self.refuse_width(values.raw.values.shape[1], where(0))
         return []
 
     def unknown(self, values: Series, where: Where) -> list[str]:
@@ -376,6 +384,10 @@ class SeriesField(RecordingsField):
             assert self.steps is not None
             parts.append(self.steps.channel(times, before))
         return np.concatenate(parts, 1) if len(parts) > 1 else parts[0]
+
+    def hide(self, vectors: np.ndarray, step: int, mean: np.ndarray) -> None:
+        """Put a mean vector (size,) in the place of one that the network reads, of (T, size)."""
+        vectors[step] = mean
 
     def streaming_unsupported_reason(self) -> str | None:
         if self.scaling in ("series", "window"):
@@ -470,7 +482,7 @@ class SeriesField(RecordingsField):
             fine = self.mean.shape == self.std.shape == (size,) and size > 0
             fine &= bool(np.isfinite(self.mean).all() and (self.std > 0).all())
             fine &= all(0 <= i < size for i in self.gappy)
-        except (KeyError, TypeError, ValueError):
+        except (KeyError, TypeError, ValueError, OverflowError):
             fine = False
         if not fine:
             raise RunError(

@@ -17,7 +17,16 @@ from unspool.data.fields.series_examiner import SeriesExaminer
 from unspool.data.fields.series_features import FeatureField
 from unspool.data.fields.series_values import Series, blocks
 from unspool.data.read.recording import Recording
-from unspool.data.read.strokes import CHANNELS, Strokes, as_strokes, depth, from_lines
+from unspool.data.read.strokes import (
+    CHANNELS,
+    Strokes,
+    as_strokes,
+    depth,
+    from_lines,
+    is_list,
+    len_of,
+    lines_of_offsets,
+)
 from unspool.data.store.columns import Progress
 from unspool.data.store.vectors import VectorColumn
 from unspool.errors import DataError
@@ -158,6 +167,7 @@ class StrokesField(SeriesField):
         if not done:
             layout = "offsets" if values.shape[1] == len(CHANNELS) else "points"
             values = as_strokes(own, where, layout).values
+        lines_of_offsets(values, where)  # which refuses what are none
         return Strokes(
             values,
             name=own.name,
@@ -208,4 +218,4 @@ def stroke_items(given: Any) -> Iterable[Any]:
 def alike(given: Any) -> bool:
     """Whether what is nested three times is one drawing of points: lists of pairs. Several drawings
     as offsets are lists of rows of three."""
-    return all(len(point) == 2 for stroke in given for point in stroke)
+    return all(is_list(own) and all(len_of(point) == 2 for point in own) for own in given)

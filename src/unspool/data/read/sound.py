@@ -25,7 +25,7 @@ OTHERS = (".flac", ".ogg", ".oga", ".opus", ".mp3", ".aif", ".aiff", ".au")  # b
 ENDINGS = (*WAV, *OTHERS)
 BLOCK = 1 << 18  # samples of a channel that are read at once
 PCM, FLOAT, EXTENSIBLE = 1, 3, 0xFFFE
-LARGEST_RATE = 1_000_000
+LEAST_RATE, LARGEST_RATE = 100, 1_000_000  # a header that says less is broken, or of no sound
 
 
 class Heard(NamedTuple):
@@ -110,11 +110,11 @@ def as_sound(raw: Any, where: str) -> Sound:
     if isinstance(raw, str | os.PathLike):
         return Sound(Path(raw), str(raw))
     if isinstance(raw, tuple | list) and len(raw) == 2 and isinstance(raw[1], int | float):
-        samples, rate = np.asarray(raw[0]), int(raw[1])
+        samples, rate = np.asarray(raw[0]), raw[1]
         if samples.dtype.kind in "iu":
             samples = samples.astype(np.float32) / -float(np.iinfo(samples.dtype).min or -(2**31))
-        if samples.dtype.kind == "f" and samples.ndim in (1, 2) and 0 < rate <= LARGEST_RATE:
-            return Sound(None, where, samples.astype(np.float32), rate)
+        if samples.dtype.kind == "f" and samples.ndim in (1, 2) and is_rate(rate):
+            return Sound(None, where, samples.astype(np.float32), int(rate))
     raise DataError(
         f"a {type(raw).__name__} is no recording of sound",
         where=where,
@@ -130,6 +130,11 @@ def is_wav(path: Path | None) -> bool:
 def is_sound(name: Any) -> bool:
     """Whether a file of this name holds sound."""
     return isinstance(name, str | os.PathLike) and str(name).lower().endswith(ENDINGS)
+
+
+def is_rate(rate: float) -> bool:
+    """Whether sound may have so many samples a second."""
+    return LEAST_RATE <= rate <= LARGEST_RATE
 
 
 def opened(path: Path, name: str) -> BinaryIO:
@@ -207,7 +212,7 @@ def _checked(form: tuple[int, int, int, int], size: int, file: BinaryIO, name: s
             got=f"format {code} of {bits} bits",
             remedy="save it as PCM of 16 bits, or as FLAC",
         )
-    if not channels or not 0 < rate <= LARGEST_RATE:
+    if not channels or not is_rate(rate):
         raise DataError(
             "is a broken WAV file",
             where=name,
@@ -284,9 +289,18 @@ def decoder(path: Path, name: str) -> Any:
     with opened(path, name):
         pass  # what cannot be opened at all is said as of any other file
     try:
-        return soundfile.SoundFile(path)
+        file = soundfile.SoundFile(path)
     except (RuntimeError, TypeError) as error:
         raise _undecoded(name, error) from None
+    if not is_rate(file.samplerate):
+        file.close()
+        raise DataError(
+            "is a broken file of sound",
+            where=name,
+            got=f"{file.samplerate:,} samples a second",
+            remedy="copy or record it again",
+        )
+    return file
 
 
 def read_frames(file: Any, size: int, name: str) -> np.ndarray:
