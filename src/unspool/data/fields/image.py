@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from unspool.data.fields.field import Where
-from unspool.data.fields.image_shape import ImageShape
+from unspool.data.fields.image_shape import ImageShape, colour_names
 from unspool.data.fields.series import SeriesField
 from unspool.data.fields.series_examiner import SeriesExaminer
 from unspool.data.fields.series_features import FeatureField
@@ -188,6 +188,10 @@ class ImageSource(SeriesField):
         return self.shape.elements()
 
     @property
+    def colours(self) -> list[str]:
+        return colour_names(self.shape.colours)
+
+    @property
     def stride(self) -> int:
         return self.shape.stride
 
@@ -252,8 +256,8 @@ class ImageSource(SeriesField):
 
     def _set_moments(self, found: Moments) -> None:
         self.mean, self.std = of_columns(found, self.shape)
-        names = ["grey"] if self.shape.colours == 1 else ["red", "green", "blue"]
-        self.channels = [f"{i + 1} {name}" for i in range(self.shape.height) for name in names]
+        rows = range(1, self.shape.height + 1)
+        self.channels = [f"{row} {name}" for row in rows for name in self.colours]
 
     def described(self, count: int) -> str:
         own = self.shape
@@ -360,15 +364,28 @@ class ImageSource(SeriesField):
     def labels(self, raw: Any) -> list[str]:
         return self.shape.names(len(self.recording(raw, "item")))
 
+    @property
+    def shown_as(self) -> str:
+        return "heat map"
+
     def picture(self, raw: Any) -> dict[str, Any]:
         own = self.recording(raw, "the image")
-        x = self.shape.shown(np.asarray(own.values, dtype=np.float32))
-        places = self.shape.elements()
+        seen = self.as_read(own)
         return {
-            "channels": [f"mean {i + 1}" for i in range(x.shape[1])] if self.stride > 1 else places,
-            "values": [numbers(channel) for channel in x.T],
+            "channels": list(seen.channels),
+            "values": [numbers(channel) for channel in seen.values.T],
             "steps": self.shape.names(len(own)),
         }
+
+    def as_read(self, own: Recording) -> Recording:
+        """With the steps that the network reads."""
+        x = self.shape.shown(np.asarray(own.values, dtype=np.float32))
+        channels = self.colours if self.stride > 1 else self.shape.elements()
+        return Recording(x, tuple(channels), name=own.name)
+
+    def pixels(self, own: Recording) -> np.ndarray:
+        """(W, H·C) -> (H, W, C), as the model reads it"""
+        return own.values.reshape(len(own), self.shape.height, self.shape.colours).swapaxes(0, 1)
 
     def advise(self, values: Any, unknown: float) -> Iterator[tuple[str | None, str]]:
         return iter(())

@@ -176,6 +176,14 @@ class ImageShape(NamedTuple):
         cut = patches(x, high, self.stride)
         return cut.reshape(len(cut), -1, self.colours).mean(1)
 
+    def spread(self, values: np.ndarray, columns: int) -> np.ndarray:
+        """A number for each step that the network reads, (T,), at its pixels: (H, W)"""
+        high, wide = self.patches
+        if self.halvings:
+            high, wide = self.height if self.any_width else self.stride, self.stride
+        grid = values.reshape(-(-self.height // high), -1)
+        return np.kron(grid, np.ones((high, wide)))[: self.height, :columns]
+
     def names(self, columns: int) -> list[str]:
         """What the steps are called that the network reads."""
         if self.reading == "rows":
@@ -188,9 +196,12 @@ class ImageShape(NamedTuple):
     def elements(self) -> list[str]:
         """What the elements of the vector of a step are called."""
         high, wide = self.patches
-        colours = ["grey"] if self.colours == 1 else ["red", "green", "blue"]
-        places = [(i, j) for i in range(high) for j in range(wide)]
-        return [f"{i + 1},{j + 1} {colour}" for i, j in places for colour in colours]
+        places = [(i + 1, j + 1) for i in range(high) for j in range(wide)]
+        return [f"{i},{j} {colour}" for i, j in places for colour in colour_names(self.colours)]
+
+
+def colour_names(colours: int) -> list[str]:
+    return ["grey"] if colours == 1 else ["red", "green", "blue"]
 
 
 def patches(x: np.ndarray, high: int, wide: int) -> np.ndarray:
