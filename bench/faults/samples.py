@@ -250,6 +250,19 @@ def npy(rng: random.Random) -> bytes:
     return content.getvalue()
 
 
+def pixels(rng: random.Random) -> bytes:
+    """Images with a light row or a light column."""
+    import numpy as np
+
+    content = io.BytesIO()
+    labels = [rng.choice(["row", "column"]) for _ in range(20)]
+    x = np.array([[[rng.randrange(60) for _ in range(6)] for _ in range(6)] for _ in labels])
+    for own, label in zip(x, labels):
+        own[(rng.randrange(6), slice(None)) if label == "row" else (slice(None), 2)] = 220
+    np.savez(content, x=x.astype(np.uint8), y=np.array(labels))
+    return content.getvalue()
+
+
 def strokes(rng: random.Random) -> bytes:
     """Squares, drawn with a pen from one corner to the next."""
     rows = []
@@ -340,10 +353,12 @@ FORMATS = {
     "ts": Format(".ts", ts, "classify"),
     "npz": Format(".npz", npz, "classify"),
     "npy": Format(".npy", npy, "classify"),
+    "pixels": Format(".npz", pixels, "classify"),
     "strokes": Format(".jsonl", strokes, "handwrite"),
 }
 OF_SERIES = (
-    "steps", "speeds", "loads", "dated", "wide", "nested", "ts", "npz", "npy", "strokes", SOUNDS,
+    "steps", "speeds", "loads", "dated", "wide", "nested", "ts", "npz", "npy", "strokes", "pixels",
+    SOUNDS,
 )  # fmt: skip
 VECTORS = {"glove": glove, "word2vec": word2vec, "binary": word2vec_binary}
 
@@ -381,6 +396,7 @@ RUNS: dict[str, tuple[str, str, str, dict[str, Any]]] = {
     "speedometer": ("speeds", "regress", "gru", {"label": "speed", "window": 4}),
     "forecaster": ("loads", "forecast", "gru", HORIZON),
     "transcriber": (SOUNDS, "transcribe", "gru", {"bands": 8}),
+    "viewer": ("pixels", "classify", "gru", {}),
     "pen": ("strokes", "handwrite", "lstm", {"mixture": 2}),
     "quantiles": ("dated", "forecast", "lstm", {**HORIZON, "output": "quantiles"}),
     "elmo": ("plain", "elmo", "elmo", {}),
