@@ -33,6 +33,7 @@ MODELS: dict[str, tuple[str, dict[str, Any]]] = {
     "bilstm": ("bilstm", {"reading": "rows"}),
     "transformer": ("transformer", {"reading": "patches", "dropout": 0.1}),
     "cnn": ("lstm", {"reading": "cnn"}),
+    "linear": ("linear", {}),
 }
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
@@ -59,8 +60,8 @@ def digits(models: list[str], seeds: int, epochs: int) -> None:
             seconds += time.process_time() - start
         mean, sd = np.mean(accuracies), np.std(accuracies, ddof=1) if seeds > 1 else 0.0
         print(
-            f"digits: {name} by {settings['reading']}: accuracy {mean:.4f} ± {sd:.4f} ({seeds}"
-            f" seeds: {', '.join(f'{own:.4f}' for own in accuracies)}), {size:,} parameters,"
+            f"digits: {name} by {settings.get('reading', 'pixels')}: accuracy {mean:.4f} ±"
+            f" {sd:.4f} ({seeds} seeds: {', '.join(f'{own:.4f}' for own in accuracies)}), {size:,} parameters,"
             f" {seconds / seeds:.0f} s of one core a run",
             flush=True,
         )
