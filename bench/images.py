@@ -61,8 +61,8 @@ def digits(models: list[str], seeds: int, epochs: int) -> None:
         mean, sd = np.mean(accuracies), np.std(accuracies, ddof=1) if seeds > 1 else 0.0
         print(
             f"digits: {name} by {settings.get('reading', 'pixels')}: accuracy {mean:.4f} ±"
-            f" {sd:.4f} ({seeds} seeds: {', '.join(f'{own:.4f}' for own in accuracies)}), {size:,} parameters,"
-            f" {seconds / seeds:.0f} s of one core a run",
+            f" {sd:.4f} ({seeds} seeds: {', '.join(f'{own:.4f}' for own in accuracies)}),"
+            f" {size:,} parameters, {seconds / seeds:.0f} s of one core a run",
             flush=True,
         )
 

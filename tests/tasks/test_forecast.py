@@ -314,6 +314,27 @@ def test_times_that_go_backwards(tmp_path) -> None:
         unspool.train(path, task="forecast", out=tmp_path / "run", horizon=3, **SMALL)
 
 
+def test_files_of_other_series_than_were_learnt(loads, tmp_path) -> None:
+    """Such a file is refused where it is judged, and where it is for validation."""
+    rows = [line.split(",") for line in loads.read_text().splitlines()]
+    fewer, numbered = tmp_path / "fewer.csv", tmp_path / "numbered.csv"
+    fewer.write_text("".join(f"{date},{load}\n" for date, load, _ in rows))
+    numbered.write_text(
+        "time,load,temp\n" + "".join(f"{t},{a},{b}\n" for t, (_, a, b) in enumerate(rows[1:]))
+    )
+    settings = {"horizon": 6, **SMALL}
+    run = unspool.train(loads, task="forecast", out=tmp_path / "run", **settings)
+    learnt = r"fewer.csv: the model has learnt 2 channels, and the file has 1. Name those of load"
+    with pytest.raises(DataError, match=learnt):
+        run.evaluate(fewer)
+    with pytest.raises(DataError, match=learnt):
+        unspool.train(loads, valid=fewer, task="forecast", out=tmp_path / "two", **settings)
+    with pytest.raises(DataError, match=r"numbered.csv: the model reads the date of each step"):
+        run.evaluate(numbered)
+    with pytest.raises(DataError, match=r"the model reads the date of each step.*this series"):
+        run.predict({"time": [1, 2, 3], "load": [1.0, 2.0, 3.0], "temp": [1.0, 2.0, 3.0]})
+
+
 def test_series_that_cannot_be_continued(run) -> None:
     with pytest.raises(DataError, match="2 channels"):
         run.predict(np.zeros((30, 3), np.float32))

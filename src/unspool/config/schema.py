@@ -101,13 +101,22 @@ class DataConfig(Section):
     )
     time: str = setting(
         "auto",
-        "series: column of the time of each step, a number or an ISO date; auto: by its name or its"
+        "series: column of the time of each step, a number or a date; auto: by its name or its"
         " dates; none: there is none",
+    )
+    date_format: str = setting(
+        "auto",
+        "series: how dates are written, iso or the letters of strptime for the day, such as"
+        " %d/%m/%Y; auto: by the dates",
+    )
+    decimal: Literal["auto", "point", "comma"] = setting(
+        "auto",
+        "tables: 1,234.5 or 1.234,5; auto: by the numbers, and 10,128 by what stands between cells",
     )
     id: str = setting(
         "auto",
-        "series: column whose equal values make rows one recording; auto: by its name; none: there"
-        " is none",
+        "series: columns whose equal values make rows one recording, with commas; auto: by name, or"
+        " the one or two within whose values times follow each other; none: there is none",
     )
     channels: int = setting(
         0,

@@ -88,6 +88,7 @@ def load_histories(
             parts[name] = part_of(field, values, stored["train"], plans["train"])
     for name in ("valid", "test"):
         if name in plans:
+            field.refuse_column(columns[name], plans[name].table.name)
             values = field.values(columns[name])
             parts[name] = part_of(field, values, stored[name], plans[name])
     parts = {name: parts[name] for name in ("train", "valid", "test") if name in parts}

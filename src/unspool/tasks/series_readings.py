@@ -42,6 +42,8 @@ class SeriesInput(Reading):
         field = task.input_field
         self.item: Recording = field.recording(item, "the series")
         if not len(self.item):
+            if field.spectral:
+                field.refuse(self.item, "the sound")  # which says that it is silent
             raise nothing()
         if vectors is None:
             field.refuse(self.item, "the series")

@@ -13,6 +13,7 @@ from unspool.nn.ctc import BLANK, align
 from unspool.search.ctc import greedy_ctc
 from unspool.tasks.reading import AnswerText, Lattice
 from unspool.tasks.series_readings import SeriesInput
+from unspool.tasks.transcript import Transcript
 
 if TYPE_CHECKING:
     from unspool.tasks.task import Task
@@ -51,9 +52,21 @@ class TranscribeReading(SeriesInput):
             best = self.chosen(self.run()[0])
         return next((step for step, own in enumerate(best) if own != BLANK), len(best) - 1)
 
+    @property
+    def token_spans(self) -> list[tuple[int, int]]:
+        end = len(self.vectors)
+        return [(at, min(end, at + self.stride)) for at in range(0, end, self.stride)]
+
     def answer_text(self, scores: Tensor) -> AnswerText:
-        lattice = self.lattice(scores)
-        return AnswerText(lattice.text, f"{len(lattice.places)} tokens")
+        found = self.transcript(scores)
+        return AnswerText(found.text, f"confidence {found.confidence:.4f}" if found.text else "")
+
+    def transcript(self, scores: Tensor, nbest: int = 1) -> Transcript:
+        """Of the part that is read, from the log probabilities (P, V) of its steps."""
+        task: Any = self.task
+        options = task.options(nbest=nbest)
+        (found,) = task.search(scores[None], torch.tensor([len(scores)]), options)
+        return task.answered(self.item.name, found)
 
     def lattice(self, scores: Tensor | None = None) -> Lattice:
         """The probabilities of tokens over time, and the text of the best path."""

@@ -11,7 +11,7 @@ import pytest
 from tones import RATE, tones, wav, write_labels, write_texts
 from unspool.config import DataConfig
 from unspool.data.read import open_table
-from unspool.data.read.sound import Heard, Sound, as_sound
+from unspool.data.read.sound import Heard, Sound, as_sound, wav_of
 from unspool.errors import ConfigError, DataError
 
 
@@ -63,6 +63,9 @@ def test_other_formats(ending: str, tmp_path: Path) -> None:
     soundfile.write(path, sound, RATE)
     assert Sound(path, "x").heard() == Heard(RATE, 1)
     assert np.abs(samples(path) - sound).max() < (0.2 if ending == "ogg" else 1e-4)
+    soundfile.write(path.with_suffix(".au"), sound, 50)
+    with pytest.raises(DataError, match=r"x\.au: is a broken file of sound; got '50 samples a"):
+        Sound(path.with_suffix(".au"), "x.au").heard()
     path.write_bytes(b"nothing of the kind")
     with pytest.raises(DataError, match=rf"x\.{ending}: cannot be decoded"):
         Sound(path, f"x.{ending}").heard()
@@ -81,6 +84,7 @@ GOOD = wav(tones("a"))
         (GOOD[:1000], "x.wav: is a broken WAV file: it ends after 478 of"),
         (GOOD[:20] + b"\7\0" + GOOD[22:], "x.wav: is a WAV file of a kind .*format 7"),
         (GOOD[:22] + bytes(2) + GOOD[24:], "x.wav: is a broken WAV file; got '0 channels"),
+        (GOOD[:24] + b"\1\0\0\0" + GOOD[28:], "x.wav: is a broken WAV file; .*, 1 samples"),
         (wav(np.zeros((0, 1))), "x.wav: holds no samples"),
         (wav(tones("a"), bits=32, floats=True)[:44] + b"\0\0\xc0\x7f" + bytes(
             len(wav(tones("a"), bits=32, floats=True)) - 48), "x.wav: sample 1 is not a finite"),
@@ -104,6 +108,9 @@ def test_sound_in_memory() -> None:
     assert np.array_equal(np.concatenate(list(whole.blocks())), [0, 0.5, -1])
     with pytest.raises(DataError, match="item 3: a dict is no recording of sound"):
         as_sound({}, "item 3")
+    for rate in (1, 0, float("nan"), float("inf")):
+        with pytest.raises(DataError, match="item 3: a tuple is no recording of sound"):
+            as_sound((np.zeros(9), rate), "item 3")
 
 
 def columns(path: Path, **settings: str) -> dict[str, list]:
@@ -148,3 +155,27 @@ def test_few_sounds_beside_many_texts_are_not_read(tmp_path: Path) -> None:
         (tmp_path / f"{name}.txt").write_text("one\ntwo\n")
     (tmp_path / "x.wav").write_bytes(GOOD)
     assert list(columns(tmp_path)) == ["text", "label"]
+
+
+@pytest.mark.parametrize(
+    ("bits", "floats", "channels", "kept"),
+    [(16, False, 1, 16), (8, False, 1, 16), (24, False, 1, 32), (32, True, 1, 32),
+     (16, False, 2, 32)],
+)  # fmt: skip
+def test_written_again_sample_for_sample(bits, floats, channels, kept) -> None:
+    """As bytes in memory, of 16 bits where that says all."""
+    sound = tones("ab")
+    many = sound if channels == 1 else np.stack([sound, 0.37 * sound], 1)
+    own = Sound(None, "x", data=wav(many, 11_025, bits, floats=floats))
+    again = Sound(None, "y", data=wav_of(own))
+    assert again.heard() == Heard(11_025, 1)
+    assert struct.unpack("<H", again.data[34:36])[0] == kept
+    first, second = (np.concatenate(list(each.blocks())) for each in (own, again))
+    np.testing.assert_array_equal(first, second)
+
+
+def test_loud_sound_is_not_cut() -> None:
+    """+1 has no place in 16 bits."""
+    own = Sound(None, "x", np.array([1.0, -1.0, 0.5], np.float32), RATE)
+    again = Sound(None, "y", data=wav_of(own))
+    np.testing.assert_array_equal(np.concatenate(list(again.blocks())), own.samples)

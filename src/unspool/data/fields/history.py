@@ -349,9 +349,9 @@ class HistoryField(RecordingsField):
             raise DataError(
                 "the series has no value to go on from", where=where, remedy="give its past"
             )
-        if self.cycles and own.times is None:
+        if self.cycles and not own.dated:
             raise DataError(
-                "the model reads the time of each step, and this series has none",
+                "the model reads the date of each step, and this series has none",
                 where=where,
                 remedy="give a file with a column of dates",
             )
@@ -364,6 +364,16 @@ class HistoryField(RecordingsField):
                     got=count(int((~np.isnan(rest).any(1)).sum()), "step"),
                     remedy="add rows with these values, and nothing in the columns to be forecast",
                 )
+
+    def refuse_column(self, column: VectorColumn, where: str) -> None:
+        """A file of other series than a fitted field has learnt."""
+        self.refuse_width(len(column.channels), where)
+        if self.cycles and not column.dated:
+            raise DataError(
+                "the model reads the date of each step, and these series have none",
+                where=where,
+                remedy="give a file with a column of dates",
+            )
 
     def examiner(self, values: Stretches) -> SeriesExaminer:
         steps = np.concatenate([values.values[int(row)] for row in np.unique(values.series)])
@@ -414,7 +424,7 @@ class HistoryField(RecordingsField):
             fine &= bool(np.isfinite(self.mean).all() and (self.std > 0).all())
             fine &= {*self.targets, *self.ahead} <= set(self.channels) and bool(self.targets)
             fine &= min(self.length, self.horizon, self.season) > 0
-        except (KeyError, TypeError, ValueError):
+        except (KeyError, TypeError, ValueError, OverflowError):
             fine = False
         if not fine:
             raise RunError(

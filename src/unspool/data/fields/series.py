@@ -40,6 +40,14 @@ from unspool.io.files import AGAIN, read_json, write_json
 
 FILE = "series.json"
 CURVES = 8  # channels that can be told apart as curves
+STORED = 12_000  # numbers of an example that a run keeps, at most
+
+
+class StoredSize(NamedTuple):
+    """Of an example: its steps, and what it takes as a share of what one may."""
+
+    steps: int
+    share: float
 
 
 class SeriesBatch(NamedTuple):
@@ -142,6 +150,16 @@ class RecordingsField(Field):
                 remedy="give arrays (steps, channels), or name the columns with --series",
             )
 
+    def refuse_width(self, width: int, where: str) -> None:
+        """A file of other channels than a fitted field has learnt."""
+        if width != len(self.channels):
+            raise DataError(
+                f"the model has learnt {count(len(self.channels), 'channel')}, and the file has"
+                f" {width}",
+                where=where,
+                remedy=f"name those of {', '.join(self.channels[:8])} with --series",
+            )
+
     def items(self, given: Any) -> Iterable[Any]:
         return series_items(given, len(self.channels))
 
@@ -159,6 +177,20 @@ class RecordingsField(Field):
             "values": [numbers(channel) for channel in own.values.T],
             "steps": own.steps(),
         }
+
+    def extent(self, raw: Any) -> str:
+        """How long a recording is, in words."""
+        own = self.recording(raw, "the series")
+        return f"{len(own):,} steps" + (f" to {own.steps()[-1]}" if own.dated else "")
+
+    def may_be_stored(self, raw: Any) -> bool:
+        """Whether `to_json` is worth its time, as far as that is known without reading it."""
+        return True
+
+    def stored_size(self, value: Any) -> StoredSize:
+        """Of what `to_json` gives."""
+        values = value["values"]
+        return StoredSize(len(values), sum(map(len, values)) / STORED)
 
     def as_read(self, own: Recording) -> Recording:
         """With the steps that a model reads."""
@@ -323,14 +355,7 @@ class SeriesField(RecordingsField):
             )
 
     def check(self, values: Series, where: Where) -> list[str]:
-        width = values.raw.values.shape[1]
-        if width != len(self.channels):
-            raise DataError(
-                f"the model has learnt {count(len(self.channels), 'channel')}, and the file has"
-                f" {width}",
-                where=where(0),
-                remedy=f"name those of {', '.join(self.channels[:8])} with --series",
-            )
+        self.refuse_width(values.raw.values.shape[1], where(0))
         return []
 
     def unknown(self, values: Series, where: Where) -> list[str]:
@@ -457,7 +482,7 @@ class SeriesField(RecordingsField):
             fine = self.mean.shape == self.std.shape == (size,) and size > 0
             fine &= bool(np.isfinite(self.mean).all() and (self.std > 0).all())
             fine &= all(0 <= i < size for i in self.gappy)
-        except (KeyError, TypeError, ValueError):
+        except (KeyError, TypeError, ValueError, OverflowError):
             fine = False
         if not fine:
             raise RunError(

@@ -151,7 +151,7 @@ class FeatureField(SeriesField):
             found: Sequence[np.ndarray] = [np.array(stored[k], float) for k in ("mean", "std")]
             size = len(self.names)
             fine = all(own.shape == (size,) and np.isfinite(own).all() for own in found)
-        except (KeyError, TypeError, ValueError):
+        except (KeyError, TypeError, ValueError, OverflowError):
             fine = False
         if not fine:
             raise RunError(

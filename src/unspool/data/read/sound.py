@@ -1,11 +1,13 @@
 """Sound: one recording of sound as a file has it, or as it is in memory; read in blocks of samples.
 
 A WAV file is parsed here (PCM of 8 to 32 bits, floats of 32 and 64); FLAC, Ogg and MP3 take the
-extra `audio`. Samples come out as float32 between -1 and 1, all channels mixed to one.
+extra `audio`. Samples come out as float32 between -1 and 1, all channels mixed to one; `wav_of`
+writes them as a WAV file again.
 """
 
 from __future__ import annotations
 
+import io
 import os
 import struct
 from collections.abc import Iterator
@@ -23,7 +25,7 @@ OTHERS = (".flac", ".ogg", ".oga", ".opus", ".mp3", ".aif", ".aiff", ".au")  # b
 ENDINGS = (*WAV, *OTHERS)
 BLOCK = 1 << 18  # samples of a channel that are read at once
 PCM, FLOAT, EXTENSIBLE = 1, 3, 0xFFFE
-LARGEST_RATE = 1_000_000
+LEAST_RATE, LARGEST_RATE = 100, 1_000_000  # a header that says less is broken, or of no sound
 
 
 class Heard(NamedTuple):
@@ -35,12 +37,13 @@ class Heard(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Sound:
-    """A file, or samples (N,) or (N, channels) in memory with their rate."""
+    """A file, the bytes of a WAV file, or samples (N,) or (N, channels) with their rate."""
 
     path: Path | None = None
     name: str = ""
     samples: np.ndarray | None = None
     rate: int = 0
+    data: bytes | None = None
 
     def __str__(self) -> str:
         return self.name or "sound"
@@ -49,13 +52,23 @@ class Sound:
         """What the header says."""
         if self.samples is not None:
             return Heard(self.rate, 1 if self.samples.ndim == 1 else self.samples.shape[1])
-        assert self.path is not None
-        if is_wav(self.path):
-            with opened(self.path, self.name) as file:
+        if self.is_wav:
+            with self._opened() as file:
                 form = wav_form(file, self.name)
             return Heard(form.rate, form.channels)
+        assert self.path is not None
         with decoder(self.path, self.name) as file:
             return Heard(file.samplerate, file.channels)
+
+    @property
+    def is_wav(self) -> bool:
+        return self.data is not None or is_wav(self.path)
+
+    def _opened(self) -> BinaryIO:
+        if self.data is not None:
+            return io.BytesIO(self.data)
+        assert self.path is not None
+        return opened(self.path, self.name)
 
     def blocks(self, size: int = BLOCK) -> Iterator[np.ndarray]:
         """Stretches (n,) of the samples, float32, channels mixed; at least one sample in all."""
@@ -80,9 +93,8 @@ class Sound:
         if self.samples is not None:
             for start in range(0, len(self.samples), size):
                 yield self.samples[start : start + size]
-        elif is_wav(self.path):
-            assert self.path is not None
-            with opened(self.path, self.name) as file:
+        elif self.is_wav:
+            with self._opened() as file:
                 yield from wav_blocks(file, wav_form(file, self.name), self.name, size)
         else:
             assert self.path is not None
@@ -98,11 +110,11 @@ def as_sound(raw: Any, where: str) -> Sound:
     if isinstance(raw, str | os.PathLike):
         return Sound(Path(raw), str(raw))
     if isinstance(raw, tuple | list) and len(raw) == 2 and isinstance(raw[1], int | float):
-        samples, rate = np.asarray(raw[0]), int(raw[1])
+        samples, rate = np.asarray(raw[0]), raw[1]
         if samples.dtype.kind in "iu":
             samples = samples.astype(np.float32) / -float(np.iinfo(samples.dtype).min or -(2**31))
-        if samples.dtype.kind == "f" and samples.ndim in (1, 2) and 0 < rate <= LARGEST_RATE:
-            return Sound(None, where, samples.astype(np.float32), rate)
+        if samples.dtype.kind == "f" and samples.ndim in (1, 2) and is_rate(rate):
+            return Sound(None, where, samples.astype(np.float32), int(rate))
     raise DataError(
         f"a {type(raw).__name__} is no recording of sound",
         where=where,
@@ -118,6 +130,11 @@ def is_wav(path: Path | None) -> bool:
 def is_sound(name: Any) -> bool:
     """Whether a file of this name holds sound."""
     return isinstance(name, str | os.PathLike) and str(name).lower().endswith(ENDINGS)
+
+
+def is_rate(rate: float) -> bool:
+    """Whether sound may have so many samples a second."""
+    return LEAST_RATE <= rate <= LARGEST_RATE
 
 
 def opened(path: Path, name: str) -> BinaryIO:
@@ -195,14 +212,16 @@ def _checked(form: tuple[int, int, int, int], size: int, file: BinaryIO, name: s
             got=f"format {code} of {bits} bits",
             remedy="save it as PCM of 16 bits, or as FLAC",
         )
-    if not channels or not 0 < rate <= LARGEST_RATE:
+    if not channels or not is_rate(rate):
         raise DataError(
             "is a broken WAV file",
             where=name,
             got=f"{channels} channels, {rate:,} samples a second",
             remedy="copy or record it again",
         )
-    there = os.fstat(file.fileno()).st_size - file.tell()
+    first = file.tell()
+    there = file.seek(0, os.SEEK_END) - first
+    file.seek(first)
     if size >= 0xFFFFFF00 or (size == 0 and there):  # what writes to a pipe does not know the size
         size = there
     step = channels * bits // 8
@@ -241,6 +260,22 @@ def decoded(data: bytes, form: Form) -> np.ndarray:
     return (whole / 2 ** (form.bits - 1)).astype(np.float32)
 
 
+def wav_of(sound: Sound) -> bytes:
+    """A WAV file of one channel with the same samples: of 16 bits where they are, else floats."""
+    samples = np.concatenate(list(sound.blocks()))
+    rate = sound.heard().rate
+    whole = np.round(samples * 32768)
+    if np.abs(samples).max() < 1 and np.array_equal(whole, samples * np.float32(32768)):
+        code, data = PCM, whole.astype("<i2").tobytes()
+    else:
+        code, data = FLOAT, samples.astype("<f4").tobytes()
+    step = len(data) // len(samples)
+    form = struct.pack("<HHIIHH", code, 1, rate, rate * step, step, 8 * step)
+    chunks = b"fmt " + struct.pack("<I", len(form)) + form
+    chunks += b"data" + struct.pack("<I", len(data)) + data
+    return b"RIFF" + struct.pack("<I", 4 + len(chunks)) + b"WAVE" + chunks
+
+
 def decoder(path: Path, name: str) -> Any:
     """An open `soundfile.SoundFile`."""
     try:
@@ -254,9 +289,18 @@ def decoder(path: Path, name: str) -> Any:
     with opened(path, name):
         pass  # what cannot be opened at all is said as of any other file
     try:
-        return soundfile.SoundFile(path)
+        file = soundfile.SoundFile(path)
     except (RuntimeError, TypeError) as error:
         raise _undecoded(name, error) from None
+    if not is_rate(file.samplerate):
+        file.close()
+        raise DataError(
+            "is a broken file of sound",
+            where=name,
+            got=f"{file.samplerate:,} samples a second",
+            remedy="copy or record it again",
+        )
+    return file
 
 
 def read_frames(file: Any, size: int, name: str) -> np.ndarray:

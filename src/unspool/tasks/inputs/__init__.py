@@ -11,7 +11,7 @@ from typing import Any
 from unspool.config import Config, DataConfig
 from unspool.data.fields.field import Field
 from unspool.data.fields.joined import JoinedField
-from unspool.data.plan import Plan
+from unspool.data.plan import Plan, holds_figures
 from unspool.data.read import Table
 from unspool.tasks.inputs.audio import AudioKind
 from unspool.tasks.inputs.image import ImageKind
@@ -56,8 +56,10 @@ def plan_input(
 
 
 def holds_no_text(table: Table, data: DataConfig) -> bool:
-    """Whether a table has values of another kind."""
-    return any(kind.holds(table, data) for kind in INPUTS.values())
+    """Whether a table has values of another kind, or nothing but numbers and dates."""
+    if any(kind.holds(table, data) for kind in INPUTS.values()):
+        return True
+    return data.text is None and holds_figures(table)
 
 
 def suited(settings: Mapping[str, Any], plan: Plan | None = None) -> dict[str, Any]:
