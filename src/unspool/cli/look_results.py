@@ -131,7 +131,6 @@ def show_series(
 def kind_pictures(field: Any, item: Any, reading: Any, why: Any, path: str) -> list[Any]:
     """Of what is more than curves: an image, a drawing, the lattice of a transcript over its
     spectrum, or contributions under it."""
-    from unspool.data.fields.image import ImageField
     from unspool.data.read.strokes import Strokes
     from unspool.insight.plots import (
         drawing_figure,
@@ -141,7 +140,7 @@ def kind_pictures(field: Any, item: Any, reading: Any, why: Any, path: str) -> l
     )
 
     name, lattice = item.name or path, reading.lattice()
-    if isinstance(field, ImageField):
+    if field.pictured:
         values = field.shape.spread(why.values[len(reading.before) :], len(item))
         about = f"{why.measure} {why.answer_value:.3f}" if lattice is None else lattice.text
         figure = image_figure(field.pixels(item), values, title=f"{name}: {why.answer}, {about}")

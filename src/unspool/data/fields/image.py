@@ -171,6 +171,7 @@ class ImageSource(SeriesField):
     """What fields of images have in common: how a file becomes columns of pixels."""
 
     kind = "image"
+    pictured = True
     shape: ImageShape
 
     @property
@@ -374,13 +375,13 @@ class ImageSource(SeriesField):
         return {
             "channels": list(seen.channels),
             "values": [numbers(channel) for channel in seen.values.T],
-            "steps": self.shape.names(len(own)),
+            "steps": self.shape.names(len(own), shown=True),
         }
 
     def as_read(self, own: Recording) -> Recording:
-        """With the steps that the network reads."""
+        """With the steps that are shown."""
         x = self.shape.shown(np.asarray(own.values, dtype=np.float32))
-        channels = self.colours if self.stride > 1 else self.shape.elements()
+        channels = self.colours if self.shape.reading == "cnn" else self.shape.elements()
         return Recording(x, tuple(channels), name=own.name)
 
     def pixels(self, own: Recording) -> np.ndarray:
