@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from unspool.data.calendar import cycles_of
+from unspool.data.calendar import DAY, TimeStep, cycles_of, find_step
 from unspool.data.fields.series import RecordingsField, count, fit_moments
 from unspool.data.fields.series_examiner import SeriesExaminer
 from unspool.data.fields.static import StaticColumn, static_vectors
@@ -26,15 +26,17 @@ from unspool.errors import DataError, RunError, choose
 from unspool.io.files import AGAIN, read_json, write_json
 
 FILE = "history.json"
-DAY = 86_400.0
 # Steps of a season, by how many days a step takes
 SEASONS = ((0.9, 1.1, 7), (6.5, 7.5, 52), (28, 31, 12), (89, 93, 4))
-UNEVEN = 0.01  # of a step, and of all steps: more is said
+MOST_MONTHS = 12_000
+UNEVEN = 0.01  # of all steps: more is said
 
 
-def season_of(step: float) -> int:
-    """Steps of the season that steps of so many seconds usually have; 1: none."""
-    days = step / DAY
+def season_of(step: TimeStep) -> int:
+    """Steps of the season that such steps usually have; 1: none."""
+    if step.months or step.weekdays:
+        return 5 if step.weekdays else max(1, 12 // step.months)
+    days = step.seconds / DAY
     if days <= 0.5:
         return round(1 / days)
     return next((steps for low, high, steps in SEASONS if low <= days <= high), 1)
@@ -80,7 +82,7 @@ class HistoryField(RecordingsField):
         self.channels: list[str] = []
         self.mean, self.std = np.zeros(0), np.ones(0)  # (C,)
         self.cycles: list[str] = []
-        self.step, self.dated, self.timed = 1.0, False, False
+        self.step, self.dated, self.timed = TimeStep(1.0), False, False
 
     @property
     def target_channels(self) -> list[int]:
@@ -170,18 +172,21 @@ class HistoryField(RecordingsField):
         full = np.flatnonzero(times.lengths > 1).tolist()
         if not full:
             return []
-        gaps = np.concatenate([np.diff(times[row]) for row in full])
-        self.step = float(np.median(gaps))
-        uneven = float(np.mean(np.abs(gaps - self.step) > UNEVEN * self.step))
+        series = [np.asarray(times[row]) for row in full]
+        self.step, uneven = find_step(series, dated=dated)
         if dated and self.calendar:
-            span = max(float(own[-1] - own[0]) for own in map(times.__getitem__, full))
-            self.cycles = cycles_of(self.step, span)
-        if uneven <= UNEVEN:
-            return []
-        return [
-            f"{100 * uneven:.1f} % of the steps are not {self.step:g} s after the one before; they"
-            " are read as they come"
-        ]
+            span = max(float(own[-1] - own[0]) for own in series)
+            self.cycles = cycles_of(self.step.seconds, span)
+        notes = []
+        if self.step.months or self.step.weekdays:
+            notes.append(f"time: a step is {self.step}")
+        if uneven > UNEVEN:
+            unit = " s" if dated and not (self.step.months or self.step.weekdays) else ""
+            notes.append(
+                f"{100 * uneven:.1f} % of the steps are not {self.step}{unit} after the one before;"
+                " they are read as they come"
+            )
+        return notes
 
     def fit(
         self,
@@ -388,8 +393,9 @@ class HistoryField(RecordingsField):
         return (FILE,)
 
     def save(self, folder: Path) -> None:
-        names = ("channels", "targets", "ahead", "length", "horizon", "season", "cycles", "step")
+        names = ("channels", "targets", "ahead", "length", "horizon", "season", "cycles")
         stored = {name: getattr(self, name) for name in (*names, "dated", "timed")}
+        stored["step"] = self.step._asdict()
         static = [asdict(own) for own in self.static]
         moments = {"mean": self.mean.tolist(), "std": self.std.tolist()}
         write_json(folder / FILE, {**stored, **moments, "static": static})
@@ -404,11 +410,11 @@ class HistoryField(RecordingsField):
             self.length, self.horizon, self.season = (
                 int(stored[key]) for key in ("length", "horizon", "season")
             )
-            self.step, self.dated, self.timed = (
-                float(stored["step"]),
-                bool(stored["dated"]),
-                bool(stored["timed"]),
+            step = stored["step"]
+            self.step = TimeStep(
+                float(step["seconds"]), int(step["months"]), step["weekdays"] is True
             )
+            self.dated, self.timed = bool(stored["dated"]), bool(stored["timed"])
             self.mean, self.std = (np.array(stored[key], dtype=float) for key in ("mean", "std"))
             self.static = [
                 StaticColumn(
@@ -424,6 +430,7 @@ class HistoryField(RecordingsField):
             fine &= bool(np.isfinite(self.mean).all() and (self.std > 0).all())
             fine &= {*self.targets, *self.ahead} <= set(self.channels) and bool(self.targets)
             fine &= min(self.length, self.horizon, self.season) > 0
+            fine &= self.step.seconds > 0 and 0 <= self.step.months <= MOST_MONTHS
         except (KeyError, TypeError, ValueError, OverflowError):
             fine = False
         if not fine:
