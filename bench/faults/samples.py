@@ -316,6 +316,19 @@ def npy(rng: random.Random) -> bytes:
     return content.getvalue()
 
 
+def pixels(rng: random.Random) -> bytes:
+    """Images with a light row or a light column."""
+    import numpy as np
+
+    content = io.BytesIO()
+    labels = [rng.choice(["row", "column"]) for _ in range(20)]
+    x = np.array([[[rng.randrange(60) for _ in range(6)] for _ in range(6)] for _ in labels])
+    for own, label in zip(x, labels):
+        own[(rng.randrange(6), slice(None)) if label == "row" else (slice(None), 2)] = 220
+    np.savez(content, x=x.astype(np.uint8), y=np.array(labels))
+    return content.getvalue()
+
+
 def lists(rng: random.Random) -> bytes:
     """Parquet with a series in a cell."""
     import pyarrow as pa
@@ -332,6 +345,22 @@ def square(rng: random.Random) -> list[list[float]]:
     size = rng.uniform(1, 3)
     corners = [(0.0, 0.0), (size, 0.0), (size, size), (0.0, size), (0.0, 0.0)]
     return [[valued(rng, x + rng.gauss(0, 0.1)), valued(rng, y)] for x, y in corners]
+
+
+def write_pictures(folder: Path, rng: random.Random) -> Path:
+    """Light and dark images, in all formats that are read."""
+    from PIL import Image
+
+    for label, light in (("dark", 60), ("light", 200)):
+        (folder / label).mkdir(parents=True, exist_ok=True)
+        for i in range(6):
+            size = rng.randint(6, 12), rng.randint(6, 12)
+            grey = bytes(light + rng.randrange(50) for _ in range(size[0] * size[1]))
+            image = Image.frombytes("L", size, grey)
+            ending = rng.choice(["png", "jpg", "gif", "webp", "bmp"])
+            mode = rng.choice(["L", "RGB", "P"] if ending in ("png", "gif") else ["L", "RGB"])
+            image.convert(mode).save(folder / label / f"{i}.{ending}")
+    return folder
 
 
 def strokes(rng: random.Random) -> bytes:
@@ -525,6 +554,7 @@ FORMATS = {
     "ts": Format(".ts", ts, "classify"),
     "npz": Format(".npz", npz, "classify"),
     "npy": Format(".npy", npy, "classify"),
+    "pixels": Format(".npz", pixels, "classify"),
     "lists": Format(".parquet", lists, "classify"),
     "strokes": Format(".jsonl", strokes, "handwrite"),
     "drawings": Format(".jsonl", drawings, "classify"),
@@ -546,10 +576,11 @@ SHELVES = {
     "spoken": Shelf(write_spoken, "classify"),
     "inks": Shelf(write_inks, "transcribe"),
     "recordings": Shelf(write_recordings, "classify"),
+    "pictures": Shelf(write_pictures, "classify"),
 }
 OF_SERIES = (
     "steps", "speeds", "loads", "dated", "wide", "nested", "ts", "npz", "npy", "lists", "strokes",
-    "drawings", "sketches", "unipen", "inkml", *SHELVES,
+    "drawings", "sketches", "unipen", "inkml", "pixels", *SHELVES,
 )  # fmt: skip
 VECTORS = {"glove": glove, "word2vec": word2vec, "binary": word2vec_binary}
 
@@ -586,6 +617,8 @@ RUNS: dict[str, tuple[str, str, str, dict[str, Any]]] = {
     "moments": ("steps", "tag", "bilstm", {}),
     "speedometer": ("speeds", "regress", "gru", {"label": "speed", "window": 4}),
     "forecaster": ("loads", "forecast", "gru", HORIZON),
+    "viewer": ("pixels", "classify", "gru", {}),
+    "gallery": ("pictures", "classify", "cnn", {}),
     "transcriber": ("sounds", "transcribe", "gru", {"bands": 8}),
     "listener": ("spoken", "classify", "bigru", {"bands": 8}),
     "pen": ("strokes", "handwrite", "lstm", {"mixture": 2}),

@@ -108,6 +108,7 @@ class RecordingsField(Field):
     sized = True
     channels: list[str]
     spectral: ClassVar[bool] = False  # whether its channels are bands of frequencies
+    pictured: ClassVar[bool] = False  # whether its steps are parts of an image
 
     @property
     def duration(self) -> float:
