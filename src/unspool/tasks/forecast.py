@@ -203,7 +203,7 @@ class Forecast(Task):
             raise ConfigError(
                 "data.irregular is not for forecasts as channel: windows are steps of equal length",
                 got=data.irregular,
-                remedy="use irregular=resample, which leaves gaps, or leave it out",
+                remedy="leave it out, or use irregular=resample, which leaves gaps",
             )
         for name, (usual, why) in unread.items():
             if getattr(data, name) != usual:
