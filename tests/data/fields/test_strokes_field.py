@@ -109,5 +109,5 @@ def test_what_a_page_sends_that_is_no_drawing(value, says) -> None:
 @pytest.mark.parametrize("given", [[[[1, 2], 3]], [[[1, 2], [3, 4]], 5]])
 def test_lists_that_are_no_drawing(given) -> None:
     field = StrokesField("strokes", Preparation())
-    with pytest.raises(DataError, match="no drawing|no list of points"):
+    with pytest.raises(DataError, match=r"no drawing|no list of points"):
         [field.recording(each, "here") for each in field.items(given)]
