@@ -122,7 +122,9 @@ def test_figures_by_hand(run) -> None:
             y = stretches.values[int(stretches.series[row])][origin : origin + H, 0].astype(float)
             sd = stretches.scale[row]
             errors.append(np.mean(((y - given.center[0]) / sd) ** 2))
-            naive.append(np.mean(((y - seasonal_naive(past, H, season)) / sd) ** 2))
+            naive.append(
+                np.mean(((y - seasonal_naive(past, np.array([len(past)]), H, season)[0]) / sd) ** 2)
+            )
             first = stretches.past(row, int(stretches.first[row])).astype(float)
             scale = np.mean(np.abs(first[season:] - first[:-season]))
             scaled.append(np.mean(np.abs(y - given.center[0])) / scale)

@@ -203,7 +203,7 @@ def test_classify_reads_sound(tmp_path) -> None:
     assert run.task.labels == list(PITCHES)
     sound = (tones("b", 77), RATE)
     assert run.predict([sound])[0].label == "b"
-    assert run.trace(sound).tokens[:2] == ["0.00", "0.01"]
+    assert run.trace(sound).tokens[:2] == ["0.00 s", "0.01 s"]
 
 
 def test_series_with_texts_are_transcribed(tmp_path) -> None:

@@ -29,7 +29,6 @@ from unspool.cli.options import (
     option_names,
     readable,
     task_options,
-    unsupported,
 )
 
 if TYPE_CHECKING:
@@ -145,7 +144,8 @@ def predict(
         Path | None,
         decoding_option(
             metavar="FILE",
-            help="Draw the alignment of the first text, as a .png, .svg or .pdf.",
+            help="Draw the first answer, as a .png, .svg or .pdf: the alignment of a translation,"
+            " a forecast with its interval, the lattice of a transcript.",
         ),
     ] = None,
     top: Annotated[
@@ -197,11 +197,14 @@ def predict(
       unspool predict runs/train-transformer --file test.en --out test.hyp.txt
       unspool predict runs/train-bahdanau "Two dogs play." --picture alignment.png
       sensor | unspool predict runs/machine-gru --follow
+      unspool predict runs/load-gru --file loads.csv --picture forecast.png
       unspool predict runs/calls-bilstm call.wav --json
+      unspool predict runs/calls-bilstm call.wav --picture lattice.png
       unspool predict runs/calls-bilstm --file calls --lm runs/book-lstm --lm-weight 0.5
     """
     loaded = show.loaded(run)
     from unspool.cli.answers import check_ending, write_answers
+    from unspool.cli.pictured import drawing_first, picture_of, with_first
 
     if following:
         from unspool.cli.follow import follow
@@ -245,13 +248,15 @@ def predict(
     )
     if (as_json or picture is not None) and "alignment" in option_names(loaded.task.options):
         chosen["alignment"] = True
-    elif picture is not None:
-        raise unsupported(loaded, "picture", "alignment")
-    answers = loaded.predict_lazily(items, task_options(loaded, chosen))
+    if picture is not None:
+        picture_of(loaded)  # refuses runs of which there is nothing to draw
+    options = task_options(loaded, chosen)
+    first, items = with_first(items) if picture is not None else ([], items)
+    answers = loaded.predict_lazily(items, options)
     assert loaded.task.answer is not None
     check_ending(out, loaded.task.answer)
     if picture is not None:
-        answers = drawing_first(loaded, answers, picture)
+        answers = drawing_first(loaded, first, answers, picture, options)
     write_answers(answers, out, as_json=as_json, given=kept)
 
 
@@ -314,28 +319,3 @@ def read_items(
             yield values[0]
 
     return items(), kept
-
-
-def drawing_first(run: LoadedRun, answers: Iterable[Any], path: Path) -> Iterator[Any]:
-    """The same answers; the alignment of the first becomes a picture."""
-    from unspool.errors import ConfigError
-    from unspool.insight.plots import alignment_figure
-    from unspool.io.pictures import check_picture, save_picture
-
-    check_picture(path)
-
-    def with_picture() -> Iterator[Any]:
-        for number, answer in enumerate(answers):
-            if number == 0:
-                if getattr(answer, "alignment", None) is None:
-                    raise ConfigError(
-                        "there is no alignment to draw",
-                        where=run.path,
-                        got="a model without attention" if str(answer) else "an empty text",
-                        remedy="leave out --picture, or train bahdanau, luong or transformer",
-                    )
-                save_picture(alignment_figure(answer), path)
-                show.note(f"the alignment is in {path}")
-            yield answer
-
-    return with_picture()

@@ -14,7 +14,9 @@ from unspool.nn.convolution import ConvolutionStack
 from unspool.nn.positions import Learned, Rotary, Sinusoidal
 from unspool.nn.recurrent import Recurrent
 from unspool.nn.taps import taps
+from unspool.page.pen import draws, example_words
 from unspool.page.series import saved_steps
+from unspool.page.sound import writes
 from unspool.page.subject import Subject
 
 Asked = tuple[str, dict[str, str]]  # the name of an answer, and its parameters
@@ -94,6 +96,8 @@ VIEWS: dict[str, View] = {
             ),
         ],
     ),
+    "transcript": View(writes, lambda subject, text: asked_of(subject, text, "transcript")),
+    "writing": View(draws, lambda subject, text: [("write", {"words": example_words(subject)})]),
     "unrolled": View(
         lambda subject: bool(taps_of(subject, "hidden_state")),
         lambda subject, text: (

@@ -167,7 +167,7 @@ class Forecast(Task):
         asked = data.model_copy(update={"target": None, "label": None})
         if not may_be_series(table, asked) or (data.label is not None and not named):
             return None
-        found = find_series(table, asked, None, named=named)
+        found = find_series(table, asked, None, named=named, words=True)
         if found is None:
             if not named:
                 return None
@@ -179,12 +179,14 @@ class Forecast(Task):
             )
         if not named and not is_timed(found):
             return None
-        settings = {"data.input": "series"}
+        settings = found.settings
         columns, convert = {"history": found.series}, found.convert
         about = found.about
         if found.static is not None:
             columns["static"], convert = found.static, with_static(found.convert)
             about += f", of each series {', '.join(own.name for own in found.static.own)}"
+        if unread := not_read(found):
+            about += f", not read: {', '.join(unread)}"
         summary = f"{about} -> {cls.name}"
         return Plan(cls.name, found.table, columns, FIT, summary, convert, settings)
 
@@ -529,6 +531,16 @@ class Forecast(Task):
         assert isinstance(found, Forecast)
         found.margins.load(folder, found.history.horizon)
         return found
+
+
+def not_read(found: Found) -> list[str]:
+    """Columns of a table of steps that are no values, ids, times or static."""
+    reader = found.table.reader
+    if not isinstance(reader, StepRows):
+        return []
+    static = [] if found.static is None else [own.name for own in found.static.own]
+    used = {*static, *(key.name for key in reader.keys)}
+    return [own.name for own in reader.others if own.name not in used]
 
 
 def is_timed(found: Found) -> bool:

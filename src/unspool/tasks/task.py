@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from itertools import islice
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar
@@ -415,7 +415,8 @@ class Task(ABC):
 
     def reading(self, model: nn.Module, item: Any) -> Reading:
         """One input as the model reads it: what is recorded, and what is asked for reasons."""
-        if not len(item.strip() if isinstance(item, str) else item):
+        given = item.strip() if isinstance(item, str) else item
+        if isinstance(given, Sized) and not len(given):
             raise nothing()
         return self.looked_at(self, model, item)
 

@@ -20,6 +20,7 @@ from unspool.config.numbers import check_numbers
 from unspool.data.batching import BucketBatches
 from unspool.data.corpus import Corpus, Fields
 from unspool.data.fields.field import Field
+from unspool.data.fields.image import ImageField
 from unspool.data.fields.series import SeriesField
 from unspool.data.fields.text import TextField
 from unspool.data.part import Batch, Part
@@ -155,6 +156,9 @@ class Transcribe(Task):
         name = settings.get("data.input", settings.get("input", "auto"))
         found = {} if name in ("auto", "text") else suited(settings, plan)
         kept = {key: value for key, value in found.items() if key not in cls.defaults}
+        if name == "image":
+            kept.pop("model.positions", None)  # of images of one size; lines have any width
+            return {**kept, "model.patch": 1, "data.reading": "cnn_columns"}
         if name != "audio":
             return {**kept, "model.patch": 1}
         # Whole recordings, with their silence, are scaled by themselves: how loud they are, and
@@ -192,7 +196,7 @@ class Transcribe(Task):
         found = plan_input(cls.name, table, data, target="text", named=named, outputs=outputs)
         if found is None and named:
             raise DataError(
-                "holds neither sound nor series, which transcribe reads",
+                "holds neither sound nor series nor images of lines, which transcribe reads",
                 where=table.name,
                 remedy="name a folder of recordings, or a table with a column of their names",
             )
@@ -214,7 +218,8 @@ class Transcribe(Task):
             refuse_unknown(corpus.parts["train"], text, fitted)
         for name, part in corpus.parts.items():
             needed = needed_steps(part, text)
-            there = -(-part[read].lengths.astype(np.int64) // config.model.patch)
+            stride = config.model.patch * corpus.fields[read].stride  # type: ignore[attr-defined]
+            there = -(-part[read].lengths.astype(np.int64) // stride)
             short = np.flatnonzero(needed > there)
             if not len(short):
                 continue
@@ -252,6 +257,8 @@ class Transcribe(Task):
         fixed = {f"data.{name}": getattr(self.config.data, name) for name in names}
         if framing is not None:
             fixed["data.rate"] = framing.rate
+        if isinstance(self.input_field, ImageField):
+            fixed |= self.input_field.shape.settings()
         fixed["model.patch"] = self.config.model.patch
         return WholeStart(self.target_tokenizer, fixed)
 
@@ -342,7 +349,7 @@ class Transcribe(Task):
         """Some rows with their log probabilities (B, T', V) and steps (B,), on the CPU. A row that
         is longer than a window is read in several, and given alone."""
         assert isinstance(model, Transcriber)
-        cuts = overlapping(part[self.input].lengths, self.config.data.window, model.patch)
+        cuts = overlapping(part[self.input].lengths, self.config.data.window, model.stride)
         whole = np.flatnonzero(np.bincount(cuts.windows.origin, minlength=len(part)) == 1)
         if len(whole):
             short = part if len(whole) == len(part) else chosen(part, whole)
@@ -438,7 +445,8 @@ class Transcribe(Task):
 
     def answered(self, name: str, found: Found) -> Transcript:
         tokenizer = self.target_tokenizer
-        second = self.input_field.duration * self.config.model.patch
+        field = self.input_field
+        second = field.duration * self.config.model.patch * field.stride
         sure = self.confidence(found.p)
         tokens = [
             Token(tokenizer.decode([token]), first * second, stop * second, float(p))

@@ -95,7 +95,6 @@ def test_an_example_that_was_prepared_is_not_prepared_again() -> None:
 @pytest.mark.parametrize(
     ("value", "says"),
     [
-        ([[1, 2], [3, 4]], "here: offsets are rows of dx, dy and pen up; got 'rows of 2'"),
         ([[1, 2, 0], [3, None, 1]], "here: point 2 of the drawing is not finite"),
         ([[1, 2, 0], [3, 4, 7]], "here: pen up is 0 or 1, and at point 2 it is neither"),
         ([[[1, 2], [3, 4]]], "here: a series has steps and channels"),

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from unspool.config import DataConfig
+from unspool.data.read.dates import is_date
 from unspool.data.read.recording import (
     Parser,
     Recording,
     as_recording,
-    is_date,
     parse_time,
     recording_from_json,
 )
@@ -238,6 +238,35 @@ def test_a_table_of_dates_without_labels_is_to_be_continued(tmp_path) -> None:
     rows = [f"2026-01-{i + 1:02},{i},{i * i},{i % 3}" for i in range(20)]
     (tmp_path / "a.csv").write_text("date,load,oil,flow\n" + "\n".join(rows) + "\n")
     assert open_plan(tmp_path / "a.csv", DataConfig()).task == "forecast"
+
+
+@pytest.mark.parametrize("name", ["id", "shop", "store"])
+@pytest.mark.parametrize("by_date", [False, True])
+def test_tables_of_several_series_with_dates(name, by_date, tmp_path) -> None:
+    """Dates come again in each series, and are no labels; nor are the names of the series."""
+    called = {"id": "s{}", "shop": "shop {}", "store": "{}"}[name]
+    rows = [
+        (f"2026-01-{day + 1:02}", called.format(number), f"{number * 100 + day / 4}")
+        for number in range(4)
+        for day in range(20)
+    ]
+    rows = sorted(rows) if by_date else rows
+    lines = [f"date,{name},sales", *(",".join(row) for row in rows)]
+    (tmp_path / "a.csv").write_text("\n".join(lines) + "\n")
+    plan = open_plan(tmp_path / "a.csv", DataConfig())
+    assert plan.task == "forecast"
+    assert f"recordings by {name!r}" in plan.summary
+    assert ("or --id none" in plan.summary) == (name != "id")
+    for number, row in enumerate(plan.rows()):
+        wanted = number * 100 + np.arange(20, dtype=np.float32)[:, None] / 4
+        np.testing.assert_array_equal(row.values[0].values, wanted)
+
+
+def test_one_series_with_a_column_of_words_is_not_split_by_it(tmp_path) -> None:
+    rows = [f"2026-01-{day + 1:02},{day / 4},{'wet' if day % 3 else 'dry'}" for day in range(20)]
+    (tmp_path / "a.csv").write_text("date,load,weather\n" + "\n".join(rows) + "\n")
+    plan = open_plan(tmp_path / "a.csv", DataConfig())
+    assert "one recording" in plan.summary
 
 
 def test_gaps_are_nan(tmp_path) -> None:

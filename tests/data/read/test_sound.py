@@ -11,7 +11,7 @@ import pytest
 from tones import RATE, tones, wav, write_labels, write_texts
 from unspool.config import DataConfig
 from unspool.data.read import open_table
-from unspool.data.read.sound import Heard, Sound, as_sound
+from unspool.data.read.sound import Heard, Sound, as_sound, wav_of
 from unspool.errors import ConfigError, DataError
 
 
@@ -155,3 +155,27 @@ def test_few_sounds_beside_many_texts_are_not_read(tmp_path: Path) -> None:
         (tmp_path / f"{name}.txt").write_text("one\ntwo\n")
     (tmp_path / "x.wav").write_bytes(GOOD)
     assert list(columns(tmp_path)) == ["text", "label"]
+
+
+@pytest.mark.parametrize(
+    ("bits", "floats", "channels", "kept"),
+    [(16, False, 1, 16), (8, False, 1, 16), (24, False, 1, 32), (32, True, 1, 32),
+     (16, False, 2, 32)],
+)  # fmt: skip
+def test_written_again_sample_for_sample(bits, floats, channels, kept) -> None:
+    """As bytes in memory, of 16 bits where that says all."""
+    sound = tones("ab")
+    many = sound if channels == 1 else np.stack([sound, 0.37 * sound], 1)
+    own = Sound(None, "x", data=wav(many, 11_025, bits, floats=floats))
+    again = Sound(None, "y", data=wav_of(own))
+    assert again.heard() == Heard(11_025, 1)
+    assert struct.unpack("<H", again.data[34:36])[0] == kept
+    first, second = (np.concatenate(list(each.blocks())) for each in (own, again))
+    np.testing.assert_array_equal(first, second)
+
+
+def test_loud_sound_is_not_cut() -> None:
+    """+1 has no place in 16 bits."""
+    own = Sound(None, "x", np.array([1.0, -1.0, 0.5], np.float32), RATE)
+    again = Sound(None, "y", data=wav_of(own))
+    np.testing.assert_array_equal(np.concatenate(list(again.blocks())), own.samples)

@@ -5,23 +5,25 @@ raw: a `Sound`, the path of a file, or (samples, rate). values: `Series`. tensor
 
 from __future__ import annotations
 
+import base64
+import binascii
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from unspool.data.fields.audio_frames import Framing, frames
-from unspool.data.fields.series import SeriesField, SeriesWriter
+from unspool.data.fields.series import SeriesField, SeriesWriter, StoredSize
 from unspool.data.fields.series_examiner import SeriesExaminer
 from unspool.data.fields.series_features import FeatureField
 from unspool.data.fields.series_values import Series
 from unspool.data.read import Column
-from unspool.data.read.recording import Recording
-from unspool.data.read.sound import Heard, Sound, as_sound, is_sound
+from unspool.data.read.recording import Recording, numbers
+from unspool.data.read.sound import Heard, Sound, as_sound, is_sound, wav_of
 from unspool.data.store.columns import Progress, WhereStep
 from unspool.data.store.vectors import VectorColumn
 from unspool.errors import DataError, RunError
@@ -30,6 +32,7 @@ from unspool.io.files import AGAIN, read_json, write_json
 FILE = "audio.json"
 LARGEST = 16_000  # samples a second, where no rate is set
 LOOKED = 200  # files whose rates are looked at
+STORED = 500_000  # bytes of an example that a run keeps, at most: 15 s of 16 bits at 16,000 Hz
 
 
 @dataclass(frozen=True)
@@ -85,6 +88,61 @@ class AudioSource(SeriesField):
         sound = as_sound(raw, where)
         x = frames(sound.blocks(), sound.heard().rate, self.framing)
         return Recording(x, tuple(self.framing.names), name=sound.name)
+
+    @property
+    def shown_as(self) -> str:
+        return "spectrum" if self.framing.features == "logmel" else "heat map"
+
+    def picture(self, raw: Any) -> dict[str, Any]:
+        own = self.recording(raw, "the sound")
+        steps = self.labels(own)
+        return {
+            "channels": self.channels,
+            "values": [numbers(channel[: len(steps)].round(2)) for channel in own.values.T],
+            "steps": steps,
+            "duration": self.duration,
+        }
+
+    def as_read(self, own: Recording) -> Recording:
+        """With the seconds at which frames begin."""
+        own = super().as_read(own)
+        return replace(own, times=np.arange(len(own)) * self.duration)
+
+    def extent(self, raw: Any) -> str:
+        return f"{len(self.recording(raw, 'the sound')) * self.duration:.2f} s"
+
+    def to_json(self, raw: Any) -> dict[str, Any]:
+        """The sound itself, as the bytes of a WAV file; of frames, these."""
+        if isinstance(raw, Recording):
+            return super().to_json(raw)
+        sound = as_sound(raw, "the sound")
+        return {"name": Path(sound.name).name, "wav": base64.b64encode(wav_of(sound)).decode()}
+
+    def from_json(self, value: Any, where: str) -> Any:
+        if not isinstance(value, dict) or "wav" not in value:
+            return super().from_json(value, where)
+        name = str(value.get("name") or where)
+        try:
+            data = base64.b64decode(value["wav"], validate=True)
+        except (TypeError, ValueError, binascii.Error):
+            raise DataError(
+                "is no WAV file in base64", where=name, remedy="choose a file that ends with .wav"
+            ) from None
+        sound = Sound(None, name, data=data)
+        sound.heard()  # refuses what is none
+        return sound
+
+    def may_be_stored(self, raw: Any) -> bool:
+        """A file of many channels, and of more bits, may become one that fits."""
+        path = as_sound(raw, "the sound").path
+        return path is None or path.stat().st_size <= 8 * STORED
+
+    def stored_size(self, value: Any) -> StoredSize:
+        if "wav" not in value:
+            return super().stored_size(value)
+        size = len(value["wav"]) * 3 // 4
+        steps = round(size / 2 / self.framing.rate / self.duration)
+        return StoredSize(steps, size / STORED)
 
     def storage_key(self) -> Any:
         return [self.kind, self.framing._asdict()]
@@ -154,9 +212,9 @@ class AudioSource(SeriesField):
         return Sound(Path(name), name) if is_sound(name) else None
 
     def labels(self, raw: Any) -> list[str]:
-        """The time at which each frame begins, in seconds."""
+        """The time at which each frame begins."""
         count = len(self.recording(raw, "item"))
-        return [f"{step * self.framing.seconds:.2f}" for step in range(count)][
+        return [f"{step * self.framing.seconds:.2f} s" for step in range(count)][
             : self.max_length or None
         ]
 

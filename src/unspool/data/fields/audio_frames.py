@@ -99,11 +99,13 @@ def spectrum(windows: Tensor, framing: Framing) -> Tensor:
     P = |FFT(hann · x)|², padded with zeros to a power of 2; y_b = ln max(Σ_f M_fb P_f, 1e-10)
     """
     size = 1 << (framing.window_samples - 1).bit_length()
+    padded = windows.new_zeros(len(windows), size)  # copied once: rfft(n=) would copy again
     hann = torch.hann_window(framing.window_samples)  # periodic
-    found = torch.view_as_real(torch.fft.rfft(windows * hann, n=size))
-    power = found.square().sum(-1)  # without the root that an absolute value takes
+    torch.mul(windows, hann, out=padded[:, : framing.window_samples])
+    found = torch.fft.rfft(padded)
+    power = found.real.square().addcmul_(found.imag, found.imag)  # without the root of abs()
     bands = power @ mel_filters(framing.rate, size, framing.bands)
-    log = bands.clamp(min=FLOOR).log()
+    log = bands.clamp_(min=FLOOR).log_()
     if framing.features == "logmel":
         return log
     return log @ cosines(framing.bands, min(framing.coefficients, framing.bands))

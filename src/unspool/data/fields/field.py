@@ -97,6 +97,11 @@ class Field(ABC):
         """What a step of its values is called."""
 
     @property
+    def most_steps(self) -> int:
+        """Steps that a network reads of a value at most; 0 where that is not known."""
+        return 0
+
+    @property
     def answers(self) -> list[str]:
         """The names of a fixed set of values."""
         return []

@@ -40,6 +40,14 @@ from unspool.io.files import AGAIN, read_json, write_json
 
 FILE = "series.json"
 CURVES = 8  # channels that can be told apart as curves
+STORED = 12_000  # numbers of an example that a run keeps, at most
+
+
+class StoredSize(NamedTuple):
+    """Of an example: its steps, and what it takes as a share of what one may."""
+
+    steps: int
+    share: float
 
 
 class SeriesBatch(NamedTuple):
@@ -106,6 +114,11 @@ class RecordingsField(Field):
         """Of a step, in seconds where all are equally long."""
         return 1.0
 
+    @property
+    def stride(self) -> int:
+        """Steps that the input layer of a network makes one of."""
+        return 1
+
     def recording(self, raw: Any, where: str) -> Recording:
         """A raw value as vectors over time."""
         return as_recording(raw, where)
@@ -164,6 +177,20 @@ class RecordingsField(Field):
             "values": [numbers(channel) for channel in own.values.T],
             "steps": own.steps(),
         }
+
+    def extent(self, raw: Any) -> str:
+        """How long a recording is, in words."""
+        own = self.recording(raw, "the series")
+        return f"{len(own):,} steps" + (f" to {own.steps()[-1]}" if own.dated else "")
+
+    def may_be_stored(self, raw: Any) -> bool:
+        """Whether `to_json` is worth its time, as far as that is known without reading it."""
+        return True
+
+    def stored_size(self, value: Any) -> StoredSize:
+        """Of what `to_json` gives."""
+        values = value["values"]
+        return StoredSize(len(values), sum(map(len, values)) / STORED)
 
     def as_read(self, own: Recording) -> Recording:
         """With the steps that a model reads."""
@@ -357,6 +384,10 @@ class SeriesField(RecordingsField):
             assert self.steps is not None
             parts.append(self.steps.channel(times, before))
         return np.concatenate(parts, 1) if len(parts) > 1 else parts[0]
+
+    def hide(self, vectors: np.ndarray, step: int, mean: np.ndarray) -> None:
+        """Put a mean vector (size,) in the place of one that the network reads, of (T, size)."""
+        vectors[step] = mean
 
     def streaming_unsupported_reason(self) -> str | None:
         if self.scaling in ("series", "window"):

@@ -147,14 +147,33 @@ class StrokesField(SeriesField):
         """(T, 3) what a model reads or writes, in the units of the file"""
         return (values * self.std + self.mean).astype(np.float32)
 
+    @property
+    def shown_as(self) -> str:
+        return "drawing"
+
+    def extent(self, raw: Any) -> str:
+        return f"{len(self.recording(raw, 'the drawing')):,} points"
+
     def to_json(self, raw: Any) -> dict[str, Any]:
-        return {**super().to_json(raw), "prepared": True}
+        own = self.recording(raw, "the drawing")
+        text = getattr(own, "text", "")
+        return {**super().to_json(own), "prepared": True, **({"text": text} if text else {})}
 
     def from_json(self, value: Any, where: str) -> Recording:
-        own = super().from_json(value, where)
-        lines_of_offsets(own.values, where)  # which refuses what are none
-        prepared = isinstance(value, dict) and value.get("prepared") is True
-        return Strokes(own.values, name=own.name, prepared=self.preparation if prepared else None)
+        """Also of points that somebody has drawn: dx, dy and pen up, or x and y of one stroke."""
+        own, stored = super().from_json(value, where), value if isinstance(value, dict) else {}
+        text, done = stored.get("text"), stored.get("prepared") is True
+        values = own.values
+        if not done:
+            layout = "offsets" if values.shape[1] == len(CHANNELS) else "points"
+            values = as_strokes(own, where, layout).values
+        lines_of_offsets(values, where)  # which refuses what are none
+        return Strokes(
+            values,
+            name=own.name,
+            text=text if isinstance(text, str) else "",
+            prepared=self.preparation if done else None,
+        )
 
     def storage_key(self) -> Any:
         return [self.kind, *self.preparation]

@@ -55,7 +55,7 @@ class Arrays(Reader):
         if len(shape) == 3:
             self.remark = (
                 f"{shape[0]:,} series of {shape[1]:,} steps and {shape[2]:,} channels (if it is the"
-                " other way round: np.swapaxes(x, 1, 2))"
+                " other way round: np.swapaxes(x, 1, 2); images: --set input=image)"
             )
 
     def _split(

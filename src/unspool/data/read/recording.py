@@ -16,12 +16,11 @@ from typing import Any
 import numpy as np
 
 from unspool.data.read.columns import is_missing
+from unspool.data.read.dates import FIRST_DAY, ISO, LAST_DAY, seconds
 from unspool.errors import DataError
 
 NUMERIC = "biuf"  # kinds of dtypes
 LARGEST = float(np.finfo(np.float32).max)
-# Seconds since 1970 of the first and the last day that a date may have, from the year 1 to 9999
-FIRST_DAY, LAST_DAY = -62_135_596_800.0, 253_402_214_400.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -221,33 +220,21 @@ class Parser:
         return found
 
 
-def parse_time(cell: Any, column: str, where: str) -> float:
-    """A number, or the seconds of an ISO date."""
+def parse_time(cell: Any, column: str, where: str, form: str | None = None) -> float:
+    """A number, or the seconds of a date, of a format that is known, or else ISO's."""
     try:
-        found = float(cell)
+        found = seconds(str(cell).strip(), form) if form is not None else float(cell)
     except OverflowError:
         found = math.inf
     except (TypeError, ValueError):
-        found = date_seconds(cell)
+        found = seconds(str(cell).strip(), ISO)
     if not math.isfinite(found):
+        known = "a number, or a date as 2026-05-01 13:45:00" if form in (None, ISO) else form
         raise DataError(
             f"column {column!r} holds no time",
             where=where,
             got=cell,
-            remedy="write a number, or a date as 2026-05-01 13:45:00; --time none does without",
+            remedy=f"write {known}; --set date_format=%d/%m/%Y names another format, --time none"
+            " does without",
         )
     return found
-
-
-def date_seconds(cell: Any) -> float:
-    """NaN where it is none."""
-    try:
-        date = datetime.fromisoformat(str(cell).strip())
-    except ValueError:
-        return math.nan
-    found = (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp()
-    return found if FIRST_DAY <= found <= LAST_DAY else math.nan
-
-
-def is_date(cell: Any) -> bool:
-    return not isinstance(cell, int | float) and not math.isnan(date_seconds(cell))

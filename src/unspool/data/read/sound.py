@@ -1,11 +1,13 @@
 """Sound: one recording of sound as a file has it, or as it is in memory; read in blocks of samples.
 
 A WAV file is parsed here (PCM of 8 to 32 bits, floats of 32 and 64); FLAC, Ogg and MP3 take the
-extra `audio`. Samples come out as float32 between -1 and 1, all channels mixed to one.
+extra `audio`. Samples come out as float32 between -1 and 1, all channels mixed to one; `wav_of`
+writes them as a WAV file again.
 """
 
 from __future__ import annotations
 
+import io
 import os
 import struct
 from collections.abc import Iterator
@@ -35,12 +37,13 @@ class Heard(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Sound:
-    """A file, or samples (N,) or (N, channels) in memory with their rate."""
+    """A file, the bytes of a WAV file, or samples (N,) or (N, channels) with their rate."""
 
     path: Path | None = None
     name: str = ""
     samples: np.ndarray | None = None
     rate: int = 0
+    data: bytes | None = None
 
     def __str__(self) -> str:
         return self.name or "sound"
@@ -49,13 +52,23 @@ class Sound:
         """What the header says."""
         if self.samples is not None:
             return Heard(self.rate, 1 if self.samples.ndim == 1 else self.samples.shape[1])
-        assert self.path is not None
-        if is_wav(self.path):
-            with opened(self.path, self.name) as file:
+        if self.is_wav:
+            with self._opened() as file:
                 form = wav_form(file, self.name)
             return Heard(form.rate, form.channels)
+        assert self.path is not None
         with decoder(self.path, self.name) as file:
             return Heard(file.samplerate, file.channels)
+
+    @property
+    def is_wav(self) -> bool:
+        return self.data is not None or is_wav(self.path)
+
+    def _opened(self) -> BinaryIO:
+        if self.data is not None:
+            return io.BytesIO(self.data)
+        assert self.path is not None
+        return opened(self.path, self.name)
 
     def blocks(self, size: int = BLOCK) -> Iterator[np.ndarray]:
         """Stretches (n,) of the samples, float32, channels mixed; at least one sample in all."""
@@ -80,9 +93,8 @@ class Sound:
         if self.samples is not None:
             for start in range(0, len(self.samples), size):
                 yield self.samples[start : start + size]
-        elif is_wav(self.path):
-            assert self.path is not None
-            with opened(self.path, self.name) as file:
+        elif self.is_wav:
+            with self._opened() as file:
                 yield from wav_blocks(file, wav_form(file, self.name), self.name, size)
         else:
             assert self.path is not None
@@ -207,7 +219,9 @@ def _checked(form: tuple[int, int, int, int], size: int, file: BinaryIO, name: s
             got=f"{channels} channels, {rate:,} samples a second",
             remedy="copy or record it again",
         )
-    there = os.fstat(file.fileno()).st_size - file.tell()
+    first = file.tell()
+    there = file.seek(0, os.SEEK_END) - first
+    file.seek(first)
     if size >= 0xFFFFFF00 or (size == 0 and there):  # what writes to a pipe does not know the size
         size = there
     step = channels * bits // 8
@@ -244,6 +258,22 @@ def decoded(data: bytes, form: Form) -> np.ndarray:
         return (wide.view("<i4")[:, 0] / 2**31).astype(np.float32)
     whole = np.frombuffer(data, f"<i{form.bits // 8}")
     return (whole / 2 ** (form.bits - 1)).astype(np.float32)
+
+
+def wav_of(sound: Sound) -> bytes:
+    """A WAV file of one channel with the same samples: of 16 bits where they are, else floats."""
+    samples = np.concatenate(list(sound.blocks()))
+    rate = sound.heard().rate
+    whole = np.round(samples * 32768)
+    if np.abs(samples).max() < 1 and np.array_equal(whole, samples * np.float32(32768)):
+        code, data = PCM, whole.astype("<i2").tobytes()
+    else:
+        code, data = FLOAT, samples.astype("<f4").tobytes()
+    step = len(data) // len(samples)
+    form = struct.pack("<HHIIHH", code, 1, rate, rate * step, step, 8 * step)
+    chunks = b"fmt " + struct.pack("<I", len(form)) + form
+    chunks += b"data" + struct.pack("<I", len(data)) + data
+    return b"RIFF" + struct.pack("<I", 4 + len(chunks)) + b"WAVE" + chunks
 
 
 def decoder(path: Path, name: str) -> Any:

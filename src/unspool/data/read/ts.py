@@ -19,9 +19,10 @@ from typing import Any
 import numpy as np
 
 from unspool.config import DataConfig
+from unspool.data.read.dates import ISO, seconds
 from unspool.data.read.files import Report, TextFile
 from unspool.data.read.reader import SAMPLE, Column, Reader, Row
-from unspool.data.read.recording import Parser, Recording, date_seconds
+from unspool.data.read.recording import Parser, Recording
 from unspool.errors import DataError
 
 PAIR = re.compile(r"\(([^()]*),([^(),]*)\)")
@@ -185,4 +186,4 @@ def seconds_of(stamp: str) -> tuple[float, bool]:
     try:
         return float(stamp), False
     except ValueError:
-        return date_seconds(stamp), True
+        return seconds(stamp.strip(), ISO), True

@@ -23,20 +23,22 @@ def stacked(x: Tensor, lengths: Tensor, size: int) -> tuple[Tensor, Tensor]:
 
 
 class Transcriber(nn.Module):
-    """log p_t = log softmax(V h_t + b), h = encoder(x); `patch` steps of what is read make one."""
+    """log p_t = log softmax(V h_t + b), h = encoder(x); `patch` steps of what is read make one,
+    and the input layer may make one of several, in all of `stride`."""
 
     def __init__(self, encoder: Encoder, *, tokens: int, patch: int, dropout: float) -> None:
         super().__init__()
         self.encoder, self.patch = encoder, patch
+        self.stride = patch * encoder.input.stride
         self.dropout = Dropout(dropout)
         self.scores = TagScores(encoder.size, tokens)
 
     def steps(self, lengths: Tensor) -> Tensor:
         """(B,) how many steps are made of so many."""
-        return -(-lengths // self.patch)
+        return -(-lengths // self.stride)
 
     def forward(self, values: Tensor, lengths: Tensor) -> Tensor:
-        """(B, T, C), (B,) -> (B, ⌈T / patch⌉, V)"""
+        """(B, T, C), (B,) -> (B, ⌈T / stride⌉, V)"""
         x, steps = stacked(values, lengths, self.patch)
         states = self.encoder(x, steps).outputs
         return torch.log_softmax(self.scores(self.dropout(states)).float(), -1)
