@@ -28,7 +28,8 @@ from supervise import Case, apart, in_this_process
 
 FORMAT_NAMES = [
     "csv", "tsv", "jsonl", "json", "parquet", "arrow", "excel", "labelled", "fasttext", "lines",
-    "text", "conll", "conllu", "ts", "npy", "audio", "sketch", "inkml", "unipen", "auto", "x", "",
+    "text", "conll", "conllu", "ts", "npy", "pixels", "audio", "image", "sketch", "inkml", "unipen",
+    "auto", "x", "",
 ]  # fmt: skip
 ENCODINGS = [
     "utf-8", "latin-1", "utf-16", "utf-16-le", "utf-32", "cp1252", "ascii", "utf-7", "shift_jis",
@@ -258,7 +259,7 @@ def write_damaged_shelf(folder: Path, rng: random.Random) -> tuple[str, str]:
     files = sorted(path for path in place.rglob("*") if path.is_file())
     for path in rng.sample(files, k=rng.choice([0, 1, 1, 3])):
         content = path.read_bytes()
-        head = 44 if path.suffix == ".wav" and rng.random() < 0.5 else len(content)
+        head = 44 if path.suffix in (".wav", ".png") and rng.random() < 0.5 else len(content)
         path.write_bytes(damage(content[:head], rng) + content[head:])
     return str(rng.choice(files) if rng.random() < 0.1 else place), name
 

@@ -66,6 +66,8 @@ OF_SERIES = [
     Family("classify", "lstm", {}, "unipen"),
     Family("transcribe", "bilstm", {}, "strokes"),
     Family("transcribe", "gru", {}, "inks"),
+    Family("classify", "gru", {}, "pictures"),
+    Family("classify", "transformer", {}, "pixels"),
     Family("handwrite", "gru", {"mixture": 2}, "sketches"),
     Family("handwrite", "lstm", {"conditional": False}, "strokes"),
 ]

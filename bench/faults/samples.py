@@ -12,6 +12,7 @@ import math
 import random
 import struct
 import zipfile
+import zlib
 from collections.abc import Callable
 from datetime import date, timedelta
 from pathlib import Path
@@ -499,6 +500,56 @@ def write_recordings(folder: Path, rng: random.Random) -> Path:
     return folder
 
 
+def png(rng: random.Random, level: int) -> bytes:
+    """A small image, grey or in colours, darker or brighter."""
+    kind, colours = rng.choice([(0, 1), (0, 1), (2, 3), (6, 4)])
+    height, width = rng.randint(4, 9), rng.randint(4, 9)
+    rows = b"".join(
+        b"\0" + bytes(min(255, level + rng.randrange(60)) for _ in range(width * colours))
+        for _ in range(height)
+    )
+    chunks = [
+        (b"IHDR", struct.pack(">IIBBBBB", width, height, 8, kind, 0, 0, 0)),
+        (b"IDAT", zlib.compress(rows)),
+        (b"IEND", b""),
+    ]
+    return b"\x89PNG\r\n\x1a\n" + b"".join(
+        struct.pack(">I", len(content))
+        + name
+        + content
+        + struct.pack(">I", zlib.crc32(name + content))
+        for name, content in chunks
+    )
+
+
+def write_pictures(folder: Path, rng: random.Random) -> Path:
+    """Images in a folder for each label."""
+    for label, level in (("dark", 20), ("bright", 190)):
+        (folder / label).mkdir(parents=True, exist_ok=True)
+        for i in range(8):
+            (folder / label / f"{i}.png").write_bytes(png(rng, level))
+    return folder
+
+
+def pixels(rng: random.Random) -> bytes:
+    """Images as arrays."""
+    import numpy as np
+
+    content, size = io.BytesIO(), rng.choice([(5, 4), (5, 4, 3), (5, 4, 1)])
+    count = rng.choice([16, 16, 20])
+    labels = [rng.choice(["dark", "bright"]) for _ in range(count)]
+    images = [
+        np.array([190 * (own == "bright") + rng.randrange(60) for _ in range(math.prod(size))])
+        for own in labels
+    ]
+    arrays: dict[str, Any] = {"x": np.array(images, np.uint8).reshape(count, *size)}
+    arrays["y"] = np.array(labels)
+    if odd_numbers:
+        odd_array(arrays, rng)
+    rng.choice([np.savez, np.savez_compressed])(content, **arrays)
+    return content.getvalue()
+
+
 def glove(rng: random.Random) -> bytes:
     rows = (" ".join([w, *(f"{rng.gauss(0, 1):.3f}" for _ in range(6))]) for w in WORDS)
     return ("\n".join(rows) + "\n").encode()
@@ -561,6 +612,7 @@ FORMATS = {
     "sketches": Format(".npz", sketches, "handwrite"),
     "unipen": Format(".unp", unipen, "classify"),
     "inkml": Format(".inkml", inkml, "transcribe"),
+    "pixels": Format(".npz", pixels, "classify"),
 }
 
 
@@ -625,6 +677,7 @@ RUNS: dict[str, tuple[str, str, str, dict[str, Any]]] = {
     "sketcher": ("sketches", "handwrite", "gru", {"mixture": 2}),
     "reader": ("strokes", "transcribe", "bilstm", {}),
     "digits": ("unipen", "classify", "cnn", {}),
+    "eye": ("pictures", "classify", "gru", {}),
     "quantiles": ("dated", "forecast", "lstm", {**HORIZON, "output": "quantiles"}),
     "elmo": ("plain", "elmo", "elmo", {}),
 }

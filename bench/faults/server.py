@@ -29,7 +29,7 @@ from supervise import MOST_BYTES, Case, end_with_parent, usage_of
 
 RUNS = [
     "bilstm", "transformer", "tagger", "writer", "cnn", "rater", "motions", "moments", "forecaster",
-    "transcriber", "pen", "digits",
+    "transcriber", "pen", "digits", "eye",
 ]  # fmt: skip
 FEW = 40  # descriptors of the last server
 MOST_SECONDS = 10.0

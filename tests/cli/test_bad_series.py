@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zipfile
 
 import numpy as np
 import pytest
@@ -216,3 +217,40 @@ def test_predicted_from_the_command_line(trained, file, unspool) -> None:
     found = [json.loads(line) for line in ended.out.splitlines()]
     assert [each["text"] for each in found] == [f"r{i}: 4 steps of 2 channels" for i in range(8)]
     assert "recordings by 'id', time in 'time', channels x, z" in ended.err
+
+
+def letters(path, name: str) -> None:
+    """Make the letters of an array such as there are none."""
+    with zipfile.ZipFile(path) as archive:
+        members = {own: archive.read(own) for own in archive.namelist()}
+    whole = members[f"{name}.npy"]
+    members[f"{name}.npy"] = whole[:-4] + b"\xff\xff\xff\x7f"
+    with zipfile.ZipFile(path, "w") as archive:
+        for own, content in members.items():
+            archive.writestr(own, content)
+
+
+@pytest.mark.parametrize(
+    "x", [np.zeros((3, 4, 2)), np.zeros((3, 4, 2), np.uint8)], ids=["series", "images"]
+)
+def test_labels_of_letters_that_are_none(here, refused, x) -> None:
+    np.savez(here / "a.npz", x=x, label=LABELS)
+    letters(here / "a.npz", "label")
+    refused("train", here / "a.npz", says=["a.npz: is a NumPy file that is damaged"])
+
+
+def test_images_of_negative_size(here, refused) -> None:
+    np.savez(here / "a.npz", x=np.zeros((3, 4, 2), np.uint8), label=LABELS)
+    with zipfile.ZipFile(here / "a.npz") as archive:
+        members = {own: archive.read(own) for own in archive.namelist()}
+    members["x.npy"] = members["x.npy"].replace(b"(3, 4, 2), ", b"(3,-4,-2), ")
+    with zipfile.ZipFile(here / "a.npz", "w") as archive:
+        for own, content in members.items():
+            archive.writestr(own, content)
+    refused("train", here / "a.npz", says=["a.npz: is a NumPy file that is damaged"])
+
+
+def test_a_column_called_by_thousands_of_digits(file, refused) -> None:
+    digits = "9" * 5000
+    path = file(f"x{digits},x2,y{digits},y2,label\n" + "1,2,3,4,a\n1,two,3,4,b\n" * 9, "w.csv")
+    refused("train", path, "--series", f"x{digits},x2", says=["w.csv:3: column 'x2' holds no"])

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from unspool import __version__
-from unspool.errors import choose
+from unspool.errors import ConfigError, choose
 from unspool.insight.filters import answering, first_convolution
 from unspool.insight.learnt import flow_of_run, state_gradients
 from unspool.insight.saliency import answer_of, explain, step_of
@@ -79,6 +79,8 @@ def ngrams(subject: Subject, query: Query) -> dict[str, Any]:
     in that."""
     model = subject.trained
     convolution = first_convolution(model)
+    if not subject.task.reads_tokens:
+        raise ConfigError("the filters of this model read series, which have no n-grams")
     reading = subject.read(query["text"])
     recorded = trace_reading(reading, subject.task, model)
     return {

@@ -42,6 +42,7 @@ def test_a_column_decides_between_day_and_month() -> None:
 @pytest.mark.parametrize("cell", [
     "", "12", "3.5", "1e6", "20221301", "12345678", "hello", "May", "10/10", "1/2", "11.0652",
     "1.2022", "in 2022", "a " * 30, 20220101, 3.5, None, "version 1.2.2022 of it",
+    "²" * 8, "9999-12-31 23:59-14:00", "0001-01-01 00:00+14:00",
 ])  # fmt: skip
 def test_what_is_no_date(cell) -> None:
     assert not is_date(cell)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import struct
 from pathlib import Path
 
@@ -219,3 +220,12 @@ def test_loud_sound_is_not_cut() -> None:
     own = Sound(None, "x", np.array([1.0, -1.0, 0.5], np.float32), RATE)
     again = Sound(None, "y", data=wav_of(own))
     np.testing.assert_array_equal(np.concatenate(list(again.blocks())), own.samples)
+
+
+def test_a_table_beside_recordings_that_cannot_be_read(tmp_path: Path) -> None:
+    """It is none that names them: a link to nowhere, a folder, a pipe."""
+    home = write_labels(tmp_path / "x", 2)
+    (home / "gone.csv").symlink_to(home / "nowhere.csv")
+    (home / "folder.csv").mkdir()
+    os.mkfifo(home / "pipe.csv")
+    assert columns(home)["folder"] == ["a", "a", "b", "b", "c", "c"]

@@ -46,7 +46,7 @@ class Arrays(Reader):
         found = list(values[:SAMPLE])
         self.columns = [Column(names[0], 0, found)]
         self.columns += [
-            Column(name, i, others[key][: len(found)].tolist())
+            Column(name, i, elements(others[key][: len(found)], files[0]))
             for i, (name, key) in enumerate(zip(names[1:], self.keys), 1)
         ]
         for name, own in self.paths:
@@ -104,7 +104,7 @@ class Arrays(Reader):
         """The line of a series is its number, from 1."""
         values, others = self._split(read_arrays(file), file)
         columns: list[Sequence[Any]] = [values]
-        columns += [self._array(key, others, file).tolist() for key in self.keys]
+        columns += [elements(self._array(key, others, file), file) for key in self.keys]
         number = self.files.index(file)
         columns += [[own[number]] * len(values) for _, own in self.paths]
         for line, row in enumerate(zip(*(columns[i] for i in numbers)), 1):
@@ -142,6 +142,19 @@ def find_lengths(others: dict[str, np.ndarray], x: np.ndarray, file: TextFile) -
     return lengths
 
 
+def elements(own: np.ndarray, file: TextFile) -> list[Any]:
+    try:
+        return own.tolist()
+    except (ValueError, SystemError):  # letters that are none
+        raise damaged(file) from None
+
+
+def damaged(file: TextFile) -> DataError:
+    return DataError(
+        "is a NumPy file that is damaged, or none", where=file.name, remedy="save it again"
+    )
+
+
 def described(arrays: dict[str, np.ndarray]) -> str:
     return ", ".join(f"{name} {own.dtype} {own.shape}" for name, own in arrays.items())
 
@@ -169,9 +182,7 @@ def read_arrays(file: TextFile) -> dict[str, np.ndarray]:
                 where=file.name,
                 remedy="save numbers: ragged series as x (all steps, channels) and lengths",
             ) from None
-        raise DataError(
-            "is a NumPy file that is damaged, or none", where=file.name, remedy="save it again"
-        ) from None
+        raise damaged(file) from None
 
 
 def find_values(arrays: dict[str, np.ndarray], file: TextFile, asked: str | None) -> str:

@@ -72,9 +72,10 @@ def formats_of(cell: str) -> tuple[str, ...]:
     """All formats that a cell may have."""
     if not 6 <= len(cell) <= LONGEST or not any(char.isdigit() for char in cell):
         return ()
-    if is_number(cell) and not cell.isdigit():
+    digits = cell.isascii() and cell.isdecimal()  # ² is a digit, but no number
+    if is_number(cell) and not digits:
         return ()
-    if cell.isdigit():
+    if digits:
         day = len(cell) == 8 and int(cell[:4]) in YEARS and not math.isnan(seconds(cell, "%Y%m%d"))
         return ("%Y%m%d",) if day else ()
     if not math.isnan(seconds(cell, ISO)):

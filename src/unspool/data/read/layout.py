@@ -37,7 +37,7 @@ GROUP_NAMES = (
 FEWEST = 3  # columns of a row that is a series, where nothing says that it is one
 OFTEN = 3  # rows of a series, on average, where nothing says which column tells them apart
 DEEP_SAMPLE = 100_000  # rows looked at where a sample might not tell
-NUMBERED = re.compile(r"(.*?)[_\-. \[(]*(\d+)[\])]*")
+NUMBERED = re.compile(r"(.*?)[_\-. \[(]*(\d{1,9})[\])]*")
 
 
 class Long(NamedTuple):
@@ -219,7 +219,7 @@ def follows_by(reader: Reader, keys: tuple[int, ...], time: int, dates: str | No
             now = parse_time(cell, "", "", dates)
         except DataError:
             return False
-        if now <= latest.get(key := tuple(name), -math.inf):
+        if now <= latest.get(key := tuple(map(str, name)), -math.inf):
             return False
         latest[key], backwards = now, backwards or now <= before
         before, count = now, count + 1

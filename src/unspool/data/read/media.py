@@ -21,6 +21,7 @@ from unspool.data.read.reader import SAMPLE, Column, Reader, Row
 from unspool.data.read.sound import ENDINGS as SOUNDS
 from unspool.data.read.sound import Sound
 from unspool.errors import ConfigError, DataError
+from unspool.io.regular import open_regular
 
 TABLES = (".csv", ".tsv", ".jsonl")  # in which a folder of such files may have texts or labels
 OTHERS = (".txt", ".txt.gz", *TABLES, ".npy", ".npz", ".ts", ".inkml", ".unp", ".unipen")
@@ -192,8 +193,11 @@ def find_media(path: str, data: DataConfig) -> Found | None:
 
 
 def names_files(table: Path, medium: Medium) -> bool:
-    """Whether the first lines of a table name files of a kind."""
-    with open(table, "rb") as file:
-        lines = file.read(1 << 16).decode("utf-8", "replace").splitlines()[1:10]
+    """Whether the first lines of a table name files of a kind; not of what cannot be read."""
+    try:
+        with open_regular(table) as file:
+            lines = file.read(1 << 16).decode("utf-8", "replace").splitlines()[1:10]
+    except (OSError, ValueError):
+        return False
     ending = re.compile(rf"({'|'.join(map(re.escape, medium.endings))})\b", re.IGNORECASE)
     return bool(lines) and sum(bool(ending.search(line)) for line in lines) > 0.5 * len(lines)

@@ -142,7 +142,10 @@ def header_of(image: Any) -> Header:
         height, width = width, height
     grey = image.mode in GREY or image.mode.startswith("I;16")
     clear = image.mode in ("LA", "La", "PA", "RGBA", "RGBa") or "transparency" in image.info
-    frames = getattr(image, "n_frames", 1)
+    try:
+        frames = getattr(image, "n_frames", 1)  # of which some formats read the whole file
+    except Exception:  # the first one may be whole
+        frames = 1
     turned = orientation in range(2, 9)
     return Header(height, width, 1 if grey else 3, image.mode, turned, clear, frames)
 

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.lib import format as npy
 
 from unspool.config import DataConfig
+from unspool.data.read.arrays import damaged
 from unspool.data.read.columns import plain
 from unspool.data.read.files import Report, TextFile
 from unspool.data.read.picture import MOST_PIXELS, Picture
@@ -37,7 +38,8 @@ class Shape(NamedTuple):
     def of_images(self) -> bool:
         grey = len(self.shape) == 3
         coloured = len(self.shape) == 4 and self.shape[3] in (1, 2, 3, 4)
-        return (grey or coloured) and self.dtype.kind in "biuf" and not self.fortran
+        sizes = all(size >= 0 for size in self.shape)
+        return sizes and (grey or coloured) and self.dtype.kind in "biuf" and not self.fortran
 
 
 class Pixels(Reader):
@@ -88,7 +90,7 @@ class Pixels(Reader):
         return {"array": self.name, "others": self.keys}
 
     def _rows(self, file: TextFile) -> Iterator[tuple[Any, ...]]:
-        others = [read_array(file, key).tolist() for key in self.keys]
+        others = [read_array(file, key) for key in self.keys]
         for i, pixels in enumerate(image_arrays(file, self.name)):
             picture = Picture(None, f"{file.name}:{i + 1}", pixels)
             yield picture, *(own[i] for own in others)
@@ -161,18 +163,14 @@ def image_arrays(file: TextFile, name: str) -> Iterator[np.ndarray]:
             yield np.frombuffer(data, dtype).reshape(shape[1:])
 
 
-def read_array(file: TextFile, name: str) -> np.ndarray:
-    """One of the small ones, as a whole."""
-    with stream(file, name) as content:
-        shape, _, dtype = header(content)
-        size = math.prod(shape) * dtype.itemsize
-        data = content.read(size) if size <= LARGEST else b""
-    if len(data) < size:
-        raise damaged(file)
-    return np.frombuffer(data, dtype).reshape(shape)
-
-
-def damaged(file: TextFile) -> DataError:
-    return DataError(
-        "is a NumPy file that is damaged, or none", where=file.name, remedy="save it again"
-    )
+def read_array(file: TextFile, name: str) -> list[Any]:
+    """The elements of one of the small ones."""
+    try:
+        with stream(file, name) as content:
+            shape, _, dtype = header(content)
+            size = math.prod(shape) * dtype.itemsize
+            data = content.read(size) if size <= LARGEST else b""
+        found: list[Any] = np.frombuffer(data, dtype).reshape(shape).tolist()
+    except Exception:  # a damaged archive, too few bytes, or letters that are none
+        raise damaged(file) from None
+    return found
