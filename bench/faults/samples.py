@@ -12,7 +12,6 @@ import math
 import random
 import struct
 import zipfile
-import zlib
 from collections.abc import Callable
 from datetime import date, timedelta
 from pathlib import Path
@@ -317,19 +316,6 @@ def npy(rng: random.Random) -> bytes:
     return content.getvalue()
 
 
-def pixels(rng: random.Random) -> bytes:
-    """Images with a light row or a light column."""
-    import numpy as np
-
-    content = io.BytesIO()
-    labels = [rng.choice(["row", "column"]) for _ in range(20)]
-    x = np.array([[[rng.randrange(60) for _ in range(6)] for _ in range(6)] for _ in labels])
-    for own, label in zip(x, labels):
-        own[(rng.randrange(6), slice(None)) if label == "row" else (slice(None), 2)] = 220
-    np.savez(content, x=x.astype(np.uint8), y=np.array(labels))
-    return content.getvalue()
-
-
 def lists(rng: random.Random) -> bytes:
     """Parquet with a series in a cell."""
     import pyarrow as pa
@@ -500,37 +486,6 @@ def write_recordings(folder: Path, rng: random.Random) -> Path:
     return folder
 
 
-def png(rng: random.Random, level: int) -> bytes:
-    """A small image, grey or in colours, darker or brighter."""
-    kind, colours = rng.choice([(0, 1), (0, 1), (2, 3), (6, 4)])
-    height, width = rng.randint(4, 9), rng.randint(4, 9)
-    rows = b"".join(
-        b"\0" + bytes(min(255, level + rng.randrange(60)) for _ in range(width * colours))
-        for _ in range(height)
-    )
-    chunks = [
-        (b"IHDR", struct.pack(">IIBBBBB", width, height, 8, kind, 0, 0, 0)),
-        (b"IDAT", zlib.compress(rows)),
-        (b"IEND", b""),
-    ]
-    return b"\x89PNG\r\n\x1a\n" + b"".join(
-        struct.pack(">I", len(content))
-        + name
-        + content
-        + struct.pack(">I", zlib.crc32(name + content))
-        for name, content in chunks
-    )
-
-
-def write_pictures(folder: Path, rng: random.Random) -> Path:
-    """Images in a folder for each label."""
-    for label, level in (("dark", 20), ("bright", 190)):
-        (folder / label).mkdir(parents=True, exist_ok=True)
-        for i in range(8):
-            (folder / label / f"{i}.png").write_bytes(png(rng, level))
-    return folder
-
-
 def pixels(rng: random.Random) -> bytes:
     """Images as arrays."""
     import numpy as np
@@ -605,7 +560,6 @@ FORMATS = {
     "ts": Format(".ts", ts, "classify"),
     "npz": Format(".npz", npz, "classify"),
     "npy": Format(".npy", npy, "classify"),
-    "pixels": Format(".npz", pixels, "classify"),
     "lists": Format(".parquet", lists, "classify"),
     "strokes": Format(".jsonl", strokes, "handwrite"),
     "drawings": Format(".jsonl", drawings, "classify"),
