@@ -317,19 +317,6 @@ def npy(rng: random.Random) -> bytes:
     return content.getvalue()
 
 
-def pixels(rng: random.Random) -> bytes:
-    """Images with a light row or a light column."""
-    import numpy as np
-
-    content = io.BytesIO()
-    labels = [rng.choice(["row", "column"]) for _ in range(20)]
-    x = np.array([[[rng.randrange(60) for _ in range(6)] for _ in range(6)] for _ in labels])
-    for own, label in zip(x, labels):
-        own[(rng.randrange(6), slice(None)) if label == "row" else (slice(None), 2)] = 220
-    np.savez(content, x=x.astype(np.uint8), y=np.array(labels))
-    return content.getvalue()
-
-
 def lists(rng: random.Random) -> bytes:
     """Parquet with a series in a cell."""
     import pyarrow as pa
@@ -596,7 +583,6 @@ FORMATS = {
     "sketches": Format(".npz", sketches, "handwrite"),
     "unipen": Format(".unp", unipen, "classify"),
     "inkml": Format(".inkml", inkml, "transcribe"),
-    "pixels": Format(".npz", pixels, "classify"),
 }
 
 
@@ -654,7 +640,6 @@ RUNS: dict[str, tuple[str, str, str, dict[str, Any]]] = {
     "speedometer": ("speeds", "regress", "gru", {"label": "speed", "window": 4}),
     "forecaster": ("loads", "forecast", "gru", HORIZON),
     "viewer": ("pixels", "classify", "gru", {}),
-    "gallery": ("pictures", "classify", "cnn", {}),
     "transcriber": ("sounds", "transcribe", "gru", {"bands": 8}),
     "listener": ("spoken", "classify", "bigru", {"bands": 8}),
     "pen": ("strokes", "handwrite", "lstm", {"mixture": 2}),
