@@ -334,22 +334,6 @@ def square(rng: random.Random) -> list[list[float]]:
     return [[valued(rng, x + rng.gauss(0, 0.1)), valued(rng, y)] for x, y in corners]
 
 
-def write_pictures(folder: Path, rng: random.Random) -> Path:
-    """Light and dark images, in all formats that are read."""
-    from PIL import Image
-
-    for label, light in (("dark", 60), ("light", 200)):
-        (folder / label).mkdir(parents=True, exist_ok=True)
-        for i in range(6):
-            size = rng.randint(6, 12), rng.randint(6, 12)
-            grey = bytes(light + rng.randrange(50) for _ in range(size[0] * size[1]))
-            image = Image.frombytes("L", size, grey)
-            ending = rng.choice(["png", "jpg", "gif", "webp", "bmp"])
-            mode = rng.choice(["L", "RGB", "P"] if ending in ("png", "gif") else ["L", "RGB"])
-            image.convert(mode).save(folder / label / f"{i}.{ending}")
-    return folder
-
-
 def strokes(rng: random.Random) -> bytes:
     """Lists of points, and a text for each drawing."""
     rows = ({"strokes": [square(rng)], "text": rng.choice(["a", "b", "ab"])} for _ in range(20))
@@ -566,7 +550,6 @@ FORMATS = {
     "sketches": Format(".npz", sketches, "handwrite"),
     "unipen": Format(".unp", unipen, "classify"),
     "inkml": Format(".inkml", inkml, "transcribe"),
-    "pixels": Format(".npz", pixels, "classify"),
 }
 
 
@@ -624,7 +607,6 @@ RUNS: dict[str, tuple[str, str, str, dict[str, Any]]] = {
     "speedometer": ("speeds", "regress", "gru", {"label": "speed", "window": 4}),
     "forecaster": ("loads", "forecast", "gru", HORIZON),
     "viewer": ("pixels", "classify", "gru", {}),
-    "gallery": ("pictures", "classify", "cnn", {}),
     "transcriber": ("sounds", "transcribe", "gru", {"bands": 8}),
     "listener": ("spoken", "classify", "bigru", {"bands": 8}),
     "pen": ("strokes", "handwrite", "lstm", {"mixture": 2}),
