@@ -334,6 +334,22 @@ def square(rng: random.Random) -> list[list[float]]:
     return [[valued(rng, x + rng.gauss(0, 0.1)), valued(rng, y)] for x, y in corners]
 
 
+def write_pictures(folder: Path, rng: random.Random) -> Path:
+    """Light and dark images, in all formats that are read."""
+    from PIL import Image
+
+    for label, light in (("dark", 60), ("light", 200)):
+        (folder / label).mkdir(parents=True, exist_ok=True)
+        for i in range(6):
+            size = rng.randint(6, 12), rng.randint(6, 12)
+            grey = bytes(light + rng.randrange(50) for _ in range(size[0] * size[1]))
+            image = Image.frombytes("L", size, grey)
+            ending = rng.choice(["png", "jpg", "gif", "webp", "bmp"])
+            mode = rng.choice(["L", "RGB", "P"] if ending in ("png", "gif") else ["L", "RGB"])
+            image.convert(mode).save(folder / label / f"{i}.{ending}")
+    return folder
+
+
 def strokes(rng: random.Random) -> bytes:
     """Lists of points, and a text for each drawing."""
     rows = ({"strokes": [square(rng)], "text": rng.choice(["a", "b", "ab"])} for _ in range(20))
