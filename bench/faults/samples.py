@@ -560,6 +560,7 @@ FORMATS = {
     "ts": Format(".ts", ts, "classify"),
     "npz": Format(".npz", npz, "classify"),
     "npy": Format(".npy", npy, "classify"),
+    "pixels": Format(".npz", pixels, "classify"),
     "lists": Format(".parquet", lists, "classify"),
     "strokes": Format(".jsonl", strokes, "handwrite"),
     "drawings": Format(".jsonl", drawings, "classify"),
