@@ -566,3 +566,13 @@ def test_missing_days_are_gaps_where_steps_are_made_equal(tmp_path) -> None:
     (found,), (wanted,) = from_file(one, sparse), from_file(other, empty)
     assert np.array_equal(found.center, wanted.center)
     assert found.steps == wanted.steps
+
+
+def test_the_horizon_of_series_that_are_shorter_than_three_seasons(tmp_path) -> None:
+    import datetime as d
+
+    weeks = [d.date(2022, 1, 3) + d.timedelta(days=7 * i) for i in range(60)]
+    rows = [f"{week},{i % 5 + i / 9:.3f}" for i, week in enumerate(weeks)]
+    path = table(tmp_path / "weeks.csv", rows, "date,sales")
+    run = unspool.train(path, task="forecast", out=tmp_path / "run", **SMALL)
+    assert (run.task.history.season, run.task.history.horizon) == (52, 6)

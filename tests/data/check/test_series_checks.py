@@ -82,3 +82,16 @@ def test_series_to_be_forecast(tmp_path) -> None:
     assert [own.kind for own in report.findings] == ["gaps", "spikes"]
     assert "train: 1 targets, 76 steps" in str(report)
     assert "doubtful" not in str(report)
+
+
+def test_columns_beside_series_may_change_within_a_recording(tmp_path) -> None:
+    rows = [
+        f"{shop},2024-01-{day:02},{shop * 10 + day % 4},{'yes' if day == 1 else 'no'},EUR"
+        for shop in (1, 2, 3)
+        for day in range(1, 31)
+    ]
+    path = tmp_path / "a.csv"
+    path.write_text("shop,date,sales,holiday,currency\n" + "\n".join(rows) + "\n")
+    found = unspool.check(path)
+    columns = [own for own in found.findings if own.kind == "constant-column"]
+    assert [own.what for own in columns] == ["columns have the same value in every row: 'currency'"]

@@ -44,6 +44,7 @@ from unspool.data.corpus import Corpus
 from unspool.data.fields.examiner import Examiner
 from unspool.data.fields.field import Spread, StreamField
 from unspool.data.part import Part
+from unspool.data.read.steps import StepRows
 from unspool.data.store.columns import Progress
 
 __all__ = ["CheckReport", "Checked", "check"]
@@ -176,8 +177,12 @@ def doubtful_labels(rows: Rows, unit: str, notes: list[str]) -> Iterator[Draft]:
 def columns(corpus: Corpus) -> Iterator[Finding]:
     plans = [part.plan for part in files(corpus) if part.plan is not None]
     for plan in {id(plan.table): plan for plan in plans}.values():
+        table, reader = plan.table, plan.table.reader
         used = {own.name for column in plan.columns.values() for own in column.own}
-        yield from about_columns(plan.table, used)
+        if isinstance(reader, StepRows):  # a column may change within a recording
+            table = reader.table
+            used |= {column.name for column in reader.layout.used}
+        yield from about_columns(table, used)
 
 
 def part_report(corpus: Corpus, part: Part, key: str, name: str, noun: str) -> PartReport:

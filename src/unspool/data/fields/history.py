@@ -49,7 +49,7 @@ class HistoryField(RecordingsField):
     targets   names of the channels to be continued; empty: all that are not known ahead
     ahead     names of channels that are known ahead
     length    steps of a window (0: three horizons, at least two seasons)
-    horizon   steps to be given (0: a season)
+    horizon   steps to be given (0: a season, or a tenth of the longest series where that is short)
     season    steps of a season (0: by the distance of the dates)
     calendar  whether the time of day, week and year is known ahead, where times are dates
     static    names of what each series has as a whole
@@ -167,8 +167,10 @@ class HistoryField(RecordingsField):
                     remedy="say it with --horizon, or give the steps of a season with"
                     " --set season=24",
                 )
-            self.horizon = self.season
-            notes.append(f"horizon: {self.horizon} steps, a season (--horizon N)")
+            fits = longest > 3 * self.season  # something to learn from, and to hold out
+            self.horizon = self.season if fits else max(1, longest // 10)
+            what = "a season" if fits else "a tenth of the longest series"
+            notes.append(f"horizon: {self.horizon} steps, {what} (--horizon N)")
         return notes
 
     def _settle_times(self, times: Ragged, dated: bool) -> list[str]:
