@@ -106,7 +106,7 @@ def over_seeds(row: Row, seeds: int) -> Iterator[dict[str, Any]]:
 
 def together(runs: list[dict[str, Any]]) -> dict[str, Any]:
     """One measurement of several seeds: the mean and standard deviation of each value."""
-    if len(runs) == 1 or "value" not in runs[0]:
+    if len(runs) == 1:
         return runs[0]
     values = {name: [run["value"][name] for run in runs] for name in runs[0]["value"]}
     figures = (f"{n} {mean(own):.4f} ± {stdev(own):.4f}" for n, own in values.items())

@@ -38,6 +38,7 @@ FILES = {
     "text": ((STREAM, "char"), (STREAM, "word"), (TABLE, "word")),
     "series": ((SERIES, ""), (MANY, "")),
 }
+OPTIONS = {"classify": {}, "forecast": {"horizon": 7, "windows": 2560}}  # of tasks of series
 
 
 def make_words(rng: np.random.Generator) -> np.ndarray:
@@ -108,51 +109,25 @@ def write_many(path: Path, series: int, rng: np.random.Generator) -> None:
 def measure(path: str, kind: str) -> dict[str, float]:
     """Load one file in this process, then train twenty steps on it, which adds to the peak."""
     import unspool
-    from unspool.config import Config, DataConfig, TokenizerConfig
+    from unspool.api.settings import make_config
+    from unspool.config import DataConfig
     from unspool.tasks import TASKS
     from unspool.tasks.opening import open_plan
 
     began = time.perf_counter()
-    data = DataConfig(valid_share=0.002)
-    source = open_plan(path, data, task=None)
-    if not kind:
-        return measure_series(path, source.task)
-    config = Config(task=source.task, data=data, tokenizer=TokenizerConfig(kind=kind))
+    source = open_plan(path, DataConfig(), task=None)
+    options = dict(OPTIONS[source.task] if not kind else {"valid_share": 0.002, "kind": kind})
+    planned = {name.split(".")[-1]: value for name, value in source.settings.items()}
+    config = make_config(source.task, "lstm", settings={**planned, **options})
     corpus = TASKS[source.task].load_corpus(config, {"train": source})
     seconds, cpu = time.perf_counter() - began, time.process_time()
     with tempfile.TemporaryDirectory() as scratch:
         unspool.train(
-            path,
-            task=source.task,
-            out=Path(scratch) / "run",
-            max_steps=20,
-            valid_share=0.002,
-            kind=kind,
-            hidden=32,
-            embedding=32,
-        )
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / GIGABYTE
-    return {
-        "seconds": seconds,
-        "cpu": cpu,
-        "peak_gb": peak,
-        "train": int(corpus.parts["train"].lengths.sum()),
-    }
-
-
-def measure_series(path: str, task: str) -> dict[str, float]:
-    """Read, then train twenty steps: all of it is timed."""
-    import unspool
-
-    began = time.perf_counter()
-    with tempfile.TemporaryDirectory() as scratch:
-        run = unspool.train(
-            path, task=task, model="gru", out=Path(scratch) / "run", max_steps=20, hidden=32,
-            baseline=False, **({"horizon": 7, "windows": 2560} if task == "forecast" else {}),
+            path, task=source.task, model="lstm", out=Path(scratch) / "run", max_steps=20,
+            baseline=False, hidden=32, embedding=32, **options,
         )  # fmt: skip
-        steps = int(run.parts["train"].lengths.sum())
-    seconds, cpu = time.perf_counter() - began, time.process_time()
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / GIGABYTE
+    steps = int(corpus.parts["train"].lengths.sum())
     return {"seconds": seconds, "cpu": cpu, "peak_gb": peak, "train": steps}
 
 

@@ -5,7 +5,7 @@
     python bench/series.py pendigits          8 points of a pen, 7,494 / 3,498
     python bench/series.py gestures           16 points of a finger, a fifth of 5,296 as test
     python bench/series.py activity           UCI HAR, 3 axes, windows of 128 steps, by subject
-    python bench/series.py activity --models bilstm torch
+    python bench/series.py activity --models bilstm torch --seeds 5
 
 Test parts are read once, after training; the epoch is chosen on a held-out tenth of the training
 part, of `activity` on subjects of their own. `torch` is a plain nn.LSTM of the same size, trained
@@ -22,7 +22,8 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import Any
+from statistics import mean, stdev
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -44,6 +45,14 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "gestures": {"channels": 2, "epochs": 15, "batch": 64},
     "activity": {"group": "subject", "epochs": 6, "batch": 64, "hidden": 64},
 }
+
+
+class Result(NamedTuple):
+    """right (N,): 1 for each row whose answer is right."""
+
+    right: np.ndarray
+    seconds: float
+    parameters: int
 
 
 def files(name: str, folder: Path) -> tuple[Path, Path]:
@@ -169,13 +178,44 @@ def plain_torch(run: unspool.api.run.Run, test: Path) -> tuple[np.ndarray, float
     return right(tested)[0], seconds
 
 
-def show(name: str, right: np.ndarray, seconds: float, parameters: int) -> None:
-    low, high = bootstrap_mean(right.astype(float))
-    print(
-        f"{name:12} {right.mean():.4f}  {low:.4f} to {high:.4f}  {parameters:9,} parameters"
-        f"  {seconds:6.0f} s",
-        flush=True,
-    )
+def shown(models: dict[str, list[Result]]) -> list[str]:
+    lines = [f"{'model':12} accuracy  {'95 % interval, or standard deviation of the seeds':50}"]
+    for name, found in models.items():
+        accuracies = [float(own.right.mean()) for own in found]
+        if len(found) == 1:
+            low, high = bootstrap_mean(found[0].right)
+            sure = f"{low:.4f} to {high:.4f}"
+        else:
+            sure = f"± {stdev(accuracies):.4f} ({len(found)} seeds)"
+        lines.append(
+            f"{name:12} {mean(accuracies):.4f}    {sure:20} {found[0].parameters:>9,} parameters"
+            f" {mean(own.seconds for own in found):7.0f} s a run"
+        )
+    return lines
+
+
+def measure(given: argparse.Namespace, folder: Path, seed: int) -> dict[str, Result]:
+    train, test = files(given.data, folder)
+    settings = {**SETTINGS[given.data], "seed": seed}
+    if given.epochs:
+        settings["epochs"] = given.epochs
+    bilstm, found = None, {}
+    for name in given.models:
+        ours, steps = (name, 0) if name != "torch" else ("bilstm", 1)  # of whose rows alone
+        if name != "torch" or bilstm is None:
+            run = unspool.train(
+                train, task="classify", model=ours, out=folder / f"{name}-{seed}", quiet=True,
+                baseline=False, max_steps=steps, **settings,
+            )  # fmt: skip
+        if name == "bilstm":
+            bilstm = run
+        if name == "torch":
+            right, seconds = plain_torch(bilstm or run, test)
+            found[name] = Result(right, seconds, size(bilstm or run))
+        else:
+            scores = run.evaluate(test).scores
+            found[name] = Result(scores, run.counters.seconds, size(run))
+    return found
 
 
 def main() -> None:
@@ -184,35 +224,18 @@ def main() -> None:
     )
     parser.add_argument("data", choices=SETTINGS)
     parser.add_argument("--models", nargs="+", default=MODELS, choices=MODELS)
-    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--seeds", type=int, default=1, help="runs of each model, seeds 1 to N")
     parser.add_argument("--epochs", type=int, help="other than usual")
     given = parser.parse_args()
     if not DATA.exists():
         sys.exit(f"there is no {DATA}: set $UNSPOOL_DATA")
+    print(f"{given.data}; {processor()}")
+    models: dict[str, list[Result]] = {name: [] for name in given.models}
     with tempfile.TemporaryDirectory() as scratch:
-        folder = Path(scratch)
-        train, test = files(given.data, folder)
-        settings = SETTINGS[given.data]
-        if given.epochs:
-            settings = {**settings, "epochs": given.epochs}
-        print(f"{given.data}; {processor()}")
-        print(f"{'model':12} accuracy  95 % interval")
-        bilstm = None
-        for name in given.models:
-            ours, steps = (name, 0) if name != "torch" else ("bilstm", 1)  # of whose rows alone
-            if name != "torch" or bilstm is None:
-                run = unspool.train(
-                    train, task="classify", model=ours, out=folder / name, quiet=True,
-                    baseline=False, seed=given.seed, max_steps=steps, **settings,
-                )  # fmt: skip
-            if name == "bilstm":
-                bilstm = run
-            if name == "torch":
-                right, seconds = plain_torch(bilstm or run, test)
-                show(name, right, seconds, size(bilstm or run))
-            else:
-                report = run.evaluate(test)
-                show(name, report.scores, run.counters.seconds, size(run))
+        for seed in range(1, given.seeds + 1):
+            for name, found in measure(given, Path(scratch), seed).items():
+                models[name].append(found)
+            print("\n".join(shown(models)), flush=True)
 
 
 if __name__ == "__main__":

@@ -108,6 +108,7 @@ def measure(name: str) -> dict[str, Any]:
             figure += f", {report.metrics['accuracy_unknown']:.4f} of unknown words"
         return {
             "model": row.model,
+            "value": {run.task.metric: report.metrics[run.task.metric]},
             "figure": figure,
             "parameters": size(run),
             "seconds": time.perf_counter() - started,

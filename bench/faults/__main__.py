@@ -52,7 +52,8 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="unspool-faults-", dir=where) as folder:
         os.environ["UNSPOOL_CACHE"] = str(Path(folder) / "cache")
         names = options.only.split(",") if options.only else list(PARTS)
-        parts = [PARTS[name](Path(folder)) for name in names]
+        runs = Path(options.runs).resolve() if options.runs else Path(folder) / "runs"
+        parts = [PARTS[name](Path(folder), runs) for name in names]
         return Attack(parts, options).run()
 
 
@@ -68,6 +69,7 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--first", type=int, default=0, help="number of the first case")
     parser.add_argument("--case", type=int, help="this one alone, and show what it prints")
     parser.add_argument("--errors", action="store_true", help="print what was refused, too")
+    parser.add_argument("--runs", metavar="DIR", help="train the runs there, or use them again")
     parser.add_argument("--workers", type=int, default=2)
     options = parser.parse_args()
     for name in options.only.split(",") if options.only else ():

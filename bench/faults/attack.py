@@ -7,8 +7,10 @@ import contextlib
 import gc
 import io
 import json
+import math
 import os
 import selectors
+import signal
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -53,23 +55,24 @@ class Attack:
         self.parts, self.options = parts, options
 
     def run(self) -> int:
-        """The exit code: 1 where a case failed."""
-        tallies = {}
+        """The exit code: 1 where a case failed. Ctrl-C or SIGTERM ends it with the table so far."""
+        tallies = {part.name: Tally() for part in self.parts}
         shares = sum(part.share for part in self.parts)
-        for part in self.parts:
-            minutes = self.options.minutes
-            seconds = 60 * minutes * part.share / shares if minutes is not None else float("inf")
-            tallies[part.name] = self.run_part(part, time.monotonic() + seconds)
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
+        with contextlib.suppress(KeyboardInterrupt):
+            for part in self.parts:
+                minutes = self.options.minutes
+                seconds = 60 * minutes * part.share / shares if minutes is not None else math.inf
+                self.run_part(part, tallies[part.name], time.monotonic() + seconds)
         self.show_table(tallies)
         return int(any(tally.failed for tally in tallies.values()))
 
-    def run_part(self, part: Part, deadline: float) -> Tally:
+    def run_part(self, part: Part, tally: Tally, deadline: float) -> None:
         build_commands_once()
         with silent():
             part.prepare()
         gc.collect()
         gc.freeze()  # so that a fork need not copy what is collected
-        tally = Tally()
         try:
             if self.options.case is not None:
                 for outcome in self.supervised(part, self.options.case, shown=True):
@@ -79,7 +82,6 @@ class Attack:
                     self.take(part, tally, outcome)
         finally:
             part.close()
-        return tally
 
     def supervised(self, part: Part, *numbers: int, shown: bool = False) -> Iterator[Outcome]:
         return supervise(
@@ -112,21 +114,25 @@ class Attack:
             pids.append(os.fork())
             if pids[-1] == 0:
                 os.close(reading)
+                signal.signal(signal.SIGTERM, signal.SIG_DFL)
                 with os.fdopen(writing, "w") as stream:
                     self.work(part, worker, workers, deadline, stream)
                 os._exit(0)
             os.close(writing)
             streams.register(os.fdopen(reading), selectors.EVENT_READ)
-        while streams.get_map():
-            for key, _ in streams.select():
-                line = key.fileobj.readline()  # type: ignore[union-attr]
-                if line:
-                    yield Outcome(**json.loads(line))
-                else:
-                    streams.unregister(key.fileobj)
-                    key.fileobj.close()  # type: ignore[union-attr]
-        for pid in pids:
-            os.waitpid(pid, 0)
+        try:
+            while streams.get_map():
+                for key, _ in streams.select():
+                    line = key.fileobj.readline()  # type: ignore[union-attr]
+                    if line:
+                        yield Outcome(**json.loads(line))
+                    else:
+                        streams.unregister(key.fileobj)
+                        key.fileobj.close()  # type: ignore[union-attr]
+        finally:
+            for pid in pids:
+                os.kill(pid, signal.SIGKILL)  # which has ended, unless this one is to end early
+                os.waitpid(pid, 0)
 
     def work(
         self, part: Part, worker: int, workers: int, deadline: float, stream: io.TextIOBase

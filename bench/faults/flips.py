@@ -15,6 +15,8 @@ from part import Part
 from samples import RUNS, question, train_run, train_vectors, write_sample
 from supervise import Case, Ended, apart, in_this_process
 
+HALVES = ["bilstm", "forecaster", "transcriber", "pen"]  # runs with a checkpoint
+CACHED = ["csv", "conll", "plain", "steps", "sounds", "strokes"]
 LONGER = ["-s", "threads=1", "-s", "baseline=false", "-s", "hidden=8", "-s", "max_steps=3"]
 
 
@@ -32,7 +34,8 @@ class Flips(Part):
         for name in RUNS:
             train_run(name, self.runs)
         train_vectors(self.runs)
-        train_half(self.folder)
+        for name in HALVES:
+            train_half(name, self.folder)
         return {name: self.answer(self.runs / name) for name in [*RUNS, "vectors"]}
 
     def case(self, case: Case) -> None:
@@ -57,8 +60,8 @@ class Flips(Part):
 
     def checkpoint(self, case: Case) -> None:
         """A run that goes on from damaged files ends with the same weights."""
-        whole = copied(self.folder / "bilstm", case, "whole")
-        run = copied(self.folder / "bilstm", case)
+        half = self.folder / case.random.choice(HALVES)
+        whole, run = copied(half, case, "whole"), copied(half, case)
         what = flip_one(run, case)
         case.run("train", "--resume", "-o", whole)
         ended = case.run("train", "--resume", "-o", run)
@@ -67,7 +70,7 @@ class Flips(Part):
 
     def cache(self, case: Case) -> None:
         """Tokens that were kept are checked before they are used again."""
-        data = write_sample(case.random.choice(["csv", "conll", "plain"]), case.folder)
+        data = write_sample(case.random.choice(CACHED), case.folder)
         case.run("train", data, "-o", "first", *LONGER)
         what = flip_one(case.folder / "cache", case)
         ended = case.run("train", data, "-o", "second", *LONGER)
@@ -79,7 +82,7 @@ class Stopped(Exception):
     """In the middle of a run."""
 
 
-def train_half(folder: Path) -> None:
+def train_half(name: str, folder: Path) -> None:
     """A run that ends after five steps, with its checkpoints."""
     from unspool.training.trainer import Trainer
 
@@ -96,7 +99,7 @@ def train_half(folder: Path) -> None:
     Trainer._step = step  # type: ignore[method-assign]
     try:
         with contextlib.suppress(Stopped):
-            train_run("bilstm", folder, checkpoint_seconds=0, log_steps=1)
+            train_run(name, folder, checkpoint_seconds=0, log_steps=1)
     finally:
         Trainer._step = real  # type: ignore[method-assign]
 

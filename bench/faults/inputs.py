@@ -17,19 +17,19 @@ from samples import (
     OF_SERIES,
     RUNS,
     SETTINGS,
-    SOUNDS,
+    SHELVES,
     VECTORS,
     task_of,
     toml,
     train_run,
     write_sample,
-    write_sounds,
 )
 from supervise import Case, apart, in_this_process
 
 FORMAT_NAMES = [
     "csv", "tsv", "jsonl", "json", "parquet", "arrow", "excel", "labelled", "fasttext", "lines",
-    "text", "conll", "conllu", "auto", "x", "",
+    "text", "conll", "conllu", "ts", "npy", "pixels", "audio", "image", "sketch", "inkml", "unipen",
+    "auto", "x", "",
 ]  # fmt: skip
 ENCODINGS = [
     "utf-8", "latin-1", "utf-16", "utf-16-le", "utf-32", "cp1252", "ascii", "utf-7", "shift_jis",
@@ -38,6 +38,8 @@ ENCODINGS = [
 ]  # fmt: skip
 COLUMNS = ["text", "label", "0", "1", "2", "3", "-1", "99", "²", "text,label", "text,text", "", ",",
            "x", "9" * 30, "tokens", "tags", "rating", "form", "xpos", "é"]  # fmt: skip
+COMMANDS = ["check", "check", "train", "train", "train", "predict", "predict", "evaluate", "embed",
+            "look", "follow"]  # fmt: skip
 MODELS = ["bilstm", "gru", "cnn", "transformer", "linear", "lstm", "bahdanau", "elmo", "majority"]
 SMALL = [
     word
@@ -58,7 +60,7 @@ class Inputs(Part):
 
     def case(self, case: Case) -> None:
         rng = case.random
-        samples.odd_words = []
+        samples.odd_words, samples.odd_numbers = [], []
         kind = rng.random()
         if kind < 0.06:
             self.vectors(case)
@@ -72,7 +74,7 @@ class Inputs(Part):
         path, name = write_damaged(case.folder / "data", rng)
         task = task_of(name)
         options = reading_options(rng, series=name in OF_SERIES)
-        command = rng.choice(["check", "check", "train", "train", "predict", "evaluate", "embed"])
+        command = rng.choice(COMMANDS)
         if command == "check":
             asked = ["-t", rng.choice([task, *FORMATS_TASKS])] if rng.random() < 0.3 else []
             case.run("check", path, *asked, *options, *(["--json"] if rng.random() < 0.3 else []))
@@ -87,8 +89,13 @@ class Inputs(Part):
             run = self.runs / rng.choice([n for n in alike if RUNS[n][1] == task] or alike)
             if rng.random() < 0.2:
                 run = self.runs / rng.choice(list(RUNS))
+            if command == "look":
+                case.run("look", run, path, "--json")
+            elif command == "follow":
+                first = next((p for p in [Path(path), *Path(path).rglob("*")] if p.is_file()), None)
+                case.run("predict", run, "--follow", stdin=first.read_bytes() if first else b"")
             # A language model continues every line by 200 tokens, and lines may be thousands.
-            if command == "evaluate" or run.name == "writer":
+            elif command == "evaluate" or run.name == "writer":
                 case.run("evaluate", run, path, *options)
             else:
                 self.predict(case, run, path, no_labels(options))
@@ -104,6 +111,8 @@ class Inputs(Part):
             asked += ["-m", rng.choice(MODELS)]
         if rng.random() < 0.2:
             asked += ["-s", f"kind={rng.choice(['char', 'word', 'bpe'])}"]
+        if name in SHELVES:  # of few files
+            asked += ["-s", "valid_share=0.3"]
         ended = case.run("train", path, "-o", "out", *SMALL, *asked, *options)
         made = (case.folder / "out" / "model.safetensors").exists()
         if ended.code == 0:
@@ -156,9 +165,12 @@ class Inputs(Part):
 
 ODD_WORDS = [piece.decode("utf-8", "ignore").replace("\0", "") or "x" for piece in PIECES]
 ODD_WORDS = [word for word in ODD_WORDS if len(word) < 6000]
-FORMATS_TASKS = sorted(
-    {format.task for format in FORMATS.values()} | {"transcribe", "pretrain", "elmo", "x", ""}
-)
+ODD_NUMBERS = [
+    "", "NaN", "nan", "NA", "?", "inf", "-inf", "1e999", "-1e308", "1e300", "1e-320", "-0", "0x10",
+    "1_0", "1,5", "1.234.567", "1e", "--1", "+1", "٣", "²", "½", "true", "null", "x", "9" * 400,
+    "2024-01-01", "0", "0", "1000000000",
+]  # fmt: skip
+FORMATS_TASKS = sorted({format.task for format in FORMATS.values()} | {"pretrain", "elmo", "x", ""})
 
 
 def train_and_read(runs: Path) -> None:
@@ -166,10 +178,16 @@ def train_and_read(runs: Path) -> None:
     for name in RUNS:
         train_run(name, runs)
     with tempfile.TemporaryDirectory() as folder:
-        for name in FORMATS:
+        for name in [*FORMATS, *SHELVES]:
             in_this_process(["check", str(write_sample(name, Path(folder)))], Path(folder), None)
         corpus = str(write_sample("plain", Path(folder)))
-        in_this_process(["predict", str(runs / "bilstm"), "a"], Path(folder), None)
+        for words in (
+            ["predict", str(runs / "bilstm"), "a"],
+            ["predict", str(runs / "motions"), "--follow"],
+            ["look", str(runs / "bilstm"), "a"],
+            ["look", str(runs / "motions"), str(write_sample("steps", Path(folder)))],
+        ):
+            in_this_process(words, Path(folder), None)
         in_this_process(["embed", corpus, "-o", f"{folder}/out", "-s", "x=1"], Path(folder), None)
 
 
@@ -181,14 +199,13 @@ def write_damaged(folder: Path, rng: random.Random) -> tuple[str, str]:
         return write_parallel(folder, rng), "pairs"
     if shape < 0.12:
         return write_folder(folder, rng), "plain"
-    if shape < 0.16:
-        return write_recordings(folder, rng), "steps"
-    if shape < 0.2:
-        return write_damaged_sounds(folder, rng), SOUNDS
+    if shape < 0.24:
+        return write_damaged_shelf(folder, rng)
     name = rng.choice(list(FORMATS))
     ending, make, _ = FORMATS[name]
     if rng.random() < 0.5:  # a whole file with odd content
         samples.odd_words = rng.choices(ODD_WORDS, k=rng.randint(1, 12))
+        samples.odd_numbers = rng.choices(ODD_NUMBERS, k=rng.randint(1, 3))
         content = make(rng)
     else:
         content = damage(make(rng), rng)
@@ -233,26 +250,18 @@ def write_folder(folder: Path, rng: random.Random) -> str:
     return str(folder)
 
 
-def write_recordings(folder: Path, rng: random.Random) -> str:
-    """LABEL/NAME.csv, each a series."""
-    for label in ("walk", "run", "stand"):
-        (folder / label).mkdir()
-        for i in range(6):
-            rows = [f"{t},{rng.gauss(0, 1):.3f},{rng.gauss(1, 1):.3f}" for t in range(8)]
-            content = "\n".join(["time,x,y", *rows]).encode()
-            times = rng.choice([1, 2]) if rng.random() < 0.15 else 0
-            (folder / label / f"s{i % 3}_{i}.csv").write_bytes(damage(content, rng, times))
-    return str(folder)
-
-
-def write_damaged_sounds(folder: Path, rng: random.Random) -> str:
-    """Some of the recordings, or the table of what they say."""
-    files = sorted(write_sounds(folder, rng).iterdir())
+def write_damaged_shelf(folder: Path, rng: random.Random) -> tuple[str, str]:
+    """A folder of recordings or drawings, some of whose files are damaged, or one file of it."""
+    name = rng.choice(list(SHELVES))
+    if rng.random() < 0.2:
+        samples.odd_numbers = rng.choices(ODD_NUMBERS, k=rng.randint(1, 3))
+    place = SHELVES[name].write(folder / name, rng)
+    files = sorted(path for path in place.rglob("*") if path.is_file())
     for path in rng.sample(files, k=rng.choice([0, 1, 1, 3])):
         content = path.read_bytes()
-        head = 44 if rng.random() < 0.5 else len(content)  # of a WAV file
+        head = 44 if path.suffix in (".wav", ".png") and rng.random() < 0.5 else len(content)
         path.write_bytes(damage(content[:head], rng) + content[head:])
-    return str(folder)
+    return str(rng.choice(files) if rng.random() < 0.1 else place), name
 
 
 def reading_options(rng: random.Random, *, series: bool = False) -> list[str]:

@@ -62,6 +62,14 @@ OF_SERIES = [
     Family("tag", "lstm", {}, "steps"),
     Family("tag", "transformer", {"window": 4}, "steps"),
     Family("forecast", "lstm", {"output": "quantiles", "known": "holiday"}, "dated"),
+    Family("classify", "bigru", {"bands": 8}, "spoken"),
+    Family("classify", "lstm", {}, "unipen"),
+    Family("transcribe", "bilstm", {}, "strokes"),
+    Family("transcribe", "gru", {}, "inks"),
+    Family("classify", "gru", {}, "pictures"),
+    Family("classify", "transformer", {}, "pixels"),
+    Family("handwrite", "gru", {"mixture": 2}, "sketches"),
+    Family("handwrite", "lstm", {"conditional": False}, "strokes"),
 ]
 
 

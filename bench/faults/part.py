@@ -18,9 +18,9 @@ class Part(ABC):
     batch = 1  # cases that run in one process after each other
     patience = MOST_SECONDS
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, runs: Path) -> None:
         self.folder = folder / self.name
-        self.runs = folder / "runs"  # which parts share
+        self.runs = runs  # which parts share
 
     def prepare(self) -> None:  # noqa: B027  not every part needs something
         """Train what the cases need."""

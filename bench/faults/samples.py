@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bz2
+import contextlib
 import gzip
 import io
 import json
@@ -11,6 +12,7 @@ import math
 import random
 import struct
 import zipfile
+import zlib
 from collections.abc import Callable
 from datetime import date, timedelta
 from pathlib import Path
@@ -21,6 +23,7 @@ WORDS = [
     "Anna", "met", "Bern", "red", "house",
 ]  # fmt: skip
 odd_words: list[str] = []  # which a case may fill, and texts then hold
+odd_numbers: list[str] = []  # the same for the numbers of series
 SETTINGS = {
     "hidden": 8, "embedding": 6, "filters": 4, "heads": 2, "layers": 1, "character_embedding": 4,
     "character_hidden": 4, "projection": 6, "batch": 8, "threads": 1, "bptt": 16, "vocab": 300,
@@ -28,7 +31,6 @@ SETTINGS = {
 
 
 RATE = 8000
-SOUNDS = "sounds"  # a folder, not a file
 HORIZON = {"horizon": 3, "window": 6}  # which forecasts need
 
 
@@ -39,6 +41,21 @@ def texts(rng: random.Random, count: int) -> list[str]:
 
 def label_of(text: str) -> str:
     return "pos" if "good" in text or "great" in text else "neg"
+
+
+def written(rng: random.Random, value: float) -> str:
+    """A number as it stands in a text; now and then an odd one, where there are such."""
+    if odd_numbers and rng.random() < 0.02:
+        return rng.choice(odd_numbers)
+    return f"{value:.3f}"
+
+
+def valued(rng: random.Random, value: float) -> float:
+    """The same for formats that hold the number itself."""
+    try:
+        return float(written(rng, value))
+    except ValueError:
+        return math.nan
 
 
 def quoted(cell: str) -> str:
@@ -180,7 +197,10 @@ def steps(rng: random.Random) -> bytes:
     """A step a row."""
     rows = ["id,time,x,y,label"]
     for i, (label, series) in enumerate(motions(rng)):
-        rows += [f"{i},{t},{x:.3f},{y:.3f},{label}" for t, (x, y) in enumerate(series)]
+        rows += [
+            f"{i},{t},{written(rng, x)},{written(rng, y)},{label}"
+            for t, (x, y) in enumerate(series)
+        ]
     return "\n".join(rows).encode()
 
 
@@ -189,7 +209,10 @@ def speeds(rng: random.Random) -> bytes:
     rows = ["id,time,x,y,speed"]
     for i, (_, series) in enumerate(motions(rng)):
         speed = sum(x for x, _ in series)
-        rows += [f"{i},{t},{x:.3f},{y:.3f},{speed:.3f}" for t, (x, y) in enumerate(series)]
+        rows += [
+            f"{i},{t},{written(rng, x)},{written(rng, y)},{speed:.3f}"
+            for t, (x, y) in enumerate(series)
+        ]
     return "\n".join(rows).encode()
 
 
@@ -198,7 +221,8 @@ def dated(rng: random.Random) -> bytes:
     rows = ["date,sales,holiday"]
     for i in range(70):
         value = 20 + 5 * (i % 7) + rng.gauss(0, 1)
-        rows.append(f"{date(2024, 1, 1) + timedelta(i)},{value:.2f},{int(i % 7 == 6)}")
+        day = date(2024, 1, 1) + timedelta(i)
+        rows.append(f"{day},{written(rng, value)},{int(i % 7 == 6)}")
     return "\n".join(rows).encode()
 
 
@@ -207,7 +231,7 @@ def loads(rng: random.Random) -> bytes:
     rows = ["id,time,load"]
     for name in ("north", "south"):
         values = [10 + 3 * (i % 6) + rng.gauss(0, 1) for i in range(60)]
-        rows += [f"{name},{i},{value:.2f}" for i, value in enumerate(values)]
+        rows += [f"{name},{i},{written(rng, value)}" for i, value in enumerate(values)]
     return "\n".join(rows).encode()
 
 
@@ -216,19 +240,31 @@ def wide(rng: random.Random) -> bytes:
     rows = [",".join([*(f"x{i}" for i in range(6)), "label"])]
     for label, series in motions(rng):
         values = ([x for x, _ in series] * 2)[:6]
-        rows.append(",".join([*(f"{x:.3f}" for x in values), label]))
+        rows.append(",".join([*(written(rng, x) for x in values), label]))
     return "\n".join(rows).encode()
 
 
 def nested(rng: random.Random) -> bytes:
-    rows = ({"series": series, "label": label} for label, series in motions(rng))
+    rows = (
+        {"series": [[valued(rng, v) for v in step] for step in series], "label": label}
+        for label, series in motions(rng)
+    )
     return "\n".join(map(json.dumps, rows)).encode()
 
 
 def ts(rng: random.Random) -> bytes:
-    rows = ["@problemName Motions", "@dimensions 2", "@classLabel true walk run", "@data"]
+    """With time stamps, now and then."""
+    stamps = rng.random() < 0.3
+    rows = ["@problemName Motions", f"@timeStamps {str(stamps).lower()}", "@dimensions 2"]
+    rows += ["@classLabel true walk run", "@data"]
     for label, series in motions(rng):
-        rows.append(":".join([*(",".join(f"{v:.3f}" for v in own) for own in zip(*series)), label]))
+        channels = []
+        for own in zip(*series):
+            cells = [written(rng, v) for v in own]
+            channels.append(
+                ",".join(f"({t},{c})" for t, c in enumerate(cells)) if stamps else ",".join(cells)
+            )
+        rows.append(":".join([*channels, label]))
     return "\n".join(rows).encode()
 
 
@@ -236,41 +272,198 @@ def npz(rng: random.Random) -> bytes:
     import numpy as np
 
     content, found = io.BytesIO(), motions(rng)
-    values = np.array([step for _, series in found for step in series])
+    labels = np.array([label for label, _ in found])
+    flat = [[valued(rng, v) for v in step] for _, series in found for step in series]
     lengths = np.array([len(series) for _, series in found])
-    np.savez(content, x=values, lengths=lengths, y=np.array([label for label, _ in found]))
+    arrays: dict[str, Any] = {"x": np.array(flat), "lengths": lengths, "y": labels}
+    if rng.random() < 0.3:
+        arrays = {"x": np.array(flat[:48]).reshape(16, 3, 2), "label": labels}
+    elif rng.random() < 0.3:
+        arrays = {"x": np.array(flat), "y": labels, "offsets": np.cumsum([0, *lengths])}
+    if odd_numbers:
+        odd_array(arrays, rng)
+    rng.choice([np.savez, np.savez_compressed])(content, **arrays)
     return content.getvalue()
+
+
+def odd_array(arrays: dict[str, Any], rng: random.Random) -> None:
+    """One of them of another kind, shape or name, or gone."""
+    import numpy as np
+
+    name = rng.choice(list(arrays))
+    own, action = arrays[name], rng.randrange(5)
+    if action == 0:
+        kinds = ["f8", "f2", "i1", "u8", "U4", "S3", "c16", "?", "M8[s]", "V8"]
+        with contextlib.suppress(ValueError, TypeError), np.errstate(all="ignore"):
+            arrays[name] = own.astype(rng.choice(kinds))
+    elif action == 1:
+        shapes = [(), (0,), (0, 2), (len(own), 0), (1, -1), (-1, 1), (-1, 1, 1), (-1,), (2, -1)]
+        with contextlib.suppress(ValueError):
+            arrays[name] = own.reshape(rng.choice(shapes))
+    elif action == 2:
+        arrays[name] = rng.choice([own[:-1], own[1:], own[::-1], own[:0], own[0]])
+    elif action == 3:
+        arrays[rng.choice(["x", "y", "lengths", "offsets", "label", "time", "é", "a b"])] = own
+    else:
+        del arrays[name]
 
 
 def npy(rng: random.Random) -> bytes:
     import numpy as np
 
     content = io.BytesIO()
-    np.save(content, np.array([[rng.gauss(0, 1) for _ in range(6)] for _ in range(16)]))
+    values = [[valued(rng, rng.gauss(0, 1)) for _ in range(6)] for _ in range(16)]
+    np.save(content, np.array(values))
     return content.getvalue()
 
 
+def pixels(rng: random.Random) -> bytes:
+    """Images with a light row or a light column."""
+    import numpy as np
+
+    content = io.BytesIO()
+    labels = [rng.choice(["row", "column"]) for _ in range(20)]
+    x = np.array([[[rng.randrange(60) for _ in range(6)] for _ in range(6)] for _ in labels])
+    for own, label in zip(x, labels):
+        own[(rng.randrange(6), slice(None)) if label == "row" else (slice(None), 2)] = 220
+    np.savez(content, x=x.astype(np.uint8), y=np.array(labels))
+    return content.getvalue()
+
+
+def lists(rng: random.Random) -> bytes:
+    """Parquet with a series in a cell."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    content, found = io.BytesIO(), motions(rng)
+    series = [[valued(rng, x) for x, _ in own] for _, own in found]
+    pq.write_table(pa.table({"series": series, "label": [label for label, _ in found]}), content)
+    return content.getvalue()
+
+
+def square(rng: random.Random) -> list[list[float]]:
+    """The points of a square, drawn with a pen from one corner to the next."""
+    size = rng.uniform(1, 3)
+    corners = [(0.0, 0.0), (size, 0.0), (size, size), (0.0, size), (0.0, 0.0)]
+    return [[valued(rng, x + rng.gauss(0, 0.1)), valued(rng, y)] for x, y in corners]
+
+
+def write_pictures(folder: Path, rng: random.Random) -> Path:
+    """Light and dark images, in all formats that are read."""
+    from PIL import Image
+
+    for label, light in (("dark", 60), ("light", 200)):
+        (folder / label).mkdir(parents=True, exist_ok=True)
+        for i in range(6):
+            size = rng.randint(6, 12), rng.randint(6, 12)
+            grey = bytes(light + rng.randrange(50) for _ in range(size[0] * size[1]))
+            image = Image.frombytes("L", size, grey)
+            ending = rng.choice(["png", "jpg", "gif", "webp", "bmp"])
+            mode = rng.choice(["L", "RGB", "P"] if ending in ("png", "gif") else ["L", "RGB"])
+            image.convert(mode).save(folder / label / f"{i}.{ending}")
+    return folder
+
+
 def strokes(rng: random.Random) -> bytes:
-    """Squares, drawn with a pen from one corner to the next."""
+    """Lists of points, and a text for each drawing."""
+    rows = ({"strokes": [square(rng)], "text": rng.choice(["a", "b", "ab"])} for _ in range(20))
+    return "\n".join(map(json.dumps, rows)).encode()
+
+
+def drawings(rng: random.Random) -> bytes:
+    """As of Quick, Draw!: lists of x and of y, and a label."""
     rows = []
     for _ in range(20):
-        size = rng.uniform(1, 3)
-        corners = [(0.0, 0.0), (size, 0.0), (size, size), (0.0, size), (0.0, 0.0)]
-        drawn = [[x + rng.gauss(0, 0.1), y + rng.gauss(0, 0.1)] for x, y in corners]
-        rows.append(json.dumps({"strokes": [drawn], "text": rng.choice(["a", "b", "ab"])}))
-    return "\n".join(rows).encode()
+        lines = [square(rng) for _ in range(rng.randint(1, 2))]
+        both = [[list(own) for own in zip(*line)] for line in lines]
+        rows.append({"drawing": both, "label": "one" if len(lines) == 1 else "two"})
+    return "\n".join(map(json.dumps, rows)).encode()
+
+
+def sketches(rng: random.Random) -> bytes:
+    """As of sketch-rnn: offsets in arrays of arrays, which NumPy pickles."""
+    import numpy as np
+
+    content, parts = io.BytesIO(), {}
+    for name, count in (("train", 14), ("valid", 4), ("test", 3)):
+        parts[name] = np.empty(count, object)
+        for i in range(count):
+            steps = rng.randint(3, 9)
+            moves = [[valued(rng, rng.gauss(0, 9)), rng.gauss(0, 9), 0] for _ in range(steps)]
+            moves[-1][2] = 1
+            with np.errstate(over="ignore"):
+                parts[name][i] = np.array(moves, rng.choice([np.float32, np.float64]))
+    np.savez(content, **parts)
+    return content.getvalue()
+
+
+def unipen(rng: random.Random) -> bytes:
+    """Segments of one or two strokes, up to the next one or by their numbers."""
+    lines, component = [".COORD X Y T"], 0
+    for _ in range(20):
+        count = rng.randint(1, 2)
+        named = f"{component}-{component + 2 * count - 1}" if rng.random() < 0.3 else "?"
+        lines.append(f'.SEGMENT DIGIT {named} ? "{count}"')
+        for _ in range(count):
+            lines.append(".PEN_DOWN")
+            lines += [
+                f"{written(rng, x)} {written(rng, y)} {t}" for t, (x, y) in enumerate(square(rng))
+            ]
+            lines.append(".PEN_UP")
+        component += 2 * count
+    return "\n".join(lines).encode()
+
+
+def inkml(rng: random.Random, truth: str = "a") -> bytes:
+    """One drawing; the second stroke as differences."""
+    points = ", ".join(f"{written(rng, x)} {written(rng, y)} 0" for x, y in square(rng))
+    channels = "".join(f'<channel name="{name}"/>' for name in "XYT")
+    return (
+        '<ink xmlns="http://www.w3.org/2003/InkML">\n'
+        f'<annotation type="truth">{truth}</annotation>\n'
+        f"<traceFormat>{channels}</traceFormat>\n"
+        f"<trace>{points}</trace>\n<trace>5 5 0, '1 '1 '1, 1 0 1, \"1 \"0 \"1</trace>\n</ink>\n"
+    ).encode()
+
+
+def write_inks(folder: Path, rng: random.Random) -> Path:
+    """A drawing a file."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for i in range(12):
+        (folder / f"{i}.inkml").write_bytes(inkml(rng, rng.choice(["a", "b", "ab"])))
+    return folder
 
 
 def sound(rng: random.Random, text: str) -> bytes:
-    """A WAV file: a tone for each letter."""
+    """A WAV file: a tone for each letter; mostly of 16 bits and one channel."""
     x = [0.0] * 300
     for letter in text:
         pitch = {"a": 400, "b": 900, "c": 1700}[letter] * rng.uniform(0.95, 1.05)
         x += [0.4 * math.sin(2 * math.pi * pitch * t / RATE) for t in range(600)] + [0.0] * 300
-    data = struct.pack(f"<{len(x)}h", *(int(32000 * own + rng.gauss(0, 100)) for own in x))
-    kind = struct.pack("<HHIIHH", 1, 1, RATE, 2 * RATE, 2, 16)
-    chunks = b"fmt " + struct.pack("<I", 16) + kind + b"data" + struct.pack("<I", len(data)) + data
+    bits, kind = rng.choice([(16, 1)] * 4 + [(8, 1), (24, 1), (32, 1), (32, 3), (64, 3)])
+    channels = rng.choice([1, 1, 1, 2])
+    values = [own + 0.01 * (rng.random() - 0.5) for own in x for _ in range(channels)]
+    data = sampled(values, bits, kind)
+    form = struct.pack(
+        "<HHIIHH", kind, channels, RATE, RATE * channels * bits // 8, channels * bits // 8, bits
+    )
+    chunks = b"fmt " + struct.pack("<I", 16) + form
+    if rng.random() < 0.2:
+        chunks += b"LIST" + struct.pack("<I", 4) + b"INFO"
+    chunks += b"data" + struct.pack("<I", len(data)) + data
     return b"RIFF" + struct.pack("<I", 4 + len(chunks)) + b"WAVE" + chunks
+
+
+def sampled(values: list[float], bits: int, kind: int) -> bytes:
+    """Samples between -1 and 1 as a WAV file has them; `kind` 3 is floats."""
+    if kind == 3:
+        return struct.pack(f"<{len(values)}{'f' if bits == 32 else 'd'}", *values)
+    if bits == 8:
+        return bytes(int(128 + 100 * value) for value in values)
+    most = 2 ** (bits - 1) - 1
+    return b"".join(
+        int(most * 0.9 * value).to_bytes(bits // 8, "little", signed=True) for value in values
+    )
 
 
 def write_sounds(folder: Path, rng: random.Random) -> Path:
@@ -283,6 +476,78 @@ def write_sounds(folder: Path, rng: random.Random) -> Path:
         rows.append(f"{i}.wav,{text}")
     (folder / "texts.csv").write_text("\n".join(rows) + "\n")
     return folder
+
+
+def write_spoken(folder: Path, rng: random.Random) -> Path:
+    """Recordings in a folder for each label."""
+    for label in "ab":
+        (folder / label).mkdir(parents=True, exist_ok=True)
+        for i in range(6):
+            (folder / label / f"s{i % 3}_{i}.wav").write_bytes(sound(rng, label))
+    return folder
+
+
+def write_recordings(folder: Path, rng: random.Random) -> Path:
+    """LABEL/NAME.csv, each a series."""
+    for label in ("walk", "run", "stand"):
+        (folder / label).mkdir(parents=True)
+        for i in range(6):
+            rows = [
+                f"{t},{written(rng, rng.gauss(0, 1))},{written(rng, rng.gauss(1, 1))}"
+                for t in range(8)
+            ]
+            (folder / label / f"s{i % 3}_{i}.csv").write_text("\n".join(["time,x,y", *rows]))
+    return folder
+
+
+def png(rng: random.Random, level: int) -> bytes:
+    """A small image, grey or in colours, darker or brighter."""
+    kind, colours = rng.choice([(0, 1), (0, 1), (2, 3), (6, 4)])
+    height, width = rng.randint(4, 9), rng.randint(4, 9)
+    rows = b"".join(
+        b"\0" + bytes(min(255, level + rng.randrange(60)) for _ in range(width * colours))
+        for _ in range(height)
+    )
+    chunks = [
+        (b"IHDR", struct.pack(">IIBBBBB", width, height, 8, kind, 0, 0, 0)),
+        (b"IDAT", zlib.compress(rows)),
+        (b"IEND", b""),
+    ]
+    return b"\x89PNG\r\n\x1a\n" + b"".join(
+        struct.pack(">I", len(content))
+        + name
+        + content
+        + struct.pack(">I", zlib.crc32(name + content))
+        for name, content in chunks
+    )
+
+
+def write_pictures(folder: Path, rng: random.Random) -> Path:
+    """Images in a folder for each label."""
+    for label, level in (("dark", 20), ("bright", 190)):
+        (folder / label).mkdir(parents=True, exist_ok=True)
+        for i in range(8):
+            (folder / label / f"{i}.png").write_bytes(png(rng, level))
+    return folder
+
+
+def pixels(rng: random.Random) -> bytes:
+    """Images as arrays."""
+    import numpy as np
+
+    content, size = io.BytesIO(), rng.choice([(5, 4), (5, 4, 3), (5, 4, 1)])
+    count = rng.choice([16, 16, 20])
+    labels = [rng.choice(["dark", "bright"]) for _ in range(count)]
+    images = [
+        np.array([190 * (own == "bright") + rng.randrange(60) for _ in range(math.prod(size))])
+        for own in labels
+    ]
+    arrays: dict[str, Any] = {"x": np.array(images, np.uint8).reshape(count, *size)}
+    arrays["y"] = np.array(labels)
+    if odd_numbers:
+        odd_array(arrays, rng)
+    rng.choice([np.savez, np.savez_compressed])(content, **arrays)
+    return content.getvalue()
 
 
 def glove(rng: random.Random) -> bytes:
@@ -340,10 +605,34 @@ FORMATS = {
     "ts": Format(".ts", ts, "classify"),
     "npz": Format(".npz", npz, "classify"),
     "npy": Format(".npy", npy, "classify"),
+    "pixels": Format(".npz", pixels, "classify"),
+    "lists": Format(".parquet", lists, "classify"),
     "strokes": Format(".jsonl", strokes, "handwrite"),
+    "drawings": Format(".jsonl", drawings, "classify"),
+    "sketches": Format(".npz", sketches, "handwrite"),
+    "unipen": Format(".unp", unipen, "classify"),
+    "inkml": Format(".inkml", inkml, "transcribe"),
+    "pixels": Format(".npz", pixels, "classify"),
+}
+
+
+class Shelf(NamedTuple):
+    """Data that are a folder of files: what writes it."""
+
+    write: Callable[[Path, random.Random], Path]
+    task: str
+
+
+SHELVES = {
+    "sounds": Shelf(write_sounds, "transcribe"),
+    "spoken": Shelf(write_spoken, "classify"),
+    "inks": Shelf(write_inks, "transcribe"),
+    "recordings": Shelf(write_recordings, "classify"),
+    "pictures": Shelf(write_pictures, "classify"),
 }
 OF_SERIES = (
-    "steps", "speeds", "loads", "dated", "wide", "nested", "ts", "npz", "npy", "strokes", SOUNDS,
+    "steps", "speeds", "loads", "dated", "wide", "nested", "ts", "npz", "npy", "lists", "strokes",
+    "drawings", "sketches", "unipen", "inkml", "pixels", *SHELVES,
 )  # fmt: skip
 VECTORS = {"glove": glove, "word2vec": word2vec, "binary": word2vec_binary}
 
@@ -380,8 +669,15 @@ RUNS: dict[str, tuple[str, str, str, dict[str, Any]]] = {
     "moments": ("steps", "tag", "bilstm", {}),
     "speedometer": ("speeds", "regress", "gru", {"label": "speed", "window": 4}),
     "forecaster": ("loads", "forecast", "gru", HORIZON),
-    "transcriber": (SOUNDS, "transcribe", "gru", {"bands": 8}),
+    "viewer": ("pixels", "classify", "gru", {}),
+    "gallery": ("pictures", "classify", "cnn", {}),
+    "transcriber": ("sounds", "transcribe", "gru", {"bands": 8}),
+    "listener": ("spoken", "classify", "bigru", {"bands": 8}),
     "pen": ("strokes", "handwrite", "lstm", {"mixture": 2}),
+    "sketcher": ("sketches", "handwrite", "gru", {"mixture": 2}),
+    "reader": ("strokes", "transcribe", "bilstm", {}),
+    "digits": ("unipen", "classify", "cnn", {}),
+    "eye": ("pictures", "classify", "gru", {}),
     "quantiles": ("dated", "forecast", "lstm", {**HORIZON, "output": "quantiles"}),
     "elmo": ("plain", "elmo", "elmo", {}),
 }
@@ -389,19 +685,19 @@ RUNS: dict[str, tuple[str, str, str, dict[str, Any]]] = {
 
 def path_of(name: str, folder: Path) -> Path:
     """Where `write_sample` writes."""
-    return folder / (name if name == SOUNDS else f"{name}{FORMATS[name].ending}")
+    return folder / (name if name in SHELVES else f"{name}{FORMATS[name].ending}")
 
 
 def task_of(name: str) -> str:
-    return "transcribe" if name == SOUNDS else FORMATS[name].task
+    return SHELVES[name].task if name in SHELVES else FORMATS[name].task
 
 
 def write_sample(name: str, folder: Path, seed: int = 1) -> Path:
     """A whole file of a format."""
     folder.mkdir(parents=True, exist_ok=True)
     path = path_of(name, folder)
-    if name == SOUNDS:
-        return write_sounds(path, random.Random(f"{seed} {name}"))
+    if name in SHELVES:
+        return path if path.exists() else SHELVES[name].write(path, random.Random(f"{seed} {name}"))
     path.write_bytes(FORMATS[name].make(random.Random(f"{seed} {name}")))
     return path
 

@@ -27,7 +27,10 @@ from samples import train_run
 from settings import ODD
 from supervise import MOST_BYTES, Case, end_with_parent, usage_of
 
-RUNS = ["bilstm", "transformer", "tagger", "writer", "cnn", "rater"]
+RUNS = [
+    "bilstm", "transformer", "tagger", "writer", "cnn", "rater", "motions", "moments", "forecaster",
+    "transcriber", "pen", "digits", "eye",
+]  # fmt: skip
 FEW = 40  # descriptors of the last server
 MOST_SECONDS = 10.0
 FOREVER = 300.0  # seconds after which nothing is waited for any more, however busy the machine
@@ -192,12 +195,23 @@ def question(rng: random.Random) -> str:
         if rng.random() < 0.2:
             continue
         value = odd_text(rng)[:3000] if key in ("text", "word") else usual
+        if key == "text" and rng.random() < 0.4:
+            value = rng.choice(["1", "2", "3", odd_series(rng)[:3000]])
         if rng.random() < 0.3:
             value = rng.choice(ODD)
         given.append(f"{key}={quote(value, errors='surrogateescape')}")
     if rng.random() < 0.1:
         given.append(rng.choice(["x=1", "=", "&&", "text", "%", "%ff", "text=%ed%a0%80"]))
     return f"/api/{name}?{'&'.join(given)}"
+
+
+def odd_series(rng: random.Random) -> str:
+    """What a page sends of a series or a drawing: JSON, damaged now and then."""
+    width, steps = rng.choice([1, 2, 2, 3]), rng.choice([1, 5, 20])
+    rows = [[round(rng.gauss(0, 1), 2) for _ in range(width)] for _ in range(steps)]
+    content = json.dumps(rng.choice([rows, [rows], [row[0] for row in rows], {"values": rows}]))
+    times = rng.choice([0, 0, 1, 2])
+    return damage(content.encode(), rng, times).decode("utf-8", "surrogateescape")
 
 
 def send(server: Started, content: bytes) -> str | None:

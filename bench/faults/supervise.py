@@ -39,7 +39,10 @@ BROKEN = 70  # the exit code that stands for an exception
 LEAKS = re.compile(r"^\S*(Traceback|\w*Warning: |Exception ignored|Fatal Python)", re.MULTILINE)
 TICKS = os.sysconf("SC_CLK_TCK")
 PAGE = resource.getpagesize()
-IMPORTED = ("unspool", "typer", "click", "torch", "numpy", "tokenizers", "openpyxl", "pyarrow")
+IMPORTED = (
+    "unspool", "typer", "click", "rich", "torch", "numpy", "scipy", "sklearn", "joblib", "pandas",
+    "dateutil", "narwhals", "tokenizers", "openpyxl", "pyarrow", "encodings",
+)  # fmt: skip
 
 
 class Ended(NamedTuple):
@@ -213,6 +216,7 @@ def in_child(case: Callable[[Case], None], cases: list[Case], shown: Callable | 
     try:
         os.setpgid(0, 0)  # so that what it starts ends with it
         end_with_parent()
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)  # as in a fresh process
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         most = virtual_bytes() + (12 << 30)  # so that nothing takes the machine with it
         resource.setrlimit(resource.RLIMIT_AS, (most, most))

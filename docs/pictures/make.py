@@ -97,6 +97,14 @@ PICTURES = {
         "step=20",
         height=960,
     ),
+    "page-transcript": Picture(
+        [
+            "unspool demo digits",
+            "unspool look runs/demo-digits --view transcript --html spoken.html",
+        ],
+        "spoken.html",
+        height=746,
+    ),
     "ngrams": Picture(
         [
             DATA,

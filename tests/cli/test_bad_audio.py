@@ -78,7 +78,7 @@ def test_a_folder_without_anything_to_learn(here, refused) -> None:
 
 def test_sound_has_no_label_a_step(here, refused) -> None:
     home = write_labels(here / "x", 2)
-    refused("train", home, "--task", "tag", says=["sound has no label for each step"])
+    refused("train", home, "--task", "tag", says=["holds sound without a label for each step"])
 
 
 def test_texts_are_not_transcribed(file, refused) -> None:

@@ -68,6 +68,8 @@ def test_missing_file(here, file, refused) -> None:
         "train", here / "dat.csv", says=["dat.csv: no such file", f"Did you mean {here}/data.csv?"]
     )
     refused("check", here / "nothing", says=["nothing: no such file", "Check the path"])
+    (here / "link.csv").symlink_to(here / "gone.csv")
+    refused("check", here / "link.csv", says=["link.csv: is a link to a file that is not there"])
 
 
 @pytest.mark.parametrize("option", ["--valid", "--test"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zipfile
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ TS = (
     "@equalLength true\n@seriesLength 3\n@classLabel true a b\n@data\n"
     + "".join(f"{i},2,3:4,5,{i}:{'ab'[i % 2]}\n" for i in range(8))
 )
+STAMPED = "@problemName Small\n@timeStamps true\n@data\n{}\n"
 
 
 def changed(content: str, line: int, new: str) -> str:
@@ -72,9 +74,29 @@ def changed(content: str, line: int, new: str) -> str:
          ["a.ts:12: the header says @missing false, and this row has a gap"]),
         ("a.ts", changed(TS, 12, "2,no,3:4,5,6:a"), [],
          ["a.ts:12: column 'channel 1' holds no number; got 'no'"]),
+        ("a.ts", changed(TS, 12, "2,1e300,3:4,5,6:a"), [],
+         ["a.ts:12: column 'channel 1' holds no number; got '1e300'"]),
+        ("a.ts", changed(changed(TS, 5, "@dimensions ²"), 12, "2,no,3:4,5,6:a"), [],
+         ["a.ts:12: column 'channel 1' holds no number; got 'no'"]),
+        ("a.ts", changed(changed(TS, 5, "@dimensions " + "9" * 5000), 12, "2,no,3:4,5,6:a"), [],
+         ["a.ts:12: column 'channel 1' holds no number; got 'no'"]),
+        ("a.ts", STAMPED.format("(inf,1),(2,3)"), [], ["a.ts:4: holds no time; got 'inf'"]),
+        ("a.ts", STAMPED.format("(2024-01-01,1),(2,3)"), [],
+         ["a.ts:4: mixes numbers and dates as times; got '2'"]),
+        ("a.ts", STAMPED.format("(1,1)or(2,3)"), [],
+         ["a.ts:4: channel 1 is no list of (time,value); got 'or'"]),
         ("a.ts", TS.replace("@data", ""), [], ["a.ts: has no line @data"]),
         ("a.jsonl", '{"series": [[1, 2], [3, 4]], "label": "a"}\n{"series": [[1], [3]], "label":'
          ' "b"}\n' * 6, [], ["a.jsonl:2: has 1 channel, and", "a.jsonl:1 has 2"]),
+        ("a.jsonl", '{"series": [1, 2], "label": "a"}\n{"series": [1, %s], "label": "b"}\n'
+         % ("9" * 400), [], ["a.jsonl:2: is no array of numbers"]),
+        ("a.jsonl", '{"id": 1, "time": 1, "x": 1, "label": "a"}\n{"id": 1, "time": 2, "x": %s,'
+         ' "label": "a"}\n' % ("9" * 400), ["--series", "x"],
+         ["a.jsonl:2: column 'x' holds no number"]),
+        ("a.jsonl", '{"id": 1, "time": 1, "x": 1, "label": "a"}\n{"id": 1, "time": %s, "x": 2,'
+         ' "label": "a"}\n' % ("9" * 400), [], ["a.jsonl:2: column 'time' holds no time"]),
+        ("a.csv", changed(STEPS, 4, "r0,0001-01-01T00:00+14:00,2,1,a"), [],
+         ["a.csv:4: column 'time' holds no time; got '0001-01-01T00:00+14:00'"]),
         ("a.jsonl", '{"x": [1, 2], "z": [3, 4], "label": "a"}\n{"x": [1], "z": [3, 4], "label":'
          ' "b"}\n' * 6, [], ["a.jsonl:2: the channels have different numbers", "x 1, z 2"]),
     ],
@@ -123,7 +145,42 @@ def test_pickled_arrays(here, refused) -> None:
 
 def test_lengths_that_do_not_add_up(here, refused) -> None:
     np.savez(here / "a.npz", x=np.zeros((9, 2)), lengths=np.array([4, 4]), label=np.arange(2))
-    refused("train", here / "a.npz", says=["a.npz: the lengths sum to 8, and 'x' has 9 steps"])
+    refused("train", here / "a.npz", says=["a.npz: the lengths sum to 8, and there are 9 steps"])
+
+
+FLAT, LABELS = np.zeros((9, 2)), np.array(["a", "b", "a"])
+WHOLE = ["a.npz: lengths are whole numbers (series,)", "Save them so"]
+
+
+@pytest.mark.parametrize(
+    ("arrays", "says"),
+    [
+        ({"x": FLAT, "lengths": np.array([3.0, 3.0, 3.0])}, [*WHOLE, "float64 (3,) for (9, 2)"]),
+        ({"x": FLAT, "lengths": np.array(["3", "3", "3"])}, WHOLE),
+        ({"x": FLAT, "lengths": np.full((3, 1), 3)}, WHOLE),
+        ({"x": FLAT[None], "lengths": np.array([1])}, [*WHOLE, "for (1, 9, 2)"]),
+        ({"x": FLAT, "offsets": np.array(3)}, WHOLE),
+        ({"x": FLAT, "offsets": np.array([1, 4, 7, 10])}, WHOLE),
+        (
+            {"x": FLAT, "offsets": np.array([0, 6, 3, 9])},
+            ["the lengths sum to 9 and one is negative"],
+        ),
+        ({"x": np.zeros((0, 3, 2))}, ["the array 'x' holds no series; got 'the shape (0, 3, 2)'"]),
+        ({"x": np.zeros((3, 3, 0))}, ["the array 'x' holds no series; got 'the shape (3, 3, 0)'"]),
+    ],
+)
+def test_arrays_of_other_shapes_and_kinds(here, refused, arrays, says) -> None:
+    np.savez(here / "a.npz", **arrays, label=LABELS[: len(arrays["x"])])
+    refused("train", here / "a.npz", says=says)
+
+
+@pytest.mark.parametrize("last", [{"x": FLAT[None]}, {"z": FLAT[None]}, {"x": LABELS}])
+def test_a_file_without_the_arrays_of_the_others(here, refused, last) -> None:
+    (here / "all").mkdir()
+    for i in range(3):
+        np.savez(here / "all" / f"{i}.npz", x=FLAT[None], label=LABELS[i : i + 1])
+    np.savez(here / "all" / "9.npz", **last)
+    refused("train", here / "all", says=["9.npz: has no array", "0.npz has", "in every file"])
 
 
 def test_settings_of_series_are_not_for_texts(file, refused) -> None:
@@ -160,3 +217,40 @@ def test_predicted_from_the_command_line(trained, file, unspool) -> None:
     found = [json.loads(line) for line in ended.out.splitlines()]
     assert [each["text"] for each in found] == [f"r{i}: 4 steps of 2 channels" for i in range(8)]
     assert "recordings by 'id', time in 'time', channels x, z" in ended.err
+
+
+def letters(path, name: str) -> None:
+    """Make the letters of an array such as there are none."""
+    with zipfile.ZipFile(path) as archive:
+        members = {own: archive.read(own) for own in archive.namelist()}
+    whole = members[f"{name}.npy"]
+    members[f"{name}.npy"] = whole[:-4] + b"\xff\xff\xff\x7f"
+    with zipfile.ZipFile(path, "w") as archive:
+        for own, content in members.items():
+            archive.writestr(own, content)
+
+
+@pytest.mark.parametrize(
+    "x", [np.zeros((3, 4, 2)), np.zeros((3, 4, 2), np.uint8)], ids=["series", "images"]
+)
+def test_labels_of_letters_that_are_none(here, refused, x) -> None:
+    np.savez(here / "a.npz", x=x, label=LABELS)
+    letters(here / "a.npz", "label")
+    refused("train", here / "a.npz", says=["a.npz: is a NumPy file that is damaged"])
+
+
+def test_images_of_negative_size(here, refused) -> None:
+    np.savez(here / "a.npz", x=np.zeros((3, 4, 2), np.uint8), label=LABELS)
+    with zipfile.ZipFile(here / "a.npz") as archive:
+        members = {own: archive.read(own) for own in archive.namelist()}
+    members["x.npy"] = members["x.npy"].replace(b"(3, 4, 2), ", b"(3,-4,-2), ")
+    with zipfile.ZipFile(here / "a.npz", "w") as archive:
+        for own, content in members.items():
+            archive.writestr(own, content)
+    refused("train", here / "a.npz", says=["a.npz: is a NumPy file that is damaged"])
+
+
+def test_a_column_called_by_thousands_of_digits(file, refused) -> None:
+    digits = "9" * 5000
+    path = file(f"x{digits},x2,y{digits},y2,label\n" + "1,2,3,4,a\n1,two,3,4,b\n" * 9, "w.csv")
+    refused("train", path, "--series", f"x{digits},x2", says=["w.csv:3: column 'x2' holds no"])

@@ -136,6 +136,7 @@ def test_answers_come_at_once(series) -> None:
         ("0.5,1\n0.5,two\n", ["standard input, line 2: column 'y' holds no number; got 'two'"]),
         ("0.5,1\n0.5\n", ["standard input, line 2: has 1 cells, and a step has 2"]),
         ("1,2,3,4\n", ["standard input, line 1: has 4 cells", "learnt 2 channels", "x, y"]),
+        ("1,2\r3,4\n1e300,2\n", ["standard input, line 1"]),
         ("x,z\n1,2\n", ["standard input, line 1: unknown channel; got 'y'"]),
         ("0.5,1\n0.5,inf\n", ["line 2: column 'y' holds no number; got 'inf'"]),
         ("2,0.5,1\n1,0.5,1\n", ["line 2: step 2: time 1 is not after the one of the step before"]),

@@ -133,3 +133,16 @@ def test_several_models_draw_as_the_first() -> None:
     assert joined.picture(raw) == field.picture(raw)
     again = joined.from_json(joined.to_json(raw), "x")
     np.testing.assert_array_equal(again.values[:, 0], raw)
+
+
+def test_picture_of_a_forecast(unspool, run_of, tmp_path: Path) -> None:
+    run, data = run_of("ahead")
+    picture = tmp_path / "ahead.svg"
+    ended = unspool("predict", run, "--file", data, "--coverage", 0.8, "--picture", picture)
+    assert ended.code == 0, ended.err
+    assert len(ended.out.splitlines()) == 4
+    assert f"the forecast is in {picture}" in ended.err
+    drawn = picture.read_text()
+    for words in ("80 % interval", "before", "the model", "steps from the last that was known"):
+        assert words in drawn
+    assert "what came" not in drawn  # nobody knows that yet

@@ -180,7 +180,10 @@ def test_picture_of_an_alignment(unspool, translator, classifier, pairs, tmp_pat
     assert "a picture cannot be written in this format; got '.gif'" in wrong.err
     other = unspool("predict", classifier, "a film", "--picture", picture)
     assert other.code == 2
-    assert "--picture is for translations; got 'a classify model'" in other.err
+    assert (
+        "--picture is for translations, forecasts and transcripts; got 'a classify model'"
+        in other.err
+    )
     blind = tmp_path / "blind"
     assert (
         unspool("train", pairs, "-m", "seq2seq", "-o", blind, "-s", "vocab=300", *SMALL).code == 0

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from PIL import Image
 from torch import Tensor, nn
 
 from tones import RATE, tones, wav
@@ -95,6 +96,11 @@ VARIANTS: dict[str, list[tuple[str, dict[str, Any]]]] = {
     "transcribe": [
         ("bilstm", {"patch": 1}),
         ("cnn", {"patch": 2, "features": "mfcc", "coefficients": 5}),
+        ("bigru", {"reduction": "convolution", "patch": 4}),
+        ("transformer", {"reduction": "convolution", "patch": 3, "objective": "hybrid"}),
+        ("bilstm", {"objective": "attention", "patch": 2}),
+        ("gru", {"objective": "hybrid", "attention": "dot", "input_feeding": True}),
+        ("cnn", {"objective": "attention", "attention": "general"}),
     ],
     "forecast": [
         ("gru", {"strategy": "recursive"}),
@@ -138,6 +144,25 @@ AUDIO_CASES: list[tuple[str, str, dict[str, Any]]] = [
     ("classify", "bigru", {"features": "mfcc", "coefficients": 4, "scaling": "series"}),
     ("classify", "lstm", {"window": 12, "hop": 5}),
     ("regress", "bigru", {}),
+]
+
+# What reads images: every network, every reading.
+IMAGE = {"input": "image", "max_length": 0}
+IMAGE_CASES: list[tuple[str, str, dict[str, Any]]] = [
+    *(("classify", model, {}) for model in ("bilstm", "gru", "cnn", "transformer", "linear")),
+    ("classify", "majority", {}),
+    ("classify", "lstm", {"reading": "patches", "patch_size": 3, "scaling": "series"}),
+    ("classify", "bigru", {"reading": "columns", "height": 5}),
+    ("classify", "transformer", {"reading": "cnn", "pooling": "cls", "colours": "rgb"}),
+    ("classify", "transformer", {"reading": "columns", "positions": "rotary"}),
+    ("classify", "cnn", {"reading": "cnn_columns", "height": 16}),
+    ("classify", "cnn", {"reading": "patches", "height": 4, "width": 6, "resize": "crop"}),
+    ("regress", "bigru", {"reading": "cnn", "height": 17, "width": 16}),
+    ("regress", "transformer", {"reading": "rows", "pooling": "mean"}),
+    ("transcribe", "bilstm", {"height": 16}),
+    ("transcribe", "gru", {"reading": "columns", "patch": 2}),
+    ("transcribe", "cnn", {}),
+    ("transcribe", "transformer", {"reading": "columns"}),
 ]
 
 # What reads with the contextual vectors of an `elmo` run (`--from`), frozen or not.
@@ -195,6 +220,8 @@ def all_cases() -> Iterator[Case]:
     yield Case("classify", "bigru", tuple({"input": "strokes", **PREPARED}.items()))
     for name, model, settings in AUDIO_CASES:
         yield Case(name, model, tuple({**AUDIO, **settings}.items()))
+    for name, model, settings in IMAGE_CASES:
+        yield Case(name, model, tuple({**IMAGE, **settings}.items()))
     for name, model, settings in FROM_ELMO:
         yield Case(name, model, tuple(settings.items()), from_elmo=True)
 
@@ -286,6 +313,24 @@ def write_audio(folder: Path, target: str) -> str:
     return str(folder / "some.csv")
 
 
+def images() -> list[np.ndarray]:
+    """Of different sizes."""
+    rng = np.random.default_rng(8)
+    sizes = ((8, 9), (8, 9), (7, 12), (8, 20), (8, 9), (9, 31), (8, 9), (8, 15), (6, 9), (8, 40))
+    return [rng.integers(0, 256, size).astype(np.uint8) for size in sizes]
+
+
+def write_images(folder: Path, target: str) -> str:
+    """Images, and a table of what belongs to them."""
+    rows = [f"file,{target}"]
+    for i, image in enumerate(images()):
+        Image.fromarray(image).save(folder / f"{i}.png")
+        answer = {"text": "abc"[: 1 + i % 3], "label": "xyz"[i % 3], "number": round(i**1.5, 3)}
+        rows.append(f"{i}.png,{answer[target]}")
+    (folder / "some.csv").write_text("\n".join(rows) + "\n")
+    return str(folder / "some.csv")
+
+
 def write_data(config: Config, folder: Path) -> str:
     """A file for a task, by the kinds of its fields."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -297,6 +342,8 @@ def write_data(config: Config, folder: Path) -> str:
         return str(path)
     if kinds[0] == "audio":
         return write_audio(folder, kinds[1])
+    if kinds[0] == "image":
+        return write_images(folder, kinds[1])
     if kinds[0] == "series":
         path = folder / "steps.csv"
         write_series(path, kinds[1])
@@ -355,6 +402,8 @@ class Made(NamedTuple):
         """Inputs to predict, of different lengths."""
         if self.task.input_field.kind == "audio":
             return list(sounds())
+        if self.task.input_field.kind == "image":
+            return list(images())
         if self.task.input_field.kind == "series":
             return recordings()
         if self.task.input_field.kind == "strokes":

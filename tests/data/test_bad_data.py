@@ -144,7 +144,7 @@ def test_file_that_goes_away(tmp_path) -> None:
 
 
 def test_folder_with_nothing_usable(tmp_path) -> None:
-    write(tmp_path / "a.png", b"\x89PNG")
+    write(tmp_path / "a.bin", b"\x89PNG")
     with pytest.raises(DataError, match=r"the folder holds no \.txt file"):
         load(tmp_path)
 

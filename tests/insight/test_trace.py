@@ -13,7 +13,15 @@ from rounding import same
 from unspool.errors import DataError
 from unspool.insight.gallery import input_pictures
 from unspool.insight.saliency import explain
-from unspool.insight.trace import LEAST, VERSION, Trace, stored_trace, trace
+from unspool.insight.trace import (
+    LEAST,
+    VERSION,
+    Trace,
+    direction_of,
+    layer_of,
+    stored_trace,
+    trace,
+)
 from unspool.nn.cells import CELLS
 from unspool.nn.taps import recorded
 from unspool.text.tokenizers import CharTokenizer
@@ -257,3 +265,17 @@ def test_unknown_characters_are_marked_too() -> None:
     task, model = make("generate-gru")
     task.fields[task.input].tokenizer = CharTokenizer(task.tokenizer.vocab)
     assert task.reading(model, "a€b").tokens == ["a", "‹€›", "b"]
+
+
+@pytest.mark.parametrize(
+    ("path", "layer", "direction"),
+    [
+        ("encoder.network.first.hidden_state", 1, "forwards"),
+        ("encoder.network.above.layers.0.forwards.hidden_state", 2, "forwards"),
+        ("encoder.network.layers.1.backwards.hidden_state", 2, "backwards"),
+        ("encoder.network.window.window", None, None),
+    ],
+)
+def test_layers_of_a_network_with_a_window(path, layer, direction) -> None:
+    assert layer_of(path) == layer
+    assert direction_of(path) == direction

@@ -8,6 +8,7 @@ skipped.
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import re
@@ -22,7 +23,9 @@ import numpy as np
 import pytest
 from page_runs import RUNS, TEXTS, settle
 
+from tones import write_labels, write_texts
 from unspool.api.train import train
+from unspool.demos.handwriting import write_words, written
 from unspool.page.server import PageServer
 from unspool.page.subject import open_subject
 
@@ -63,6 +66,39 @@ def loads(tmp_path_factory) -> Path:
         load, heat = 20 + 5 * wave + rng.normal(0, 0.3), 10 + wave
         lines.append(f"{datetime(2026, 3, 1) + timedelta(hours=hour)},{load:.3f},{heat:.3f}")
     path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+@pytest.fixture(scope="session")
+def spoken_tones(tmp_path_factory) -> Path:
+    """Recordings of tones, a letter each, and what they say."""
+    return write_texts(tmp_path_factory.mktemp("spoken") / "spoken", 60)
+
+
+@pytest.fixture(scope="session")
+def single_tones(tmp_path_factory) -> Path:
+    """A folder of recordings for each letter."""
+    return write_labels(tmp_path_factory.mktemp("tones") / "tones", each=8)
+
+
+@pytest.fixture(scope="session")
+def letter_strokes(tmp_path_factory) -> Path:
+    """Letters as movements of a pen, with a label each."""
+    rng = np.random.default_rng(3)
+    path = tmp_path_factory.mktemp("letters") / "letters.jsonl"
+    rows = [
+        {"label": name, "strokes": [line.round(2).tolist() for line in written(name, rng)]}
+        for name in "ltc" * 20
+    ]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+@pytest.fixture(scope="session")
+def word_strokes(tmp_path_factory) -> Path:
+    """Words of three letters, written by hand."""
+    path = tmp_path_factory.mktemp("words") / "words.jsonl"
+    write_words(path, count=40, letters="lit")
     return path
 
 

@@ -9,6 +9,9 @@ TRANSFORMER = {**SMALL, "model": "transformer", "hidden": 16, "heads": 2, "layer
 
 AHEAD = {"task": "forecast", "target": "load", "horizon": 6, "window": 24, "epochs": 1}
 
+HEARD = {"bands": 16, "epochs": 12, "layers": 1}
+WRITTEN = {"task": "handwrite", "mixture": 2, "text_window": 2, "epochs": 1, "baseline": False}
+
 # name -> the fixture of its data or of its run, and how to train on the former
 RUNS: dict[str, tuple[str, dict[str, Any]]] = {
     "bilstm": ("classifier", {}),
@@ -26,10 +29,21 @@ RUNS: dict[str, tuple[str, dict[str, Any]]] = {
         {**SMALL, "model": "gru", "task": "tag", "label": "move", "epochs": 6},
     ),
     "next": ("loads", {**SMALL, **AHEAD, "model": "gru", "patch": 4, "output": "quantiles"}),
+    "spoken": (
+        "spoken_tones",
+        {**SMALL, **HEARD, "model": "bilstm", "task": "transcribe", "batch": 8, "epochs": 30},
+    ),
+    "tones": ("single_tones", {**SMALL, **HEARD, "model": "gru"}),
+    "fitted": ("letter_strokes", {"model": "linear", "threads": 1}),
+    "letters": ("letter_strokes", {**SMALL, "model": "bilstm", "epochs": 4}),
+    "words": ("word_strokes", {**SMALL, **WRITTEN, "model": "lstm"}),
+    "scribble": ("letter_strokes", {**SMALL, **WRITTEN, "model": "gru", "conditional": False}),
     "own": ("loads", {**SMALL, **AHEAD, "model": "lstm", "strategy": "recursive"}),
 }
 # Those that read series, whose inputs are examples by number.
 SERIES = ("moves", "attends", "labelled", "next", "own")
+# Those that read sound or strokes.
+OTHERS = ("fitted", "spoken", "tones", "letters", "words", "scribble")
 TEXTS = {
     "bilstm": "a lovely film with a dull plot",
     "bahdanau": "red house AEIOUA and green tree",
@@ -39,7 +53,7 @@ TEXTS = {
     "labels": "a film with tears and tanks",
     "cnn": "a lovely film with a dull plot",
     "rater": "a lovely film with a dull plot",
-    **dict.fromkeys(SERIES, "1"),
+    **dict.fromkeys((*SERIES, *OTHERS), "1"),
 }
 
 

@@ -10,13 +10,14 @@ import torch
 from asking import asked
 from page_runs import TEXTS
 
+import unspool
 from insight_models import make
 from unspool.api.run import load
 from unspool.errors import ConfigError
 from unspool.insight.ngrams import ngrams_of_file
 from unspool.nn.taps import record
 from unspool.page.answers import answer
-from unspool.page.subject import Subject
+from unspool.page.subject import Subject, open_subject
 from unspool.tasks.examples import Example
 
 TEXT = "c d e f g h"
@@ -89,6 +90,15 @@ def test_the_filters_of_each_word_of_a_tagger() -> None:
 def test_a_model_without_filters() -> None:
     with pytest.raises(ConfigError, match="what the filters of a convolution answer to"):
         answer(subject("classify-lstm"), "ngrams", {"text": TEXT})
+
+
+def test_filters_that_read_series(tmp_path) -> None:
+    rows = [f"{i},{t},{i % 2 + t},{'ab'[i % 2]}" for i in range(12) for t in range(5)]
+    (tmp_path / "steps.csv").write_text("\n".join(["id,time,x,label", *rows]))
+    settings = {"hidden": 4, "filters": 2, "epochs": 1, "threads": 1, "valid_share": 0.3}
+    unspool.train(tmp_path / "steps.csv", model="cnn", out=tmp_path / "run", **settings)
+    with pytest.raises(ConfigError, match="filters of this model read series"):
+        answer(open_subject(tmp_path / "run"), "ngrams", {"text": "1"})
 
 
 def test_strips_stand_below_their_words(look, server_of, shot) -> None:

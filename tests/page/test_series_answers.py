@@ -183,7 +183,7 @@ def test_a_model_of_windows_reads_the_first(movements, tmp_path: Path) -> None:
         ('{"values": [[1, 2], [3, 4]], "times": [2, 1]}', "step 2 is not later than the one"),
         ('{"values": [[1, 2]], "channels": ["x"]}', "has 1 names of channels, and values of 2"),
         ("[[1e39, 2]]", "step 1 of channel 1 is infinite, or too large"),
-        (json.dumps([[0, 0]] * 50_001), "series of up to 100,000 numbers; got '100,002'"),
+        (json.dumps([[0, 0]] * 100_001), "series of up to 200,000 numbers; got '200,002'"),
     ],
 )  # fmt: skip
 def test_bad_series(server_of, text, message) -> None:

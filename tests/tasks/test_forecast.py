@@ -122,7 +122,9 @@ def test_figures_by_hand(run) -> None:
             y = stretches.values[int(stretches.series[row])][origin : origin + H, 0].astype(float)
             sd = stretches.scale[row]
             errors.append(np.mean(((y - given.center[0]) / sd) ** 2))
-            naive.append(np.mean(((y - seasonal_naive(past, H, season)) / sd) ** 2))
+            naive.append(
+                np.mean(((y - seasonal_naive(past, np.array([len(past)]), H, season)[0]) / sd) ** 2)
+            )
             first = stretches.past(row, int(stretches.first[row])).astype(float)
             scale = np.mean(np.abs(first[season:] - first[:-season]))
             scaled.append(np.mean(np.abs(y - given.center[0])) / scale)
@@ -180,7 +182,7 @@ def test_a_file_is_continued_as_arrays_are(run, shops, tmp_path) -> None:
     path = tmp_path / "new.csv"
     series = [row for row in rows if row[0] == "a"]
     path.write_text("\n".join(",".join(row) for row in [rows[0], *series, *ahead]) + "\n")
-    (found,) = run.predict(path=path) if hasattr(run, "predict_file") else from_file(run, path)
+    (found,) = from_file(run, path)
     array = np.array([[float(row[2] or "nan"), float(row[3])] for row in [*series, *ahead]])
     (other,) = run.predict(array.astype(np.float32))
     assert np.allclose(found.center, other.center)
@@ -310,6 +312,27 @@ def test_times_that_go_backwards(tmp_path) -> None:
     path = table(tmp_path / "back.csv", rows)
     with pytest.raises(DataError, match=r"back.csv:3[23]"):
         unspool.train(path, task="forecast", out=tmp_path / "run", horizon=3, **SMALL)
+
+
+def test_files_of_other_series_than_were_learnt(loads, tmp_path) -> None:
+    """Such a file is refused where it is judged, and where it is for validation."""
+    rows = [line.split(",") for line in loads.read_text().splitlines()]
+    fewer, numbered = tmp_path / "fewer.csv", tmp_path / "numbered.csv"
+    fewer.write_text("".join(f"{date},{load}\n" for date, load, _ in rows))
+    numbered.write_text(
+        "time,load,temp\n" + "".join(f"{t},{a},{b}\n" for t, (_, a, b) in enumerate(rows[1:]))
+    )
+    settings = {"horizon": 6, **SMALL}
+    run = unspool.train(loads, task="forecast", out=tmp_path / "run", **settings)
+    learnt = r"fewer.csv: the model has learnt 2 channels, and the file has 1. Name those of load"
+    with pytest.raises(DataError, match=learnt):
+        run.evaluate(fewer)
+    with pytest.raises(DataError, match=learnt):
+        unspool.train(loads, valid=fewer, task="forecast", out=tmp_path / "two", **settings)
+    with pytest.raises(DataError, match=r"numbered.csv: the model reads the date of each step"):
+        run.evaluate(numbered)
+    with pytest.raises(DataError, match=r"the model reads the date of each step.*this series"):
+        run.predict({"time": [1, 2, 3], "load": [1.0, 2.0, 3.0], "temp": [1.0, 2.0, 3.0]})
 
 
 def test_series_that_cannot_be_continued(run) -> None:
@@ -519,3 +542,27 @@ def test_what_normalisation_does_is_shown(tmp_path) -> None:
     found = {name: own.metrics["mse"] for name, own in run.comparison.baselines.items()}
     assert found["linear"] < 0.9 * found["linear, center=none"]
     assert "linear, center=none" in "\n".join(run.comparison.lines())
+
+
+def test_missing_days_are_gaps_where_steps_are_made_equal(tmp_path) -> None:
+    """The same windows as of a file that has the days, without values."""
+    import datetime as d
+
+    days = [d.date(2024, 1, 1) + d.timedelta(days=i) for i in range(120)]
+    rows = [(day, 50 + 10 * np.sin(i) + i % 7) for i, day in enumerate(days)]
+    gone = {7, 8, 40, 77, 111}
+    sparse, empty = tmp_path / "sparse.csv", tmp_path / "empty.csv"
+    sparse.write_text(
+        "date,load\n" + "".join(f"{t},{x:.4f}\n" for i, (t, x) in enumerate(rows) if i not in gone)
+    )
+    empty.write_text(
+        "date,load\n"
+        + "".join(f"{t},{'' if i in gone else f'{x:.4f}'}\n" for i, (t, x) in enumerate(rows))
+    )
+    settings = {**SMALL, "task": "forecast", "horizon": 5, "season": 7}
+    one = unspool.train(sparse, out=tmp_path / "one", irregular="resample", **settings)
+    other = unspool.train(empty, out=tmp_path / "other", **settings)
+    assert one.report.metrics["mse"] == other.report.metrics["mse"]
+    (found,), (wanted,) = from_file(one, sparse), from_file(other, empty)
+    assert np.array_equal(found.center, wanted.center)
+    assert found.steps == wanted.steps

@@ -65,13 +65,25 @@ def test_coverage_counts_the_borders() -> None:
     assert found[0] == 0.5
 
 
+def continued(forecast, past, horizon, season=1) -> np.ndarray:
+    return forecast(past, np.array([len(past)]), horizon, season)[0]
+
+
 def test_naive_forecasts() -> None:
     past = np.array([1.0, 3.0, 5.0, 2.0, 4.0, 6.0])
-    assert naive.naive(past, 2).tolist() == [6, 6]
-    assert naive.seasonal_naive(past, 5, 3).tolist() == [2, 4, 6, 2, 4]
-    assert naive.seasonal_naive(past, 2, 99).tolist() == [6, 6]
-    assert naive.drift(past, 2).tolist() == [7, 8]
-    assert naive.drift(np.array([3.0]), 2).tolist() == [3, 3]
+    assert continued(naive.naive, past, 2).tolist() == [6, 6]
+    assert continued(naive.seasonal_naive, past, 5, 3).tolist() == [2, 4, 6, 2, 4]
+    assert continued(naive.seasonal_naive, past, 2, 99).tolist() == [6, 6]
+    assert continued(naive.drift, past, 2).tolist() == [7, 8]
+    assert continued(naive.drift, np.array([3.0]), 2).tolist() == [3, 3]
+
+
+@pytest.mark.parametrize("forecast", [*naive.NAIVE.values(), naive.naive2])
+def test_naive_forecasts_of_many_origins_see_nothing_behind_them(forecast) -> None:
+    series = np.random.default_rng(1).uniform(1, 2, 60) + np.resize([0.0, 1.0, 2.0, 5.0], 60)
+    origins = np.array([1, 3, 17, 17, 40, 59])
+    alone = [continued(forecast, series[:t], 6, 4) for t in origins]
+    assert np.array_equal(forecast(series, origins, 6, 4), np.stack(alone))
 
 
 @pytest.mark.parametrize("season", [4, 7, 24])
@@ -84,17 +96,17 @@ def test_naive2_finds_a_multiplicative_season(season) -> None:
     assert naive.is_seasonal(past, season)
     assert naive.seasonal_indices(past, season) == pytest.approx(indices)
     expected = 100 * np.resize(indices, 2 * season)
-    assert naive.naive2(past, 2 * season, season) == pytest.approx(expected)
+    assert continued(naive.naive2, past, 2 * season, season) == pytest.approx(expected)
     shifted = past[: len(past) - 2]  # a past that ends within a season
-    assert naive.naive2(shifted, 2, season) == pytest.approx(past[-2:])
+    assert continued(naive.naive2, shifted, 2, season) == pytest.approx(past[-2:])
 
 
 def test_naive2_without_a_season_is_naive() -> None:
     past = np.random.default_rng(0).uniform(1, 2, 100)
-    assert naive.naive2(past, 3, 1).tolist() == [past[-1]] * 3
-    assert naive.naive2(past[:20], 3, 12).tolist() == [past[19]] * 3
-    assert naive.naive2(np.full(60, 2.0), 3, 12).tolist() == [2, 2, 2]
-    assert naive.naive2(past - 1.5, 3, 12).tolist() == [past[-1] - 1.5] * 3
+    assert continued(naive.naive2, past, 3, 1).tolist() == [past[-1]] * 3
+    assert continued(naive.naive2, past[:20], 3, 12).tolist() == [past[19]] * 3
+    assert continued(naive.naive2, np.full(60, 2.0), 3, 12).tolist() == [2, 2, 2]
+    assert continued(naive.naive2, past - 1.5, 3, 12).tolist() == [past[-1] - 1.5] * 3
 
 
 def test_indices_by_brute_force() -> None:

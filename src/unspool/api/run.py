@@ -313,9 +313,10 @@ class Run:
         """The page of what the model does with a text: shown in a notebook, `.save(path)` writes it
         as one file, `.serve()` opens it in the browser.
 
-        text   of a model of series an array (steps, channels); None: an example
-        view   ahead (of a forecast), unrolled, attention, saliency, gradients, ngrams, positions,
-               neighbours or training; None: all that this model has
+        text   of a model of series an array (steps, channels), of sound a file or (samples, rate);
+               None: an example
+        view   ahead (of a forecast), transcript, writing, unrolled, attention, saliency, gradients,
+               ngrams, positions, neighbours or training; None: all that this model has
         """
         from unspool.page.look import Look
 

@@ -27,8 +27,9 @@ def look(
         Option(
             "--view",
             metavar="NAME",
-            help="Open the page at this view: ahead (of a forecast), unrolled, attention, saliency,"
-            " gradients, ngrams, positions, neighbours or training.",
+            help="Open the page at this view: ahead (of a forecast), transcript, writing,"
+            " unrolled, attention, saliency, gradients, ngrams, positions, neighbours or"
+            " training.",
         ),
     ] = None,
     html: Annotated[
@@ -133,9 +134,9 @@ def look(
     With a TEXT: prints the answer of the model, the contribution of each token to it, and the
     answer without that token. --pictures also draws gates, states, attention, alignments and
     filters, and writes all numbers to trace.json. Without a TEXT, --pictures draws the layers of
-    the model, its learning curves and its confusion matrix. Of a model of series, TEXT is the name
-    of a file, whose first recording is looked at: in a table, in pictures or, with --page, --view
-    or --html, on the page.
+    the model, its learning curves and its confusion matrix. Of a model of series, sound or strokes
+    TEXT is the name of a file, whose first recording is looked at: in a table, in pictures or, with
+    --page, --view or --html, on the page.
 
     Examples:
 
@@ -148,6 +149,7 @@ def look(
       unspool look runs/reviews-bilstm --pictures seen --compare runs/reviews-gru
       unspool look runs/reviews-bilstm --gradients --pictures seen
       unspool look runs/recordings-bilstm walk.csv --pictures seen
+      unspool look runs/calls-bilstm call.wav --view transcript
       unspool look seen/trace.json --pictures seen --format pdf
       unspool look --figure positions --pictures seen
     """

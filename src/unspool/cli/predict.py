@@ -13,6 +13,7 @@ from unspool.cli import show
 from unspool.cli.options import (
     Beam,
     Bonus,
+    DecoderKind,
     Encoding,
     Format,
     Id,
@@ -29,12 +30,12 @@ from unspool.cli.options import (
     option_names,
     readable,
     task_options,
-    unsupported,
 )
 
 if TYPE_CHECKING:
     from unspool.api.run import Run as LoadedRun
     from unspool.cli.answers import Given
+    from unspool.errors import ConfigError
 
 
 def predict(
@@ -43,8 +44,8 @@ def predict(
         list[str] | None,
         Argument(
             metavar="TEXT",
-            help="The texts, or the names of files of sound; - reads standard input, one text a"
-            " line.",
+            help="The texts, or the names of files of sound; - reads standard input: one text a"
+            " line, or sound to be transcribed as it comes.",
         ),
     ] = None,
     file: Annotated[
@@ -134,6 +135,7 @@ def predict(
     lm: LanguageRun = None,
     lm_weight: LanguageWeight = None,
     bonus: Bonus = None,
+    decoder: DecoderKind = None,
     keep_unknown: Annotated[
         bool,
         decoding_option(
@@ -145,12 +147,22 @@ def predict(
         Path | None,
         decoding_option(
             metavar="FILE",
-            help="Draw the alignment of the first text, as a .png, .svg or .pdf.",
+            help="Draw the first answer, as a .png, .svg or .pdf: the alignment of a translation,"
+            " a forecast with its interval, the lattice of a transcript.",
         ),
     ] = None,
     top: Annotated[
         int | None,
         Option(metavar="N", help="Candidates for each <mask>.  [default: 5]", min=1),
+    ] = None,
+    pcm: Annotated[
+        int | None,
+        Option(
+            "--pcm",
+            metavar="RATE",
+            help="Of sound on standard input: samples without a header, of 16 bits, one channel and"
+            " this rate; otherwise a WAV file is expected.",
+        ),
     ] = None,
     following: Annotated[
         bool,
@@ -197,18 +209,39 @@ def predict(
       unspool predict runs/train-transformer --file test.en --out test.hyp.txt
       unspool predict runs/train-bahdanau "Two dogs play." --picture alignment.png
       sensor | unspool predict runs/machine-gru --follow
+      unspool predict runs/load-gru --file loads.csv --picture forecast.png
       unspool predict runs/calls-bilstm call.wav --json
+      arecord -f S16_LE -r 8000 -c 1 | unspool predict runs/calls-lstm -
+      unspool predict runs/calls-bilstm call.wav --picture lattice.png
       unspool predict runs/calls-bilstm --file calls --lm runs/book-lstm --lm-weight 0.5
     """
     loaded = show.loaded(run)
     from unspool.cli.answers import check_ending, write_answers
+    from unspool.cli.pictured import drawing_first, picture_of, with_first
 
     if following:
         from unspool.cli.follow import follow
 
-        refuse_beside_follow(texts, file=file, out=out, picture=picture)
+        refuse_beside("--follow", texts or [], file=file, out=out, picture=picture)
         chosen = given(seed=seed, coverage=coverage, samples=samples)
         follow(loaded, task_options(loaded, chosen), time=time, id=id, as_json=as_json)
+        return
+    listening = texts == ["-"] and loaded.task.listens and loaded.task.input == "audio"
+    if pcm is not None and not listening:
+        raise refused_pcm(loaded, pcm)
+    if listening:
+        from unspool.cli.listen import listen
+
+        refuse_beside("-", [], file=file, out=out, picture=picture)
+        chosen = given(
+            beam=beam,
+            nbest=nbest,
+            lm=None if lm is None else show.loaded(lm),
+            lm_weight=lm_weight,
+            bonus=bonus,
+            decoder=decoder,
+        )
+        listen(loaded, task_options(loaded, chosen), pcm=pcm, as_json=as_json)
         return
     items, kept = read_items(
         loaded,
@@ -239,33 +272,47 @@ def predict(
         lm=None if lm is None else show.loaded(lm),
         lm_weight=lm_weight,
         bonus=bonus,
+        decoder=decoder,
         top=top,
         coverage=coverage,
         samples=samples,
     )
     if (as_json or picture is not None) and "alignment" in option_names(loaded.task.options):
         chosen["alignment"] = True
-    elif picture is not None:
-        raise unsupported(loaded, "picture", "alignment")
-    answers = loaded.predict_lazily(items, task_options(loaded, chosen))
+    if picture is not None:
+        picture_of(loaded)  # refuses runs of which there is nothing to draw
+    options = task_options(loaded, chosen)
+    first, items = with_first(items) if picture is not None else ([], items)
+    answers = loaded.predict_lazily(items, options)
     assert loaded.task.answer is not None
     check_ending(out, loaded.task.answer)
     if picture is not None:
-        answers = drawing_first(loaded, answers, picture)
+        answers = drawing_first(loaded, first, answers, picture, options)
     write_answers(answers, out, as_json=as_json, given=kept)
 
 
-def refuse_beside_follow(texts: list[str] | None, **others: Any) -> None:
-    """--follow reads standard input and prints."""
+def refuse_beside(option: str, texts: list[str], **others: Any) -> None:
+    """What reads standard input as it comes prints at once, and reads nothing else."""
     from unspool.errors import ConfigError
 
     named = [name for name, value in others.items() if value is not None]
     if named or (texts and texts != ["-"]):
         raise ConfigError(
-            "--follow reads standard input and prints each answer at once",
-            got=f"--{named[0]}" if named else (texts or [""])[0],
+            f"{option} reads standard input and prints each answer at once",
+            got=f"--{named[0]}" if named else texts[0],
             remedy="leave one of them out",
         )
+
+
+def refused_pcm(run: LoadedRun, rate: int) -> ConfigError:
+    from unspool.errors import ConfigError
+
+    return ConfigError(
+        "--pcm is for sound on standard input that a transcriber reads",
+        where=run.path,
+        got=f"--pcm {rate}",
+        remedy="give - with a run of --task transcribe, or leave --pcm out",
+    )
 
 
 def read_items(
@@ -314,28 +361,3 @@ def read_items(
             yield values[0]
 
     return items(), kept
-
-
-def drawing_first(run: LoadedRun, answers: Iterable[Any], path: Path) -> Iterator[Any]:
-    """The same answers; the alignment of the first becomes a picture."""
-    from unspool.errors import ConfigError
-    from unspool.insight.plots import alignment_figure
-    from unspool.io.pictures import check_picture, save_picture
-
-    check_picture(path)
-
-    def with_picture() -> Iterator[Any]:
-        for number, answer in enumerate(answers):
-            if number == 0:
-                if getattr(answer, "alignment", None) is None:
-                    raise ConfigError(
-                        "there is no alignment to draw",
-                        where=run.path,
-                        got="a model without attention" if str(answer) else "an empty text",
-                        remedy="leave out --picture, or train bahdanau, luong or transformer",
-                    )
-                save_picture(alignment_figure(answer), path)
-                show.note(f"the alignment is in {path}")
-            yield answer
-
-    return with_picture()

@@ -47,10 +47,10 @@ MOST = 10**12  # of what is counted: steps, rows, tokens
 class DataConfig(Section):
     """How the file is read and split."""
 
-    input: Literal["auto", "text", "series", "audio", "strokes"] = setting(
+    input: Literal["auto", "text", "series", "audio", "strokes", "image"] = setting(
         "auto",
-        "what is read: texts, vectors over time, recordings of sound or strokes of a pen; auto: by"
-        " the look of the data",
+        "what is read: texts, vectors over time, recordings of sound, strokes of a pen or images;"
+        " auto: by the look of the data",
     )
     format: Literal[
         "auto",
@@ -101,13 +101,22 @@ class DataConfig(Section):
     )
     time: str = setting(
         "auto",
-        "series: column of the time of each step, a number or an ISO date; auto: by its name or its"
+        "series: column of the time of each step, a number or a date; auto: by its name or its"
         " dates; none: there is none",
+    )
+    date_format: str = setting(
+        "auto",
+        "series: how dates are written, iso or the letters of strptime for the day, such as"
+        " %d/%m/%Y; auto: by the dates",
+    )
+    decimal: Literal["auto", "point", "comma"] = setting(
+        "auto",
+        "tables: 1,234.5 or 1.234,5; auto: by the numbers, and 10,128 by what stands between cells",
     )
     id: str = setting(
         "auto",
-        "series: column whose equal values make rows one recording; auto: by its name; none: there"
-        " is none",
+        "series: columns whose equal values make rows one recording, with commas; auto: by name, or"
+        " the one or two within whose values times follow each other; none: there is none",
     )
     channels: int = setting(
         0,
@@ -124,7 +133,7 @@ class DataConfig(Section):
     irregular: Literal["ignore", "channel", "resample"] = setting(
         "ignore",
         "series with a time: read steps as they come, with the time between them as one more"
-        " channel, or interpolated at equal distances",
+        " channel, or interpolated at equal distances (of forecasts: with gaps)",
     )
     window: int = setting(
         0, "series: read recordings in windows of so many steps (0: as a whole)", ge=0, le=MOST
@@ -134,8 +143,8 @@ class DataConfig(Section):
     )
     pattern: str | None = setting(
         None,
-        "audio: what the names of files say, such as {label}_{speaker}_{n}.wav; each name in braces"
-        " is a column",
+        "audio, image: what the names of files say, such as {label}_{speaker}_{n}.wav; each name in"
+        " braces is a column",
     )
     rate: int = setting(
         0,
@@ -173,6 +182,35 @@ class DataConfig(Section):
     )
     stroke_size: Literal["file", "height", "box"] = setting(
         "file", "strokes: as in the file, or scaled so that the height or the longer side is 1"
+    )
+    reading: Literal["auto", "patches", "rows", "columns", "cnn", "cnn_columns"] = setting(
+        "auto",
+        "image: what a step is: a square patch, a row of pixels, a column of pixels, a vector of a"
+        " convolutional network at each place of its grid, or at each column of it; auto: patches"
+        " for a transformer, cnn for a cnn, rows for other networks, cnn_columns for transcribe",
+    )
+    height: int = setting(
+        0,
+        "image: pixels that images are resized to (0: as most are, 64 at most)",
+        ge=0,
+        le=8192,
+    )
+    width: int = setting(
+        0,
+        "image: as height; where columns are read images keep their proportions instead",
+        ge=0,
+        le=8192,
+    )
+    resize: Literal["stretch", "crop"] = setting(
+        "stretch",
+        "image: of other proportions: stretched, or cut to the largest part in the middle that has"
+        " those of height and width",
+    )
+    patch_size: int = setting(
+        0, "image: pixels of the side of a patch (0: an eighth of the image)", ge=0, le=1024
+    )
+    colours: Literal["auto", "grey", "rgb"] = setting(
+        "auto", "image: read as grey, or as red, green and blue; auto: as the files are"
     )
     conditional: bool | None = setting(
         None,
@@ -304,7 +342,9 @@ class ModelConfig(Section):
         " both sides share it",
     )
     attention: Literal["none", "additive", "dot", "scaled", "general", "concat"] = setting(
-        "additive", "translate: score of a recurrent decoder's attention; follows from --model"
+        "additive",
+        "translate, transcribe: score of a recurrent decoder's attention; of translate it follows"
+        " from --model",
     )
     input_feeding: bool = setting(
         False, "translate: give the decoder's cell what attention last found (Luong et al. 2015)"
@@ -341,6 +381,23 @@ class ModelConfig(Section):
     band_mask: float = setting(
         0.2, "widest of these stretches, as a share of the channels", gt=0, le=1
     )
+    flip: float = setting(
+        0.0, "image: share of the images that are mirrored left to right in training", ge=0, le=1
+    )
+    crop: float = setting(
+        0.0,
+        "image: in training shift by up to this share of each side; what is then missing is the"
+        " mean colour",
+        ge=0,
+        le=0.5,
+    )
+    colour_jitter: float = setting(
+        0.0,
+        "image: in training change brightness (in standard deviations), contrast and saturation (as"
+        " a share) by up to this much",
+        ge=0,
+        le=1,
+    )
     characters: Literal["none", "lstm", "cnn"] = setting(
         "none", "tag: encoder of a word's characters, whose vector is an extra feature of the word"
     )
@@ -369,6 +426,17 @@ class ModelConfig(Section):
         "mean", "forecast: what is subtracted from each window, which is then scaled"
     )
     patch: int = setting(1, "forecast, transcribe: steps that are read as one", ge=1, le=10_000)
+    reduction: Literal["stack", "convolution"] = setting(
+        "stack",
+        "transcribe: how `patch` steps become one: side by side, or by convolutions with strides",
+    )
+    objective: Literal["ctc", "attention", "hybrid"] = setting(
+        "ctc",
+        "transcribe: what is learnt: CTC, an attention decoder, or both (Watanabe et al. 2017)",
+    )
+    ctc_weight: float = setting(
+        0.3, "transcribe: weight of CTC in the loss of objective=hybrid", gt=0, lt=1
+    )
     skip: bool = setting(
         True, "forecast: add a weighted sum of the window itself to what the network gives"
     )

@@ -15,6 +15,8 @@ from typing import Any, NamedTuple, Protocol
 
 from unspool.config import DataConfig
 from unspool.data.read import Column, Report, Row, Table
+from unspool.data.read.columns import of_numbers
+from unspool.data.read.dates import find_format
 from unspool.errors import DataError, choose
 
 Values = tuple[Any, ...]
@@ -148,7 +150,23 @@ def choose_plan(
     return best
 
 
+def holds_figures(table: Table) -> bool:
+    """Whether a table with names has nothing but numbers and dates."""
+    named = table.format in ("csv", "tsv", "excel") and table.header
+    return named and all(
+        of_numbers(column.sample) or find_format(column.sample) is not None
+        for column in table.columns
+    )
+
+
 def unfit(table: Table, task: str) -> DataError:
+    if holds_figures(table):
+        return DataError(
+            "holds numbers, and nothing says what is to be learnt of them",
+            where=table.path,
+            remedy="--task forecast --horizon N continues them, --label COLUMN learns a label or a"
+            " number of a series a row, --text COLUMN reads them as text",
+        )
     return DataError(
         f"was read as {table.reader.title}, which holds nothing for {task}",
         where=table.path,

@@ -171,5 +171,6 @@ def run(write: Callable[[str], None]) -> None:
     write(f"picture: {picture}")
     write("")
     write("Next:")
+    write(f"  unspool look {trained.path}   hear others, and see what is written where")
     write(f"  unspool summary {trained.path}")
     write("  unspool train FOLDER --task transcribe   your own recordings, with a table file,text")

@@ -117,5 +117,6 @@ def run(write: Callable[[str], None]) -> None:
     write(f"pictures: {picture}, {window}")
     write("")
     write("Next:")
+    write(f"  unspool look {found.path}   watch it write")
     write(f'  unspool generate {found.path} --text "runs" --bias 1 --out runs.svg')
     write("  unspool train FILE --task handwrite   strokes of your own, with or without texts")

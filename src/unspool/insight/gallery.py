@@ -82,7 +82,7 @@ def series_pictures(
         last = first + len(reading.tokens)
         yield "ahead", ahead_figure(series, ahead, why, first=first, last=last)
     elif why is not None:
-        yield "saliency", saliency_over_time(series, why, first)
+        yield "saliency", saliency_over_time(series, why, reading.token_spans)
     begin = max(0, first)  # what lies before it is not read
     series = series[begin:]
     spans = [(start - begin, stop - begin) for start, stop in spans]

@@ -23,6 +23,7 @@ from unspool.insight.gradients import (
 )
 from unspool.insight.inputs import seen_by
 from unspool.nn.cells import Cell
+from unspool.nn.images import ConvolutionalInput
 from unspool.nn.inputs import OneHot, VectorInput
 from unspool.nn.recurrent import Recurrent
 from unspool.nn.taps import record, taps
@@ -89,6 +90,8 @@ def _random(model: Any, cell: Cell, count: int, seed: int) -> Tensor:
     if isinstance(model.encoder.input, VectorInput):
         noise = torch.randn(count, model.encoder.input.channels, generator=generator)
         return model.encoder.input(noise).detach()
+    if isinstance(model.encoder.input, ConvolutionalInput):
+        return torch.randn(count, cell.inputs, generator=generator)
     embedding = model.encoder.input.embedding
     ids = torch.randint(embedding.vocab, (count,), generator=generator)
     if embedding.size != cell.inputs:

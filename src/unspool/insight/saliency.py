@@ -173,6 +173,8 @@ def explain(
     parts = parts[: len(reading.tokens)]  # behind a short past a window has padding
     silent = np.zeros((len(reading.tokens) - len(parts), parts.shape[1]))
     parts = np.concatenate([silent, parts])  # a token before all others, which the source has not
+    if reading.elements:  # of several steps that are read as one, each has all of them
+        parts = parts.reshape(len(parts), -1, len(reading.elements)).sum(1)
     values = parts.sum(1)
     answer_value = float(reading.values(scores[0])[step, wanted])
     end = answer_value if reading.measure == "number" else explained

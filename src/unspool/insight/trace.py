@@ -36,6 +36,8 @@ AGAIN = "make one with unspool look RUN TEXT --pictures DIR"
 # What a forecaster reads, before its network does, is no part of it either.
 ASIDE = re.compile(r"^(characters|contextual|encoder\.spelling|window)\.")
 
+WINDOWED = re.compile(r"\bnetwork\.first\.")  # of `nn/text_window.py`
+
 
 class Recorded(NamedTuple):
     """What passed one tap.
@@ -276,14 +278,17 @@ def _recorded(model: nn.Module, path: str, passed: Passed, reading: Reading) -> 
 
 
 def layer_of(path: str) -> int | None:
-    """The layer of a tap, from 1."""
-    found = re.search(r"\blayers\.(\d+)", path)
-    return int(found[1]) + 1 if found else None
+    """The layer of a tap, from 1. Of a network with a window over a text, the first layer moves the
+    window, and the others are above it."""
+    if WINDOWED.search(path):
+        return 1
+    found = re.search(r"\b(above\.)?layers\.(\d+)", path)
+    return int(found[2]) + 1 + bool(found[1]) if found else None
 
 
 def direction_of(path: str) -> str | None:
     found = re.search(r"\b(forwards|backwards)\b", path)
-    return found[1] if found else None
+    return found[1] if found else "forwards" if WINDOWED.search(path) else None
 
 
 def is_turned(path: str, reading: Reading) -> bool:
@@ -299,7 +304,7 @@ def stored_trace(path: Path) -> Trace:
         version = stored["version"]
     except OSError as error:
         raise DataError(f"cannot be read ({error.strerror})", where=path, remedy=AGAIN) from None
-    except (ValueError, TypeError, KeyError):
+    except (ValueError, TypeError, KeyError, OverflowError):
         raise DataError("not a trace", where=path, remedy=AGAIN) from None
     if version != VERSION:
         raise DataError(
@@ -310,7 +315,7 @@ def stored_trace(path: Path) -> Trace:
         )
     try:
         return _read_trace(stored)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise DataError(
             f"a damaged trace ({type(error).__name__}: {error})", where=path, remedy=AGAIN
         ) from None

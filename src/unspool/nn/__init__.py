@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from unspool.nn.elmo import Contextual, Elmo, ElmoOptions, Mix
     from unspool.nn.encoder import Encoded, Encoder
     from unspool.nn.heads import TokenOutput
+    from unspool.nn.images import Augmentation, ConvolutionalInput, ImageAugment, Patches
     from unspool.nn.inputs import (
         AddFeatures,
         ClassToken,
@@ -95,6 +96,7 @@ _HOMES = {
     ".elmo": "Contextual Elmo ElmoOptions Mix",
     ".encoder": "Encoded Encoder",
     ".heads": "TokenOutput",
+    ".images": "Augmentation ConvolutionalInput ImageAugment Patches",
     ".inputs": (
         "AddFeatures ClassToken ConcatFeatures InputLayer OneHot "
         "TokenEmbedding TokenInput VectorInput WordDropout"
@@ -141,6 +143,7 @@ __all__ = [
     "Additive",
     "Attention",
     "AttentionOutput",
+    "Augmentation",
     "Cell",
     "CharacterCNN",
     "CharacterLSTM",
@@ -149,6 +152,7 @@ __all__ = [
     "Contextual",
     "Convolution",
     "ConvolutionStack",
+    "ConvolutionalInput",
     "Coupled",
     "Decoder",
     "DecoderBlock",
@@ -161,6 +165,7 @@ __all__ = [
     "EncoderBlock",
     "FeedForward",
     "HeadAttention",
+    "ImageAugment",
     "InputLayer",
     "Learned",
     "LinearAttention",
@@ -173,6 +178,7 @@ __all__ = [
     "Network",
     "NetworkOutput",
     "OneHot",
+    "Patches",
     "Peephole",
     "Pooling",
     "Pretrained",

@@ -87,7 +87,8 @@ class Encoder(nn.Module):
         if self.reverse:
             values = reverse(values, lengths)
             extra = None if extra is None else reverse(extra, lengths)
-        x = self.input(values)
+        x = self.input(values, lengths)
+        lengths = self.input.steps(lengths)
         if self.extra is not None and extra is not None:
             x = self.extra(x, extra)
         if self.cls is not None:

@@ -130,13 +130,20 @@ class WordDropout(nn.Module):
 
 
 class InputLayer(nn.Module, ABC):
-    """`size` is that of the vectors it gives."""
+    """size     of the vectors it gives
+    stride   steps that it makes one of
+    """
 
     size: int
+    stride: int = 1
 
     @abstractmethod
-    def forward(self, values: Tensor) -> Tensor:
-        """(B, T, ...) -> (B, T, size)"""
+    def forward(self, values: Tensor, lengths: Tensor | None = None) -> Tensor:
+        """(B, T, ...) -> (B, T', size); T' = T but where `steps` says otherwise"""
+
+    def steps(self, lengths: Tensor | None) -> Tensor | None:
+        """(B,) T' of the steps that are real; None: all"""
+        return lengths
 
 
 class TokenInput(InputLayer):
@@ -172,7 +179,7 @@ class TokenInput(InputLayer):
         self.embedding = SharedEmbedding(embedding)
         self.size = embedding.size
 
-    def forward(self, values: Tensor) -> Tensor:
+    def forward(self, values: Tensor, lengths: Tensor | None = None) -> Tensor:
         return self.embedding(self.word_dropout(values))
 
 
@@ -185,7 +192,15 @@ class Masks(NamedTuple):
     band: float = 0.2
 
 
-class SpecAugment(nn.Module):
+class Augment(nn.Module, ABC):
+    """What changes values in training, and never otherwise."""
+
+    @abstractmethod
+    def forward(self, x: Tensor, lengths: Tensor | None = None) -> Tensor:
+        """(B, T, C) -> the same"""
+
+
+class SpecAugment(Augment):
     """Stretches of time, and of neighbouring channels, become 0 in training (Park et al. 2019).
 
     Each stretch is from 0 to `share` of all long, and lies anywhere; each sequence has its own.
@@ -197,7 +212,7 @@ class SpecAugment(nn.Module):
         super().__init__()
         self.channels, self.masks = channels, masks
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x: Tensor, lengths: Tensor | None = None) -> Tensor:
         """(B, T, k · C) -> the same"""
         if not self.training:
             return x
@@ -225,7 +240,7 @@ class VectorInput(InputLayer):
 
     size      E; 0: x_t = v_t
     dropout   on the elements of x, in training
-    augment   what hides parts of v in training
+    augment   what changes v in training
     """
 
     def __init__(
@@ -234,7 +249,7 @@ class VectorInput(InputLayer):
         size: int,
         *,
         dropout: float = 0.0,
-        augment: SpecAugment | None = None,
+        augment: Augment | None = None,
     ) -> None:
         super().__init__()
         self.channels, self.size = channels, size or channels
@@ -244,9 +259,9 @@ class VectorInput(InputLayer):
         if self.linear is not None:
             init.linear_(self.linear)
 
-    def forward(self, values: Tensor) -> Tensor:
+    def forward(self, values: Tensor, lengths: Tensor | None = None) -> Tensor:
         if self.augment is not None:
-            values = self.augment(values)
+            values = self.augment(values, lengths)
         return values if self.linear is None else self.dropout(self.linear(values))
 
     def describe(self) -> str:

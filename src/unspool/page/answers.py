@@ -16,14 +16,16 @@ import torch
 from torch import Tensor
 
 from unspool import __version__
-from unspool.errors import choose
+from unspool.errors import ConfigError, choose
 from unspool.insight.filters import answering, first_convolution
 from unspool.insight.learnt import flow_of_run, state_gradients
 from unspool.insight.saliency import answer_of, explain, step_of
 from unspool.insight.trace import direction_of, layer_of, rounded, trace_reading
 from unspool.nn.positions import Learned, Rotary, Sinusoidal
 from unspool.page.neighbours import neighbours
+from unspool.page.pen import example_words, write
 from unspool.page.series import ahead, chosen, over_time, reasons, shown_input, weights
+from unspool.page.sound import plays, sound, transcript
 from unspool.page.steps import steps
 from unspool.page.subject import Query, Subject
 from unspool.page.views import explains, views_of
@@ -52,7 +54,7 @@ def about(subject: Subject, query: Query) -> dict[str, Any]:
         "labels": task.labels,
         "views": views_of(subject),
         "example": subject.example,
-        "input": subject.input(),
+        "input": {**subject.input(), "plays": plays(subject), "words": example_words(subject)},
         "answers": explains(subject),
         "longest": 0 if model is None else longest(model),
         "saved": False,
@@ -77,6 +79,8 @@ def ngrams(subject: Subject, query: Query) -> dict[str, Any]:
     in that."""
     model = subject.trained
     convolution = first_convolution(model)
+    if not subject.task.reads_tokens:
+        raise ConfigError("the filters of this model read series, which have no n-grams")
     reading = subject.read(query["text"])
     recorded = trace_reading(reading, subject.task, model)
     return {
@@ -223,6 +227,9 @@ ANSWERS: dict[str, Answer] = {
     "input": shown_input,
     "weights": weights,
     "choices": chosen,
+    "sound": sound,
+    "transcript": transcript,
+    "write": write,
     "ahead": ahead,
     "reasons": reasons,
     "trace": trace,
@@ -243,6 +250,9 @@ DEFAULTS: dict[str, dict[str, str]] = {
     "input": {"text": ""},
     "weights": {"text": ""},
     "choices": {"text": ""},
+    "sound": {"text": ""},
+    "transcript": {"text": ""},
+    "write": {"words": "", "bias": "1", "temperature": "1", "seed": "1", "length": "700"},
     "ahead": {"text": "", "target": "0", "coverage": "0.95"},
     "reasons": {"text": "", "target": "0", "step": "1"},
     "trace": {"text": "", "first": "0"},

@@ -21,16 +21,18 @@ HEIGHT = 720  # pixels of a notebook's cell
 class Look:
     """What a model does with a text, as a page.
 
-    text   of a model of series a recording or an array, or the number of an example; None: the
-           first example
+    text   of a model of series a recording or an array, of sound also the name of a file or a pair
+           of samples and their rate; or the number of an example; None: the first example
     view   the name of one, as in the address of the page; None: all that there are
     """
 
     def __init__(self, subject: Subject, text: Any = None, view: str | None = None) -> None:
         if view is not None:
             chosen_view(subject, view)
-        if not (text is None or isinstance(text, str) or subject.task.reads_tokens):
-            subject, text = subject.with_item(text), "1"
+        if text is not None and not subject.task.reads_tokens:
+            named = subject.task.input_field.named(text) if isinstance(text, str) else text
+            if named is not None:
+                subject, text = subject.with_item(named), "1"
         if text is not None:
             subject.read(text)  # refuses an empty one, and any where there are no weights yet
         self.subject, self.text, self.view = subject, text, view

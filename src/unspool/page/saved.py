@@ -34,6 +34,8 @@ def saved_page(subject: Subject, text: str | None = None, view: str | None = Non
     wanted = [each for name in views for each in VIEWS[name].wants(subject, text)]
     if run["answers"]:
         wanted.append(("answer", {"text": text}))
+    if run["input"].get("plays"):
+        wanted.append(("sound", {"text": text}))
     asked = {query_key(*each): each for each in wanted}
     for name, given in asked.values():
         answers.append(
@@ -59,7 +61,7 @@ def document(title: str, answers: list[dict[str, Any]]) -> str:
     script = joined("app.js")
     policy = (
         f"default-src 'none'; script-src '{hash_of(script)}'; style-src '{hash_of(style)}';"
-        " img-src data:; base-uri 'none'; form-action 'none'"
+        " img-src data:; media-src data:; base-uri 'none'; form-action 'none'"
     )
     # "<" could end the element that holds the data.
     data = encoded(answers).decode().replace("<", "\\u003c")

@@ -37,12 +37,13 @@ def shown_input(subject: Subject, query: Query) -> dict[str, Any]:
             found = reading.chosen(reading.run()[0])
         if known is not None and known.steps:
             bands.append({"name": "data", "labels": list(known.steps)})
-        bands.append({"name": "model", "labels": [reading.name(own) for own in found]})
+        labels = [reading.name(own) for own in found]
+        bands.append({"name": "model", "labels": labels, "spans": reading.token_spans})
     return {
         "shown_as": field.shown_as,
         **field.picture(subject.item(query["text"])),
         "bands": bands,
-        "read": reading.first_step + len(reading.tokens),
+        "read": reading.token_spans[-1][1],
     }
 
 
@@ -99,6 +100,7 @@ def chosen(subject: Subject, query: Query) -> dict[str, Any]:
             for own in found
         ],
         "step": reading.default_step(),
+        "spans": reading.token_spans if reading.asked is reading.tokens else [],
         "read": len(reading.tokens),
         "whole": reading.whole,
     }
@@ -171,6 +173,7 @@ def over_time(reading: Reading, found: Saliency) -> dict[str, Any]:
         "method": found.method,
         "first": max(0, reading.first_step),
         "values": found.values[before:].tolist(),
+        "spans": reading.token_spans[before:],
         "channels": [
             {"name": found.elements[i], "values": parts[before:, i].tolist()}
             for i in kept

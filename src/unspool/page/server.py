@@ -40,8 +40,8 @@ BACK_OFF = 0.2  # seconds
 HEADERS = {
     "Cache-Control": "no-store",
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self';"
-    " connect-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none';"
-    " frame-ancestors 'none'",
+    " connect-src 'self'; img-src 'self' data:; media-src data:; base-uri 'none';"
+    " form-action 'none'; frame-ancestors 'none'",
     "Cross-Origin-Resource-Policy": "same-origin",
     "Referrer-Policy": "no-referrer",
     "X-Content-Type-Options": "nosniff",

@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 
 from torch import nn
 
-from unspool.data.read.recording import recording_from_json
 from unspool.errors import ConfigError, DataError, RunError, UserError, choose
 from unspool.insight.ngrams import NgramTable
 from unspool.io.regular import parse_json
@@ -28,7 +27,7 @@ from unspool.training.folder import RunFolder
 
 LENGTH = 120  # characters of an example, at most
 WORDS = 5
-NUMBERS = 100_000  # of a series that is looked at
+NUMBERS = 200_000  # of a series that is looked at
 
 
 class Subject(NamedTuple):
@@ -95,12 +94,7 @@ class Subject(NamedTuple):
                 remedy=f"choose from 1 to {len(self.examples)}" if self.examples else "give a file",
             )
         item = self.task.input_field.from_json(value, "the series")
-        if item.values.size > NUMBERS:
-            raise DataError(
-                f"a page shows series of up to {NUMBERS:,} numbers",
-                got=f"{item.values.size:,}",
-                remedy="give a shorter one",
-            )
+        refuse_long(self.task.input_field, item)
         return item
 
     def read(self, text: str) -> Reading:
@@ -114,13 +108,24 @@ class Subject(NamedTuple):
         return {
             "shown_as": field.shown_as,
             "channels": field.channels,
-            "examples": [example_name(own) for own in self.examples],
+            "examples": [example_name(field, own) for own in self.examples],
         }
 
     def with_item(self, item: Any, truth: str = "") -> Subject:
         """The same with an input of which there is no text as its first example."""
+        refuse_long(self.task.input_field, item)
         text = plain(self.task.input_field.to_json(item))
         return self._replace(examples=[Example(text, truth), *self.examples])
+
+
+def refuse_long(field: Any, item: Any) -> None:
+    size = field.recording(item, "the series").values.size
+    if size > NUMBERS:
+        raise DataError(
+            f"a page shows series of up to {NUMBERS:,} numbers",
+            got=f"{size:,}",
+            remedy="give a shorter one",
+        )
 
 
 def subject_of(folder: RunFolder, task: Task, model: nn.Module) -> Subject:
@@ -131,13 +136,12 @@ def subject_of(folder: RunFolder, task: Task, model: nn.Module) -> Subject:
     return Subject(task, model, folder.path, folder.metrics, examples)
 
 
-def example_name(own: Example) -> str:
+def example_name(field: Any, own: Example) -> str:
     """What a list calls an example that is no text."""
-    value = json.loads(own.text)
-    item = recording_from_json(value, "the example")
-    steps = f"{len(item):,} steps" + (f" to {item.steps()[-1]}" if item.dated else "")
+    item = field.from_json(json.loads(own.text), "the example")
     name = item.name.rpartition("/")[2]  # of a file without its folder
-    return ", ".join(filter(None, [name, own.truth[: LENGTH // 2], steps]))
+    truth = own.truth or getattr(item, "text", "")
+    return ", ".join(filter(None, [name, truth[: LENGTH // 2], field.extent(item)]))
 
 
 def open_subject(path: str | Path) -> Subject:

@@ -14,7 +14,9 @@ from unspool.nn.convolution import ConvolutionStack
 from unspool.nn.positions import Learned, Rotary, Sinusoidal
 from unspool.nn.recurrent import Recurrent
 from unspool.nn.taps import taps
+from unspool.page.pen import draws, example_words
 from unspool.page.series import saved_steps
+from unspool.page.sound import writes
 from unspool.page.subject import Subject
 
 Asked = tuple[str, dict[str, str]]  # the name of an answer, and its parameters
@@ -80,7 +82,9 @@ def asked_of(subject: Subject, text: str, *names: str) -> list[Asked]:
 
 
 def explains(subject: Subject) -> bool:
-    return subject.model is not None and subject.task.answer is not None
+    """Not of a model that is fitted at once, such as a linear one: it has no steps."""
+    task = subject.task
+    return subject.model is not None and task.answer is not None and not task.at_once
 
 
 VIEWS: dict[str, View] = {
@@ -94,6 +98,8 @@ VIEWS: dict[str, View] = {
             ),
         ],
     ),
+    "transcript": View(writes, lambda subject, text: asked_of(subject, text, "transcript")),
+    "writing": View(draws, lambda subject, text: [("write", {"words": example_words(subject)})]),
     "unrolled": View(
         lambda subject: bool(taps_of(subject, "hidden_state")),
         lambda subject, text: (

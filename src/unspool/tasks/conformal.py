@@ -51,7 +51,7 @@ class Margins:
             shapes = {own.shape for own in self.by_coverage.values()}
             fine = shapes <= {(horizon,)} and set(self.by_coverage) <= set(COVERAGES)
             fine &= not any(np.isnan(own).any() for own in self.by_coverage.values())
-        except (AttributeError, TypeError, ValueError):
+        except (AttributeError, TypeError, ValueError, OverflowError):
             fine = False
         if not fine:
             raise RunError("not the margins of intervals", where=folder / FILE, remedy=AGAIN)

@@ -163,7 +163,7 @@ class Decision(ABC):
         try:
             self.restore(read_json(path))
             self.fitted = True
-        except (KeyError, TypeError, ValueError):
+        except (KeyError, TypeError, ValueError, OverflowError):
             raise RunError(
                 "not the temperature and thresholds of this model", where=path, remedy=AGAIN
             ) from None

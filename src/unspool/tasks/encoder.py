@@ -13,6 +13,8 @@ from unspool.config import Config, ModelConfig
 from unspool.config.memory import refuse_too_large
 from unspool.data.fields.field import Field
 from unspool.data.fields.history import HistoryField
+from unspool.data.fields.image import ImageSource
+from unspool.data.fields.image_shape import CNN, ONE_SIZE
 from unspool.data.fields.series import SeriesField
 from unspool.data.fields.text import TextField
 from unspool.data.fields.words import WordsField
@@ -20,8 +22,10 @@ from unspool.errors import ConfigError, choose
 from unspool.nn.cells import CELLS, cell_options
 from unspool.nn.convolution import ConvolutionStack
 from unspool.nn.encoder import Encoder
+from unspool.nn.images import Augmentation, ConvolutionalInput, ImageAugment, Patches
 from unspool.nn.inputs import (
     AddFeatures,
+    Augment,
     ClassToken,
     ConcatFeatures,
     InputLayer,
@@ -34,6 +38,8 @@ from unspool.nn.network import Network
 from unspool.nn.recurrent import Recurrent
 from unspool.nn.transformer import TransformerEncoder
 from unspool.nn.transformer_blocks import TransformerOptions
+
+DEFAULT_SIZE = 64  # of the vectors of a convolutional input layer where none is set
 
 
 def recurrent_models() -> dict[str, dict[str, Any]]:
@@ -52,6 +58,8 @@ class InputOptions(NamedTuple):
     word_dropout   share of the steps that are made unknown in training
     patch          steps that are read as one, of vectors over time
     masks          parts of them that are hidden in training
+    channels       of vectors over time, where they are not those of the field; 0: the field's
+    augmentation   how images are changed in training
     """
 
     size: int
@@ -61,6 +69,8 @@ class InputOptions(NamedTuple):
     word_dropout: float
     patch: int = 1
     masks: Masks = Masks()
+    channels: int = 0
+    augmentation: Augmentation = Augmentation()
 
 
 def token_input(field: TextField | WordsField, options: InputOptions) -> TokenInput:
@@ -77,14 +87,36 @@ def token_input(field: TextField | WordsField, options: InputOptions) -> TokenIn
 def vector_input(field: SeriesField | HistoryField, options: InputOptions) -> VectorInput:
     masks = options.masks
     return VectorInput(
-        options.patch * field.size,
+        options.channels or options.patch * field.size,
         options.size,
         dropout=options.dropout,
         augment=SpecAugment(field.size, masks) if masks.times or masks.bands else None,
     )
 
 
+def image_input(field: ImageSource, options: InputOptions) -> InputLayer:
+    shape = field.shape
+    patches = Patches(shape.height, shape.colours, *shape.patches)
+    augment: Augment | None = None
+    if any(options.augmentation):
+        augment = ImageAugment(patches, options.augmentation, together=options.patch)
+    if shape.reading not in CNN:
+        size = options.patch * shape.size
+        return VectorInput(size, options.size, dropout=options.dropout, augment=augment)
+    return ConvolutionalInput(
+        shape.height,
+        shape.width,
+        shape.colours,
+        options.size or DEFAULT_SIZE,
+        halvings=shape.halvings,
+        by_columns=shape.any_width,
+        dropout=options.dropout,
+        augment=augment,
+    )
+
+
 INPUT_LAYERS: dict[type[Field], Callable[[Any, InputOptions], InputLayer]] = {
+    ImageSource: image_input,
     SeriesField: vector_input,
     HistoryField: vector_input,
     TextField: token_input,
@@ -108,6 +140,7 @@ def build_encoder(
     extra: int = 0,
     reverse: bool = False,
     patch: int = 1,
+    channels: int = 0,
 ) -> Encoder:
     """The encoder of a field that a config describes, whatever its network.
 
@@ -117,27 +150,55 @@ def build_encoder(
     cls            a Transformer reads a learned vector before the text
     extra          size of extra features of the tokens
     patch          steps of vectors over time that are read as one
+    channels       of vectors over time that a layer before the encoder makes of those of the field,
+                   of which it hides parts itself; 0: it reads those of the field
     """
-    masks = Masks(model.time_masks, model.time_mask, model.band_masks, model.band_mask)
+    masks = Masks() if channels else masks_of(model)
+    changes = Augmentation(model.flip, model.crop, model.colour_jitter)
+    length = field.most_steps or length
     if model.network == "transformer":
         # One position more than the text has tokens, for the cls vector or </s>.
         options = transformer_options(model, length=length + 1 if length else None)
         # Dropout of the vectors is the network's: it adds positions to them before.
-        vectors = InputOptions(
-            options.width, options.std, options.scale, 0.0, model.word_dropout, patch, masks
+        inputs = input_layer(
+            field,
+            InputOptions(
+                size=options.width,
+                std=options.std,
+                scale=options.scale,
+                dropout=0.0,
+                word_dropout=model.word_dropout,
+                patch=patch,
+                channels=channels,
+                masks=masks,
+                augmentation=changes,
+            ),
         )
-        inputs = input_layer(field, vectors)
         added = AddFeatures(inputs, extra) if extra else None
         token = ClassToken(options.width) if cls else None
         return Encoder(inputs, TransformerEncoder(options), extra=added, cls=token, reverse=reverse)
     std = model.embedding_std or embedding_std
     inputs = input_layer(
         field,
-        InputOptions(model.embedding, std, 1.0, model.dropout, model.word_dropout, patch, masks),
+        InputOptions(
+            size=model.embedding,
+            std=std,
+            scale=1.0,
+            dropout=model.dropout,
+            word_dropout=model.word_dropout,
+            patch=patch,
+            channels=channels,
+            masks=masks,
+            augmentation=changes,
+        ),
     )
     joined = ConcatFeatures(inputs, extra) if extra else None
     network = build_network(model, inputs.size if joined is None else joined.size)
     return Encoder(inputs, network, extra=joined, reverse=reverse)
+
+
+def masks_of(model: ModelConfig) -> Masks:
+    return Masks(model.time_masks, model.time_mask, model.band_masks, model.band_mask)
 
 
 def build_network(model: ModelConfig, inputs: int) -> Network:
@@ -221,6 +282,8 @@ def check_learned_positions(config: Config) -> None:
     """Learned positions need to know how long a text can be."""
     if config.model.network != "transformer" or config.model.positions != "learned":
         return
+    if config.data.input == "image" and config.data.reading in ONE_SIZE:
+        return  # of one size, from which the number of steps follows
     if not config.data.max_length:
         raise ConfigError(
             "model.positions=learned needs a longest text",

@@ -24,7 +24,6 @@ SEARCHED = 200  # rows, or tokens of a stream for each example
 WORDS = (6, 18)  # of a good example
 LONGEST = 80  # words; of a longer text its beginning is taken, whose truth nobody knows
 STEPS = 300  # of a good example of a series, at most
-NUMBERS = 12_000  # of an example of a series; a longer one is not kept
 
 
 class Example(NamedTuple):
@@ -68,8 +67,10 @@ def _rows(task: Task, part: Part) -> list[Example]:
     for row, values in zip(rows.tolist(), part.raw(rows, names)):
         raw = dict(zip(names, values))
         if not task.reads_tokens:
+            if not task.input_field.may_be_stored(raw[task.input]):
+                continue
             some = task.examples_of(part, row, raw)
-            found += [own for own in some if 0 < numbers_of(own) <= NUMBERS]
+            found += [own for own in some if 0 < stored_size(task, own).share <= 1]
             continue
         own = task.example_of(part, row, raw)
         words = own.text.split()
@@ -94,15 +95,15 @@ def _continued(task: Task, part: Part) -> list[Example]:
     return found
 
 
-def numbers_of(own: Example) -> int:
-    """How many a series has."""
-    return sum(map(len, json.loads(own.text)["values"]))
+def stored_size(task: Task, own: Example) -> Any:
+    """Of an example that is no text."""
+    return task.input_field.stored_size(json.loads(own.text))
 
 
 def _rank(task: Task, own: Example) -> tuple[int, ...]:
     """Smaller is better: neither short nor long, on one line, of known words."""
     if not task.reads_tokens:
-        return (max(0, len(json.loads(own.text)["values"]) - STEPS),)
+        return (max(0, stored_size(task, own).steps - STEPS),)
     count = len(own.text.split())
     beside = max(WORDS[0] - count, count - WORDS[1], 0)
     unknown = int((task.tokenizer.encode(own.text) == UNK_ID).sum())

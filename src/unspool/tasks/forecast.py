@@ -120,6 +120,7 @@ class Forecast(Task):
                 calendar=data.calendar,
                 static=listed_names(data.static),
                 extra=config.model.strategy != "recursive",  # which goes on without their values
+                resample=data.irregular == "resample",
             )
         }
 
@@ -150,6 +151,7 @@ class Forecast(Task):
 
     def encode(self, plan: Plan, progress: Progress | None = None) -> tuple[Part, list[str]]:
         stored = store_columns(plan, self.fields, progress)
+        self.history.refuse_column(stored.columns["history"], plan.table.name)
         values = self.history.values(stored.columns["history"])
         return part_of(self.history, values, stored, plan), []
 
@@ -166,7 +168,7 @@ class Forecast(Task):
         asked = data.model_copy(update={"target": None, "label": None})
         if not may_be_series(table, asked) or (data.label is not None and not named):
             return None
-        found = find_series(table, asked, None, named=named)
+        found = find_series(table, asked, None, named=named, words=True)
         if found is None:
             if not named:
                 return None
@@ -178,12 +180,14 @@ class Forecast(Task):
             )
         if not named and not is_timed(found):
             return None
-        settings = {"data.input": "series"}
+        settings = found.settings
         columns, convert = {"history": found.series}, found.convert
         about = found.about
         if found.static is not None:
             columns["static"], convert = found.static, with_static(found.convert)
             about += f", of each series {', '.join(own.name for own in found.static.own)}"
+        if unread := not_read(found):
+            about += f", not read: {', '.join(unread)}"
         summary = f"{about} -> {cls.name}"
         return Plan(cls.name, found.table, columns, FIT, summary, convert, settings)
 
@@ -193,12 +197,14 @@ class Forecast(Task):
         check_model(model)
         unread = {
             "scaling": ("channel", "each window is scaled by itself: see model.center"),
-            "irregular": (
-                "ignore",
-                "steps are read as they come; give missing ones empty rows",
-            ),
             "stride": (0, "every step of a series is learnt from: see train.windows"),
         }
+        if data.irregular == "channel":
+            raise ConfigError(
+                "data.irregular is not for forecasts as channel: windows are steps of equal length",
+                got=data.irregular,
+                remedy="leave it out, or use irregular=resample, which leaves gaps",
+            )
         for name, (usual, why) in unread.items():
             if getattr(data, name) != usual:
                 raise ConfigError(
@@ -528,6 +534,16 @@ class Forecast(Task):
         assert isinstance(found, Forecast)
         found.margins.load(folder, found.history.horizon)
         return found
+
+
+def not_read(found: Found) -> list[str]:
+    """Columns of a table of steps that are no values, ids, times or static."""
+    reader = found.table.reader
+    if not isinstance(reader, StepRows):
+        return []
+    static = [] if found.static is None else [own.name for own in found.static.own]
+    used = {*static, *(key.name for key in reader.keys)}
+    return [own.name for own in reader.others if own.name not in used]
 
 
 def is_timed(found: Found) -> bool:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any, ClassVar
 
 import numpy as np
 
 from unspool.data.fields.history import HistoryField
-from unspool.data.read.recording import Recording
+from unspool.data.read.recording import Recording, time_name
 from unspool.errors import ConfigError
 from unspool.tasks import conformal
 from unspool.tasks.answer import Answer
@@ -134,8 +133,5 @@ def next_steps(own: Recording, field: HistoryField, first: int = 0) -> list[str]
     ahead = np.arange(1, field.horizon + 1)
     if own.times is None:
         return [str(first + last + step) for step in ahead]
-    times = own.times[last] + field.step * ahead
-    if not own.dated:
-        return [f"{time:.10g}" for time in times]
-    dates = (datetime.fromtimestamp(time, UTC) for time in times)
-    return [date.isoformat(" ").removesuffix("+00:00") for date in dates]
+    times = field.step.after(own.times[last], ahead)
+    return [time_name(time, dated=own.dated) for time in times.tolist()]

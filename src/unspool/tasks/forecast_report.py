@@ -15,7 +15,7 @@ import numpy as np
 
 from unspool.data.windows import Stretches, WindowBatch
 from unspool.tasks import forecast_metrics as metrics
-from unspool.tasks.naive import NAIVE, naive2
+from unspool.tasks.naive import NAIVE, NaiveForecast, naive2
 from unspool.tasks.task import Report, as_array
 
 SHOWN = ("mse", "mae", "smape", "mase")
@@ -59,6 +59,7 @@ class Judge:
         self.examples: list[dict[str, Any]] = []
         self.seen = 0
         self._scales: dict[int, float] = {}
+        self._filled: dict[int, tuple[np.ndarray, int]] = {}
 
     def add(self, batch: WindowBatch, given: Given) -> None:
         y = np.where(as_array(batch.seen), as_array(batch.future), np.nan).astype(np.float64)
@@ -75,20 +76,20 @@ class Judge:
         self._keep(
             "", {**own, "coverage": inside, "width": width, "pinball": (lost[0] + lost[1]) / 2}
         )
-        pasts = [self._past(int(r), int(o)) for r, o in zip(batch.rows, batch.origins)]
         for name, forecast in NAIVE.items():
-            found = np.stack([forecast(past, self.horizon, self.season) for past in pasts])
+            found = self._continued(forecast, batch.rows, batch.origins)
             self._keep(name, self._figures(y, found, sd, scales))
         every = max(1, -(-self.total // COMPARED))
         chosen = np.flatnonzero((self.seen + np.arange(len(y))) % every == 0)
         if len(chosen):
-            found = np.stack([naive2(pasts[i], self.horizon, self.season) for i in chosen])
+            found = self._continued(naive2, batch.rows[chosen], batch.origins[chosen])
             few = self._figures(y[chosen], found, sd[chosen], scales[chosen])
             self._keep("naive2", few)
             self._keep("with naive2", {key: own[key][chosen] for key in ("smape", "mase")})
         errors = ((y - given.center) / sd) ** 2
         self.by_step += np.stack([np.nansum(errors, 0), (~np.isnan(errors)).sum(0)])
         self._keep_examples(batch, y, given)
+        self._filled.clear()  # windows come row by row
         self.rows.append(batch.rows)
         self.origins.append(batch.origins)
         self.seen += len(y)
@@ -110,14 +111,34 @@ class Judge:
         for key, values in figures.items():
             own.setdefault(key, []).append(values)
 
-    def _past(self, row: int, origin: int) -> np.ndarray:
-        """Gaps hold the value before them."""
-        return filled(self.stretches.past(row, origin).astype(np.float64))
+    def _continued(
+        self, forecast: NaiveForecast, rows: np.ndarray, origins: np.ndarray
+    ) -> np.ndarray:
+        """(B, H) naive forecasts of windows, which stand row by row; NaN where no value came
+        before."""
+        found = np.full((len(rows), self.horizon), np.nan)
+        starts = np.flatnonzero(np.r_[True, np.diff(rows) != 0])
+        for start, end in zip(starts, np.r_[starts[1:], len(rows)]):
+            series, first = self._series(int(rows[start]))
+            own = start + np.flatnonzero(origins[start:end] > first)
+            if len(own):
+                found[own] = forecast(series, origins[own] - first, self.horizon, self.season)
+        return found
+
+    def _series(self, row: int) -> tuple[np.ndarray, int]:
+        """A series from its first value on, which stands at a step, gaps with the value before
+        them."""
+        if row not in self._filled:
+            whole = self.stretches.past(row, int(self.stretches.end[row])).astype(np.float64)
+            first = int(np.isnan(whole).argmin())
+            self._filled[row] = filled(whole[first:]), first
+        return self._filled[row]
 
     def _scale(self, row: int) -> float:
         """Of MASE: by the past before the first forecast of the series."""
         if row not in self._scales:
-            past = self._past(row, int(self.stretches.first[row]))
+            series, first = self._series(row)
+            past = series[: max(0, int(self.stretches.first[row]) - first)]
             self._scales[row] = metrics.seasonal_error(past, self.season)
         return self._scales[row]
 
@@ -161,13 +182,10 @@ class Judge:
         )
 
 
-def filled(past: np.ndarray) -> np.ndarray:
-    """Each gap with the value before it, those at the start with the first value."""
-    seen = np.flatnonzero(~np.isnan(past))
-    if len(seen) == len(past) or not len(seen):
-        return past
-    latest = np.maximum(np.searchsorted(seen, np.arange(len(past)), side="right") - 1, 0)
-    return past[seen[latest]]
+def filled(series: np.ndarray) -> np.ndarray:
+    """Each gap with the value before it."""
+    latest = np.maximum.accumulate(np.where(np.isnan(series), 0, np.arange(len(series))))
+    return series[latest]
 
 
 def rounded(values: np.ndarray) -> list[float | None]:

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from unspool.nn.models.handwriting import Drawn
 from unspool.tasks.handwrite_answer import END
+from unspool.tasks.reading import AnswerText
 from unspool.tasks.series_readings import SeriesInput
 
 
@@ -28,14 +29,25 @@ class HandwriteReading(SeriesInput):
     def default_step(self) -> int:
         return max(0, len(self.asked) - 2)  # after the last point nothing follows
 
-    def together(self, readings: Sequence[Any]) -> Tensor:
+    def drawn(self, readings: Sequence[Any]) -> Drawn:
         values, lengths = self.batch(readings)
         text = None
         if self.words is not None:
             rows = torch.zeros(len(readings), dtype=torch.int64)
             text = self.words.select(rows)
-        up = self.model.mixture(Drawn(values, lengths, text)).up
+        return Drawn(values, lengths, text)
+
+    def together(self, readings: Sequence[Any]) -> Tensor:
+        up = self.model.mixture(self.drawn(readings)).up
         return torch.stack([torch.zeros_like(up), up], -1)
+
+    def answer_text(self, scores: Tensor) -> AnswerText:
+        """How probable the whole drawing is."""
+        drawn = self.drawn([self])
+        losses = self.model.losses(drawn)
+        count = max(1, int(drawn.lengths[0]) - 1)
+        nats = float((losses.move + losses.pen).sum()) / count
+        return AnswerText("", f"The model gives the {count} moves of it {nats:.3f} nats a point.")
 
     def chosen(self, scores: Tensor) -> list[int]:
         return scores.argmax(-1).tolist()

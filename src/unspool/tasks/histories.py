@@ -56,7 +56,7 @@ def load_histories(
     }
     where = plans["train"].table.name
     notes = field.settle(columns["train"], where=where)
-    column = columns["train"]
+    column = field.regular(columns["train"])
     rows, more = long_enough(field, column, stored["train"], plans["train"])
     cuts, short = cut(column.values.lengths[rows], field.horizon, held_out, where=where)
     notes += field.fit_steps(column, rows, cuts.train, where=where) + more
@@ -88,6 +88,7 @@ def load_histories(
             parts[name] = part_of(field, values, stored["train"], plans["train"])
     for name in ("valid", "test"):
         if name in plans:
+            field.refuse_column(columns[name], plans[name].table.name)
             values = field.values(columns[name])
             parts[name] = part_of(field, values, stored[name], plans[name])
     parts = {name: parts[name] for name in ("train", "valid", "test") if name in parts}

@@ -1,6 +1,7 @@
 """Forecasts that nothing is learnt for: what every model has to beat.
 
-Each takes the past of one series (T,) and gives its next `horizon` values, (H,).
+Each takes one series (T,) without gaps and B origins (B,) in it, of at least 1, and continues what
+stands before each origin by `horizon` values, (B, H).
 
     naive            the last value
     seasonal_naive   the value of one season before, over and over
@@ -18,29 +19,37 @@ import numpy as np
 SIGNIFICANT = 1.645  # the 95th percentile of a normal distribution
 
 
-def naive(past: np.ndarray, horizon: int, season: int = 1) -> np.ndarray:
-    return np.full(horizon, past[-1])
+def naive(series: np.ndarray, origins: np.ndarray, horizon: int, season: int = 1) -> np.ndarray:
+    return np.repeat(series[origins - 1][:, None], horizon, 1)
 
 
-def seasonal_naive(past: np.ndarray, horizon: int, season: int = 1) -> np.ndarray:
-    season = season if len(past) >= season else 1
-    return np.resize(past[-season:], horizon)
+def seasonal_naive(
+    series: np.ndarray, origins: np.ndarray, horizon: int, season: int = 1
+) -> np.ndarray:
+    m = np.where(origins >= season, season, 1)[:, None]
+    return series[origins[:, None] - m + np.arange(horizon) % m]
 
 
-def drift(past: np.ndarray, horizon: int, season: int = 1) -> np.ndarray:
-    slope = (past[-1] - past[0]) / (len(past) - 1) if len(past) > 1 else 0.0
-    return past[-1] + slope * np.arange(1, horizon + 1)
+def drift(series: np.ndarray, origins: np.ndarray, horizon: int, season: int = 1) -> np.ndarray:
+    last = series[origins - 1]
+    slope = (last - series[0]) / np.maximum(origins - 1, 1)
+    return last[:, None] + slope[:, None] * np.arange(1, horizon + 1)
 
 
-def naive2(past: np.ndarray, horizon: int, season: int = 1) -> np.ndarray:
-    if not is_seasonal(past, season):
-        return naive(past, horizon)
-    indices = seasonal_indices(past, season)  # of the phases of the season, 0 is that of past[0]
-    phases = np.arange(len(past), len(past) + horizon) % season
-    return past[-1] / indices[(len(past) - 1) % season] * indices[phases]
+def naive2(series: np.ndarray, origins: np.ndarray, horizon: int, season: int = 1) -> np.ndarray:
+    found = naive(series, origins, horizon)
+    for row, T in enumerate(origins.tolist()):
+        past = series[:T]
+        if is_seasonal(past, season):
+            indices = seasonal_indices(past, season)  # of the phases, 0 is that of past[0]
+            phases = np.arange(T, T + horizon) % season
+            found[row] = past[-1] / indices[(T - 1) % season] * indices[phases]
+    return found
 
 
-NAIVE: dict[str, Callable[[np.ndarray, int, int], np.ndarray]] = {
+NaiveForecast = Callable[[np.ndarray, np.ndarray, int, int], np.ndarray]
+
+NAIVE: dict[str, NaiveForecast] = {
     "naive": naive,
     "seasonal naive": seasonal_naive,
     "drift": drift,
@@ -71,5 +80,5 @@ def seasonal_indices(past: np.ndarray, season: int) -> np.ndarray:
     half = len(weights) // 2
     ratios = past[half : half + len(trend)] / trend
     phases = np.arange(half, half + len(trend)) % season
-    means = np.array([ratios[phases == phase].mean() for phase in range(season)])
+    means = np.bincount(phases, ratios) / np.bincount(phases)
     return means / means.mean()

@@ -16,6 +16,7 @@ OUTPUTS = ("label", "source", "target", "pattern")
 # The setting that names the column of a field.
 SETTINGS = {
     "audio": "series",
+    "image": "series",
     "series": "series",
     "strokes": "series",
     "history": "series",

@@ -186,11 +186,16 @@ class Reading(ABC):
         return self.network
 
     @property
-    def spans(self) -> list[tuple[int, int]]:
-        """Of each step of the network the steps of the input that it reads: the first, and the one
-        after the last."""
+    def token_spans(self) -> list[tuple[int, int]]:
+        """Of each token the steps of the input that it is: the first, and the one after the
+        last."""
         first = self.first_step
         return [(first + t, first + t + 1) for t in range(len(self.tokens))]
+
+    @property
+    def spans(self) -> list[tuple[int, int]]:
+        """Of each step of the network the steps of the input that it reads."""
+        return self.token_spans
 
     @property
     def network_tokens(self) -> Sequence[str]:

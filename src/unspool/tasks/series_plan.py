@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,20 +22,31 @@ from unspool.data.read.columns import (
     is_number,
     known,
     label_like,
+    of_numbers,
     plain,
     shown,
 )
+from unspool.data.read.dates import ISO, find_format, is_date, shown_format
 from unspool.data.read.json_lines import json_label, json_text
-from unspool.data.read.layout import ID_NAMES, Layout, Long, Nested, Wide, find_layout
-from unspool.data.read.recording import Parser, Recording, as_recording, is_date
+from unspool.data.read.layout import (
+    ID_NAMES,
+    Layout,
+    Long,
+    Nested,
+    Wide,
+    find_layout,
+    tells_series_apart,
+    time_column,
+)
+from unspool.data.read.recording import Parser, Recording, as_recording
 from unspool.data.read.steps import StepRows, step_table
 from unspool.data.read.table import DRAWN
 from unspool.errors import DataError
+from unspool.tasks.inputs.kind import Asked, Target
 from unspool.tasks.plan import FOLDERS, PLAIN, SENTENCES
 from unspool.text.words import solid
 
 FIT = 4
-Target = Literal["label", "number", "tags", "text"]
 NAMES = (*LABEL_NAMES, "activity", "gesture", "action", "state")
 NUMBER_NAMES = ("target", "number", "score", *LABEL_NAMES)
 LABELS: dict[Target | None, tuple[str, ...]] = {
@@ -45,6 +56,7 @@ LABELS: dict[Target | None, tuple[str, ...]] = {
     "text": ("text", "transcript", "transcription", *TEXT_NAMES),
     None: ("tags", *NAMES, *NUMBER_NAMES),
 }
+VALUES = ("parallel", "audio", "image", "pixels")  # formats of other values
 SPACED = 0.1  # of the values of a text, at least, have several words
 SHOWN = 6  # names of columns in a summary
 
@@ -60,11 +72,19 @@ class Found(NamedTuple):
     about: str
     static: Column | None = None
 
+    @property
+    def settings(self) -> dict[str, str]:
+        """What a run has to know to read another file in the same way."""
+        reader = self.table.reader
+        dates = reader.layout.dates if isinstance(reader, StepRows) else None
+        found = {"data.input": "series"}
+        return found if dates in (None, ISO) else {**found, "data.date_format": str(dates)}
+
 
 def may_be_series(table: Table, data: DataConfig) -> bool:
     if data.input not in ("auto", "series") or data.text or data.source or data.target:
         return False
-    return table.format not in (*PLAIN, *SENTENCES, *FOLDERS, *DRAWN, "parallel", "audio")
+    return table.format not in (*PLAIN, *SENTENCES, *FOLDERS, *DRAWN, *VALUES)
 
 
 def asks_for_series(data: DataConfig) -> bool:
@@ -76,10 +96,9 @@ def holds_series(table: Table, data: DataConfig) -> bool:
     return may_be_series(table, data) and find_series(table, data, None, named=False) is not None
 
 
-def plan_series(
-    task: str, table: Table, data: DataConfig, *, target: Target, named: bool, outputs: bool
-) -> Plan | None:
+def plan_series(table: Table, data: DataConfig, asked: Asked) -> Plan | None:
     """None where the table holds no series, or not what the task needs of them."""
+    task, target, named, outputs = asked
     if not may_be_series(table, data):
         return None
     found = find_series(table, data, target if outputs else None, named=named)
@@ -92,7 +111,7 @@ def plan_series(
                 " --time",
             )
         return None
-    settings = {"data.input": "series"}
+    settings = found.settings
     if not outputs:
         summary = f"{found.about} -> {task}"
         columns = {"series": found.series}
@@ -149,8 +168,14 @@ def fitting(found: Found, target: Target, *, named: bool, task: str) -> Column |
 
 
 def find_series(
-    table: Table, data: DataConfig, target: Target | None, *, named: bool
+    table: Table,
+    data: DataConfig,
+    target: Target | None,
+    *,
+    named: bool,
+    words: bool = False,
 ) -> Found | None:
+    """`words`: labels are words, and all numbers are values."""
     by_path = (  # `folder` and the like, which `StepRows` have
         data.label is not None
         and len(table.files) > 1
@@ -160,12 +185,16 @@ def find_series(
     if data.label is not None and not by_path and target is not None:
         asked = joined(table.several(data.label, option="--label"))
     guess = guess_label(table, data, target) if asked is None and not by_path else None
+    if words and guess is not None and of_numbers(guess.sample):
+        guess = None
     label = asked or guess
     taken = [] if label is None else list(label.own)
     taken += [] if (split := split_column(table, data)) is None else [split]
     static = table.several(data.static, option="--static") if data.static else []
     taken += static
-    layout = find_layout(table, data, taken, steps=target == "tags" and named)
+    layout = find_layout(
+        table, data, taken, steps=target == "tags" and named, continued=words and named
+    )
     if layout is None or (not asks_for_series(data) and holds_text(table, layout, taken)):
         return None
     if isinstance(layout, Long):
@@ -209,10 +238,15 @@ def long_series(
         label = steps.column(data.label, option="--label")
     elif reader.paths and reader.paths[0][0] == "folder":
         label = next(column for column in reader.columns if column.name == "folder")
-    where = "a recording a file" if layout.id is None else f"recordings by {layout.id.name!r}"
-    if layout.id is None and len(table.files) < 2:
-        where = "one recording"
+    if layout.id is not None:
+        guessed = data.id == "auto" and not is_id(layout.id)
+        hint = ", whose times follow each other (or --id none)" if guessed else ""
+        where = f"recordings by {layout.id.name!r}{hint}"
+    else:
+        where = "a recording a file" if len(table.files) > 1 else "one recording"
     timed = "" if layout.time is None else f", time in {layout.time.name!r}"
+    if layout.dates not in (None, ISO):
+        timed += f" as {shown_format(layout.dates)} (--set date_format=FORMAT for another)"
     names = [column.name for column in layout.channels]
     listed = ", ".join(names[:SHOWN]) + (", ..." if len(names) > SHOWN else "")
     about = f"{table.summary}, {where}{timed}, channels {listed}"
@@ -222,7 +256,7 @@ def long_series(
 
 def guess_label(table: Table, data: DataConfig, target: Target | None) -> Column | None:
     """A column with a known name; else in a table without names the first or the last, and in one
-    with names the only one of words that come again."""
+    with names and without dates the only one of words that come again."""
     columns = [column for column in table.columns if column != split_column(table, data)]
     asked = set(data.series.split(",")) if data.series else set()
     columns = [column for column in columns if column.name not in asked]
@@ -234,7 +268,12 @@ def guess_label(table: Table, data: DataConfig, target: Target | None) -> Column
             return found
         words = [c for c in columns if not any(map(is_number, shown(c.sample)))]
         words = [c for c in words if label_like(shown(c.sample)) and not is_id(c)]
-        words = [c for c in words if not is_text(c)]
+        words = [c for c in words if not is_text(c) and not all(map(is_date, c.sample))]
+        time = time_column(table, data, columns)
+        if time is not None and find_format(time.sample) is not None:
+            return None  # what has dates is more often to be continued
+        if data.id == "auto" and time is not None:
+            words = [c for c in words if not tells_series_apart(table, [c], time)]
         return words[0] if len(words) == 1 else None
     if target is None or len(columns) < 2:
         return None

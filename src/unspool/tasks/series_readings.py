@@ -13,6 +13,7 @@ from unspool.config import DataConfig
 from unspool.data.fields.series_values import Series
 from unspool.data.read.recording import Recording
 from unspool.data.store.ragged import Windows, cut_windows
+from unspool.nn.images import ConvolutionalInput
 from unspool.tasks.label_readings import (
     ClassifyReading,
     DocumentReading,
@@ -41,6 +42,8 @@ class SeriesInput(Reading):
         field = task.input_field
         self.item: Recording = field.recording(item, "the series")
         if not len(self.item):
+            if field.spectral:
+                field.refuse(self.item, "the sound")  # which says that it is silent
             raise nothing()
         if vectors is None:
             field.refuse(self.item, "the series")
@@ -48,17 +51,29 @@ class SeriesInput(Reading):
         if vectors is None:
             vectors = field.vectors(in_first_window(field.encode([self.item]), task.config.data), 0)
         self.task, self.model, self.vectors = task, model, vectors[: longest(model)]
-        self.before, self.elements = names_before(model.encoder), field.inputs
+        # Where a convolution makes other steps, those are looked at: the vectors of its grid.
+        self.convolved = isinstance(model.encoder.input, ConvolutionalInput)
+        self.before = names_before(model.encoder)
+        self.elements = [] if self.convolved else field.inputs
         self.first_step = -len(self.before)
-        steps = names[: len(self.vectors)]
+        steps = names if self.convolved else names[: len(self.vectors)]
         Reading.__init__(
             self, str(self.item), [*self.before, *steps], len(names) + len(self.before)
         )
 
     @property
     def input_module(self) -> nn.Module:
-        """The input layer: it reads channels."""
-        return self.model.encoder.input
+        """The input layer: it reads channels; but for a convolution, which makes other steps."""
+        return self.network if self.convolved else self.model.encoder.input
+
+    @property
+    def token_spans(self) -> list[tuple[int, int]]:
+        """Of columns of a convolution, the columns of the image that each stands for."""
+        layer, found = self.model.encoder.input, super().token_spans
+        if not self.convolved or not layer.by_columns:
+            return found
+        before, end, own = found[: len(self.before)], len(self.vectors), layer.stride
+        return before + [(at, min(end, at + own)) for at in range(0, end, own)]
 
     def batch(self, readings: Sequence[SeriesInput]) -> tuple[Tensor, Tensor]:
         x = torch.from_numpy(np.stack([each.vectors for each in readings]))
@@ -68,7 +83,7 @@ class SeriesInput(Reading):
     def without(self, token: int) -> Self:
         """A step of means in its place: time goes on without it."""
         vectors = self.vectors.copy()
-        vectors[token - len(self.before)] = self.mean()
+        self.task.input_field.hide(vectors, token - len(self.before), self.mean())
         return type(self)(self.task, self.model, self.item, vectors)
 
     def blank(self) -> Self:

@@ -13,7 +13,7 @@ from unspool.data.read.json_lines import json_text
 from unspool.data.read.strokes import Layout, as_strokes, depth, find_layout
 from unspool.data.read.table import DRAWN
 from unspool.errors import DataError
-from unspool.tasks.inputs.kind import Target
+from unspool.tasks.inputs.kind import Asked, Target
 from unspool.tasks.series_plan import Found, fitting, guess_label, shown_name, with_label
 
 FIT = 5
@@ -73,10 +73,9 @@ def about(table: Table, drawn: Drawn) -> str:
     return f"{table.summary}, strokes{where}{drawn.layout.remark()}"
 
 
-def plan_strokes(
-    task: str, table: Table, data: DataConfig, *, target: Target, named: bool, outputs: bool
-) -> Plan | None:
+def plan_strokes(table: Table, data: DataConfig, asked: Asked) -> Plan | None:
     """None where the table holds no strokes, or not what the task needs of them."""
+    task, target, named, outputs = asked
     drawn = find_strokes(table, data)
     if drawn is None:
         if data.input == "strokes" and named:

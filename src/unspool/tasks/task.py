@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from itertools import islice
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar
@@ -122,6 +122,7 @@ class Task(ABC):
     items: ClassVar[tuple[type, ...]] = (str,)  # what `predict` answers to
     options: ClassVar[type | None] = None  # a dataclass: the options of `predict`
     continues: ClassVar[bool] = False  # whether `predict` continues items, as `generate` asks for
+    listens: ClassVar[bool] = False  # whether it answers while sound comes on standard input
     looks_ahead: ClassVar[bool] = False  # whether it answers with the next steps of a series
     causal: ClassVar[bool] = False  # whether its tokens see only those before them
     contextual: ClassVar[bool] = False  # whether other tasks read with the vectors of its encoder
@@ -415,7 +416,8 @@ class Task(ABC):
 
     def reading(self, model: nn.Module, item: Any) -> Reading:
         """One input as the model reads it: what is recorded, and what is asked for reasons."""
-        if not len(item.strip() if isinstance(item, str) else item):
+        given = item.strip() if isinstance(item, str) else item
+        if isinstance(given, Sized) and not len(given):
             raise nothing()
         return self.looked_at(self, model, item)
 

@@ -10,9 +10,12 @@ import torch
 from torch import Tensor
 
 from unspool.nn.ctc import BLANK, align
+from unspool.nn.reduction import StackedFrames
 from unspool.search.ctc import greedy_ctc
 from unspool.tasks.reading import AnswerText, Lattice
 from unspool.tasks.series_readings import SeriesInput
+from unspool.tasks.transcribe_search import CtcSearch
+from unspool.tasks.transcript import Transcript
 
 if TYPE_CHECKING:
     from unspool.tasks.task import Task
@@ -21,18 +24,20 @@ SILENCE, SPACE = "∅", "␣"  # how a blank and a space are shown
 
 
 class TranscribeReading(SeriesInput):
-    """At each of the steps that the network reads, `patch` of the recording, a token or a blank."""
+    """At each step that the network reads, `stride` of the recording, a token or a blank."""
 
     def __init__(
         self, task: Task, model: Any, item: Any, vectors: np.ndarray | None = None
     ) -> None:
         super().__init__(task, model, item, vectors)
-        self.patch = int(model.patch)
-        self.tokens = self.tokens[:: self.patch]
-        self.whole = -(-self.whole // self.patch)
+        self.stride = int(model.stride)
+        self.tokens = self.tokens[:: model.patch]
+        self.whole = -(-self.whole // model.patch)
+        if not isinstance(model.reduction, StackedFrames):
+            self.elements = ()  # units of convolutions have no names
 
     def together(self, readings: Sequence[Any]) -> Tensor:
-        found: Tensor = self.model(*self.batch(readings))
+        found: Tensor = self.model(*self.batch(readings)).log_p
         return found
 
     def chosen(self, scores: Tensor) -> list[int]:
@@ -51,9 +56,22 @@ class TranscribeReading(SeriesInput):
             best = self.chosen(self.run()[0])
         return next((step for step, own in enumerate(best) if own != BLANK), len(best) - 1)
 
+    @property
+    def token_spans(self) -> list[tuple[int, int]]:
+        end = len(self.vectors)
+        return [(at, min(end, at + self.stride)) for at in range(0, end, self.stride)]
+
     def answer_text(self, scores: Tensor) -> AnswerText:
-        lattice = self.lattice(scores)
-        return AnswerText(lattice.text, f"{len(lattice.places)} tokens")
+        found = self.transcript(scores)
+        return AnswerText(found.text, f"confidence {found.confidence:.4f}" if found.text else "")
+
+    def transcript(self, scores: Tensor, nbest: int = 1) -> Transcript:
+        """Of the part that is read, from the log probabilities (P, V) of its steps."""
+        task: Any = self.task
+        options = task.options(nbest=nbest)
+        search = CtcSearch(task.target_tokenizer, options)
+        (found,) = search(scores[None].cpu(), torch.tensor([len(scores)]))
+        return task.answered(self.item.name, found)
 
     def lattice(self, scores: Tensor | None = None) -> Lattice:
         """The probabilities of tokens over time, and the text of the best path."""
@@ -67,10 +85,10 @@ class TranscribeReading(SeriesInput):
             scores.exp().double().cpu().numpy(),
             tokenizer.decode(ids),
             [(self.name(i), *place) for i, place in zip(ids, align(scores, ids))],
-            self.task.input_field.duration * self.patch,
+            self.task.input_field.duration * self.stride,
         )
 
     def without(self, token: int) -> Self:
         vectors = self.vectors.copy()
-        vectors[token * self.patch : (token + 1) * self.patch] = self.mean()
+        vectors[token * self.stride : (token + 1) * self.stride] = self.mean()
         return type(self)(self.task, self.model, self.item, vectors)

@@ -104,7 +104,7 @@ class Confidence(NamedTuple):
         try:
             found = cls(float(stored["scale"]), float(stored["shift"]), int(stored["tokens"]))
             fine = bool(np.isfinite(found).all())
-        except (KeyError, TypeError, ValueError):
+        except (KeyError, TypeError, ValueError, OverflowError):
             fine = False
         if not fine:
             raise RunError("not how confidences are made", where=folder / FILE, remedy=AGAIN)

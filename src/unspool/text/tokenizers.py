@@ -115,7 +115,7 @@ class Tokenizer(ABC):
         """The tokenizer that `to_json` described; anything else is a RunError."""
         try:
             return TOKENIZERS[stored["kind"]].restore(stored)
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
+        except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
             raise RunError(
                 "the stored tokenizer cannot be read",
                 where=where,

@@ -17,6 +17,8 @@ from unspool.data.fields.audio_frames import Framing
 from unspool.data.fields.bags import NgramField
 from unspool.data.fields.field import Field
 from unspool.data.fields.history import HistoryField
+from unspool.data.fields.image import ImageFeatures, ImageField
+from unspool.data.fields.image_shape import ImageShape
 from unspool.data.fields.joined import JoinedField
 from unspool.data.fields.label import LabelField
 from unspool.data.fields.labels import LabelsField
@@ -60,6 +62,11 @@ SOUNDS = [
     (np.sin(np.arange(n) / n**0.3).astype(np.float32), 8000) for n in (800, 1200, 500, 900, 1500)
 ]
 
+IMAGES = [
+    (np.arange(h * w).reshape(h, w) * 7 % 251).astype(np.uint8)
+    for h, w in ((6, 6), (6, 9), (4, 7), (12, 12))
+] + [np.linspace(0, 200, 6 * 5 * 3).reshape(6, 5, 3)]
+
 
 def cases() -> dict[str, tuple[Callable[[], Field], list[Any]]]:
     def text(**options: Any) -> Callable[[], Field]:
@@ -78,6 +85,13 @@ def cases() -> dict[str, tuple[Callable[[], Field], list[Any]]]:
         "strokes-features": (lambda: StrokeFeatures("strokes", WORN), DRAWINGS),
         "audio": (lambda: AudioField("audio", FRAMING), SOUNDS),
         "audio-features": (lambda: AudioFeatures("audio", FRAMING), SOUNDS),
+        "image": (lambda: ImageField("image", ImageShape(6, 6, 1, "patches", 3)), IMAGES),
+        "image-columns": (lambda: ImageField("image", ImageShape(6, 0, 3, "columns")), IMAGES),
+        "image-itself": (
+            lambda: ImageField("image", ImageShape(6, 8, 1, "rows"), scaling="series"),
+            IMAGES,
+        ),
+        "image-features": (lambda: ImageFeatures("image", ImageShape(20, 20, 3, "cnn")), IMAGES),
         "ngrams": (lambda: NgramField("text", WORDS), TEXTS),
         "ngrams-char": (lambda: NgramField("text", TokenizerConfig(kind="char")), TEXTS),
         "joined": (

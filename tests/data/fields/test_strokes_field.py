@@ -81,3 +81,32 @@ def test_one_drawing_or_several() -> None:
     assert list(stroke_items(strokes)) == [strokes]
     with pytest.raises(DataError, match="a str is no drawing"):
         stroke_items("one")
+
+
+def test_an_example_that_was_prepared_is_not_prepared_again() -> None:
+    """As a page keeps it: smoothing twice would be another drawing."""
+    field = StrokesField("strokes", Preparation(smoothing=2, size="height"))
+    once = field.recording([RNG.normal(size=(9, 2)).tolist()], "here")
+    kept = field.from_json(field.to_json(once), "here")
+    again = field.recording(kept, "here")
+    assert np.allclose(again.values, once.values, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("value", "says"),
+    [
+        ([[1, 2, 0], [3, None, 1]], "here: point 2 of the drawing is not finite"),
+        ([[1, 2, 0], [3, 4, 7]], "here: pen up is 0 or 1, and at point 2 it is neither"),
+        ([[[1, 2], [3, 4]]], "here: a series has steps and channels"),
+    ],
+)
+def test_what_a_page_sends_that_is_no_drawing(value, says) -> None:
+    with pytest.raises(DataError, match=says):
+        StrokesField("strokes", Preparation()).from_json(value, "here")
+
+
+@pytest.mark.parametrize("given", [[[[1, 2], 3]], [[[1, 2], [3, 4]], 5]])
+def test_lists_that_are_no_drawing(given) -> None:
+    field = StrokesField("strokes", Preparation())
+    with pytest.raises(DataError, match=r"no drawing|no list of points"):
+        [field.recording(each, "here") for each in field.items(given)]

@@ -295,8 +295,8 @@ CASES = [
     *(
         Messy(name, raw(start + b"\0" * 300), says=f"is an? {what}")
         for name, start, what in (
-            ("a.pdf", b"%PDF-1.7", "PDF"), ("a.png", b"\x89PNG\r\n", "PNG image"),
-            ("a.jpg", b"\xff\xd8\xff\xe0", "JPEG image"), ("a.7z", b"7z\xbc\xaf\x27\x1c", "7-Zip"),
+            ("a.pdf", b"%PDF-1.7", "PDF"), ("png.txt", b"\x89PNG\r\n", "PNG image"),
+            ("jpg.csv", b"\xff\xd8\xff", "JPEG image"), ("a.7z", b"7z\xbc\xaf\x27\x1c", "7-Zip"),
             ("a.rar", b"Rar!\x1a\x07\0", "RAR"), ("a.xls", b"\xd0\xcf\x11\xe0", "old Office"),
             ("a.db", b"SQLite format 3\0", "SQLite"), ("a.npy", b"\x93NUMPY", "NumPy"),
             ("a.pkl", b"\x80\x04\x95", "pickle"), ("a.h5", b"\x89HDF\r\n", "HDF5"),

@@ -8,7 +8,14 @@ import numpy as np
 import pytest
 
 from unspool.config import DataConfig
-from unspool.data.read.recording import Recording, as_recording
+from unspool.data.read.dates import is_date
+from unspool.data.read.recording import (
+    Parser,
+    Recording,
+    as_recording,
+    parse_time,
+    recording_from_json,
+)
 from unspool.errors import DataError
 from unspool.tasks.opening import open_plan
 
@@ -233,6 +240,35 @@ def test_a_table_of_dates_without_labels_is_to_be_continued(tmp_path) -> None:
     assert open_plan(tmp_path / "a.csv", DataConfig()).task == "forecast"
 
 
+@pytest.mark.parametrize("name", ["id", "shop", "store"])
+@pytest.mark.parametrize("by_date", [False, True])
+def test_tables_of_several_series_with_dates(name, by_date, tmp_path) -> None:
+    """Dates come again in each series, and are no labels; nor are the names of the series."""
+    called = {"id": "s{}", "shop": "shop {}", "store": "{}"}[name]
+    rows = [
+        (f"2026-01-{day + 1:02}", called.format(number), f"{number * 100 + day / 4}")
+        for number in range(4)
+        for day in range(20)
+    ]
+    rows = sorted(rows) if by_date else rows
+    lines = [f"date,{name},sales", *(",".join(row) for row in rows)]
+    (tmp_path / "a.csv").write_text("\n".join(lines) + "\n")
+    plan = open_plan(tmp_path / "a.csv", DataConfig())
+    assert plan.task == "forecast"
+    assert f"recordings by {name!r}" in plan.summary
+    assert ("or --id none" in plan.summary) == (name != "id")
+    for number, row in enumerate(plan.rows()):
+        wanted = number * 100 + np.arange(20, dtype=np.float32)[:, None] / 4
+        np.testing.assert_array_equal(row.values[0].values, wanted)
+
+
+def test_one_series_with_a_column_of_words_is_not_split_by_it(tmp_path) -> None:
+    rows = [f"2026-01-{day + 1:02},{day / 4},{'wet' if day % 3 else 'dry'}" for day in range(20)]
+    (tmp_path / "a.csv").write_text("date,load,weather\n" + "\n".join(rows) + "\n")
+    plan = open_plan(tmp_path / "a.csv", DataConfig())
+    assert "one recording" in plan.summary
+
+
 def test_gaps_are_nan(tmp_path) -> None:
     (tmp_path / "a.csv").write_text("id,time,x,z,label\n" + "r,0,1,NA,a\nr,1,,2,a\nq,0,?,4,b\n")
     rows = [row.values[0].values for row in open_plan(tmp_path / "a.csv", DataConfig()).rows()]
@@ -246,7 +282,7 @@ def test_values_in_memory(raw) -> None:
     np.testing.assert_array_equal(found.values, np.array([[1], [np.nan], [3]], np.float32))
 
 
-@pytest.mark.parametrize("raw", [np.zeros((2, 2, 2)), [["a"]], [[1, 2], [3]], [1e300]])
+@pytest.mark.parametrize("raw", [np.zeros((2, 2, 2)), [["a"]], [[1, 2], [3]], [1e300], [10**400]])
 def test_what_is_no_series(raw) -> None:
     with pytest.raises(DataError, match="item 7"):
         as_recording(raw, "item 7")
@@ -258,6 +294,28 @@ def test_steps_are_called_by_their_times() -> None:
     assert Recording(x, times=np.array([0.5, 2])).steps() == ["0.5", "2"]
     dated = Recording(x, times=np.array([0, 86400.0]), dated=True)
     assert dated.steps() == ["1970-01-01 00:00:00", "1970-01-02 00:00:00"]
+    far = Recording(x, times=np.array([-1e12, 1e18]), dated=True)  # before the year 1, after 9999
+    assert far.steps() == ["-1e+12", "1e+18"]
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("cell", ["1e300", 10**400, "-1e39", "x"])
+def test_what_is_no_number_of_32_bits(cell) -> None:
+    with pytest.raises(DataError, match="here: column 'b' holds no number"):
+        Parser(["a", "b"]).values([1.0, cell], "here")
+
+
+@pytest.mark.parametrize("value", [[[10**400]], {"values": [1, 2], "times": [1, 10**400]}])
+def test_json_of_numbers_without_bounds(value) -> None:
+    with pytest.raises(DataError, match=r"here: (is no array|no series)"):
+        recording_from_json(value, "here")
+
+
+@pytest.mark.parametrize("date", ["0001-01-01T00:00+14:00", "9999-12-31T23:59-14:00", "soon"])
+def test_what_is_no_date(date) -> None:
+    assert not is_date(date)
+    with pytest.raises(DataError, match="here: column 't' holds no time"):
+        parse_time(date, "t", "here")
 
 
 @pytest.mark.parametrize("write", [write_ts, write_stamped], ids=lambda w: w.__name__)

@@ -169,6 +169,8 @@ def test_differences_in_inkml(tmp_path) -> None:
         ([[[0, 0], [1, 1]], [[2, 2], ["x", 1]]], r"stroke 2 is no list of points"),
         ([[[0, 0], [1, 1]], 7], r"stroke 2 is no list of points; got 7"),
         ([[[0, 0], [1]]], "is no drawing"),
+        ([[0, 0], 7], "is no drawing"),
+        ([[0, 0], None], "is no drawing"),
         ("text", "is no drawing; got 'text'"),
     ],
 )
@@ -193,3 +195,47 @@ def test_what_are_no_offsets(raw, says) -> None:
 def test_axes_need_an_x_and_a_y() -> None:
     with pytest.raises(DataError, match="stroke 1 has no y"):
         as_strokes([[[1, 2, 3]]], "here", "axes")
+
+
+INK = """<?xml version="1.0"{}?><ink><traceFormat>{}</traceFormat><trace>{}</trace></ink>"""
+
+
+def ink(points: str, channels: str = "XY", encoding: str = "") -> str:
+    named = f' encoding="{encoding}"' if encoding else ""
+    return INK.format(named, "".join(f'<channel name="{own}"/>' for own in channels), points)
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (ink("1 2", encoding="utf-7"), r"x\.inkml: its encoding cannot be read \(multi-byte"),
+        (ink("1 2", encoding="none"), r"x\.inkml: its encoding cannot be read \(unknown"),
+        (
+            ink("1 2 3, 4 5", "TXY"),
+            r"x\.inkml:1: point 2 of trace 1 is no pair of numbers; got '4 5",
+        ),
+        (ink("1e308 1, '1e308 '1"), r"point 2 of trace 1 is no pair"),
+        (ink("1e999 1, '-1e999 '1"), r"point 1 of trace 1 is no pair"),
+    ],
+)
+@pytest.mark.filterwarnings("error")
+def test_inkml_that_cannot_be_read(content, says, tmp_path) -> None:
+    (tmp_path / "x.inkml").write_text(content)
+    with pytest.raises(DataError, match=says):
+        Parsed(TextFile(tmp_path / "x.inkml", "x.inkml"))
+
+
+@pytest.mark.parametrize(
+    ("parts", "says"),
+    [
+        ("²", "names no components; got '²'"),
+        ("9" * 5000, "names no components"),
+        ("2-1", "names no components; got '2-1'"),
+        ("0-9999999," * 50 + "0", "names component 9999999, and there are 2"),
+    ],
+)
+def test_segments_of_components_that_are_not_there(parts, says, tmp_path) -> None:
+    path = tmp_path / "x.unp"
+    path.write_text(f'.SEGMENT DIGIT {parts} ? "8"\n.PEN_DOWN\n1 2\n3 4\n.PEN_UP\n')
+    with pytest.raises(DataError, match=rf"x\.unp:1: the segment {says}"):
+        open_table(str(path), DataConfig())

@@ -5,23 +5,26 @@ raw: a `Sound`, the path of a file, or (samples, rate). values: `Series`. tensor
 
 from __future__ import annotations
 
+import base64
+import binascii
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from unspool.data.fields.audio_frames import Framing, frames
-from unspool.data.fields.series import SeriesField, SeriesWriter
-from unspool.data.fields.series_examiner import SeriesExaminer
+from unspool.data.fields.audio_examiner import AudioExaminer
+from unspool.data.fields.audio_frames import FrameMaker, FrameState, Framing, frames
+from unspool.data.fields.field import Chunk
+from unspool.data.fields.series import SeriesField, SeriesWriter, StoredSize
 from unspool.data.fields.series_features import FeatureField
-from unspool.data.fields.series_values import Series
+from unspool.data.fields.series_values import Series, blocks
 from unspool.data.read import Column
-from unspool.data.read.recording import Recording
-from unspool.data.read.sound import Heard, Sound, as_sound, is_sound
+from unspool.data.read.recording import Recording, numbers
+from unspool.data.read.sound import Heard, Sound, as_sound, is_sound, wav_of
 from unspool.data.store.columns import Progress, WhereStep
 from unspool.data.store.vectors import VectorColumn
 from unspool.errors import DataError, RunError
@@ -30,6 +33,7 @@ from unspool.io.files import AGAIN, read_json, write_json
 FILE = "audio.json"
 LARGEST = 16_000  # samples a second, where no rate is set
 LOOKED = 200  # files whose rates are looked at
+STORED = 500_000  # bytes of an example that a run keeps, at most: 15 s of 16 bits at 16,000 Hz
 
 
 @dataclass(frozen=True)
@@ -37,6 +41,13 @@ class AudioColumn(VectorColumn):
     """Frames of recordings; `heard`: of how many files each rate and number of channels are."""
 
     heard: dict[Heard, int]
+
+
+class StreamedSound(NamedTuple):
+    """What is kept of sound that comes: the rate of its samples, and the state of its frames."""
+
+    rate: int
+    state: FrameState
 
 
 class AudioWriter(SeriesWriter):
@@ -86,6 +97,61 @@ class AudioSource(SeriesField):
         x = frames(sound.blocks(), sound.heard().rate, self.framing)
         return Recording(x, tuple(self.framing.names), name=sound.name)
 
+    @property
+    def shown_as(self) -> str:
+        return "spectrum" if self.framing.features == "logmel" else "heat map"
+
+    def picture(self, raw: Any) -> dict[str, Any]:
+        own = self.recording(raw, "the sound")
+        steps = self.labels(own)
+        return {
+            "channels": self.channels,
+            "values": [numbers(channel[: len(steps)].round(2)) for channel in own.values.T],
+            "steps": steps,
+            "duration": self.duration,
+        }
+
+    def as_read(self, own: Recording) -> Recording:
+        """With the seconds at which frames begin."""
+        own = super().as_read(own)
+        return replace(own, times=np.arange(len(own)) * self.duration)
+
+    def extent(self, raw: Any) -> str:
+        return f"{len(self.recording(raw, 'the sound')) * self.duration:.2f} s"
+
+    def to_json(self, raw: Any) -> dict[str, Any]:
+        """The sound itself, as the bytes of a WAV file; of frames, these."""
+        if isinstance(raw, Recording):
+            return super().to_json(raw)
+        sound = as_sound(raw, "the sound")
+        return {"name": Path(sound.name).name, "wav": base64.b64encode(wav_of(sound)).decode()}
+
+    def from_json(self, value: Any, where: str) -> Any:
+        if not isinstance(value, dict) or "wav" not in value:
+            return super().from_json(value, where)
+        name = str(value.get("name") or where)
+        try:
+            data = base64.b64decode(value["wav"], validate=True)
+        except (TypeError, ValueError, binascii.Error):
+            raise DataError(
+                "is no WAV file in base64", where=name, remedy="choose a file that ends with .wav"
+            ) from None
+        sound = Sound(None, name, data=data)
+        sound.heard()  # refuses what is none
+        return sound
+
+    def may_be_stored(self, raw: Any) -> bool:
+        """A file of many channels, and of more bits, may become one that fits."""
+        path = as_sound(raw, "the sound").path
+        return path is None or path.stat().st_size <= 8 * STORED
+
+    def stored_size(self, value: Any) -> StoredSize:
+        if "wav" not in value:
+            return super().stored_size(value)
+        size = len(value["wav"]) * 3 // 4
+        steps = round(size / 2 / self.framing.rate / self.duration)
+        return StoredSize(steps, size / STORED)
+
     def storage_key(self) -> Any:
         return [self.kind, self.framing._asdict()]
 
@@ -115,7 +181,8 @@ class AudioSource(SeriesField):
         low, high = (int(end) * own.seconds for end in (lengths.min(), lengths.max()))
         first = (
             f"audio: {len(own.names)} {what} every {1000 * own.seconds:g} ms at {own.rate:,} Hz,"
-            f" {int(lengths.sum()):,} frames in train, {low:.2f} to {high:.2f} s a recording"
+            f" {int(lengths.sum()):,} frames in train, {low:.2f} to {high:.2f} s a recording,"
+            f" {int(lengths.sum()) * own.seconds:,.1f} s in all"
         )
         return [first, *changed(column.heard, own.rate), *notes[1:]]
 
@@ -147,16 +214,44 @@ class AudioSource(SeriesField):
     def shown(self, raw: Any) -> str:
         return raw.name if isinstance(raw, Recording) else str(as_sound(raw, "item"))
 
-    def streaming_unsupported_reason(self) -> str:
-        return "its frames are made of whole recordings"
+    def chunk(self, raw: Any, before: Any, read: int) -> Chunk:
+        """The frames that the next samples complete. Sound that is silent from its beginning on is
+        read, too: it may not stay so."""
+        where = f"frame {read + 1}"
+        sound = as_sound(raw, where)
+        rate = sound.heard().rate
+        if before is not None and rate != before.rate:
+            raise DataError(
+                f"sound of {before.rate:,} Hz goes on with another rate",
+                where=where,
+                got=f"{rate:,} Hz",
+                remedy="give all of it at one rate, or begin another stream",
+            )
+        maker = FrameMaker(rate, self.framing)
+        state, found = maker.start() if before is None else before.state, list[np.ndarray]()
+        for block in sound.blocks(empty=True):
+            new, state = maker.extend(state, block)
+            found.append(new)
+        return self._frames_chunk(found, StreamedSound(rate, state), read)
+
+    def last_chunk(self, before: StreamedSound | None, read: int) -> Chunk:
+        if before is None:
+            return Chunk((), 0, before)
+        last = FrameMaker(before.rate, self.framing).finish(before.state)
+        return self._frames_chunk([last], before, read)
+
+    def _frames_chunk(self, found: list[np.ndarray], before: StreamedSound, read: int) -> Chunk:
+        names = tuple(self.framing.names)
+        x = np.concatenate([np.zeros((0, len(names)), np.float32), *found])
+        return super().chunk(Recording(x, names), None, read)._replace(before=before)
 
     def named(self, name: str) -> Sound | None:
         return Sound(Path(name), name) if is_sound(name) else None
 
     def labels(self, raw: Any) -> list[str]:
-        """The time at which each frame begins, in seconds."""
+        """The time at which each frame begins."""
         count = len(self.recording(raw, "item"))
-        return [f"{step * self.framing.seconds:.2f}" for step in range(count)][
+        return [f"{step * self.framing.seconds:.2f} s" for step in range(count)][
             : self.max_length or None
         ]
 
@@ -169,9 +264,8 @@ class AudioSource(SeriesField):
                 f"recordings have up to {seconds:,.0f} s; windows of them are learnt from sooner",
             )
 
-    def examiner(self, values: Series) -> SeriesExaminer | None:
-        """None: frames are not compared one by one."""
-        return None
+    def examiner(self, values: Series) -> AudioExaminer:
+        return AudioExaminer(self.channels, self.mean, self.std, next(blocks(values.raw)))
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -190,7 +284,7 @@ class AudioSource(SeriesField):
             fine = all(isinstance(own, int) and 0 < own <= 1_000_000 for own in numbers)
             fine &= 0 < self.framing.hop <= 10_000 and 0 < self.framing.window <= 10_000
             fine &= len(self.channels) == len(self.framing.names)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             fine = False
         if not fine:
             raise RunError("not how frames of sound are made", where=folder / FILE, remedy=AGAIN)

@@ -264,7 +264,7 @@ class NgramField(TextField):
             ngrams = [tuple(index[t] - FIRST for t in cut(ngram)) for ngram in stored["ngrams"]]
             self.words = TokenNgrams.of((len(index) - FIRST) * stored["features"], ngrams)
             self.spelling = SpellingNgrams([str(ngram) for ngram in stored["spelling"]])
-        except (AttributeError, KeyError, TypeError, ValueError):
+        except (AttributeError, KeyError, TypeError, ValueError, OverflowError):
             raise RunError(
                 "not the n-grams of the vocabulary", where=folder / FILE, remedy=AGAIN
             ) from None

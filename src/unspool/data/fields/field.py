@@ -97,6 +97,11 @@ class Field(ABC):
         """What a step of its values is called."""
 
     @property
+    def most_steps(self) -> int:
+        """Steps that a network reads of a value at most; 0 where that is not known."""
+        return 0
+
+    @property
     def answers(self) -> list[str]:
         """The names of a fixed set of values."""
         return []
@@ -221,6 +226,10 @@ class Field(ABC):
         """
         raise NotImplementedError
 
+    def last_chunk(self, before: Any, read: int) -> Chunk:
+        """The steps that were waiting for more of a value, which has ended."""
+        return Chunk((), 0, before)
+
     def follow_line(self, line: str) -> str | None:
         """What a line of standard input adds to a text; None where it ends it."""
         return line if line.strip() else None
@@ -239,6 +248,10 @@ class Field(ABC):
 
     def spread(self, values: Any) -> dict[str, Spread]:
         """How its numbers are distributed, by their names."""
+        return {}
+
+    def characters_once(self, values: Any) -> dict[str, int]:
+        """Of texts whose steps are characters: those that occur once, and the row of each."""
         return {}
 
     def classes(self, values: Any) -> np.ndarray | None:

@@ -84,11 +84,34 @@ class JoinedField(Field):
         return self.members[0].channels
 
     @property
+    def spectral(self) -> bool:
+        return self.members[0].spectral
+
+    @property
+    def duration(self) -> float:
+        return self.members[0].duration
+
+    def named(self, name: str) -> Any:
+        return self.members[0].named(name)
+
+    @property
     def shown_as(self) -> str:
         return self.members[0].shown_as
 
     def picture(self, raw: Any) -> dict[str, Any]:
         return self.members[0].picture(raw)
+
+    def recording(self, raw: Any, where: str) -> Any:
+        return self.members[0].recording(raw, where)
+
+    def extent(self, raw: Any) -> str:
+        return self.members[0].extent(raw)
+
+    def may_be_stored(self, raw: Any) -> bool:
+        return self.members[0].may_be_stored(raw)
+
+    def stored_size(self, value: Any) -> Any:
+        return self.members[0].stored_size(value)
 
     def to_json(self, raw: Any) -> Any:
         return self.members[0].to_json(raw)

@@ -76,7 +76,7 @@ def parse(value: Any, where: Callable[[int], str], row: int) -> float:
         return math.nan
     try:
         number = float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         number = math.nan
     if isinstance(value, bool) or not math.isfinite(number):
         raise DataError(
@@ -192,7 +192,7 @@ class NumberField(Field):
             self.mean, self.std, self.median = found
             fits = all(each.shape == (len(self.names),) for each in found)
             fine = fits and bool(self.names) and np.isfinite(found).all() and (self.std > 0).all()
-        except (KeyError, TypeError, ValueError):
+        except (KeyError, TypeError, ValueError, OverflowError):
             fine = False
         if not fine:
             raise RunError(

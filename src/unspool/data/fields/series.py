@@ -40,6 +40,14 @@ from unspool.io.files import AGAIN, read_json, write_json
 
 FILE = "series.json"
 CURVES = 8  # channels that can be told apart as curves
+STORED = 12_000  # numbers of an example that a run keeps, at most
+
+
+class StoredSize(NamedTuple):
+    """Of an example: its steps, and what it takes as a share of what one may."""
+
+    steps: int
+    share: float
 
 
 class SeriesBatch(NamedTuple):
@@ -100,11 +108,17 @@ class RecordingsField(Field):
     sized = True
     channels: list[str]
     spectral: ClassVar[bool] = False  # whether its channels are bands of frequencies
+    pictured: ClassVar[bool] = False  # whether its steps are parts of an image
 
     @property
     def duration(self) -> float:
         """Of a step, in seconds where all are equally long."""
         return 1.0
+
+    @property
+    def stride(self) -> int:
+        """Steps that the input layer of a network makes one of."""
+        return 1
 
     def recording(self, raw: Any, where: str) -> Recording:
         """A raw value as vectors over time."""
@@ -137,6 +151,16 @@ class RecordingsField(Field):
                 remedy="give arrays (steps, channels), or name the columns with --series",
             )
 
+    def refuse_width(self, width: int, where: str) -> None:
+        """A file of other channels than a fitted field has learnt."""
+        if width != len(self.channels):
+            raise DataError(
+                f"the model has learnt {count(len(self.channels), 'channel')}, and the file has"
+                f" {width}",
+                where=where,
+                remedy=f"name those of {', '.join(self.channels[:8])} with --series",
+            )
+
     def items(self, given: Any) -> Iterable[Any]:
         return series_items(given, len(self.channels))
 
@@ -154,6 +178,20 @@ class RecordingsField(Field):
             "values": [numbers(channel) for channel in own.values.T],
             "steps": own.steps(),
         }
+
+    def extent(self, raw: Any) -> str:
+        """How long a recording is, in words."""
+        own = self.recording(raw, "the series")
+        return f"{len(own):,} steps" + (f" to {own.steps()[-1]}" if own.dated else "")
+
+    def may_be_stored(self, raw: Any) -> bool:
+        """Whether `to_json` is worth its time, as far as that is known without reading it."""
+        return True
+
+    def stored_size(self, value: Any) -> StoredSize:
+        """Of what `to_json` gives."""
+        values = value["values"]
+        return StoredSize(len(values), sum(map(len, values)) / STORED)
 
     def as_read(self, own: Recording) -> Recording:
         """With the steps that a model reads."""
@@ -318,14 +356,7 @@ class SeriesField(RecordingsField):
             )
 
     def check(self, values: Series, where: Where) -> list[str]:
-        width = values.raw.values.shape[1]
-        if width != len(self.channels):
-            raise DataError(
-                f"the model has learnt {count(len(self.channels), 'channel')}, and the file has"
-                f" {width}",
-                where=where(0),
-                remedy=f"name those of {', '.join(self.channels[:8])} with --series",
-            )
+        self.refuse_width(values.raw.values.shape[1], where(0))
         return []
 
     def unknown(self, values: Series, where: Where) -> list[str]:
@@ -355,6 +386,10 @@ class SeriesField(RecordingsField):
             parts.append(self.steps.channel(times, before))
         return np.concatenate(parts, 1) if len(parts) > 1 else parts[0]
 
+    def hide(self, vectors: np.ndarray, step: int, mean: np.ndarray) -> None:
+        """Put a mean vector (size,) in the place of one that the network reads, of (T, size)."""
+        vectors[step] = mean
+
     def streaming_unsupported_reason(self) -> str | None:
         if self.scaling in ("series", "window"):
             return (
@@ -367,7 +402,7 @@ class SeriesField(RecordingsField):
             return "window= merges the answers of windows, the last of which ends with the series"
         return None
 
-    def chunk(self, raw: Any, before: float | None, read: int) -> Chunk:
+    def chunk(self, raw: Any, before: Any, read: int) -> Chunk:
         """`before` is the time of the last step that was read."""
         own = as_steps(raw, len(self.channels))
         if not len(own):
@@ -448,7 +483,7 @@ class SeriesField(RecordingsField):
             fine = self.mean.shape == self.std.shape == (size,) and size > 0
             fine &= bool(np.isfinite(self.mean).all() and (self.std > 0).all())
             fine &= all(0 <= i < size for i in self.gappy)
-        except (KeyError, TypeError, ValueError):
+        except (KeyError, TypeError, ValueError, OverflowError):
             fine = False
         if not fine:
             raise RunError(

@@ -110,17 +110,21 @@ class FeatureField(SeriesField):
 
     def invent(self, *, vocab: int, classes: int) -> None:
         super().invent(vocab=vocab, classes=classes)
-        self.centre, self.spread_ = np.zeros(len(NAMES) + 1), np.ones(len(NAMES) + 1)
+        self.centre, self.spread_ = np.zeros(len(self.names)), np.ones(len(self.names))
 
     def _series(self, raw: Ragged, times: Ragged | None) -> Features:
         found = super()._series(raw, times)
         return Features(found, (self._features(found) - self.centre) / self.spread_)
 
+    def features_of(self, x: np.ndarray) -> np.ndarray:
+        """Scaled values (T, C) -> (F,)"""
+        return features_of(x)
+
     def _features(self, series: Series) -> np.ndarray:
         """(N, F)"""
-        size = len(self.channels) * len(NAMES) + 1
+        size = len(self.names)
         rows = [
-            features_of(series.scaled(row)) if series.lengths[row] else np.zeros(size)
+            self.features_of(series.scaled(row)) if series.lengths[row] else np.zeros(size)
             for row in range(len(series))
         ]
         return np.array(rows).reshape(-1, size)
@@ -145,9 +149,9 @@ class FeatureField(SeriesField):
         stored = read_json(folder / FILE)
         try:
             found: Sequence[np.ndarray] = [np.array(stored[k], float) for k in ("mean", "std")]
-            size = len(self.channels) * len(NAMES) + 1
+            size = len(self.names)
             fine = all(own.shape == (size,) and np.isfinite(own).all() for own in found)
-        except (KeyError, TypeError, ValueError):
+        except (KeyError, TypeError, ValueError, OverflowError):
             fine = False
         if not fine:
             raise RunError(

@@ -17,7 +17,16 @@ from unspool.data.fields.series_examiner import SeriesExaminer
 from unspool.data.fields.series_features import FeatureField
 from unspool.data.fields.series_values import Series, blocks
 from unspool.data.read.recording import Recording
-from unspool.data.read.strokes import CHANNELS, Strokes, as_strokes, depth, from_lines
+from unspool.data.read.strokes import (
+    CHANNELS,
+    Strokes,
+    as_strokes,
+    depth,
+    from_lines,
+    is_list,
+    len_of,
+    lines_of_offsets,
+)
 from unspool.data.store.columns import Progress
 from unspool.data.store.vectors import VectorColumn
 from unspool.errors import DataError
@@ -138,13 +147,33 @@ class StrokesField(SeriesField):
         """(T, 3) what a model reads or writes, in the units of the file"""
         return (values * self.std + self.mean).astype(np.float32)
 
+    @property
+    def shown_as(self) -> str:
+        return "drawing"
+
+    def extent(self, raw: Any) -> str:
+        return f"{len(self.recording(raw, 'the drawing')):,} points"
+
     def to_json(self, raw: Any) -> dict[str, Any]:
-        return {**super().to_json(raw), "prepared": True}
+        own = self.recording(raw, "the drawing")
+        text = getattr(own, "text", "")
+        return {**super().to_json(own), "prepared": True, **({"text": text} if text else {})}
 
     def from_json(self, value: Any, where: str) -> Recording:
-        own = super().from_json(value, where)
-        prepared = isinstance(value, dict) and bool(value.get("prepared"))
-        return Strokes(own.values, name=own.name, prepared=prepared)
+        """Also of points that somebody has drawn: dx, dy and pen up, or x and y of one stroke."""
+        own, stored = super().from_json(value, where), value if isinstance(value, dict) else {}
+        text, done = stored.get("text"), stored.get("prepared") is True
+        values = own.values
+        if not done:
+            layout = "offsets" if values.shape[1] == len(CHANNELS) else "points"
+            values = as_strokes(own, where, layout).values
+        lines_of_offsets(values, where)  # which refuses what are none
+        return Strokes(
+            values,
+            name=own.name,
+            text=text if isinstance(text, str) else "",
+            prepared=self.preparation if done else None,
+        )
 
     def storage_key(self) -> Any:
         return [self.kind, *self.preparation]
@@ -189,4 +218,4 @@ def stroke_items(given: Any) -> Iterable[Any]:
 def alike(given: Any) -> bool:
     """Whether what is nested three times is one drawing of points: lists of pairs. Several drawings
     as offsets are lists of rows of three."""
-    return all(len(point) == 2 for stroke in given for point in stroke)
+    return all(is_list(own) and all(len_of(point) == 2 for point in own) for own in given)

@@ -46,7 +46,7 @@ class Arrays(Reader):
         found = list(values[:SAMPLE])
         self.columns = [Column(names[0], 0, found)]
         self.columns += [
-            Column(name, i, others[key][: len(found)].tolist())
+            Column(name, i, elements(others[key][: len(found)], files[0]))
             for i, (name, key) in enumerate(zip(names[1:], self.keys), 1)
         ]
         for name, own in self.paths:
@@ -55,34 +55,46 @@ class Arrays(Reader):
         if len(shape) == 3:
             self.remark = (
                 f"{shape[0]:,} series of {shape[1]:,} steps and {shape[2]:,} channels (if it is the"
-                " other way round: np.swapaxes(x, 1, 2))"
+                " other way round: np.swapaxes(x, 1, 2); images: --set input=image)"
             )
 
     def _split(
         self, arrays: dict[str, np.ndarray], file: TextFile
     ) -> tuple[list[Recording], dict[str, np.ndarray]]:
-        x = arrays[self.name]
+        x = self._array(self.name, arrays, file)
+        if not len(x) or (x.ndim == 3 and not x.shape[2]):
+            raise DataError(
+                f"the array {self.name!r} holds no series",
+                where=file.name,
+                got=f"the shape {x.shape}",
+                remedy="save the series as (series, steps, channels)",
+            )
         others = {name: own for name, own in arrays.items() if name != self.name}
-        lengths = next((others.pop(n) for n in list(others) if plain(n) in LENGTHS), None)
-        offsets = next((others.pop(n) for n in list(others) if plain(n) in OFFSETS), None)
-        if offsets is not None:
-            lengths = np.diff(offsets)
-        if self.alone and lengths is None and x.ndim < 3:
-            rows = [x]
-        elif lengths is not None:
-            if int(lengths.sum()) != len(x) or (lengths < 0).any():
-                raise DataError(
-                    f"the lengths sum to {int(lengths.sum()):,}, and {self.name!r} has"
-                    f" {len(x):,} steps",
-                    where=file.name,
-                    remedy="give the length of each series",
-                )
+        lengths = find_lengths(others, x, file)
+        if lengths is not None:
             rows = np.split(x, np.cumsum(lengths)[:-1])
+        elif self.alone and x.ndim < 3:
+            rows = [x]
         else:
             rows = list(x)
         found = [as_steps(row, f"{file.name}:{i}") for i, row in enumerate(rows, 1)]
         fitting = {n: own for n, own in others.items() if own.ndim == 1 and len(own) == len(found)}
         return found, fitting
+
+    def _array(self, name: str, arrays: dict[str, np.ndarray], file: TextFile) -> np.ndarray:
+        """The one that has this name in the first file."""
+        found = arrays.get(name)
+        wanted = found is not None and (
+            name != self.name or (found.dtype.kind in NUMERIC and found.ndim in (1, 2, 3))
+        )
+        if found is None or not wanted:
+            raise DataError(
+                f"has no array {name!r} that fits, as {self.files[0].name} has",
+                where=file.name,
+                got=described(arrays) or "no array of one element a series",
+                remedy="save the same arrays in every file",
+            )
+        return found
 
     @property
     def options(self) -> dict[str, Any]:
@@ -91,11 +103,60 @@ class Arrays(Reader):
     def read(self, file: TextFile, numbers: Sequence[int], report: Report | None) -> Iterator[Row]:
         """The line of a series is its number, from 1."""
         values, others = self._split(read_arrays(file), file)
-        columns: list[Sequence[Any]] = [values, *(others[key].tolist() for key in self.keys)]
+        columns: list[Sequence[Any]] = [values]
+        columns += [elements(self._array(key, others, file), file) for key in self.keys]
         number = self.files.index(file)
         columns += [[own[number]] * len(values) for _, own in self.paths]
         for line, row in enumerate(zip(*(columns[i] for i in numbers)), 1):
             yield Row(row, line)
+
+
+def find_lengths(others: dict[str, np.ndarray], x: np.ndarray, file: TextFile) -> np.ndarray | None:
+    """(N,) the steps of each series, where an array says them, or where each begins; that array is
+    taken out of the others."""
+    lengths = next((others.pop(n) for n in list(others) if plain(n) in LENGTHS), None)
+    offsets = next((others.pop(n) for n in list(others) if plain(n) in OFFSETS), None)
+    given = lengths if offsets is None else offsets
+    if given is None:
+        return None
+    fits = given.dtype.kind in "iu" and given.ndim == 1 and x.ndim < 3
+    if fits and offsets is not None:
+        fits = len(offsets) > 1 and offsets[0] == 0
+        lengths = np.diff(offsets.astype(np.int64)) if fits else None
+    if not fits or lengths is None:
+        raise DataError(
+            "lengths are whole numbers (series,), offsets these (series + 1,) from 0 on, and the"
+            " series themselves (steps, channels)",
+            where=file.name,
+            got=f"{given.dtype} {given.shape} for {x.shape}",
+            remedy="save them so",
+        )
+    lengths = lengths.astype(np.int64)
+    if (lengths < 0).any() or int(lengths.sum()) != len(x):
+        negative = " and one is negative" if (lengths < 0).any() else ""
+        raise DataError(
+            f"the lengths sum to {int(lengths.sum()):,}{negative}, and there are {len(x):,} steps",
+            where=file.name,
+            remedy="give the length of each series",
+        )
+    return lengths
+
+
+def elements(own: np.ndarray, file: TextFile) -> list[Any]:
+    try:
+        return own.tolist()
+    except (ValueError, SystemError):  # letters that are none
+        raise damaged(file) from None
+
+
+def damaged(file: TextFile) -> DataError:
+    return DataError(
+        "is a NumPy file that is damaged, or none", where=file.name, remedy="save it again"
+    )
+
+
+def described(arrays: dict[str, np.ndarray]) -> str:
+    return ", ".join(f"{name} {own.dtype} {own.shape}" for name, own in arrays.items())
 
 
 def as_steps(row: np.ndarray, where: str) -> Recording:
@@ -121,9 +182,7 @@ def read_arrays(file: TextFile) -> dict[str, np.ndarray]:
                 where=file.name,
                 remedy="save numbers: ragged series as x (all steps, channels) and lengths",
             ) from None
-        raise DataError(
-            "is a NumPy file that is damaged, or none", where=file.name, remedy="save it again"
-        ) from None
+        raise damaged(file) from None
 
 
 def find_values(arrays: dict[str, np.ndarray], file: TextFile, asked: str | None) -> str:
@@ -141,7 +200,7 @@ def find_values(arrays: dict[str, np.ndarray], file: TextFile, asked: str | None
         raise DataError(
             "holds no array of numbers of 1 to 3 dimensions",
             where=file.name,
-            got=", ".join(f"{name} {own.dtype} {own.shape}" for name, own in arrays.items()),
+            got=described(arrays),
             remedy="save the series as (series, steps, channels)",
         )
     known = (name for wanted in VALUES for name in fitting if plain(name) == wanted)

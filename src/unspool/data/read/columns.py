@@ -177,7 +177,7 @@ def is_number(value: Any) -> bool:
         return bool(value) and all(map(is_number, value))
     try:
         return not isinstance(value, bool) and math.isfinite(float(value))
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return False
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import csv
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
 from unspool.config import DataConfig
 from unspool.data.read.columns import has_header, known_pair, listed_names
 from unspool.data.read.files import OF_PATHS, Report, TextFile
+from unspool.data.read.numerals import Numerals, find_numerals
 from unspool.data.read.reader import SAMPLE, Column, Reader, Row, refuse_empty
 from unspool.errors import DataError
 
@@ -61,10 +62,28 @@ class Cells(Reader):
                 remedy="add rows, or set header=false if the first row is data",
             )
         names = first if self.header else [str(i + 1) for i in range(self.width)]
+        samples = [[row[i].strip() for row in body[:SAMPLE]] for i in range(self.width)]
+        self.numerals = {
+            i: found
+            for i, (name, cells) in enumerate(zip(names, samples))
+            if (found := find_numerals(name, cells, self.delimiter, data.decimal)) is not None
+        }
         self.columns = [
-            Column(name, i, [row[i].strip() for row in body[:SAMPLE]])
+            Column(name, i, [self.cell(i, cell) for cell in samples[i]])
             for i, name in enumerate(names)
         ]
+        if self.numerals:
+            self.remark = numbers_remark(names, self.numerals)
+
+    def cell(self, number: int, cell: str) -> str:
+        """A cell of a column without white space, a number as Python writes it."""
+        style = self.numerals.get(number)
+        return cell.strip() if style is None else style.plain(cell.strip())
+
+    @property
+    def delimiter(self) -> str:
+        """What stands between cells, or nothing."""
+        return ""
 
     @abstractmethod
     def prepare(self, file: TextFile, data: DataConfig) -> None:
@@ -78,7 +97,8 @@ class Cells(Reader):
 
     @property
     def options(self) -> dict[str, Any]:
-        return {"header": self.header, "width": self.width}
+        styles = {str(i): style for i, style in self.numerals.items()}
+        return {"header": self.header, "width": self.width, "numerals": styles}
 
     def read(self, file: TextFile, numbers: Sequence[int], report: Report | None) -> Iterator[Row]:
         rows = self.cells(file, report)
@@ -91,7 +111,10 @@ class Cells(Reader):
                     where=f"{file.name}:{line}",
                     remedy="quote fields that hold the delimiter or a line end, or mend the row",
                 )
-            yield Row(tuple(fields[i].strip() for i in numbers), line)
+            if self.numerals:
+                yield Row(tuple(self.cell(i, fields[i]) for i in numbers), line)
+            else:
+                yield Row(tuple(fields[i].strip() for i in numbers), line)
 
 
 class Delimited(Cells):
@@ -102,6 +125,10 @@ class Delimited(Cells):
 
     @abstractmethod
     def find_dialect(self, file: TextFile) -> Dialect: ...
+
+    @property
+    def delimiter(self) -> str:
+        return self.dialect.delimiter
 
     @property
     def options(self) -> dict[str, Any]:
@@ -133,6 +160,20 @@ class Tsv(Delimited):
         opened = any('\t"' in line or line.startswith('"') for line in islice(file.lines(), SAMPLE))
         quoted = Dialect("\t", quoted=True)
         return quoted if opened and _reads_well(file, quoted) else Dialect("\t", quoted=False)
+
+
+def numbers_remark(names: Sequence[str], numerals: Mapping[int, Numerals]) -> str:
+    """`decimal commas in 'price' (--set decimal=point)`"""
+    said = []
+    for mark, what, other in (
+        (",", "decimal commas", "point"),
+        (".", "commas between thousands", "comma"),
+    ):
+        own = [repr(names[i]) for i, style in numerals.items() if style.decimal == mark]
+        if own:
+            listed = ", ".join(own[:3]) + (", ..." if len(own) > 3 else "")
+            said.append(f"{what} in {listed} (--set decimal={other} for the other way)")
+    return ", ".join(said)
 
 
 def _reads_well(file: TextFile, dialect: Dialect) -> bool:

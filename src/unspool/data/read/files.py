@@ -336,6 +336,10 @@ def unreadable(path: Path, name: str, error: OSError | ValueError) -> DataError:
     """The message for a file that cannot be opened or read; a ValueError is about its name."""
     if not isinstance(error, OSError):
         return DataError(f"is no path ({error})", where=repr(name), remedy="check the path")
+    if isinstance(error, FileNotFoundError) and path.is_symlink():
+        return DataError(
+            "is a link to a file that is not there", where=name, remedy="mend or remove the link"
+        )
     if isinstance(error, FileNotFoundError):
         near = nearest(path.name, _siblings(path))
         return DataError(

@@ -20,7 +20,9 @@ from unspool.data.read.files import TextFile
 from unspool.data.read.folder import Folder, Folders
 from unspool.data.read.inkml import InkMl
 from unspool.data.read.json_lines import JsonArray, JsonLines
+from unspool.data.read.media import Pictures, Sounds
 from unspool.data.read.parallel import Parallel
+from unspool.data.read.pixels import Pixels, holds_images
 from unspool.data.read.plain import (
     MARK,
     FastText,
@@ -32,7 +34,6 @@ from unspool.data.read.plain import (
 )
 from unspool.data.read.reader import SAMPLE, Reader, refuse_empty
 from unspool.data.read.sketch import Sketches, holds_sketches
-from unspool.data.read.sounds import Sounds
 from unspool.data.read.ts import Ts
 from unspool.data.read.unipen import Unipen
 
@@ -47,6 +48,8 @@ FORMATS: dict[str, type[Reader]] = {
     "ts": Ts,
     "npy": Arrays,
     "audio": Sounds,
+    "image": Pictures,
+    "pixels": Pixels,
     "sketch": Sketches,
     "inkml": InkMl,
     "unipen": Unipen,
@@ -108,6 +111,9 @@ def guess_format(file: TextFile, data: DataConfig, *, sentences: bool = True) ->
     suffix = Path(file.content_name).suffix.lower()
     if suffix == ".npz" and holds_sketches(file):
         return Guess("sketch", True)
+    asked = data.input == "image"
+    if suffix in (".npz", ".npy") and (asked or (data.input == "auto" and holds_images(file))):
+        return Guess("pixels", True)
     if suffix in SUFFIXES:
         return Guess(SUFFIXES[suffix], True)
     if suffix == ".json":

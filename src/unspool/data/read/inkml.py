@@ -68,6 +68,12 @@ class Parsed:
                 where=f"{self.file.name}:{error.lineno}",
                 remedy="write it again as InkML",
             ) from None
+        except (LookupError, ValueError) as error:  # of the encoding that its first line names
+            raise DataError(
+                f"its encoding cannot be read ({error})",
+                where=self.file.name,
+                remedy="save it as UTF-8",
+            ) from None
 
     @property
     def where(self) -> str:
@@ -115,6 +121,7 @@ class Parsed:
             self.annotations[self._type.lower() or "annotation"] = "".join(self._text).strip()
         self._text.clear()
 
+    @np.errstate(over="ignore", invalid="ignore")  # what is not finite is refused
     def _trace(self, text: str) -> np.ndarray:
         """Numbers as they are, or after ' as differences, after " as differences of these; the
         sign of a channel holds until another comes."""
@@ -124,7 +131,7 @@ class Parsed:
         found = []
         for number, point in enumerate(text.split(",")):
             parts = NUMBER.findall(point)
-            if NUMBER.sub("", point).strip() or not max(2, *self.axes) <= len(parts):
+            if NUMBER.sub("", point).strip() or len(parts) <= max(self.axes):
                 raise self._bad(number, point)
             for i, (sign, digits) in enumerate(parts[: len(signs)]):
                 signs[i] = sign or signs[i]

@@ -6,14 +6,18 @@ task: what is a label is for the caller to say.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Collection, Sequence
+from functools import lru_cache
+from itertools import combinations, islice
 from typing import Any, NamedTuple
 
 from unspool.config import DataConfig
-from unspool.data.read.columns import known, of_numbers, plain
-from unspool.data.read.reader import Column
-from unspool.data.read.recording import is_date, is_numeric
+from unspool.data.read.columns import is_missing, is_number, known, of_numbers, plain
+from unspool.data.read.dates import find_format, is_date, is_of
+from unspool.data.read.reader import Column, Reader, joined
+from unspool.data.read.recording import is_numeric, parse_time
 from unspool.data.read.table import Table
 from unspool.errors import DataError
 
@@ -31,19 +35,27 @@ GROUP_NAMES = (
     "session", "device", "split", "part", "fold",
 )  # fmt: skip
 FEWEST = 3  # columns of a row that is a series, where nothing says that it is one
-NUMBERED = re.compile(r"(.*?)[_\-. \[(]*(\d+)[\])]*")
+OFTEN = 3  # rows of a series, on average, where nothing says which column tells them apart
+DEEP_SAMPLE = 100_000  # rows looked at where a sample might not tell
+NUMBERED = re.compile(r"(.*?)[_\-. \[(]*(\d{1,9})[\])]*")
 
 
 class Long(NamedTuple):
-    """A step a row."""
+    """A step a row.
 
-    id: Column | None  # None: all rows of a file are one recording
+    id      one column, or several together; None: all rows of a file are one recording
+    dates   the format of the times; None: they are numbers
+    """
+
+    id: Column | None
     time: Column | None
     channels: list[Column]
+    dates: str | None = None
 
     @property
     def used(self) -> list[Column]:
-        return [each for each in (self.id, self.time, *self.channels) if each is not None]
+        keys = () if self.id is None else self.id.own
+        return [each for each in (*keys, self.time, *self.channels) if each is not None]
 
 
 class Wide(NamedTuple):
@@ -71,12 +83,18 @@ Layout = Long | Wide | Nested
 
 
 def find_layout(
-    table: Table, data: DataConfig, taken: Collection[Column] = (), *, steps: bool = False
+    table: Table,
+    data: DataConfig,
+    taken: Collection[Column] = (),
+    *,
+    steps: bool = False,
+    continued: bool = False,
 ) -> Layout | None:
     """The series of a table; None where it does not look like one.
 
-    taken   columns of something else, such as labels
-    steps   whether a row is a step, even if nothing else says so
+    taken      columns of something else, such as labels
+    steps      whether a row is a step, even if nothing else says so
+    continued  whether a row is a step unless the columns are numbered or called by dates
     """
     asked = None if data.series is None else table.several(data.series, option="--series")
     arrays = [
@@ -87,14 +105,16 @@ def find_layout(
     if arrays and (asked is None or len(arrays) == len(asked)):
         return Nested(arrays if asked else arrays[:1] if has_matrices(arrays[0]) else arrays)
     id = asked_column(table, data.id, "--id")
-    time = asked_column(table, data.time, "--time")
     inferred = table.header and data.id == "auto"
-    others = [column for column in table.columns if column not in (*taken, id, time)]
+    keys = () if id is None else id.own
+    others = [column for column in table.columns if column not in (*taken, *keys)]
     if inferred:
         id = known([c for c in others if repeated(c)], ID_NAMES)
-    if data.time == "auto":
-        time = find_time(table, [column for column in others if column != id])
-    named = [each for each in (id, time) if each is not None]
+    time = time_column(table, data, [column for column in others if column != id])
+    if inferred and id is None and time is not None and asked is None:
+        id = find_id(table, others, time)
+    keys = () if id is None else id.own
+    named = [each for each in (*keys, time) if each is not None]
     names = {plain(data.group)} if data.group is not None else set()
     values = asked or [
         column
@@ -104,14 +124,23 @@ def find_layout(
         and (not table.header or plain(column.name) not in {*ID_NAMES, *GROUP_NAMES, *names})
     ]
     if named or steps or len(table.files) > 1:
-        return Long(id, time, values) if values else None
+        return Long(id, time, values, date_format(data, time)) if values else None
+    if continued and values and table.header and not are_steps(values):
+        return Long(None, None, values)
     if not values or (asked is None and len(values) < FEWEST and data.input != "series"):
         return None
     return wide(table, data, values)
 
 
+def are_steps(columns: Sequence[Column]) -> bool:
+    """Whether columns are called by numbers or dates: `V1` to `V48`."""
+    names = [column.name.strip() for column in columns]
+    numbered = len(names) >= FEWEST and all(map(NUMBERED.fullmatch, names))
+    return numbered or find_format(names) is not None
+
+
 def asked_column(table: Table, name: str, option: str) -> Column | None:
-    return None if name in ("auto", "none") else table.column(name, option=option)
+    return None if name in ("auto", "none") else joined(table.several(name, option=option))
 
 
 def repeated(column: Column) -> bool:
@@ -120,14 +149,81 @@ def repeated(column: Column) -> bool:
     return len(sample) < 2 or len(set(map(str, sample))) < len(sample)
 
 
+def time_column(table: Table, data: DataConfig, columns: Sequence[Column]) -> Column | None:
+    """The one asked for, or one among `columns`."""
+    if data.time == "auto":
+        return find_time(table, columns)
+    return asked_column(table, data.time, "--time")
+
+
+def date_format(data: DataConfig, time: Column | None) -> str | None:
+    """That of the settings, unless all dates have another; None of numbers."""
+    if time is None:
+        return None
+    asked = data.date_format
+    found = find_format(time.sample)
+    fits = asked != "auto" and all(is_of(cell, asked) for cell in time.sample)
+    return asked if fits or (found is None and asked != "auto") else found
+
+
 def find_time(table: Table, columns: Sequence[Column]) -> Column | None:
     """One of dates, or one that is called so and does not repeat one value."""
-    dates = next((c for c in columns if c.sample and all(map(is_date, c.sample))), None)
+    dates = next((c for c in columns if c.sample and find_format(c.sample) is not None), None)
     if dates is not None:
         return dates
     found = known(columns, TIME_NAMES) if table.header else None
     several = found is not None and len(set(map(str, found.sample))) > 1
     return found if several or (found is not None and len(found.sample) == 1) else None
+
+
+def find_id(table: Table, columns: Sequence[Column], time: Column) -> Column | None:
+    """The column, or the first two, that tell series apart; of two one may be a label."""
+    one = next((c for c in columns if c != time and tells_series_apart(table, [c], time)), None)
+    if one is not None:
+        return one
+    every = [column for column in table.columns if column != time]
+    pairs = (list(pair) for pair in combinations(every, 2))
+    two = next((pair for pair in pairs if tells_series_apart(table, pair, time)), None)
+    return None if two is None else joined(two)
+
+
+def tells_series_apart(table: Table, columns: Sequence[Column], time: Column) -> bool:
+    """Whether columns of words or whole numbers are an id, whatever their names: the times of all
+    rows do not follow each other, those of the rows with the same values do."""
+    if len(table.files) > 1 or not table.header or not all(map(of_names, columns)):
+        return False
+    numbers = tuple(column.number for column in columns)
+    return follows_by(table.reader, numbers, time.number, find_format(time.sample))
+
+
+def of_names(column: Column) -> bool:
+    """Words, or whole numbers, that come again."""
+    shown = [value for value in column.sample if not is_missing(value)]
+    return repeated(column) and bool(shown) and all(map(is_name, shown))
+
+
+def is_name(value: Any) -> bool:
+    if not isinstance(value, str | int) or is_date(value):
+        return False
+    return not is_number(value) or float(value).is_integer()
+
+
+@lru_cache(maxsize=64)  # every task asks
+def follows_by(reader: Reader, keys: tuple[int, ...], time: int, dates: str | None) -> bool:
+    """Of the first rows; the same values are there three times or more on average."""
+    latest: dict[Any, float] = {}
+    before, backwards, count = -math.inf, False, 0
+    for row in islice(reader.rows([*keys, time]), DEEP_SAMPLE):
+        *name, cell = row.values
+        try:
+            now = parse_time(cell, "", "", dates)
+        except DataError:
+            return False
+        if now <= latest.get(key := tuple(map(str, name)), -math.inf):
+            return False
+        latest[key], backwards = now, backwards or now <= before
+        before, count = now, count + 1
+    return backwards and count >= OFTEN * len(latest)
 
 
 def has_matrices(column: Column) -> bool:

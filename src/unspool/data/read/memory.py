@@ -21,6 +21,7 @@ import numpy as np
 
 from unspool.config import DataConfig
 from unspool.data.read.files import Report, TextFile
+from unspool.data.read.picture import Picture, as_picture, is_pillow
 from unspool.data.read.reader import SAMPLE, Column, Reader, Row
 from unspool.data.read.recording import Recording, is_numeric
 from unspool.data.read.table import Table
@@ -108,6 +109,8 @@ def listed(data: Any) -> list[Any]:
         raise DataError(
             "a set has no order", got=data, remedy="give a list, so that answers can be told apart"
         )
+    if getattr(data, "ndim", 1) == 4:
+        return [as_picture(each, f"item {i}") for i, each in enumerate(data, 1)]
     if getattr(data, "ndim", 1) == 3:
         return [array_of(each) if is_numeric(each) else value(each) for each in data]
     for method in LISTING:
@@ -123,9 +126,13 @@ def array_of(raw: Any) -> np.ndarray:
 
 def value(raw: Any) -> Any:
     """A value as JSON has it; what is missing (None, NaN, NA) is None, a date is written out. An
-    array of numbers, such as a series, stays one."""
-    if isinstance(raw, Recording):
+    array of numbers, such as a series or an image, stays one."""
+    if isinstance(raw, Recording | Picture):
         return raw
+    if is_pillow(raw):
+        return as_picture(raw, "")
+    if getattr(raw, "ndim", 0) == 3 and str(raw.dtype).endswith("uint8"):
+        return as_picture(raw, "item")
     if getattr(raw, "ndim", 0) and is_numeric(raw):
         return array_of(raw)
     if type(raw).__name__ in ("NoneType", "NAType", "NaTType"):
@@ -232,6 +239,8 @@ def _texts_and_labels(name: str, texts: Any, labels: Any) -> Columns:
         steps = isinstance((answers or [""])[0], list | np.ndarray) and not is_target(rows, answers)
         both = ("series", "tags" if steps else "label")
         answers = [list(each) if steps else each for each in answers]
+    elif rows and all(isinstance(row, Picture) for row in rows):
+        both = ("image", "label")
     return _checked(Columns(name, dict(zip(both, (rows, answers))), named=False))
 
 
@@ -248,6 +257,8 @@ def is_target(rows: Sequence[Any], answers: Sequence[Any]) -> bool:
 def _name_of(rows: Sequence[Any], lists: str, others: str) -> str:
     if is_series(rows):
         return "series"
+    if rows and all(isinstance(row, Picture) for row in rows):
+        return "image"
     return lists if rows and isinstance(rows[0], list | tuple) else others
 
 
@@ -337,6 +348,8 @@ def as_bytes(each: Any) -> bytes:
     if isinstance(each, Recording):
         times = b"" if each.times is None else each.times.tobytes()
         return json.dumps([each.name, *each.channels]).encode() + as_bytes(each.values) + times
+    if isinstance(each, Picture):
+        return str(each.path).encode() if each.pixels is None else as_bytes(each.pixels)
     if isinstance(each, np.ndarray):
         return f"{each.dtype} {each.shape} ".encode() + each.tobytes()
     return json.dumps(each, default=repr).encode()

@@ -16,9 +16,11 @@ from typing import Any
 import numpy as np
 
 from unspool.data.read.columns import is_missing
+from unspool.data.read.dates import FIRST_DAY, ISO, LAST_DAY, seconds
 from unspool.errors import DataError
 
 NUMERIC = "biuf"  # kinds of dtypes
+LARGEST = float(np.finfo(np.float32).max)
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,10 +59,14 @@ class Recording:
         """What each step is called: its time, or its number from `first` on."""
         if self.times is None:
             return [str(first + step) for step in range(len(self))]
-        if not self.dated:
-            return [f"{time:.10g}" for time in self.times]
-        dates = (datetime.fromtimestamp(time, UTC) for time in self.times)
-        return [date.isoformat(" ").removesuffix("+00:00") for date in dates]
+        return [time_name(time, dated=self.dated) for time in self.times.tolist()]
+
+
+def time_name(time: float, *, dated: bool) -> str:
+    """As a person reads it; what is dated, but after the year 9999, is a number too."""
+    if not dated or not FIRST_DAY <= time <= LAST_DAY:
+        return f"{time:.10g}"
+    return datetime.fromtimestamp(time, UTC).isoformat(" ").removesuffix("+00:00")
 
 
 def is_numeric(value: Any) -> bool:
@@ -86,7 +92,7 @@ def as_recording(raw: Any, where: str, channels: Sequence[str] = (), name: str =
         # A tensor gives an array; None becomes NaN.
         with np.errstate(over="ignore"):  # what is too large becomes infinite, and is refused
             values = np.asarray(raw, dtype=np.float32)
-    except (TypeError, ValueError, RuntimeError):
+    except (TypeError, ValueError, RuntimeError, OverflowError):
         raise DataError(
             "is no array of numbers", where=where, got=raw, remedy="give an array (steps, channels)"
         ) from None
@@ -132,7 +138,7 @@ def recording_from_json(value: Any, where: str) -> Recording:
         name, dated = str(value.get("name") or ""), bool(value.get("dated", False))
         static = tuple(value.get("static") or ())
         found = None if times is None else np.array(times, dtype=np.float64)
-    except (KeyError, TypeError, ValueError, AttributeError):
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
         raise DataError(
             "no series: it has no values, or times that are no numbers",
             where=where,
@@ -190,9 +196,9 @@ class Parser:
         """What is missing is NaN; what is neither a finite number nor missing is refused."""
         try:
             found = list(map(float, cells))
-            if math.isfinite(sum(found)):
+            if sum(map(abs, found)) < LARGEST:
                 return found
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             pass
         return [self._value(cell, i, where) for i, cell in enumerate(cells)]
 
@@ -201,9 +207,9 @@ class Parser:
             return math.nan
         try:
             found = float(cell)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             found = math.inf
-        if isinstance(cell, bool) or not abs(found) < np.finfo(np.float32).max:
+        if isinstance(cell, bool) or not abs(found) < LARGEST:
             raise DataError(
                 f"column {self.names[column]!r} holds no number",
                 where=where,
@@ -214,30 +220,21 @@ class Parser:
         return found
 
 
-def parse_time(cell: Any, column: str, where: str) -> float:
-    """A number, or the seconds of an ISO date."""
+def parse_time(cell: Any, column: str, where: str, form: str | None = None) -> float:
+    """A number, or the seconds of a date, of a format that is known, or else ISO's."""
     try:
-        found = float(cell)
+        found = seconds(str(cell).strip(), form) if form is not None else float(cell)
+    except OverflowError:
+        found = math.inf
     except (TypeError, ValueError):
-        found = date_seconds(cell)
+        found = seconds(str(cell).strip(), ISO)
     if not math.isfinite(found):
+        known = "a number, or a date as 2026-05-01 13:45:00" if form in (None, ISO) else form
         raise DataError(
             f"column {column!r} holds no time",
             where=where,
             got=cell,
-            remedy="write a number, or a date as 2026-05-01 13:45:00; --time none does without",
+            remedy=f"write {known}; --set date_format=%d/%m/%Y names another format, --time none"
+            " does without",
         )
     return found
-
-
-def date_seconds(cell: Any) -> float:
-    """NaN where it is none."""
-    try:
-        date = datetime.fromisoformat(str(cell).strip())
-    except ValueError:
-        return math.nan
-    return (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp()
-
-
-def is_date(cell: Any) -> bool:
-    return not isinstance(cell, int | float) and not math.isnan(date_seconds(cell))

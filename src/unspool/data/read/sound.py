@@ -1,17 +1,19 @@
 """Sound: one recording of sound as a file has it, or as it is in memory; read in blocks of samples.
 
 A WAV file is parsed here (PCM of 8 to 32 bits, floats of 32 and 64); FLAC, Ogg and MP3 take the
-extra `audio`. Samples come out as float32 between -1 and 1, all channels mixed to one.
+extra `audio`. Samples come out as float32 between -1 and 1, all channels mixed to one; `wav_of`
+writes them as a WAV file again.
 """
 
 from __future__ import annotations
 
+import io
 import os
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple, Protocol
 
 import numpy as np
 
@@ -23,7 +25,10 @@ OTHERS = (".flac", ".ogg", ".oga", ".opus", ".mp3", ".aif", ".aiff", ".au")  # b
 ENDINGS = (*WAV, *OTHERS)
 BLOCK = 1 << 18  # samples of a channel that are read at once
 PCM, FLOAT, EXTENSIBLE = 1, 3, 0xFFFE
-LARGEST_RATE = 1_000_000
+LEAST_RATE, LARGEST_RATE = 100, 1_000_000  # a header that says less is broken, or of no sound
+ENDLESS = 1 << 62  # bytes
+UNKNOWN_SIZE = 0x7FFF0000  # bytes: what writes to a pipe names as many, or more
+PIPED = 1 << 16  # bytes that are read at once, of as many as are there
 
 
 class Heard(NamedTuple):
@@ -35,12 +40,13 @@ class Heard(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Sound:
-    """A file, or samples (N,) or (N, channels) in memory with their rate."""
+    """A file, the bytes of a WAV file, or samples (N,) or (N, channels) with their rate."""
 
     path: Path | None = None
     name: str = ""
     samples: np.ndarray | None = None
     rate: int = 0
+    data: bytes | None = None
 
     def __str__(self) -> str:
         return self.name or "sound"
@@ -49,16 +55,27 @@ class Sound:
         """What the header says."""
         if self.samples is not None:
             return Heard(self.rate, 1 if self.samples.ndim == 1 else self.samples.shape[1])
-        assert self.path is not None
-        if is_wav(self.path):
-            with opened(self.path, self.name) as file:
+        if self.is_wav:
+            with self._opened() as file:
                 form = wav_form(file, self.name)
             return Heard(form.rate, form.channels)
+        assert self.path is not None
         with decoder(self.path, self.name) as file:
             return Heard(file.samplerate, file.channels)
 
-    def blocks(self, size: int = BLOCK) -> Iterator[np.ndarray]:
-        """Stretches (n,) of the samples, float32, channels mixed; at least one sample in all."""
+    @property
+    def is_wav(self) -> bool:
+        return self.data is not None or is_wav(self.path)
+
+    def _opened(self) -> BinaryIO:
+        if self.data is not None:
+            return io.BytesIO(self.data)
+        assert self.path is not None
+        return opened(self.path, self.name)
+
+    def blocks(self, size: int = BLOCK, *, empty: bool = False) -> Iterator[np.ndarray]:
+        """Stretches (n,) of the samples, float32, channels mixed; unless it may be empty at least
+        one sample in all."""
         total = 0
         for block in self._raw(size):
             mixed = block if block.ndim == 1 else block.mean(1, dtype=np.float32)
@@ -71,7 +88,7 @@ class Sound:
                 )
             total += len(mixed)
             yield np.ascontiguousarray(mixed, dtype=np.float32)
-        if not total:
+        if not total and not empty:
             raise DataError(
                 "holds no samples", where=self.name, remedy="leave it out, or record it again"
             )
@@ -80,9 +97,8 @@ class Sound:
         if self.samples is not None:
             for start in range(0, len(self.samples), size):
                 yield self.samples[start : start + size]
-        elif is_wav(self.path):
-            assert self.path is not None
-            with opened(self.path, self.name) as file:
+        elif self.is_wav:
+            with self._opened() as file:
                 yield from wav_blocks(file, wav_form(file, self.name), self.name, size)
         else:
             assert self.path is not None
@@ -98,11 +114,11 @@ def as_sound(raw: Any, where: str) -> Sound:
     if isinstance(raw, str | os.PathLike):
         return Sound(Path(raw), str(raw))
     if isinstance(raw, tuple | list) and len(raw) == 2 and isinstance(raw[1], int | float):
-        samples, rate = np.asarray(raw[0]), int(raw[1])
+        samples, rate = np.asarray(raw[0]), raw[1]
         if samples.dtype.kind in "iu":
             samples = samples.astype(np.float32) / -float(np.iinfo(samples.dtype).min or -(2**31))
-        if samples.dtype.kind == "f" and samples.ndim in (1, 2) and 0 < rate <= LARGEST_RATE:
-            return Sound(None, where, samples.astype(np.float32), rate)
+        if samples.dtype.kind == "f" and samples.ndim in (1, 2) and is_rate(rate):
+            return Sound(None, where, samples.astype(np.float32), int(rate))
     raise DataError(
         f"a {type(raw).__name__} is no recording of sound",
         where=where,
@@ -118,6 +134,11 @@ def is_wav(path: Path | None) -> bool:
 def is_sound(name: Any) -> bool:
     """Whether a file of this name holds sound."""
     return isinstance(name, str | os.PathLike) and str(name).lower().endswith(ENDINGS)
+
+
+def is_rate(rate: float) -> bool:
+    """Whether sound may have so many samples a second."""
+    return LEAST_RATE <= rate <= LARGEST_RATE
 
 
 def opened(path: Path, name: str) -> BinaryIO:
@@ -137,38 +158,48 @@ class Form(NamedTuple):
     size: int
 
 
-def wav_form(file: BinaryIO, name: str) -> Form:
+def wav_form(file: BinaryIO, name: str, *, piped: bool = False) -> Form:
     """The header of a RIFF file; the file is left at its first sample.
 
     Chunks: 4 bytes of name, 4 of size, content, padded to an even size. `fmt ` comes before `data`.
+
+    piped   the file is read as it comes, so that nobody knows whether as much will come
     """
     head = file.read(12)
     if not head:
         raise DataError("the file is empty", where=name, remedy="record it again")
     if len(head) < 12 or head[:4] != b"RIFF" or head[8:] != b"WAVE":
         raise DataError(
-            "is no WAV file, though it is named like one",
+            "is no WAV file" + ("" if piped else ", though it is named like one"),
             where=name,
             got=f"it begins with {head[:8]!r}",
-            remedy="give it the ending of its format, or save it as WAV",
+            remedy="give samples without a header with --pcm RATE, other formats through a decoder"
+            if piped
+            else "give it the ending of its format, or save it as WAV",
         )
     form: tuple[int, int, int, int] | None = None
     while len(chunk := file.read(8)) == 8:
         kind, size = chunk[:4], struct.unpack("<I", chunk[4:])[0]
         if kind == b"fmt ":
             form = wav_kind(file.read(size), name)
-            file.seek(size % 2, os.SEEK_CUR)
+            skip(file, size % 2)
         elif kind == b"data":
             if form is None:
                 break
-            return _checked(form, size, file, name)
+            return _checked(form, size, None if piped else file, name)
         else:
-            file.seek(size + size % 2, os.SEEK_CUR)
+            skip(file, size + size % 2)
     raise DataError(
         "is a broken WAV file: it has no samples behind its header",
         where=name,
         remedy="copy or record it again",
     )
+
+
+def skip(file: BinaryIO, size: int) -> None:
+    """Read on, which a pipe can do, too."""
+    while size and (data := file.read(min(size, 1 << 16))):
+        size -= len(data)
 
 
 def wav_kind(fmt: bytes, name: str) -> tuple[int, int, int, int]:
@@ -185,7 +216,7 @@ def wav_kind(fmt: bytes, name: str) -> tuple[int, int, int, int]:
     return code, channels, rate, bits
 
 
-def _checked(form: tuple[int, int, int, int], size: int, file: BinaryIO, name: str) -> Form:
+def _checked(form: tuple[int, int, int, int], size: int, file: BinaryIO | None, name: str) -> Form:
     code, channels, rate, bits = form
     pcm, floats = code == PCM and bits in (8, 16, 24, 32), code == FLOAT and bits in (32, 64)
     if not pcm and not floats:
@@ -195,14 +226,18 @@ def _checked(form: tuple[int, int, int, int], size: int, file: BinaryIO, name: s
             got=f"format {code} of {bits} bits",
             remedy="save it as PCM of 16 bits, or as FLAC",
         )
-    if not channels or not 0 < rate <= LARGEST_RATE:
+    if not channels or not is_rate(rate):
         raise DataError(
             "is a broken WAV file",
             where=name,
             got=f"{channels} channels, {rate:,} samples a second",
             remedy="copy or record it again",
         )
-    there = os.fstat(file.fileno()).st_size - file.tell()
+    if file is None:
+        return Form(rate, channels, bits, floats, size or ENDLESS)
+    first = file.tell()
+    there = file.seek(0, os.SEEK_END) - first
+    file.seek(first)
     if size >= 0xFFFFFF00 or (size == 0 and there):  # what writes to a pipe does not know the size
         size = there
     step = channels * bits // 8
@@ -227,6 +262,30 @@ def wav_blocks(file: BinaryIO, form: Form, name: str, size: int) -> Iterator[np.
         yield decoded(data[: len(data) // step * step], form).reshape(-1, form.channels)
 
 
+def raw_form(rate: int) -> Form:
+    """Samples without a header: 16 bits, signed, the lowest byte first, one channel."""
+    return Form(rate, 1, 16, False, ENDLESS)
+
+
+class Piped(Protocol):
+    """What gives bytes as soon as there are some, up to `size`."""
+
+    def read1(self, size: int = -1, /) -> bytes: ...
+
+
+def piped_blocks(file: Piped, form: Form) -> Iterator[np.ndarray]:
+    """Blocks (n, channels) of float32 as soon as their bytes are there, up to the end of the pipe
+    or of the samples."""
+    step, left, rest = form.channels * form.bits // 8, form.size, b""
+    while left and (data := file.read1(min(PIPED, left))):
+        left -= len(data)
+        rest += data
+        whole = len(rest) // step * step
+        if whole:
+            yield decoded(rest[:whole], form).reshape(-1, form.channels)
+        rest = rest[whole:]
+
+
 def decoded(data: bytes, form: Form) -> np.ndarray:
     """(n,) float32. PCM of 8 bits is unsigned, of more signed, the lowest byte first."""
     if form.floats:
@@ -239,6 +298,22 @@ def decoded(data: bytes, form: Form) -> np.ndarray:
         return (wide.view("<i4")[:, 0] / 2**31).astype(np.float32)
     whole = np.frombuffer(data, f"<i{form.bits // 8}")
     return (whole / 2 ** (form.bits - 1)).astype(np.float32)
+
+
+def wav_of(sound: Sound) -> bytes:
+    """A WAV file of one channel with the same samples: of 16 bits where they are, else floats."""
+    samples = np.concatenate(list(sound.blocks()))
+    rate = sound.heard().rate
+    whole = np.round(samples * 32768)
+    if np.abs(samples).max() < 1 and np.array_equal(whole, samples * np.float32(32768)):
+        code, data = PCM, whole.astype("<i2").tobytes()
+    else:
+        code, data = FLOAT, samples.astype("<f4").tobytes()
+    step = len(data) // len(samples)
+    form = struct.pack("<HHIIHH", code, 1, rate, rate * step, step, 8 * step)
+    chunks = b"fmt " + struct.pack("<I", len(form)) + form
+    chunks += b"data" + struct.pack("<I", len(data)) + data
+    return b"RIFF" + struct.pack("<I", 4 + len(chunks)) + b"WAVE" + chunks
 
 
 def decoder(path: Path, name: str) -> Any:
@@ -254,9 +329,18 @@ def decoder(path: Path, name: str) -> Any:
     with opened(path, name):
         pass  # what cannot be opened at all is said as of any other file
     try:
-        return soundfile.SoundFile(path)
+        file = soundfile.SoundFile(path)
     except (RuntimeError, TypeError) as error:
         raise _undecoded(name, error) from None
+    if not is_rate(file.samplerate):
+        file.close()
+        raise DataError(
+            "is a broken file of sound",
+            where=name,
+            got=f"{file.samplerate:,} samples a second",
+            remedy="copy or record it again",
+        )
+    return file
 
 
 def read_frames(file: Any, size: int, name: str) -> np.ndarray:

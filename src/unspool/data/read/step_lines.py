@@ -8,9 +8,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from unspool.data.read.columns import is_number, known
+from unspool.data.read.dates import is_date
 from unspool.data.read.layout import ID_NAMES, TIME_NAMES
 from unspool.data.read.reader import Column
-from unspool.data.read.recording import Parser, Recording, is_date, parse_time
+from unspool.data.read.recording import Parser, Recording, parse_time
 from unspool.errors import DataError, choose
 
 DELIMITERS = (",", "\t", ";")
@@ -37,7 +38,15 @@ class StepLines:
 
     def read(self, line: str, where: str) -> Recording:
         """One step, called by its id; none where the line names the columns."""
-        cells = cells_of(line)
+        try:
+            cells = cells_of(line)
+        except csv.Error as error:
+            raise DataError(
+                f"is no row of cells ({error})",
+                where=where,
+                got=line.strip(),
+                remedy=f"give {', '.join(self.channels[:8])}, with commas between them",
+            ) from None
         if self.columns is None and self._begin(cells, where):
             return Recording(np.empty((0, len(self.channels)), np.float32))
         if len(cells) != self.width:

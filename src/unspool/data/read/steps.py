@@ -12,14 +12,13 @@ from typing import Any
 import numpy as np
 
 from unspool.data.read.files import Report, TextFile, path_columns
-from unspool.data.read.layout import Long
+from unspool.data.read.layout import DEEP_SAMPLE, Long
 from unspool.data.read.reader import SAMPLE, Column, Reader, Row
-from unspool.data.read.recording import Parser, Recording, is_date, parse_time
+from unspool.data.read.recording import Parser, Recording, parse_time
 from unspool.data.read.table import Table
 from unspool.errors import DataError
 
 SERIES = "series"
-DEEP_SAMPLE = 100_000  # rows looked at to see whether a column changes within a recording
 
 
 @dataclass
@@ -53,7 +52,7 @@ class StepRows(Reader):
         self.others = [c for c in inner.columns if c not in (layout.time, *layout.channels)]
         self.paths = path_columns(inner.files) if self.by_file and len(inner.files) > 1 else []
         self.parser = Parser([column.name for column in layout.channels])
-        self.dated = layout.time is not None and all(map(is_date, layout.time.sample))
+        self.keys = [] if layout.id is None else list(layout.id.own)
         names = [SERIES, *(c.name for c in self.others), *(name for name, _ in self.paths)]
         every = range(len(names) + len(self.others))
         first = list(islice(self._recordings(every, None, sampled=True), SAMPLE))
@@ -76,11 +75,10 @@ class StepRows(Reader):
         if column.number > len(self.others):
             return False
         own = self.others[column.number - 1]
-        key = self.layout.id
         seen: dict[Any, Any] = {}
-        numbers = [own.number, *([] if key is None else [key.number])]
+        numbers = [own.number, *(key.number for key in self.keys)]
         for row in islice(self.inner.rows(numbers), DEEP_SAMPLE):
-            recording = row.file if key is None else row.values[1]
+            recording = tuple(map(str, row.values[1:])) if self.keys else row.file
             if seen.setdefault(recording, row.values[0]) != row.values[0]:
                 return True
         return False
@@ -95,8 +93,9 @@ class StepRows(Reader):
         layout = self.layout
         return {
             **self.inner.options,
-            "id": None if layout.id is None else layout.id.number,
+            "id": [key.number for key in self.keys],
             "time": None if layout.time is None else layout.time.number,
+            "dates": layout.dates,
             "channels": [column.number for column in layout.channels],
         }
 
@@ -131,8 +130,8 @@ class StepRows(Reader):
 
     def _steps(self, asked: Sequence[int], report: Report | None) -> Iterator[Row]:
         layout = self.layout
-        first = [c.number for c in (layout.id, layout.time) if c is not None]
-        numbers = [*first, *(c.number for c in layout.channels)]
+        time = [] if layout.time is None else [layout.time]
+        numbers = [c.number for c in (*self.keys, *time, *layout.channels)]
         numbers += [self.others[i].number for i in asked]
         return self.inner.rows(numbers, report)
 
@@ -141,7 +140,8 @@ class StepRows(Reader):
     ) -> Iterator[Growing]:
         layout = self.layout
         timed, width = layout.time is not None, len(layout.channels)
-        at = (not self.by_file) + timed
+        keys = len(self.keys)
+        at = keys + timed
         last = -1
         for row in rows:
             if self.by_file and row.file != last:
@@ -150,14 +150,14 @@ class StepRows(Reader):
                 for empty in range(last + 1, row.file):
                     yield Growing(empty, 1, empty)
                 last = row.file
-            key = row.file if self.by_file else str(row.values[0])
+            key = row.file if self.by_file else " ".join(map(str, row.values[:keys]))
             own = found.get(key)
             if own is None:
                 own = found[key] = Growing(key, row.line, row.file)
             cells = row.values[at : at + width]
             try:
                 own.values.extend(map(float, cells))
-            except (TypeError, ValueError):
+            except (TypeError, ValueError, OverflowError):
                 del own.values[len(own.lines) * width :]
                 own.values.extend(self.parser.values(cells, self._where(row)))
             if timed:
@@ -172,7 +172,7 @@ class StepRows(Reader):
     def _add_time(self, own: Growing, row: Row, cell: Any) -> None:
         assert self.layout.time is not None
         name = self.layout.time.name
-        time = parse_time(cell, name, self._where(row))
+        time = parse_time(cell, name, self._where(row), self.layout.dates)
         if own.times and time <= own.times[-1]:
             how = "is that of the row before" if time == own.times[-1] else "goes backwards"
             raise DataError(
@@ -230,14 +230,15 @@ class StepRows(Reader):
         times = None
         if self.layout.time is not None:
             times = np.frombuffer(own.times, dtype=np.float64)
-        return Recording(values, names, times, self.dated, self._name(own))
+        return Recording(values, names, times, self.layout.dates is not None, self._name(own))
 
     def _name(self, own: Growing) -> str:
         return short_name(self.files[own.file]) if self.by_file and self.files else str(own.key)
 
 
 def short_name(file: TextFile) -> str:
-    return f"{file.path.parent.name}/{file.path.name}"
+    folder = file.path.parent.name
+    return f"{folder}/{file.path.name}" if folder else file.path.name
 
 
 def step_table(table: Table, layout: Long) -> Table:

@@ -82,7 +82,7 @@ def find_layout(sample: Sequence[Any]) -> Layout | None:
         return None
     depths = {depth(value) for value in drawings}
     if depths == {2}:
-        widths = {len(row) for value in drawings for row in value}
+        widths = {len_of(row) for value in drawings for row in value}
         pens = widths == {3} and all(row[2] in (0, 1) for value in drawings for row in value)
         if not pens and min(widths) < 2:
             return None

@@ -23,9 +23,8 @@ from unspool.data.read.encodings import find_encoding
 from unspool.data.read.files import STDIN, Report, TextFile, find_files, no_texts, sides, stem
 from unspool.data.read.formats import FORMATS, guess_format
 from unspool.data.read.json_lines import no_field
+from unspool.data.read.media import find_media
 from unspool.data.read.reader import Column, Reader, Row
-from unspool.data.read.sound import is_sound
-from unspool.data.read.sounds import find_sounds
 from unspool.errors import DataError, nearest
 
 DRAWN = ("sketch", "inkml", "unipen")  # formats of drawings
@@ -210,12 +209,12 @@ def open_table(path: str, data: DataConfig) -> Table:
     both = sides(path)
     if len(both) > 1:
         return _open_parallel(path, both, data)
-    sounds = find_sounds(path, data)
-    files = sounds or find_files(path, encoding=data.encoding)
+    media = find_media(path, data)
+    files = media.files if media else find_files(path, encoding=data.encoding)
     format, certain = "folder", True
-    if sounds is not None and is_sound(files[0].path):
-        format = "audio"
-    elif sounds is not None:  # the table of a folder of sound
+    if media is not None and not media.listed:
+        format = media.medium.name
+    elif media is not None:
         path = files[0].name
         format, certain = guess_format(files[0], data)
     elif not Path(path).is_dir() or not files[0].content_name.endswith(".txt"):
@@ -224,7 +223,7 @@ def open_table(path: str, data: DataConfig) -> Table:
         format = "folders"
     name = files[0].name if len(files) == 1 else path
     reader = FORMATS[format](files, data)
-    tables = Path(path).is_dir() and sounds is None
+    tables = Path(path).is_dir() and media is None
     tables = tables and format not in ("folder", "folders", "npy", *DRAWN)
     if tables and not any(of_numbers(column.sample) for column in reader.columns):
         raise no_texts(Path(path), [file.path.name for file in files])

@@ -10,6 +10,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Sequence
 from itertools import islice
@@ -18,12 +19,14 @@ from typing import Any
 import numpy as np
 
 from unspool.config import DataConfig
+from unspool.data.read.dates import ISO, seconds
 from unspool.data.read.files import Report, TextFile
 from unspool.data.read.reader import SAMPLE, Column, Reader, Row
-from unspool.data.read.recording import Parser, Recording, date_seconds
+from unspool.data.read.recording import Parser, Recording
 from unspool.errors import DataError
 
 PAIR = re.compile(r"\(([^()]*),([^(),]*)\)")
+WHOLE = re.compile(r"[0-9]{1,18}")
 
 
 class Ts(Reader):
@@ -93,7 +96,7 @@ class Ts(Reader):
 
     def _number(self, *names: str) -> int | None:
         found = next((self.tags[name][0] for name in names if self.tags.get(name)), None)
-        return int(found) if found is not None and found.isdigit() else None
+        return int(found) if found is not None and WHOLE.fullmatch(found) else None
 
     def _check_label(self, label: Sequence[str], where: str) -> None:
         known = self.tags.get("classlabel", [])[1:] if self.answer == "label" else []
@@ -148,17 +151,26 @@ def stamped_values(parts: Sequence[str], where: str) -> Recording:
     """Pairs (time, value) for each channel; what a channel lacks at a time is a gap."""
     names = tuple(str(i + 1) for i in range(len(parts)))
     found: dict[float, dict[int, float]] = {}
-    dated = False
+    kinds = set()
     for k, part in enumerate(parts):
         parser = Parser([f"channel {names[k]}"])
+        rest = PAIR.sub("", part).replace(",", "").strip()
+        if rest and rest != "?":
+            raise DataError(
+                f"channel {names[k]} is no list of (time,value)",
+                where=where,
+                got=rest,
+                remedy="mend it, or write @timeStamps false",
+            )
         for stamp, cell in PAIR.findall(part):
-            try:
-                time = float(stamp)
-            except ValueError:
-                time, dated = date_seconds(stamp), True
-            if time != time:
+            time, dated = seconds_of(stamp)
+            kinds.add(dated)
+            if not math.isfinite(time) or len(kinds) > 1:
                 raise DataError(
-                    "holds no time", where=where, got=stamp, remedy="write a number or an ISO date"
+                    "holds no time" if len(kinds) < 2 else "mixes numbers and dates as times",
+                    where=where,
+                    got=stamp,
+                    remedy="write a number or an ISO date",
                 )
             found.setdefault(time, {})[k] = parser.values([cell.strip()], where)[0]
     times = np.array(sorted(found), dtype=np.float64)
@@ -166,4 +178,12 @@ def stamped_values(parts: Sequence[str], where: str) -> Recording:
     for step, time in enumerate(times.tolist()):
         for k, value in found[time].items():
             values[step, k] = value
-    return Recording(values, names, times, dated)
+    return Recording(values, names, times, True in kinds)
+
+
+def seconds_of(stamp: str) -> tuple[float, bool]:
+    """A time, and whether it was a date."""
+    try:
+        return float(stamp), False
+    except ValueError:
+        return seconds(stamp.strip(), ISO), True

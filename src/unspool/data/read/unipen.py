@@ -25,7 +25,7 @@ from unspool.errors import DataError
 
 SEGMENT = re.compile(r'(\S+)\s+(\S+).*?(?:"([^"]*)"\s*)?$')
 BEGIN = (".START_BOX", ".SEGMENT")
-MOST = 10_000_000  # components that a segment may name
+WHOLE = re.compile(r"[0-9]{1,18}")
 
 
 class Component(NamedTuple):
@@ -91,29 +91,30 @@ def strokes_of(
     own: Segment, components: Sequence[Component], stop: int, file: TextFile
 ) -> list[np.ndarray]:
     where = f"{file.name}:{own.line}"
-    numbers = range(own.first, stop) if own.parts == "?" else list(listed(own.parts, where))
-    if len(numbers) and max(numbers) >= len(components):
-        raise DataError(
-            f"the segment names component {max(numbers)}, and there are {len(components)}",
-            where=where,
-            got=own.parts,
-            remedy="number the pens down and up of the file from 0",
-        )
+    count = len(components)
+    numbers = range(own.first, stop) if own.parts == "?" else listed(own.parts, count, where)
     found = (components[i].points for i in numbers)
     return [points for points in found if points is not None and len(points)]
 
 
-def listed(parts: str, where: str) -> Iterator[int]:
-    """0-2,5 -> 0 1 2 5"""
+def listed(parts: str, count: int, where: str) -> Iterator[int]:
+    """0-2,5 -> 0 1 2 5, of so many components"""
     for part in parts.split(","):
         first, _, last = (each.split(":")[0] for each in part.partition("-"))
         last = last or first
-        if not (first.isdigit() and last.isdigit()) or int(last) - int(first) > MOST:
+        if not (WHOLE.fullmatch(first) and WHOLE.fullmatch(last)) or int(last) < int(first):
             raise DataError(
                 "the segment names no components",
                 where=where,
                 got=parts,
                 remedy="write numbers as 0-2,5, or ? for the strokes that follow",
+            )
+        if int(last) >= count:
+            raise DataError(
+                f"the segment names component {int(last)}, and there are {count}",
+                where=where,
+                got=parts,
+                remedy="number the pens down and up of the file from 0",
             )
         yield from range(int(first), int(last) + 1)
 

@@ -98,12 +98,15 @@ def store_columns(
 
 
 def batches(rows: Iterable[Row]) -> Iterator[list[Row]]:
-    """Rows by the thousand, fewer where their texts are long."""
+    """Rows by the thousand, fewer where their texts or arrays are long."""
     batch: list[Row] = []
     size = 0
     for row in rows:
         batch.append(row)
-        size += sum(len(value) for value in row.values if isinstance(value, str))
+        size += sum(
+            len(value) if isinstance(value, str) else getattr(value, "nbytes", 0)
+            for value in row.values
+        )
         if size >= BATCH_CHARACTERS or len(batch) >= BATCH_ROWS:
             yield batch
             batch, size = [], 0

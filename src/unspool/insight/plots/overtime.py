@@ -11,7 +11,7 @@ import numpy as np
 from unspool.data.read.recording import Recording
 from unspool.insight.plots.attention import scale_end
 from unspool.insight.plots.recurrence import UNITS
-from unspool.insight.plots.series import curves
+from unspool.insight.plots.series import CHANNELS, curves
 from unspool.insight.plots.style import COLOURS, SHARES, SIGNED, WEIGHTS, label, plain, quiet
 from unspool.insight.saliency import Saliency
 from unspool.insight.trace import Recorded
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from unspool.tasks.forecast_answer import Continuation
 
 TICKS = 7
+MARKS = 5  # channels of many that are named
 HEADS = 4  # of a layer that are drawn beside each other
 Spans = Sequence[tuple[int, int]]  # the steps that each step of the network reads
 
@@ -36,21 +37,45 @@ def stacked(
     figure = new_figure(9, 2.2 + sum(heights))
     ratios = [2.0, *heights]
     axes = figure.subplots(len(ratios), 1, sharex=True, height_ratios=ratios, squeeze=False)[:, 0]
-    curves(axes[0], series, np.arange(len(series)) + 0.5)
+    draw_series(axes[0], series)
     if title:
         axes[0].set_title(title, loc="left", fontsize=10)
-    name_steps(axes[-1], series.steps(), end)
+    name_steps(axes[-1], series.steps(), end, seconds=is_spectrum(series))
     return figure, list(axes)
 
 
-def name_steps(axes: Axes, names: Sequence[str], end: int = 0) -> None:
+def is_spectrum(series: Recording) -> bool:
+    """Whether its channels are bands of frequencies; the times of such are seconds."""
+    return bool(series.channels) and all(name.endswith(" Hz") for name in series.channels)
+
+
+def draw_series(axes: Axes, series: Recording) -> None:
+    """Its channels as curves; those that are too many as colours, the last at the top, as of a
+    spectrum."""
+    if series.values.shape[1] <= CHANNELS:
+        curves(axes, series, np.arange(len(series)) + 0.5)
+        return
+    low, high = np.nanquantile(series.values, (0.05, 0.995))
+    look = {"cmap": SHARES, "vmin": float(low), "vmax": float(high)}
+    mesh(axes, series.values.T, [(t, t + 1) for t in range(len(series))], **look)
+    axes.invert_yaxis()
+    some_channels(axes, series.channels)
+
+
+def some_channels(axes: Axes, names: Sequence[str]) -> None:
+    marks = np.unique(np.linspace(0, len(names) - 1, MARKS).astype(int))
+    axes.set_yticks(marks + 0.5, [label(names[i]) for i in marks], fontsize=8)
+
+
+def name_steps(axes: Axes, names: Sequence[str], end: int = 0, *, seconds: bool = False) -> None:
     """Steps across by their names; step i is between i and i + 1."""
     ticks = np.unique(np.linspace(0, len(names) - 1, TICKS).round().astype(int))
-    seconds = all(name.endswith(":00") for name in names)
-    shown = [names[i][:-3] if seconds else names[i] for i in ticks]
+    whole = all(name.endswith(":00") for name in names)
+    shown = [names[i][:-3] if whole else names[i] for i in ticks]
     axes.set_xticks(ticks + 0.5, [text.replace(" ", "\n") for text in shown], fontsize=8)
     axes.set_xlim(0, max(len(names), end))
-    axes.set_xlabel("step" if names[0] == "0" and names[-1] == str(len(names) - 1) else "time")
+    plain_steps = names[0] == "0" and names[-1] == str(len(names) - 1)
+    axes.set_xlabel("step" if plain_steps else "seconds" if seconds else "time")
 
 
 def mesh(axes: Axes, values: np.ndarray, spans: Spans, **look: Any) -> Any:
@@ -97,8 +122,9 @@ def attention_over_time(series: Recording, layers: Sequence[Recorded], spans: Sp
     ratios = [1.2, *[2.4] * len(layers)]
     grid = figure.subplots(1 + len(layers), heads, sharex=True, height_ratios=ratios, squeeze=False)
     for axes in grid[0]:
-        curves(axes, series, np.arange(len(series)) + 0.5)
-        axes.get_legend().remove()
+        draw_series(axes, series)
+        if axes.get_legend() is not None:
+            axes.get_legend().remove()
     image = None
     for row, own in zip(grid[1:], layers):
         for head, axes in enumerate(row):
@@ -108,7 +134,7 @@ def attention_over_time(series: Recording, layers: Sequence[Recorded], spans: Sp
             axes.set_title(f"layer {own.layer}, head {head + 1}{more}", fontsize=8)
             axes.set_yticks([])
     for axes in grid[-1]:
-        name_steps(axes, series.steps())
+        name_steps(axes, series.steps(), seconds=is_spectrum(series))
         axes.set_xticks(axes.get_xticks()[[0, -1]], [axes.get_xticklabels()[i] for i in (0, -1)])
     figure.supylabel("each step looks", fontsize=8)
     assert image is not None
@@ -134,39 +160,43 @@ def bars(axes: Axes, values: np.ndarray, spans: Spans, colour: Any) -> None:
     plain(axes)
 
 
-def contribution_bars(axes: Axes, why: Saliency, first: int) -> None:
-    own = why.values[max(0, -first) :]
-    start = max(0, first)
+def contribution_bars(axes: Axes, why: Saliency, spans: Spans) -> None:
+    own = why.values[len(why.values) - len(spans) :]
     colours = [COLOURS[1] if value > 0 else COLOURS[0] for value in own]
-    bars(axes, own, [(start + t, start + t + 1) for t in range(len(own))], colours)
+    bars(axes, own, spans, colours)
     axes.set_ylabel("contribution", fontsize=8)
 
 
-def saliency_over_time(series: Recording, why: Saliency, first: int) -> Figure:
-    """What each step, and each channel at it, contributes to an answer; `first` is the step of the
-    first token."""
+def saliency_over_time(series: Recording, why: Saliency, spans: Spans) -> Figure:
+    """What each step, and each channel at it, contributes to an answer; `spans` of the tokens, of
+    which those before 0 are no steps."""
+    spans = [own for own in spans if own[1] > 0]
     of = f" at {label(why.asked)}" if why.asked else ""
     said = f"{label(why.answer)}{of}, {why.measure} {why.answer_value:.3f}"
-    parts = channel_parts(why, first)
-    heights = [1.2, *([max(0.5, 0.2 * len(parts))] if len(parts) > 1 else [])]
+    parts = channel_parts(why, len(spans))
+    heights = [1.2, *([min(2.0, max(0.5, 0.2 * len(parts)))] if len(parts) > 1 else [])]
     title = "\n".join([said, *filter(None, [why.account()])])
     figure, (_, axes, *rest) = stacked(series, heights, title)
-    contribution_bars(axes, why, first)
+    contribution_bars(axes, why, spans)
     for below in rest:
         values = np.stack(list(parts.values()))
         most = float(np.abs(values).max()) or 1.0
-        spans = [(max(0, first) + t, max(0, first) + t + 1) for t in range(values.shape[1])]
         image = mesh(below, values, spans, cmap=SIGNED, vmin=-most, vmax=most)
-        below.set_yticks(np.arange(len(parts)) + 0.5, [label(name) for name in parts], fontsize=8)
+        if len(parts) <= CHANNELS:
+            names = [label(name) for name in parts]
+            below.set_yticks(np.arange(len(parts)) + 0.5, names, fontsize=8)
+        else:
+            below.invert_yaxis()
+            some_channels(below, list(parts))
         bar(figure, image, below)
     return figure
 
 
-def channel_parts(why: Saliency, first: int) -> dict[str, np.ndarray]:
-    """Contributions by channel, of those that contribute."""
+def channel_parts(why: Saliency, steps: int) -> dict[str, np.ndarray]:
+    """Contributions by channel, of those that contribute, at the last so many tokens."""
     if why.parts is None:
         return {}
-    own = why.parts[max(0, -first) :]
+    own = why.parts[len(why.parts) - steps :]
     return {name: own[:, i] for i, name in enumerate(why.elements) if np.abs(own[:, i]).max() > 0}
 
 
@@ -195,7 +225,8 @@ def ahead_figure(
     axes[0].set_title(label(target), loc="left", fontsize=10)
     plain(axes[0])
     if why is not None:
-        contribution_bars(axes[1], why, first - begin)
+        start = first - begin
+        contribution_bars(axes[1], why, [(start + t, start + t + 1) for t in range(last - first)])
         axes[1].axvline(last - begin + why.step + 0.5, color=COLOURS[2], linewidth=1.2)
         axes[1].set_title(
             f"of each step to the value at {label(why.asked)} (green): {why.account()}",

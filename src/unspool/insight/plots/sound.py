@@ -68,7 +68,8 @@ def lattice_figure(
     spectrum; the darker the more probable. Tokens that are never likely are left out."""
     p, end = lattice.probabilities, len(frames) * duration
     likely = [int(i) for i in np.argsort(-p[:, 1:].max(0), kind="stable")[:ROWS] + 1]
-    rows = sorted(i for i in likely if p[:, i].max() > 0.02) or likely[:1]
+    likely = [i for i in likely if p[:, i].max() > 0.02] or likely[:1]
+    rows = sorted(likely, key=lambda i: lattice.names[i], reverse=True)
     figure = new_figure(max(7.0, min(14.0, 2.0 * end)), 2.6 + 0.19 * len(rows) + 1.0)
     ratios = [max(1.2, 0.19 * len(rows)), 0.7, 2.3]
     top, blank, below = figure.subplots(3, 1, sharex=True, height_ratios=ratios)

@@ -112,11 +112,13 @@ def scale_bar(figure: Figure, axes: Axes, values: np.ndarray) -> None:
 
 
 def window_figure(weights: np.ndarray, characters: Sequence[str], *, title: str = "") -> Figure:
-    """(T, U) the weight of each character as each point was written."""
+    """(T, U) the weight of each character as each point was written, the darker the more; a few
+    points may weigh far more than all others."""
     size = len(characters)
     figure = new_figure(9, min(14.0, 1.2 + 0.28 * max(size, 4)))
     axes = figure.subplots()
-    axes.imshow(weights.T, aspect="auto", cmap="Greys", interpolation="nearest")
+    most = float(np.quantile(weights.max(1), 0.95)) or 1.0
+    axes.imshow(weights.T, aspect="auto", cmap="Greys", interpolation="nearest", vmin=0, vmax=most)
     axes.set_yticks(range(size), [c if c != " " else "␣" for c in characters], fontsize=9)
     axes.set_xlabel("point", fontsize=9)
     axes.set_title(title or "the window over the text", loc="left", fontsize=10)

@@ -5,8 +5,8 @@
 
 import { clear, el } from './dom.js';
 import { onSchemeChange } from './colour.js';
+import { InputForm } from './inputform.js';
 import { isOverTime } from './inputs.js';
-import { SeriesForm } from './seriesform.js';
 import { ask } from './source.js';
 import { visible } from './tokens.js';
 import { VIEWS } from './views.js';
@@ -68,7 +68,7 @@ class Page {
     const given = {
       onlook: (text) => this.go({ text, ...this.forgotten() }), onerror: (line) => this.say(line),
     };
-    this.form = isOverTime(run) ? new SeriesForm(run, given) : new TextForm(run, given);
+    this.form = isOverTime(run) ? new InputForm(run, given) : new TextForm(run, given);
     this.answer = el('p', { class: 'answer', 'aria-live': 'polite', hidden: true });
     document.body.replaceChildren(
       el('header', null,
@@ -99,6 +99,15 @@ class Page {
     }
   }
 
+  // What a view reads of its own stands in it, in place of the page's input. Where there is training
+  // alone to see, nothing is read.
+  showInput(view) {
+    const own = view?.ownInput === true || this.views.every(({ name }) => name === 'training');
+    this.form.element.hidden = own || this.run.parameters === null;
+    this.answer.classList.toggle('elsewhere', own);
+    if (own) this.form.sound?.pause();
+  }
+
   // Shows what the address says; the focus stays on the control that had it.
   async show() {
     this.showing.abort();
@@ -108,6 +117,7 @@ class Page {
     const name = this.params.get('view') ?? this.views[0]?.name;
     const view = this.views.find((each) => each.name === name);
     this.form.show(this.text);
+    this.showInput(view);
     this.showAnswer();
     for (const [own, tab] of this.tabs) {
       tab.setAttribute('aria-selected', String(own === name));
@@ -179,6 +189,7 @@ class Page {
     return {
       run: this.run,
       text: this.text,
+      sound: this.form.sound ?? null,
       params,
       ask: (name, given) => ask(name, given, signal),
       set: (changes) => { if (!signal.aborted) this.write(changes, 'replaceState'); },

@@ -1,15 +1,23 @@
 // What is drawn of an input that is no text, by how its field says that it is shown. In: the answer
-// `input`. Out: tracks for a timeline.
+// `input`. Out: tracks for a timeline, and of a drawing the drawing itself.
 
+import { plain } from './chart.js';
+import { Drawing } from './drawing.js';
 import { bandTrack, curveTrack, heatTrack } from './tracks.js';
 import { extremes } from './thinning.js';
 
 const TALLEST = 180; // pixels of a heat map
+const SPECTRUM = 132; // pixels of a spectrum
+const QUIET = [0.05, 0.995]; // shares of the values of a spectrum between which colours differ
+const MARKS = 5; // frequencies that stand beside it
 
 const SHOWN = {
   curves: ({ channels, values }) => curveTrack({
     name: channels.length > 1 ? 'channels' : channels[0], height: 150,
     curves: channels.map((name, i) => ({ name, values: values[i] })),
+  }),
+  drawing: ({ channels, values }) => curveTrack({
+    name: 'movements of the pen', height: 110, curves: channels.map((name, i) => ({ name, values: values[i] })),
   }),
   'heat map': ({ channels, values }) => {
     const ends = values.map((own) => extremes(own, 0, own.length) ?? [0, 0]);
@@ -20,15 +28,71 @@ const SHOWN = {
       height: Math.min(TALLEST, 12 * channels.length), tellRow: () => null,
     });
   },
+  spectrum: ({ channels, values }) => {
+    const all = values.flat().sort((a, b) => a - b);
+    const [least, most] = QUIET.map((share) => all[Math.round(share * (all.length - 1))]);
+    const loudest = (step) => values.reduce((best, own, i) => (own[step] > values[best][step] ? i : best), 0);
+    return {
+      ...heatTrack({
+        name: 'spectrum', rows: [...values].reverse(), least, most: Math.max(most, least + 1e-6), height: SPECTRUM,
+        beside: frequencies(channels), tellRow: () => null, scale: 'power of each band of frequencies, the stronger the louder',
+      }),
+      tell: (step) => (values[0][step] === undefined ? '' : `loudest at ${channels[loudest(step)]}`),
+    };
+  },
 };
+
+const NOUNS = { drawing: 'point', spectrum: 'frame' };
+
+// Some of the bands, the highest at the top: [[row, '1.2 kHz']].
+function frequencies(channels) {
+  const last = channels.length - 1;
+  const rows = [...new Set(Array.from({ length: MARKS }, (_, i) => Math.round((i * last) / (MARKS - 1))))];
+  return rows.map((row) => [row, short(channels[last - row])]);
+}
+
+function short(name) {
+  const hertz = parseFloat(name);
+  return name.endsWith(' Hz') && hertz >= 1000 ? `${(hertz / 1000).toFixed(1)} kHz` : name;
+}
 
 // The input, and the labels of its steps where there are some.
 export function inputTracks(input, run) {
-  const all = run.labels ?? [];
+  const all = run.labels?.length ? run.labels : [...new Set(input.bands.flatMap(({ labels }) => labels))];
   return [
     SHOWN[input.shown_as](input),
-    ...input.bands.map(({ name, labels }) => bandTrack({ name, labels, all })),
+    ...input.bands.map(({ name, labels, spans }) => bandTrack({ name, labels, all, spans })),
   ];
+}
+
+// What each channel contributes, [{name, values}], as the input has its channels.
+export function channelTrack(input, channels, { first = 0, spans } = {}) {
+  const most = Math.max(...channels.flatMap((own) => own.values.map(Math.abs))) || 1;
+  const same = { name: 'by channel', first, spans, signed: true, most, tellRow: () => null, scale: `±${plain(most)}` };
+  const rows = channels.map((own) => own.values);
+  const names = channels.map((own) => own.name);
+  if (input.shown_as !== 'spectrum') {
+    return heatTrack({ ...same, rows, names, height: Math.min(200, Math.max(48, 18 * channels.length)) });
+  }
+  return { ...heatTrack({ ...same, name: 'by band', rows: rows.reverse(), height: SPECTRUM, beside: frequencies(names) }), tell: () => '' };
+}
+
+// Of strokes the drawing, else null. onchoose(point): it was clicked on.
+export function drawingOf(input, label, onchoose) {
+  if (input.shown_as !== 'drawing') return null;
+  const [dx, dy, up] = input.values;
+  return new Drawing({ x: sums(dx), y: sums(dy), up, label, onchoose });
+}
+
+function sums(values) {
+  let sum = 0;
+  return values.map((value) => { sum += value; return sum; });
+}
+
+// What a timeline of an input needs to know of it.
+export function timeOf(input, context) {
+  const sound = context.sound !== null && input.duration ? { element: context.sound, duration: input.duration } : null;
+  return { steps: input.steps, noun: NOUNS[input.shown_as] ?? 'step', signal: context.signal, sound };
 }
 
 export function isOverTime(run) {
@@ -36,13 +100,18 @@ export function isOverTime(run) {
 }
 
 // What an answer at a step is, for `choiceOf`.
-export function labelAt(step) {
-  return `The label at ${step} is`;
+export function labelAt(run) {
+  const words = {
+    transcribe: (step) => `At ${step} the model writes`,
+    handwrite: (step) => `After the point that follows point ${step} the model expects`,
+  };
+  return words[run.task] ?? ((step) => `The label at ${step} is`);
 }
 
 // Of a series that is too long: that its end was not read, or null.
 export function unreadLine(input) {
   const count = (number) => number.toLocaleString('en');
+  const noun = NOUNS[input.shown_as] ?? 'step';
   return input.read >= input.steps.length ? null
-    : `Only the first ${count(input.read)} of ${count(input.steps.length)} steps were read.`;
+    : `Only the first ${count(input.read)} of ${count(input.steps.length)} ${noun}s were read.`;
 }

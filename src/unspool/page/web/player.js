@@ -6,8 +6,8 @@ import { el } from './dom.js';
 const PAUSE = 900; // milliseconds a step
 
 export class Player {
-  constructor({ count, label, signal, onstep, backwards = false }) {
-    Object.assign(this, { count, onstep, backwards, at: 0, timer: null });
+  constructor({ count, label, signal, onstep, backwards = false, pause = PAUSE }) {
+    Object.assign(this, { count, onstep, backwards, pause, at: 0, timer: null });
     const button = (text, name, by) => el('button', {
       type: 'button', 'aria-label': name, text, onclick: () => this.step(by),
     });
@@ -47,7 +47,7 @@ export class Player {
     this.timer = window.setInterval(() => {
       this.onstep(this.at + by);
       if (this.at === last) this.stop();
-    }, PAUSE);
+    }, this.pause);
   }
 
   stop() {

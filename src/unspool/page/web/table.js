@@ -2,7 +2,7 @@
 // names of the channels that a model reads. Out: { values, times, dated, name } for JSON; an Error in
 // one line where there is none.
 
-const MOST = 100000; // numbers, as page/subject.py has it
+const MOST = 200000; // numbers, as page/subject.py has it
 const TIMES = ['time', 'date', 'datetime', 'timestamp', 't'];
 const IDS = ['id', 'series', 'recording', 'unique_id'];
 const GAPS = ['', 'nan', 'na', 'null', '?'];

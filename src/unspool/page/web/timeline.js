@@ -15,13 +15,15 @@ const CLOSEST = 24; // steps that are shown at least
 const LABEL = 9; // pixels of a character of the axis, with some room
 
 export class Timeline {
-  // steps: their names; onchoose(step, track, row): a click, or keys, whose track is null
-  constructor({ steps, label, step = 0, onchoose, signal }) {
-    Object.assign(this, { steps, label, step, onchoose });
+  // steps: their names; noun: what one is; onchoose(step, track, row): a click, or keys, whose track is
+  // null; sound: { element, duration }, an <audio> and the seconds of a step, which it plays
+  constructor({ steps, label, step = 0, onchoose, signal, noun = 'step', sound = null }) {
+    Object.assign(this, { steps, label, step, onchoose, noun, sound });
     [this.from, this.to] = [0, steps.length];
     this.tracks = [];
     this.stack = el('div', { class: 'tracks' });
     this.cursor = el('div', { class: 'time-cursor' });
+    this.heard = el('div', { class: 'time-heard', hidden: true });
     this.axis = el('canvas', { 'aria-hidden': 'true', class: 'axis-of-time' });
     this.slider = el('div', {
       class: 'timeline-slider', role: 'slider', tabindex: '0', 'aria-label': `${label}. Arrow keys move in time.`,
@@ -30,7 +32,7 @@ export class Timeline {
       onpointermove: (event) => this.tell(this.at(event)),
       onpointerleave: () => this.tell(this.step),
       onclick: (event) => this.onClick(event),
-    }, this.stack, this.axis, this.cursor);
+    }, this.stack, this.axis, this.heard, this.cursor);
     this.readout = el('p', { class: 'readout' });
     this.thinned = el('p', { class: 'note thinned' });
     this.element = el('div', { class: 'timeline' }, this.zoomRow(), this.slider, this.readout, this.thinned);
@@ -39,6 +41,25 @@ export class Timeline {
     });
     observer.observe(this.slider);
     signal.addEventListener('abort', () => observer.disconnect());
+    if (sound !== null) this.follow(sound, signal);
+  }
+
+  // Moves a line with what is heard.
+  follow({ element, duration }, signal) {
+    const move = () => {
+      const step = element.currentTime / duration;
+      this.heard.hidden = element.paused || step < this.from || step > this.to;
+      this.heard.style.setProperty('left', `${this.x(step)}px`);
+      if (!element.paused && !signal.aborted) window.requestAnimationFrame(move);
+    };
+    for (const name of ['play', 'pause', 'seeked', 'ended']) element.addEventListener(name, move, { signal });
+    if (!element.paused) move();
+  }
+
+  // What is heard next begins at the chosen step.
+  seek() {
+    const { element, duration } = this.sound ?? {};
+    if (element?.duration) element.currentTime = Math.min(element.duration, this.step * duration);
   }
 
   // The tracks, from the top downwards.
@@ -112,14 +133,14 @@ export class Timeline {
     this.drawAxis(area, ratio);
     const count = (number) => number.toLocaleString('en');
     this.shownSteps.textContent = this.to - this.from === this.steps.length
-      ? `all ${count(this.steps.length)} steps` : `steps ${count(this.from + 1)} to ${count(this.to)} of ${count(this.steps.length)}`;
+      ? `all ${count(this.steps.length)} ${this.noun}s` : `${this.noun}s ${count(this.from + 1)} to ${count(this.to)} of ${count(this.steps.length)}`;
     const [closer, wider, earlier, later] = this.zoom.querySelectorAll('button');
     closer.disabled = this.to - this.from <= CLOSEST;
     wider.disabled = this.to - this.from === this.steps.length;
     earlier.disabled = this.from === 0;
     later.disabled = this.to === this.steps.length;
     const each = (this.to - this.from) / area.width;
-    this.thinned.textContent = each <= 1 ? '' : `${each.toFixed(1)} steps a pixel: curves are drawn from the least to `
+    this.thinned.textContent = each <= 1 ? '' : `${each.toFixed(1)} ${this.noun}s a pixel: curves are drawn from the least to `
       + 'the most of them, bars are the largest and the smallest, colours their mean.';
     this.mark();
     this.tell(this.step);
@@ -159,7 +180,7 @@ export class Timeline {
   }
 
   tell(step) {
-    const told = [`step ${this.steps[step]}`, ...this.tracks.map((track) => track.tell(step))].filter((part) => part !== '').join(' · ');
+    const told = [`${this.noun} ${this.steps[step]}`, ...this.tracks.map((track) => track.tell(step))].filter((part) => part !== '').join(' · ');
     this.readout.textContent = told;
     if (step !== this.step) return;
     this.slider.setAttribute('aria-valuenow', String(step));
@@ -187,6 +208,7 @@ export class Timeline {
     const on = this.canvases.indexOf(event.target);
     const row = on < 0 ? null : this.tracks[on].row?.(event.offsetY) ?? null;
     this.choose(this.at(event));
+    this.seek();
     this.onchoose?.(this.step, on < 0 ? null : this.tracks[on], row);
   }
 
@@ -204,6 +226,7 @@ export class Timeline {
     event.preventDefault();
     event.stopPropagation();
     this.choose(this.step + moves[event.key]);
+    this.seek();
     this.onchoose?.(this.step, null, null);
   }
 }

@@ -168,13 +168,15 @@ export function valueAt(step, count, first, spans) {
   return spans.findIndex(([from, to]) => step >= from && step < to);
 }
 
-// Rows of numbers as colours: from 0 to `most`, or with `signed` around 0. Of several steps in one
-// pixel the mean.
+// Rows of numbers as colours: from `least` to `most`, or with `signed` around 0. Of several steps in
+// one pixel the mean.
 //
 //   rows      arrays of numbers, one below the other
 //   tellRow   which row `tell` speaks of
+//   beside    what is written beside some rows, [[row, text]], in place of all names
 export function heatTrack({
-  name, rows, names, first = 0, spans, signed = false, most = 1, height = 96, tellRow = () => 0, scale, noun = '',
+  name, rows, names, first = 0, spans, signed = false, least = 0, most = 1, height = 96, tellRow = () => 0, scale,
+  noun = '', beside,
 }) {
   const count = rows[0]?.length ?? 0;
   const painted = { key: null, image: null }; // the last picture, which a new cursor leaves as it is
@@ -200,7 +202,7 @@ export function heatTrack({
           }
         }
         if (seen === 0) continue;
-        const share = sum / seen / most;
+        const share = signed ? sum / seen / most : (sum / seen - least) / (most - least);
         const shade = Math.min(1, Math.max(0, signed ? (share + 1) / 2 : share));
         pixels[line * columns.length + i] = shades[Math.round(shade * 510)];
       }
@@ -212,7 +214,7 @@ export function heatTrack({
   }
 
   return {
-    name, height, scale: scale ?? (signed ? `±${plain(most)}` : `0 to ${plain(most)}`),
+    name, height, scale: scale ?? (signed ? `±${plain(most)}` : `${plain(least)} to ${plain(most)}`),
     draw(pen, area) {
       const key = `${area.from} ${area.to} ${area.width} ${area.ratio} ${area.colour('--surface')}`;
       if (painted.key !== key) Object.assign(painted, { key, image: paint(area) });
@@ -221,7 +223,10 @@ export function heatTrack({
       pen.strokeStyle = area.colour('--line');
       pen.strokeRect(area.left + 0.5, 0.5, area.width - 1, area.height - 1);
       const chosen = tellRow();
-      if (names !== undefined && chosen === null && area.height / rows.length >= NAMED) namesBeside(pen, area, names);
+      if (beside !== undefined) namesBeside(pen, area, beside, rows.length);
+      else if (names !== undefined && chosen === null && area.height / rows.length >= NAMED) {
+        namesBeside(pen, area, names.map((own, i) => [i, own]), rows.length);
+      }
       if (rows.length > 1 && chosen !== null) {
         pen.strokeStyle = area.colour('--ink');
         pen.lineWidth = 1.5;
@@ -240,14 +245,16 @@ export function heatTrack({
   };
 }
 
-function namesBeside(pen, area, names) {
+function namesBeside(pen, area, names, count) {
   const fits = Math.floor((area.left - 6) / LETTER);
   pen.font = area.font;
   pen.textAlign = 'right';
   pen.textBaseline = 'middle';
   pen.fillStyle = area.colour('--soft');
-  names.forEach((name, i) => pen.fillText(
-    name.length > fits + 1 ? `${name.slice(0, fits - 1)}…` : name, area.left - 6, ((i + 0.5) * area.height) / names.length));
+  for (const [row, name] of names) {
+    const y = Math.max(6, Math.min(area.height - 6, ((row + 0.5) * area.height) / count));
+    pen.fillText(name.length > fits + 1 ? `${name.slice(0, fits - 1)}…` : name, area.left - 6, y);
+  }
 }
 
 function told1(value) {
@@ -298,30 +305,36 @@ export function barTrack({
 
 // A label for each step, as stretches of one shade with their names; `all` are the labels of the run,
 // so that a label has the same shade in every band.
-export function bandTrack({ name, labels, all, first = 0, height = 26 }) {
+export function bandTrack({ name, labels, all, first = 0, spans, height = 26 }) {
+  const edge = (i) => (spans === undefined ? first + i : i < labels.length ? spans[i][0] : spans.at(-1)[1]);
   return {
     name, height,
     draw(pen, area) {
       pen.font = area.font;
       pen.textBaseline = 'middle';
       pen.textAlign = 'left';
-      let start = Math.max(0, area.from - first);
-      const last = Math.min(labels.length, area.to - first);
-      for (let i = start + 1; i <= last; i += 1) {
-        if (i < last && labels[i] === labels[start]) continue;
-        const [from, to] = [area.x(first + start), area.x(first + i)];
-        const at = Math.max(0, all.indexOf(labels[start]));
-        pen.globalAlpha = 0.3;
-        pen.fillStyle = area.colour(`--series-${(at % HATCHES) + 1}`);
-        pen.fillRect(from, 2, Math.max(1, to - from - 0.5), area.height - 4);
-        pen.globalAlpha = 1;
-        if (labels[start].length * LETTER + 6 < to - from) {
-          pen.fillStyle = area.colour('--ink');
-          pen.fillText(labels[start], from + 4, area.height / 2);
-        }
+      let start = 0;
+      for (let i = 1; i <= labels.length; i += 1) {
+        if (i < labels.length && labels[i] === labels[start]) continue;
+        const [from, to] = [Math.max(area.from, edge(start)), Math.min(area.to, edge(i))].map(area.x);
+        if (to > from) band(pen, area, labels[start], from, to, all);
         start = i;
       }
     },
-    tell: (step) => (labels[step - first] === undefined ? '' : `${name}: ${labels[step - first]}`),
+    tell(step) {
+      const at = valueAt(step, labels.length, first, spans);
+      return at < 0 ? '' : `${name}: ${labels[at]}`;
+    },
   };
+}
+
+function band(pen, area, label, from, to, all) {
+  const at = Math.max(0, all.indexOf(label));
+  pen.globalAlpha = 0.3;
+  pen.fillStyle = area.colour(`--series-${(at % HATCHES) + 1}`);
+  pen.fillRect(from, 2, Math.max(1, to - from - 0.5), area.height - 4);
+  pen.globalAlpha = 1;
+  if (label.length * LETTER + 6 >= to - from) return;
+  pen.fillStyle = area.colour('--ink');
+  pen.fillText(label, from + 4, area.height / 2);
 }

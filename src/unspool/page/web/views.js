@@ -3,12 +3,14 @@
 //
 // A view is an object:
 //   name, title, about   its name in addresses; what its tab says; one plain sentence shown above it
+//   ownInput             true where it does without the page's input; may be left out
 //   aboutSeries          that sentence where the input is a series; may be left out
 //   working              what it does while nothing is to be seen; may be left out
 //   applies(run)         whether this run has it
 //   show(root, context)  fills the empty element `root`; may be async; throws Error(one line)
 // A view may register key handlers on `root`. The context:
 //   run, text            the answer `run`; the input
+//   sound                the <audio> of an input that can be heard, else null
 //   params               URLSearchParams of the view's own parameters
 //   ask(name, params)    an answer of Python's
 //   set(params)          changes parameters in the address; null leaves one out
@@ -27,8 +29,10 @@ import { ngrams } from './views/ngrams.js';
 import { positions } from './views/positions.js';
 import { saliency } from './views/saliency.js';
 import { training } from './views/training.js';
+import { transcript } from './views/transcript.js';
 import { unrolled } from './views/unrolled.js';
+import { writing } from './views/writing.js';
 
 export const VIEWS = [
-  ahead, unrolled, attention, saliency, gradients, ngrams, positions, neighbours, training,
+  ahead, transcript, writing, unrolled, attention, saliency, gradients, ngrams, positions, neighbours, training,
 ];

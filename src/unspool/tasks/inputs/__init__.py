@@ -11,15 +11,17 @@ from typing import Any
 from unspool.config import Config, DataConfig
 from unspool.data.fields.field import Field
 from unspool.data.fields.joined import JoinedField
-from unspool.data.plan import Plan
+from unspool.data.plan import Plan, holds_figures
 from unspool.data.read import Table
 from unspool.tasks.inputs.audio import AudioKind
-from unspool.tasks.inputs.kind import InputKind, Target
+from unspool.tasks.inputs.image import ImageKind
+from unspool.tasks.inputs.kind import Asked, InputKind, Target
 from unspool.tasks.inputs.series import SeriesKind
 from unspool.tasks.inputs.strokes import StrokesKind
 from unspool.tasks.inputs.text import Texts
 
-KINDS = (Texts(), AudioKind(), StrokesKind(), SeriesKind())  # who comes first is asked first
+# Who comes first is asked first.
+KINDS = (Texts(), AudioKind(), ImageKind(), StrokesKind(), SeriesKind())
 INPUTS: dict[str, InputKind] = {kind.name: kind for kind in KINDS}
 TEXT = "text"
 
@@ -45,16 +47,19 @@ def plan_input(
     task: str, table: Table, data: DataConfig, *, target: Target, named: bool, outputs: bool
 ) -> Plan | None:
     """The plan of the first kind, other than texts, that the table holds."""
+    asked = Asked(task, target, named, outputs)
     for kind in INPUTS.values():
-        found = kind.plan(task, table, data, target=target, named=named, outputs=outputs)
+        found = kind.plan(table, data, asked)
         if found is not None or kind.holds(table, data):
             return found
     return None
 
 
 def holds_no_text(table: Table, data: DataConfig) -> bool:
-    """Whether a table has values of another kind."""
-    return any(kind.holds(table, data) for kind in INPUTS.values())
+    """Whether a table has values of another kind, or nothing but numbers and dates."""
+    if any(kind.holds(table, data) for kind in INPUTS.values()):
+        return True
+    return data.text is None and holds_figures(table)
 
 
 def suited(settings: Mapping[str, Any], plan: Plan | None = None) -> dict[str, Any]:

@@ -11,13 +11,14 @@ from unspool.data.fields.audio_frames import Framing
 from unspool.data.fields.field import Field
 from unspool.data.plan import Plan
 from unspool.data.read import Table
+from unspool.data.read.media import AUDIO
 from unspool.errors import ConfigError
-from unspool.tasks.audio_plan import plan_audio, sound_column
-from unspool.tasks.inputs.kind import Target
+from unspool.tasks.inputs.kind import Asked
 from unspool.tasks.inputs.series import SeriesKind
 from unspool.tasks.inputs.text import AT_ONCE
+from unspool.tasks.media_plan import media_column, plan_media
 
-AUDIO: dict[str, Any] = {
+MASKS: dict[str, Any] = {
     "model.time_masks": 2,
     "model.band_masks": 2,
 }
@@ -43,22 +44,13 @@ class AudioKind(SeriesKind):
         )
 
     def holds(self, table: Table, data: DataConfig) -> bool:
-        return sound_column(table, data) is not None
+        return media_column(table, data, AUDIO) is not None
 
-    def plan(
-        self,
-        task: str,
-        table: Table,
-        data: DataConfig,
-        *,
-        target: Target,
-        named: bool,
-        outputs: bool,
-    ) -> Plan | None:
-        return plan_audio(task, table, data, target=target, named=named, outputs=outputs)
+    def plan(self, table: Table, data: DataConfig, asked: Asked) -> Plan | None:
+        return plan_media(AUDIO, media_column(table, data, AUDIO), table, data, asked)
 
     def suited(self, settings: Mapping[str, Any], plan: Plan | None) -> dict[str, Any]:
-        return {**super().suited(settings, plan), **AUDIO}
+        return {**super().suited(settings, plan), **MASKS}
 
     def check(self, config: Config) -> None:
         super().check(config)

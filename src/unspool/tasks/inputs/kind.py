@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, NamedTuple
 
 from unspool.config import Config, DataConfig
 from unspool.data.fields.field import Field
@@ -15,6 +15,15 @@ from unspool.data.plan import Plan
 from unspool.data.read import Table
 
 Target = Literal["label", "number", "tags", "text"]  # the field that is to be answered
+
+
+class Asked(NamedTuple):
+    """What a task wants of a table; `named` and `outputs` as in `Task.plan`."""
+
+    task: str
+    target: Target
+    named: bool
+    outputs: bool
 
 
 class InputKind(ABC):
@@ -35,18 +44,9 @@ class InputKind(ABC):
         """Whether a table has such values, with or without anything to be learnt."""
         return False
 
-    def plan(
-        self,
-        task: str,
-        table: Table,
-        data: DataConfig,
-        *,
-        target: Target,
-        named: bool,
-        outputs: bool,
-    ) -> Plan | None:
+    def plan(self, table: Table, data: DataConfig, asked: Asked) -> Plan | None:
         """How a task reads the table; None where it has no such values, or not what the task needs
-        of them. `named` and `outputs` as in `Task.plan`."""
+        of them."""
         return None
 
     def suited(self, settings: Mapping[str, Any], plan: Plan | None) -> dict[str, Any]:

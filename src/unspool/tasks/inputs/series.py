@@ -12,7 +12,7 @@ from unspool.data.fields.series_features import FeatureField
 from unspool.data.plan import Plan
 from unspool.data.read import Table
 from unspool.errors import ConfigError
-from unspool.tasks.inputs.kind import InputKind, Target
+from unspool.tasks.inputs.kind import Asked, InputKind
 from unspool.tasks.inputs.text import AT_ONCE
 from unspool.tasks.series_plan import holds_series, plan_series
 
@@ -61,19 +61,12 @@ class SeriesKind(InputKind):
     def holds(self, table: Table, data: DataConfig) -> bool:
         return holds_series(table, data)
 
-    def plan(
-        self,
-        task: str,
-        table: Table,
-        data: DataConfig,
-        *,
-        target: Target,
-        named: bool,
-        outputs: bool,
-    ) -> Plan | None:
-        if target == "text" and not named:  # columns of numbers next to a text are no recording
+    def plan(self, table: Table, data: DataConfig, asked: Asked) -> Plan | None:
+        if (
+            asked.target == "text" and not asked.named
+        ):  # columns of numbers next to a text are no recording
             return None
-        return plan_series(task, table, data, target=target, named=named, outputs=outputs)
+        return plan_series(table, data, asked)
 
     def suited(self, settings: Mapping[str, Any], plan: Plan | None) -> dict[str, Any]:
         network = settings.get("model.network", settings.get("network", "recurrent"))

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from unspool.config import Config, DataConfig
 from unspool.data.fields.field import Field
 from unspool.data.fields.strokes import Preparation, StrokeFeatures, StrokesField
 from unspool.data.plan import Plan
 from unspool.data.read import Table
-from unspool.tasks.inputs.kind import InputKind, Target
-from unspool.tasks.inputs.series import NETWORKS, SERIES, SeriesKind
+from unspool.tasks.inputs.kind import Asked
+from unspool.tasks.inputs.series import SeriesKind
 from unspool.tasks.inputs.text import AT_ONCE
 from unspool.tasks.strokes_plan import find_strokes, plan_strokes
 
 
-class StrokesKind(InputKind):
+class StrokesKind(SeriesKind):
     name = "strokes"
     rows = "drawings"
 
@@ -27,27 +24,8 @@ class StrokesKind(InputKind):
     def holds(self, table: Table, data: DataConfig) -> bool:
         return find_strokes(table, data) is not None
 
-    def plan(
-        self,
-        task: str,
-        table: Table,
-        data: DataConfig,
-        *,
-        target: Target,
-        named: bool,
-        outputs: bool,
-    ) -> Plan | None:
-        return plan_strokes(task, table, data, target=target, named=named, outputs=outputs)
-
-    def suited(self, settings: Mapping[str, Any], plan: Plan | None) -> dict[str, Any]:
-        network = settings.get("model.network", settings.get("network", "recurrent"))
-        return {**SERIES, **NETWORKS.get(network, {})}
-
-    def check(self, config: Config) -> None:
-        SeriesKind().check(config)
-
-    def reading(self, target: str) -> Any:
-        return SeriesKind().reading(target)
+    def plan(self, table: Table, data: DataConfig, asked: Asked) -> Plan | None:
+        return plan_strokes(table, data, asked)
 
 
 def preparation(data: DataConfig) -> Preparation:

@@ -11,7 +11,7 @@ import { Player } from '../player.js';
 import { visible } from '../tokens.js';
 import { windowLine } from '../windows.js';
 import { chain } from './unrolled/chain.js';
-import { ORDERS, chooseByKey, keyOf, keys } from './unrolled/choosing.js';
+import { ORDERS, chooseByKey, keyOf, keys, titleOf } from './unrolled/choosing.js';
 import { Follow } from './unrolled/follow.js';
 import { UnrolledOverTime } from './unrolled/overtime.js';
 import { Strips } from './unrolled/strips.js';
@@ -183,8 +183,4 @@ class Unrolled {
   onKey(event) {
     chooseByKey(this, event);
   }
-}
-
-function titleOf({ part, layer, direction }) {
-  return `${part}, layer ${layer}, ${direction}`;
 }

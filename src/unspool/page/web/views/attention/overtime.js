@@ -4,7 +4,7 @@
 
 import { clear, el } from '../../dom.js';
 import { selectField } from '../../fields.js';
-import { inputTracks, unreadLine } from '../../inputs.js';
+import { drawingOf, inputTracks, timeOf, unreadLine } from '../../inputs.js';
 import { Timeline } from '../../timeline.js';
 import { barTrack, heatTrack, valueAt } from '../../tracks.js';
 import { TITLES, keenest, largest, mean, scaleEnd } from './weights.js';
@@ -46,11 +46,12 @@ export class AttentionOverTime {
     this.controls = el('div', { class: 'controls' });
     this.said = el('p', { class: 'detail', 'aria-live': 'polite' });
     this.time = new Timeline({
-      steps: input.steps, label: 'The series and what a step looks at', step: this.step, signal: context.signal,
+      ...timeOf(input, context), label: 'The series and what a step looks at', step: this.step,
       onchoose: (step, track, row) => this.choose(track?.name === 'all steps' && row !== null ? this.spans[row][0] : step),
     });
+    this.drawing = drawingOf(input, 'The drawing and what a point looks at', (point) => this.choose(point));
     root.classList.add('stack');
-    root.append(...[this.controls, ...this.notes(), this.said, el('div', { class: 'surface' }, this.time.element)]);
+    root.append(...[this.controls, ...this.notes(), this.said, el('div', { class: 'surface' }, this.drawing?.element, this.time.element)]);
     this.draw();
   }
 
@@ -114,6 +115,8 @@ export class AttentionOverTime {
       }));
     }
     if (this.all !== null) tracks.push(this.all);
+    this.drawing?.colour(input.steps.map((_, i) => own[valueAt(i, spans.length, 0, spans)] ?? 0), `${who}, the thicker the more`);
+    this.drawing?.at(this.step);
     this.time.show(tracks);
     this.tell(own);
   }

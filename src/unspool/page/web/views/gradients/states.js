@@ -8,6 +8,7 @@ import { el, svg } from '../../dom.js';
 import { power } from '../../maths.js';
 import { visible } from '../../tokens.js';
 import { wordRow } from '../unrolled/chain.js';
+import { titleOf } from '../unrolled/choosing.js';
 
 const COLUMN = [26, 96]; // pixels of a word, at least and at most
 const HIGH = 64;
@@ -23,7 +24,7 @@ export function stateBars(data, width) {
   const written = column >= WRITTEN && count * data.states.length <= NUMBERS;
   return el('div', { class: 'scroll surface', tabindex: '0', role: 'region', 'aria-label': 'Dependence on each state' },
     data.states.map((state) => el('figure', { class: 'state', dataset: { layer: `${state.layer} ${state.direction}` } },
-      el('figcaption', { class: 'caption', text: titleOf(state) }),
+      el('figcaption', { class: 'caption', text: titleOf(state, false) }),
       bars(state, { column, largest, written }))),
     wordRow(data.tokens, column));
 }
@@ -38,17 +39,13 @@ function bars({ norms, layer, direction }, { column, largest, written }) {
   });
   return svg('svg', {
     class: 'chart', width: norms.length * column, height: ROOM + HIGH + 1, role: 'img',
-    'aria-label': `${titleOf({ layer, direction })}: the numbers are in the table below`,
+    'aria-label': `${titleOf({ layer, direction }, false)}: the numbers are in the table below`,
   },
   svg('path', { class: 'bars', fill: seriesColour(0), d: path.join('') }),
   svg('line', { class: 'axis', x1: 0, x2: norms.length * column, y1: ROOM + HIGH + 0.5, y2: ROOM + HIGH + 0.5 }),
   written ? norms.map((norm, i) => svg('text', {
     x: x(i), y: ROOM + HIGH - high(norm) - 4, 'text-anchor': 'middle', text: power(norm),
   })) : null);
-}
-
-function titleOf({ layer, direction }) {
-  return `layer ${layer}, ${direction}`;
 }
 
 // Of a long text, the tokens on which the answer depends most.
@@ -60,7 +57,7 @@ export function stateTable(data) {
   return el('table', null,
     el('caption', { text: `Norm of the gradient at the hidden states of ${shown.length} tokens${most}` }),
     el('thead', null, el('tr', null, el('th', { scope: 'col', text: 'token' }),
-      data.states.map((state) => el('th', { scope: 'col', class: 'number', text: titleOf(state) })))),
+      data.states.map((state) => el('th', { scope: 'col', class: 'number', text: titleOf(state, false) })))),
     el('tbody', null, shown.map((i) => el('tr', null,
       el('th', { scope: 'row', class: 'token', text: visible(data.tokens[i]) }),
       data.states.map((state) => el('td', { class: 'number', text: power(state.norms[i]) }))))));

@@ -3,21 +3,20 @@
 //
 // In the address: step (which answer of a label a step), answer, method, at (the step that is pointed at).
 
-import { plain } from '../../chart.js';
 import { choiceOf } from '../../choices.js';
 import { clear, el } from '../../dom.js';
 import { selectField } from '../../fields.js';
-import { inputTracks, labelAt, unreadLine } from '../../inputs.js';
+import { channelTrack, drawingOf, inputTracks, labelAt, timeOf, unreadLine } from '../../inputs.js';
 import { fixed, signed } from '../../maths.js';
 import { Timeline } from '../../timeline.js';
-import { barTrack, heatTrack } from '../../tracks.js';
+import { barTrack, valueAt } from '../../tracks.js';
 import { CLOSE, METHODS, reasonsFor, strongest } from './asking.js';
 
 const ROWS = 20; // of the table
 
 export class SaliencyOverTime {
   constructor(root, context, input, found) {
-    Object.assign(this, { root, context, input, choices: found.choices });
+    Object.assign(this, { root, context, input, choices: found.choices, spans: found.spans });
     const { params } = context;
     const asked = params.get('step');
     this.step = asked in found.choices ? Number(asked) : found.step;
@@ -33,15 +32,16 @@ export class SaliencyOverTime {
     this.note = el('p', { class: 'note', role: 'status' });
     this.problem = el('p', { class: 'error', role: 'alert', hidden: true });
     this.table = el('div');
-    this.another = el('button', { type: 'button', id: 'explain-step', hidden: true, onclick: () => context.go({ step: this.at, answer: null }) });
+    this.another = el('button', { type: 'button', id: 'explain-step', hidden: true, onclick: () => context.go({ step: this.asks, answer: null }) });
     this.time = new Timeline({
-      steps: input.steps, label: 'The series and what its steps contribute', step: this.at ?? this.step % input.steps.length,
-      signal: context.signal, onchoose: (step) => this.point(step),
+      ...timeOf(input, context), label: 'The series and what its steps contribute', onchoose: (step) => this.point(step),
+      step: this.at ?? Math.max(0, this.spans[this.step]?.[0] ?? 0),
     });
+    this.drawing = drawingOf(input, 'The drawing and what its points contribute', (point) => this.pick(point));
     root.classList.add('stack');
     root.append(...[
       this.controls(), unreadLine(input) && el('p', { class: 'note', text: unreadLine(input) }),
-      choiceOf(this.choice, context.run.task, labelAt), this.problem,
+      el('div', { class: 'beside' }, choiceOf(this.choice, context.run.task, labelAt(context.run)), this.drawing?.element), this.problem,
       el('div', { class: 'surface' }, this.time.element, this.another), this.note, this.table,
     ].filter((part) => part !== null));
     this.time.show(inputTracks(input, context.run));
@@ -57,12 +57,20 @@ export class SaliencyOverTime {
       selectField('saliency-method', 'Method', Object.entries(METHODS), this.method, (method) => context.go({ method }), run.saved));
   }
 
+  pick(step) {
+    this.time.choose(step);
+    this.point(step);
+  }
+
   point(step) {
     this.at = step;
     this.context.set({ at: step });
-    const own = this.choices.length > 1 && step < this.choices.length && step !== this.step && !this.context.run.saved;
+    this.drawing?.at(step);
+    const answer = valueAt(step, this.spans.length, 0, this.spans);
+    const own = answer >= 0 && answer !== this.step && !this.context.run.saved;
     this.another.hidden = !own;
-    if (own) this.another.textContent = `Explain the answer at ${this.input.steps[step]}: ${this.choices[step].answer}`;
+    this.asks = answer;
+    if (own) this.another.textContent = `Explain the answer at ${this.input.steps[step]}: ${this.choices[answer].answer}`;
   }
 
   async explain() {
@@ -74,22 +82,17 @@ export class SaliencyOverTime {
 
   draw() {
     const { found, input, context } = this;
-    const { values, channels, first } = found;
+    const { values, channels, first, spans } = found;
     const tracks = [...inputTracks(input, context.run), barTrack({
-      name: 'contribution', signed: true, values, first, height: 110,
+      name: 'contribution', signed: true, values, spans, height: 110,
       scale: 'of each step: upwards and orange for the answer, downwards and blue against it',
     })];
-    if (channels.length > 1) {
-      const most = Math.max(...channels.flatMap((own) => own.values.map(Math.abs))) || 1;
-      tracks.push(heatTrack({
-        name: 'by channel', rows: channels.map((own) => own.values), names: channels.map((own) => own.name), first,
-        signed: true, most, height: Math.min(200, Math.max(48, 18 * channels.length)), tellRow: () => null,
-        scale: `±${plain(most)}`,
-      }));
-    }
+    if (channels.length > 1) tracks.push(channelTrack(input, channels, { spans }));
+    this.drawing?.colour(values, 'orange speaks for the answer, blue against it, the thicker the more; each line for the point at its end');
     this.time.show(tracks);
     this.note.textContent = this.sum();
-    if (this.at === null) this.time.choose(first + strongest(values));
+    if (this.at === null) this.time.choose(Math.max(0, spans[strongest(values)][0]));
+    this.drawing?.at(this.time.step);
     this.drawTable();
   }
 
@@ -111,14 +114,14 @@ export class SaliencyOverTime {
 
   // The steps that contribute most, and the answer without each of them.
   drawTable() {
-    const { values, first, deletions, measure } = this.found;
+    const { values, first, spans, deletions, measure } = this.found;
     const without = new Map(deletions.map((each) => [each.step, each]));
     const order = values.map((_, i) => i).sort((a, b) => Math.abs(values[b]) - Math.abs(values[a])).slice(0, ROWS);
     const rivals = measure !== 'number' && !this.choice.given;
     const row = (i) => {
       const other = without.get(first + i);
-      return el('tr', { onclick: () => { this.time.choose(first + i); this.point(first + i); } },
-        el('th', { scope: 'row', class: 'token', text: this.input.steps[first + i] }),
+      return el('tr', { onclick: () => this.pick(spans[i][0]) },
+        el('th', { scope: 'row', class: 'token', text: this.input.steps[spans[i][0]] }),
         el('td', { class: 'number', text: signed(values[i], 4) }),
         el('td', { class: 'number', text: other === undefined ? '–' : other.answer_value.toFixed(4) }),
         rivals ? el('td', { text: other?.answer ?? '–' }) : null);

@@ -9,6 +9,11 @@ export function keyOf({ part, layer, direction }) {
   return [part, layer, direction].join(' ');
 }
 
+// `whole`: with the part, where a model has two.
+export function titleOf({ part, layer, direction }, whole = true) {
+  return [whole ? part : null, `layer ${layer}`, direction].filter((own) => own !== null).join(', ');
+}
+
 export function keys(...names) {
   return names.flatMap((name) => [el('kbd', { text: name }), ' ']);
 }

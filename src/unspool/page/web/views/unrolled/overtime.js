@@ -6,12 +6,12 @@
 import { choiceOf } from '../../choices.js';
 import { el } from '../../dom.js';
 import { selectField } from '../../fields.js';
-import { inputTracks, labelAt, unreadLine } from '../../inputs.js';
+import { drawingOf, inputTracks, labelAt, timeOf, unreadLine } from '../../inputs.js';
 import { fixed } from '../../maths.js';
 import { Player } from '../../player.js';
 import { Timeline } from '../../timeline.js';
 import { curveTrack, heatTrack, valueAt } from '../../tracks.js';
-import { ORDERS, chooseByKey, keyOf, keys } from './choosing.js';
+import { ORDERS, chooseByKey, keyOf, keys, titleOf } from './choosing.js';
 import { Walk } from './walk.js';
 
 const ROW = 5; // pixels of a unit
@@ -58,14 +58,15 @@ export class UnrolledOverTime {
     });
     this.units = el('select', { id: 'unit', onchange: () => this.choose(this.step, Number(this.units.value)) });
     this.time = new Timeline({
-      steps: this.names, label: 'The series, gates and states', step: this.stepOf(this.step), signal: context.signal,
+      ...timeOf(this.input, context), steps: this.names, label: 'The series, gates and states', step: this.stepOf(this.step),
       onchoose: (step, track, row) => this.onTime(step, track, row),
     });
+    this.drawing = drawingOf(this.input, 'The drawing', (point) => this.onTime(point, null, null));
     this.walk = new Walk(data);
     this.answers = el('div', { class: 'answers' });
     root.append(
       el('div', { class: 'controls' },
-        selectField('layer', 'Layer', data.layers.map((each) => [keyOf(each), titleOf(each)]), keyOf(data), (value) => {
+        selectField('layer', 'Layer', data.layers.map((each) => [keyOf(each), titleOf(each, false)]), keyOf(data), (value) => {
           const [part, layer, direction] = value.split(' ');
           context.go({ part, layer, direction, step: null, unit: null });
         }),
@@ -79,7 +80,7 @@ export class UnrolledOverTime {
         el('span', { class: 'keys note' }, keys('←', '→'), ' time ', keys('↑', '↓'), ' units')),
       ...this.notes(),
       el('div', { class: 'unrolled-panes' },
-        el('div', { class: 'left' }, el('div', { class: 'surface' }, this.time.element), this.answers), this.walk.element),
+        el('div', { class: 'left' }, el('div', { class: 'surface' }, this.drawing?.element, this.time.element), this.answers), this.walk.element),
     );
     root.addEventListener('keydown', (event) => this.onKey(event), { signal: context.signal });
     this.draw();
@@ -91,7 +92,7 @@ export class UnrolledOverTime {
     const size = Math.max(...spans.map(([from, to]) => to - from));
     const lines = [unreadLine(input)];
     if (backwards) lines.push('This direction reads the last step first: time runs from right to left.');
-    if (size > 1) lines.push(`The model reads ${size} steps as one.`);
+    if (size > 1) lines.push(`The model reads ${size} ${timeOf(input, this.context).noun}s as one.`);
     if (this.names.length > input.steps.length) lines.push('Behind the series the model reads its own values.');
     if (units.length < hidden) lines.push(`Of ${hidden} units the ${units.length} that move most are shown.`);
     const shown = lines.filter((line) => line !== null).join(' ');
@@ -120,6 +121,9 @@ export class UnrolledOverTime {
       curves: data.arrays.map((array) => ({ name: array.kind.replaceAll('_', ' '), values: along(across(array.values, this.unit), spans, this.names.length) })),
     });
     this.time.show([...inputTracks(input, context.run), ...gates, { ...followed, tell: () => '' }]);
+    const state = data.arrays.at(-1);
+    this.drawing?.colour(across(state.values, this.unit), `${state.kind.replaceAll('_', ' ')} of unit ${data.units[this.unit]} along the strokes: `
+      + 'orange above 0, blue below, the thicker the farther from it');
     this.units.replaceChildren(...order.map((unit) => el('option', { value: unit, text: data.units[unit] })));
     this.update();
   }
@@ -143,11 +147,12 @@ export class UnrolledOverTime {
   update() {
     const { data, step, unit, context } = this;
     this.units.value = unit;
+    this.drawing?.at(this.stepOf(step));
     this.walk.show(step, unit, data.tokens[step]);
     this.player.show(step, data.tokens[step]);
     const each = data.choices.length === this.count && data.choices[0].measure === 'probability';
     const choice = data.choices.length === 1 ? data.choices[0] : each ? data.choices[step] : undefined;
-    this.answers.replaceChildren(...(choice === undefined ? [] : [choiceOf(choice, context.run.task, labelAt)]));
+    this.answers.replaceChildren(...(choice === undefined ? [] : [choiceOf(choice, context.run.task, labelAt(context.run))]));
   }
 
   onKey(event) {
@@ -162,8 +167,4 @@ function along(values, spans, count) {
     for (let step = Math.max(0, from); step < Math.min(count, to); step += 1) found[step] = values[i];
   });
   return found;
-}
-
-function titleOf({ layer, direction }) {
-  return `layer ${layer}, ${direction}`;
 }

@@ -1,0 +1,120 @@
+"""`--picture` of `unspool predict`: the first of the answers, drawn.
+
+In: a run, items and answers. Out: the same answers; when the first has come, it is a picture.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import chain, islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from unspool.cli import show
+from unspool.cli.options import option_names
+from unspool.errors import ConfigError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from unspool.api.run import Run
+
+
+class Picture(NamedTuple):
+    """What is drawn of an answer: a noun for people, and a function of run, item, answer and
+    options."""
+
+    noun: str
+    figure: Any
+
+
+def picture_of(run: Run) -> Picture:
+    """What there is to draw of the answers of a run."""
+    task = run.task
+    if "alignment" in option_names(task.options):
+        return Picture("alignment", alignment)
+    if task.looks_ahead:
+        return Picture("continuation", forecast)
+    if hasattr(task.looked_at, "transcript"):
+        return Picture("lattice", lattice)
+    raise ConfigError(
+        "--picture is for translations, forecasts and transcripts",
+        where=run.path,
+        got=f"a {task.name} model",
+        remedy="leave it out, or draw what it reads with unspool look",
+    )
+
+
+def with_first(items: Iterable[Any]) -> tuple[list[Any], Iterator[Any]]:
+    """The first item, if there is one, and all."""
+    rest = iter(items)
+    first = list(islice(rest, 1))
+    return first, chain(first, rest)
+
+
+def drawing_first(
+    run: Run, first: list[Any], answers: Iterable[Any], path: Path, options: Any
+) -> Iterator[Any]:
+    """The same answers; the first becomes a picture."""
+    from unspool.io.pictures import check_picture, save_picture
+
+    check_picture(path)
+    picture = picture_of(run)
+
+    def with_picture() -> Iterator[Any]:
+        for number, answer in enumerate(answers):
+            if number == 0:
+                save_picture(picture.figure(run, first[0], answer, options), path)
+                show.note(f"the {picture.noun} is in {path}")
+            yield answer
+
+    return with_picture()
+
+
+def alignment(run: Run, item: Any, answer: Any, options: Any) -> Figure:
+    from unspool.insight.plots import alignment_figure
+
+    if getattr(answer, "alignment", None) is None:
+        raise ConfigError(
+            "there is no alignment to draw",
+            where=run.path,
+            got="a model without attention" if str(answer) else "an empty text",
+            remedy="leave out --picture, or train bahdanau, luong or transformer",
+        )
+    return alignment_figure(answer)
+
+
+def forecast(run: Run, item: Any, answer: Any, options: Any) -> Figure:
+    """What came before, what is expected with its interval; a panel a target."""
+    from unspool.insight.plots import forecast_figure
+    from unspool.tasks.forecast_answer import LEVEL
+
+    field: Any = run.task.input_field
+    own = field.recording(item, "the series")
+    past = own.values[: field.last(own)]
+    name = f"{answer.name}, " if answer.name else ""
+    found = [
+        {
+            "name": f"{name}{target}: {answer.steps[0]} to {answer.steps[-1]}",
+            "past": past[:, channel],
+            "true": [],
+            "predicted": answer.center[:, i],
+            "low": answer.low[:, i],
+            "high": answer.high[:, i],
+        }
+        for i, (target, channel) in enumerate(zip(answer.targets, field.target_channels))
+    ]
+    level = LEVEL if options is None else options.coverage
+    return forecast_figure(found, level=level)
+
+
+def lattice(run: Run, item: Any, answer: Any, options: Any) -> Figure:
+    """The probabilities of tokens over time, above the recording."""
+    from unspool.insight.plots import lattice_figure
+
+    field: Any = run.task.input_field
+    frames = field.recording(item, "the recording")
+    found = run.task.reading(run.model, frames).lattice()
+    assert found is not None
+    title = f"{answer.name}: {answer.text}"
+    return lattice_figure(frames, field.duration, found, title=title)

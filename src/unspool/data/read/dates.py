@@ -1,0 +1,113 @@
+"""Dates as tables write them: cells in, seconds since 1970 out.
+
+A format is "iso" (`2026-05-01 13:45:00`), or that of the day in the letters of `time.strptime`,
+such as `%d/%m/%Y`; a time of day may stand behind it. All cells of a column have one format:
+`01/02/2026` alone does not tell which of its numbers is the month, the column often does.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+from itertools import pairwise
+from typing import Any
+
+from unspool.data.read.columns import is_missing, is_number
+
+ISO = "iso"
+DAYS = (
+    "%d/%m/%Y", "%m/%d/%Y", "%d.%m.%Y", "%d-%m-%Y", "%m-%d-%Y", "%Y/%m/%d", "%Y.%m.%d", "%Y%m%d",
+    "%d/%m/%y", "%m/%d/%y", "%d.%m.%y", "%d-%b-%Y", "%d-%b-%y", "%d %b %Y", "%d %B %Y",
+    "%b %d, %Y", "%B %d, %Y", "%b %d %Y", "%Y-%m", "%Y/%m", "%m/%Y", "%b %Y", "%B %Y",
+    "%b-%Y", "%Y-%b",
+)  # fmt: skip
+DAY_LETTERS = {"%d": "day", "%m": "month", "%b": "month", "%B": "month", "%Y": "year", "%y": "year"}
+OF_DAY = re.compile(
+    r"(.*?\S)[T ]\s*(\d{1,2}):(\d{2})(?::(\d{2}(?:\.\d+)?))?(?:\s*([AaPp])\.?[Mm]\.?)?"
+)
+LONGEST = 40  # characters of a date
+# Seconds since 1970 of the first and the last day that a date may have, from the year 1 to 9999
+FIRST_DAY, LAST_DAY = -62_135_596_800.0, 253_402_214_400.0
+YEARS = range(1800, 2200)  # of eight digits that are a date, and no number
+
+
+@lru_cache(maxsize=8192)
+def seconds(cell: str, form: str) -> float:
+    """NaN where the cell is no date of this format."""
+    try:
+        if form == ISO:
+            date = datetime.fromisoformat(cell)
+            return in_range((date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp())
+        match = OF_DAY.fullmatch(cell)
+        date = datetime.strptime(match[1] if match else cell, form).replace(tzinfo=UTC)
+        if match is None:
+            return in_range(date.timestamp())
+        hour = int(match[2])
+        if match[5]:
+            hour = hour % 12 + 12 * (match[5] in "pP")
+        after = timedelta(hours=hour, minutes=int(match[3]), seconds=float(match[4] or 0))
+        return in_range((date + after).timestamp())
+    except (ValueError, OverflowError):
+        return math.nan
+
+
+def in_range(time: float) -> float:
+    return time if FIRST_DAY <= time <= LAST_DAY else math.nan
+
+
+def is_date(cell: Any) -> bool:
+    """Of any format; a number is none, unless its eight digits are a day."""
+    return not isinstance(cell, int | float) and bool(formats_of(str(cell).strip()))
+
+
+def is_of(cell: Any, form: str) -> bool:
+    return is_missing(cell) or not math.isnan(seconds(str(cell).strip(), form))
+
+
+@lru_cache(maxsize=8192)
+def formats_of(cell: str) -> tuple[str, ...]:
+    """All formats that a cell may have."""
+    if not 6 <= len(cell) <= LONGEST or not any(char.isdigit() for char in cell):
+        return ()
+    digits = cell.isascii() and cell.isdecimal()  # ² is a digit, but no number
+    if is_number(cell) and not digits:
+        return ()
+    if digits:
+        day = len(cell) == 8 and int(cell[:4]) in YEARS and not math.isnan(seconds(cell, "%Y%m%d"))
+        return ("%Y%m%d",) if day else ()
+    if not math.isnan(seconds(cell, ISO)):
+        return (ISO,)
+    return tuple(form for form in DAYS if not math.isnan(seconds(cell, form)))
+
+
+def find_format(cells: Sequence[Any]) -> str | None:
+    """The format of a column; None where it holds anything but dates. Where day and month may
+    change places, the one in which fewer rows go back in time, and whose steps are more alike."""
+    if any(isinstance(cell, int | float) for cell in cells):
+        return None
+    given = [str(cell).strip() for cell in cells if not is_missing(cell)]
+    if not given:
+        return None
+    found = set(formats_of(given[0]))
+    for cell in given:
+        found &= set(formats_of(cell))
+        if not found:
+            return None
+    return min(found, key=lambda form: (*unevenness(given, form), (ISO, *DAYS).index(form)))
+
+
+def unevenness(cells: Sequence[str], form: str) -> tuple[int, int]:
+    """Steps that go back, and different steps."""
+    times = [seconds(cell, form) for cell in cells]
+    steps = [after - before for before, after in pairwise(times)]
+    return sum(step < 0 for step in steps), len(set(steps))
+
+
+def shown_format(form: str) -> str:
+    """`%d/%m/%Y` as day/month/year"""
+    for letters, word in DAY_LETTERS.items():
+        form = form.replace(letters, word)
+    return form

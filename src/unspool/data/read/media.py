@@ -1,0 +1,203 @@
+"""Files that are a value each, such as recordings of sound: a row a file, and what the names of
+files and folders say are columns, too.
+
+{label}_{speaker}_{n}.wav    a pattern of names: columns label, speaker and n
+{speaker}/{text}             of folders too; the ending may be left out
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple
+
+from unspool.config import DataConfig
+from unspool.data.read.files import Report, TextFile, path_columns, readable_name
+from unspool.data.read.picture import ENDINGS as PICTURES
+from unspool.data.read.picture import Picture
+from unspool.data.read.reader import SAMPLE, Column, Reader, Row
+from unspool.data.read.sound import ENDINGS as SOUNDS
+from unspool.data.read.sound import Sound
+from unspool.errors import ConfigError, DataError
+from unspool.io.regular import open_regular
+
+TABLES = (".csv", ".tsv", ".jsonl")  # in which a folder of such files may have texts or labels
+OTHERS = (".txt", ".txt.gz", *TABLES, ".npy", ".npz", ".ts", ".inkml", ".unp", ".unipen")
+
+
+class Medium(NamedTuple):
+    """A kind of files that are a value each.
+
+    name      of the format, of the field and of its column
+    noun      what files hold
+    plural    what files are called
+    endings   of their names
+    make      a value of a path, and of what messages call it
+    """
+
+    name: str
+    noun: str
+    plural: str
+    endings: tuple[str, ...]
+    make: Callable[[Path, str], Any]
+
+    def named(self, name: Any) -> bool:
+        """Whether a file of this name is one."""
+        return isinstance(name, str | os.PathLike) and str(name).lower().endswith(self.endings)
+
+
+AUDIO = Medium("audio", "sound", "recordings", SOUNDS, Sound)
+IMAGE = Medium("image", "images", "images", PICTURES, Picture)
+MEDIA = (AUDIO, IMAGE)
+
+
+class MediaFiles(Reader):
+    """Columns: the value of the file; those of the pattern; folder and parts of the name."""
+
+    medium: ClassVar[Medium]
+    typed = True
+    binary = True
+    one_row = True
+    header = True
+
+    def __init__(self, files: Sequence[TextFile], data: DataConfig) -> None:
+        super().__init__(files, data)
+        self.pattern = data.pattern
+        named = [] if data.pattern is None else matched(files, data.pattern)
+        taken = {name for name, _ in named}
+        named += [own for own in path_columns(files) if own[0] not in taken]
+        made: list[Any] = [self.medium.make(file.path, file.name) for file in files]
+        self.values: list[list[Any]] = [made, *(own for _, own in named)]
+        names = [self.medium.name, *(name for name, _ in named)]
+        self.columns = [
+            Column(name, i, own[:SAMPLE]) for i, (name, own) in enumerate(zip(names, self.values))
+        ]
+        self.remark = "" if data.pattern is None else f"named {data.pattern}"
+
+    @property
+    def options(self) -> dict[str, Any]:
+        return {"pattern": self.pattern}
+
+    def read(self, file: TextFile, numbers: Sequence[int], report: Report | None) -> Iterator[Row]:
+        row = self.files.index(file)
+        yield Row(tuple(self.values[i][row] for i in numbers), 1)
+        if report is not None:
+            report(1.0)
+
+    def rows(self, numbers: Sequence[int], report: Report | None = None) -> Iterator[Row]:
+        for row in range(len(self.files)):
+            if report is not None:
+                report(row / len(self.files))
+            yield Row(tuple(self.values[i][row] for i in numbers), 1, row)
+
+
+class Sounds(MediaFiles):
+    title = "recordings of sound"
+    medium = AUDIO
+
+
+class Pictures(MediaFiles):
+    title = "images"
+    medium = IMAGE
+
+
+def medium_of(name: Any) -> Medium | None:
+    """The kind of a file, by its name."""
+    return next((own for own in MEDIA if own.named(name)), None)
+
+
+def pattern_of(pattern: str) -> re.Pattern[str]:
+    """A pattern of names as a regular expression; {name} is as few characters as can be."""
+    ending = Path(pattern).suffix if medium_of(pattern) else ""
+    parts = re.split(r"\{(\w+)\}", pattern.removesuffix(ending))
+    names = parts[1::2]
+    if not names or len(set(names)) < len(names) or not all(map(str.isidentifier, names)):
+        raise ConfigError(
+            "data.pattern needs names in braces, each once",
+            got=pattern,
+            remedy="write it like {label}_{speaker}_{n}.wav",
+        )
+    last = len(parts) - 2
+    found = [
+        re.escape(part) if i % 2 == 0 else f"(?P<{part}>[^/]+{'' if i == last else '?'})"
+        for i, part in enumerate(parts)
+    ]
+    return re.compile("".join(found))
+
+
+def matched(files: Sequence[TextFile], pattern: str) -> list[tuple[str, list[str]]]:
+    """What the names in a pattern stand for, of each file; one that does not fit is refused."""
+    expression, depth = pattern_of(pattern), pattern.count("/") + 1
+    found: dict[str, list[str]] = {name: [] for name in expression.groupindex}
+    for file in files:
+        path = file.path.with_suffix("") if medium_of(file.path) else file.path
+        own = expression.fullmatch("/".join(path.parts[-depth:]))
+        if own is None:
+            raise DataError(
+                f"its name does not fit the pattern {pattern}",
+                where=file.name,
+                remedy="set another pattern, or rename the file",
+            )
+        for name, value in own.groupdict().items():
+            found[name].append(value)
+    return list(found.items())
+
+
+class Found(NamedTuple):
+    """Files of a kind; `listed`: instead of them, the table that names them."""
+
+    files: list[TextFile]
+    medium: Medium
+    listed: bool = False
+
+
+def find_media(path: str, data: DataConfig) -> Found | None:
+    """The files at a path that are a value each: itself, or those of a folder and of the folders in
+    it; the table in that folder, if one has their names and no pattern is set. None where there are
+    none, or fewer than files of texts and series."""
+    place = Path(path)
+    asked = [own for own in MEDIA if data.input in ("auto", own.name)]
+    if not asked or "\0" in path:
+        return None
+    alone = medium_of(path)
+    if alone in asked and place.is_file():
+        return Found([TextFile(place, path, data.encoding)], alone)
+    if not place.is_dir():
+        return None
+    visible = [
+        own
+        for own in sorted(place.rglob("*"))
+        if not any(part.startswith(".") for part in own.relative_to(place).parts)
+    ]
+    by_medium = {medium: [own for own in visible if medium.named(own.name)] for medium in asked}
+    medium = max(asked, key=lambda own: len(by_medium[own]))  # the first of equally many
+    found = by_medium[medium]
+    tables = [own for own in visible if own.parent == place and own.suffix.lower() in TABLES]
+    listing = [own for own in tables if found and names_files(own, medium)]
+    others = [own for own in visible if own.name.endswith(OTHERS) and own not in listing]
+    if not found or (len(others) > len(found) and data.input == "auto"):
+        return None
+    if listing and data.pattern is None:
+        if len(listing) > 1:
+            raise DataError(
+                f"holds several tables of {medium.plural}"
+                f" ({', '.join(own.name for own in listing)})",
+                where=path,
+                remedy=f"name the one to read, such as {listing[0]}",
+            )
+        table = TextFile(listing[0], str(listing[0]), data.encoding)
+        return Found([table], medium, listed=True)
+    return Found([TextFile(own, readable_name(own), data.encoding) for own in found], medium)
+
+
+def names_files(table: Path, medium: Medium) -> bool:
+    """Whether the first lines of a table name files of a kind; not of what cannot be read."""
+    try:
+        with open_regular(table) as file:
+            lines = file.read(1 << 16).decode("utf-8", "replace").splitlines()[1:10]
+    except (OSError, ValueError):
+        return False
+    ending = re.compile(rf"({'|'.join(map(re.escape, medium.endings))})\b", re.IGNORECASE)
+    return bool(lines) and sum(bool(ending.search(line)) for line in lines) > 0.5 * len(lines)

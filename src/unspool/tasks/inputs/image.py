@@ -1,0 +1,92 @@
+"""Images, as patches, rows or columns of pixels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from unspool.config import Config, DataConfig
+from unspool.data.fields.field import Field
+from unspool.data.fields.image import ImageFeatures, ImageField
+from unspool.data.fields.image_shape import CNN, ONE_SIZE, ImageShape
+from unspool.data.plan import Plan
+from unspool.data.read import Table
+from unspool.errors import ConfigError
+from unspool.tasks.image_plan import image_column, plan_images
+from unspool.tasks.inputs.kind import Asked
+from unspool.tasks.inputs.series import SeriesKind
+from unspool.tasks.inputs.text import AT_ONCE
+
+COLOURS = {"auto": 0, "grey": 1, "rgb": 3}
+# What a network reads where nothing else is set.
+READINGS = {"transformer": "patches", "cnn": "cnn"}
+
+
+class ImageKind(SeriesKind):
+    name = "image"
+    rows = "images"
+
+    def field(self, config: Config) -> Field:
+        data = config.data
+        reading = READINGS.get(config.model.network, "rows")
+        shape = ImageShape(
+            data.height,
+            data.width,
+            COLOURS[data.colours],
+            reading if data.reading == "auto" else data.reading,
+            data.patch_size,
+            data.resize,
+        )
+        kind = ImageFeatures if config.model.network in AT_ONCE else ImageField
+        return kind(self.name, shape, scaling=data.scaling)
+
+    def holds(self, table: Table, data: DataConfig) -> bool:
+        return image_column(table, data) is not None
+
+    def plan(self, table: Table, data: DataConfig, asked: Asked) -> Plan | None:
+        return plan_images(table, data, asked)
+
+    def suited(self, settings: Mapping[str, Any], plan: Plan | None) -> dict[str, Any]:
+        network = settings.get("model.network", settings.get("network", "recurrent"))
+        reading = settings.get("data.reading", settings.get("reading", "auto"))
+        found = super().suited(settings, plan)
+        if reading == "auto":
+            reading = found["data.reading"] = READINGS.get(network, "rows")
+        if network == "transformer" and reading in ONE_SIZE:
+            found["model.positions"] = "learned"
+        return found
+
+    def check(self, config: Config) -> None:
+        super().check(config)
+        data = config.data
+        unused = {
+            "data.window": data.window,
+            "data.max_length": data.max_length,
+            "data.channels": data.channels,
+        }
+        for name, value in unused.items():
+            if value:
+                raise ConfigError(
+                    f"{name} is for series, and images are read as a whole",
+                    got=value,
+                    remedy="leave it out; --set height= and width= make images smaller",
+                )
+        if data.irregular != "ignore" or data.scaling == "window":
+            raise ConfigError(
+                "data.irregular and data.scaling=window are for series",
+                got=f"irregular={data.irregular}, scaling={data.scaling}",
+                remedy="leave it out, or set scaling=series: each image by itself",
+            )
+        if data.reading in CNN and config.model.patch > 1:
+            raise ConfigError(
+                f"model.patch joins steps before a convolution reads them: data.reading="
+                f"{data.reading}",
+                got=config.model.patch,
+                remedy="leave it out, or set reading=columns",
+            )
+        if data.width and data.reading in ("columns", "cnn_columns"):
+            raise ConfigError(
+                f"images keep their proportions where data.reading={data.reading}",
+                got=f"width={data.width}",
+                remedy="set height alone",
+            )
