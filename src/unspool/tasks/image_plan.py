@@ -20,8 +20,10 @@ def image_column(table: Table, data: DataConfig) -> Column | None:
     """The column of the images, or of the names of their files."""
     if data.input not in ("auto", IMAGE.name):
         return None
+    if table.format == "pixels":
+        return table.columns[0]
     asked = data.input == IMAGE.name and data.series is not None
-    if table.format in ("memory", "pixels") and not asked:
+    if table.format == "memory" and not asked:
         for column in table.columns:
             given = [value for value in column.sample if value is not None]
             kinds = (Picture, np.ndarray, list) if data.input == IMAGE.name else (Picture,)
