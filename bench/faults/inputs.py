@@ -4,6 +4,7 @@ data. Where `train` accepts a file, its run has to load and answer."""
 from __future__ import annotations
 
 import gzip
+import json
 import random
 import tempfile
 from pathlib import Path
@@ -117,7 +118,8 @@ class Inputs(Part):
         made = (case.folder / "out" / "model.safetensors").exists()
         if ended.code == 0:
             case.check(made, "train ended well without a model")
-            whole = name in OF_SERIES and "generate" not in asked  # which continues every line
+            config = json.loads((case.folder / "out" / "config.json").read_text())["config"]
+            whole = name in OF_SERIES and config["task"] != "generate"  # which continues every line
             texts = ["--file", path] if whole else ["good film", "x"]
             case.run("predict", "out", *texts)
         elif ended.code == 2:

@@ -157,3 +157,15 @@ def test_captions_are_read_where_they_are_asked_for(tmp_path: Path) -> None:
     assert "text in 'caption'" in open_plan(home, DataConfig(), "transcribe").summary
     with pytest.raises(DataError, match="holds images without labels"):
         open_plan(home, DataConfig())
+
+
+def test_a_file_of_arrays_is_found_again(tmp_path) -> None:
+    """When a run goes on, and when a file like it is judged."""
+    rng = np.random.default_rng(1)
+    labels = np.array(["dark", "bright"] * 10)
+    x = rng.integers(0, 60, (20, 5, 4)) + 190 * (labels == "bright")[:, None, None]
+    np.savez(tmp_path / "a.npz", x=x.astype(np.uint8), label=labels)
+    settings = {"hidden": 4, "epochs": 1, "threads": 1, "valid_share": 0.2}
+    run = unspool.train(tmp_path / "a.npz", model="gru", out=tmp_path / "run", **settings)
+    assert unspool.load(run.path).evaluate(tmp_path / "a.npz").metrics["accuracy"] >= 0
+    assert open_plan(str(tmp_path / "a.npz"), run.config.data, "classify").columns

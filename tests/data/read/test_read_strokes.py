@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from unspool.config import DataConfig
+from unspool.data.check.columns import about_columns
 from unspool.data.read import open_table
 from unspool.data.read.files import TextFile
 from unspool.data.read.inkml import Parsed
@@ -239,3 +240,13 @@ def test_segments_of_components_that_are_not_there(parts, says, tmp_path) -> Non
     path.write_text(f'.SEGMENT DIGIT {parts} ? "8"\n.PEN_DOWN\n1 2\n3 4\n.PEN_UP\n')
     with pytest.raises(DataError, match=rf"x\.unp:1: the segment {says}"):
         open_table(str(path), DataConfig())
+
+
+def test_columns_of_arrays_are_not_compared(tmp_path) -> None:
+    """As `unspool check --task generate` of drawings would."""
+    rows = np.empty(3, object)
+    rows[:] = [np.ones((4, 3))] * 3
+    np.savez(tmp_path / "a.npz", train=rows)
+    table = open_table(str(tmp_path / "a.npz"), DataConfig())
+    (found,) = about_columns(table, set())
+    assert found.what == "columns have the same value in every row: 'split'"

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from itertools import combinations
 from typing import Any
 
+import numpy as np
+
 from unspool.data.check.report import Example, Finding
 from unspool.data.check.rows import Rows
 from unspool.data.read import Column, Table
@@ -39,12 +41,13 @@ def about_columns(table: Table, used: set[str]) -> Iterator[Finding]:
 
 
 def candidates(table: Table, used: set[str]) -> list[Column]:
-    """Columns that no field reads, and that the sample does not acquit."""
+    """Columns that no field reads, and that the sample does not acquit; not those of arrays."""
     return [
         column
         for column in table.columns
         if column.name not in used
         and column.sample
+        and not any(isinstance(value, np.ndarray) for value in column.sample)
         and all(value == column.sample[0] for value in column.sample)
     ]
 
