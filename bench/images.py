@@ -33,6 +33,7 @@ MODELS: dict[str, tuple[str, dict[str, Any]]] = {
     "bilstm": ("bilstm", {"reading": "rows"}),
     "transformer": ("transformer", {"reading": "patches", "dropout": 0.1}),
     "cnn": ("lstm", {"reading": "cnn"}),
+    "linear": ("linear", {}),
 }
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
@@ -59,9 +60,9 @@ def digits(models: list[str], seeds: int, epochs: int) -> None:
             seconds += time.process_time() - start
         mean, sd = np.mean(accuracies), np.std(accuracies, ddof=1) if seeds > 1 else 0.0
         print(
-            f"digits: {name} by {settings['reading']}: accuracy {mean:.4f} ± {sd:.4f} ({seeds}"
-            f" seeds: {', '.join(f'{own:.4f}' for own in accuracies)}), {size:,} parameters,"
-            f" {seconds / seeds:.0f} s of one core a run",
+            f"digits: {name} by {settings.get('reading', 'pixels')}: accuracy {mean:.4f} ±"
+            f" {sd:.4f} ({seeds} seeds: {', '.join(f'{own:.4f}' for own in accuracies)}),"
+            f" {size:,} parameters, {seconds / seeds:.0f} s of one core a run",
             flush=True,
         )
 
@@ -130,14 +131,17 @@ def store(count: int = 20_000, size: int = 128) -> None:
         plan = open_plan(home, DataConfig())
         field = ImageField("image", ImageShape(size, size, 3))
         stored = store_columns(plan, {"image": field})
+        after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         column = stored.columns["image"]
         field.fit(column, np.arange(count), where="here")
         seconds = time.process_time() - start
-        after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        status = Path("/proc/self/status").read_text().splitlines()
+        kept = next(line for line in status if line.startswith("RssAnon"))
         print(
             f"store: {count:,} JPEG images of {size} x {size} in {seconds:.0f} s of one core,"
-            f" {column.values.values.nbytes / 1e6:,.0f} MB on disk, peak memory"
-            f" {before / 1e3:,.0f} -> {after / 1e3:,.0f} MB"
+            f" {column.values.values.nbytes / 1e6:,.0f} MB on disk; peak memory before"
+            f" {before / 1e3:,.0f} MB, stored {after / 1e3:,.0f} MB; of its own, without mapped"
+            f" files, when mean and deviation are known: {int(kept.split()[1]) / 1e3:,.0f} MB"
         )
 
 

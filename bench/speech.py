@@ -45,7 +45,9 @@ VOICES = [
     "en-us+m1", "en+m3", "en-us+m4", "en+f1", "en-us+f2", "en+f3",
 ]  # fmt: skip
 NEW_VOICES = ["en+m7", "en-us+f4"]
-WEIGHTS = [(0.3, 0.3), (0.5, 0.5), (0.7, 1.0)]  # of a language model, and of a token
+WEIGHTS = [  # of a language model, and of a token
+    (0.3, 0.3), (0.5, 0.5), (0.7, 0.5), (0.7, 1.0), (0.7, 1.5), (0.9, 1.0), (0.9, 1.5), (1.1, 2.0)
+]  # fmt: skip
 SENTENCES = int(os.environ.get("UNSPOOL_SENTENCES", "3000"))
 
 
@@ -198,7 +200,7 @@ def refuse_equal_voices(folder: Path) -> None:
 
 
 def espeak() -> dict[str, Any]:
-    from unspool.tasks.transcribe import Transcribing
+    from unspool.tasks.transcribe_options import Transcribing
 
     if shutil.which("espeak-ng") is None:
         sys.exit("skipped: espeak-ng is not installed")
@@ -216,7 +218,7 @@ def espeak() -> dict[str, Any]:
         }
         run = train(
             parts["train"], scratch, "run", task="transcribe", model="bilstm", valid=parts["valid"],
-            test_share=0.0, hidden=192, layers=2, epochs=22, lr=3e-3, dropout=0.1, threads=1,
+            test_share=0.0, hidden=192, layers=2, epochs=8, lr=3e-3, dropout=0.1, threads=1,
             precision="auto",
         )  # fmt: skip
         book = home / "book.txt"

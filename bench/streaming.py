@@ -5,12 +5,14 @@
 Models with fresh weights read 6 channels, or characters, one step at a time: what `push` of a
 stream takes from the raw values to the answer, next to plain torch (a step of nn.LSTM, the running
 maximum, the output layer and its softmax, without scaling, gaps or an answer) and next to reading
-all again after each step, of which there are 200. Answers are compared before anything is timed.
+all again after each step, of which there are 200. Of sound, a step is 30 ms of samples. Answers are
+compared before anything is timed.
 """
 
 from __future__ import annotations
 
 import time
+import wave
 from collections.abc import Callable
 from pathlib import Path
 from statistics import median
@@ -25,6 +27,7 @@ import unspool
 from timing import parser, set_up, write_json
 
 STEPS, CHANNELS, HIDDEN = 200, 6, 128
+RATE, BLOCK = 8000, 240  # samples a second, and of a step of sound
 
 
 def write_data(folder: Path) -> dict[str, str]:
@@ -39,7 +42,13 @@ def write_data(folder: Path) -> dict[str, str]:
     (folder / "text.txt").write_text("\n".join(text) + "\n")
     loads = "".join(f"{i},{np.sin(i / 4):.4f}\n" for i in range(400))
     (folder / "loads.csv").write_text("time,load\n" + loads)
-    return {name: str(folder / name) for name in ("steps.csv", "text.txt", "loads.csv")}
+    (folder / "sound").mkdir()
+    for number in range(8):
+        with wave.open(str(folder / "sound" / f"{number}_{'ab'[number % 2]}.wav"), "wb") as file:
+            file.setparams((1, 2, RATE, 0, "NONE", ""))
+            file.writeframes((3000 * rng.normal(size=RATE)).astype("<i2").tobytes())
+    names = ("steps.csv", "text.txt", "loads.csv", "sound")
+    return {name: str(folder / name) for name in names}
 
 
 def runs(folder: Path) -> dict[str, Any]:
@@ -53,6 +62,9 @@ def runs(folder: Path) -> dict[str, Any]:
         ),
         "forecast, gru": unspool.train(
             files["loads.csv"], task="forecast", model="gru", horizon=24, window=96, **small
+        ),
+        "transcribe, lstm, 30 ms": unspool.train(
+            files["sound"], task="transcribe", model="lstm", scaling="channel", **small
         ),
     }
 
@@ -101,6 +113,8 @@ def main() -> None:
         for name, run in runs(Path(folder)).items():
             if run.task.reads_tokens:
                 steps: list[Any] = list(rng.choice(list("abcdefgh "), STEPS))
+            elif run.task.input == "audio":
+                steps = [(block, RATE) for block in rng.normal(0, 0.1, (STEPS, BLOCK))]
             else:
                 steps = list(rng.normal(size=(STEPS, len(run.task.input_field.channels))))
             stream = run.stream()

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 
-from unspool.demos import DEFAULT, DEMOS, dates, forecast, gestures, hello, memory, reviews
+from unspool.demos import DEFAULT, DEMOS, dates, digits, forecast, gestures, hello, memory, reviews
 from unspool.insight.gradients import CELL_NAMES
 
 
@@ -211,3 +211,25 @@ def test_forecast_shows_its_days_beside_naive_ones(tmp_path, monkeypatch) -> Non
     names = [line.split("  ")[0] for line in lines]
     assert names.index("this model") < names.index("seasonal naive") < names.index("naive")
     assert (tmp_path / "runs/demo-forecast/forecasts.png").exists()
+
+
+def test_strings_of_digits_are_reproducible(tmp_path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        digits.write_strings(tmp_path / name, 4)
+    one, other = (sorted((tmp_path / name).iterdir()) for name in ("a", "b"))
+    assert [path.read_bytes() for path in one] == [path.read_bytes() for path in other]
+    rows = (tmp_path / "a" / "texts.csv").read_text().splitlines()
+    assert rows[0] == "file,text"
+    assert all(re.fullmatch(r"00\d\.wav,\d{3,6}", row) for row in rows[1:])
+
+
+def test_the_digits_demo_runs_small(tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(digits, "STRINGS", 24)
+    monkeypatch.setattr(digits, "EPOCHS", 1)
+    lines: list[str] = []
+    digits.run(lines.append)
+    assert any(line.startswith("CER ") for line in lines)
+    assert any(line.startswith("somebody says 271828, and the model writes") for line in lines)
+    assert (tmp_path / "runs" / "demo-digits" / "lattice.png").stat().st_size > 10_000

@@ -12,7 +12,6 @@ import math
 import random
 import struct
 import zipfile
-import zlib
 from collections.abc import Callable
 from datetime import date, timedelta
 from pathlib import Path
@@ -335,6 +334,22 @@ def square(rng: random.Random) -> list[list[float]]:
     return [[valued(rng, x + rng.gauss(0, 0.1)), valued(rng, y)] for x, y in corners]
 
 
+def write_pictures(folder: Path, rng: random.Random) -> Path:
+    """Light and dark images, in all formats that are read."""
+    from PIL import Image
+
+    for label, light in (("dark", 60), ("light", 200)):
+        (folder / label).mkdir(parents=True, exist_ok=True)
+        for i in range(6):
+            size = rng.randint(6, 12), rng.randint(6, 12)
+            grey = bytes(light + rng.randrange(50) for _ in range(size[0] * size[1]))
+            image = Image.frombytes("L", size, grey)
+            ending = rng.choice(["png", "jpg", "gif", "webp", "bmp"])
+            mode = rng.choice(["L", "RGB", "P"] if ending in ("png", "gif") else ["L", "RGB"])
+            image.convert(mode).save(folder / label / f"{i}.{ending}")
+    return folder
+
+
 def strokes(rng: random.Random) -> bytes:
     """Lists of points, and a text for each drawing."""
     rows = ({"strokes": [square(rng)], "text": rng.choice(["a", "b", "ab"])} for _ in range(20))
@@ -471,37 +486,6 @@ def write_recordings(folder: Path, rng: random.Random) -> Path:
     return folder
 
 
-def png(rng: random.Random, level: int) -> bytes:
-    """A small image, grey or in colours, darker or brighter."""
-    kind, colours = rng.choice([(0, 1), (0, 1), (2, 3), (6, 4)])
-    height, width = rng.randint(4, 9), rng.randint(4, 9)
-    rows = b"".join(
-        b"\0" + bytes(min(255, level + rng.randrange(60)) for _ in range(width * colours))
-        for _ in range(height)
-    )
-    chunks = [
-        (b"IHDR", struct.pack(">IIBBBBB", width, height, 8, kind, 0, 0, 0)),
-        (b"IDAT", zlib.compress(rows)),
-        (b"IEND", b""),
-    ]
-    return b"\x89PNG\r\n\x1a\n" + b"".join(
-        struct.pack(">I", len(content))
-        + name
-        + content
-        + struct.pack(">I", zlib.crc32(name + content))
-        for name, content in chunks
-    )
-
-
-def write_pictures(folder: Path, rng: random.Random) -> Path:
-    """Images in a folder for each label."""
-    for label, level in (("dark", 20), ("bright", 190)):
-        (folder / label).mkdir(parents=True, exist_ok=True)
-        for i in range(8):
-            (folder / label / f"{i}.png").write_bytes(png(rng, level))
-    return folder
-
-
 def pixels(rng: random.Random) -> bytes:
     """Images as arrays."""
     import numpy as np
@@ -576,13 +560,13 @@ FORMATS = {
     "ts": Format(".ts", ts, "classify"),
     "npz": Format(".npz", npz, "classify"),
     "npy": Format(".npy", npy, "classify"),
+    "pixels": Format(".npz", pixels, "classify"),
     "lists": Format(".parquet", lists, "classify"),
     "strokes": Format(".jsonl", strokes, "handwrite"),
     "drawings": Format(".jsonl", drawings, "classify"),
     "sketches": Format(".npz", sketches, "handwrite"),
     "unipen": Format(".unp", unipen, "classify"),
     "inkml": Format(".inkml", inkml, "transcribe"),
-    "pixels": Format(".npz", pixels, "classify"),
 }
 
 
@@ -639,6 +623,7 @@ RUNS: dict[str, tuple[str, str, str, dict[str, Any]]] = {
     "moments": ("steps", "tag", "bilstm", {}),
     "speedometer": ("speeds", "regress", "gru", {"label": "speed", "window": 4}),
     "forecaster": ("loads", "forecast", "gru", HORIZON),
+    "viewer": ("pixels", "classify", "gru", {}),
     "transcriber": ("sounds", "transcribe", "gru", {"bands": 8}),
     "listener": ("spoken", "classify", "bigru", {"bands": 8}),
     "pen": ("strokes", "handwrite", "lstm", {"mixture": 2}),

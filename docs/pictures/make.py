@@ -103,7 +103,7 @@ PICTURES = {
             "unspool look runs/demo-digits --view transcript --html spoken.html",
         ],
         "spoken.html",
-        height=880,
+        height=746,
     ),
     "ngrams": Picture(
         [

@@ -96,6 +96,11 @@ VARIANTS: dict[str, list[tuple[str, dict[str, Any]]]] = {
     "transcribe": [
         ("bilstm", {"patch": 1}),
         ("cnn", {"patch": 2, "features": "mfcc", "coefficients": 5}),
+        ("bigru", {"reduction": "convolution", "patch": 4}),
+        ("transformer", {"reduction": "convolution", "patch": 3, "objective": "hybrid"}),
+        ("bilstm", {"objective": "attention", "patch": 2}),
+        ("gru", {"objective": "hybrid", "attention": "dot", "input_feeding": True}),
+        ("cnn", {"objective": "attention", "attention": "general"}),
     ],
     "forecast": [
         ("gru", {"strategy": "recursive"}),

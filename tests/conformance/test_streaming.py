@@ -4,17 +4,28 @@ forwards, step by step and in random chunks. All others are refused with the rea
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from every_model import CASES, SENTENCES, Case, Made, assert_same, make, of_series, recordings
+from every_model import (
+    CASES,
+    SENTENCES,
+    Case,
+    Made,
+    assert_same,
+    make,
+    of_series,
+    recordings,
+    sounds,
+)
 
 from unspool.data.fields.field import StreamField
 from unspool.data.read.recording import Recording
-from unspool.errors import ConfigError
+from unspool.errors import ConfigError, DataError
 from unspool.nn.cells import CELLS
 from unspool.nn.pooling import POOLINGS
 from unspool.tasks.forecast_stream import from_step
@@ -32,6 +43,13 @@ MORE = [
     Case("regress", "lstm", (("kind", "bpe"), ("pooling", "mean"))),
     Case("classify", "lstm", of_series("classify", {"scaling": "none", "max_length": 5})),
     Case("generate", "lstm", (("kind", "word"),)),
+    *(Case("transcribe", cell, (("scaling", "channel"),)) for cell in CELLS),
+    Case("transcribe", "lstm", (("scaling", "channel"), ("reduction", "convolution"))),
+    Case(
+        "transcribe",
+        "gru",
+        (("scaling", "none"), ("reduction", "convolution"), ("patch", 4), ("objective", "hybrid")),
+    ),
 ]
 EVERY = [*CASES, *MORE]
 TOLERANCE = 1e-5
@@ -98,6 +116,11 @@ def test_a_stream_is_the_whole(case, folder) -> None:
         return
     check = follows_text if isinstance(made.task.input_field, StreamField) else follows
     stream = made.task.stream(made.model)
+    if made.task.input_field.kind == "audio":
+        for sound, rate in sounds()[::3]:
+            for size in (97, 1000):
+                follows_sound(made, stream, sound, rate, size)
+        return
     items = recordings() if made.task.input_field.kind in ("series", "history") else SENTENCES
     if made.task.name == "forecast":
         items = [Recording(own.values[:, :2], times=own.times) for own in items if len(own) > 5]
@@ -124,6 +147,31 @@ def follows(made: Made, stream: Stream, item: Any, sizes: list[int]) -> None:
         assert_same(
             told(answer, 0), told(whole, before if made.task.name == "tag" else 0), TOLERANCE
         )
+
+
+def follows_sound(made: Made, stream: Stream, sound: np.ndarray, rate: int, size: int) -> None:
+    """At the end the answer to the whole; of transcripts, what the chunks have added."""
+    stream.restart()
+    transcribes = made.task.name == "transcribe"
+    options = made.task.options(beam=1) if transcribes else None
+    if getattr(made.model, "decoder", None) is not None:
+        options = replace(options, decoder="ctc")
+    (whole,) = made.task.predict(made.model, [(sound, rate)], options)
+    if not transcribes:  # a label needs a whole frame
+        size = max(size, 400)
+        if len(sound) < size:
+            with pytest.raises(DataError, match="nothing has come yet"):
+                stream.push((sound, rate))
+            return
+    found = [stream.push((sound[i : i + size], rate)) for i in range(0, len(sound), size)]
+    if not transcribes:
+        found.append(stream.finish() or found[-1])
+        assert_same(told(found[-1], 0), told(whole, 0), TOLERANCE)
+        return
+    found.append(stream.finish())
+    assert "".join(part.text for part in found) == whole.text
+    tokens = [list(token) for part in found for token in part.tokens]
+    assert_same(tokens, [list(token) for token in whole.tokens], TOLERANCE)
 
 
 def told(answer: Any, first: int) -> dict[str, Any]:

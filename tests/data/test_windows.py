@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import numpy as np
 import pytest
 
-from unspool.data.calendar import calendar, cycles_of
+from unspool.data.calendar import TimeStep, calendar, cycles_of
 from unspool.data.store.ragged import Ragged
 from unspool.data.windows import Known, OriginBatches, Stretches
 
@@ -24,7 +24,7 @@ def stretches():
         values,
         times=Ragged.of(times),
         cycles=["day"],
-        step=3600.0,
+        step=TimeStep(3600.0),
         channels=[2],
         mean=np.array([1.0]),
         std=np.array([2.0]),

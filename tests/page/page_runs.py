@@ -34,6 +34,7 @@ RUNS: dict[str, tuple[str, dict[str, Any]]] = {
         {**SMALL, **HEARD, "model": "bilstm", "task": "transcribe", "batch": 8, "epochs": 30},
     ),
     "tones": ("single_tones", {**SMALL, **HEARD, "model": "gru"}),
+    "fitted": ("letter_strokes", {"model": "linear", "threads": 1}),
     "letters": ("letter_strokes", {**SMALL, "model": "bilstm", "epochs": 4}),
     "words": ("word_strokes", {**SMALL, **WRITTEN, "model": "lstm"}),
     "scribble": ("letter_strokes", {**SMALL, **WRITTEN, "model": "gru", "conditional": False}),
@@ -42,7 +43,7 @@ RUNS: dict[str, tuple[str, dict[str, Any]]] = {
 # Those that read series, whose inputs are examples by number.
 SERIES = ("moves", "attends", "labelled", "next", "own")
 # Those that read sound or strokes.
-OTHERS = ("spoken", "tones", "letters", "words", "scribble")
+OTHERS = ("fitted", "spoken", "tones", "letters", "words", "scribble")
 TEXTS = {
     "bilstm": "a lovely film with a dull plot",
     "bahdanau": "red house AEIOUA and green tree",

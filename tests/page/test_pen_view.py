@@ -173,3 +173,14 @@ def test_free_drawings(look) -> None:
     settle(page)
     expect(page.locator(".answer")).to_contain_text("nats a point")
     expect(page.locator(".choice").first).to_contain_text("After the point that follows point")
+
+
+def test_a_model_that_is_fitted_at_once(look, server_of) -> None:
+    """It has no steps to look at, and what was tried is a table."""
+    assert views_of(server_of("fitted").subject) == ["training"]
+    page = look("fitted")
+    assert page.locator("[role=tab]").all_inner_texts() == ["Training"]
+    expect(page.get_by_role("status")).to_contain_text("Fitted at once, not by steps")
+    assert "strength" in page.locator("thead").inner_text()
+    assert page.locator(".answer").is_hidden()
+    assert page.locator("form").is_hidden()

@@ -182,7 +182,7 @@ def test_a_file_is_continued_as_arrays_are(run, shops, tmp_path) -> None:
     path = tmp_path / "new.csv"
     series = [row for row in rows if row[0] == "a"]
     path.write_text("\n".join(",".join(row) for row in [rows[0], *series, *ahead]) + "\n")
-    (found,) = run.predict(path=path) if hasattr(run, "predict_file") else from_file(run, path)
+    (found,) = from_file(run, path)
     array = np.array([[float(row[2] or "nan"), float(row[3])] for row in [*series, *ahead]])
     (other,) = run.predict(array.astype(np.float32))
     assert np.allclose(found.center, other.center)
@@ -542,3 +542,27 @@ def test_what_normalisation_does_is_shown(tmp_path) -> None:
     found = {name: own.metrics["mse"] for name, own in run.comparison.baselines.items()}
     assert found["linear"] < 0.9 * found["linear, center=none"]
     assert "linear, center=none" in "\n".join(run.comparison.lines())
+
+
+def test_missing_days_are_gaps_where_steps_are_made_equal(tmp_path) -> None:
+    """The same windows as of a file that has the days, without values."""
+    import datetime as d
+
+    days = [d.date(2024, 1, 1) + d.timedelta(days=i) for i in range(120)]
+    rows = [(day, 50 + 10 * np.sin(i) + i % 7) for i, day in enumerate(days)]
+    gone = {7, 8, 40, 77, 111}
+    sparse, empty = tmp_path / "sparse.csv", tmp_path / "empty.csv"
+    sparse.write_text(
+        "date,load\n" + "".join(f"{t},{x:.4f}\n" for i, (t, x) in enumerate(rows) if i not in gone)
+    )
+    empty.write_text(
+        "date,load\n"
+        + "".join(f"{t},{'' if i in gone else f'{x:.4f}'}\n" for i, (t, x) in enumerate(rows))
+    )
+    settings = {**SMALL, "task": "forecast", "horizon": 5, "season": 7}
+    one = unspool.train(sparse, out=tmp_path / "one", irregular="resample", **settings)
+    other = unspool.train(empty, out=tmp_path / "other", **settings)
+    assert one.report.metrics["mse"] == other.report.metrics["mse"]
+    (found,), (wanted,) = from_file(one, sparse), from_file(other, empty)
+    assert np.array_equal(found.center, wanted.center)
+    assert found.steps == wanted.steps

@@ -141,7 +141,7 @@ def test_conformal_intervals_cover(coverage) -> None:
 
 
 def test_too_few_forecasts_promise_nothing() -> None:
-    assert np.isinf(conformal.margins(np.zeros((10, 2)), 0.95)).all()
+    assert np.isinf(conformal.margins(np.zeros((0, 2)), 0.95)).all()
     assert np.isfinite(conformal.margins(np.zeros((19, 2)), 0.95)).all()
 
 
@@ -150,3 +150,18 @@ def test_an_interval_never_turns_inside_out() -> None:
         np.array([[0.0]]), np.array([[1.0]]), np.array([-3.0]), np.array([[1.0]])
     )
     assert low == high == 0.5
+
+
+def test_few_scores_promise_what_the_largest_can() -> None:
+    """That of 10 holds for the next with 10 / 11, over many draws of ten and one."""
+    rng = np.random.default_rng(5)
+    draws = rng.exponential(size=(20_000, 11))
+    held = [own[10] <= conformal.margins(own[:10, None], 0.95)[0] for own in draws]
+    assert np.mean(held) == pytest.approx(10 / 11, abs=0.01)
+    assert [conformal.needed(level) for level in conformal.COVERAGES] == [1, 4, 9, 19]
+
+
+def test_missing_truths_have_no_score() -> None:
+    y = np.array([[1.0, np.nan], [3.0, 2.0], [2.0, np.nan]])
+    found = conformal.scores(y, np.zeros((3, 2)), np.zeros((3, 2)), np.ones((3, 1)))
+    assert conformal.margins(found, 0.5).tolist() == [2.0, 2.0]

@@ -79,6 +79,8 @@ def test_arrays(kind: str, tmp_path: Path) -> None:
         run = unspool.train(tmp_path / "x.npz", **given)
     assert run.task.input_field.kind == "image"
     assert len(run.predict(x[:5])) == 5
+    rows = {"image": list(x[:5]), "label": y[:5]}
+    assert run.evaluate(rows, note=lambda line: None).to_json()["examples"] == 5
     if kind == "floats":
         return
     files = write_folders(tmp_path / "x", 3)

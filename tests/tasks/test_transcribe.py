@@ -12,10 +12,12 @@ import torch
 import unspool
 from tones import PITCHES, RATE, tones, wav, write_labels, write_texts
 from unspool.errors import ConfigError, DataError
-from unspool.nn.models.transcriber import Transcriber, stacked
+from unspool.nn.models.transcriber import Transcriber
+from unspool.nn.reduction import StackedFrames
 from unspool.tasks.edits import counted, edits
 from unspool.tasks.language import LanguageScores
-from unspool.tasks.transcribe import Transcribing, overlapping
+from unspool.tasks.transcribe_options import Transcribing
+from unspool.tasks.transcribe_windows import overlapping
 from unspool.tasks.transcript import Confidence, calibration_error, fit_confidence
 
 SMALL = {"hidden": 24, "layers": 1, "epochs": 30, "lr": 1e-2, "batch": 8, "threads": 1, "bands": 16}
@@ -84,7 +86,7 @@ def test_long_recordings_are_read_in_windows(run, tmp_path, monkeypatch) -> None
     whole = run.predict(path)[0]
     data = run.config.data.model_copy(update={"window": 120})
     task = type(run.task)(run.config.model_copy(update={"data": data}), run.task.fields)
-    monkeypatch.setattr("unspool.tasks.transcribe.SEGMENT", 60)
+    monkeypatch.setattr("unspool.tasks.transcribe_search.SEGMENT", 60)
     (cut,) = task.predict(run.model, [path])
     starts = [token.start for token in cut.tokens]
     assert starts == sorted(starts)
@@ -111,7 +113,7 @@ def test_windows_believe_every_step_once(window: int, patch: int) -> None:
 
 def test_stacking_leaves_no_step_out() -> None:
     x = torch.arange(2 * 7 * 2.0).view(2, 7, 2)
-    found, steps = stacked(x, torch.tensor([7, 4]), 3)
+    found, steps = StackedFrames(2, 3)(x, torch.tensor([7, 4]))
     assert found.shape == (2, 3, 6)
     assert steps.tolist() == [3, 2]
     assert found[0].reshape(-1)[:14].tolist() == x[0].reshape(-1).tolist()

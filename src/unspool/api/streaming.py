@@ -40,14 +40,21 @@ class RunStream:
         """Read the next step or steps.
 
         new     of a series a step (C,) or steps (T, C); of a text its next words or characters, as
-                they stand in it
+                they stand in it; of sound a pair of samples (N,) and their rate
         times   of the steps of a series, for a model that reads them: numbers or dates
 
         The answer of a classifier or a regression is about all steps so far; that of a tagger has
         the new steps; that of a language model has the losses of the new tokens and what is
-        expected next; that of a forecast is about the next steps.
+        expected next; that of a forecast is about the next steps; that of a transcriber has the
+        tokens that have ended since.
         """
         return self._stream.push(new if times is None else with_times(new, times))
+
+    @in_python
+    def finish(self) -> Answer | None:
+        """The sequence has ended: read what was kept until more would come, such as the samples of
+        the last frame. The answer as of `push`; None where nothing was kept."""
+        return self._stream.finish()
 
     @in_python
     def restart(self) -> None:

@@ -13,6 +13,7 @@ from unspool.cli.options import (
     Beam,
     Bonus,
     Data,
+    DecoderKind,
     Encoding,
     Format,
     Id,
@@ -65,6 +66,7 @@ def evaluate(
     lm: LanguageRun = None,
     lm_weight: LanguageWeight = None,
     bonus: Bonus = None,
+    decoder: DecoderKind = None,
     pictures: Pictures = None,
     as_json: AsJson = False,
 ) -> None:
@@ -101,6 +103,7 @@ def evaluate(
             lm=None if lm is None else show.loaded(lm),
             lm_weight=lm_weight,
             bonus=bonus,
+            decoder=decoder,
         ),
     )
     with show.reading() as progress:

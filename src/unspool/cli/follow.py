@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from unspool.cli import show
 from unspool.data.read.step_lines import StepLines
-from unspool.errors import DataError
+from unspool.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
     from unspool.api.run import Run as LoadedRun
+    from unspool.api.streaming import RunStream
+    from unspool.tasks import Answer
 
 INPUT = "standard input"
 
@@ -23,6 +25,12 @@ def follow(
     """Print an answer to each line, at once. An empty line ends a series or a text, but for a
     language model, whose text goes on; steps of several series may alternate where they have an
     id."""
+    if run.task.input_field.kind == "audio":
+        raise ConfigError(
+            "--follow reads lines, and sound comes as samples",
+            where=run.path,
+            remedy="transcribe standard input with - in place of --follow",
+        )
     stream = run.stream(options)
     kept: dict[str, Any] = {"": stream.state}  # of each series, the state
     field = run.task.input_field
@@ -31,6 +39,7 @@ def follow(
         show.note("a line is the next part of a text; an empty one begins another")
     else:
         show.note(f"a line is a step: {', '.join(field.channels[:8])}; an empty one begins another")
+    number = 0
     for number, line in enumerate(lines(), start=1):
         where = f"{INPUT}, line {number}"
         if steps is None:
@@ -40,6 +49,7 @@ def follow(
             if new is not None and not len(new):
                 continue  # the names of the columns
         if new is None:
+            finish(stream, kept, number, as_json=as_json)
             kept.clear()
             continue
         name = getattr(new, "name", "")
@@ -52,10 +62,23 @@ def follow(
         except DataError as error:
             raise DataError(str(error), where=where) from None
         kept[name] = stream.state
-        shown = [json.dumps(answer.to_json(), ensure_ascii=False)] if as_json else None
-        for text in shown or answer.lines(number):
-            print(text)
-        sys.stdout.flush()
+        write(answer, number, as_json=as_json)
+    finish(stream, kept, number, as_json=as_json)
+
+
+def finish(stream: RunStream, kept: dict[str, Any], number: int, *, as_json: bool) -> None:
+    """The answers to what was kept of series that have ended until more would come."""
+    for state in kept.values():
+        stream.state = state
+        if (answer := stream.finish()) is not None:
+            write(answer, number, as_json=as_json)
+
+
+def write(answer: Answer, number: int, *, as_json: bool) -> None:
+    shown = [json.dumps(answer.to_json(), ensure_ascii=False)] if as_json else answer.lines(number)
+    for text in shown:
+        print(text)
+    sys.stdout.flush()
 
 
 def lines() -> Iterator[str]:

@@ -129,12 +129,22 @@ def show_series(
 
 
 def kind_pictures(field: Any, item: Any, reading: Any, why: Any, path: str) -> list[Any]:
-    """Of what is more than curves: a drawing, the lattice of a transcript over its spectrum, or
-    contributions under it."""
+    """Of what is more than curves: an image, a drawing, the lattice of a transcript over its
+    spectrum, or contributions under it."""
     from unspool.data.read.strokes import Strokes
-    from unspool.insight.plots import drawing_figure, lattice_figure, spectrum_figure
+    from unspool.insight.plots import (
+        drawing_figure,
+        image_figure,
+        lattice_figure,
+        spectrum_figure,
+    )
 
     name, lattice = item.name or path, reading.lattice()
+    if field.pictured:
+        values = field.shape.spread(why.values[len(reading.before) :], len(item))
+        about = f"{why.measure} {why.answer_value:.3f}" if lattice is None else lattice.text
+        figure = image_figure(field.pixels(item), values, title=f"{name}: {why.answer}, {about}")
+        return [("image", figure)]
     if lattice is not None:
         title = f"{name}: {lattice.text}"
         return [("lattice", lattice_figure(item, field.duration, lattice, title=title))]

@@ -253,6 +253,15 @@ Int8 = Annotated[
         "--int8", help="Quantise the decoder to int8: faster, nearly the same results."
     ),
 ]
+DecoderKind = Annotated[
+    str | None,
+    decoding_option(
+        "--decoder",
+        metavar="KIND",
+        help="Of transcripts by a model of objective=hybrid: ctc, attention, or hybrid, which ranks"
+        " the texts of both by both.  [default: hybrid]",
+    ),
+]
 LanguageRun = Annotated[
     Path | None,
     decoding_option(

@@ -13,6 +13,7 @@ from unspool.cli import show
 from unspool.cli.options import (
     Beam,
     Bonus,
+    DecoderKind,
     Encoding,
     Format,
     Id,
@@ -34,6 +35,7 @@ from unspool.cli.options import (
 if TYPE_CHECKING:
     from unspool.api.run import Run as LoadedRun
     from unspool.cli.answers import Given
+    from unspool.errors import ConfigError
 
 
 def predict(
@@ -42,8 +44,8 @@ def predict(
         list[str] | None,
         Argument(
             metavar="TEXT",
-            help="The texts, or the names of files of sound; - reads standard input, one text a"
-            " line.",
+            help="The texts, or the names of files of sound; - reads standard input: one text a"
+            " line, or sound to be transcribed as it comes.",
         ),
     ] = None,
     file: Annotated[
@@ -133,6 +135,7 @@ def predict(
     lm: LanguageRun = None,
     lm_weight: LanguageWeight = None,
     bonus: Bonus = None,
+    decoder: DecoderKind = None,
     keep_unknown: Annotated[
         bool,
         decoding_option(
@@ -151,6 +154,15 @@ def predict(
     top: Annotated[
         int | None,
         Option(metavar="N", help="Candidates for each <mask>.  [default: 5]", min=1),
+    ] = None,
+    pcm: Annotated[
+        int | None,
+        Option(
+            "--pcm",
+            metavar="RATE",
+            help="Of sound on standard input: samples without a header, of 16 bits, one channel and"
+            " this rate; otherwise a WAV file is expected.",
+        ),
     ] = None,
     following: Annotated[
         bool,
@@ -199,6 +211,7 @@ def predict(
       sensor | unspool predict runs/machine-gru --follow
       unspool predict runs/load-gru --file loads.csv --picture forecast.png
       unspool predict runs/calls-bilstm call.wav --json
+      arecord -f S16_LE -r 8000 -c 1 | unspool predict runs/calls-lstm -
       unspool predict runs/calls-bilstm call.wav --picture lattice.png
       unspool predict runs/calls-bilstm --file calls --lm runs/book-lstm --lm-weight 0.5
     """
@@ -209,9 +222,26 @@ def predict(
     if following:
         from unspool.cli.follow import follow
 
-        refuse_beside_follow(texts, file=file, out=out, picture=picture)
+        refuse_beside("--follow", texts or [], file=file, out=out, picture=picture)
         chosen = given(seed=seed, coverage=coverage, samples=samples)
         follow(loaded, task_options(loaded, chosen), time=time, id=id, as_json=as_json)
+        return
+    listening = texts == ["-"] and loaded.task.listens and loaded.task.input == "audio"
+    if pcm is not None and not listening:
+        raise refused_pcm(loaded, pcm)
+    if listening:
+        from unspool.cli.listen import listen
+
+        refuse_beside("-", [], file=file, out=out, picture=picture)
+        chosen = given(
+            beam=beam,
+            nbest=nbest,
+            lm=None if lm is None else show.loaded(lm),
+            lm_weight=lm_weight,
+            bonus=bonus,
+            decoder=decoder,
+        )
+        listen(loaded, task_options(loaded, chosen), pcm=pcm, as_json=as_json)
         return
     items, kept = read_items(
         loaded,
@@ -242,6 +272,7 @@ def predict(
         lm=None if lm is None else show.loaded(lm),
         lm_weight=lm_weight,
         bonus=bonus,
+        decoder=decoder,
         top=top,
         coverage=coverage,
         samples=samples,
@@ -260,17 +291,28 @@ def predict(
     write_answers(answers, out, as_json=as_json, given=kept)
 
 
-def refuse_beside_follow(texts: list[str] | None, **others: Any) -> None:
-    """--follow reads standard input and prints."""
+def refuse_beside(option: str, texts: list[str], **others: Any) -> None:
+    """What reads standard input as it comes prints at once, and reads nothing else."""
     from unspool.errors import ConfigError
 
     named = [name for name, value in others.items() if value is not None]
     if named or (texts and texts != ["-"]):
         raise ConfigError(
-            "--follow reads standard input and prints each answer at once",
-            got=f"--{named[0]}" if named else (texts or [""])[0],
+            f"{option} reads standard input and prints each answer at once",
+            got=f"--{named[0]}" if named else texts[0],
             remedy="leave one of them out",
         )
+
+
+def refused_pcm(run: LoadedRun, rate: int) -> ConfigError:
+    from unspool.errors import ConfigError
+
+    return ConfigError(
+        "--pcm is for sound on standard input that a transcriber reads",
+        where=run.path,
+        got=f"--pcm {rate}",
+        remedy="give - with a run of --task transcribe, or leave --pcm out",
+    )
 
 
 def read_items(

@@ -133,7 +133,7 @@ class DataConfig(Section):
     irregular: Literal["ignore", "channel", "resample"] = setting(
         "ignore",
         "series with a time: read steps as they come, with the time between them as one more"
-        " channel, or interpolated at equal distances",
+        " channel, or interpolated at equal distances (of forecasts: with gaps)",
     )
     window: int = setting(
         0, "series: read recordings in windows of so many steps (0: as a whole)", ge=0, le=MOST
@@ -342,7 +342,9 @@ class ModelConfig(Section):
         " both sides share it",
     )
     attention: Literal["none", "additive", "dot", "scaled", "general", "concat"] = setting(
-        "additive", "translate: score of a recurrent decoder's attention; follows from --model"
+        "additive",
+        "translate, transcribe: score of a recurrent decoder's attention; of translate it follows"
+        " from --model",
     )
     input_feeding: bool = setting(
         False, "translate: give the decoder's cell what attention last found (Luong et al. 2015)"
@@ -424,6 +426,17 @@ class ModelConfig(Section):
         "mean", "forecast: what is subtracted from each window, which is then scaled"
     )
     patch: int = setting(1, "forecast, transcribe: steps that are read as one", ge=1, le=10_000)
+    reduction: Literal["stack", "convolution"] = setting(
+        "stack",
+        "transcribe: how `patch` steps become one: side by side, or by convolutions with strides",
+    )
+    objective: Literal["ctc", "attention", "hybrid"] = setting(
+        "ctc",
+        "transcribe: what is learnt: CTC, an attention decoder, or both (Watanabe et al. 2017)",
+    )
+    ctc_weight: float = setting(
+        0.3, "transcribe: weight of CTC in the loss of objective=hybrid", gt=0, lt=1
+    )
     skip: bool = setting(
         True, "forecast: add a weighted sum of the window itself to what the network gives"
     )

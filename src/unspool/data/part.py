@@ -145,6 +145,17 @@ class Part:
             total = total * np.uint64(31) + self.values[name].digests()
         return total
 
+    def select(self, rows: np.ndarray) -> Part:
+        """Some of its rows."""
+        return Part(
+            self.fields,
+            {name: found.select(rows) for name, found in self.values.items()},
+            rows=self.rows[rows],
+            lines=self.lines[rows],
+            files=self.files[rows],
+            plan=self.plan,
+        )
+
     def in_windows(self, windows: Windows) -> Part:
         """Stretches of its rows as rows; what a row has as a whole is that of each stretch."""
         return Part(

@@ -17,8 +17,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from unspool.data.calendar import calendar
+from unspool.data.calendar import TimeStep, calendar
 from unspool.data.store.ragged import Ragged
+
+ONE = TimeStep(1.0)
 
 
 class WindowBatch(NamedTuple):
@@ -69,7 +71,7 @@ class Known:
         *,
         times: Ragged | None = None,
         cycles: Sequence[str] = (),
-        step: float = 1.0,
+        step: TimeStep = ONE,
         channels: Sequence[int] = (),
         mean: np.ndarray | None = None,
         std: np.ndarray | None = None,
@@ -88,8 +90,8 @@ class Known:
         last = self.values.lengths[series][:, None] - 1
         index = self.values.starts[series][:, None] + np.minimum(steps, last)  # (B, W)
         if self.times is not None and self.cycles:
-            beyond = np.maximum(steps - last, 0) * self.step
-            times = np.asarray(self.times.values[index]) + beyond
+            beyond = np.maximum(steps - last, 0)
+            times = self.step.after(np.asarray(self.times.values[index]), beyond)
             found.append(calendar(times.ravel(), self.cycles).reshape(*steps.shape, -1))
         if len(self.channels):
             own = np.asarray(self.values.values[index[..., None], self.channels])

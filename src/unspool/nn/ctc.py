@@ -65,14 +65,14 @@ def steps_needed(targets: Tensor, sizes: Tensor) -> Tensor:
     return sizes + again.sum(1)
 
 
-class Place(NamedTuple):
-    """The steps of a token on the best path: from `first` up to before `stop`."""
+class TokenSpan(NamedTuple):
+    """The steps of a token on the best path: from `start` up to before `end`."""
 
-    first: int
-    stop: int
+    start: int
+    end: int
 
 
-def align(log_p: Tensor, target: list[int]) -> list[Place]:
+def align(log_p: Tensor, target: list[int]) -> list[TokenSpan]:
     """Where each token of a text stands on its most probable path; (T, V). There must be enough
     steps for it."""
     states = with_blanks(torch.tensor(target, dtype=torch.int64))
@@ -96,9 +96,9 @@ def align(log_p: Tensor, target: list[int]) -> list[Place]:
         state -= int(back[t, state])
         path.append(state)
     path.reverse()
-    places: dict[int, Place] = {}
+    spans: dict[int, TokenSpan] = {}
     for t, own in enumerate(path):
         if own % 2:
-            first = places[own // 2].first if own // 2 in places else t
-            places[own // 2] = Place(first, t + 1)
-    return [places[i] for i in range(len(target))]
+            start = spans[own // 2].start if own // 2 in spans else t
+            spans[own // 2] = TokenSpan(start, t + 1)
+    return [spans[i] for i in range(len(target))]

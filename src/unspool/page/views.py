@@ -82,7 +82,9 @@ def asked_of(subject: Subject, text: str, *names: str) -> list[Asked]:
 
 
 def explains(subject: Subject) -> bool:
-    return subject.model is not None and subject.task.answer is not None
+    """Not of a model that is fitted at once, such as a linear one: it has no steps."""
+    task = subject.task
+    return subject.model is not None and task.answer is not None and not task.at_once
 
 
 VIEWS: dict[str, View] = {

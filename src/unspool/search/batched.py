@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import torch
 
@@ -10,6 +10,7 @@ from unspool.data.batching import BucketBatches
 from unspool.data.part import Part, moved
 from unspool.errors import ConfigError
 from unspool.nn.decoders import Decoder, TransformerSeqDecoder
+from unspool.nn.encoder import Encoded
 from unspool.nn.models.seq2seq import Seq2Seq
 from unspool.nn.recurrent_decoder import RecurrentDecoder
 from unspool.search.decoding import Decoding
@@ -29,6 +30,62 @@ HYPOTHESES = 4096  # of all sources side by side; one with a wider beam is searc
 BATCH_TOKENS = 4096  # of the sources, padding included
 
 
+class DecoderSearch:
+    """The search of a decoder, with its weights as they are now."""
+
+    def __init__(self, decoder: Decoder) -> None:
+        self.decoder = decoder
+        self._fastest: dict[bool, SearchDecoder] = {}  # by int8
+
+    def __call__(
+        self,
+        encoded: Encoded,
+        decoding: Decoding,
+        limits: Sequence[int],
+        *,
+        forbidden: tuple[int, ...],
+        aligned: bool,
+        generator: torch.Generator | None = None,
+    ) -> list[list[Hypothesis]]:
+        """Of each source what was found, best first.
+
+        limits     most tokens of each
+        forbidden  tokens that are never written
+        aligned    whether hypotheses have their alignment
+        """
+        decoder = self.fastest(int8=decoding.int8)
+        decoding.refuse_too_many(len(limits), max(limits), len(self.decoder.output.b))
+        rules = Rules(
+            end=END_ID,
+            max_length=tuple(limits),
+            min_length=decoding.min_length,
+            no_repeat_ngram=decoding.no_repeat_ngram,
+            forbidden=forbidden,
+        )
+        first = torch.full((len(limits),), BEGIN_ID, device=encoded.outputs.device)
+        with torch.inference_mode():
+            state = decoder.start(encoded, aligned=aligned)
+            return decoding.search(decoder, state, first, rules, generator)
+
+    def fastest(self, *, int8: bool = False) -> SearchDecoder:
+        """The fastest equivalent decoder: with native kernels where they support it."""
+        if int8 not in self._fastest:
+            decoder = self.decoder
+            reason = unsupported_reason(decoder)
+            if int8 and reason is not None:
+                raise ConfigError(f"int8 is not for this model: {reason}", remedy="leave it out")
+            if reason is None and isinstance(decoder, TransformerSeqDecoder):
+                self._fastest[int8] = PackedSearch(decoder, as_bytes=int8)
+            elif (
+                isinstance(decoder, RecurrentDecoder)
+                and recurrent_unsupported_reason(decoder) is None
+            ):
+                self._fastest[int8] = PackedRecurrentSearch(decoder)
+            else:
+                self._fastest[int8] = decoder
+        return self._fastest[int8]
+
+
 class BatchedSearch:
     """The search of an encoder-decoder model, with its weights as they are now.
 
@@ -37,7 +94,7 @@ class BatchedSearch:
 
     def __init__(self, model: Seq2Seq, *, most: int | None = None) -> None:
         self.model, self.most = model, most
-        self._decoders: dict[bool, SearchDecoder] = {}  # by int8
+        self.search = DecoderSearch(model.decoder)
 
     def __call__(
         self,
@@ -53,48 +110,23 @@ class BatchedSearch:
         """Of each source, in some order: its row in the part, and what was found, best first.
 
         field      of the part, that holds the sources
-        forbidden  tokens that are never written
-        aligned    whether hypotheses have their alignment
         framing    tokens of each source that do not count for the longest translation, as </s>
         """
         device = next(self.model.parameters()).device
-        decoder = self.decoder(int8=decoding.int8)
         size = max(1, min(BATCH, HYPOTHESES // decoding.width))
         batches = BucketBatches(part, size=size, tokens=BATCH_TOKENS, seed=0, shuffle=False)
         for step in range(batches.steps(0)):
             batch = moved(batches.batch(0, step), device)
             source = batch[field]
             limits = [decoding.limit(n - framing, most=self.most) for n in source.lengths.tolist()]
-            vocabulary = len(self.model.decoder.output.b)
-            decoding.refuse_too_many(len(limits), max(limits), vocabulary)
-            rules = Rules(
-                end=END_ID,
-                max_length=tuple(limits),
-                min_length=decoding.min_length,
-                no_repeat_ngram=decoding.no_repeat_ngram,
-                forbidden=forbidden,
-            )
-            first = torch.full((len(batch.rows),), BEGIN_ID, device=device)
             with torch.inference_mode():
                 encoded = self.model.encoder(*source.inputs)
-                state = decoder.start(encoded, aligned=aligned)
-                found = decoding.search(decoder, state, first, rules, generator)
+            found = self.search(
+                encoded,
+                decoding,
+                limits,
+                forbidden=forbidden,
+                aligned=aligned,
+                generator=generator,
+            )
             yield from zip(batch.rows.tolist(), found)
-
-    def decoder(self, *, int8: bool = False) -> SearchDecoder:
-        """The fastest equivalent decoder: with native kernels where they support it."""
-        if int8 not in self._decoders:
-            decoder = self.model.decoder
-            reason = unsupported_reason(decoder)
-            if int8 and reason is not None:
-                raise ConfigError(f"int8 is not for this model: {reason}", remedy="leave it out")
-            if reason is None and isinstance(decoder, TransformerSeqDecoder):
-                self._decoders[int8] = PackedSearch(decoder, as_bytes=int8)
-            elif (
-                isinstance(decoder, RecurrentDecoder)
-                and recurrent_unsupported_reason(decoder) is None
-            ):
-                self._decoders[int8] = PackedRecurrentSearch(decoder)
-            else:
-                self._decoders[int8] = decoder
-        return self._decoders[int8]

@@ -90,7 +90,7 @@ def prefix_beam(
     key = -1 - torch.arange(beam).repeat(rows, 1)
     key[:, 0] = 1
     parent = torch.zeros(rows, beam, dtype=torch.int64)
-    told = torch.zeros(rows, beam, dtype=torch.float64)  # by the language model
+    language_score = torch.zeros(rows, beam, dtype=torch.float64)  # weighed
     scores = None if language is None else language.start(rows * beam).view(rows, beam, vocab)
     chosen: list[tuple[Tensor, Tensor]] = []  # of each step: the slot before, and a token or 0
     base = torch.arange(rows)[:, None]
@@ -113,7 +113,10 @@ def prefix_beam(
         row, i, j = same.nonzero(as_tuple=True)
         grow[row, i, last[row, j]] = never
         stay = torch.logaddexp(stay_blank, stay_token)
-        rank_stay, rank_grow = stay + told + bonus * size, grow + (told + bonus * size)[..., None]
+        rank_stay, rank_grow = (
+            stay + language_score + bonus * size,
+            grow + (language_score + bonus * size)[..., None],
+        )
         if scores is not None:
             rank_grow = rank_grow + weight * scores
         rank_grow = rank_grow + bonus
@@ -131,7 +134,9 @@ def prefix_beam(
         )
         value = grow[base, slot, new]
         if scores is not None:
-            told = told[base, slot] + torch.where(grown, weight * scores[base, slot, new], 0.0)
+            language_score = language_score[base, slot] + torch.where(
+                grown, weight * scores[base, slot, new], 0.0
+            )
         blank = torch.where(
             over, blank, torch.where(grown, torch.tensor(never), stay_blank[base, slot])
         )
@@ -146,7 +151,7 @@ def prefix_beam(
             flat = (base * beam + slot).view(-1)
             scores = language.advance(flat, grown.view(-1), new.view(-1)).view(rows, beam, vocab)
     total = torch.logaddexp(blank, token)
-    final = total + told + bonus * size
+    final = total + language_score + bonus * size
     if language is not None:
         final = final + weight * language.end().view(rows, beam)
     order = final.sort(dim=1, descending=True, stable=True).indices

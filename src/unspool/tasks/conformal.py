@@ -63,13 +63,20 @@ def scores(y: np.ndarray, low: np.ndarray, high: np.ndarray, scale: np.ndarray) 
 
 
 def margins(found: np.ndarray, coverage: float) -> np.ndarray:
-    """(H,) the conformal quantile of scores (N, H) for each step; infinite where N is too small to
-    promise the coverage."""
-    n = len(found)
-    rank = math.ceil((n + 1) * coverage)
-    if rank > n:
-        return np.full(found.shape[1], np.inf)
-    return np.sort(found, axis=0)[rank - 1]
+    """(H,) the conformal quantile of scores (N, H) for each step, NaN where the truth is missing.
+    Of fewer than `needed` scores the largest, which promises n / (n + 1); infinite of none."""
+    result = np.full(found.shape[1], np.inf)
+    for step, own in enumerate(found.T):
+        known = np.sort(own[~np.isnan(own)])
+        if len(known):
+            rank = math.ceil((len(known) + 1) * coverage)
+            result[step] = known[min(rank, len(known)) - 1]
+    return result
+
+
+def needed(coverage: float) -> int:
+    """Scores without which a coverage cannot be promised: n / (n + 1) is at least that."""
+    return math.ceil(coverage / (1 - coverage) - 1e-9)
 
 
 def widened(

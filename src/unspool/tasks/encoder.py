@@ -58,6 +58,7 @@ class InputOptions(NamedTuple):
     word_dropout   share of the steps that are made unknown in training
     patch          steps that are read as one, of vectors over time
     masks          parts of them that are hidden in training
+    channels       of vectors over time, where they are not those of the field; 0: the field's
     augmentation   how images are changed in training
     """
 
@@ -68,6 +69,7 @@ class InputOptions(NamedTuple):
     word_dropout: float
     patch: int = 1
     masks: Masks = Masks()
+    channels: int = 0
     augmentation: Augmentation = Augmentation()
 
 
@@ -85,7 +87,7 @@ def token_input(field: TextField | WordsField, options: InputOptions) -> TokenIn
 def vector_input(field: SeriesField | HistoryField, options: InputOptions) -> VectorInput:
     masks = options.masks
     return VectorInput(
-        options.patch * field.size,
+        options.channels or options.patch * field.size,
         options.size,
         dropout=options.dropout,
         augment=SpecAugment(field.size, masks) if masks.times or masks.bands else None,
@@ -138,6 +140,7 @@ def build_encoder(
     extra: int = 0,
     reverse: bool = False,
     patch: int = 1,
+    channels: int = 0,
 ) -> Encoder:
     """The encoder of a field that a config describes, whatever its network.
 
@@ -147,8 +150,10 @@ def build_encoder(
     cls            a Transformer reads a learned vector before the text
     extra          size of extra features of the tokens
     patch          steps of vectors over time that are read as one
+    channels       of vectors over time that a layer before the encoder makes of those of the field,
+                   of which it hides parts itself; 0: it reads those of the field
     """
-    masks = Masks(model.time_masks, model.time_mask, model.band_masks, model.band_mask)
+    masks = Masks() if channels else masks_of(model)
     changes = Augmentation(model.flip, model.crop, model.colour_jitter)
     length = field.most_steps or length
     if model.network == "transformer":
@@ -164,6 +169,7 @@ def build_encoder(
                 dropout=0.0,
                 word_dropout=model.word_dropout,
                 patch=patch,
+                channels=channels,
                 masks=masks,
                 augmentation=changes,
             ),
@@ -181,6 +187,7 @@ def build_encoder(
             dropout=model.dropout,
             word_dropout=model.word_dropout,
             patch=patch,
+            channels=channels,
             masks=masks,
             augmentation=changes,
         ),
@@ -188,6 +195,10 @@ def build_encoder(
     joined = ConcatFeatures(inputs, extra) if extra else None
     network = build_network(model, inputs.size if joined is None else joined.size)
     return Encoder(inputs, network, extra=joined, reverse=reverse)
+
+
+def masks_of(model: ModelConfig) -> Masks:
+    return Masks(model.time_masks, model.time_mask, model.band_masks, model.band_mask)
 
 
 def build_network(model: ModelConfig, inputs: int) -> Network:

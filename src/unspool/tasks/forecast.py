@@ -120,6 +120,7 @@ class Forecast(Task):
                 calendar=data.calendar,
                 static=listed_names(data.static),
                 extra=config.model.strategy != "recursive",  # which goes on without their values
+                resample=data.irregular == "resample",
             )
         }
 
@@ -196,12 +197,14 @@ class Forecast(Task):
         check_model(model)
         unread = {
             "scaling": ("channel", "each window is scaled by itself: see model.center"),
-            "irregular": (
-                "ignore",
-                "steps are read as they come; give missing ones empty rows",
-            ),
             "stride": (0, "every step of a series is learnt from: see train.windows"),
         }
+        if data.irregular == "channel":
+            raise ConfigError(
+                "data.irregular is not for forecasts as channel: windows are steps of equal length",
+                got=data.irregular,
+                remedy="leave it out, or use irregular=resample, which leaves gaps",
+            )
         for name, (usual, why) in unread.items():
             if getattr(data, name) != usual:
                 raise ConfigError(
@@ -383,22 +386,23 @@ class Forecast(Task):
         found: dict[float, list[np.ndarray]] = {level: [] for level in conformal.COVERAGES}
         with torch.inference_mode():
             for batch in walk(batches, model):
-                y = as_array(batch.future).astype(np.float64)
-                whole = as_array(batch.seen).all(1)
+                seen = as_array(batch.seen)
+                y = np.where(seen, as_array(batch.future), np.nan).astype(np.float64)
                 forecast = model(Window(*batch[:5]))
                 for level in found:
                     _, low, high, scale = self.raw(model, batch, forecast, ForecastOptions(level))
-                    found[level].append(conformal.scores(y, low, high, scale)[whole])
+                    found[level].append(conformal.scores(y, low, high, scale))
         scores = {level: np.concatenate(own) for level, own in found.items()}
         self.margins.by_coverage = {
             level: conformal.margins(own, level) for level, own in scores.items()
         }
-        count = len(scores[LEVEL])
+        count = int((~np.isnan(scores[LEVEL])).sum(0).min())
         notes = [f"intervals: made to hold on {count:,} windows of the validation part"]
-        if np.isinf(self.margins.by_coverage[LEVEL]).any():
+        if count < conformal.needed(LEVEL):
             notes.append(
-                f"{count} windows are too few for intervals of {100 * LEVEL:g} %, which are"
-                " infinite; hold more out, or ask for less coverage"
+                f"so few cannot promise {100 * LEVEL:g} %: intervals reach as far as the largest"
+                f" error among them, which promises {100 * count / (count + 1):.0f} %; hold more"
+                " out for more"
             )
         return notes
 

@@ -133,5 +133,5 @@ def next_steps(own: Recording, field: HistoryField, first: int = 0) -> list[str]
     ahead = np.arange(1, field.horizon + 1)
     if own.times is None:
         return [str(first + last + step) for step in ahead]
-    times = own.times[last] + field.step * ahead
+    times = field.step.after(own.times[last], ahead)
     return [time_name(time, dated=own.dated) for time in times.tolist()]

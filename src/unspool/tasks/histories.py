@@ -56,7 +56,7 @@ def load_histories(
     }
     where = plans["train"].table.name
     notes = field.settle(columns["train"], where=where)
-    column = columns["train"]
+    column = field.regular(columns["train"])
     rows, more = long_enough(field, column, stored["train"], plans["train"])
     cuts, short = cut(column.values.lengths[rows], field.horizon, held_out, where=where)
     notes += field.fit_steps(column, rows, cuts.train, where=where) + more

@@ -66,6 +66,15 @@ class SeriesInput(Reading):
         """The input layer: it reads channels; but for a convolution, which makes other steps."""
         return self.network if self.convolved else self.model.encoder.input
 
+    @property
+    def token_spans(self) -> list[tuple[int, int]]:
+        """Of columns of a convolution, the columns of the image that each stands for."""
+        layer, found = self.model.encoder.input, super().token_spans
+        if not self.convolved or not layer.by_columns:
+            return found
+        before, end, own = found[: len(self.before)], len(self.vectors), layer.stride
+        return before + [(at, min(end, at + own)) for at in range(0, end, own)]
+
     def batch(self, readings: Sequence[SeriesInput]) -> tuple[Tensor, Tensor]:
         x = torch.from_numpy(np.stack([each.vectors for each in readings]))
         number = next(self.model.parameters()).dtype

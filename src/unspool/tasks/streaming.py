@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
+from unspool.data.fields.field import Chunk
 from unspool.errors import ConfigError, DataError
 from unspool.nn.cells import pack_steps, packed_steps
 from unspool.tasks.answer import Answer
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 REMEDY = (
     "answer whole inputs, or train a model that reads forwards: --model lstm, for tags with"
-    " --set output=softmax, for series with --set scaling=channel"
+    " --set output=softmax, for series and sound with --set scaling=channel"
 )
 
 
@@ -55,6 +56,11 @@ class Stream(ABC):
         """Read the next step or steps. The answer is about all steps so far, or where there is one
         for each step, about the new ones."""
 
+    def finish(self) -> Answer | None:
+        """The sequence has ended: read what was kept until more would come. The answer as of
+        `push`; None where nothing was kept."""
+        return None
+
     @abstractmethod
     def restart(self) -> None:
         """What is pushed next begins another sequence."""
@@ -79,7 +85,15 @@ class CarriedStream(Stream):
 
     def push(self, new: Any) -> Answer:
         state: StreamState = self.state
-        chunk = self.task.input_field.chunk(new, state.before, state.steps)
+        return self._read(new, self.task.input_field.chunk(new, state.before, state.steps))
+
+    def finish(self) -> Answer | None:
+        state: StreamState = self.state
+        chunk = self.task.input_field.last_chunk(state.before, state.steps)
+        return self._read("", chunk) if chunk.steps else None
+
+    def _read(self, new: Any, chunk: Chunk) -> Answer:
+        state: StreamState = self.state
         scores, carried = state.scores, state.carried
         if chunk.steps:
             with torch.inference_mode(), packed_steps(self.packed):

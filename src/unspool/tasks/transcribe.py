@@ -1,45 +1,57 @@
 """transcribe: vectors over time in, such as the frames of a recording; a shorter text out.
 
-frames (B, T, C) -> `patch` as one -> encoder (B, T', D·H) -> log p of tokens and a blank (B, T', V)
--> CTC (`nn/ctc.py`): no step needs to be labelled.
+frames (B, T, C) -> `patch` as one -> encoder (B, T', D·H)
+-> log p of tokens and a blank (B, T', V) -> CTC (`nn/ctc.py`): no step needs to be labelled
+-> or an attention decoder, token by token; or both (Watanabe et al. 2017)
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from unspool.config import Config, DataConfig
-from unspool.config.numbers import check_numbers
 from unspool.data.batching import BucketBatches
 from unspool.data.corpus import Corpus, Fields
 from unspool.data.fields.field import Field
 from unspool.data.fields.image import ImageField
 from unspool.data.fields.series import SeriesField
 from unspool.data.fields.text import TextField
+from unspool.data.fields.tokens import TokenBatch
 from unspool.data.part import Batch, Part
 from unspool.data.plan import Plan
 from unspool.data.read import Table
 from unspool.data.store.columns import Progress
-from unspool.data.store.ragged import Windows
 from unspool.errors import ConfigError, DataError
-from unspool.nn.ctc import BLANK, Place, align, ctc_losses, steps_needed
+from unspool.nn.ctc import ctc_losses
+from unspool.nn.encoder import Encoded
+from unspool.nn.inputs import SpecAugment
 from unspool.nn.models.transcriber import Transcriber
-from unspool.search.ctc import Text, greedy_ctc, prefix_beam
-from unspool.tasks.edits import edits
-from unspool.tasks.encoder import build_encoder, check_learned_positions, recurrent_models
+from unspool.nn.reduction import Reduction, StackedFrames, StridedConvolutions
+from unspool.tasks.decoder import build_decoder, check_decoder
+from unspool.tasks.encoder import (
+    build_encoder,
+    check_learned_positions,
+    masks_of,
+    recurrent_models,
+)
 from unspool.tasks.inputs import input_kind, plan_input, read_field, reads_text, suited
-from unspool.tasks.language import LanguageScores
 from unspool.tasks.tag import CNN, TRANSFORMER
 from unspool.tasks.task import Step, Task, WholeStart, walk
+from unspool.tasks.transcribe_attention import AttentionSearch, HybridSearch, attention_loss
+from unspool.tasks.transcribe_attention_reading import AttentionReading
+from unspool.tasks.transcribe_corpus import ctc_targets, leave_out_long_texts, refuse_unknown
+from unspool.tasks.transcribe_options import GREEDY, Transcribing, chosen_decoder
 from unspool.tasks.transcribe_reading import TranscribeReading
 from unspool.tasks.transcribe_report import TranscribeReport
+from unspool.tasks.transcribe_search import CtcSearch, Found, judged
+from unspool.tasks.transcribe_stream import TranscribeStream
+from unspool.tasks.transcribe_windows import ctc_log_p
 from unspool.tasks.transcript import (
     Candidate,
     Confidence,
@@ -49,64 +61,9 @@ from unspool.tasks.transcript import (
     fit_confidence,
 )
 from unspool.text.tokenizers import Tokenizer
-from unspool.text.vocab import UNK_ID
+from unspool.text.vocab import BEGIN_ID, SENTENCE_SPECIALS, SPECIALS
 
-WINDOW = 6000  # frames that are read at once, where no window is set: a minute
-MARGIN = 8  # of a window, one in so many at each side is read, but not believed
 AT_ONCE = 200_000  # frames of recordings that are predicted together
-SEGMENT = 1000  # steps of a long recording that are searched at once
-TOGETHER = 16  # segments of a batch
-NAMED = 20  # recordings that a note names
-
-
-@dataclass(frozen=True, kw_only=True)
-class Transcribing:
-    """How texts are found.
-
-    beam        width of the search over prefixes; 1: the text of the most probable path
-    nbest       how many texts are given
-    lm          a language model: a loaded run of `generate`
-    lm_weight   of its log probability
-    bonus       for each token, against the short texts that a language model prefers
-    """
-
-    beam: int = 10
-    nbest: int = 1
-    lm: Any = None
-    lm_weight: float = 0.5
-    bonus: float = 0.0
-
-    def __post_init__(self) -> None:
-        check_numbers(self)
-        if not 1 <= self.beam <= 10_000:
-            raise ConfigError("beam must be from 1 to 10,000", got=self.beam)
-        if not 1 <= self.nbest <= self.beam:
-            raise ConfigError(
-                f"a beam of {self.beam} cannot give {self.nbest} texts",
-                remedy="give --beam as large as --nbest",
-            )
-
-    @property
-    def described(self) -> str:
-        if self.beam == 1 and self.lm is None and not self.bonus:
-            return "greedy"
-        found = f"prefix beam search of width {self.beam}"
-        if self.lm is not None:
-            found += f", language model {getattr(self.lm, 'path', '')} with weight"
-            found += f" {self.lm_weight:g}"
-        return found + (f", bonus {self.bonus:g} a token" if self.bonus else "")
-
-
-GREEDY = Transcribing(beam=1)
-
-
-class Found(NamedTuple):
-    """What was found for a recording: the best texts, and of the tokens of the first of them the
-    steps and the network's probability."""
-
-    texts: list[Text]
-    places: list[Place]
-    p: np.ndarray
 
 
 class Transcribe(Task):
@@ -114,13 +71,14 @@ class Transcribe(Task):
 
     name = "transcribe"
     metric = "cer"
-    looked_at = TranscribeReading
+    looked_at: Any = TranscribeReading
     default_model = "bilstm"
     higher_is_better = False
     answer = Transcript
     options = Transcribing
     unit = "recordings"
     usage = "unspool predict {run} FILE"
+    listens = True
     defaults: ClassVar[Mapping[str, Any]] = {
         "model.hidden": 128,
         "model.layers": 2,
@@ -134,11 +92,22 @@ class Transcribe(Task):
         super().__init__(config, fields)
         self.usage = type(self).usage
         self.confidence = Confidence()
+        if config.model.objective == "attention":
+            self.looked_at = AttentionReading
 
     @classmethod
     def make_fields(cls, config: Config) -> dict[str, Field]:
         read = read_field(config)
-        text = TextField("text", config.tokenizer, auto="char", is_target=True)
+        # A decoder writes from <s> on, up to </s>.
+        decodes = config.model.objective != "ctc"
+        text = TextField(
+            "text",
+            config.tokenizer,
+            auto="char",
+            is_target=True,
+            specials=SENTENCE_SPECIALS if decodes else SPECIALS,
+            marks=(decodes, decodes),
+        )
         return {read.name: read, "text": text}
 
     @property
@@ -186,7 +155,15 @@ class Transcribe(Task):
                 got=config.data.window,
                 remedy="set a larger window, or none",
             )
+        if config.model.reduction == "convolution" and config.data.input == "image":
+            raise ConfigError(
+                "the steps of images are made by an input layer of their own",
+                got="model.reduction=convolution",
+                remedy="leave it out; data.reading=cnn_columns has convolutions",
+            )
         check_learned_positions(config)
+        if config.model.objective != "ctc":
+            check_decoder(config)
 
     @classmethod
     def plan(
@@ -213,37 +190,11 @@ class Transcribe(Task):
     ) -> Corpus:
         # What is written has a vocabulary, not what is read.
         corpus = super().load_corpus(config, plans, fitted=fitted, progress=progress)
-        read, text = corpus.fields
         if fitted is not None:
-            refuse_unknown(corpus.parts["train"], text, fitted)
-        for name, part in corpus.parts.items():
-            needed = needed_steps(part, text)
-            stride = config.model.patch * corpus.fields[read].stride  # type: ignore[attr-defined]
-            there = -(-part[read].lengths.astype(np.int64) // stride)
-            short = np.flatnonzero(needed > there)
-            if not len(short):
-                continue
-            listed = ", ".join(
-                f"{part.where(int(row))} ({needed[row]:,} steps for {there[row]:,})"
-                for row in short[:NAMED]
-            )
-            more = f" and {len(short) - NAMED:,} more" if len(short) > NAMED else ""
-            if name != "train":
-                corpus.notes.append(f"{name}: texts longer than their steps: {listed}{more}")
-                continue
-            if len(short) == len(part):
-                raise DataError(
-                    "every text is longer than the steps of its recording",
-                    where=part.where(int(short[0])),
-                    got=f"{needed[short[0]]:,} tokens and blanks, {there[short[0]]:,} steps",
-                    remedy="set a smaller patch or hop, or look whether texts and recordings"
-                    " belong together",
-                )
-            corpus.parts[name] = chosen(part, np.flatnonzero(needed <= there))
-            corpus.notes.append(
-                f"{len(short):,} recordings left out of training, as their texts are longer than"
-                f" their steps (--set patch= or hop= for more): {listed}{more}"
-            )
+            refuse_unknown(corpus.parts["train"], "text", fitted)
+        if config.model.objective != "attention":
+            read: Any = next(iter(corpus.fields.values()))
+            leave_out_long_texts(corpus, stride=config.model.patch * read.stride)
         return corpus
 
     @classmethod
@@ -259,28 +210,69 @@ class Transcribe(Task):
             fixed["data.rate"] = framing.rate
         if isinstance(self.input_field, ImageField):
             fixed |= self.input_field.shape.settings()
-        fixed["model.patch"] = self.config.model.patch
+        own = ("patch", "reduction", "objective", "attention", "input_feeding", "tied")
+        fixed |= {f"model.{name}": getattr(self.config.model, name) for name in own}
         return WholeStart(self.target_tokenizer, fixed)
 
     def build(self) -> Transcriber:
-        model = self.config.model
-        encoder = build_encoder(model, self.input_field, patch=model.patch)
+        model, field, tokens = self.config.model, self.input_field, len(self.target_tokenizer)
+        reduction: Reduction
+        if model.reduction == "stack":
+            reduction = StackedFrames(field.size, model.patch)
+            encoder = build_encoder(model, field, patch=model.patch)
+        else:
+            masks = masks_of(model)
+            augment = SpecAugment(field.size, masks) if masks.times or masks.bands else None
+            reduction = StridedConvolutions(field.size, model.hidden, model.patch, augment=augment)
+            encoder = build_encoder(model, field, channels=reduction.size)
+        decoder = None
+        if model.objective != "ctc":
+            size = model.embedding or model.hidden
+            decoder = build_decoder(model, tokens, memory=encoder.size, embedding=size)
         return Transcriber(
-            encoder, tokens=len(self.target_tokenizer), patch=model.patch, dropout=model.dropout
+            reduction,
+            encoder,
+            tokens=0 if model.objective == "attention" else tokens,
+            dropout=model.dropout,
+            decoder=decoder,
         )
 
     def example_inputs(self) -> tuple[Tensor, ...]:
         field = self.input_field
         assert isinstance(field, SeriesField)
-        return field.example(3 * self.config.model.patch)
+        return *field.example(3 * self.config.model.patch), torch.tensor([[BEGIN_ID]])
 
     def loss(self, model: nn.Module, batch: Batch, carry: Any) -> Step:
         assert isinstance(model, Transcriber)
-        x, text = batch[self.input], batch["text"]
-        log_p = model(*x.inputs)
-        losses = ctc_losses(log_p, model.steps(x.lengths), text.ids, text.lengths)
-        tokens = max(1, int(text.lengths.sum()))
-        return Step(losses.sum() / tokens, tokens, int(x.lengths.sum()), None)
+        x = batch[self.input]
+        encoded, steps = model.encode(*x.inputs), model.steps(x.lengths)
+        smoothing = self.config.train.label_smoothing
+        total, tokens = self.total_loss(model, encoded, steps, batch["text"], smoothing=smoothing)
+        return Step(total / tokens, tokens, int(x.lengths.sum()), None)
+
+    def total_loss(
+        self,
+        model: Transcriber,
+        encoded: Encoded,
+        steps: Tensor,
+        text: TokenBatch,
+        *,
+        smoothing: float = 0.0,
+    ) -> tuple[Tensor, int]:
+        """λ Σ -ln p of CTC + (1 - λ) Σ -ln p of the decoder, λ = `ctc_weight` where there are both;
+        and the tokens that it is the loss of, with the ends that a decoder writes."""
+        weight = {"ctc": 1.0, "attention": 0.0}.get(self.config.model.objective)
+        weight = self.config.model.ctc_weight if weight is None else weight
+        total, tokens = encoded.outputs.new_zeros(()), max(1, int(text.lengths.sum()))
+        if model.scores is not None:
+            losses = ctc_losses(model.log_p(encoded), steps, *ctc_targets(self.fields, text))
+            total = total + weight * losses.sum()
+        if model.decoder is not None:
+            loss, tokens = attention_loss(
+                model.decoder, encoded, text.ids, text.lengths, smoothing=smoothing
+            )
+            total = total + (1 - weight) * loss * tokens
+        return total, tokens
 
     def validate(self, model: nn.Module, part: Part) -> dict[str, float]:
         return self.evaluate(model, part, GREEDY).metrics
@@ -302,7 +294,7 @@ class Transcribe(Task):
             confidence=self.confidence(p),
             right=right,
             calibrated=self.confidence.tokens > 0,
-            search=options.described,
+            search=options.described(chosen_decoder(self.config.model.objective, options)),
         )
 
     def truth(self, part: Part) -> list[str]:
@@ -328,97 +320,53 @@ class Transcribe(Task):
     def transcribed(
         self, model: nn.Module, part: Part, options: Transcribing
     ) -> tuple[list[Found], float]:
-        """What is found for each row, and the loss a token where the texts are known."""
+        """What is found for each row, and the loss a token where the texts are known: that of the
+        objective, or of CTC alone where CTC finds the texts of a model that has both."""
+        assert isinstance(model, Transcriber)
+        with torch.inference_mode():
+            if chosen_decoder(self.config.model.objective, options) != "ctc":
+                return self._by_attention(model, part, options)
+            return self._by_ctc(model, part, options)
+
+    def _by_ctc(
+        self, model: Transcriber, part: Part, options: Transcribing
+    ) -> tuple[list[Found], float]:
         found: list[Any] = [None] * len(part)
         nats, tokens = 0.0, 0
-        with torch.inference_mode():
-            for rows, log_p, steps in self.scored(model, part):
-                whole = len(rows) > 1 or log_p.shape[1] <= SEGMENT
-                search = self.search if whole else self.search_segments
-                for row, own in zip(rows, search(log_p, steps, options)):
-                    found[row] = own
-                if "text" in part:
-                    text = self.fields["text"].collate(part["text"], rows)
-                    losses = ctc_losses(log_p, steps, text.ids, text.lengths)
-                    fits = torch.isfinite(losses)
-                    nats += float(losses[fits].double().sum())
-                    tokens += int(text.lengths[fits].sum())
+        search = CtcSearch(self.target_tokenizer, options)
+        for rows, log_p, steps in ctc_log_p(self, model, part):
+            for row, own in zip(rows, search(log_p, steps)):
+                found[row] = own
+            if "text" in part:
+                text = self.fields["text"].collate(part["text"], rows)
+                ids, lengths = ctc_targets(self.fields, text)
+                losses = ctc_losses(log_p, steps, ids, lengths)
+                fits = torch.isfinite(losses)
+                nats += float(losses[fits].double().sum())
+                tokens += int(lengths[fits].sum())
         return found, nats / max(1, tokens)
 
-    def scored(self, model: nn.Module, part: Part) -> Iterator[tuple[np.ndarray, Tensor, Tensor]]:
-        """Some rows with their log probabilities (B, T', V) and steps (B,), on the CPU. A row that
-        is longer than a window is read in several, and given alone."""
-        assert isinstance(model, Transcriber)
-        cuts = overlapping(part[self.input].lengths, self.config.data.window, model.stride)
-        whole = np.flatnonzero(np.bincount(cuts.windows.origin, minlength=len(part)) == 1)
-        if len(whole):
-            short = part if len(whole) == len(part) else chosen(part, whole)
-            for batch in walk(self.batches(short, training=False), model):
-                x = batch[self.input]
-                yield whole[batch.rows], model(*x.inputs).cpu(), model.steps(x.lengths)
-        for row in np.setdiff1d(np.arange(len(part)), whole):
-            own = np.flatnonzero(cuts.windows.origin == row)
-            pieces = Windows(*(each[own] for each in cuts.windows))
-            found: list[Any] = [None] * len(own)
-            windowed = chosen(part, np.array([row])).in_windows(
-                pieces._replace(origin=np.zeros(len(own), dtype=np.int64))
-            )
-            for batch in walk(self.batches(windowed, training=False), model):
-                log_p = model(*batch[self.input].inputs).cpu()
-                for i, at in enumerate(batch.rows.tolist()):
-                    first, stop = cuts.kept[own[at]].tolist()
-                    found[at] = log_p[i, first:stop].clone()
-            joined = torch.cat(found)[None]
-            yield np.array([row]), joined, torch.tensor([joined.shape[1]])
-
-    def search(self, log_p: Tensor, steps: Tensor, options: Transcribing) -> list[Found]:
-        tokenizer = self.target_tokenizer
-        special = tuple(i for i in tokenizer.special_ids() if i)
-        texts: list[list[Text]]
-        if options.beam == 1 and options.lm is None and not options.bonus:
-            masked = log_p.clone()
-            masked[..., list(special)] = -torch.inf
-            texts = [[Text(ids, 0.0, 0.0)] for ids in greedy_ctc(masked, steps)]
-        else:
-            language = None if options.lm is None else LanguageScores(options.lm, tokenizer)
-            texts = prefix_beam(
-                log_p,
-                steps,
-                beam=options.beam,
-                nbest=options.nbest,
-                forbidden=special,
-                language=language,
-                weight=options.lm_weight if language else 0.0,
-                bonus=options.bonus,
-            )
-        found = []
-        for own, count, best in zip(log_p, steps.tolist(), texts):
-            places = align(own[:count], best[0].ids)
-            p = [
-                float(own[place.first : place.stop, token].double().exp().mean())
-                for place, token in zip(places, best[0].ids)
-            ]
-            found.append(Found(best, places, np.array(p)))
-        return found
-
-    def search_segments(self, log_p: Tensor, steps: Tensor, options: Transcribing) -> list[Found]:
-        """The text of one long recording, (1, T, V), as those of its segments: one candidate alone,
-        and a language model begins anew with each."""
-        ends = quiet_steps(log_p[0, : int(steps[0])], SEGMENT)
-        pieces = [log_p[0, first:stop] for first, stop in zip([0, *ends], ends)]
-        one = replace(options, nbest=1)
-        ids, places, p, scores = list[int](), list[Place](), list[np.ndarray](), np.zeros(2)
-        for start in range(0, len(pieces), TOGETHER):
-            some = pieces[start : start + TOGETHER]
-            sizes = torch.tensor([len(own) for own in some])
-            batch = torch.nn.utils.rnn.pad_sequence(some, batch_first=True)
-            for at, own in enumerate(self.search(batch, sizes, one), start):
-                first = ends[at - 1] if at else 0
-                ids += own.texts[0].ids
-                places += [Place(a + first, b + first) for a, b in own.places]
-                p.append(own.p)
-                scores += [own.texts[0].log_p, own.texts[0].score]
-        return [Found([Text(ids, *scores.tolist())], places, np.concatenate(p))]
+    def _by_attention(
+        self, model: Transcriber, part: Part, options: Transcribing
+    ) -> tuple[list[Found], float]:
+        """By a decoder alone, or by CTC and the decoder; recordings are read as wholes, however
+        long."""
+        found: list[Any] = [None] * len(part)
+        nats, tokens = 0.0, 0
+        settings, tokenizer = self.config.model, self.target_tokenizer
+        search: AttentionSearch | HybridSearch = AttentionSearch(model, tokenizer, options)
+        if chosen_decoder(settings.objective, options) == "hybrid":
+            search = HybridSearch(model, tokenizer, options, settings.ctc_weight)
+        for batch in walk(self.batches(part, training=False), model):
+            x = batch[self.input]
+            encoded, steps = model.encode(*x.inputs), model.steps(x.lengths)
+            for row, own in zip(batch.rows, search(encoded, steps)):
+                found[row] = own
+            if "text" in part:
+                total, count = self.total_loss(model, encoded, steps, batch["text"])
+                if torch.isfinite(total):  # every text fits into its steps, which CTC asks for
+                    nats, tokens = nats + float(total), tokens + count
+        return found, nats / max(1, tokens)
 
     def predict(
         self, model: nn.Module, items: Iterable[Any], options: Transcribing | None = None
@@ -449,12 +397,16 @@ class Transcribe(Task):
         second = field.duration * self.config.model.patch * field.stride
         sure = self.confidence(found.p)
         tokens = [
-            Token(tokenizer.decode([token]), first * second, stop * second, float(p))
-            for token, (first, stop), p in zip(found.texts[0].ids, found.places, sure)
+            Token(tokenizer.decode([token]), span.start * second, span.end * second, float(p))
+            for token, span, p in zip(found.texts[0].ids, found.spans, sure)
         ]
         texts = [Candidate(tokenizer.decode(own.ids), own.score) for own in found.texts]
         mean = float(sure.mean()) if len(sure) else 0.0
         return Transcript(name, texts[0].text, mean, tokens, texts)
+
+    def stream(self, model: nn.Module, options: Transcribing | None = None) -> TranscribeStream:
+        assert isinstance(model, Transcriber)
+        return TranscribeStream(self, model, options)
 
     def batches(self, part: Part, *, training: bool) -> BucketBatches:
         return self.row_batches(part, training=training, least=16)
@@ -470,97 +422,3 @@ class Transcribe(Task):
         assert isinstance(found, Transcribe)
         found.confidence = Confidence.load(folder)
         return found
-
-
-def refuse_unknown(part: Part, text: str, tokenizer: Tokenizer) -> None:
-    """A model that is fine-tuned cannot learn to write what is not in its vocabulary."""
-    counts = part[text].counts(UNK_ID)
-    if not counts.any():
-        return
-    row = int(np.argmax(counts > 0))
-    (written,) = part.raw(np.array([row]), (text,))[0]
-    new = next(own for own in tokenizer.pieces(written) if own not in tokenizer.vocab.index)
-    raise DataError(
-        f"{int((counts > 0).sum()):,} texts hold what the model to start from cannot write",
-        where=part.where(row),
-        got=new,
-        remedy="spell it otherwise, or train anew without --from",
-    )
-
-
-def needed_steps(part: Part, text: str) -> np.ndarray:
-    """(N,) the fewest steps that the text of each row takes."""
-    found = np.zeros(len(part), dtype=np.int64)
-    for start in range(0, len(part), 1024):
-        rows = np.arange(start, min(len(part), start + 1024))
-        batch = part.fields[text].collate(part[text], rows)
-        found[rows] = steps_needed(batch.ids, batch.lengths).numpy()
-    return found
-
-
-def chosen(part: Part, rows: np.ndarray) -> Part:
-    """Some rows of a part."""
-    return Part(
-        part.fields,
-        {name: found.select(rows) for name, found in part.values.items()},
-        rows=part.rows[rows],
-        lines=part.lines[rows],
-        files=part.files[rows],
-        plan=part.plan,
-    )
-
-
-class Overlapping(NamedTuple):
-    """Windows, and (W, 2) which of the steps of each are believed: from, up to before."""
-
-    windows: Windows
-    kept: np.ndarray
-
-
-def overlapping(lengths: np.ndarray, window: int, patch: int) -> Overlapping:
-    """Each recording in windows whose margins overlap; each step is believed in one window."""
-    size = (window or WINDOW) // patch * patch
-    margin = size // MARGIN // patch * patch
-    origin, first, sizes, kept = [], [], [], []
-    for row, length in enumerate(lengths.tolist()):
-        start = 0
-        while True:
-            stop = min(length, start + size)
-            last = stop == length
-            origin.append(row)
-            first.append(start)
-            sizes.append(stop - start)
-            low = margin // patch if start else 0
-            high = -(-(stop - start) // patch) if last else (stop - start - margin) // patch
-            kept.append((low, high))
-            if last:
-                break
-            start = stop - 2 * margin
-    return Overlapping(
-        Windows(*(np.array(each, dtype=np.int64) for each in (origin, first, sizes))),
-        np.array(kept, dtype=np.int64).reshape(-1, 2),
-    )
-
-
-def quiet_steps(log_p: Tensor, size: int) -> list[int]:
-    """Where a long row (T, V) is cut into segments of at most `size` steps: behind the step of the
-    second half of each that is most surely a blank, so that no token is cut. The last is T."""
-    ends, start = [], 0
-    while len(log_p) - start > size:
-        half = start + size // 2
-        start = half + int(log_p[half : start + size, BLANK].argmax()) + 1
-        ends.append(start)
-    return [*ends, len(log_p)]
-
-
-def judged(
-    found: Sequence[Found], truth: Sequence[str], tokenizer: Tokenizer
-) -> tuple[np.ndarray, np.ndarray]:
-    """Of each token that was written: the probability of the network, and whether it is right."""
-    p, right = [], list[bool]()
-    for own, text in zip(found, truth):
-        shown = tokenizer.shown(own.texts[0].ids)
-        path = edits(tokenizer.pieces(text), shown)
-        right += [edit.right for edit in path if edit.found is not None]
-        p.append(own.p)
-    return np.concatenate([*p, np.empty(0)]), np.array(right, dtype=bool)

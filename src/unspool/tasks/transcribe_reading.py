@@ -10,9 +10,11 @@ import torch
 from torch import Tensor
 
 from unspool.nn.ctc import BLANK, align
+from unspool.nn.reduction import StackedFrames
 from unspool.search.ctc import greedy_ctc
 from unspool.tasks.reading import AnswerText, Lattice
 from unspool.tasks.series_readings import SeriesInput
+from unspool.tasks.transcribe_search import CtcSearch
 from unspool.tasks.transcript import Transcript
 
 if TYPE_CHECKING:
@@ -31,9 +33,11 @@ class TranscribeReading(SeriesInput):
         self.stride = int(model.stride)
         self.tokens = self.tokens[:: model.patch]
         self.whole = -(-self.whole // model.patch)
+        if not isinstance(model.reduction, StackedFrames):
+            self.elements = ()  # units of convolutions have no names
 
     def together(self, readings: Sequence[Any]) -> Tensor:
-        found: Tensor = self.model(*self.batch(readings))
+        found: Tensor = self.model(*self.batch(readings)).log_p
         return found
 
     def chosen(self, scores: Tensor) -> list[int]:
@@ -65,7 +69,8 @@ class TranscribeReading(SeriesInput):
         """Of the part that is read, from the log probabilities (P, V) of its steps."""
         task: Any = self.task
         options = task.options(nbest=nbest)
-        (found,) = task.search(scores[None], torch.tensor([len(scores)]), options)
+        search = CtcSearch(task.target_tokenizer, options)
+        (found,) = search(scores[None].cpu(), torch.tensor([len(scores)]))
         return task.answered(self.item.name, found)
 
     def lattice(self, scores: Tensor | None = None) -> Lattice:

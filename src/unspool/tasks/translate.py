@@ -25,17 +25,11 @@ from unspool.data.read import Table
 from unspool.data.store.columns import Progress, Stored
 from unspool.errors import ConfigError
 from unspool.io.files import in_run
-from unspool.nn.decoders import TransformerSeqDecoder
 from unspool.nn.masks import keep_mask, where_kept
 from unspool.nn.models.seq2seq import Seq2Seq
-from unspool.nn.recurrent_decoder import RecurrentDecoder
 from unspool.search.decoding import GREEDY, Decoding
-from unspool.tasks.encoder import (
-    build_encoder,
-    check_learned_positions,
-    checked_options,
-    transformer_options,
-)
+from unspool.tasks.decoder import build_decoder, check_decoder
+from unspool.tasks.encoder import build_encoder, check_learned_positions
 from unspool.tasks.size import longest_document
 from unspool.tasks.task import Step, Task, chunks, walk
 from unspool.tasks.token_readings import TranslateReading
@@ -203,18 +197,7 @@ class Translate(Task):
                 got="model.embedding=0",
                 remedy="set model.embedding above 0",
             )
-        if model.input_feeding and model.attention in ("none", "additive"):
-            raise ConfigError(
-                "model.input_feeding is for multiplicative attention",
-                got=f"model.attention={model.attention}",
-                remedy="set attention to dot, scaled, general or concat",
-            )
-        if model.attention in ("dot", "scaled") and model.bidirectional:
-            raise ConfigError(
-                f"model.attention={model.attention} compares vectors of one size, and both"
-                " directions of an encoder make vectors twice as large as the decoder's",
-                remedy="set attention=general, or bidirectional=false",
-            )
+        check_decoder(config)
 
     @classmethod
     def plan(
@@ -229,25 +212,10 @@ class Translate(Task):
         encoder = build_encoder(
             model, self.input_field, length=longest, reverse=model.reverse_source
         )
-        if model.network == "transformer":
-            # One position more than the target has tokens, for its <s>.
-            options = transformer_options(model, length=longest + 1 if longest else None)
-            decoder = TransformerSeqDecoder(written, options, tied=model.tied)
-            return Seq2Seq(encoder, decoder, shared=shared)
-        writer = RecurrentDecoder(
-            written,
-            memory=encoder.size,
-            embedding=model.embedding,
-            cell=model.cell,
-            hidden=model.hidden,
-            layers=model.layers,
-            attention=model.attention,
-            input_feeding=model.input_feeding,
-            tied=model.tied,
-            dropout=model.dropout,
-            options=checked_options(model),
+        decoder = build_decoder(
+            model, written, memory=encoder.size, embedding=model.embedding, length=longest
         )
-        return Seq2Seq(encoder, writer, shared=shared)
+        return Seq2Seq(encoder, decoder, shared=shared)
 
     def example_inputs(self) -> tuple[Tensor, ...]:
         ids = torch.ones(1, 3, dtype=torch.int64)

@@ -224,7 +224,9 @@ def test_what_a_linear_model_reads(tmp_path: Path) -> None:
 )
 def test_what_steps_are_called(shape: ImageShape, names: list[str]) -> None:
     assert shape.names(4) == names
-    assert shape.shown(np.zeros((4, 4), np.float32)).shape[0] == len(names)
+    shown = shape.names(4, shown=True)
+    assert shape.shown(np.zeros((4, 4), np.float32)).shape[0] == len(shown)
+    assert shown == names or shape.reading == "cnn_columns"
 
 
 def test_one_image_or_several() -> None:
@@ -250,3 +252,24 @@ def test_the_first_images_are_looked_at() -> None:
     field = ImageField("image", ImageShape(reading="patches"))
     field.look(Column("image", 0, [COLOURED] * 3))
     assert field.shape == ImageShape(32, 40, 3, "patches", 4)
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [
+        ImageShape(6, 8, 1, "rows"),
+        ImageShape(6, 8, 3, "patches", 2),
+        ImageShape(6, 0, 1, "columns"),
+        ImageShape(6, 7, 3, "cnn"),
+    ],
+)
+def test_contributions_lie_where_their_pixels_do(shape: ImageShape) -> None:
+    """The means of the pixels of each step, put back, are near to an image of large blocks."""
+    width = shape.width or 9
+    names = shape.names(width)
+    found = shape.spread(np.arange(len(names), dtype=float), width)
+    assert found.shape == (shape.height, width)
+    whole = np.repeat(found[..., None], shape.colours, 2)
+    read = shape.shown(shape.columns(whole))
+    assert len(read) == len(names)
+    np.testing.assert_allclose(read.mean(1), np.arange(len(names)))

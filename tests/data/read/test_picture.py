@@ -242,3 +242,27 @@ def test_arrays_of_another_shape(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes()[:100])
     with pytest.raises(DataError, match="a NumPy file that is damaged, or none"):
         open_table(str(path), DataConfig(input="image"))
+
+
+@pytest.mark.parametrize("format", ["PNG", "JPEG", "GIF", "WEBP", "BMP"])
+def test_damage_is_a_data_error_or_none(format: str, tmp_path: Path) -> None:
+    """Bytes that are changed, left out or repeated; what can still be decoded has pixels."""
+    file = io.BytesIO()
+    Image.fromarray(COLOURED).save(file, format)
+    content, rng = file.getvalue(), np.random.default_rng(5)
+    path = tmp_path / "x.png"
+    for _ in range(60):
+        damaged = bytearray(content)
+        for at in rng.integers(0, len(content), rng.integers(1, 6)).tolist():
+            if rng.random() < 0.2:
+                del damaged[at : at + int(rng.integers(1, 50))]
+            elif rng.random() < 0.1:
+                damaged[at:at] = damaged[: int(rng.integers(1, 50))]
+            elif at < len(damaged):
+                damaged[at] = int(rng.integers(0, 256))
+        path.write_bytes(bytes(damaged))
+        try:
+            header, pixels = Picture(path, "x.png").decode()
+        except DataError:
+            continue
+        assert pixels.shape == (header.height, header.width, header.colours)

@@ -11,6 +11,8 @@ import pytest
 
 from tones import RATE, tones, wav, write_labels, write_texts
 from unspool.config import DataConfig
+from unspool.data.fields.audio import AudioField
+from unspool.data.fields.audio_frames import Framing
 from unspool.data.read import open_table
 from unspool.data.read.sound import Heard, Sound, as_sound, wav_of
 from unspool.errors import ConfigError, DataError
@@ -70,6 +72,44 @@ def test_other_formats(ending: str, tmp_path: Path) -> None:
     path.write_bytes(b"nothing of the kind")
     with pytest.raises(DataError, match=rf"x\.{ending}: cannot be decoded"):
         Sound(path, f"x.{ending}").heard()
+
+
+def test_mp3(tmp_path: Path) -> None:
+    """Such files begin with a delay, so what is compared is the sound at its best shift."""
+    soundfile = pytest.importorskip("soundfile")
+    sound, path = tones("abc"), tmp_path / "x.mp3"
+    if "MP3" not in soundfile.available_formats():
+        pytest.skip("this libsndfile cannot write MP3")
+    soundfile.write(path, sound, RATE, format="MP3")
+    assert Sound(path, "x").heard() == Heard(RATE, 1)
+    found = samples(path)
+    assert abs(len(found) - len(sound)) < 0.2 * RATE
+    size = 1 << (len(found) + len(sound)).bit_length()
+    both = np.fft.irfft(np.fft.rfft(found, size) * np.fft.rfft(sound, size).conj())
+    assert both.max() > 0.95 * np.linalg.norm(found) * np.linalg.norm(sound)
+    path.write_bytes(b"nothing of the kind")
+    with pytest.raises(DataError, match=r"x\.mp3: cannot be decoded"):
+        Sound(path, "x.mp3").heard()
+
+
+@pytest.mark.parametrize("ending", ["flac", "ogg", "mp3"])
+def test_frames_of_other_formats(ending: str, tmp_path: Path) -> None:
+    """As of the WAV file, but for what a lossy format leaves out; a file of two channels and
+    another rate."""
+    soundfile = pytest.importorskip("soundfile")
+    if ending.upper() not in soundfile.available_formats():
+        pytest.skip(f"this libsndfile cannot write {ending}")
+    sound = tones("abc", rate=16_000)
+    path = tmp_path / f"x.{ending}"
+    soundfile.write(path, np.stack([sound, sound], 1), 16_000)
+    field = AudioField("audio", Framing(8000, bands=8), scaling="none")
+    own, plain = (field.recording(each, "x").values for each in (path, (sound, 16_000)))
+    if ending == "mp3":  # its delay is not a multiple of a hop
+        assert abs(len(own) - len(plain)) < 20
+        return
+    assert own.shape == plain.shape
+    loud = plain > np.quantile(plain, 0.8)
+    assert np.abs(own - plain)[loud].mean() < (0.3 if ending == "ogg" else 1e-2)
 
 
 GOOD = wav(tones("a"))

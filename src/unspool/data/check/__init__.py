@@ -18,6 +18,7 @@ from unspool.data.check.advice import (
     about_size,
     about_stream,
 )
+from unspool.data.check.characters import about_characters
 from unspool.data.check.columns import about_columns, about_groups, about_labels_of_groups
 from unspool.data.check.describe import (
     about_values,
@@ -81,8 +82,9 @@ def check(
     """
     sized = [name for name, field in corpus.fields.items() if field.sized]
     first = corpus.fields[sized[0]]
+    noun = unit if len(sized) == 2 and not first.vocabulary else ""
     parts = [
-        part_report(corpus, part, key, name if len(sized) == 1 else f"{name} {key}")
+        part_report(corpus, part, key, name if len(sized) == 1 else f"{name} {key}", noun)
         for name, part in corpus.parts.items()
         for key in sized
     ]
@@ -108,6 +110,7 @@ def check(
         marked = marked_lines(rows, drafts)
     findings += about_values(corpus, surveys, unit)
     findings += [*about_names(parts), *about_drift(parts), *columns(corpus)]
+    findings += about_characters(corpus)
     report = CheckReport(
         summary,
         task,
@@ -177,7 +180,8 @@ def columns(corpus: Corpus) -> Iterator[Finding]:
         yield from about_columns(plan.table, used)
 
 
-def part_report(corpus: Corpus, part: Part, key: str, name: str) -> PartReport:
+def part_report(corpus: Corpus, part: Part, key: str, name: str, noun: str) -> PartReport:
+    """Of one side of a part; `noun`: what a row is called, "": by what it has."""
     measure = corpus.fields[key].measure(part[key])
     assert measure is not None
     labels: dict[str, int] = {}
@@ -199,6 +203,8 @@ def part_report(corpus: Corpus, part: Part, key: str, name: str) -> PartReport:
         character_lengths=percentiles(measure.characters) if labels or numbers else {},
         unknown=measure.unknown,
         histogram=histogram(measure.lengths),
+        unit=corpus.fields[key].unit,
+        noun=noun,
     )
 
 
@@ -209,9 +215,9 @@ def suggestions(
     lengths = np.concatenate([part.lengths.max(1) for part in corpus.parts.values()])
     if isinstance(field, StreamField):
         yield from about_stream(parts[0].tokens)
-    elif len(sized) == 2:
+    elif len(sized) == 2 and field.vocabulary:
         yield from about_pairs(lengths, max_length, len(train))
-    elif field.compared:
+    elif field.compared and len(sized) == 1:
         yield from about_lengths(lengths, max_length)
         if any(field.stratifies for field in corpus.fields.values()):
             yield from about_labels(parts[0].labels, several=parts[0].several)

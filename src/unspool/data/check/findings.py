@@ -111,6 +111,7 @@ def odd_sides(rows: Rows, sides: Sequence[str], unit: str) -> Iterator[Draft]:
 def odd_lengths(rows: Rows, sized: Sequence[str], key: str, unit: str) -> Iterator[Draft]:
     """Rows far longer or shorter than the others, by the quartiles of the logarithm."""
     kind = rows.corpus.fields[key]
+    cuts = len(sized) == 1 or rows.corpus.fields[sized[0]].vocabulary > 0  # no recording of a text
     lengths = np.concatenate([part.lengths[:, sized.index(key)] for part in rows.parts])
     logs = np.log(np.maximum(lengths, 1))
     low, high = np.percentile(logs, (25, 75))
@@ -126,7 +127,7 @@ def odd_lengths(rows: Rows, sized: Sequence[str], key: str, unit: str) -> Iterat
             f"{unit} have a {key} far {word} than the others (median {np.median(lengths):,.0f}"
             f" {kind.unit})",
             worst,
-            "look whether they belong here; --set max_length= cuts"
+            "look whether they belong here" + "; --set max_length= cuts" * cuts
             if kind_name == "long"
             else "look whether anything was lost",
             lambda row: f"{lengths[row]:,.0f} {kind.unit}",

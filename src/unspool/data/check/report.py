@@ -48,6 +48,8 @@ class PartReport:
     character_lengths: dict[int, int] = field(default_factory=dict)
     unknown: float = 0.0  # share of tokens outside the training vocabulary
     histogram: list[tuple[int, int, int]] = field(default_factory=list)  # of lengths in tokens
+    unit: str = "tokens"  # what is counted as `tokens`
+    noun: str = ""  # what a row is called; "": by what it has
 
     @property
     def has_targets(self) -> bool:
@@ -126,7 +128,7 @@ class CheckReport:
     def lines(self) -> list[str]:
         lines = [self.summary]
         for part in self.parts:
-            lines += _part_lines(part, self.unit, known=self.vocabulary > 0)
+            lines += _part_lines(part, part.unit, known=self.vocabulary > 0)
         lines += [_family_line(name, counts) for name, counts in self.families.items()]
         lines += [f"note: {note}" for note in self.notes]
         lines += [line for found in self.findings for line in found.lines()]
@@ -155,7 +157,7 @@ def _part_lines(part: PartReport, unit: str, *, known: bool) -> list[str]:
         of = f"labels ({sum(part.labels.values()) / max(1, part.rows):.2f} a row)"
         lines.append(f"  {of if part.several else 'labels'}: " + ", ".join(shares[:12]) + more)
     lines += [f"  {name}: {spread}" for name, spread in part.numbers.items()]
-    of_what = "length" if part.has_targets else _noun(part, unit)
+    of_what = "length" if part.has_targets or part.noun else _noun(part, unit)
     for what, lengths in {"characters": part.character_lengths, unit: part.token_lengths}.items():
         if lengths:
             shown = ", ".join(f"{_percentile_name(p)} {n:,}" for p, n in lengths.items())
@@ -171,6 +173,8 @@ def _sizes(part: PartReport, unit: str) -> list[str]:
 
 def _noun(part: PartReport, unit: str) -> str:
     """What a row is called: of a forecast it is a channel of a series."""
+    if part.noun:
+        return part.noun
     if part.has_targets:
         return "rows"
     return "targets" if unit == "steps" else "lines"

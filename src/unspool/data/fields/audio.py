@@ -12,15 +12,16 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from unspool.data.fields.audio_frames import Framing, frames
+from unspool.data.fields.audio_examiner import AudioExaminer
+from unspool.data.fields.audio_frames import FrameMaker, FrameState, Framing, frames
+from unspool.data.fields.field import Chunk
 from unspool.data.fields.series import SeriesField, SeriesWriter, StoredSize
-from unspool.data.fields.series_examiner import SeriesExaminer
 from unspool.data.fields.series_features import FeatureField
-from unspool.data.fields.series_values import Series
+from unspool.data.fields.series_values import Series, blocks
 from unspool.data.read import Column
 from unspool.data.read.recording import Recording, numbers
 from unspool.data.read.sound import Heard, Sound, as_sound, is_sound, wav_of
@@ -40,6 +41,13 @@ class AudioColumn(VectorColumn):
     """Frames of recordings; `heard`: of how many files each rate and number of channels are."""
 
     heard: dict[Heard, int]
+
+
+class StreamedSound(NamedTuple):
+    """What is kept of sound that comes: the rate of its samples, and the state of its frames."""
+
+    rate: int
+    state: FrameState
 
 
 class AudioWriter(SeriesWriter):
@@ -173,7 +181,8 @@ class AudioSource(SeriesField):
         low, high = (int(end) * own.seconds for end in (lengths.min(), lengths.max()))
         first = (
             f"audio: {len(own.names)} {what} every {1000 * own.seconds:g} ms at {own.rate:,} Hz,"
-            f" {int(lengths.sum()):,} frames in train, {low:.2f} to {high:.2f} s a recording"
+            f" {int(lengths.sum()):,} frames in train, {low:.2f} to {high:.2f} s a recording,"
+            f" {int(lengths.sum()) * own.seconds:,.1f} s in all"
         )
         return [first, *changed(column.heard, own.rate), *notes[1:]]
 
@@ -205,8 +214,36 @@ class AudioSource(SeriesField):
     def shown(self, raw: Any) -> str:
         return raw.name if isinstance(raw, Recording) else str(as_sound(raw, "item"))
 
-    def streaming_unsupported_reason(self) -> str:
-        return "its frames are made of whole recordings"
+    def chunk(self, raw: Any, before: Any, read: int) -> Chunk:
+        """The frames that the next samples complete. Sound that is silent from its beginning on is
+        read, too: it may not stay so."""
+        where = f"frame {read + 1}"
+        sound = as_sound(raw, where)
+        rate = sound.heard().rate
+        if before is not None and rate != before.rate:
+            raise DataError(
+                f"sound of {before.rate:,} Hz goes on with another rate",
+                where=where,
+                got=f"{rate:,} Hz",
+                remedy="give all of it at one rate, or begin another stream",
+            )
+        maker = FrameMaker(rate, self.framing)
+        state, found = maker.start() if before is None else before.state, list[np.ndarray]()
+        for block in sound.blocks(empty=True):
+            new, state = maker.extend(state, block)
+            found.append(new)
+        return self._frames_chunk(found, StreamedSound(rate, state), read)
+
+    def last_chunk(self, before: StreamedSound | None, read: int) -> Chunk:
+        if before is None:
+            return Chunk((), 0, before)
+        last = FrameMaker(before.rate, self.framing).finish(before.state)
+        return self._frames_chunk([last], before, read)
+
+    def _frames_chunk(self, found: list[np.ndarray], before: StreamedSound, read: int) -> Chunk:
+        names = tuple(self.framing.names)
+        x = np.concatenate([np.zeros((0, len(names)), np.float32), *found])
+        return super().chunk(Recording(x, names), None, read)._replace(before=before)
 
     def named(self, name: str) -> Sound | None:
         return Sound(Path(name), name) if is_sound(name) else None
@@ -227,9 +264,8 @@ class AudioSource(SeriesField):
                 f"recordings have up to {seconds:,.0f} s; windows of them are learnt from sooner",
             )
 
-    def examiner(self, values: Series) -> SeriesExaminer | None:
-        """None: frames are not compared one by one."""
-        return None
+    def examiner(self, values: Series) -> AudioExaminer:
+        return AudioExaminer(self.channels, self.mean, self.std, next(blocks(values.raw)))
 
     @property
     def files(self) -> tuple[str, ...]:

@@ -111,29 +111,6 @@ def spectrum(windows: Tensor, framing: Framing) -> Tensor:
     return log @ cosines(framing.bands, min(framing.coefficients, framing.bands))
 
 
-def frames(blocks: Iterator[np.ndarray], given: int, framing: Framing) -> np.ndarray:
-    """Blocks of samples at the rate `given` to frames (T, F), T = 1 + ⌊(N - w) / h⌋ of N samples at
-    the rate of the frames; what is shorter than a window is one, with zeros behind it. Samples
-    behind the last whole window are left out. No frames where every sample is 0."""
-    w, h = framing.window_samples, framing.hop_samples
-    rest, found, silent = np.zeros(0, np.float32), list[np.ndarray](), True
-    for block in resampled(blocks, given, framing.rate):
-        silent = silent and not block.any()
-        rest = np.concatenate([rest, block])
-        count = max(0, 1 + (len(rest) - w) // h)
-        for start in range(0, count, AT_ONCE):
-            stop = min(count, start + AT_ONCE)
-            x = torch.from_numpy(rest[start * h : (stop - 1) * h + w])
-            found.append(spectrum(x.unfold(0, w, h), framing).numpy())
-        rest = rest[count * h :]
-    if silent:
-        return np.zeros((0, len(framing.names)), np.float32)
-    if not found:
-        x = torch.from_numpy(np.pad(rest[:w], (0, max(0, w - len(rest)))))
-        found.append(spectrum(x[None], framing).numpy())
-    return np.concatenate(found)
-
-
 class Ratio(NamedTuple):
     """Of `up` samples that are to be made of `down`, with the filter of `upfirdn`.
 
@@ -166,34 +143,139 @@ def ratio_of(given: int, wanted: int) -> Ratio:
 
 
 def resampled(blocks: Iterator[np.ndarray], given: int, wanted: int) -> Iterator[np.ndarray]:
-    """The same sound at another rate, ⌈N · wanted / given⌉ samples; cut into blocks in any way it
-    is the same."""
-    if given == wanted:
-        yield from blocks
-        return
-    from scipy.signal import upfirdn
+    """The same sound at another rate, ⌈N · wanted / given⌉ samples."""
+    resampler = Resampler(given, wanted)
+    state = resampler.start()
+    for block in blocks:
+        new, state = resampler.extend(state, block)
+        yield new
+    yield resampler.finish(state)
 
-    ratio = ratio_of(given, wanted)
-    up, down, context = ratio.up, ratio.down, ratio.context
-    skip = context // down * up + ratio.delay
-    rest, total, made = np.zeros(context), 0, 0
 
-    def part(x: np.ndarray, groups: int) -> np.ndarray:
+class Resampling(NamedTuple):
+    """What is kept of samples that come; nothing in it is ever changed.
+
+    rest          (n,) samples whose neighbours have not all come
+    given, made   samples so far: those that came, and those that were made of them
+    """
+
+    rest: np.ndarray
+    given: int = 0
+    made: int = 0
+
+
+class Resampler:
+    """Samples at another rate as they come; cut into blocks in any way they are the same."""
+
+    def __init__(self, given: int, wanted: int) -> None:
+        self.ratio = None if given == wanted else ratio_of(given, wanted)
+
+    def start(self) -> Resampling:
+        return Resampling(np.zeros(0 if self.ratio is None else self.ratio.context))
+
+    def extend(self, state: Resampling, block: np.ndarray) -> tuple[np.ndarray, Resampling]:
+        """Samples (n,) -> those that can be made by now, and the state after them"""
+        if self.ratio is None:
+            return block, state
+        up, down, context = self.ratio.up, self.ratio.down, self.ratio.context
+        rest = np.concatenate([state.rest, block])
+        groups = max(0, (len(rest) - 2 * context) // down)
+        new = self._part(self.ratio, rest, groups)
+        return new, Resampling(
+            rest[groups * down :], state.given + len(block), state.made + groups * up
+        )
+
+    def finish(self, state: Resampling) -> np.ndarray:
+        """The last samples, with zeros behind what has come."""
+        if self.ratio is None:
+            return np.zeros(0, np.float32)
+        up, down, context = self.ratio.up, self.ratio.down, self.ratio.context
+        left = max(0, -(-state.given * up // down) - state.made)
+        groups = -(-left // up)
+        short = groups * down + 2 * context - len(state.rest)
+        return self._part(self.ratio, np.pad(state.rest, (0, max(0, short))), groups)[:left]
+
+    @staticmethod
+    def _part(ratio: Ratio, x: np.ndarray, groups: int) -> np.ndarray:
         """`groups · up` samples of `groups · down` with their context on both sides"""
-        whole = upfirdn(ratio.filter, x[: groups * down + 2 * context], up, down)
-        found: np.ndarray = whole[skip : skip + groups * up]
+        if not groups:
+            return np.zeros(0, np.float32)
+        from scipy.signal import upfirdn
+
+        whole = upfirdn(
+            ratio.filter, x[: groups * ratio.down + 2 * ratio.context], ratio.up, ratio.down
+        )
+        skip = ratio.context // ratio.down * ratio.up + ratio.delay
+        found: np.ndarray = whole[skip : skip + groups * ratio.up]
         return found.astype(np.float32)
 
+
+def frames(blocks: Iterator[np.ndarray], given: int, framing: Framing) -> np.ndarray:
+    """Blocks of samples at the rate `given` to frames (T, F); none where every sample is 0."""
+    maker, found, silent = FrameMaker(given, framing), list[np.ndarray](), True
+    state = maker.start()
     for block in blocks:
-        total += len(block)
-        rest = np.concatenate([rest, block])
-        groups = (len(rest) - 2 * context) // down
-        if groups > 0:
-            yield part(rest, groups)
-            made += groups * up
-            rest = rest[groups * down :]
-    left = -(-total * up // down) - made
-    if left > 0:
-        groups = -(-left // up)
-        short = groups * down + 2 * context - len(rest)
-        yield part(np.pad(rest, (0, max(0, short))), groups)[:left]
+        silent = silent and not block.any()
+        new, state = maker.extend(state, block)
+        found.append(new)
+    if silent:
+        return np.zeros((0, len(framing.names)), np.float32)
+    return np.concatenate([*found, maker.finish(state)])
+
+
+class FrameState(NamedTuple):
+    """What is kept of samples for the frames to come; nothing in it is ever changed.
+
+    resampling   of the samples that are not at the rate of the frames yet
+    rest         (n,) samples of which no whole window has come
+    skip         samples to come that are in no window, where the hop is longer than a window
+    made         frames so far
+    """
+
+    resampling: Resampling
+    rest: np.ndarray
+    skip: int = 0
+    made: int = 0
+
+
+class FrameMaker:
+    """Frames as samples come: T = 1 + ⌊(N - w) / h⌋ of N samples at the rate of the frames. What is
+    shorter than a window is one frame, with zeros behind it; samples behind the last whole window
+    are left out. Cut into blocks in any way the frames are the same.
+
+    given   rate of the samples
+    """
+
+    def __init__(self, given: int, framing: Framing) -> None:
+        self.framing, self.resampler = framing, Resampler(given, framing.rate)
+
+    def start(self) -> FrameState:
+        return FrameState(self.resampler.start(), np.zeros(0, np.float32))
+
+    def extend(self, state: FrameState, block: np.ndarray) -> tuple[np.ndarray, FrameState]:
+        """Samples (n,) -> the frames (t, F) that they complete, and the state after them"""
+        new, resampling = self.resampler.extend(state.resampling, block)
+        return self._frames(state._replace(resampling=resampling), new)
+
+    def finish(self, state: FrameState) -> np.ndarray:
+        """The frames (t, F) that were waiting for samples."""
+        w = self.framing.window_samples
+        found, state = self._frames(state, self.resampler.finish(state.resampling))
+        if state.made or not len(state.rest):
+            return found
+        x = torch.from_numpy(np.pad(state.rest, (0, w - len(state.rest))))
+        return spectrum(x[None], self.framing).numpy()
+
+    def _frames(self, state: FrameState, new: np.ndarray) -> tuple[np.ndarray, FrameState]:
+        w, h = self.framing.window_samples, self.framing.hop_samples
+        rest = np.concatenate([state.rest, new[state.skip :]])
+        skip = max(0, state.skip - len(new))
+        count = max(0, 1 + (len(rest) - w) // h)
+        found = [np.zeros((0, len(self.framing.names)), np.float32)]
+        for start in range(0, count, AT_ONCE):
+            stop = min(count, start + AT_ONCE)
+            x = torch.from_numpy(rest[start * h : (stop - 1) * h + w])
+            found.append(spectrum(x.unfold(0, w, h), self.framing).numpy())
+        skip += max(0, count * h - len(rest))
+        made = state.made + count
+        return np.concatenate(found), FrameState(state.resampling, rest[count * h :], skip, made)

@@ -226,6 +226,10 @@ class Field(ABC):
         """
         raise NotImplementedError
 
+    def last_chunk(self, before: Any, read: int) -> Chunk:
+        """The steps that were waiting for more of a value, which has ended."""
+        return Chunk((), 0, before)
+
     def follow_line(self, line: str) -> str | None:
         """What a line of standard input adds to a text; None where it ends it."""
         return line if line.strip() else None
@@ -244,6 +248,10 @@ class Field(ABC):
 
     def spread(self, values: Any) -> dict[str, Spread]:
         """How its numbers are distributed, by their names."""
+        return {}
+
+    def characters_once(self, values: Any) -> dict[str, int]:
+        """Of texts whose steps are characters: those that occur once, and the row of each."""
         return {}
 
     def classes(self, values: Any) -> np.ndarray | None:

@@ -7,13 +7,13 @@ of each series. Batches are windows of them (`data/windows.py`).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from unspool.data.calendar import cycles_of
+from unspool.data.calendar import DAY, TimeStep, cycles_of, find_step
 from unspool.data.fields.series import RecordingsField, count, fit_moments
 from unspool.data.fields.series_examiner import SeriesExaminer
 from unspool.data.fields.static import StaticColumn, static_vectors
@@ -26,15 +26,18 @@ from unspool.errors import DataError, RunError, choose
 from unspool.io.files import AGAIN, read_json, write_json
 
 FILE = "history.json"
-DAY = 86_400.0
 # Steps of a season, by how many days a step takes
 SEASONS = ((0.9, 1.1, 7), (6.5, 7.5, 52), (28, 31, 12), (89, 93, 4))
-UNEVEN = 0.01  # of a step, and of all steps: more is said
+MOST_MONTHS = 12_000
+MOST_GAPS = 100  # equal steps for each value
+UNEVEN = 0.01  # of all steps: more is said
 
 
-def season_of(step: float) -> int:
-    """Steps of the season that steps of so many seconds usually have; 1: none."""
-    days = step / DAY
+def season_of(step: TimeStep) -> int:
+    """Steps of the season that such steps usually have; 1: none."""
+    if step.months or step.weekdays:
+        return 5 if step.weekdays else max(1, 12 // step.months)
+    days = step.seconds / DAY
     if days <= 0.5:
         return round(1 / days)
     return next((steps for low, high, steps in SEASONS if low <= days <= high), 1)
@@ -51,6 +54,7 @@ class HistoryField(RecordingsField):
     calendar  whether the time of day, week and year is known ahead, where times are dates
     static    names of what each series has as a whole
     extra     whether the past of other channels is read
+    resample  whether values are put at equal steps, with gaps where there are none
 
     Fitted: all of these, `channels` with `mean` and `std`, the `step` from one time to the next,
     and the `cycles` of the calendar.
@@ -71,16 +75,17 @@ class HistoryField(RecordingsField):
         calendar: bool = True,
         static: Sequence[str] = (),
         extra: bool = True,
+        resample: bool = False,
     ) -> None:
         super().__init__(name)
         self.static = [StaticColumn(each) for each in static]
         self.targets, self.ahead = list(targets), list(ahead)
         self.length, self.horizon, self.season = length, horizon, season
-        self.calendar, self.extra = calendar, extra
+        self.calendar, self.extra, self.resample = calendar, extra, resample
         self.channels: list[str] = []
         self.mean, self.std = np.zeros(0), np.ones(0)  # (C,)
         self.cycles: list[str] = []
-        self.step, self.dated, self.timed = 1.0, False, False
+        self.step, self.dated, self.timed = TimeStep(1.0), False, False
 
     @property
     def target_channels(self) -> list[int]:
@@ -170,18 +175,55 @@ class HistoryField(RecordingsField):
         full = np.flatnonzero(times.lengths > 1).tolist()
         if not full:
             return []
-        gaps = np.concatenate([np.diff(times[row]) for row in full])
-        self.step = float(np.median(gaps))
-        uneven = float(np.mean(np.abs(gaps - self.step) > UNEVEN * self.step))
+        series = [np.asarray(times[row]) for row in full]
+        self.step, uneven = find_step(series, dated=dated)
         if dated and self.calendar:
-            span = max(float(own[-1] - own[0]) for own in map(times.__getitem__, full))
-            self.cycles = cycles_of(self.step, span)
-        if uneven <= UNEVEN:
-            return []
-        return [
-            f"{100 * uneven:.1f} % of the steps are not {self.step:g} s after the one before; they"
-            " are read as they come"
+            span = max(float(own[-1] - own[0]) for own in series)
+            self.cycles = cycles_of(self.step.seconds, span)
+        notes = []
+        if self.step.months or self.step.weekdays:
+            notes.append(f"time: a step is {self.step}")
+        if uneven > UNEVEN:
+            unit = " s" if dated and not (self.step.months or self.step.weekdays) else ""
+            notes.append(
+                f"{100 * uneven:.1f} % of the steps are not {self.step}{unit} after the one before;"
+                + (
+                    " they are put at the nearest such step, with gaps where none is"
+                    if self.resample
+                    else " they are read as they come (irregular=resample leaves gaps)"
+                )
+            )
+        return notes
+
+    def regular(self, column: VectorColumn) -> VectorColumn:
+        """Series at equal steps, where that was asked for."""
+        if not self.resample or column.times is None:
+            return column
+        found = [
+            self._on_steps(np.asarray(column.values[row]), np.asarray(column.times[row]))
+            for row in range(len(column))
         ]
+        values, times = (Ragged.of([own[i] for own in found]) for i in (0, 1))
+        return replace(column, values=values, times=times)
+
+    def _on_steps(self, values: np.ndarray, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(T, C), (T,) -> each value at the nearest of equal steps, the mean where there are
+        several; NaN where there is none."""
+        if not len(times):
+            return values, times
+        step = self.step.since(float(times[0]), times)
+        size = int(step[-1]) + 1
+        if size > MOST_GAPS * len(times):
+            raise DataError(
+                f"{len(times):,} values would be {size:,} equal steps of {self.step}",
+                remedy="leave out irregular=resample",
+            )
+        seen = ~np.isnan(values)
+        sums, counts = np.zeros((size, values.shape[1])), np.zeros((size, values.shape[1]))
+        np.add.at(sums, step, np.where(seen, values, 0))
+        np.add.at(counts, step, seen)
+        found = np.divide(sums, counts, out=np.full_like(sums, np.nan), where=counts > 0)
+        return found.astype(np.float32), self.step.after(times[0], np.arange(size))
 
     def fit(
         self,
@@ -317,6 +359,7 @@ class HistoryField(RecordingsField):
     def values(self, column: VectorColumn, progress: Progress | None = None) -> Stretches:
         """Series that nothing was learnt from: all steps after a first window, at least the last
         horizon."""
+        column = self.regular(column)
         rows = np.arange(len(column))
         lengths = column.values.lengths
         first = np.clip(lengths - self.horizon, 1, self.length)
@@ -329,6 +372,9 @@ class HistoryField(RecordingsField):
         found = [self.recording(each, f"item {i + 1}") for i, each in enumerate(raw)]
         for i, own in enumerate(found):
             self.refuse(own, f"item {i + 1}")
+            if self.resample and own.times is not None:
+                at_steps, grid = self._on_steps(own.values, own.times)
+                found[i] = replace(own, values=at_steps, times=grid)
         values = Ragged.of([own.values for own in found])
         times = None
         if self.timed and all(own.times is not None for own in found):
@@ -388,8 +434,9 @@ class HistoryField(RecordingsField):
         return (FILE,)
 
     def save(self, folder: Path) -> None:
-        names = ("channels", "targets", "ahead", "length", "horizon", "season", "cycles", "step")
+        names = ("channels", "targets", "ahead", "length", "horizon", "season", "cycles")
         stored = {name: getattr(self, name) for name in (*names, "dated", "timed")}
+        stored["step"] = self.step._asdict()
         static = [asdict(own) for own in self.static]
         moments = {"mean": self.mean.tolist(), "std": self.std.tolist()}
         write_json(folder / FILE, {**stored, **moments, "static": static})
@@ -404,11 +451,11 @@ class HistoryField(RecordingsField):
             self.length, self.horizon, self.season = (
                 int(stored[key]) for key in ("length", "horizon", "season")
             )
-            self.step, self.dated, self.timed = (
-                float(stored["step"]),
-                bool(stored["dated"]),
-                bool(stored["timed"]),
+            step = stored["step"]
+            self.step = TimeStep(
+                float(step["seconds"]), int(step["months"]), step["weekdays"] is True
             )
+            self.dated, self.timed = bool(stored["dated"]), bool(stored["timed"])
             self.mean, self.std = (np.array(stored[key], dtype=float) for key in ("mean", "std"))
             self.static = [
                 StaticColumn(
@@ -424,6 +471,7 @@ class HistoryField(RecordingsField):
             fine &= bool(np.isfinite(self.mean).all() and (self.std > 0).all())
             fine &= {*self.targets, *self.ahead} <= set(self.channels) and bool(self.targets)
             fine &= min(self.length, self.horizon, self.season) > 0
+            fine &= self.step.seconds > 0 and 0 <= self.step.months <= MOST_MONTHS
         except (KeyError, TypeError, ValueError, OverflowError):
             fine = False
         if not fine:

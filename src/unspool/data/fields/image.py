@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from unspool.data.fields.field import Where
-from unspool.data.fields.image_shape import ImageShape
+from unspool.data.fields.image_shape import ImageShape, colour_names
 from unspool.data.fields.series import SeriesField
 from unspool.data.fields.series_examiner import SeriesExaminer
 from unspool.data.fields.series_features import FeatureField
@@ -171,6 +171,7 @@ class ImageSource(SeriesField):
     """What fields of images have in common: how a file becomes columns of pixels."""
 
     kind = "image"
+    pictured = True
     shape: ImageShape
 
     @property
@@ -186,6 +187,10 @@ class ImageSource(SeriesField):
     @property
     def inputs(self) -> list[str]:
         return self.shape.elements()
+
+    @property
+    def colours(self) -> list[str]:
+        return colour_names(self.shape.colours)
 
     @property
     def stride(self) -> int:
@@ -252,8 +257,8 @@ class ImageSource(SeriesField):
 
     def _set_moments(self, found: Moments) -> None:
         self.mean, self.std = of_columns(found, self.shape)
-        names = ["grey"] if self.shape.colours == 1 else ["red", "green", "blue"]
-        self.channels = [f"{i + 1} {name}" for i in range(self.shape.height) for name in names]
+        rows = range(1, self.shape.height + 1)
+        self.channels = [f"{row} {name}" for row in rows for name in self.colours]
 
     def described(self, count: int) -> str:
         own = self.shape
@@ -360,15 +365,28 @@ class ImageSource(SeriesField):
     def labels(self, raw: Any) -> list[str]:
         return self.shape.names(len(self.recording(raw, "item")))
 
+    @property
+    def shown_as(self) -> str:
+        return "heat map"
+
     def picture(self, raw: Any) -> dict[str, Any]:
         own = self.recording(raw, "the image")
-        x = self.shape.shown(np.asarray(own.values, dtype=np.float32))
-        places = self.shape.elements()
+        seen = self.as_read(own)
         return {
-            "channels": [f"mean {i + 1}" for i in range(x.shape[1])] if self.stride > 1 else places,
-            "values": [numbers(channel) for channel in x.T],
-            "steps": self.shape.names(len(own)),
+            "channels": list(seen.channels),
+            "values": [numbers(channel) for channel in seen.values.T],
+            "steps": self.shape.names(len(own), shown=True),
         }
+
+    def as_read(self, own: Recording) -> Recording:
+        """With the steps that are shown."""
+        x = self.shape.shown(np.asarray(own.values, dtype=np.float32))
+        channels = self.colours if self.shape.reading == "cnn" else self.shape.elements()
+        return Recording(x, tuple(channels), name=own.name)
+
+    def pixels(self, own: Recording) -> np.ndarray:
+        """(W, H·C) -> (H, W, C), as the model reads it"""
+        return own.values.reshape(len(own), self.shape.height, self.shape.colours).swapaxes(0, 1)
 
     def advise(self, values: Any, unknown: float) -> Iterator[tuple[str | None, str]]:
         return iter(())

@@ -166,31 +166,43 @@ class ImageShape(NamedTuple):
         return patches(x, high, wide)
 
     def shown(self, columns: np.ndarray) -> np.ndarray:
-        """(W, H·C) -> (T, K), of each step that the network reads what a page shows: its elements,
-        or where a convolution makes it, the mean colours of the pixels that it stands for"""
-        if not self.halvings:
+        """(W, H·C) -> (T, K), of each step what a page shows: its elements; of a place of the grid
+        of a convolution the mean colours of the pixels that it stands for. Where a convolution
+        makes columns, those of the image are shown"""
+        if self.reading != "cnn":
             return self.vectors(columns)
         x = columns.reshape(len(columns), self.height, self.colours).swapaxes(0, 1)  # (H, W, C)
-        high = self.height if self.any_width else self.stride
-        x = np.pad(x, ((0, -x.shape[0] % high), (0, -x.shape[1] % self.stride), (0, 0)), "edge")
-        cut = patches(x, high, self.stride)
+        side = self.stride
+        x = np.pad(x, ((0, -x.shape[0] % side), (0, -x.shape[1] % side), (0, 0)), "edge")
+        cut = patches(x, side, side)
         return cut.reshape(len(cut), -1, self.colours).mean(1)
 
-    def names(self, columns: int) -> list[str]:
-        """What the steps are called that the network reads."""
+    def spread(self, values: np.ndarray, columns: int) -> np.ndarray:
+        """A number for each step that the network reads, (T,), at its pixels: (H, W)"""
+        high, wide = self.patches
+        if self.halvings:
+            high, wide = self.height if self.any_width else self.stride, self.stride
+        grid = values.reshape(-(-self.height // high), -1)
+        return np.kron(grid, np.ones((high, wide)))[: self.height, :columns]
+
+    def names(self, columns: int, *, shown: bool = False) -> list[str]:
+        """What the steps are called that the network reads, or those that are `shown`."""
         if self.reading == "rows":
             return [f"row {i + 1}" for i in range(self.height)]
         if self.any_width:
-            return [f"column {i + 1}" for i in range(0, columns, self.stride)]
+            return [f"column {i + 1}" for i in range(0, columns, 1 if shown else self.stride)]
         rows, across = self.grid
         return [f"{i + 1},{j + 1}" for i in range(rows) for j in range(across)]
 
     def elements(self) -> list[str]:
         """What the elements of the vector of a step are called."""
         high, wide = self.patches
-        colours = ["grey"] if self.colours == 1 else ["red", "green", "blue"]
-        places = [(i, j) for i in range(high) for j in range(wide)]
-        return [f"{i + 1},{j + 1} {colour}" for i, j in places for colour in colours]
+        places = [(i + 1, j + 1) for i in range(high) for j in range(wide)]
+        return [f"{i},{j} {colour}" for i, j in places for colour in colour_names(self.colours)]
+
+
+def colour_names(colours: int) -> list[str]:
+    return ["grey"] if colours == 1 else ["red", "green", "blue"]
 
 
 def patches(x: np.ndarray, high: int, wide: int) -> np.ndarray:

@@ -84,6 +84,17 @@ class JoinedField(Field):
         return self.members[0].channels
 
     @property
+    def spectral(self) -> bool:
+        return self.members[0].spectral
+
+    @property
+    def duration(self) -> float:
+        return self.members[0].duration
+
+    def named(self, name: str) -> Any:
+        return self.members[0].named(name)
+
+    @property
     def shown_as(self) -> str:
         return self.members[0].shown_as
 

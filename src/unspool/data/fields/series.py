@@ -108,6 +108,7 @@ class RecordingsField(Field):
     sized = True
     channels: list[str]
     spectral: ClassVar[bool] = False  # whether its channels are bands of frequencies
+    pictured: ClassVar[bool] = False  # whether its steps are parts of an image
 
     @property
     def duration(self) -> float:
@@ -401,7 +402,7 @@ class SeriesField(RecordingsField):
             return "window= merges the answers of windows, the last of which ends with the series"
         return None
 
-    def chunk(self, raw: Any, before: float | None, read: int) -> Chunk:
+    def chunk(self, raw: Any, before: Any, read: int) -> Chunk:
         """`before` is the time of the last step that was read."""
         own = as_steps(raw, len(self.channels))
         if not len(own):

@@ -265,6 +265,17 @@ class TextField(Field):
                 " are",
             )
 
+    def characters_once(self, values: Tokens) -> dict[str, int]:
+        if not isinstance(self.tokenizer, CharTokenizer) or not len(values.types):
+            return {}
+        counts = np.zeros(len(values.types), np.int64)
+        home = np.zeros(len(values.types), np.int64)
+        for row in range(len(values)):
+            ids = values.raw[row]
+            np.add.at(counts, ids, 1)
+            home[ids] = row
+        return {str(values.types[i]): int(home[i]) for i in np.flatnonzero(counts == 1).tolist()}
+
     def examiner(self, values: Tokens) -> TextExaminer:
         return TextExaminer(values, words=self.fitted.kind != "char", unit=self.unit)
 

@@ -111,7 +111,7 @@ def find_layout(
     if inferred:
         id = known([c for c in others if repeated(c)], ID_NAMES)
     time = time_column(table, data, [column for column in others if column != id])
-    if inferred and id is None and time is not None and asked is None:
+    if inferred and id is None and time is not None:
         id = find_id(table, others, time)
     keys = () if id is None else id.own
     named = [each for each in (*keys, time) if each is not None]

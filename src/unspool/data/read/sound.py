@@ -13,7 +13,7 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple, Protocol
 
 import numpy as np
 
@@ -26,6 +26,9 @@ ENDINGS = (*WAV, *OTHERS)
 BLOCK = 1 << 18  # samples of a channel that are read at once
 PCM, FLOAT, EXTENSIBLE = 1, 3, 0xFFFE
 LEAST_RATE, LARGEST_RATE = 100, 1_000_000  # a header that says less is broken, or of no sound
+ENDLESS = 1 << 62  # bytes
+UNKNOWN_SIZE = 0x7FFF0000  # bytes: what writes to a pipe names as many, or more
+PIPED = 1 << 16  # bytes that are read at once, of as many as are there
 
 
 class Heard(NamedTuple):
@@ -70,8 +73,9 @@ class Sound:
         assert self.path is not None
         return opened(self.path, self.name)
 
-    def blocks(self, size: int = BLOCK) -> Iterator[np.ndarray]:
-        """Stretches (n,) of the samples, float32, channels mixed; at least one sample in all."""
+    def blocks(self, size: int = BLOCK, *, empty: bool = False) -> Iterator[np.ndarray]:
+        """Stretches (n,) of the samples, float32, channels mixed; unless it may be empty at least
+        one sample in all."""
         total = 0
         for block in self._raw(size):
             mixed = block if block.ndim == 1 else block.mean(1, dtype=np.float32)
@@ -84,7 +88,7 @@ class Sound:
                 )
             total += len(mixed)
             yield np.ascontiguousarray(mixed, dtype=np.float32)
-        if not total:
+        if not total and not empty:
             raise DataError(
                 "holds no samples", where=self.name, remedy="leave it out, or record it again"
             )
@@ -154,38 +158,48 @@ class Form(NamedTuple):
     size: int
 
 
-def wav_form(file: BinaryIO, name: str) -> Form:
+def wav_form(file: BinaryIO, name: str, *, piped: bool = False) -> Form:
     """The header of a RIFF file; the file is left at its first sample.
 
     Chunks: 4 bytes of name, 4 of size, content, padded to an even size. `fmt ` comes before `data`.
+
+    piped   the file is read as it comes, so that nobody knows whether as much will come
     """
     head = file.read(12)
     if not head:
         raise DataError("the file is empty", where=name, remedy="record it again")
     if len(head) < 12 or head[:4] != b"RIFF" or head[8:] != b"WAVE":
         raise DataError(
-            "is no WAV file, though it is named like one",
+            "is no WAV file" + ("" if piped else ", though it is named like one"),
             where=name,
             got=f"it begins with {head[:8]!r}",
-            remedy="give it the ending of its format, or save it as WAV",
+            remedy="give samples without a header with --pcm RATE, other formats through a decoder"
+            if piped
+            else "give it the ending of its format, or save it as WAV",
         )
     form: tuple[int, int, int, int] | None = None
     while len(chunk := file.read(8)) == 8:
         kind, size = chunk[:4], struct.unpack("<I", chunk[4:])[0]
         if kind == b"fmt ":
             form = wav_kind(file.read(size), name)
-            file.seek(size % 2, os.SEEK_CUR)
+            skip(file, size % 2)
         elif kind == b"data":
             if form is None:
                 break
-            return _checked(form, size, file, name)
+            return _checked(form, size, None if piped else file, name)
         else:
-            file.seek(size + size % 2, os.SEEK_CUR)
+            skip(file, size + size % 2)
     raise DataError(
         "is a broken WAV file: it has no samples behind its header",
         where=name,
         remedy="copy or record it again",
     )
+
+
+def skip(file: BinaryIO, size: int) -> None:
+    """Read on, which a pipe can do, too."""
+    while size and (data := file.read(min(size, 1 << 16))):
+        size -= len(data)
 
 
 def wav_kind(fmt: bytes, name: str) -> tuple[int, int, int, int]:
@@ -202,7 +216,7 @@ def wav_kind(fmt: bytes, name: str) -> tuple[int, int, int, int]:
     return code, channels, rate, bits
 
 
-def _checked(form: tuple[int, int, int, int], size: int, file: BinaryIO, name: str) -> Form:
+def _checked(form: tuple[int, int, int, int], size: int, file: BinaryIO | None, name: str) -> Form:
     code, channels, rate, bits = form
     pcm, floats = code == PCM and bits in (8, 16, 24, 32), code == FLOAT and bits in (32, 64)
     if not pcm and not floats:
@@ -219,6 +233,8 @@ def _checked(form: tuple[int, int, int, int], size: int, file: BinaryIO, name: s
             got=f"{channels} channels, {rate:,} samples a second",
             remedy="copy or record it again",
         )
+    if file is None:
+        return Form(rate, channels, bits, floats, size or ENDLESS)
     first = file.tell()
     there = file.seek(0, os.SEEK_END) - first
     file.seek(first)
@@ -244,6 +260,30 @@ def wav_blocks(file: BinaryIO, form: Form, name: str, size: int) -> Iterator[np.
             raise DataError("ends while it is read", where=name, remedy="copy or record it again")
         left -= len(data) // step
         yield decoded(data[: len(data) // step * step], form).reshape(-1, form.channels)
+
+
+def raw_form(rate: int) -> Form:
+    """Samples without a header: 16 bits, signed, the lowest byte first, one channel."""
+    return Form(rate, 1, 16, False, ENDLESS)
+
+
+class Piped(Protocol):
+    """What gives bytes as soon as there are some, up to `size`."""
+
+    def read1(self, size: int = -1, /) -> bytes: ...
+
+
+def piped_blocks(file: Piped, form: Form) -> Iterator[np.ndarray]:
+    """Blocks (n, channels) of float32 as soon as their bytes are there, up to the end of the pipe
+    or of the samples."""
+    step, left, rest = form.channels * form.bits // 8, form.size, b""
+    while left and (data := file.read1(min(PIPED, left))):
+        left -= len(data)
+        rest += data
+        whole = len(rest) // step * step
+        if whole:
+            yield decoded(rest[:whole], form).reshape(-1, form.channels)
+        rest = rest[whole:]
 
 
 def decoded(data: bytes, form: Form) -> np.ndarray:

@@ -1,44 +1,98 @@
-"""Vectors over time in; at each of fewer steps the log probabilities of tokens and a blank out."""
+"""Vectors over time in; a text out, by CTC, by an attention decoder, or by both.
+
+x (B, T, C) -> reduction (B, T', C') -> encoder (B, T', D) -> log p of tokens and a blank (B, T', V)
+                                         or decoder, token by token (B, N, V)
+"""
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 
+from unspool.nn.decoders import Decoder
 from unspool.nn.dropout import Dropout
-from unspool.nn.encoder import Encoder
+from unspool.nn.encoder import Encoded, Encoder
 from unspool.nn.heads import TagScores
-from unspool.nn.masks import keep_mask, zero_padding
+from unspool.nn.network import Read
+from unspool.nn.reduction import Reduction
 
 
-def stacked(x: Tensor, lengths: Tensor, size: int) -> tuple[Tensor, Tensor]:
-    """Every `size` steps as one: (B, T, C) -> (B, ⌈T / size⌉, size · C), and how many are real.
+class Transcribed(NamedTuple):
+    """What a `Transcriber` gives.
 
-    The last one of a sequence may end with zeros.
+    log_p    (B, T', V) of tokens and a blank at each step; None without CTC
+    logits   (B, N, V) of the token after each that was given; None without any
     """
-    x = zero_padding(x, keep_mask(lengths, x.shape[1], device=x.device))
-    x = F.pad(x, (0, 0, 0, -x.shape[1] % size))
-    return x.reshape(len(x), -1, size * x.shape[2]), -(-lengths // size)
+
+    log_p: Tensor | None
+    logits: Tensor | None
 
 
 class Transcriber(nn.Module):
-    """log p_t = log softmax(V h_t + b), h = encoder(x); `patch` steps of what is read make one,
-    and the input layer may make one of several, in all of `stride`."""
+    """h = encoder(reduction(x)); of CTC, log p_t = log softmax(V h_t + b).
 
-    def __init__(self, encoder: Encoder, *, tokens: int, patch: int, dropout: float) -> None:
+    tokens    that CTC writes, the blank included; 0: there is no CTC
+    decoder   reads h; None: there is CTC alone
+    """
+
+    def __init__(
+        self,
+        reduction: Reduction,
+        encoder: Encoder,
+        *,
+        tokens: int,
+        dropout: float,
+        decoder: Decoder | None = None,
+    ) -> None:
         super().__init__()
-        self.encoder, self.patch = encoder, patch
-        self.stride = patch * encoder.input.stride
+        self.reduction, self.encoder, self.decoder = reduction, encoder, decoder
         self.dropout = Dropout(dropout)
-        self.scores = TagScores(encoder.size, tokens)
+        self.scores = TagScores(encoder.size, tokens) if tokens else None
+
+    @property
+    def patch(self) -> int:
+        """Vectors that the reduction makes one of."""
+        return self.reduction.factor
+
+    @property
+    def stride(self) -> int:
+        """Vectors that become one step: the input layer may make one of several, too."""
+        return self.reduction.factor * self.encoder.input.stride
 
     def steps(self, lengths: Tensor) -> Tensor:
-        """(B,) how many steps are made of so many."""
+        """(B,) how many steps are made of so many vectors."""
         return -(-lengths // self.stride)
 
-    def forward(self, values: Tensor, lengths: Tensor) -> Tensor:
-        """(B, T, C), (B,) -> (B, ⌈T / stride⌉, V)"""
-        x, steps = stacked(values, lengths, self.patch)
-        states = self.encoder(x, steps).outputs
-        return torch.log_softmax(self.scores(self.dropout(states)).float(), -1)
+    def encode(self, values: Tensor, lengths: Tensor) -> Encoded:
+        """(B, T, C), (B,) -> (B, T', D)"""
+        return self.encoder(*self.reduction(values, lengths))
+
+    def log_p(self, encoded: Encoded) -> Tensor:
+        """Of CTC: (B, T', V)"""
+        assert self.scores is not None
+        return torch.log_softmax(self.scores(self.dropout(encoded.outputs)).float(), -1)
+
+    def forward(self, values: Tensor, lengths: Tensor, inputs: Tensor | None = None) -> Transcribed:
+        """(B, T, C), (B,) -> log p of CTC, and where `inputs` (B, N) are given what the decoder
+        gives after each of them"""
+        encoded = self.encode(values, lengths)
+        return Transcribed(
+            None if self.scores is None else self.log_p(encoded),
+            None if self.decoder is None or inputs is None else self.decoder(inputs, encoded),
+        )
+
+    def streaming_unsupported_reason(self) -> str | None:
+        """None where `extend` can read a sequence in chunks, otherwise the reason."""
+        if self.scores is None:
+            return "its decoder attends to a whole recording"
+        return self.encoder.network.streaming_unsupported_reason()
+
+    def extend(self, carried: Any, values: Tensor, lengths: Tensor) -> Read:
+        """log p of CTC of the next vectors of sequences, whole steps but at their ends; `carried`:
+        of those before, None where there are none."""
+        reduced, state = (None, None) if carried is None else carried
+        x, reduced = self.reduction.extend(reduced, values, lengths)
+        encoded = self.encoder(x, self.reduction.steps(lengths), state)
+        return Read(self.log_p(encoded), (reduced, encoded.state))

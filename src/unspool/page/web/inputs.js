@@ -35,7 +35,7 @@ const SHOWN = {
     return {
       ...heatTrack({
         name: 'spectrum', rows: [...values].reverse(), least, most: Math.max(most, least + 1e-6), height: SPECTRUM,
-        beside: frequencies(channels), tellRow: () => null, scale: 'power of each band of frequencies, the darker the louder',
+        beside: frequencies(channels), tellRow: () => null, scale: 'power of each band of frequencies, the stronger the louder',
       }),
       tell: (step) => (values[0][step] === undefined ? '' : `loudest at ${channels[loudest(step)]}`),
     };

@@ -46,6 +46,7 @@ function redraw(node, answer) {
 }
 
 function charts({ log, metric }) {
+  if (isFitted(log)) return [tried(log)];
   const best = bestOf(log);
   const marks = best === undefined || best[metric] === undefined ? [] : [{ x: best.step, text: `best: epoch ${plain(best.epoch)}` }];
   const validated = log.filter((record) => record[metric] !== undefined);
@@ -88,11 +89,28 @@ function table({ log }) {
 function said({ log, metric, running }) {
   const last = log.at(-1);
   if (last === undefined) return running ? 'Training has begun; nothing is logged yet.' : 'Nothing was logged.';
+  if (isFitted(log)) return `Fitted at once, not by steps: ${log.length === 1 ? 'one choice was' : `${log.length} choices were`} tried. The card of the run, README.md, shows the largest weights.`;
   const best = bestOf(log);
   const found = best === undefined || best[metric] === undefined ? ''
     : ` Best: ${title(metric)} ${plain(best[metric])} after epoch ${plain(best.epoch)}, step ${best.step.toLocaleString('en')}.`;
   const where = `step ${last.step.toLocaleString('en')}, epoch ${plain(Math.ceil(last.epoch))}`;
   return running ? `Training now: ${where}.${found}` : `Trained for ${last.step.toLocaleString('en')} steps.${found}`;
+}
+
+// Whether a log has no steps: that of a linear model, or of what is counted.
+function isFitted(log) {
+  return log.length > 0 && log.every((record) => record.step === undefined);
+}
+
+// What was tried, a row each, with what it came to on the validation data.
+function tried(log) {
+  const flat = log.map(({ metrics, ...own }) => ({ ...own, ...metrics }));
+  const names = [...new Set(flat.flatMap((record) => Object.keys(record)))];
+  const shown = (value) => (typeof value === 'number' ? plain(value) : String(value ?? ''));
+  return el('div', { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': 'What was tried' },
+    el('table', null,
+      el('thead', null, el('tr', null, names.map((name) => el('th', { scope: 'col', text: name.replaceAll('_', ' ') })))),
+      el('tbody', null, flat.map((record) => el('tr', null, names.map((name) => el('td', { text: shown(record[name]) })))))));
 }
 
 // The last record that was marked as the best so far.

@@ -58,8 +58,8 @@ class Transcript {
 
   note() {
     const { rows, hidden, floor } = this.data;
-    const left = hidden > 0 ? ` ${hidden} characters that are nowhere likely are left out.` : '';
-    return `The lattice has a row for each of ${rows.length - 1} characters and one for ∅, the blank, that writes nothing; ␣ is a space. `
+    const left = hidden === 0 ? '' : hidden === 1 ? ' One character that is nowhere likely is left out.' : ` ${hidden} characters that are nowhere likely are left out.`;
+    return `The lattice has ${rows.length > 2 ? `a row for each of ${rows.length - 1} characters` : 'a row for one character'} and one for ∅, the blank, that writes nothing; ␣ is a space. `
       + `Colours are ln p from ${plain(Number(floor.toFixed(1)))} (p = ${Math.exp(floor).toPrecision(1)}) to 0 (p = 1). The orange line is the most `
       + `probable row of each step, the boxes are the characters of the text.${left}`;
   }

@@ -1,0 +1,63 @@
+"""From the `model` section of a config to the decoder that writes a text from what was read."""
+
+from __future__ import annotations
+
+from unspool.config import Config, ModelConfig
+from unspool.errors import ConfigError
+from unspool.nn.decoders import TransformerSeqDecoder
+from unspool.nn.recurrent_decoder import RecurrentDecoder
+from unspool.tasks.encoder import checked_options, transformer_options
+
+
+def build_decoder(
+    model: ModelConfig, tokens: int, *, memory: int, embedding: int, length: int = 0
+) -> RecurrentDecoder | TransformerSeqDecoder:
+    """Of a Transformer its own, of any other network a recurrent one.
+
+    memory      size of the vectors of the encoder
+    embedding   size of the vectors of tokens, of a recurrent decoder
+    length      of the longest text, for learned positions; 0 where it is not known
+    """
+    if model.network == "transformer":
+        # One position more than the text has tokens, for its <s>.
+        options = transformer_options(model, length=length + 1 if length else None)
+        return TransformerSeqDecoder(tokens, options, tied=model.tied)
+    return RecurrentDecoder(
+        tokens,
+        memory=memory,
+        embedding=embedding,
+        cell=model.cell,
+        hidden=model.hidden,
+        layers=model.layers,
+        attention=model.attention,
+        input_feeding=model.input_feeding,
+        tied=model.tied,
+        dropout=model.dropout,
+        options=checked_options(model),
+    )
+
+
+def check_decoder(config: Config) -> None:
+    """Refuse, with a reason, settings of a decoder that do not go together."""
+    model = config.model
+    if model.network == "transformer":
+        return
+    if model.input_feeding and model.attention in ("none", "additive"):
+        raise ConfigError(
+            "model.input_feeding is for multiplicative attention",
+            got=f"model.attention={model.attention}",
+            remedy="set attention to dot, scaled, general or concat",
+        )
+    if model.attention not in ("dot", "scaled"):
+        return
+    what = f"model.attention={model.attention} compares vectors of one size, and"
+    if model.network == "cnn":
+        raise ConfigError(
+            f"{what} the filters of a cnn make vectors of another size than the decoder's",
+            remedy="set attention=general",
+        )
+    if model.bidirectional:
+        raise ConfigError(
+            f"{what} both directions of an encoder make vectors twice as large as the decoder's",
+            remedy="set attention=general, or bidirectional=false",
+        )

@@ -1,0 +1,139 @@
+"""Texts of recordings by an attention decoder: what an encoder has read in, texts with the times
+and probabilities of their tokens out; and its loss."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
+
+from unspool.nn.ctc import TokenSpan, ctc_losses, steps_needed
+from unspool.nn.decoders import Decoder
+from unspool.nn.encoder import Encoded
+from unspool.nn.masks import keep_mask, where_kept
+from unspool.nn.models.transcriber import Transcriber
+from unspool.search import Hypothesis
+from unspool.search.batched import DecoderSearch
+from unspool.search.ctc import Text
+from unspool.search.decoding import Decoding
+from unspool.tasks.transcribe_options import Transcribing
+from unspool.tasks.transcribe_search import CtcSearch, Found, aligned
+from unspool.text.tokenizers import Tokenizer
+from unspool.text.vocab import BEGIN_ID, END_ID
+
+
+class AttentionSearch:
+    """Greedy or beam search, with the weights as they are now; a text has at most as many tokens as
+    its recording has steps."""
+
+    def __init__(self, model: Transcriber, tokenizer: Tokenizer, options: Transcribing) -> None:
+        assert model.decoder is not None
+        self.model, self.decoder = model, model.decoder
+        self.search = DecoderSearch(model.decoder)
+        self.decoding = Decoding(beam=options.beam, nbest=options.nbest)
+        self.forbidden = tuple(i for i in tokenizer.special_ids() if i != END_ID)
+
+    def __call__(self, encoded: Encoded, steps: Tensor) -> list[Found]:
+        """Of each row, of so many steps (B,), what was found. Where the model has CTC, too, that
+        gives the times of tokens; otherwise a token is where the decoder attends to most."""
+        limits = steps.tolist()
+        best = self.search(encoded, self.decoding, limits, forbidden=self.forbidden, aligned=True)
+        texts = [list(own[0].tokens) for own in best]
+        token_scores = token_log_p(self.decoder, encoded, texts)
+        log_p = self.model.log_p(encoded).cpu() if self.model.scores is not None else None
+        found = []
+        for row, own in enumerate(best):
+            own_log_p = None if log_p is None else log_p[row, : limits[row]]
+            kept = [Text(list(h.tokens), h.log_probability, h.score) for h in own]
+            spans = token_spans(own[0], own_log_p)
+            found.append(Found(kept, spans, np.exp(token_scores[row])))
+        return found
+
+
+class HybridSearch:
+    """The texts that the searches of CTC and of the decoder find, ranked by both (Watanabe et al.
+    2017, by rescoring):
+
+        λ ln p_ctc(y | x) + (1 - λ) ln p_att(y | x)
+    """
+
+    def __init__(
+        self, model: Transcriber, tokenizer: Tokenizer, options: Transcribing, weight: float
+    ) -> None:
+        assert model.decoder is not None
+        self.model, self.decoder, self.weight, self.options = model, model.decoder, weight, options
+        every = replace(options, nbest=options.beam)
+        self.by_decoder = AttentionSearch(model, tokenizer, every)
+        self.by_ctc = CtcSearch(tokenizer, every)
+
+    def __call__(self, encoded: Encoded, steps: Tensor) -> list[Found]:
+        """Of each row, of so many steps (B,), what was found."""
+        log_p = self.model.log_p(encoded).cpu()
+        found = []
+        searched = zip(self.by_decoder(encoded, steps), self.by_ctc(log_p, steps))
+        for row, both in enumerate(searched):
+            texts = {tuple(text.ids) for own in both for text in own.texts}
+            candidates = [list(ids) for ids in sorted(texts)]
+            own = encoded.select(torch.full((len(candidates),), row))
+            found.append(self._ranked(candidates, own, log_p[row, : int(steps[row])]))
+        return found
+
+    def _ranked(self, candidates: list[list[int]], encoded: Encoded, log_p: Tensor) -> Found:
+        """`encoded` has a row for each of the candidates; log_p (T, V)"""
+        size = torch.tensor([len(ids) for ids in candidates])
+        padded = pad_sequence([torch.tensor(ids) for ids in candidates], batch_first=True)
+        many = log_p.expand(len(candidates), -1, -1)
+        by_ctc = -ctc_losses(many, torch.full_like(size, len(log_p)), padded.long(), size).double()
+        tokens = token_log_p(self.decoder, encoded, [[*ids, END_ID] for ids in candidates])
+        by_decoder = torch.tensor([float(own.sum()) for own in tokens])
+        scores = self.weight * by_ctc + (1 - self.weight) * by_decoder
+        order = scores.sort(descending=True, stable=True).indices.tolist()[: self.options.nbest]
+        texts = [Text(candidates[i], float(by_ctc[i]), float(scores[i])) for i in order]
+        spans, _ = aligned(log_p, texts[0].ids)  # at least those that CTC has found fit
+        return Found(texts, spans, np.exp(tokens[order[0]][:-1]))
+
+
+def token_spans(found: Hypothesis, log_p: Tensor | None) -> list[TokenSpan]:
+    """The steps of each token: by CTC (T, V), where there is one and as many steps as the text
+    needs, otherwise the step that the decoder attends to most."""
+    ids = list(found.tokens)
+    if not ids:
+        return []
+    size = torch.tensor([len(ids)])
+    if log_p is not None and int(steps_needed(torch.tensor([ids]), size)) <= len(log_p):
+        return aligned(log_p, ids)[0]
+    if found.alignment is None:
+        return [TokenSpan(0, 1)] * len(ids)
+    return [TokenSpan(step, step + 1) for step in found.alignment.argmax(1).tolist()]
+
+
+def token_log_p(decoder: Decoder, encoded: Encoded, texts: list[list[int]]) -> list[np.ndarray]:
+    """Of each token of each text the log probability after those before it."""
+    device = encoded.outputs.device
+    ids = [torch.tensor([BEGIN_ID, *text], device=device) for text in texts]
+    lengths = torch.tensor([len(own) for own in ids])
+    logits = decoder.output(
+        decoder.vectors(pad_sequence(ids, batch_first=True), encoded, lengths=lengths)
+    )
+    found = logits.double().log_softmax(-1).cpu()
+    return [own[torch.arange(len(text)), text].numpy() for own, text in zip(found, texts)]
+
+
+def attention_loss(
+    decoder: Decoder, encoded: Encoded, ids: Tensor, lengths: Tensor, *, smoothing: float = 0.0
+) -> tuple[Tensor, int]:
+    """The mean of -ln p of each token of texts, and of their ends, after those before it; and how
+    many these are.
+
+    ids       (B, N) with <s> before and </s> behind each text, padded
+    lengths   (B,) of these
+    """
+    inputs, targets = ids[:, :-1].contiguous(), ids[:, 1:].contiguous()
+    vectors = decoder.vectors(inputs, encoded, lengths=lengths - 1)
+    keep = keep_mask(lengths - 1, targets.shape[1])
+    kept = where_kept(targets, keep)
+    loss = decoder.output.loss(where_kept(vectors, keep), kept, label_smoothing=smoothing)
+    return loss, len(kept)

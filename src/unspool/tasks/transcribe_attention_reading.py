@@ -1,0 +1,85 @@
+"""How `look` reads a recording whose text an attention decoder writes: the next token at each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from unspool.nn.reduction import StackedFrames
+from unspool.tasks.reading import AnswerText, longest_token, shown
+from unspool.tasks.series_readings import SeriesInput
+from unspool.tasks.transcribe_attention import AttentionSearch
+from unspool.tasks.transcribe_options import GREEDY
+from unspool.text.vocab import BEGIN_ID, END, END_ID
+
+if TYPE_CHECKING:
+    from unspool.tasks.task import Task
+
+
+class AttentionReading(SeriesInput):
+    """At each step the next token of the text, after those before it; `target` are its ids, None:
+    the text that a greedy search finds."""
+
+    def __init__(
+        self,
+        task: Task,
+        model: Any,
+        item: Any,
+        vectors: np.ndarray | None = None,
+        target: list[int] | None = None,
+    ) -> None:
+        super().__init__(task, model, item, vectors)
+        self.stride = int(model.stride)
+        self.tokens = self.tokens[:: model.patch]
+        self.whole = -(-self.whole // model.patch)
+        if not isinstance(model.reduction, StackedFrames):
+            self.elements = ()  # units of convolutions have no names
+        tokenizer: Any = task.target_tokenizer
+        self.tokenizer = tokenizer
+        if target is None:
+            x, lengths = self.batch([self])
+            with torch.inference_mode():
+                search = AttentionSearch(model, tokenizer, GREEDY)
+                (found,) = search(model.encode(x, lengths), model.steps(lengths))
+            target = found.texts[0].ids
+        self.target = target
+        self.written = [*shown(tokenizer, target), END]
+
+    @property
+    def token_spans(self) -> list[tuple[int, int]]:
+        end = len(self.vectors)
+        return [(at, min(end, at + self.stride)) for at in range(0, end, self.stride)]
+
+    @property
+    def asked(self) -> Sequence[str]:
+        return self.written
+
+    def default_step(self) -> int:
+        return longest_token(self.written)
+
+    def together(self, readings: Sequence[Any]) -> Tensor:
+        inputs = torch.tensor([[BEGIN_ID, *each.target] for each in readings])
+        found: Tensor = self.model(*self.batch(readings), inputs).logits
+        return found
+
+    def chosen(self, scores: Tensor) -> list[int]:
+        return [*self.target, END_ID]
+
+    def name(self, answer: int) -> str:
+        return self.tokenizer.shown([answer])[0] or " "
+
+    def answer_text(self, scores: Tensor) -> AnswerText:
+        return AnswerText(self.tokenizer.decode(self.target), f"{len(self.target)} tokens")
+
+    def without(self, token: int) -> Self:
+        vectors = self.vectors.copy()
+        vectors[token * self.stride : (token + 1) * self.stride] = self.mean()
+        return type(self)(self.task, self.model, self.item, vectors, self.target)
+
+    def blank(self) -> Self:
+        vectors = np.tile(self.mean(), (len(self.vectors), 1))
+        return type(self)(self.task, self.model, self.item, vectors, self.target)
