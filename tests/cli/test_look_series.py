@@ -141,7 +141,7 @@ def test_picture_of_a_forecast(unspool, run_of, tmp_path: Path) -> None:
     ended = unspool("predict", run, "--file", data, "--coverage", 0.8, "--picture", picture)
     assert ended.code == 0, ended.err
     assert len(ended.out.splitlines()) == 4
-    assert f"the forecast is in {picture}" in ended.err
+    assert f"the continuation is in {picture}" in ended.err
     drawn = picture.read_text()
     for words in ("80 % interval", "before", "the model", "steps from the last that was known"):
         assert words in drawn

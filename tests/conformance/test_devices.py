@@ -19,12 +19,17 @@ from torch.utils._pytree import tree_leaves
 from unspool.data.part import moved
 
 META = torch.device("meta")
-SEARCHED = {"translate"}  # its evaluation is a search, which values decide step by step
+# Evaluations that are a search, which values decide step by step
+SEARCHED = [
+    case
+    for case in CASES
+    if case.task == "translate" or dict(case.settings).get("objective") in ("attention", "hybrid")
+]
 # The cells are the same in an evaluation; what is around them differs from task to task.
 EVALUATED = [
     case
     for case in CASES
-    if case.task not in SEARCHED and (case in USUAL or case.settings or case.from_elmo)
+    if case not in SEARCHED and (case in USUAL or case.settings or case.from_elmo)
 ]
 MOVES = (torch.ops.aten._to_copy.default, torch.ops.aten.copy_.default)
 

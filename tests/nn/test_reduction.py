@@ -19,7 +19,7 @@ def values() -> Tensor:
 
 def reductions(factor: int) -> list[Reduction]:
     torch.manual_seed(0)
-    return [StackedFrames(3, factor), StridedConvolutions(3, 6, factor).double()]
+    return [StackedFrames(factor), StridedConvolutions(3, 6, factor).double()]
 
 
 @pytest.mark.parametrize("factor", [1, 2, 3, 4, 6, 12])

@@ -113,7 +113,7 @@ def test_windows_believe_every_step_once(window: int, patch: int) -> None:
 
 def test_stacking_leaves_no_step_out() -> None:
     x = torch.arange(2 * 7 * 2.0).view(2, 7, 2)
-    found, steps = StackedFrames(2, 3)(x, torch.tensor([7, 4]))
+    found, steps = StackedFrames(3)(x, torch.tensor([7, 4]))
     assert found.shape == (2, 3, 6)
     assert steps.tolist() == [3, 2]
     assert found[0].reshape(-1)[:14].tolist() == x[0].reshape(-1).tolist()

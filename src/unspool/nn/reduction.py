@@ -26,12 +26,9 @@ class Reduced(NamedTuple):
 
 
 class Reduction(nn.Module, ABC):
-    """factor   vectors that become one step
-    size     of a step
-    """
+    """factor   vectors that become one step"""
 
     factor: int
-    size: int
 
     def steps(self, lengths: Tensor) -> Tensor:
         """(B,) how many steps are made of so many vectors."""
@@ -55,12 +52,12 @@ class Reduction(nn.Module, ABC):
 class StackedFrames(Reduction):
     """y_j = [x_{j·s}; ...; x_{j·s + s - 1}], s = factor (Sak et al. 2015)"""
 
-    def __init__(self, channels: int, factor: int) -> None:
+    def __init__(self, factor: int) -> None:
         super().__init__()
-        self.factor, self.size = factor, factor * channels
+        self.factor = factor
 
     def reduce(self, carried: Any, x: Tensor, lengths: Tensor) -> tuple[Tensor, Any]:
-        return x.reshape(len(x), -1, self.size), None
+        return x.reshape(len(x), -1, self.factor * x.shape[-1]), None
 
     def extra_repr(self) -> str:
         return f"{self.factor} as one"

@@ -218,7 +218,7 @@ class Transcribe(Task):
         model, field, tokens = self.config.model, self.input_field, len(self.target_tokenizer)
         reduction: Reduction
         if model.reduction == "stack":
-            reduction = StackedFrames(field.size, model.patch)
+            reduction = StackedFrames(model.patch)
             encoder = build_encoder(model, field, patch=model.patch)
         else:
             masks = masks_of(model)

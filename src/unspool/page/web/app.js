@@ -102,7 +102,8 @@ class Page {
   // What a view reads of its own stands in it, in place of the page's input. Where there is training
   // alone to see, nothing is read.
   showInput(view) {
-    const own = view?.ownInput === true || this.views.every(({ name }) => name === 'training');
+    const nothing = !this.run.answers && this.views.every(({ name }) => name === 'training');
+    const own = view?.ownInput === true || nothing;
     this.form.element.hidden = own || this.run.parameters === null;
     this.answer.classList.toggle('elsewhere', own);
     if (own) this.form.sound?.pause();
