@@ -32,7 +32,7 @@ def test_alone_in_a_batch_and_padded(factor: int) -> None:
         assert steps.tolist() == [-(-n // factor) for n in LENGTHS.tolist()]
         for row, (n, made) in enumerate(zip(LENGTHS.tolist(), steps.tolist())):
             alone, (own,) = reduction(x[row : row + 1, :n], LENGTHS[row : row + 1])
-            size = 3 * factor if isinstance(reduction, StackedFrames) else 6
+            size = reduction.size if isinstance(reduction, StridedConvolutions) else 3 * factor
             assert alone.shape == (1, own, size) == (1, made, size)
             assert torch.allclose(together[row, :made], alone[0], atol=1e-12)
             assert not together[row, made:].any()
