@@ -250,3 +250,14 @@ def test_columns_of_arrays_are_not_compared(tmp_path) -> None:
     table = open_table(str(tmp_path / "a.npz"), DataConfig())
     (found,) = about_columns(table, set())
     assert found.what == "columns have the same value in every row: 'split'"
+
+
+def test_an_archive_whose_compression_is_damaged_holds_no_objects(tmp_path) -> None:
+    from unspool.data.read.pickled import holds_objects
+
+    path = tmp_path / "a.npz"
+    np.savez_compressed(path, x=np.arange(4000))
+    content = bytearray(path.read_bytes())
+    content[40:60] = b"\xff" * 20  # where the compressed array begins
+    path.write_bytes(content)
+    assert not holds_objects(path)

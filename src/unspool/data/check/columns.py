@@ -47,7 +47,7 @@ def candidates(table: Table, used: set[str]) -> list[Column]:
         for column in table.columns
         if column.name not in used
         and column.sample
-        and not any(isinstance(value, np.ndarray) for value in column.sample)
+        and not any(isinstance(value, np.ndarray | list | tuple) for value in column.sample)
         and all(value == column.sample[0] for value in column.sample)
     ]
 

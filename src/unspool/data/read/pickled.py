@@ -11,6 +11,7 @@ from __future__ import annotations
 import io
 import pickletools
 import zipfile
+import zlib
 from collections.abc import Callable
 from typing import Any
 
@@ -156,7 +157,7 @@ def holds_objects(path: Any) -> bool:
         with zipfile.ZipFile(path) as archive:
             members = archive.infolist()
             return bool(members) and all(_is_of_objects(archive, each) for each in members)
-    except (zipfile.BadZipFile, OSError, RuntimeError, NotImplementedError, EOFError, ValueError):
+    except (zipfile.BadZipFile, zlib.error, OSError, RuntimeError, EOFError, ValueError):
         return False
 
 
