@@ -9,18 +9,17 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from unspool.nn.reduction import StackedFrames
 from unspool.tasks.reading import AnswerText, longest_token, shown
-from unspool.tasks.series_readings import SeriesInput
 from unspool.tasks.transcribe_attention import AttentionSearch
 from unspool.tasks.transcribe_options import GREEDY
+from unspool.tasks.transcribe_reading import ReducedInput
 from unspool.text.vocab import BEGIN_ID, END, END_ID
 
 if TYPE_CHECKING:
     from unspool.tasks.task import Task
 
 
-class AttentionReading(SeriesInput):
+class AttentionReading(ReducedInput):
     """At each step the next token of the text, after those before it; `target` are its ids, None:
     the text that a greedy search finds."""
 
@@ -33,11 +32,6 @@ class AttentionReading(SeriesInput):
         target: list[int] | None = None,
     ) -> None:
         super().__init__(task, model, item, vectors)
-        self.stride = int(model.stride)
-        self.tokens = self.tokens[:: model.patch]
-        self.whole = -(-self.whole // model.patch)
-        if not isinstance(model.reduction, StackedFrames):
-            self.elements = ()  # units of convolutions have no names
         tokenizer: Any = task.target_tokenizer
         self.tokenizer = tokenizer
         if target is None:

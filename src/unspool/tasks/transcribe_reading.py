@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 SILENCE, SPACE = "∅", "␣"  # how a blank and a space are shown
 
 
-class TranscribeReading(SeriesInput):
-    """At each step that the network reads, `stride` of the recording, a token or a blank."""
+class ReducedInput(SeriesInput):
+    """A recording of which a step that the network reads is `stride` of its own."""
 
     def __init__(
         self, task: Task, model: Any, item: Any, vectors: np.ndarray | None = None
@@ -35,6 +35,10 @@ class TranscribeReading(SeriesInput):
         self.whole = -(-self.whole // model.patch)
         if not isinstance(model.reduction, StackedFrames):
             self.elements = ()  # units of convolutions have no names
+
+
+class TranscribeReading(ReducedInput):
+    """At each step that the network reads a token or a blank."""
 
     def together(self, readings: Sequence[Any]) -> Tensor:
         found: Tensor = self.model(*self.batch(readings)).log_p

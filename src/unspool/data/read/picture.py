@@ -110,7 +110,7 @@ class Picture:
                 raise too_large(self.name, "more") from None
             except Image.UnidentifiedImageError:
                 raise no_image(self.name, file) from None
-            except Exception as error:
+            except Exception as error:  # as above
                 raise undecoded(self.name, error) from None
             with image:
                 if image.width * image.height > MOST_PIXELS:
