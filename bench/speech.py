@@ -200,7 +200,7 @@ def refuse_equal_voices(folder: Path) -> None:
 
 
 def espeak() -> dict[str, Any]:
-    from unspool.tasks.transcribe_options import Transcribing
+    from unspool.tasks.transcribe.options import Transcribing
 
     if shutil.which("espeak-ng") is None:
         sys.exit("skipped: espeak-ng is not installed")

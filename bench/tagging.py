@@ -29,7 +29,7 @@ from timing import DATA, installed, parser, ratio, set_up, take_turns, write_jso
 from unspool.api.settings import make_config
 from unspool.tasks import build_model
 from unspool.tasks.opening import open_plan
-from unspool.tasks.tag import Tag
+from unspool.tasks.tag.task import Tag
 from unspool.training.optim import build_optimizer
 
 BATCH = 32

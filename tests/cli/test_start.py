@@ -23,7 +23,7 @@ HEAVY = {
 OTHERS = {
     *("unspool.api.train", "unspool.insight", "unspool.page", "unspool.search"),
     *("unspool.nn.pretrained", "unspool.native.attention_decoder"),
-    *("unspool.tasks.translate", "unspool.tasks.generate", "unspool.tasks.tag"),
+    *("unspool.tasks.translate.task", "unspool.tasks.generate", "unspool.tasks.tag.task"),
 }
 
 

@@ -12,7 +12,7 @@ from unspool.api.settings import make_config
 from unspool.nn.taps import record, taps
 from unspool.tasks import build_model
 from unspool.tasks.generate import Generate
-from unspool.tasks.tag import Tag
+from unspool.tasks.tag.task import Tag
 from unspool.tasks.task import Task
 from unspool.text.tokenizers import CharTokenizer
 from unspool.text.vocab import MASK_SPECIALS, Vocab

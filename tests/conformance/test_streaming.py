@@ -28,7 +28,7 @@ from unspool.data.read.recording import Recording
 from unspool.errors import ConfigError, DataError
 from unspool.nn.cells import CELLS
 from unspool.nn.pooling import POOLINGS
-from unspool.tasks.forecast_stream import from_step
+from unspool.tasks.forecast.stream import from_step
 from unspool.tasks.streaming import Stream, streaming_unsupported_reason
 
 POOLED = [

@@ -3,7 +3,7 @@
 import numpy as np
 
 from unspool.insight.plots.attention import alignment_lines
-from unspool.tasks.translation import Translation
+from unspool.tasks.translate.answer import Translation
 
 
 def translation(read: list[str], written: list[str], alignment: np.ndarray | None) -> Translation:

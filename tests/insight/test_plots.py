@@ -8,7 +8,7 @@ import pytest
 from unspool.errors import DataError
 from unspool.insight.plots import alignment_figure, matrix_figure
 from unspool.io.pictures import check_picture, new_figure, save_picture
-from unspool.tasks.translation import Translation
+from unspool.tasks.translate.answer import Translation
 
 WEIGHTS = np.array([[0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.0, 0.1, 0.9]])
 

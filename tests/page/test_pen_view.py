@@ -12,7 +12,7 @@ from page_runs import settle
 
 from unspool.errors import UserError
 from unspool.page.views import views_of
-from unspool.tasks.handwrite_answer import Writing
+from unspool.tasks.handwrite.answer import Writing
 
 
 def tracks(page) -> list[str]:

@@ -7,7 +7,7 @@ import random
 import numpy as np
 import pytest
 
-from unspool.tasks.translate_report import (
+from unspool.tasks.translate.report import (
     bleu_of,
     bleu_statistics,
     bootstrap_bleu,

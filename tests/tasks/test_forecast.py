@@ -12,9 +12,9 @@ from unspool.data.split import HoldOut
 from unspool.errors import ConfigError, DataError
 from unspool.nn.models.forecaster import Window
 from unspool.tasks import TASKS
-from unspool.tasks.forecast import ForecastOptions
-from unspool.tasks.histories import HeldOut, cut
-from unspool.tasks.naive import seasonal_naive
+from unspool.tasks.forecast.histories import HeldOut, cut
+from unspool.tasks.forecast.naive import seasonal_naive
+from unspool.tasks.forecast.task import ForecastOptions
 from unspool.tasks.opening import open_plan
 
 SMALL = {"hidden": 8, "embedding": 6, "threads": 1, "batch": 64, "epochs": 2, "patience": 0}

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from sklearn.metrics import mean_absolute_error, mean_pinball_loss, mean_squared_error
 
-from unspool.tasks import conformal, forecast_metrics, naive
+from unspool.tasks.forecast import conformal, naive
+from unspool.tasks.forecast import metrics as forecast_metrics
 
 
 @pytest.fixture

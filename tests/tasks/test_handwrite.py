@@ -13,7 +13,7 @@ from unspool.data.read.strokes import from_lines
 from unspool.demos.handwriting import LETTERS, letter, write_words, written
 from unspool.errors import ConfigError, DataError
 from unspool.nn.models.handwriting import Bigram, Drawn, OneGaussian
-from unspool.tasks.handwrite_answer import Writing, svg_lines
+from unspool.tasks.handwrite.answer import Writing, svg_lines
 
 SMALL = {
     "hidden": 16,

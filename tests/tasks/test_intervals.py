@@ -14,7 +14,7 @@ from unspool.tasks.metrics import (
 )
 from unspool.tasks.multiclass import ClassifyReport
 from unspool.tasks.multilabel import MultilabelReport
-from unspool.tasks.tag_report import PlainReport, SpanReport
+from unspool.tasks.tag.report import PlainReport, SpanReport
 from unspool.training.fold_report import Fold, FoldsReport
 
 ROWS = np.array([1.0])

@@ -9,7 +9,7 @@ import pytest
 
 from unspool.data.schemes import parse_tags
 from unspool.tasks.metrics import bootstrap_mean, bootstrap_ratio
-from unspool.tasks.tag_report import PlainReport, SpanReport, count_spans, span_score
+from unspool.tasks.tag.report import PlainReport, SpanReport, count_spans, span_score
 
 NAMES = {
     "iob2": ["O", *(f"{letter}-{kind}" for letter in "BI" for kind in ("LOC", "PER"))],

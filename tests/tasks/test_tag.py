@@ -16,7 +16,7 @@ from small_tasks import make_task
 from unspool.api.settings import make_config
 from unspool.config import Config
 from unspool.errors import ConfigError, DataError
-from unspool.tasks.tag_report import PlainReport, SpanReport
+from unspool.tasks.tag.report import PlainReport, SpanReport
 from unspool.text.tokenizers import CharTokenizer, WordTokenizer
 from unspool.text.vocab import Vocab
 from unspool.text.words import token_spans

@@ -14,11 +14,11 @@ from tones import PITCHES, RATE, tones, wav, write_labels, write_texts
 from unspool.errors import ConfigError, DataError
 from unspool.nn.models.transcriber import Transcriber
 from unspool.nn.reduction import StackedFrames
-from unspool.tasks.edits import counted, edits
-from unspool.tasks.language import LanguageScores
-from unspool.tasks.transcribe_options import Transcribing
-from unspool.tasks.transcribe_windows import overlapping
-from unspool.tasks.transcript import Confidence, calibration_error, fit_confidence
+from unspool.tasks.transcribe.answer import Confidence, calibration_error, fit_confidence
+from unspool.tasks.transcribe.edits import counted, edits
+from unspool.tasks.transcribe.language import LanguageScores
+from unspool.tasks.transcribe.options import Transcribing
+from unspool.tasks.transcribe.windows import overlapping
 
 SMALL = {"hidden": 24, "layers": 1, "epochs": 30, "lr": 1e-2, "batch": 8, "threads": 1, "bands": 16}
 
@@ -86,7 +86,7 @@ def test_long_recordings_are_read_in_windows(run, tmp_path, monkeypatch) -> None
     whole = run.predict(path)[0]
     data = run.config.data.model_copy(update={"window": 120})
     task = type(run.task)(run.config.model_copy(update={"data": data}), run.task.fields)
-    monkeypatch.setattr("unspool.tasks.transcribe_search.SEGMENT", 60)
+    monkeypatch.setattr("unspool.tasks.transcribe.search.SEGMENT", 60)
     (cut,) = task.predict(run.model, [path])
     starts = [token.start for token in cut.tokens]
     assert starts == sorted(starts)

@@ -18,7 +18,7 @@ from unspool.errors import ConfigError
 from unspool.search.decoding import GREEDY, Decoding
 from unspool.tasks.generate import Generation
 from unspool.tasks.opening import open_plan
-from unspool.tasks.translate import MODELS, Translate, real_targets
+from unspool.tasks.translate.task import MODELS, Translate, real_targets
 
 SMALL = {"hidden": 12, "embedding": 10, "threads": 1, "batch": 16, "epochs": 1, "dropout": 0.0}
 NETWORK = {"transformer": {"layers": 2, "heads": 2, "feed_forward": 16, "hidden": 16}}
@@ -136,7 +136,7 @@ def test_tied_vectors_are_stored_once(small) -> None:
 
 
 def test_long_input_streams_in_order(run, monkeypatch) -> None:
-    monkeypatch.setattr("unspool.tasks.translate.CHUNK", 4)
+    monkeypatch.setattr("unspool.tasks.translate.task.CHUNK", 4)
     texts = [f"{color} AAAAA{c} dog" for color in ("red", "blue") for c in "EIOU"] + [""]
     found = list(run.predict_lazily(iter(texts)))
     assert [t.text for t in found] == texts

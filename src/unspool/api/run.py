@@ -37,7 +37,7 @@ if TYPE_CHECKING:  # what an answer does not need is loaded when it is asked for
     from unspool.page.subject import Subject
     from unspool.tasks.elmo import WordsInContext
     from unspool.tasks.generate import Generation
-    from unspool.tasks.handwrite_answer import Handwritten
+    from unspool.tasks.handwrite.answer import Handwritten
     from unspool.training.checkpoint import Counters
     from unspool.training.comparison import Comparison
 
@@ -222,7 +222,7 @@ class Run:
         """A drawing by a model of handwriting: the text, where it was trained with texts, or what
         continues the strokes of a prompt. It shows itself in a notebook; `.svg()` and `.strokes`
         are its lines."""
-        from unspool.tasks.handwrite_answer import Writing
+        from unspool.tasks.handwrite.answer import Writing
 
         options = Writing(text=text, length=length, temperature=temperature, bias=bias, seed=seed)
         (found,) = self.predict([prompt], options)

@@ -87,7 +87,7 @@ def alignment(run: Run, item: Any, answer: Any, options: Any) -> Figure:
 def forecast(run: Run, item: Any, answer: Any, options: Any) -> Figure:
     """What came before, what is expected with its interval; a panel a target."""
     from unspool.insight.plots import forecast_figure
-    from unspool.tasks.forecast_answer import LEVEL
+    from unspool.tasks.forecast.answer import LEVEL
 
     field: Any = run.task.input_field
     own = field.recording(item, "the series")

@@ -1,20 +1,14 @@
-"""Every setting of a run (`schema.py`), and how given values become a config (`resolve.py`)."""
+"""Every setting of a run (`schema.py` has all sections), and how given values become a config
+(`resolve.py`)."""
 
-from unspool.config.schema import (
-    SECTIONS,
-    Config,
-    DataConfig,
-    EmbeddingConfig,
-    ModelConfig,
-    Section,
-    TokenizerConfig,
-    TrainConfig,
-    sections,
-    setting,
-    settings,
-)
+from unspool.config.data import DataConfig, TokenizerConfig
+from unspool.config.model import EmbeddingConfig, ModelConfig
+from unspool.config.schema import SECTIONS, Config, sections, settings
+from unspool.config.section import MOST, Section, setting
+from unspool.config.train import TrainConfig
 
 __all__ = [
+    "MOST",
     "SECTIONS",
     "Config",
     "DataConfig",

@@ -13,7 +13,9 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
-from unspool.config.schema import Config, DataConfig, Section, sections, settings
+from unspool.config.data import DataConfig
+from unspool.config.schema import Config, sections, settings
+from unspool.config.section import Section
 from unspool.config.synonyms import ARGUMENTS, synonym
 from unspool.errors import ConfigError, nearest
 from unspool.io.regular import is_deep, read_regular

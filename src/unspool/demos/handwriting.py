@@ -18,7 +18,7 @@ import numpy as np
 from unspool.api.train import train
 from unspool.insight.plots import drawing_figure, window_figure
 from unspool.io.pictures import save_picture
-from unspool.tasks.handwrite_answer import END, Writing
+from unspool.tasks.handwrite.answer import END, Writing
 from unspool.training.place import free_folder
 from unspool.training.progress import Printed
 

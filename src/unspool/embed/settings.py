@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from unspool.config import DataConfig, Section, TokenizerConfig, setting
+from unspool.config import MOST, DataConfig, Section, TokenizerConfig, setting
 from unspool.config.resolve import layered
-from unspool.config.schema import MOST
 from unspool.errors import ConfigError
 
 

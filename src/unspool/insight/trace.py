@@ -24,7 +24,7 @@ from unspool.nn.taps import record, taps
 from unspool.nn.transformer_blocks import DecoderBlock
 from unspool.tasks import Task
 from unspool.tasks.reading import Reading
-from unspool.tasks.translation import Candidate
+from unspool.tasks.translate.answer import Candidate
 
 VERSION = 2
 NUMBERS = 400_000  # in the JSON of a trace, at most about so many

@@ -13,7 +13,7 @@ import numpy as np
 from unspool.errors import ConfigError
 from unspool.insight.trace import rounded
 from unspool.page.subject import Query, Subject
-from unspool.tasks.handwrite_answer import END
+from unspool.tasks.handwrite.answer import END
 
 LONGEST = 1500  # points
 

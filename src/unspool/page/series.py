@@ -16,7 +16,7 @@ from unspool.errors import ConfigError, choose
 from unspool.insight.saliency import Saliency, explain
 from unspool.insight.trace import TOP, Recorded, choices, rounded, trace_reading
 from unspool.page.subject import Query, Subject
-from unspool.tasks.conformal import COVERAGES
+from unspool.tasks.forecast.conformal import COVERAGES
 from unspool.tasks.reading import Reading
 
 CELLS = 160  # rows and columns of a matrix of weights, at most

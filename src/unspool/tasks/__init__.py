@@ -34,12 +34,12 @@ class Tasks(Mapping[str, type[Task]]):
 TASKS = Tasks(
     classify=("classify", "Classify"),
     regress=("regress", "Regress"),
-    tag=("tag", "Tag"),
+    tag=("tag.task", "Tag"),
     generate=("generate", "Generate"),
-    translate=("translate", "Translate"),
-    transcribe=("transcribe", "Transcribe"),
-    forecast=("forecast", "Forecast"),
-    handwrite=("handwrite", "Handwrite"),
+    translate=("translate.task", "Translate"),
+    transcribe=("transcribe.task", "Transcribe"),
+    forecast=("forecast.task", "Forecast"),
+    handwrite=("handwrite.task", "Handwrite"),
     pretrain=("pretrain", "Pretrain"),
     elmo=("elmo", "ElmoTask"),
 )

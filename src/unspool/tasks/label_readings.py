@@ -27,7 +27,7 @@ from unspool.tasks.reading import (
     token_batch,
     unknown,
 )
-from unspool.tasks.tagged_text import tagged_line
+from unspool.tasks.tag.text import tagged_line
 from unspool.text.tokenizers import WordTokenizer
 from unspool.text.vocab import UNK, UNK_ID
 from unspool.text.words import solid, token_spans

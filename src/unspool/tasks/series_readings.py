@@ -22,7 +22,7 @@ from unspool.tasks.label_readings import (
     TagReading,
 )
 from unspool.tasks.reading import AnswerText, Reading, longest, names_before, nothing
-from unspool.tasks.tagged_series import TaggedSeries
+from unspool.tasks.tag.series import TaggedSeries
 
 if TYPE_CHECKING:
     from unspool.tasks.task import Task

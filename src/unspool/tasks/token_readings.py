@@ -30,7 +30,7 @@ from unspool.tasks.reading import (
     token_batch,
     unknown,
 )
-from unspool.tasks.translation import Candidate
+from unspool.tasks.translate.answer import Candidate
 from unspool.text.vocab import BEGIN, BEGIN_ID, END, END_ID, MASK, MASK_ID
 
 if TYPE_CHECKING:

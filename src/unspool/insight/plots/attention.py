@@ -10,7 +10,7 @@ import numpy as np
 from unspool.insight.plots.style import CELL, TOKENS, WEIGHTS, heat, labels, quiet, shown
 from unspool.insight.trace import Trace
 from unspool.io.pictures import new_figure
-from unspool.tasks.translation import Translation
+from unspool.tasks.translate.answer import Translation
 from unspool.text.vocab import END
 
 if TYPE_CHECKING:

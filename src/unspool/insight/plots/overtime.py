@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from unspool.tasks.forecast_answer import Continuation
+    from unspool.tasks.forecast.answer import Continuation
 
 TICKS = 7
 MARKS = 5  # channels of many that are named

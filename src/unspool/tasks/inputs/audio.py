@@ -14,9 +14,9 @@ from unspool.data.read import Table
 from unspool.data.read.media import AUDIO
 from unspool.errors import ConfigError
 from unspool.tasks.inputs.kind import Asked
+from unspool.tasks.inputs.media_plan import media_column, plan_media
 from unspool.tasks.inputs.series import SeriesKind
 from unspool.tasks.inputs.text import AT_ONCE
-from unspool.tasks.media_plan import media_column, plan_media
 
 MASKS: dict[str, Any] = {
     "model.time_masks": 2,

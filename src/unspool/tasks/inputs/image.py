@@ -12,7 +12,7 @@ from unspool.data.fields.image_shape import CNN, ONE_SIZE, ImageShape
 from unspool.data.plan import Plan
 from unspool.data.read import Table
 from unspool.errors import ConfigError
-from unspool.tasks.image_plan import image_column, plan_images
+from unspool.tasks.inputs.image_plan import image_column, plan_images
 from unspool.tasks.inputs.kind import Asked
 from unspool.tasks.inputs.series import SeriesKind
 from unspool.tasks.inputs.text import AT_ONCE

@@ -13,8 +13,8 @@ from unspool.data.plan import Plan
 from unspool.data.read import Table
 from unspool.errors import ConfigError
 from unspool.tasks.inputs.kind import Asked, InputKind
+from unspool.tasks.inputs.series_plan import holds_series, plan_series
 from unspool.tasks.inputs.text import AT_ONCE
-from unspool.tasks.series_plan import holds_series, plan_series
 
 # Of series there are often few, and an epoch is short.
 SERIES: dict[str, Any] = {

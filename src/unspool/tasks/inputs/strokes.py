@@ -9,8 +9,8 @@ from unspool.data.plan import Plan
 from unspool.data.read import Table
 from unspool.tasks.inputs.kind import Asked
 from unspool.tasks.inputs.series import SeriesKind
+from unspool.tasks.inputs.strokes_plan import find_strokes, plan_strokes
 from unspool.tasks.inputs.text import AT_ONCE
-from unspool.tasks.strokes_plan import find_strokes, plan_strokes
 
 
 class StrokesKind(SeriesKind):

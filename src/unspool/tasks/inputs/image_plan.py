@@ -13,7 +13,7 @@ from unspool.data.read import Column, Table
 from unspool.data.read.media import IMAGE
 from unspool.data.read.picture import Picture
 from unspool.tasks.inputs.kind import Asked
-from unspool.tasks.media_plan import media_column, plan_media
+from unspool.tasks.inputs.media_plan import media_column, plan_media
 
 
 def image_column(table: Table, data: DataConfig) -> Column | None:

@@ -10,8 +10,8 @@ import numpy as np
 from unspool.data.fields.history import HistoryField
 from unspool.data.read.recording import Recording, time_name
 from unspool.errors import ConfigError
-from unspool.tasks import conformal
 from unspool.tasks.answer import Answer
+from unspool.tasks.forecast import conformal as conformal
 
 LEVEL = 0.95  # coverage that intervals promise unless another is asked for
 

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from unspool.nn.models.handwriting import Drawn
-from unspool.tasks.handwrite_answer import END
+from unspool.tasks.handwrite.answer import END
 from unspool.tasks.reading import AnswerText
 from unspool.tasks.series_readings import SeriesInput
 

@@ -24,13 +24,13 @@ from unspool.nn.ctc import BLANK
 from unspool.nn.models.transcriber import Transcriber
 from unspool.tasks.answer import Answer
 from unspool.tasks.streaming import REMEDY, Stream, streaming_unsupported_reason
-from unspool.tasks.transcribe_options import Transcribing
-from unspool.tasks.transcribe_search import special_tokens
-from unspool.tasks.transcript import Token
+from unspool.tasks.transcribe.answer import Token
+from unspool.tasks.transcribe.options import Transcribing
+from unspool.tasks.transcribe.search import special_tokens
 from unspool.text.growing import GrowingText
 
 if TYPE_CHECKING:
-    from unspool.tasks.transcribe import Transcribe
+    from unspool.tasks.transcribe.task import Transcribe
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from unspool.data.fields.history import HistoryField
 from unspool.data.fields.series import as_steps, refuse_times
 from unspool.data.read.recording import Recording
 from unspool.errors import ConfigError, DataError
-from unspool.tasks.forecast_answer import Continuation
+from unspool.tasks.forecast.answer import Continuation
 from unspool.tasks.streaming import Stream
 
 

@@ -14,7 +14,7 @@ from sacrebleu.metrics import BLEU, CHRF
 
 from unspool.tasks.metrics import perplexity
 from unspool.tasks.task import Report
-from unspool.tasks.translation import Translation
+from unspool.tasks.translate.answer import Translation
 
 ORDER = 4  # of the longest n-gram
 

@@ -38,10 +38,10 @@ from unspool.tasks.inputs.windows import windows_of
 from unspool.tasks.label_readings import TagReading
 from unspool.tasks.size import longest_document
 from unspool.tasks.streaming import StreamState
-from unspool.tasks.tag_plan import plan_tags
-from unspool.tasks.tag_report import PlainReport, SpanReport, TagReport
-from unspool.tasks.tagged_series import TaggedSeries, tagged_series
-from unspool.tasks.tagged_text import TaggedText, Tags, tagged_line, tagged_text, words_of
+from unspool.tasks.tag.plan import plan_tags
+from unspool.tasks.tag.report import PlainReport, SpanReport, TagReport
+from unspool.tasks.tag.series import TaggedSeries, tagged_series
+from unspool.tasks.tag.text import TaggedText, Tags, tagged_line, tagged_text, words_of
 from unspool.tasks.task import Step, Task, as_array, chunks, walk
 from unspool.text.vocab import UNK_ID
 

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from unspool.data.windows import Stretches, WindowBatch
-from unspool.tasks import forecast_metrics as metrics
-from unspool.tasks.naive import NAIVE, NaiveForecast, naive2
+from unspool.tasks.forecast import metrics
+from unspool.tasks.forecast.naive import NAIVE, NaiveForecast, naive2
 from unspool.tasks.task import Report, as_array
 
 SHOWN = ("mse", "mae", "smape", "mase")

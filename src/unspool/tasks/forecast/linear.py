@@ -20,7 +20,7 @@ from unspool.tasks.linear import Fitting
 from unspool.tasks.task import as_array
 
 if TYPE_CHECKING:
-    from unspool.tasks.forecast import Forecast
+    from unspool.tasks.forecast.task import Forecast
 
 STRENGTHS = (1e-6, 1e-4, 1e-3, 1e-2, 1e-1)  # λ, in units of the mean of the diagonal of ZᵀZ
 USUAL = 1e-3

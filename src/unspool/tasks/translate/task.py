@@ -33,9 +33,9 @@ from unspool.tasks.encoder import build_encoder, check_learned_positions
 from unspool.tasks.size import longest_document
 from unspool.tasks.task import Step, Task, chunks, walk
 from unspool.tasks.token_readings import TranslateReading
-from unspool.tasks.translate_plan import plan_pairs, plan_sources
-from unspool.tasks.translate_report import TranslateReport, corpus_bleu
-from unspool.tasks.translation import Translation, Translator
+from unspool.tasks.translate.answer import Translation, Translator
+from unspool.tasks.translate.plan import plan_pairs, plan_sources
+from unspool.tasks.translate.report import TranslateReport, corpus_bleu
 from unspool.text.tokenizers import Tokenizer
 from unspool.text.vocab import SENTENCE_SPECIALS
 

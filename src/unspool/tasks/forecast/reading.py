@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from unspool.data.read.recording import Recording
 from unspool.nn.models.forecaster import RecursiveForecaster, Window, window_scale
-from unspool.tasks.forecast_answer import next_steps
+from unspool.tasks.forecast.answer import next_steps
 from unspool.tasks.reading import AnswerText, Reading, nothing
 
 

@@ -41,18 +41,9 @@ from unspool.tasks.encoder import (
     recurrent_models,
 )
 from unspool.tasks.inputs import input_kind, plan_input, read_field, reads_text, suited
-from unspool.tasks.tag import CNN, TRANSFORMER
+from unspool.tasks.tag.task import CNN, TRANSFORMER
 from unspool.tasks.task import Step, Task, WholeStart, walk
-from unspool.tasks.transcribe_attention import AttentionSearch, HybridSearch, attention_loss
-from unspool.tasks.transcribe_attention_reading import AttentionReading
-from unspool.tasks.transcribe_corpus import ctc_targets, leave_out_long_texts, refuse_unknown
-from unspool.tasks.transcribe_options import GREEDY, Transcribing, chosen_decoder
-from unspool.tasks.transcribe_reading import TranscribeReading
-from unspool.tasks.transcribe_report import TranscribeReport
-from unspool.tasks.transcribe_search import CtcSearch, Found, judged
-from unspool.tasks.transcribe_stream import TranscribeStream
-from unspool.tasks.transcribe_windows import ctc_log_p
-from unspool.tasks.transcript import (
+from unspool.tasks.transcribe.answer import (
     Candidate,
     Confidence,
     Token,
@@ -60,6 +51,15 @@ from unspool.tasks.transcript import (
     calibration_error,
     fit_confidence,
 )
+from unspool.tasks.transcribe.attention import AttentionSearch, HybridSearch, attention_loss
+from unspool.tasks.transcribe.attention_reading import AttentionReading
+from unspool.tasks.transcribe.corpus import ctc_targets, leave_out_long_texts, refuse_unknown
+from unspool.tasks.transcribe.options import GREEDY, Transcribing, chosen_decoder
+from unspool.tasks.transcribe.reading import TranscribeReading
+from unspool.tasks.transcribe.report import TranscribeReport
+from unspool.tasks.transcribe.search import CtcSearch, Found, judged
+from unspool.tasks.transcribe.stream import TranscribeStream
+from unspool.tasks.transcribe.windows import ctc_log_p
 from unspool.text.tokenizers import Tokenizer
 from unspool.text.vocab import BEGIN_ID, SENTENCE_SPECIALS, SPECIALS
 

@@ -45,14 +45,12 @@ from unspool.tasks.encoder import (
     input_layer,
     recurrent_models,
 )
-from unspool.tasks.handwrite_answer import Handwritten, Writing
-from unspool.tasks.handwrite_baselines import fit_baseline
-from unspool.tasks.handwrite_reading import HandwriteReading
-from unspool.tasks.handwrite_report import HandwriteReport
+from unspool.tasks.handwrite.answer import Handwritten, Writing
+from unspool.tasks.handwrite.baselines import fit_baseline
+from unspool.tasks.handwrite.reading import HandwriteReading
+from unspool.tasks.handwrite.report import HandwriteReport
 from unspool.tasks.inputs.strokes import preparation
-from unspool.tasks.linear import Fitting
-from unspool.tasks.reading import Reading
-from unspool.tasks.strokes_plan import (
+from unspool.tasks.inputs.strokes_plan import (
     FIT,
     about,
     find_label,
@@ -62,6 +60,8 @@ from unspool.tasks.strokes_plan import (
     of_layout,
     with_text,
 )
+from unspool.tasks.linear import Fitting
+from unspool.tasks.reading import Reading
 from unspool.tasks.task import Step, Task, as_array, walk
 from unspool.text.tokenizers import Tokenizer
 from unspool.text.vocab import END_ID, SENTENCE_SPECIALS, UNK_ID

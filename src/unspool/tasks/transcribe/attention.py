@@ -19,8 +19,8 @@ from unspool.search import Hypothesis
 from unspool.search.batched import DecoderSearch
 from unspool.search.ctc import Text
 from unspool.search.decoding import Decoding
-from unspool.tasks.transcribe_options import Transcribing
-from unspool.tasks.transcribe_search import CtcSearch, Found, aligned
+from unspool.tasks.transcribe.options import Transcribing
+from unspool.tasks.transcribe.search import CtcSearch, Found, aligned
 from unspool.text.tokenizers import Tokenizer
 from unspool.text.vocab import BEGIN_ID, END_ID
 

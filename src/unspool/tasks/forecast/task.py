@@ -38,18 +38,18 @@ from unspool.nn.models.forecaster import (
     RecursiveForecaster,
     Window,
 )
-from unspool.tasks import conformal
 from unspool.tasks.encoder import build_encoder, check_model, recurrent_models
 from unspool.tasks.examples import KEPT, Example, plain
-from unspool.tasks.forecast_answer import LEVEL, Continuation, ForecastOptions, next_steps
-from unspool.tasks.forecast_linear import fit_ridge
-from unspool.tasks.forecast_reading import ForecastReading
-from unspool.tasks.forecast_report import ForecastReport, Given, Judge
-from unspool.tasks.forecast_stream import HistoryStream
-from unspool.tasks.histories import HeldOut, load_histories, part_of
+from unspool.tasks.forecast import conformal as conformal
+from unspool.tasks.forecast.answer import LEVEL, Continuation, ForecastOptions, next_steps
+from unspool.tasks.forecast.histories import HeldOut, load_histories, part_of
+from unspool.tasks.forecast.linear import fit_ridge
+from unspool.tasks.forecast.reading import ForecastReading
+from unspool.tasks.forecast.report import ForecastReport, Given, Judge
+from unspool.tasks.forecast.stream import HistoryStream
+from unspool.tasks.inputs.series_plan import Found, find_series, may_be_series, with_static
 from unspool.tasks.linear import Fitting
 from unspool.tasks.reading import Reading
-from unspool.tasks.series_plan import Found, find_series, may_be_series, with_static
 from unspool.tasks.task import Step, Task, as_array, chunks, walk
 from unspool.text.tokenizers import Tokenizer
 

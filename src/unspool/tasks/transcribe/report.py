@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from unspool.tasks.edits import Counts, counted, edits
 from unspool.tasks.metrics import bootstrap_ratio
 from unspool.tasks.task import Report
-from unspool.tasks.transcript import calibration_error
+from unspool.tasks.transcribe.answer import calibration_error
+from unspool.tasks.transcribe.edits import Counts, counted, edits
 
 SHOWN = 10  # confusions of the table
 KEPT = 50  # of the JSON

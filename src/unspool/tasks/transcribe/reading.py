@@ -14,8 +14,8 @@ from unspool.nn.reduction import StackedFrames
 from unspool.search.ctc import greedy_ctc
 from unspool.tasks.reading import AnswerText, Lattice
 from unspool.tasks.series_readings import SeriesInput
-from unspool.tasks.transcribe_search import CtcSearch
-from unspool.tasks.transcript import Transcript
+from unspool.tasks.transcribe.answer import Transcript
+from unspool.tasks.transcribe.search import CtcSearch
 
 if TYPE_CHECKING:
     from unspool.tasks.task import Task

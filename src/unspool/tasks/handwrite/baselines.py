@@ -15,7 +15,7 @@ from unspool.nn.models.handwriting import CELLS, Bigram, OneGaussian
 from unspool.tasks.linear import Fitting
 
 if TYPE_CHECKING:
-    from unspool.tasks.handwrite import Handwrite
+    from unspool.tasks.handwrite.task import Handwrite
 
 PRIORS = (0.3, 1.0, 3.0, 10.0, 30.0, 100.0)  # moves that those of all count for, after each
 USUAL = 10.0

@@ -10,9 +10,9 @@ import torch
 from torch import Tensor
 
 from unspool.tasks.reading import AnswerText, longest_token, shown
-from unspool.tasks.transcribe_attention import AttentionSearch
-from unspool.tasks.transcribe_options import GREEDY
-from unspool.tasks.transcribe_reading import ReducedInput
+from unspool.tasks.transcribe.attention import AttentionSearch
+from unspool.tasks.transcribe.options import GREEDY
+from unspool.tasks.transcribe.reading import ReducedInput
 from unspool.text.vocab import BEGIN_ID, END, END_ID
 
 if TYPE_CHECKING:

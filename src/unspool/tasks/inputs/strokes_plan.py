@@ -14,7 +14,7 @@ from unspool.data.read.strokes import Layout, as_strokes, depth, find_layout
 from unspool.data.read.table import DRAWN
 from unspool.errors import DataError
 from unspool.tasks.inputs.kind import Asked, Target
-from unspool.tasks.series_plan import Found, fitting, guess_label, shown_name, with_label
+from unspool.tasks.inputs.series_plan import Found, fitting, guess_label, shown_name, with_label
 
 FIT = 5
 NAMES = ("strokes", "drawing", "ink", "stroke", "traces", "handwriting")

@@ -1,0 +1,39 @@
+"""What a section of settings is: frozen, typed, each setting with its help text; unknown names are
+refused."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+
+class Section(BaseModel):
+    model_config = ConfigDict(
+        frozen=True,
+        extra="forbid",
+        protected_namespaces=(),
+        allow_inf_nan=False,
+        validate_by_name=True,
+        serialize_by_alias=True,  # a setting may be called `from`, which no Python name may
+    )
+
+
+def setting(default: Any, help: str, **bounds: Any) -> Any:
+    return Field(default, description=help, **bounds)
+
+
+def _split_commas(value: Any) -> Any:
+    return value.split(",") if isinstance(value, str) else value
+
+
+def _join_commas(value: Any) -> Any:
+    return ",".join(map(str, value)) if isinstance(value, list | tuple) else value
+
+
+Names = Annotated[str | None, BeforeValidator(_join_commas)]
+Width = Annotated[int, Field(ge=1, le=1000)]
+Widths = Annotated[tuple[Width, ...], BeforeValidator(_split_commas), Field(min_length=1)]
+
+
+MOST = 10**12  # of what is counted: steps, rows, tokens

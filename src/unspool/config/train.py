@@ -1,0 +1,130 @@
+"""The settings of the optimisation."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from unspool.config.section import MOST, Section, setting
+
+
+class TrainConfig(Section):
+    """The optimisation."""
+
+    epochs: int = setting(
+        10,
+        "passes over the training data at most; 0: 10, but of few data as many as make"
+        " `least_steps`, 50 at most",
+        ge=0,
+        le=MOST,
+    )
+    least_steps: int = setting(
+        1500, "updates that epochs=0 makes, where the data are few", ge=1, le=MOST
+    )
+    stop_epoch: int = setting(
+        0,
+        "end after this one of all `epochs`, with their learning rates (0: do not); with --folds"
+        " the median of the best epochs",
+        ge=0,
+        le=MOST,
+    )
+    max_steps: int = setting(0, "stop after this many updates (0: no limit)", ge=0, le=MOST)
+    batch: int = setting(
+        32, "documents in a batch at most; generate: parallel lanes, or windows", ge=1, le=MOST
+    )
+    windows: int = setting(
+        25_600,
+        "forecast: windows of an epoch at most, chosen at random for each (0: all)",
+        ge=0,
+        le=10**9,
+    )
+    batch_tokens: int = setting(
+        16_384,
+        "tokens in a batch at most, padding included (classify, regress; translate: of both sides)",
+        ge=1,
+        le=MOST,
+    )
+    bptt: int = setting(
+        128,
+        "generate: steps of truncated backpropagation through time; transformer: its context",
+        ge=1,
+        le=MOST,
+    )
+    optimizer: Literal["adamw", "sgd"] = setting("adamw", "optimiser")
+    lr: float = setting(1e-3, "peak learning rate", gt=0)
+    momentum: float = setting(0.0, "momentum of sgd", ge=0, lt=1)
+    beta2: float = setting(0.999, "memory of adamw for squared gradients", gt=0, lt=1)
+    weight_decay: float = setting(0.01, "decoupled weight decay, matrices only", ge=0)
+    schedule: Literal["constant", "linear", "cosine"] = setting(
+        "cosine", "shape of the learning rate after the warm-up"
+    )
+    warmup: float = setting(
+        0.02, "share of all steps in which the rate rises from zero", ge=0, lt=1
+    )
+    clip: float = setting(1.0, "largest global Euclidean norm of the gradient (0: off)", ge=0)
+    freeze: Literal["none", "encoder", "gradual"] = setting(
+        "none", "with --from: freeze the encoder, or unfreeze a block more of it each epoch"
+    )
+    layer_decay: float = setting(
+        1.0,
+        "each block of the encoder learns at this share of the rate of the one above it",
+        gt=0,
+        le=1,
+    )
+    loss: Literal["squared", "absolute"] = setting(
+        "squared",
+        "regress: error that is made small; squared learns means and is judged by rmse, absolute"
+        " learns medians and is judged by mae",
+    )
+    label_smoothing: float = setting(0.0, "share of the target spread over all classes", ge=0, lt=1)
+    class_weights: Literal["none", "balanced"] = setting(
+        "none",
+        "classify: weights of the loss; balanced: rows / (classes x count), so that all classes"
+        " weigh alike",
+    )
+    oversample: bool = setting(
+        False,
+        "classify: repeat rows of rarer labels until an epoch has equally many of each; a row with"
+        " several labels counts for its rarest",
+    )
+    calibrate: bool = setting(
+        True,
+        "classify: divide scores by a temperature that is fitted to the validation part, so that"
+        " probabilities are calibrated",
+    )
+    thresholds: Literal["label", "one", "none"] = setting(
+        "label",
+        "classify, several labels a row: the probability from which on a label is given, chosen by"
+        " F1 on the validation part for each label, or one for all (none: 0.5)",
+    )
+    max_seconds: float = setting(
+        0.0,
+        "stop after this many seconds of training; the learning rate comes down by then (0: no"
+        " limit)",
+        ge=0,
+        le=MOST,
+    )
+    patience: int = setting(
+        3, "stop after this many validations without gain (0: never)", ge=0, le=MOST
+    )
+    eval_steps: int = setting(
+        0, "validate every so many steps (0: after each epoch)", ge=0, le=MOST
+    )
+    log_steps: int = setting(20, "write a line to metrics.jsonl every so many steps", ge=1, le=MOST)
+    checkpoint_seconds: float = setting(60.0, "longest time between checkpoints", ge=0, le=MOST)
+    max_bad_steps: int = setting(
+        5, "stop after this many non-finite losses in a row", ge=1, le=MOST
+    )
+    precision: Literal["auto", "fp32", "bf16"] = setting(
+        "auto", "arithmetic of matrix products; auto: bf16 where the CPU has it in hardware"
+    )
+    device: Literal["auto", "cpu", "cuda", "mps"] = setting(
+        "auto", "where a run computes; auto: cuda if there is one, otherwise the CPU"
+    )
+    baseline: bool = setting(
+        True,
+        "classify, regress: after training, also fit the simplest models to the same data, and"
+        " report them beside this one",
+    )
+    threads: int = setting(0, "CPU threads (0: one per core)", ge=0, le=1024)
+    tensorboard: bool = setting(False, "also write TensorBoard events into the run folder")
+    seed: int = setting(1, "seed of initial weights, batches and dropout", ge=0, lt=2**32)

@@ -1,0 +1,1 @@
+"""Forecast: the next steps of series, with intervals."""

@@ -1,0 +1,1 @@
+"""Transcribe: recordings, strokes and images of lines to text."""

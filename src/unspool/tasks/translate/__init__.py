@@ -1,0 +1,1 @@
+"""Translate: a text to a text."""
