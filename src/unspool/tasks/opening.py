@@ -21,6 +21,7 @@ SETTINGS = {
     "strokes": "series",
     "history": "series",
     "text": "text",
+    "caption": "text",
     "words": "text",
     "label": "label",
     "labels": "label",
