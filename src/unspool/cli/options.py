@@ -111,6 +111,15 @@ Text = Annotated[
         " times, are read as one text.",
     ),
 ]
+TextPair = Annotated[
+    str | None,
+    Option(
+        "--text-pair",
+        metavar="COLUMN",
+        help="Column of a second text that is read together with the first: a hypothesis, an"
+        " answer, a target. By default by its name; none: there is none.",
+    ),
+]
 Series = Annotated[
     list[str] | None,
     Option(
