@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import struct
 from pathlib import Path
@@ -164,6 +165,15 @@ def test_a_folder_for_each_label(tmp_path: Path) -> None:
     assert found["folder"] == ["a", "a", "b", "b", "c", "c"]
     assert found["name_2"] == ["x", "y"] * 3
     assert found["audio"][0].name.endswith("a/a_x_0.wav")
+
+
+def test_a_compressed_recording(tmp_path: Path) -> None:
+    path = sorted(write_labels(tmp_path / "x", 2).rglob("*.wav"))[0]
+    packed = tmp_path / f"{path.name}.gz"
+    packed.write_bytes(gzip.compress(path.read_bytes()))
+    (plain,), (unpacked,) = columns(path)["audio"], columns(packed)["audio"]
+    assert unpacked.name == str(packed)
+    assert np.array_equal(*(np.concatenate(list(own.blocks())) for own in (plain, unpacked)))
 
 
 def test_a_pattern_of_names(tmp_path: Path) -> None:

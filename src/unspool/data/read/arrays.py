@@ -172,7 +172,10 @@ def read_arrays(file: TextFile) -> dict[str, np.ndarray]:
         if isinstance(found, np.ndarray):
             return {"x": found}
         with found:
-            return {name: found[name] for name in found.files}
+            arrays = {name: found[name] for name in found.files}
+        if not all(isinstance(own, np.ndarray) for own in arrays.values()):
+            raise damaged(file)  # a member without the beginning of an array is bytes
+        return arrays
     except DataError:
         raise
     except Exception as error:  # it raises whatever its parsers do

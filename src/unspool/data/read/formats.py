@@ -12,7 +12,7 @@ from typing import NamedTuple
 from unspool.config import DataConfig
 from unspool.data.read.arrays import Arrays
 from unspool.data.read.arrow import Arrow, Parquet
-from unspool.data.read.columns import KNOWN_NAMES, is_number, label_like, plain
+from unspool.data.read.columns import KNOWN_NAMES, TEXT_NAMES, is_number, label_like, plain
 from unspool.data.read.conll import Conll, ConllU, conll_format, looks_like_conll
 from unspool.data.read.delimited import Csv, Tsv
 from unspool.data.read.excel import Excel
@@ -36,6 +36,7 @@ from unspool.data.read.reader import SAMPLE, Reader, refuse_empty
 from unspool.data.read.sketch import Sketches, holds_sketches
 from unspool.data.read.ts import Ts
 from unspool.data.read.unipen import Unipen
+from unspool.errors import DataError
 
 FORMATS: dict[str, type[Reader]] = {
     "csv": Csv,
@@ -90,6 +91,7 @@ SENTENCE_SUFFIXES = {
     ".bio": "conll",
     ".conllu": "conllu",
 }
+MARKDOWN = re.compile(r"\|?( *:?-{3,}:? *\|)+( *:?-{3,}:? *)?")  # below the names of a table
 FEWEST_NUMBERS = 3  # columns of a table of numbers
 
 
@@ -127,6 +129,8 @@ def guess_format(file: TextFile, data: DataConfig, *, sentences: bool = True) ->
     if not lines:
         refuse_empty(file)
         return Guess("text", False)
+    if len(lines) > 1 and MARKDOWN.fullmatch(lines[1].strip()):
+        raise DataError("is a table in Markdown", where=file.name, remedy="save it as CSV")
     if lines[0].lower().startswith("@problemname"):
         return Guess("ts", True)
     if any(line.startswith(".PEN_DOWN") for line in lines):
@@ -190,9 +194,12 @@ def _is_json_array(file: TextFile) -> bool:
     line = start.partition("\n")[0]
     if not _is_json_object(line):
         return bool(re.match(r'\{\s*("|$)', start))
-    lists = [value for value in json.loads(line).values() if isinstance(value, list)]
+    found = json.loads(line)
+    lists = {name: own for name, own in found.items() if isinstance(own, list) and own}
     more = start[len(line) :].strip()
-    return not more and any(value and isinstance(value[0], dict) for value in lists)
+    # Of columns in an object, which is refused by what it is.
+    columns = any(name in TEXT_NAMES for name in lists) or {"columns", "data"} <= lists.keys()
+    return not more and (columns or any(isinstance(own[0], dict) for own in lists.values()))
 
 
 def _looks_like_table(lines: Sequence[str], delimiter: str, *, asked: str | None) -> bool:
