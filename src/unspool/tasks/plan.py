@@ -33,6 +33,7 @@ from unspool.text.words import NEWLINE
 DEEP_SAMPLE = 100_000  # rows looked at to see whether a column changes in a sorted file
 PLAIN = ("lines", "text", "labelled", "fasttext")
 LABELLED = ("labelled", "fasttext")
+TABLES = ("csv", "tsv")
 INSIDE = 0.2  # of the texts, at most, hold the name of a label
 LABEL_WORDS = {"pos", "neg", "positive", "negative", "neutral", "spam", "ham", "true", "false"}
 SENTENCES = ("conll", "conllu")
@@ -257,7 +258,7 @@ def input_plan(
 ) -> Plan:
     """Texts alone, a document a line where they are plain, as for prediction."""
     table = documents(table, task)
-    if not table.certain:
+    if not table.certain and table.format not in TABLES:
         table = table.reread("lines")
     asked = data.text or data.source
     text = choose_text(table, asked, names=names, leftmost=leftmost)

@@ -38,11 +38,18 @@ EXPORTS = [
           PLAIN.splitlines())), says="one cell that holds a whole row.*quotes"),
     Messy("table.md", text("| text | label |\n|---|---|\n" + "".join(
           f"| {t} | {y} |\n" for t, y in ROWS)), says="a table in Markdown.*CSV"),
+    Messy("unquoted.csv", text("text,label\na film, or two,pos\nnone, or one,neg\n"),
+          says=":2: expected 2 columns, found 3"),
+    Messy("comma-in-name.csv", text(table("remark, if any;label", ";", rows=[("well, no", "neg"),
+          *((f"{t}, really", y) for t, y in ROWS)])), "classify", [("well, no", "neg")], 49),
+    Messy("emoji-utf-16.csv", text(table("text,label", rows=[("\U0001f600", "pos"), *ROWS]),
+          "utf-16-le"), "classify", [("\U0001f600", "pos")], 49, "in UTF-16-LE"),
     # What looks like a label, and numbers with signs
     Messy("coders.csv", text(table("remark,coder1,coder2", rows=[(t, y, y) for t, y in ROWS])),
           "classify", FIRST, 48, r"'coder1' \(or 'coder2': --label\)"),
     Messy("days.csv", text(table("day,remark", rows=[(f"2024-0{i % 6 + 1}-01", t) for i, (t, _) in
-          enumerate(ROWS)])), "generate", [(f"{TEXTS[0]}\n",)], 48, "'remark' -> generate"),
+          enumerate(ROWS)])), "generate", [(f"{TEXTS[0]}\n",)], 48,
+          r"'remark' \(not read: 'day'; --label learns one\) -> generate"),
     Messy("prices.csv", text(table("review,price", rows=[(t, f"${1000 + 37 * i:,}.50") for i, (t, _)
           in enumerate(ROWS)])), "regress", [(TEXTS[0], "1000.50")], 48, r"\$ left out of 'price'"),
     Messy("percent.csv", text(table("review;score", ";", rows=[(t, f"{1.5 * i} %".replace(".",

@@ -36,6 +36,7 @@ class Cells(Reader):
     """
 
     above = below = 0
+    numerals: Mapping[int, Numerals] = {}
 
     def __init__(self, files: Sequence[TextFile], data: DataConfig) -> None:
         super().__init__(files, data)
@@ -71,14 +72,16 @@ class Cells(Reader):
         rows = [row for row in rows if len(row) == self.width]  # `read` refuses the others
         self.refuse_rows_in_cells(file, rows)
         self.header = data.header if data.header is not None else self.below > 0 or is_header(rows)
+        self.names = first if self.header else [str(i + 1) for i in range(self.width)]
         body = rows[1:] if self.header else rows
         if not body:
+            for _ in self.read(file, [], None):  # which refuses rows of another width
+                pass
             raise DataError(
                 "the table has a header and no rows",
                 where=file.name,
                 remedy="add rows, or set header=false if the first row is data",
             )
-        self.names = first if self.header else [str(i + 1) for i in range(self.width)]
         names = told_apart(self.names)
         samples = [[row[i].strip() for row in body[:SAMPLE]] for i in range(self.width)]
         self.numerals = {
@@ -196,7 +199,8 @@ class Delimited(Cells):
 
 
 class Csv(Delimited):
-    """Fields may be quoted; the delimiter is the first of `,;\\t|` in the first line."""
+    """Fields may be quoted; the delimiter is the first of `,;\\t|` in the first line by which all
+    rows have as many fields, one without a space behind it if there is one."""
 
     title = "CSV"
 
@@ -204,7 +208,11 @@ class Csv(Delimited):
         first = next((line for line in file.lines() if line.strip()), "")
         if told := SEPARATOR.fullmatch(first.strip()):
             return Dialect(told[1], quoted=True)
-        return Dialect(next((mark for mark in ",;\t|" if mark in first), ","), quoted=True)
+        found = [Dialect(mark, quoted=True) for mark in ",;\t|" if mark in first]
+        if len(found) > 1:
+            fine = [own for own in found if _reads_well(file, own)]
+            found = sorted(fine or found, key=lambda own: f"{own.delimiter} " in first)
+        return found[0] if found else Dialect(",", quoted=True)
 
 
 class Tsv(Delimited):
