@@ -20,6 +20,7 @@ from unspool.data.read.columns import (
     has_strings,
     known,
     label_like,
+    listed_names,
     longest,
     plain,
     shown,
@@ -258,9 +259,13 @@ def input_plan(
 ) -> Plan:
     """Texts alone, a document a line where they are plain, as for prediction."""
     table = documents(table, task)
-    if not table.certain and table.format not in TABLES:
+    asked, hint = data.text or data.source, ""
+    names = {column.name for column in table.columns}
+    if not table.certain and not (table.format in TABLES and names.issuperset(listed_names(asked))):
+        if table.format == "labelled":
+            hint = " (--format labelled where each begins with a label)"
         table = table.reread("lines")
-    asked = data.text or data.source
     text = choose_text(table, asked, names=names, leftmost=leftmost)
     convert = TEXTS if table.typed else None
-    return Plan(task, table, {field: text}, 0, f"{describe(table, text)} -> {task}", convert)
+    summary = f"{describe(table, text)}{hint} -> {task}"
+    return Plan(task, table, {field: text}, 0, summary, convert)
