@@ -55,7 +55,7 @@ class Job:
             code = error.code if isinstance(error.code, int) else 1
         except KeyboardInterrupt as error:
             if any(
-                "/unspool/" in own.filename for own in traceback.extract_tb(error.__traceback__)
+                "/unspool/cli/" in own.filename for own in traceback.extract_tb(error.__traceback__)
             ):
                 traceback.print_exc()
             else:  # it came before the command had begun

@@ -260,8 +260,8 @@ def input_plan(
     """Texts alone, a document a line where they are plain, as for prediction."""
     table = documents(table, task)
     asked, hint = data.text or data.source, ""
-    names = {column.name for column in table.columns}
-    if not table.certain and not (table.format in TABLES and names.issuperset(listed_names(asked))):
+    found = {column.name for column in table.columns}
+    if not table.certain and not (table.format in TABLES and found.issuperset(listed_names(asked))):
         if table.format == "labelled":
             hint = " (--format labelled where each begins with a label)"
         table = table.reread("lines")

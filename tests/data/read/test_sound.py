@@ -139,6 +139,14 @@ def test_broken_files(content: bytes, says: str, tmp_path: Path) -> None:
         list(Sound(path, "x.wav").blocks())
 
 
+def test_channels_that_are_infinite_each_another_way(tmp_path: Path) -> None:
+    path = tmp_path / "x.wav"
+    head = wav(np.zeros((2, 2)), bits=64, floats=True)[:-32]
+    path.write_bytes(head + np.array([[np.inf, -np.inf], [1e300, 0]]).tobytes())
+    with pytest.raises(DataError, match=r"x\.wav: sample 1 is not a finite number"):
+        list(Sound(path, "x.wav").blocks())
+
+
 def test_a_missing_file_names_a_near_one(tmp_path: Path) -> None:
     (tmp_path / "right.wav").write_bytes(GOOD)
     with pytest.raises(DataError, match=r"no such file\. Did you mean .*right\.wav"):

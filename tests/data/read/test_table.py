@@ -183,6 +183,12 @@ def test_a_member_of_npz_that_is_no_array(tmp_path) -> None:
         table(path)
 
 
+def test_numbers_of_arrays_that_are_too_large_for_32_bits(tmp_path) -> None:
+    np.save(tmp_path / "a.npy", np.full((4, 3), 1e300))
+    with pytest.raises(DataError, match="is infinite, or too large for 32 bits"):
+        content(table(tmp_path / "a.npy"))
+
+
 def test_an_encoding_that_makes_no_characters(tmp_path) -> None:
     path = tmp_path / "a.csv"
     path.write_text("text,label\n\\ud800,a\n")

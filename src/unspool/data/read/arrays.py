@@ -160,7 +160,8 @@ def described(arrays: dict[str, np.ndarray]) -> str:
 
 
 def as_steps(row: np.ndarray, where: str) -> Recording:
-    values = np.asarray(row[:, None] if row.ndim == 1 else row, dtype=np.float32)
+    with np.errstate(over="ignore"):  # what is too large becomes infinite, and is refused
+        values = np.asarray(row[:, None] if row.ndim == 1 else row, dtype=np.float32)
     refuse_infinite(values, where)
     return Recording(values)
 

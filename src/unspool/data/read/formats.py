@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -141,8 +141,10 @@ def guess_format(file: TextFile, data: DataConfig, *, sentences: bool = True) ->
         return Guess("jsonl", True)
     if _is_json_array(file):
         return Guess("json", True)
+    names = {plain(name) for own in data.columns.values() for name in own}
+    names |= {plain(data.text)} if data.text else set()
     for format, delimiter in (("tsv", "\t"), ("csv", ",")):
-        if _looks_like_table(lines, delimiter, asked=data.text):
+        if _looks_like_table(lines, delimiter, names):
             return Guess(format, True)
     if numbers := _number_table(lines):
         return Guess(numbers, True)
@@ -202,10 +204,11 @@ def _is_json_array(file: TextFile) -> bool:
     return not more and (columns or any(isinstance(own[0], dict) for own in lists.values()))
 
 
-def _looks_like_table(lines: Sequence[str], delimiter: str, *, asked: str | None) -> bool:
-    """A first line of names, a known one among them, and columns in the line below it."""
+def _looks_like_table(lines: Sequence[str], delimiter: str, asked: Collection[str]) -> bool:
+    """A first line of names, a known one or one asked for among them, and columns in the line below
+    it."""
     names = {plain(name) for name in lines[0].split(delimiter)}
-    known_names = KNOWN_NAMES | ({plain(asked)} if asked else set())
+    known_names = KNOWN_NAMES.union(asked)
     return len(lines) > 1 and len(names) > 1 and delimiter in lines[1] and bool(names & known_names)
 
 
