@@ -60,7 +60,8 @@ def write_answers(
             if answer.note is not None:
                 warnings[answer.note] += 1
             if ending == ".jsonl":
-                file.write(json.dumps(as_object(answer, given), ensure_ascii=False) + "\n")
+                shown = json.dumps(as_object(answer, given), ensure_ascii=False, default=str)
+                file.write(f"{shown}\n")
             elif ending in DELIMITERS:
                 table.writerows(as_rows(answer, count, given))
             else:
