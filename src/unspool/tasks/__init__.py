@@ -41,6 +41,7 @@ TASKS = Tasks(
     caption=("caption.task", "CaptionTask"),
     forecast=("forecast.task", "Forecast"),
     handwrite=("handwrite.task", "Handwrite"),
+    compose=("compose.task", "Compose"),
     pretrain=("pretrain", "Pretrain"),
     elmo=("elmo", "ElmoTask"),
 )
