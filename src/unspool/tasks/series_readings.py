@@ -13,6 +13,7 @@ from unspool.config import DataConfig
 from unspool.data.fields.series_values import Series
 from unspool.data.read.recording import Recording
 from unspool.data.store.ragged import Windows, cut_windows
+from unspool.nn.efficientnet import EncoderInput
 from unspool.nn.images import ConvolutionalInput
 from unspool.tasks.label_readings import (
     ClassifyReading,
@@ -52,7 +53,7 @@ class SeriesInput(Reading):
             vectors = field.vectors(in_first_window(field.encode([self.item]), task.config.data), 0)
         self.task, self.model, self.vectors = task, model, vectors[: longest(model)]
         # Where a convolution makes other steps, those are looked at: the vectors of its grid.
-        self.convolved = isinstance(model.encoder.input, ConvolutionalInput)
+        self.convolved = isinstance(model.encoder.input, ConvolutionalInput | EncoderInput)
         self.before = names_before(model.encoder)
         self.elements = [] if self.convolved else field.inputs
         self.first_step = -len(self.before)
