@@ -22,6 +22,8 @@ from unspool.data.fields.image_shape import ImageShape
 from unspool.data.fields.joined import JoinedField
 from unspool.data.fields.label import LabelField
 from unspool.data.fields.labels import LabelsField
+from unspool.data.fields.music import MusicFeatures, MusicFrames
+from unspool.data.fields.music_events import MusicEvents
 from unspool.data.fields.number import NumberField
 from unspool.data.fields.series import SeriesField
 from unspool.data.fields.series_features import FeatureField
@@ -67,6 +69,14 @@ IMAGES = [
     for h, w in ((6, 6), (6, 9), (4, 7), (12, 12))
 ] + [np.linspace(0, 200, 6 * 5 * 3).reshape(6, 5, 3)]
 
+MUSIC = [
+    [[60, 64, 67], [60, 65], [59]],
+    [[48]],
+    [[], [50, 62], [50, 62]],
+    [[60], [60], [72, 60], []],
+    [[61, 21, 108], [40]],
+]
+
 
 def cases() -> dict[str, tuple[Callable[[], Field], list[Any]]]:
     def text(**options: Any) -> Callable[[], Field]:
@@ -92,6 +102,10 @@ def cases() -> dict[str, tuple[Callable[[], Field], list[Any]]]:
             IMAGES,
         ),
         "image-features": (lambda: ImageFeatures("image", ImageShape(20, 20, 3, "cnn")), IMAGES),
+        "music": (lambda: MusicFrames("music", 4), MUSIC),
+        "music-cut": (lambda: MusicFrames("music", 4, max_length=2), MUSIC),
+        "music-features": (lambda: MusicFeatures("music", 4), MUSIC),
+        "music-events": (lambda: MusicEvents("music", 4, max_length=6), MUSIC),
         "ngrams": (lambda: NgramField("text", WORDS), TEXTS),
         "ngrams-char": (lambda: NgramField("text", TokenizerConfig(kind="char")), TEXTS),
         "joined": (

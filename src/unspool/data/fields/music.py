@@ -199,16 +199,17 @@ class MusicSource(SeriesField):
 
     @property
     def shown_as(self) -> str:
-        return "heat map"
+        return "piano roll"
 
     def extent(self, raw: Any) -> str:
-        return str(self.recording(raw, "the music"))
+        own = self.recording(raw, "the music")
+        return f"{len(own.notes):,} notes in {len(own):,} steps"
 
     def to_json(self, raw: Any) -> dict[str, Any]:
         return piece_to_json(self.recording(raw, "the music"))
 
     def from_json(self, value: Any, where: str) -> Piece:
-        return piece_from_json(value, where)
+        return piece_from_json(value, where, self.known.grid)
 
     def stored_size(self, value: Any) -> StoredSize:
         return StoredSize(int(value["steps"]), len(value["notes"]) / STORED)
