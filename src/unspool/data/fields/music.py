@@ -214,6 +214,10 @@ class MusicSource(SeriesField):
     def stored_size(self, value: Any) -> StoredSize:
         return StoredSize(int(value["steps"]), len(value["notes"]) / STORED)
 
+    def examiner(self, values: Any) -> None:
+        """Pieces are counted, and not compared."""
+        return
+
     def transposed(self, values: Tensor, semitones: Tensor) -> Tensor:
         """(B, T, 88), (B,) -> each row so many keys higher"""
         at = torch.arange(KEYS, device=values.device) - semitones[:, None]  # (B, 88)
@@ -258,7 +262,7 @@ def music_items(given: Any) -> Iterable[Any]:
     """One piece, or several."""
     one = isinstance(given, str | Path | Midi | Recording | dict)
     if one or (isinstance(given, np.ndarray) and given.ndim == 2):
-        return [given]
+        given = [given]
     if not isinstance(given, Iterable):
         as_piece(given, "item")
-    return given
+    return (Midi(Path(own), own) if isinstance(own, str) and is_midi(own) else own for own in given)
