@@ -219,6 +219,8 @@ def test_a_row_is_the_same_alone_in_any_order_and_selected(name, tmp_path) -> No
     together = unspelled(field.collate(values, order))
     chosen = unspelled(field.collate(values.select(order), np.arange(len(raw))))
     same(together, chosen)
+    if name in ("span", "story"):  # no sequences; the texts of stories are shared by a batch
+        return
     for i, row in enumerate(order):
         alone = unspelled(field.collate(values, np.array([row])))
         if isinstance(alone, tuple):

@@ -95,16 +95,16 @@ class Questions(TokenPairs):
 
 class ContextWindows:
     """Stretches of contexts, each with the whole question before it, as rows: `windows` of
-    contexts, of which `questions` has the tokens.
+    contexts, of which `questions` has the tokens; of a question the first `most` are read.
 
     lengths   (W,) of the sequences
     firsts    (W,) the step of each where its stretch of the context begins
     """
 
-    def __init__(self, questions: Questions, windows: Windows) -> None:
-        self.questions, self.windows = questions, windows
+    def __init__(self, questions: Questions, windows: Windows, most: int) -> None:
+        self.questions, self.windows, self.most = questions, windows, most
         frame: PairFrame = questions.pair_frame
-        self.asked = np.minimum(questions.split, LONGEST_QUESTION)[windows.origin]
+        self.asked = np.minimum(questions.split, most)[windows.origin]
         self.firsts = len(frame.before) + self.asked + len(frame.between)
         self.lengths = self.firsts + np.maximum(windows.lengths, 1) + len(frame.after)
 
@@ -121,7 +121,8 @@ class ContextWindows:
         return np.array([*before, *asked, *between, *found, *fill, *after], dtype=np.int64)
 
     def select(self, rows: np.ndarray) -> ContextWindows:
-        return ContextWindows(self.questions, Windows(*(own[rows] for own in self.windows)))
+        windows = Windows(*(own[rows] for own in self.windows))
+        return ContextWindows(self.questions, windows, self.most)
 
 
 def context_windows(questions: Questions, most: int, stride: int) -> ContextWindows:
@@ -130,10 +131,13 @@ def context_windows(questions: Questions, most: int, stride: int) -> ContextWind
     lengths = questions.contexts
     if not most:
         rows = np.arange(len(lengths))
-        return ContextWindows(questions, Windows(rows, np.zeros_like(rows), lengths))
-    longest = int(np.minimum(questions.split, LONGEST_QUESTION).max(initial=0))
-    size = max(8, most - questions.pair_frame.size - longest)
-    return ContextWindows(questions, cut_windows(lengths, size, stride or max(1, size // 2)))
+        windows = Windows(rows, np.zeros_like(rows), lengths)
+        return ContextWindows(questions, windows, LONGEST_QUESTION)
+    room = max(2, most - questions.pair_frame.size)
+    asked = min(LONGEST_QUESTION, room // 2)
+    size = room - int(np.minimum(questions.split, asked).max(initial=0))
+    windows = cut_windows(lengths, size, stride or max(1, size // 2))
+    return ContextWindows(questions, windows, asked)
 
 
 class QuestionField(PairField):

@@ -12,6 +12,21 @@ from unspool.nn.masks import keep_mask
 from unspool.nn.pooling import POOLINGS
 
 
+class SpanOutput(nn.Module):
+    """(start, end) = V h + b, (..., size) -> (..., 2)"""
+
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self.linear = nn.Linear(size, 2)
+        init.linear_(self.linear)
+
+    def forward(self, h: Tensor) -> Tensor:
+        return self.linear(h)
+
+    def describe(self) -> str:
+        return "scores of start and end"
+
+
 class SpanFinder(nn.Module):
     """An encoder over `question <sep> context`, and an output layer (Devlin et al. 2019, section
     4.3):
@@ -29,10 +44,8 @@ class SpanFinder(nn.Module):
         self.encoder, self.after = encoder, after
         self.pooling = POOLINGS[pooling](encoder.size, bidirectional=encoder.bidirectional)
         self.dropout = Dropout(dropout)
-        self.output = nn.Linear(encoder.size, 2)
-        self.none = nn.Linear(encoder.size, 2)
-        init.linear_(self.output)
-        init.linear_(self.none)
+        self.output = SpanOutput(encoder.size)
+        self.none = SpanOutput(encoder.size)
 
     def forward(self, ids: Tensor, lengths: Tensor, firsts: Tensor) -> Tensor:
         """ids (B, T), lengths (B,), firsts (B,) -> (B, T, 2)"""

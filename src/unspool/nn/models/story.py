@@ -59,6 +59,21 @@ class MemoryHops(nn.Module):
         return f"memory of sentences, {self.hops} hops"
 
 
+class Projection(nn.Module):
+    """W v + b, (..., size) -> (..., H)"""
+
+    def __init__(self, size: int, hidden: int) -> None:
+        super().__init__()
+        self.linear = nn.Linear(size, hidden)
+        init.linear_(self.linear)
+
+    def forward(self, v: Tensor) -> Tensor:
+        return self.linear(v)
+
+    def describe(self) -> str:
+        return f"linear {self.linear.in_features} -> {self.linear.out_features}"
+
+
 class StoryReader(nn.Module):
     """A network reads each sentence, and the question; pooled and projected to H they are the
     memory and what is asked of it."""
@@ -77,11 +92,10 @@ class StoryReader(nn.Module):
         super().__init__()
         self.encoder = encoder
         self.pooling = POOLINGS[pooling](encoder.size, bidirectional=encoder.bidirectional)
-        self.project = nn.Linear(encoder.size, hidden)
+        self.project = Projection(encoder.size, hidden)
         self.memory = MemoryHops(hidden, hops=hops, ages=ages)
         self.dropout = Dropout(dropout)
         self.output = LabelOutput(hidden, classes)
-        init.linear_(self.project)
 
     def forward(
         self, ids: Tensor, lengths: Tensor, sentences: Tensor, sizes: Tensor, questions: Tensor

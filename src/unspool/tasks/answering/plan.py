@@ -18,8 +18,11 @@ from unspool.tasks.plan import PLAIN
 FIT = 4
 QUESTIONS = ("question", "query")
 CONTEXTS = ("context", "passage", "paragraph", "review", "document", "article", "text", "story")
-ANSWERS = ("answers", "answer", "answer_text")
-STARTS = ("start", "answer_start", "human_ans_indices", "answer_indices", "span", "spans")
+ANSWERS = ("answers.text", "answers", "answer", "answer_text")
+STARTS = (
+    "answers.answer_start", "start", "answer_start", "human_ans_indices", "answer_indices", "span",
+    "spans",
+)  # fmt: skip
 # At the end of a context: the answer where there is none.
 MARKS = ("ANSWERNOTFOUND", "CANNOTANSWER")
 
@@ -170,9 +173,6 @@ def placed(answer: Any, place: Any, context: str, where: str) -> list[list[int]]
 
 def listed(answer: Any, context: str, where: str) -> list[list[int]]:
     """Texts alone, or with `answer_start` or `start`, as SQuAD has them."""
-    if isinstance(answer, dict) and isinstance(answer.get("text"), list):  # lists side by side
-        starts = answer.get("answer_start") or answer.get("start") or []
-        answer = [{"text": t, "answer_start": s} for t, s in zip(answer["text"], starts)]
     given = answer if isinstance(answer, list | tuple) else [answer]
     found = []
     for own in given:
