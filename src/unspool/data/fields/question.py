@@ -142,6 +142,7 @@ def context_windows(questions: Questions, most: int, stride: int) -> ContextWind
 
 class QuestionField(PairField):
     kind = "question"
+    limited = False
 
     @property
     def room(self) -> int | None:

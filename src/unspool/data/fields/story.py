@@ -39,20 +39,24 @@ class Story(NamedTuple):
 
 def as_story(raw: Any, where: str = "") -> Story:
     """A story and a question, however they are given."""
-    told, question = as_pair(raw, where) if isinstance(raw, str) else (None, "")
-    if told is None:
-        if not isinstance(raw, list | tuple) or len(raw) != 2 or not isinstance(raw[1], str):
-            raise DataError(
-                "a story is a list of sentences with a question",
-                where=where or None,
-                got=raw,
-                remedy=f"give (sentences, question), or both in one text with {MARK} between them",
-            )
+    told: Any
+    if isinstance(raw, str):
+        told, question = as_pair(raw, where)
+    elif isinstance(raw, list | tuple) and len(raw) == 2 and isinstance(raw[1], str):
         told, question = raw
+    else:
+        raise DataError(
+            "a story is a list of sentences with a question",
+            where=where or None,
+            got=raw,
+            remedy=f"give (sentences, question), or both in one text with {MARK} between them",
+        )
     if isinstance(told, str):
         told = [own.strip() for own in SENTENCE.findall(told) if own.strip()]
-    if not all(isinstance(own, str) for own in told):
-        raise DataError("a sentence is a string", where=where or None, got=told)
+    if not isinstance(told, list | tuple) or not all(isinstance(own, str) for own in told):
+        raise DataError(
+            "a sentence is a string", where=where or None, got=told, remedy="give strings"
+        )
     return Story(list(told), question)
 
 

@@ -37,7 +37,7 @@ class MemoryHops(nn.Module):
         self.ages = nn.Parameter(torch.empty(2, ages, size))
         self.alignment = Tap()
         for layer in (*self.keys, *self.values):
-            init.linear_(layer)  # type: ignore[arg-type]
+            init.linear_(layer)
         nn.init.normal_(self.ages, std=0.1)
 
     def forward(self, m: Tensor, u: Tensor, sizes: Tensor) -> Tensor:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from unspool.config import DataConfig
-from unspool.data.fields.pair import MARK, as_pair
+from unspool.data.fields.pair import MARK
 from unspool.data.plan import Conversion, Plan, Values
 from unspool.data.read import Column, Table, joined
 from unspool.data.read.columns import is_missing, known
@@ -32,12 +32,14 @@ def plan_questions(table: Table, data: DataConfig, *, named: bool, outputs: bool
     if table.format in PLAIN:
         if not outputs:
             return marked_plan(table)
-        return refused(table, named, "questions and contexts are columns of a table")
+        return refuse(table, "questions and contexts are columns of a table") if named else None
     question = column_of(table, data.text_pair, "--text-pair", QUESTIONS)
     context = column_of(table, data.text, "--text", CONTEXTS)
     if question is None or context is None or question == context:
+        if not outputs and is_marked(table):
+            return marked_plan(table)
         what = "question" if question is None else "context"
-        return refused(table, named, f"has no column of the {what}s, which answer needs")
+        return refuse(table, f"has no column of the {what}s, which answer needs") if named else None
     columns = {"question": joined([question, context])}
     about = f"{table.summary}, questions in {question.name!r}, contexts in {context.name!r}"
     settings = {"data.input": "question"}
@@ -47,7 +49,7 @@ def plan_questions(table: Table, data: DataConfig, *, named: bool, outputs: bool
     answer = column_of(table, data.label, "--label", ANSWERS)
     start = known([own for own in table.columns if own not in (question, context)], STARTS)
     if answer is None and start is None:
-        return refused(table, named, "has no column of the answers, which answer needs")
+        return refuse(table, "has no column of the answers, which answer needs") if named else None
     own = [column for column in (answer, start) if column is not None]
     own = own[:1] if len(own) > 1 and own[0] == own[1] else own
     names = " and ".join(repr(column.name) for column in own)
@@ -71,27 +73,29 @@ def column_of(table: Table, asked: str | None, option: str, names: Sequence[str]
     return known(table.columns, names) if table.header else None
 
 
-def refused(table: Table, named: bool, what: str) -> None:
-    if named:
-        raise DataError(
-            what,
-            where=table.name,
-            remedy="name the columns with --text-pair (question), --text (context) and --label"
-            " (answer)",
-        )
+def refuse(table: Table, what: str) -> Plan:
+    raise DataError(
+        what,
+        where=table.name,
+        remedy="name the columns with --text-pair (question), --text (context), --label (answer)",
+    )
+
+
+def is_marked(table: Table) -> bool:
+    """Whether a column `text` has both in one."""
+    column = known(table.columns, ("text",))
+    texts = [] if column is None else [own for own in column.sample if isinstance(own, str)]
+    return bool(texts) and all(MARK in own or "\t" in own for own in texts)
 
 
 def marked_plan(table: Table) -> Plan:
-    """Lines of a question and its context."""
-
-    def convert(values: Values, names: tuple[str, ...], where: str) -> Values:
-        return (list(as_pair(values[0], where)),)
-
-    text = next(column for column in table.columns if column.name == "text")
+    """A question and its context in one text, a line each where it is plain."""
+    if not table.certain:
+        table = table.reread("lines")
+    text = known(table.columns, ("text",))
+    assert text is not None
     summary = f"{table.summary}, a question and its context with {MARK} between them -> answer"
-    return Plan(
-        "answer", table, {"question": text}, 0, summary, Conversion("marked questions", convert)
-    )
+    return Plan("answer", table, {"question": text}, 0, summary)
 
 
 def ends_with(context: Column, mark: str) -> bool:

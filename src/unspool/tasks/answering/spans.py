@@ -199,7 +199,7 @@ class SpanAnswers(Task):
         origin, first, _ = values.windows
         edges = np.searchsorted(origin, np.arange(len(part) + 1))
         found = [
-            best_of_windows(scores[a:b], values.firsts[a:b], first[a:b], LONGEST)
+            best_of_windows(scores[a:b], values.firsts[a:b].tolist(), first[a:b].tolist(), LONGEST)
             for a, b in pairwise(edges.tolist())
         ]
         return found, nats / max(1, len(windows))

@@ -7,7 +7,7 @@ hops, story and question as one sequence.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -24,6 +24,7 @@ from unspool.data.read import joined as joined_columns
 from unspool.errors import ConfigError, DataError
 from unspool.nn.models.story import StoryReader
 from unspool.tasks.answer import one_line
+from unspool.tasks.answering.plan import is_marked, marked_plan
 from unspool.tasks.classify import Classify
 from unspool.tasks.document import CNN, TRANSFORMER
 from unspool.tasks.encoder import build_encoder, recurrent_models
@@ -185,12 +186,9 @@ class StoryAnswers(Classify):
 def plan_stories(table: Table, data: DataConfig, *, outputs: bool) -> Plan | None:
     """A story, a question, an answer."""
     settings = {"data.input": "story", "data.multilabel": False}
-    if table.format in PLAIN and not outputs:
-        text = next(column for column in table.columns if column.name == "text")
-        convert = Conversion(
-            "marked stories", lambda values, names, where: (as_story(values[0], where),)
-        )
-        return Plan("answer", table, {"story": text}, 0, f"{table.summary} -> answer", convert)
+    if not outputs and (table.format in PLAIN or is_marked(table)):
+        plan = marked_plan(table)
+        return replace(plan, columns={"story": plan.columns["question"]})
     names = {column.name: column for column in table.columns}
     if not {"story", "question"} <= set(names):
         return None
