@@ -100,10 +100,8 @@ def bertopic(path: Path, folder: Path) -> dict[str, Any]:
     from sklearn.feature_extraction.text import CountVectorizer
 
     vocabulary = unspool.topics(folder / f"{path.stem}-nmf").words
-    texts = [
-        row["text"] for row in csv.DictReader(path.read_text(encoding="utf-8").splitlines(True))
-    ]
-    texts = [text for text in texts if text.strip()]
+    with open(path, encoding="utf-8", newline="") as file:
+        texts = [row["text"] for row in csv.DictReader(file) if row["text"].strip()]
     started = time.perf_counter()
     vectors = read_vectors(open_vectors(minilm(), max_length=LENGTH), texts, total=len(texts))
     counter = CountVectorizer(

@@ -12,22 +12,23 @@ from typer import Argument, Option
 from unspool.cli import show
 from unspool.cli.options import (
     DATA_HELP,
+    NONE,
     AsJson,
+    Chosen,
     ConfigFile,
-    Encoding,
-    Format,
     Set,
-    Text,
     assignments,
-    named_columns,
+    collecting,
     readable,
 )
+from unspool.cli.reading import reading_options
 
 if TYPE_CHECKING:
     from unspool.cli.answers import Given
     from unspool.topic_model import Topics
 
 
+@collecting(reading=reading_options("format", "encoding", "text"))
 def topics(
     data: Annotated[
         str,
@@ -103,9 +104,7 @@ def topics(
     ] = None,
     set_: Set = None,
     config: ConfigFile = None,
-    format: Format = None,
-    encoding: Encoding = None,
-    text: Text = None,
+    reading: Chosen = NONE,
     as_json: AsJson = False,
 ) -> None:
     """Find what a corpus is about, without labels.
@@ -140,7 +139,6 @@ def topics(
     from unspool.topic_model import topics as find
     from unspool.topic_model.folder import is_topics
 
-    reading = {"format": format, "encoding": encoding, "text": named_columns(text)}
     if is_topics(data):
         asked = {"--topics": number, "--method": method, "--date": date, "--set": set_}
         _refuse(asked, f"{data} holds topics that were found before", "name the corpus instead")
@@ -168,7 +166,7 @@ def topics(
             note=show.note,
             progress=progress,
             **settings,
-            **assignments(set_, **reading),
+            **assignments(set_, reading),
         )
     show.result(found, as_json=as_json)
 
@@ -185,7 +183,7 @@ def _assign(
     found: Topics,
     texts: list[str],
     file: str | None,
-    reading: dict[str, str | None],
+    reading: Chosen,
     out: Path | None,
     *,
     as_json: bool,
@@ -207,15 +205,14 @@ def _assign(
     write_answers(found.predict_lazily(items), out, as_json=as_json, given=given)
 
 
-def _read(path: str, reading: dict[str, str | None]) -> tuple[Iterator[str], Given | None]:
+def _read(path: str, reading: Chosen) -> tuple[Iterator[str], Given | None]:
     """The texts of a file, and of a table all its columns."""
     from unspool.cli.answers import Given
     from unspool.config.resolve import resolve_data
     from unspool.topic_model.corpus import open_documents
 
-    chosen = {f"data.{name}": value for name, value in reading.items() if value is not None}
     usual = {"data.format": "lines"} if path == "-" else {}
-    plan = open_documents(path, resolve_data([("--set", {**usual, **chosen})]))
+    plan = open_documents(path, resolve_data([("--set", {**usual, **assignments(None, reading)})]))
     if path != "-":
         show.note(plan.summary)
     if not plan.table.header:
