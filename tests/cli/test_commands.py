@@ -26,7 +26,7 @@ from unspool.cli.app import app
 SMALL = ["-s", "hidden=4", "-s", "embedding=4", "-s", "threads=1", "-s", "lr=0.01"]
 COMMANDS = [
     "train", "check", "evaluate", "predict", "generate", "summary", "look", "ngrams", "compare",
-    "embed", "settings", "demo", "vectors neighbours", "vectors analogy", "vectors similarity",
+    "embed", "topics", "settings", "demo", "vectors neighbours", "vectors analogy", "vectors similarity",
     "vectors map", "vectors convert", "vectors context",
 ]  # fmt: skip
 
