@@ -4,9 +4,10 @@
     python bench/topics.py FOLDER --corpora imdb --ways nmf,lda
     python bench/topics.py FOLDER --table                 print the table from the stored figures
 
-4,000 reviews of IMDB and 5,000 e-mails of AESLC, every few rows of their training files; 20 topics,
+3,000 reviews of IMDB and 3,000 e-mails of AESLC, every few rows of their training files; 20 topics,
 scikit-learn's English stop words, otherwise the defaults. All ways choose from the same words, and
-NPMI is measured by the same function on the same documents. `pretrain` hides words of the same
+NPMI is measured by the same function on the same documents; seconds are of
+one core. `pretrain` hides words of the same
 documents first, and its time counts. BERTopic is the package itself with its defaults (UMAP,
 HDBSCAN, nr_topics), given the same MiniLM vectors and words; without it (`pip install bertopic`)
 that row is left out. Without ../shared/data (or $UNSPOOL_DATA) it says so and ends.
@@ -38,6 +39,7 @@ from unspool.topic_model.vectors import open_vectors, read_vectors
 
 FIGURES = STORE / "topics.json"
 TOPICS = 20
+DOCUMENTS = 3000
 LENGTH = 128  # tokens of a document that MiniLM reads
 SETTINGS: dict[str, Any] = {"count": TOPICS, "stop_words": "english", "max_length": LENGTH}
 WAYS = ("nmf", "lda", "pretrain", "minilm", "bertopic")
@@ -48,10 +50,10 @@ def texts_of(corpus: str) -> list[str]:
     if corpus == "imdb":
         with gzip.open(DATA / "sentiment/imdb/train.tsv.gz", "rt", encoding="utf-8") as file:
             rows = [line.rstrip("\n").split("\t", 3)[3] for line in file]
-        return rows[:: len(rows) // 4000][:4000]
+        return rows[:: len(rows) // DOCUMENTS][:DOCUMENTS]
     with gzip.open(DATA / "summary/aeslc/train.jsonl.gz", "rt", encoding="utf-8") as file:
         bodies = [json.loads(line)["body"] for line in file]
-    return bodies[:: len(bodies) // 5000][:5000]
+    return bodies[:: len(bodies) // DOCUMENTS][:DOCUMENTS]
 
 
 def corpus_file(corpus: str, folder: Path) -> Path:
@@ -75,7 +77,7 @@ def ours(way: str, path: Path, folder: Path) -> dict[str, Any]:
     """One of the ways of `unspool topics`."""
     out = folder / f"{path.stem}-{way}"
     shutil.rmtree(out, ignore_errors=True)
-    started = time.perf_counter()
+    started = time.process_time()
     start = None
     if way == "pretrain":
         start = folder / f"{path.stem}-model"
@@ -90,7 +92,7 @@ def ours(way: str, path: Path, folder: Path) -> dict[str, Any]:
     found = unspool.topics(path, start=start, out=out, date="none", quiet=True, **settings)
     words = [[word for word, _ in topic.words] for topic in found.topics]
     return figures(
-        words, [topic.coherence for topic in found.topics], time.perf_counter() - started
+        words, [topic.coherence for topic in found.topics], time.process_time() - started
     )
 
 
@@ -102,7 +104,7 @@ def bertopic(path: Path, folder: Path) -> dict[str, Any]:
     vocabulary = unspool.topics(folder / f"{path.stem}-nmf").words
     with open(path, encoding="utf-8", newline="") as file:
         texts = [row["text"] for row in csv.DictReader(file) if row["text"].strip()]
-    started = time.perf_counter()
+    started = time.process_time()
     vectors = read_vectors(open_vectors(minilm(), max_length=LENGTH), texts, total=len(texts))
     counter = CountVectorizer(
         vocabulary=vocabulary,
@@ -117,7 +119,7 @@ def bertopic(path: Path, folder: Path) -> dict[str, Any]:
         umap_model=reducer, vectorizer_model=counter, nr_topics=TOPICS + 1, embedding_model=None
     )
     numbers, _ = model.fit_transform(texts, np.asarray(vectors, dtype=np.float32))
-    seconds = time.perf_counter() - started
+    seconds = time.process_time() - started
     kept = sorted(set(numbers) - {-1})
     words = [[word for word, weight in model.get_topic(k) if word and weight > 0] for k in kept]
     config = make_config({}, {}, None)
