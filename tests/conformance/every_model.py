@@ -165,6 +165,19 @@ IMAGE_CASES: list[tuple[str, str, dict[str, Any]]] = [
     ("transcribe", "transformer", {"reading": "columns"}),
 ]
 
+# What reads videos.
+VIDEO = {"input": "video", "max_length": 0}
+VIDEO_CASES: list[tuple[str, str, dict[str, Any]]] = [
+    *(("classify", model, {}) for model in ("bilstm", "gru", "cnn", "transformer", "linear")),
+    ("classify", "majority", {}),
+    ("classify", "lstm", {"reading": "patches", "patch_size": 4, "scaling": "series"}),
+    ("classify", "gru", {"window": 3, "colours": "rgb", "embedding": 0}),
+    ("regress", "bigru", {"height": 9, "width": 6}),
+    ("tag", "bilstm", {"reading": "patches"}),
+    ("tag", "gru", {"output": "softmax"}),
+    ("tag", "transformer", {"output": "crf"}),
+]
+
 # What reads with the contextual vectors of an `elmo` run (`--from`), frozen or not.
 FROM_ELMO: list[tuple[str, str, dict[str, Any]]] = [
     ("classify", "bilstm", {}),
@@ -222,6 +235,8 @@ def all_cases() -> Iterator[Case]:
         yield Case(name, model, tuple({**AUDIO, **settings}.items()))
     for name, model, settings in IMAGE_CASES:
         yield Case(name, model, tuple({**IMAGE, **settings}.items()))
+    for name, model, settings in VIDEO_CASES:
+        yield Case(name, model, tuple({**VIDEO, **settings}.items()))
     for name, model, settings in FROM_ELMO:
         yield Case(name, model, tuple(settings.items()), from_elmo=True)
 
@@ -331,6 +346,30 @@ def write_images(folder: Path, target: str) -> str:
     return str(folder / "some.csv")
 
 
+def clips() -> list[np.ndarray]:
+    """Of different lengths and sizes, one of them a single frame."""
+    rng = np.random.default_rng(9)
+    sizes = ((4, 8, 9), (1, 8, 9), (3, 8, 9), (6, 7, 12), (2, 8, 9), (5, 8, 9), (4, 9, 8))
+    return [rng.integers(0, 256, size).astype(np.uint8) for size in sizes]
+
+
+def write_clips(folder: Path, target: str) -> str:
+    """Folders of frames, and a table of what belongs to them."""
+    rows = []
+    for i, clip in enumerate(clips()):
+        (folder / f"clip{i}").mkdir(exist_ok=True)
+        for t, frame in enumerate(clip):
+            Image.fromarray(frame).save(folder / f"clip{i}" / f"{t}.png")
+        answer = {
+            "label": "xyz"[i % 3],
+            "number": round(i**1.5, 3),
+            "tags": [f"{'ab'[(t + i) % 2]}" for t in range(len(clip))],
+        }[target]
+        rows.append(json.dumps({"file": f"clip{i}", target: answer}))
+    (folder / "some.jsonl").write_text("\n".join(rows) + "\n")
+    return str(folder / "some.jsonl")
+
+
 def write_data(config: Config, folder: Path) -> str:
     """A file for a task, by the kinds of its fields."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -344,6 +383,8 @@ def write_data(config: Config, folder: Path) -> str:
         return write_audio(folder, kinds[1])
     if kinds[0] == "image":
         return write_images(folder, kinds[1])
+    if kinds[0] == "video":
+        return write_clips(folder, kinds[1])
     if kinds[0] == "series":
         path = folder / "steps.csv"
         write_series(path, kinds[1])
@@ -404,6 +445,8 @@ class Made(NamedTuple):
             return list(sounds())
         if self.task.input_field.kind == "image":
             return list(images())
+        if self.task.input_field.kind == "video":
+            return list(clips())
         if self.task.input_field.kind == "series":
             return recordings()
         if self.task.input_field.kind == "strokes":

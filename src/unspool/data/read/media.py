@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 from unspool.config import DataConfig
+from unspool.data.read.clip import FILMS, Clip
 from unspool.data.read.files import Report, TextFile, path_columns, readable_name
 from unspool.data.read.picture import ENDINGS as PICTURES
 from unspool.data.read.picture import Picture
@@ -35,6 +36,7 @@ class Medium(NamedTuple):
     plural    what files are called
     endings   of their names
     make      a value of a path, and of what messages call it
+    stepped   whether a label for each step makes sense, and whether a value may be a folder
     """
 
     name: str
@@ -42,6 +44,7 @@ class Medium(NamedTuple):
     plural: str
     endings: tuple[str, ...]
     make: Callable[[Path, str], Any]
+    stepped: bool = False
 
     def named(self, name: Any) -> bool:
         """Whether a file of this name is one."""
@@ -50,7 +53,9 @@ class Medium(NamedTuple):
 
 AUDIO = Medium("audio", "sound", "recordings", SOUNDS, Sound)
 IMAGE = Medium("image", "images", "images", PICTURES, Picture)
-MEDIA = (AUDIO, IMAGE)
+# Only films are surely videos: a GIF, or a folder of images, is one where input=video says so.
+VIDEO = Medium("video", "videos", "clips", FILMS, Clip, stepped=True)
+MEDIA = (AUDIO, IMAGE, VIDEO)
 
 
 class MediaFiles(Reader):
@@ -143,6 +148,13 @@ def matched(files: Sequence[TextFile], pattern: str) -> list[tuple[str, list[str
         for name, value in own.groupdict().items():
             found[name].append(value)
     return list(found.items())
+
+
+def stamp(path: Path) -> bytes:
+    """Name, size and time of a file, of a folder those of all files in it: for keys of caches."""
+    files = sorted(path.iterdir()) if path.is_dir() else [path]
+    known = [(str(own), own.stat().st_size, own.stat().st_mtime_ns) for own in files]
+    return repr(known).encode()
 
 
 class Found(NamedTuple):

@@ -19,9 +19,10 @@ from unspool.tasks.inputs.kind import Asked, InputKind, Target
 from unspool.tasks.inputs.series import SeriesKind
 from unspool.tasks.inputs.strokes import StrokesKind
 from unspool.tasks.inputs.text import Texts
+from unspool.tasks.inputs.video import VideoKind
 
 # Who comes first is asked first.
-KINDS = (Texts(), AudioKind(), ImageKind(), StrokesKind(), SeriesKind())
+KINDS = (Texts(), AudioKind(), VideoKind(), ImageKind(), StrokesKind(), SeriesKind())
 INPUTS: dict[str, InputKind] = {kind.name: kind for kind in KINDS}
 TEXT = "text"
 

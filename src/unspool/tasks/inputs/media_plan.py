@@ -17,9 +17,10 @@ from unspool.data.read import Column, Table
 from unspool.data.read.columns import LABEL_NAMES, TEXT_NAMES, is_number, known, label_like, shown
 from unspool.data.read.files import unreadable
 from unspool.data.read.json_lines import json_label, json_text
-from unspool.data.read.media import Medium
+from unspool.data.read.media import Medium, stamp
 from unspool.errors import DataError
 from unspool.tasks.inputs.kind import Asked, Target
+from unspool.tasks.inputs.series_plan import step_labels
 
 FIT = 5
 TABLES = ("csv", "tsv", "jsonl", "json", "parquet", "arrow", "excel", "memory")
@@ -29,7 +30,7 @@ NUMBERS = ("target", "number", "score", *LABEL_NAMES)
 NAMES: dict[Target, tuple[str, ...]] = {
     "label": LABEL_NAMES,
     "number": NUMBERS,
-    "tags": (),
+    "tags": ("tags", "labels", "frames", *LABEL_NAMES),
     "text": TEXTS,
 }
 
@@ -97,7 +98,7 @@ def answer_column(
     table: Table, data: DataConfig, files: Column, medium: Medium, target: Target, *, named: bool
 ) -> tuple[Column, str] | None:
     """The column of what is to be learnt, and how the summary calls it."""
-    if target == "tags":
+    if target == "tags" and not medium.stepped:
         return None
     asked = data.text if target == "text" else data.label
     if asked is not None:
@@ -109,8 +110,10 @@ def answer_column(
     others = [c for c in others if c != split_column(table, data)]
     names = (*NAMES[target], *(CAPTIONS if target == "text" and named else ()))
     if table.header and (usual := known(others, names)) is not None:
-        values = shown(usual.sample)
-        fits = target != "number" or (all(map(is_number, values)) and not label_like(values))
+        values, lists = shown(usual.sample), a_step(usual)
+        fits = lists if target == "tags" else target == "text" or not lists
+        if target == "number":
+            fits = fits and all(map(is_number, values)) and not label_like(values)
         return (usual, f"{target} in {usual.name!r}") if named or fits else None
     by_path = {c.name: c for c in others} if table.format == medium.name else {}
     if target == "label" and "folder" in by_path:
@@ -120,7 +123,24 @@ def answer_column(
     return None
 
 
+def a_step(column: Column) -> bool:
+    """Whether values are a label for each step: lists, or words between spaces, fewer than rows."""
+    given = [value for value in column.sample if value not in (None, "")]
+    if not given or all(isinstance(value, list) for value in given):
+        return bool(given)
+    words = [str(value).split() for value in given]
+    few = len({word for own in words for word in own}) <= max(2, len(given) // 2)
+    return few and sum(len(own) > 1 for own in words) > 0.9 * len(given)
+
+
 def nothing_to_learn(task: str, table: Table, medium: Medium, target: Target) -> DataError:
+    if target == "tags" and medium.stepped:
+        return DataError(
+            f"holds {medium.noun} without a label for each frame, which {task} needs",
+            where=table.name,
+            remedy="name a column of lists of labels, or of labels with spaces between them, with"
+            " --label; a label a clip: --task classify",
+        )
     if target == "tags":
         return DataError(
             f"holds {medium.noun} without a label for each step, which {task} needs",
@@ -159,8 +179,7 @@ class Located:
         for row in table.rows([files]):
             own = self.value(row.values[0], table.where(row.line, file=row.file))
             assert own.path is not None
-            about = own.path.stat()
-            digest.update(f"{own.path}\0{about.st_size}\0{about.st_mtime_ns}\n".encode())
+            digest.update(stamp(own.path))
         self.print = digest.hexdigest()
         first = [value for value in files.sample if value not in (None, "")]
         self.column = files._replace(sample=[self.value(value, "") for value in first])
@@ -176,7 +195,7 @@ class Located:
                 remedy="fill it in, or leave the row out",
             )
         path = self.home / given.strip()
-        if not path.is_file():
+        if not path.is_file() and not (self.medium.stepped and path.is_dir()):
             error = unreadable(path, str(path), FileNotFoundError())
             raise DataError(str(error), where=where)
         return self.medium.make(path, str(path))
@@ -189,6 +208,9 @@ class Located:
             answer = values[1]
             if target == "label":
                 answer = json_label(answer, names[1], where)
+            elif target == "tags":
+                labels = answer.split() if isinstance(answer, str) else answer
+                answer = step_labels(own, labels, names[1], where)
             elif target == "text":
                 answer = json_text(answer, names[1], where)
                 if self.by_name:
