@@ -202,6 +202,10 @@ class RecordingsField(Field):
         """With the steps that a model reads."""
         return own
 
+    def curves(self, own: Recording) -> Recording:
+        """What is drawn over time: its channels."""
+        return self.as_read(own)
+
     def to_json(self, raw: Any) -> dict[str, Any]:
         return recording_to_json(self.recording(raw, "the series"))
 

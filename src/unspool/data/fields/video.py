@@ -87,7 +87,7 @@ class ClipWriter(ImageWriter):
                 notes.update(set(remarks(header, pixels)) - {"moving"})
                 self._write(self.shape.columns(self.shape.resized(pixels, where(i))))
             self.lengths.append(count)
-            self.sizes.update(sizes)
+            self.sizes.update(sorted(sizes))
             notes |= {MIXED} if len(sizes) > 1 else set()
             self.others.update(notes | ({STILL} if count == 1 else set()))
 
@@ -301,6 +301,11 @@ class VideoSource(SeriesField):
         x = own.values.reshape(len(own), self.shape.width, self.shape.height, self.shape.colours)
         return x.swapaxes(1, 2)
 
+    def at_pixels(self, parts: np.ndarray) -> np.ndarray:
+        """Numbers of the elements of frames, (T, W·H·C), of each pixel: (T, H, W)"""
+        own = self.shape
+        return parts.reshape(len(parts), own.width, own.height, own.colours).sum(3).swapaxes(1, 2)
+
     def may_be_stored(self, raw: Any) -> bool:
         return True
 
@@ -336,13 +341,21 @@ class VideoSource(SeriesField):
     def shown_as(self) -> str:
         return "frames"
 
+    def curves(self, own: Recording) -> Recording:
+        """The mean of each colour over time."""
+        own = self.as_read(own)
+        x = own.values.reshape(len(own), -1, self.shape.colours).mean(1, dtype=np.float32)
+        return Recording(x, tuple(self.channels), name=own.name)
+
+    def by_curve(self, parts: np.ndarray) -> np.ndarray:
+        """Numbers of the elements of frames, (T, W·H·C), of each colour: (T, C)"""
+        return parts.reshape(len(parts), -1, self.shape.colours).sum(1)
+
     def picture(self, raw: Any) -> dict[str, Any]:
-        own = self.as_read(self.recording(raw, "the clip"))
-        shown = scale(own.values, Moments(np.zeros(1), np.ones(1)), 1)
-        colours = shown.reshape(len(own), -1, self.shape.colours).mean(1)
+        own = self.curves(self.recording(raw, "the clip"))
         return {
             "channels": self.channels,
-            "values": [channel.round(2).tolist() for channel in colours.T],
+            "values": [channel.round(2).tolist() for channel in own.values.T],
             "steps": own.steps(),
         }
 

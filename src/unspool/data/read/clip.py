@@ -40,6 +40,7 @@ ARRAYS = (".npy", ".npz")
 ENDINGS = (*FILMS, ".gif", *ARRAYS)  # of files that are a clip
 FRAMES = (".png", ".jpg", ".jpeg", ".webp", ".bmp")  # of files that are a frame of one
 MOST_FRAMES = 1 << 20
+TAIL = 512  # bytes at the end of a GIF, whose last one is a semicolon but for zeros and line ends
 # What a film may be: nothing that names other files or addresses.
 CONTAINERS = "mov,mp4,m4a,3gp,3g2,mj2,matroska,webm,avi"
 
@@ -117,6 +118,7 @@ class Clip:
         """Of a GIF; one that does not move has one frame."""
         assert self.path is not None
         with Picture(self.path, self.name).opened() as image:
+            refuse_cut_gif(self.path, self.name)
             for i in range(header_of(image).frames):
                 try:
                     image.seek(i)
@@ -190,6 +192,19 @@ def pyav(name: str) -> Any:
         ) from None
     av.logging.set_level(None)
     return av
+
+
+def refuse_cut_gif(path: Path, name: str) -> None:
+    """Of a GIF that ends early Pillow reads as many frames as are whole."""
+    with open_regular(path) as file:
+        file.seek(0, os.SEEK_END)
+        file.seek(max(0, file.tell() - TAIL))
+        if file.read().rstrip(b"\0\r\n")[-1:] != b";":
+            raise DataError(
+                "ends before its last frame",
+                where=name,
+                remedy="copy or save it again, or leave it out",
+            )
 
 
 def frames_in(folder: Path, name: str) -> list[Path]:

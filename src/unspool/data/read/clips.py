@@ -162,16 +162,21 @@ def clip_arrays(file: TextFile, name: str, lengths: Sequence[int] | None) -> Ite
             yield x if lengths is not None else x[0]
 
 
-def holds_clips(file: TextFile, *, asked: bool) -> bool:
-    """Whether an array is surely one of clips: with five dimensions; or `asked` for, of several."""
+def holds_clips(file: TextFile) -> bool:
+    """Whether an array is surely one of clips: with five dimensions."""
     try:
         shapes = array_shapes(file)
     except DataError:
         return False
-    if not asked:
-        return any(of_clips(own, False) and len(own.shape) == 5 for own in shapes.values())
+    return any(of_clips(own, False) and len(own.shape) == 5 for own in shapes.values())
+
+
+def holds_one(file: TextFile) -> bool:
+    """Whether a file of arrays is one clip: (T, H, W) or (T, H, W, C), and no lengths."""
+    shapes = array_shapes(file)
     ragged = any(plain(name) in (*LENGTHS, *OFFSETS) for name in shapes)
-    return any(of_clips(own, ragged) for own in shapes.values())
+    several = any(of_clips(own, ragged) for own in shapes.values())
+    return not several and any(own.of_images for own in shapes.values())
 
 
 def find_clips(path: str, data: DataConfig) -> Found | None:
@@ -180,8 +185,9 @@ def find_clips(path: str, data: DataConfig) -> Found | None:
     names them. None where there are none, or an array of several."""
     place = Path(path)
     if place.is_file():
-        several = place.suffix.lower() in ARRAYS and holds_clips(TextFile(place, path), asked=True)
-        alone = path.lower().endswith(ENDINGS) and not several
+        alone = path.lower().endswith(ENDINGS)
+        if place.suffix.lower() in ARRAYS:
+            alone = holds_one(TextFile(place, path))
         return Found([ClipFile(place, path, data.encoding)], VIDEO) if alone else None
     if not place.is_dir():
         return None

@@ -116,7 +116,7 @@ def guess_format(file: TextFile, data: DataConfig, *, sentences: bool = True) ->
         return Guess("sketch", True)
     if suffix in (".npz", ".npy"):
         asked, auto = data.input, data.input == "auto"
-        if asked == "video" or (auto and holds_clips(file, asked=False)):
+        if asked == "video" or (auto and holds_clips(file)):
             return Guess("clips", True)
         if asked == "image" or (auto and holds_images(file)):
             return Guess("pixels", True)
