@@ -10,10 +10,12 @@ from unspool.config.section import MOST, Names, Section, setting
 class DataConfig(Section):
     """How the file is read and split."""
 
-    input: Literal["auto", "text", "series", "audio", "strokes", "image", "video"] = setting(
-        "auto",
-        "what is read: texts, vectors over time, recordings of sound, strokes of a pen, images or"
-        " videos; auto: by the look of the data",
+    input: Literal["auto", "text", "series", "audio", "strokes", "image", "video", "music"] = (
+        setting(
+            "auto",
+            "what is read: texts, vectors over time, recordings of sound, strokes of a pen, images,"
+            " videos or music; auto: by the look of the data",
+        )
     )
     format: Literal[
         "auto",
@@ -175,6 +177,14 @@ class DataConfig(Section):
     )
     colours: Literal["auto", "grey", "rgb"] = setting(
         "auto", "image, video: read as grey, or as red, green and blue; auto: as the files are"
+    )
+    music: Literal["auto", "frames", "events"] = setting(
+        "auto",
+        "compose: read music as frames, the keys that sound at each step, or as events: notes that"
+        " begin and end, and the time between; auto: events of MIDI, frames of piano rolls",
+    )
+    grid: int = setting(
+        4, "music: steps of a beat, to which the notes of MIDI are moved", ge=1, le=96
     )
     conditional: bool | None = setting(
         None,

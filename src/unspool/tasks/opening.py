@@ -18,6 +18,7 @@ SETTINGS = {
     "audio": "series",
     "image": "series",
     "video": "series",
+    "music": "series",
     "series": "series",
     "strokes": "series",
     "history": "series",
