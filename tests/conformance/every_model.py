@@ -184,6 +184,19 @@ VIDEO_CASES: list[tuple[str, str, dict[str, Any]]] = [
     ("tag", "gru", {"output": "softmax"}),
     ("tag", "transformer", {"output": "crf"}),
 ]
+
+# What reads two texts, as one sequence or each by itself.
+PAIR_CASES: list[tuple[str, str, dict[str, Any]]] = [
+    ("classify", "bilstm", {"pooling": "last"}),
+    ("classify", "gru", {"pair": "decomposable", "pooling": "attention", "embedding": 0}),
+    ("classify", "gru", {"pair": "sequence"}),
+    ("classify", "cnn", {"multilabel": True}),
+    ("classify", "transformer", {"pooling": "cls", "positions": "learned"}),
+    ("classify", "transformer", {"pair": "bidaf"}),
+    ("classify", "linear", {}),
+    ("regress", "bigru", {"embedding": 0}),
+    ("regress", "transformer", {"pair": "decomposable"}),
+]
 # What reads music beside `compose`.
 MUSIC = {"input": "music", "max_length": 0}
 MUSIC_CASES = [("classify", model) for model in ("bilstm", "cnn", "transformer", "linear")]
@@ -247,6 +260,8 @@ def all_cases() -> Iterator[Case]:
         yield Case(name, model, tuple({**IMAGE, **settings}.items()))
     for name, model, settings in VIDEO_CASES:
         yield Case(name, model, tuple({**VIDEO, **settings}.items()))
+    for name, model, settings in PAIR_CASES:
+        yield Case(name, model, tuple({"input": "pair", **settings}.items()))
     for name, model in MUSIC_CASES:
         yield Case(name, model, tuple(MUSIC.items()))
     for name, model, settings in FROM_ELMO:
@@ -448,16 +463,23 @@ def write_data(config: Config, folder: Path) -> str:
         path.write_text("id,time,size,others\n" + "".join(rows))
         return str(path)
     path = folder / "some.csv"
-    assert kinds[0] in ("text", "bags"), f"no data for fields {kinds}: add some here"
+    known = ("text", "bags", "pair", "pair_bags")
+    assert kinds[0] in known, f"no data for fields {kinds}: add some here"
     values = {
         "label": lambda own: "xyz"[len(own) % 3],
         "labels": lambda own: "|".join(name for name in NAMES if name in own),
         "number": len,
     }
+    texts = [" ".join(own) for own in words]
+    names = ["text", *kinds[1:]]
+    if kinds[0].startswith("pair"):
+        texts = [f"{text},{other}" for text, other in zip(texts, texts[3:] + texts[:3])]
+        names.insert(1, "text_pair")
     rows = (
-        ",".join([" ".join(own), *(str(values[kind](own)) for kind in kinds[1:])]) for own in words
+        ",".join([text, *(str(values[kind](own)) for kind in kinds[1:])])
+        for text, own in zip(texts, words)
     )
-    path.write_text("\n".join([",".join(["text", *kinds[1:]]), *rows]) + "\n")
+    path.write_text("\n".join([",".join(names), *rows]) + "\n")
     return str(path)
 
 

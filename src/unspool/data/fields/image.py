@@ -329,7 +329,7 @@ class ImageSource(SeriesField):
         said = {
             "turned": "are turned upright as their EXIF says",
             "clear": "with transparent parts are put on white",
-            "moving": "are animations, of which the first frame is read (--set input=video for all)",
+            "moving": "are animations, of which the first frame is read (--set input=video: all)",
             "deep": "have more than 8 bits, and are kept with all of them",
         }
         notes += [f"{seen.others[k]:,} images {t}" for k, t in said.items() if k in seen.others]

@@ -35,6 +35,7 @@ from unspool.data.read.plain import (
 )
 from unspool.data.read.reader import SAMPLE, Reader, refuse_empty
 from unspool.data.read.rolls import Chorales, PianoRolls, holds_chords
+from unspool.data.read.seg import Seg, looks_like_seg
 from unspool.data.read.sketch import Sketches, holds_sketches
 from unspool.data.read.ts import Ts
 from unspool.data.read.unipen import Unipen
@@ -70,6 +71,7 @@ FORMATS: dict[str, type[Reader]] = {
     "conll": Conll,
     "conllu": ConllU,
     "parallel": Parallel,
+    "seg": Seg,
 }
 SUFFIXES = {
     ".csv": "csv",
@@ -91,6 +93,7 @@ SUFFIXES = {
     ".inkml": "inkml",
     ".unp": "unipen",
     ".unipen": "unipen",
+    ".seg": "seg",
 }
 SENTENCE_SUFFIXES = {
     ".conll": "conll",
@@ -150,6 +153,8 @@ def guess_format(file: TextFile, data: DataConfig, *, sentences: bool = True) ->
         return Guess("unipen", True)
     if sum(line.lstrip().startswith(MARK) for line in lines) > 0.5 * len(lines):
         return Guess("fasttext", True)
+    if looks_like_seg(lines):
+        return Guess("seg", True)
     if _is_json_object(lines[0]) or lines[0].lstrip().startswith("[["):
         return Guess("jsonl", True)
     if _is_json_array(file):
