@@ -21,6 +21,7 @@ SETTINGS: dict[str, str | tuple[str, ...]] = {
     "story": ("text", "text_pair"),
     "audio": "series",
     "image": "series",
+    "video": "series",
     "music": "series",
     "series": "series",
     "strokes": "series",
