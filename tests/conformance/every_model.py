@@ -46,6 +46,7 @@ SMALL = {
 NEEDED: dict[str, dict[str, Any]] = {
     "forecast": {"horizon": 3, "window": 5},
     "transcribe": {"input": "audio", "max_length": 0, "bands": 6},
+    "caption": {"input": "image", "max_length": 0},
 }
 
 # What the names of models do not say: settings that change what runs.
@@ -63,6 +64,15 @@ VARIANTS: dict[str, list[tuple[str, dict[str, Any]]]] = {
         ("bilstm", {"multilabel": True}),
         ("cnn", {"multilabel": True, "dense": 4}),
         ("transformer", {"multilabel": True, "pooling": "cls"}),
+    ],
+    "answer": [
+        ("gru", {"pair": "decomposable", "pooling": "attention", "embedding": 0}),
+        ("bilstm", {"pair": "sequence"}),
+        ("transformer", {"positions": "learned", "pooling": "mean"}),
+        ("gru", {"input": "story", "hops": 2, "memory": 3}),
+        ("bilstm", {"input": "story", "hops": 0}),
+        ("transformer", {"input": "story", "hops": 1, "pooling": "mean"}),
+        ("transformer", {"input": "story", "hops": 0, "pooling": "mean"}),
     ],
     "regress": [
         ("gru", {"pooling": "attention", "embedding": 0}),
@@ -170,8 +180,39 @@ IMAGE_CASES: list[tuple[str, str, dict[str, Any]]] = [
     ("transcribe", "gru", {"reading": "columns", "patch": 2}),
     ("transcribe", "cnn", {}),
     ("transcribe", "transformer", {"reading": "columns"}),
+    ("caption", "xu", {"context_gate": True, "cell": "gru", "reading": "patches"}),
+    ("caption", "xu", {"attention": "general", "encoder": "network", "bidirectional": True}),
+    ("caption", "vinyals", {"reading": "columns", "encoder": "network", "layers": 1}),
+    ("caption", "transformer", {"reading": "cnn"}),
 ]
 
+# What reads videos.
+VIDEO = {"input": "video", "max_length": 0}
+VIDEO_CASES: list[tuple[str, str, dict[str, Any]]] = [
+    *(("classify", model, {}) for model in ("bilstm", "gru", "cnn", "transformer", "linear")),
+    ("classify", "majority", {}),
+    ("classify", "lstm", {"reading": "patches", "patch_size": 4, "scaling": "series"}),
+    ("classify", "gru", {"window": 3, "colours": "rgb", "embedding": 0}),
+    ("regress", "bigru", {"height": 9, "width": 6}),
+    ("tag", "bilstm", {"reading": "patches"}),
+    ("tag", "gru", {"output": "softmax"}),
+    ("tag", "transformer", {"output": "crf"}),
+    ("caption", "xu", {}),
+    ("caption", "transformer", {"reading": "patches"}),
+]
+
+# What reads two texts, as one sequence or each by itself.
+PAIR_CASES: list[tuple[str, str, dict[str, Any]]] = [
+    ("classify", "bilstm", {"pooling": "last"}),
+    ("classify", "gru", {"pair": "decomposable", "pooling": "attention", "embedding": 0}),
+    ("classify", "gru", {"pair": "sequence"}),
+    ("classify", "cnn", {"multilabel": True}),
+    ("classify", "transformer", {"pooling": "cls", "positions": "learned"}),
+    ("classify", "transformer", {"pair": "bidaf"}),
+    ("classify", "linear", {}),
+    ("regress", "bigru", {"embedding": 0}),
+    ("regress", "transformer", {"pair": "decomposable"}),
+]
 # What reads music beside `compose`.
 MUSIC = {"input": "music", "max_length": 0}
 MUSIC_CASES = [("classify", model) for model in ("bilstm", "cnn", "transformer", "linear")]
@@ -233,6 +274,10 @@ def all_cases() -> Iterator[Case]:
         yield Case(name, model, tuple({**AUDIO, **settings}.items()))
     for name, model, settings in IMAGE_CASES:
         yield Case(name, model, tuple({**IMAGE, **settings}.items()))
+    for name, model, settings in VIDEO_CASES:
+        yield Case(name, model, tuple({**VIDEO, **settings}.items()))
+    for name, model, settings in PAIR_CASES:
+        yield Case(name, model, tuple({"input": "pair", **settings}.items()))
     for name, model in MUSIC_CASES:
         yield Case(name, model, tuple(MUSIC.items()))
     for name, model, settings in FROM_ELMO:
@@ -335,13 +380,41 @@ def images() -> list[np.ndarray]:
 
 def write_images(folder: Path, target: str) -> str:
     """Images, and a table of what belongs to them."""
-    rows = [f"file,{target}"]
+    rows = [f"file,{'caption' if target == 'texts' else target}"]
     for i, image in enumerate(images()):
         Image.fromarray(image).save(folder / f"{i}.png")
+        if target == "texts":  # two captions, in two rows
+            rows += [f"{i}.png,{SENTENCES[i]}", f"{i}.png,{SENTENCES[i - 1]}"]
+            continue
         answer = {"text": "abc"[: 1 + i % 3], "label": "xyz"[i % 3], "number": round(i**1.5, 3)}
         rows.append(f"{i}.png,{answer[target]}")
     (folder / "some.csv").write_text("\n".join(rows) + "\n")
     return str(folder / "some.csv")
+
+
+def clips() -> list[np.ndarray]:
+    """Of different lengths and sizes, one of them a single frame."""
+    rng = np.random.default_rng(9)
+    sizes = ((4, 8, 9), (1, 8, 9), (3, 8, 9), (6, 7, 12), (2, 8, 9), (5, 8, 9), (4, 9, 8))
+    return [rng.integers(0, 256, size).astype(np.uint8) for size in sizes]
+
+
+def write_clips(folder: Path, target: str) -> str:
+    """Folders of frames, and a table of what belongs to them."""
+    rows = []
+    for i, clip in enumerate(clips()):
+        (folder / f"clip{i}").mkdir(exist_ok=True)
+        for t, frame in enumerate(clip):
+            Image.fromarray(frame).save(folder / f"clip{i}" / f"{t}.png")
+        answer = {
+            "label": "xyz"[i % 3],
+            "number": round(i**1.5, 3),
+            "tags": [f"{'ab'[(t + i) % 2]}" for t in range(len(clip))],
+            "texts": SENTENCES[i],
+        }[target]
+        rows.append(json.dumps({"file": f"clip{i}", target: answer}).replace("texts", "caption"))
+    (folder / "some.jsonl").write_text("\n".join(rows) + "\n")
+    return str(folder / "some.jsonl")
 
 
 def music() -> list[list[list[int]]]:
@@ -378,6 +451,8 @@ def write_data(config: Config, folder: Path) -> str:
         return write_audio(folder, kinds[1])
     if kinds[0] == "image":
         return write_images(folder, kinds[1])
+    if kinds[0] == "video":
+        return write_clips(folder, kinds[1])
     if kinds[0] == "music":
         return write_music(folder, kinds[1] if len(kinds) > 1 else "")
     if kinds[0] == "series":
@@ -407,17 +482,42 @@ def write_data(config: Config, folder: Path) -> str:
         )
         path.write_text("id,time,size,others\n" + "".join(rows))
         return str(path)
+    if kinds[0] == "question":
+        path = folder / "some.jsonl"
+        rows = (
+            {"question": f"who {text}", "context": f"{text} {SENTENCES[i - 1]}",
+             "answer": own[-1] if i % 3 else ""}
+            for i, (text, own) in enumerate(zip(SENTENCES, words))
+        )  # fmt: skip
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        return str(path)
+    if kinds[0].startswith("story"):
+        path = folder / "some.txt"
+        stories = (
+            f"1 {text} .\n2 {SENTENCES[i - 1]} .\n3 who {text} ?\t{own[0]}\t1\n"
+            f"4 {SENTENCES[i - 2]} .\n5 where {text} ?\t{own[-1]}\t4\n"
+            for i, (text, own) in enumerate(zip(SENTENCES, words))
+        )
+        path.write_text("".join(stories))
+        return str(path)
     path = folder / "some.csv"
-    assert kinds[0] in ("text", "bags"), f"no data for fields {kinds}: add some here"
+    known = ("text", "bags", "pair", "pair_bags")
+    assert kinds[0] in known, f"no data for fields {kinds}: add some here"
     values = {
         "label": lambda own: "xyz"[len(own) % 3],
         "labels": lambda own: "|".join(name for name in NAMES if name in own),
         "number": len,
     }
+    texts = [" ".join(own) for own in words]
+    names = ["text", *kinds[1:]]
+    if kinds[0].startswith("pair"):
+        texts = [f"{text},{other}" for text, other in zip(texts, texts[3:] + texts[:3])]
+        names.insert(1, "text_pair")
     rows = (
-        ",".join([" ".join(own), *(str(values[kind](own)) for kind in kinds[1:])]) for own in words
+        ",".join([text, *(str(values[kind](own)) for kind in kinds[1:])])
+        for text, own in zip(texts, words)
     )
-    path.write_text("\n".join([",".join(["text", *kinds[1:]]), *rows]) + "\n")
+    path.write_text("\n".join([",".join(names), *rows]) + "\n")
     return str(path)
 
 
@@ -440,6 +540,8 @@ class Made(NamedTuple):
             return list(sounds())
         if self.task.input_field.kind == "image":
             return list(images())
+        if self.task.input_field.kind == "video":
+            return list(clips())
         if self.task.input_field.kind == "music":
             return list(music())
         if self.task.input_field.kind == "series":

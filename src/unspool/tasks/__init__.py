@@ -34,10 +34,12 @@ class Tasks(Mapping[str, type[Task]]):
 TASKS = Tasks(
     classify=("classify", "Classify"),
     regress=("regress", "Regress"),
+    answer=("answering.task", "AnswerQuestions"),
     tag=("tag.task", "Tag"),
     generate=("generate", "Generate"),
     translate=("translate.task", "Translate"),
     transcribe=("transcribe.task", "Transcribe"),
+    caption=("caption.task", "CaptionTask"),
     forecast=("forecast.task", "Forecast"),
     handwrite=("handwrite.task", "Handwrite"),
     compose=("compose.task", "Compose"),

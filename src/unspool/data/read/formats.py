@@ -12,6 +12,7 @@ from typing import NamedTuple
 from unspool.config import DataConfig
 from unspool.data.read.arrays import Arrays
 from unspool.data.read.arrow import Arrow, Parquet
+from unspool.data.read.clips import ClipArrays, Clips, holds_clips
 from unspool.data.read.columns import KNOWN_NAMES, TEXT_NAMES, is_number, label_like, plain
 from unspool.data.read.conll import Conll, ConllU, conll_format, looks_like_conll
 from unspool.data.read.delimited import Csv, Tsv
@@ -20,7 +21,7 @@ from unspool.data.read.files import TextFile
 from unspool.data.read.folder import Folder, Folders
 from unspool.data.read.inkml import InkMl
 from unspool.data.read.json_lines import JsonArray, JsonLines
-from unspool.data.read.media import MidiFiles, Pictures, Sounds
+from unspool.data.read.media import MidiFiles, Pictures, Sounds, medium_of
 from unspool.data.read.parallel import Parallel
 from unspool.data.read.pixels import Pixels, holds_images
 from unspool.data.read.plain import (
@@ -34,7 +35,10 @@ from unspool.data.read.plain import (
 )
 from unspool.data.read.reader import SAMPLE, Reader, refuse_empty
 from unspool.data.read.rolls import Chorales, PianoRolls, holds_chords
+from unspool.data.read.seg import Seg, looks_like_seg
 from unspool.data.read.sketch import Sketches, holds_sketches
+from unspool.data.read.squad import Squad, looks_like_squad
+from unspool.data.read.stories import Stories, looks_like_stories
 from unspool.data.read.ts import Ts
 from unspool.data.read.unipen import Unipen
 from unspool.errors import DataError
@@ -55,6 +59,8 @@ FORMATS: dict[str, type[Reader]] = {
     "chorales": Chorales,
     "rolls": PianoRolls,
     "pixels": Pixels,
+    "video": Clips,
+    "clips": ClipArrays,
     "sketch": Sketches,
     "inkml": InkMl,
     "unipen": Unipen,
@@ -67,6 +73,9 @@ FORMATS: dict[str, type[Reader]] = {
     "conll": Conll,
     "conllu": ConllU,
     "parallel": Parallel,
+    "seg": Seg,
+    "squad": Squad,
+    "stories": Stories,
 }
 SUFFIXES = {
     ".csv": "csv",
@@ -88,6 +97,7 @@ SUFFIXES = {
     ".inkml": "inkml",
     ".unp": "unipen",
     ".unipen": "unipen",
+    ".seg": "seg",
 }
 SENTENCE_SUFFIXES = {
     ".conll": "conll",
@@ -118,13 +128,18 @@ def guess_format(file: TextFile, data: DataConfig, *, sentences: bool = True) ->
     suffix = Path(file.content_name).suffix.lower()
     if suffix == ".npz" and holds_sketches(file):
         return Guess("sketch", True)
-    asked = data.input == "image"
-    if suffix in (".npz", ".npy") and (asked or (data.input == "auto" and holds_images(file))):
-        return Guess("pixels", True)
+    if suffix in (".npz", ".npy"):
+        asked, auto = data.input, data.input == "auto"
+        if asked == "video" or (auto and holds_clips(file)):
+            return Guess("clips", True)
+        if asked == "image" or (auto and holds_images(file)):
+            return Guess("pixels", True)
     if suffix in SUFFIXES:
         return Guess(SUFFIXES[suffix], True)
     if suffix == ".json" and holds_chords(file, asked=data.input == "music"):
         return Guess("chorales", True)
+    if suffix == ".json" and looks_like_squad(file):
+        return Guess("squad", True)
     if suffix == ".json":
         return Guess("json" if _is_json_array(file) else "jsonl", True)
     if sentences and suffix in SENTENCE_SUFFIXES:
@@ -144,6 +159,10 @@ def guess_format(file: TextFile, data: DataConfig, *, sentences: bool = True) ->
         return Guess("unipen", True)
     if sum(line.lstrip().startswith(MARK) for line in lines) > 0.5 * len(lines):
         return Guess("fasttext", True)
+    if looks_like_seg(lines):
+        return Guess("seg", True)
+    if looks_like_stories(lines):
+        return Guess("stories", True)
     if _is_json_object(lines[0]) or lines[0].lstrip().startswith("[["):
         return Guess("jsonl", True)
     if _is_json_array(file):
@@ -178,6 +197,8 @@ def _by_look(lines: Sequence[str], data: DataConfig) -> str:
         return "tsv" if "\t" in lines[0] else "csv"
     widths = {line.count("\t") for line in lines}
     if len(widths) == 1 and min(widths) > 1:
+        return "tsv"
+    if widths == {1} and all(medium_of(line.split("\t")[0]) for line in lines):
         return "tsv"
     if _looks_labelled(lines):
         return "labelled"

@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 from unspool.config import DataConfig
+from unspool.data.read.clip import FILMS, Clip
+from unspool.data.read.columns import CAPTION_NAMES
 from unspool.data.read.content import content_name
 from unspool.data.read.files import Report, TextFile, path_columns, readable_name
 from unspool.data.read.music import ENDINGS as MIDIS
@@ -26,7 +28,12 @@ from unspool.data.read.sound import Sound
 from unspool.errors import ConfigError, DataError
 from unspool.io.regular import open_regular
 
-TABLES = (".csv", ".tsv", ".jsonl")  # in which a folder of such files may have texts or labels
+TABLES = (
+    ".csv",
+    ".tsv",
+    ".jsonl",
+    ".txt",
+)  # in which a folder of such files may have texts or labels
 OTHERS = (".txt", ".txt.gz", *TABLES, ".npy", ".npz", ".ts", ".inkml", ".unp", ".unipen")
 
 
@@ -38,6 +45,9 @@ class Medium(NamedTuple):
     plural    what files are called
     endings   of their names
     make      a value of a path, and of what messages call it
+    described names of columns of texts that describe them, rather than being what is said or
+              written in them
+    stepped   whether a label for each step makes sense, and whether a value may be a folder
     """
 
     name: str
@@ -45,16 +55,27 @@ class Medium(NamedTuple):
     plural: str
     endings: tuple[str, ...]
     make: Callable[[Path, str], Any]
+    described: tuple[str, ...] = ()
+    stepped: bool = False
 
     def named(self, name: Any) -> bool:
         """Whether a file of this name is one."""
-        return isinstance(name, str | os.PathLike) and str(name).lower().endswith(self.endings)
+        if not isinstance(name, str | os.PathLike):
+            return False
+        return self.file_of(str(name).strip()).lower().endswith(self.endings)
+
+    def file_of(self, name: str) -> str:
+        """The name of the file that a table calls `photo.jpg#2`: the second of its captions."""
+        return NUMBERED.sub(r"\1", name)
 
 
+NUMBERED = re.compile(r"(\.\w+)#\d+$")
 AUDIO = Medium("audio", "sound", "recordings", SOUNDS, Sound)
-IMAGE = Medium("image", "images", "images", PICTURES, Picture)
+IMAGE = Medium("image", "images", "images", PICTURES, Picture, CAPTION_NAMES)
+# Only films are surely videos: a GIF, or a folder of images, is one where input=video says so.
+VIDEO = Medium("video", "videos", "clips", FILMS, Clip, CAPTION_NAMES, stepped=True)
 MUSIC = Medium("music", "music", "pieces", MIDIS, Midi)
-MEDIA = (AUDIO, IMAGE, MUSIC)
+MEDIA = (AUDIO, IMAGE, VIDEO, MUSIC)
 
 
 class MediaFiles(Reader):
@@ -152,6 +173,13 @@ def matched(files: Sequence[TextFile], pattern: str) -> list[tuple[str, list[str
         for name, value in own.groupdict().items():
             found[name].append(value)
     return list(found.items())
+
+
+def stamp(path: Path) -> bytes:
+    """Name, size and time of a file, of a folder those of all files in it: for keys of caches."""
+    files = sorted(path.iterdir()) if path.is_dir() else [path]
+    known = [(str(own), own.stat().st_size, own.stat().st_mtime_ns) for own in files]
+    return repr(known).encode()
 
 
 class Found(NamedTuple):

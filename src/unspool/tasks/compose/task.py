@@ -97,7 +97,8 @@ class Compose(Task):
             form = "frames" if table.format in ROLLS else "events"
         located = Located(table, files, MUSIC)
         other = "events" if form == "frames" else "frames"
-        summary = f"{described(table, files, MUSIC)} as {form} (--set music={other} for {other})"
+        about = f"{described(table, files, MUSIC)}{located.remark}"
+        summary = f"{about} as {form} (--set music={other} for {other})"
         settings = {"data.input": "music", "data.music": form}
         return Plan(
             cls.name,
