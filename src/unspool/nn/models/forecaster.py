@@ -175,20 +175,43 @@ class Forecaster(nn.Module):
         return (each * seen).sum() / seen.sum().clamp(min=1)
 
 
+class KnownSum(nn.Module):
+    """V_h k_h: of each of H steps ahead a weighted sum of the K numbers that are known of it."""
+
+    def __init__(self, known: int, horizon: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.zeros(horizon, known))
+
+    def forward(self, known: Tensor) -> Tensor:
+        """(B, H, K) -> (B, H)"""
+        return (known * self.weight).sum(-1)
+
+    def describe(self) -> str:
+        return f"weighted sum of {self.weight.shape[1]} numbers that are known ahead"
+
+
 class LinearForecaster(Forecaster):
-    """Every step ahead a weighted sum of the window: z_{t+h} = Σ_i W_{h,i} z_{t-L+i} + b_h
+    """Every step ahead a weighted sum of the window, and of what is known of that step:
+
+    z_{t+h} = Σ_i W_{h,i} z_{t-L+i} + V_h known_{t+h} + b_h
 
     Zeng et al. (2023) showed how much this is to beat; the parts that their DLinear splits a window
     into are sums of it too, so the function is the same.
     """
 
-    def __init__(self, length: int, horizon: int, uncertain: Uncertain, normalize: str) -> None:
+    def __init__(
+        self, length: int, horizon: int, uncertain: Uncertain, normalize: str, known: int = 0
+    ) -> None:
         super().__init__(horizon, uncertain, normalize)
         self.sum = WindowSum(length, horizon, bias=True)
+        self.ahead = KnownSum(known, horizon) if known else None
 
     def outputs(self, z: Tensor, window: Window) -> Tensor:
         z = self.window(z[..., None])[..., 0]
-        return self.sum(z, window.lengths)[..., None]
+        found = self.sum(z, window.lengths)
+        if self.ahead is not None:
+            found = found + self.ahead(future_of(window, self.horizon))
+        return found[..., None]
 
 
 class DirectForecaster(Forecaster):
