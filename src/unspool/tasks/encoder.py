@@ -90,7 +90,7 @@ def vector_input(field: SeriesField | HistoryField, options: InputOptions) -> Ve
         options.channels or options.patch * field.size,
         options.size,
         dropout=options.dropout,
-        augment=SpecAugment(field.size, masks) if masks.times or masks.bands else None,
+        augment=SpecAugment(field.size, masks) if masks.any else None,
     )
 
 
@@ -198,7 +198,9 @@ def build_encoder(
 
 
 def masks_of(model: ModelConfig) -> Masks:
-    return Masks(model.time_masks, model.time_mask, model.band_masks, model.band_mask)
+    return Masks(
+        model.time_masks, model.time_mask, model.band_masks, model.band_mask, model.band_warp
+    )
 
 
 def build_network(model: ModelConfig, inputs: int) -> Network:

@@ -97,7 +97,7 @@ def stretches(keys: Sequence[np.ndarray]) -> list[tuple[int, int, int]]:
     pieces of all tracks are met with these, and what meets is compared value by value.
     """
     lengths = np.array([len(own) for own in keys])
-    rows = np.flatnonzero(lengths >= PIECE)
+    rows = np.flatnonzero(lengths >= PIECE).tolist()
     if len(rows) < 2:
         return []
     every = np.concatenate([keys[row] for row in rows])
@@ -120,7 +120,7 @@ def stretches(keys: Sequence[np.ndarray]) -> list[tuple[int, int, int]]:
         fits &= begins + sizes[own] <= starts[others] + sizes[others]
         for begin, other in zip(begins[fits][:TRIED], others[fits][:TRIED]):
             if np.array_equal(every[begin : begin + sizes[own]], keys[rows[own]]):
-                found.append((int(rows[own]), int(rows[other]), int(begin - starts[other])))
+                found.append((rows[own], rows[int(other)], int(begin - starts[other])))
                 break
     return found
 
