@@ -36,7 +36,7 @@ from unspool.nn.inputs import (
 )
 from unspool.nn.network import Network
 from unspool.nn.recurrent import Recurrent
-from unspool.nn.transformer import TransformerEncoder
+from unspool.nn.transformer import TransformerDecoder, TransformerEncoder
 from unspool.nn.transformer_blocks import TransformerOptions
 
 DEFAULT_SIZE = 64  # of the vectors of a convolutional input layer where none is set
@@ -137,6 +137,7 @@ def build_encoder(
     length: int = 0,
     embedding_std: float = 0.1,
     cls: bool = False,
+    causal: bool = False,
     extra: int = 0,
     reverse: bool = False,
     patch: int = 1,
@@ -148,6 +149,7 @@ def build_encoder(
     embedding_std  where the config leaves it open: small vectors keep a classifier or a tied output
                    layer calm, but starve a language model's gates, which then learn slowly
     cls            a Transformer reads a learned vector before the text
+    causal         each step of a Transformer sees those before it alone
     extra          size of extra features of the tokens
     patch          steps of vectors over time that are read as one
     channels       of vectors over time that a layer before the encoder makes of those of the field,
@@ -176,7 +178,10 @@ def build_encoder(
         )
         added = AddFeatures(inputs, extra) if extra else None
         token = ClassToken(options.width) if cls else None
-        return Encoder(inputs, TransformerEncoder(options), extra=added, cls=token, reverse=reverse)
+        stack: Network = (
+            TransformerDecoder(options, cross=False) if causal else TransformerEncoder(options)
+        )
+        return Encoder(inputs, stack, extra=added, cls=token, reverse=reverse)
     std = model.embedding_std or embedding_std
     inputs = input_layer(
         field,
