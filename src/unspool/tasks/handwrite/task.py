@@ -91,6 +91,7 @@ class Handwrite(Task):
     items = (Recording, np.ndarray, list)
     options = Writing
     continues = True
+    prompt_file = True
     causal = True
     defaults: ClassVar[Mapping[str, Any]] = {
         "data.input": "strokes",
