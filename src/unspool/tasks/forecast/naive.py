@@ -14,6 +14,7 @@ stands between the two by `horizon` values, (B, H).
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 
 import numpy as np
 
@@ -83,10 +84,17 @@ def autocorrelation(past: np.ndarray, lags: int) -> np.ndarray:
 def seasonal_indices(past: np.ndarray, season: int) -> np.ndarray:
     """(m,) the classical multiplicative decomposition: means of y over its centred moving average,
     by phase, scaled to a mean of one."""
-    weights = np.ones(season) if season % 2 else np.r_[0.5, np.ones(season - 1), 0.5]
-    trend = np.convolve(past, weights / season, mode="valid")
+    weights = centred_weights(season)
+    trend = np.convolve(past, weights, mode="valid")
     half = len(weights) // 2
     ratios = past[half : half + len(trend)] / trend
     phases = np.arange(half, half + len(trend)) % season
     means = np.bincount(phases, ratios) / np.bincount(phases)
     return means / means.mean()
+
+
+@cache
+def centred_weights(season: int) -> np.ndarray:
+    """Of a moving average over one season; of an even one the two ends count half."""
+    whole = np.ones(season) if season % 2 else np.r_[0.5, np.ones(season - 1), 0.5]
+    return whole / season
