@@ -15,7 +15,8 @@ forecast   M4 hourly, 48 hours from 168, one GRU of 64 units for all series, bat
            three naive forecasts, MASE, OWA, coverage and intervals beside them.
 
 With --threads 1 the seconds of a backtest are those of the processor, so that other work on the
-machine does not count. Contestants take turns in one process. Without ../shared/data (or $UNSPOOL_DATA) it says so.
+machine does not count. Contestants take turns in one process. Without ../shared/data (or
+$UNSPOOL_DATA) it says so.
 """
 
 from __future__ import annotations
