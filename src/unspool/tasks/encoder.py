@@ -17,12 +17,14 @@ from unspool.data.fields.image import ImageSource
 from unspool.data.fields.image_shape import CNN, ONE_SIZE
 from unspool.data.fields.series import SeriesField
 from unspool.data.fields.text import TextField
+from unspool.data.fields.video import VideoSource
 from unspool.data.fields.words import WordsField
 from unspool.errors import ConfigError, choose
 from unspool.nn.cells import CELLS, cell_options
 from unspool.nn.convolution import ConvolutionStack
 from unspool.nn.efficientnet import EncoderInput
 from unspool.nn.encoder import Encoder
+from unspool.nn.frames import ClipAugment, FrameInput
 from unspool.nn.images import Augmentation, ConvolutionalInput, ImageAugment, Patches
 from unspool.nn.inputs import (
     AddFeatures,
@@ -43,7 +45,7 @@ from unspool.nn.pairs import (
     SegmentVectors,
 )
 from unspool.nn.recurrent import Recurrent
-from unspool.nn.transformer import TransformerEncoder
+from unspool.nn.transformer import TransformerDecoder, TransformerEncoder
 from unspool.nn.transformer_blocks import TransformerOptions
 
 DEFAULT_SIZE = 64  # of the vectors of a convolutional input layer where none is set
@@ -97,7 +99,7 @@ def vector_input(field: SeriesField | HistoryField, options: InputOptions) -> Ve
         options.channels or options.patch * field.size,
         options.size,
         dropout=options.dropout,
-        augment=SpecAugment(field.size, masks) if masks.times or masks.bands else None,
+        augment=SpecAugment(field.size, masks) if masks.any else None,
     )
 
 
@@ -133,8 +135,36 @@ def image_input(field: Any, options: InputOptions) -> InputLayer:
     )
 
 
+def frame_input(field: VideoSource, options: InputOptions) -> FrameInput:
+    shape, size = field.shape, options.size or DEFAULT_SIZE
+    columns = Patches(shape.height, shape.colours, shape.height, 1)
+    patches: Patches | None = None
+    image: ConvolutionalInput | VectorInput
+    if shape.reading == "patches":
+        patches = Patches(shape.height, shape.colours, *shape.patches)
+        image, grid = VectorInput(shape.size, size), shape.grid[0] * shape.grid[1]
+    else:
+        halvings = field.halvings
+        image = ConvolutionalInput(
+            shape.height, shape.width, shape.colours, size, halvings=halvings
+        )
+        grid = -(-shape.height >> halvings) * -(-shape.width >> halvings)
+    return FrameInput(
+        image,
+        grid,
+        size,
+        width=shape.width,
+        height=shape.height,
+        colours=shape.colours,
+        patches=patches,
+        dropout=options.dropout,
+        augment=ClipAugment(columns, options.augmentation) if any(options.augmentation) else None,
+    )
+
+
 INPUT_LAYERS: dict[type[Field], Callable[[Any, InputOptions], InputLayer]] = {
     ImageSource: image_input,
+    VideoSource: frame_input,
     SeriesField: vector_input,
     HistoryField: vector_input,
     TextField: token_input,
@@ -155,6 +185,7 @@ def build_encoder(
     length: int = 0,
     embedding_std: float = 0.1,
     cls: bool = False,
+    causal: bool = False,
     extra: int = 0,
     reverse: bool = False,
     patch: int = 1,
@@ -167,6 +198,7 @@ def build_encoder(
     embedding_std  where the config leaves it open: small vectors keep a classifier or a tied output
                    layer calm, but starve a language model's gates, which then learn slowly
     cls            a Transformer reads a learned vector before the text
+    causal         each step of a Transformer sees those before it alone
     extra          size of extra features of the tokens
     patch          steps of vectors over time that are read as one
     channels       of vectors over time that a layer before the encoder makes of those of the field,
@@ -196,7 +228,9 @@ def build_encoder(
         )
         added = AddFeatures(inputs, extra) if extra else None
         token = ClassToken(options.width) if cls else None
-        transformer = TransformerEncoder(options)
+        transformer: Network = (
+            TransformerDecoder(options, cross=False) if causal else TransformerEncoder(options)
+        )
         between = build_between(model, transformer, length=length) if pair else None
         one = pair and between is None
         return Encoder(
@@ -258,7 +292,9 @@ def build_between(model: ModelConfig, network: Network, *, length: int = 0) -> B
 
 
 def masks_of(model: ModelConfig) -> Masks:
-    return Masks(model.time_masks, model.time_mask, model.band_masks, model.band_mask)
+    return Masks(
+        model.time_masks, model.time_mask, model.band_masks, model.band_mask, model.band_warp
+    )
 
 
 def build_network(model: ModelConfig, inputs: int, *, steps: int = 0) -> Network:

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from unspool.data.fields.image import FILE, ImageField
+from unspool.data.fields.image import FILE, ImageField, load_shape
 from unspool.data.fields.image_shape import ImageShape
 from unspool.data.fields.series import SeriesField
 from unspool.data.read import Column
@@ -154,5 +154,5 @@ class EncodedImages(SeriesField):
 
     def load(self, folder: Path) -> None:
         super().load(folder)
-        self.images.load_shape(folder)
+        self.images.shape = load_shape(folder / FILE, "images")
         self.path = folder / ENCODER
