@@ -3,7 +3,7 @@
     python bench/captions.py train DATA --encoder FILE.pth --runs RUNS [--only NAME]
     python bench/captions.py judge --runs RUNS
     python bench/captions.py pictures DATA --runs RUNS --to FOLDER
-    python bench/captions.py speed DATA --encoder FILE.pth
+    python bench/captions.py speed [--encoder FILE.pth]
     python bench/captions.py oracle FILE.pth PACKAGES
 
 DATA is a table `image,caption`, such as captions.txt of Flickr8k: 1,000 images with five captions
@@ -129,6 +129,110 @@ def pictures(data: Path, runs: Path, to: Path, name: str) -> None:
         print(own["name"], "|", own["caption"], "|", own["references"][0])
 
 
+class Plain(torch.nn.Module):
+    """The model `xu` over features in plain torch: additive attention, an LSTM cell, a loop."""
+
+    def __init__(self, features: int, size: int, vocab: int, positions: int) -> None:
+        super().__init__()
+        nn = torch.nn
+        self.read = nn.Linear(features, size)
+        self.positions = nn.Parameter(torch.randn(positions, size) * 0.1)
+        self.embedding = nn.Embedding(vocab, size)
+        self.query, self.keys = nn.Linear(size, size), nn.Linear(size, size, bias=False)
+        self.v = nn.Linear(size, 1, bias=False)
+        self.cell = nn.LSTMCell(2 * size, size)
+        self.start = nn.Linear(size, 2 * size)
+        self.join, self.output = nn.Linear(2 * size, size, bias=False), nn.Linear(size, vocab)
+
+    def forward(self, x: torch.Tensor, rows: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
+        memory = self.read(x) + self.positions
+        keys = self.keys(memory)[rows]
+        memory = memory[rows]
+        h, c = torch.tanh(self.start(memory.mean(1))).chunk(2, -1)
+        y, found = self.embedding(ids), []
+        for t in range(ids.shape[1]):
+            scores = self.v(torch.tanh(self.query(h)[:, None] + keys))
+            context = (scores.softmax(1) * memory).sum(1)
+            h, c = self.cell(torch.cat([y[:, t], context], -1), (h, c))
+            found.append(torch.tanh(self.join(torch.cat([context, h], -1))))
+        return self.output(torch.stack(found, 1))
+
+
+def speed(images: int = 320, each: int = 5) -> None:
+    """An epoch over features (49, 1280) of images with five captions of 5 to 20 words."""
+    from unspool.data.fields.texts import TextsBatch
+    from unspool.nn.encoder import Encoder
+    from unspool.nn.inputs import VectorInput
+    from unspool.nn.models.seq2seq import Seq2Seq
+    from unspool.nn.network import PassThrough
+    from unspool.nn.recurrent_decoder import RecurrentDecoder
+    from unspool.tasks.caption.task import CaptionTask
+
+    torch.manual_seed(1)
+    size, vocab, batch = 256, 2500, 32
+    x = torch.randn(images, 49, 1280)
+    lengths = torch.randint(7, 23, (images * each,))
+    ids = torch.randint(4, vocab, (images * each, 22))
+    ids = ids * (torch.arange(22) < lengths[:, None])
+    encoder = Encoder(VectorInput(1280, size), PassThrough(size, steps=49))
+    decoder = RecurrentDecoder(vocab, memory=size, embedding=size, cell="lstm", hidden=size)
+    ours, plain = Seq2Seq(encoder, decoder), Plain(1280, size, vocab, 49)
+    counts = [sum(p.numel() for p in model.parameters()) for model in (ours, plain)]
+    optimisers = [torch.optim.Adam(model.parameters(), 1e-3) for model in (ours, plain)]
+
+    def epoch(which: int) -> float:
+        started = time.perf_counter()
+        for start in range(0, images, batch):
+            own, every = slice(start, start + batch), slice(start * each, (start + batch) * each)
+            longest = int(lengths[every].max())
+            texts = TextsBatch(
+                ids[every, :longest].contiguous(), lengths[every], torch.full((batch,), each)
+            )
+            optimisers[which].zero_grad()
+            if which == 0:
+                vectors, targets = CaptionTask.targets(ours, ours.encoder(x[own]), texts)
+                loss = ours.decoder.output.loss(vectors, targets)
+            else:
+                logits = plain(x[own], texts.rows, texts.ids[:, :-1])
+                loss = torch.nn.functional.cross_entropy(
+                    logits.flatten(0, 1), texts.ids[:, 1:].flatten(), ignore_index=0
+                )
+            loss.backward()
+            optimisers[which].step()
+        return time.perf_counter() - started
+
+    times = np.array([[epoch(0), epoch(1)] for _ in range(4)])[1:]
+    mine, theirs = np.median(times, 0)
+    print(
+        f"parameters {counts}; {images * each} captions an epoch, {torch.get_num_threads()} threads"
+    )
+    print(f"unspool {mine:.2f} s, plain torch {theirs:.2f} s: {theirs / mine:.2f} times as fast")
+
+
+def cached(encoder: str, images: int = 40) -> None:
+    """Features of images of 224 x 224: computed, and read from a memory-mapped store."""
+    import tempfile
+
+    from unspool.nn.efficientnet import EfficientNetLite0
+
+    model = EfficientNetLite0.read(Path(encoder))
+    x = torch.randint(0, 256, (images, 224, 224, 3), dtype=torch.uint8)
+    started = time.perf_counter()
+    features = torch.cat([model.features(x[i : i + 8]) for i in range(0, images, 8)])
+    computed = (time.perf_counter() - started) / images
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "features.bin"
+        features.numpy().tofile(path)
+        stored = np.memmap(path, np.float32, mode="r").reshape(features.shape)
+        started = time.perf_counter()
+        for _ in range(10):
+            for i in range(0, images, 8):
+                torch.from_numpy(np.array(stored[i : i + 8]))
+        read = (time.perf_counter() - started) / (10 * images)
+    print(f"computed {1000 * computed:.1f} ms an image, read {1000 * read:.3f} ms:", end=" ")
+    print(f"{computed / read:.0f} times as fast")
+
+
 def oracle(path: Path, packages: str) -> None:
     """Features against the package's own forward."""
     from unspool.nn.efficientnet import MEAN, STD, EfficientNetLite0
@@ -151,7 +255,7 @@ def oracle(path: Path, packages: str) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=["train", "judge", "pictures", "oracle"])
+    parser.add_argument("what", choices=["train", "judge", "pictures", "oracle", "speed"])
     parser.add_argument("data", nargs="?", type=Path)
     parser.add_argument("packages", nargs="?", default="")
     parser.add_argument("--encoder")
@@ -165,6 +269,10 @@ def main() -> None:
         judge(given.runs)
     elif given.what == "pictures":
         pictures(given.data, given.runs, given.to, given.only or "efficientnet-attention")
+    elif given.what == "speed":
+        speed()
+        if given.encoder:
+            cached(given.encoder)
     else:
         oracle(given.data, given.packages)
 
