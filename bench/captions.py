@@ -29,14 +29,14 @@ from unspool.tasks.bleu import bleu_of, bleu_statistics
 from unspool.tasks.caption.metrics import cider_d, words_of
 
 PHOTOS = {"test_share": 0.1, "min_count": 3, "dropout": 0.4, "patience": 6}
-CNN = {"height": 64, "width": 64, "epochs": 15, "embedding": 128, "flip": 0.5, "crop": 0.1}
-ENCODED = {"epochs": 20, "embedding": 256}
+CNN = {"height": 64, "width": 64, "epochs": 8, "embedding": 128, "flip": 0.5, "crop": 0.1}
+ENCODED = {"epochs": 10, "embedding": 256}
 VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "cnn-attention": ("xu", CNN),
     "cnn-mean": ("vinyals", CNN),
     "efficientnet-attention": ("xu", ENCODED),
     "efficientnet-mean": ("vinyals", ENCODED),
-    "efficientnet-transformer": ("transformer", {"epochs": 20, "hidden": 256}),
+    "efficientnet-transformer": ("transformer", {"epochs": 10}),
 }
 SHIFTS, RESAMPLES = 20, 2000
 

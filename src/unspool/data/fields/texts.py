@@ -81,6 +81,12 @@ class Texts:
         """int64 ids of each text of a row."""
         return [self.tokens[int(text)] for text in self.rows[row]]
 
+    def prints(self, common: dict[str, int]) -> np.ndarray:
+        """(N,) a number for the texts of each row, whatever their order."""
+        each = self.tokens.prints(common)
+        rows = (tuple(sorted(each[self.rows[row]].tolist())) for row in range(len(self)))
+        return np.array([hash(row) for row in rows], dtype=np.int64)
+
     @property
     def own(self) -> Tokens:
         """The texts of all rows."""
