@@ -35,11 +35,12 @@ from unspool.text.words import words as split_words
 from unspool.topic_model.coherence import coherence
 from unspool.topic_model.corpus import choose_vocabulary, open_documents, read_documents
 from unspool.topic_model.settings import make_config
-from unspool.topic_model.vectors import open_vectors, read_vectors
+from unspool.topic_model.vectors import open_vectors
 
 FIGURES = STORE / "topics.json"
 TOPICS = 20
 DOCUMENTS = 2000
+PART = 250  # documents whose vectors are kept together
 LENGTH = 128  # tokens of a document that MiniLM reads
 SETTINGS: dict[str, Any] = {"count": TOPICS, "stop_words": "english", "max_length": LENGTH}
 WAYS = ("nmf", "lda", "pretrain", "minilm", "bertopic")
@@ -96,7 +97,7 @@ def ours(way: str, path: Path, folder: Path) -> dict[str, Any]:
     )
 
 
-def bertopic(path: Path) -> dict[str, Any]:
+def bertopic(path: Path, folder: Path) -> dict[str, Any]:
     """The package, on the vectors of MiniLM and the words that our ways choose from."""
     from bertopic import BERTopic
     from sklearn.feature_extraction.text import CountVectorizer
@@ -106,8 +107,8 @@ def bertopic(path: Path) -> dict[str, Any]:
     vocabulary = choose_vocabulary(documents, config.topics).words
     with open(path, encoding="utf-8", newline="") as file:
         texts = [row["text"] for row in csv.DictReader(file) if row["text"].strip()]
-    started = time.process_time()
-    vectors = read_vectors(open_vectors(minilm(), max_length=LENGTH), texts, total=len(texts))
+    vectors, before = minilm_vectors(texts, folder / f"{path.stem}-vectors")
+    started = time.process_time() - before
     counter = CountVectorizer(
         vocabulary=vocabulary,
         tokenizer=lambda text: split_words(text.lower(), split="punctuation", newlines=False),
@@ -131,6 +132,23 @@ def bertopic(path: Path) -> dict[str, Any]:
     words = [[word for word, weight in model.get_topic(k) if word and weight > 0] for k in kept]
     found = figures(words, coherence(documents, words, config.topics.window), seconds)
     return {**found, "outliers": float(np.mean(np.array(numbers) == -1))}
+
+
+def minilm_vectors(texts: list[str], folder: Path) -> tuple[np.ndarray, float]:
+    """And the seconds that they took; kept in parts, so that a run that was stopped goes on."""
+    folder.mkdir(exist_ok=True)
+    read = open_vectors(minilm(), max_length=LENGTH)
+    found, seconds = [], 0.0
+    for first in range(0, len(texts), PART):
+        part = folder / f"{first}.npz"
+        if not part.exists():
+            started = time.process_time()
+            own = read(texts[first : first + PART])
+            np.savez(part, vectors=own, seconds=time.process_time() - started)
+        kept = np.load(part)
+        found.append(kept["vectors"])
+        seconds += float(kept["seconds"])
+    return np.concatenate(found), seconds
 
 
 def figures(words: list[list[str]], npmi: list[float], seconds: float) -> dict[str, Any]:
@@ -183,7 +201,11 @@ def main() -> None:
                 if way == "bertopic" and importlib.util.find_spec("bertopic") is None:
                     print("bertopic is not installed: left out")
                     continue
-                found = bertopic(path) if way == "bertopic" else ours(way, path, given.folder)
+                found = (
+                    bertopic(path, given.folder)
+                    if way == "bertopic"
+                    else ours(way, path, given.folder)
+                )
                 stored = {**figures_so_far(), f"{corpus} {way}": found}
                 FIGURES.write_text(json.dumps(stored, indent=1) + "\n")
                 print(
