@@ -9,8 +9,9 @@ scikit-learn's English stop words, otherwise the defaults. All ways choose from 
 NPMI is measured by the same function on the same documents; seconds are of
 one core. `pretrain` hides words of the same
 documents first, and its time counts. BERTopic is the package itself with its defaults (UMAP,
-HDBSCAN, nr_topics), given the same MiniLM vectors and words; without it (`pip install bertopic`)
-that row is left out. Without ../shared/data (or $UNSPOOL_DATA) it says so and ends.
+HDBSCAN, nr_topics), given the same MiniLM vectors and words, and once more with the leaves of
+HDBSCAN's tree, as the defaults may find fewer topics than were asked for; where it is not
+installed (`pip install bertopic`), its rows are left out. Without ../shared/data (or $UNSPOOL_DATA) it says so and ends.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ DOCUMENTS = 2000
 PART = 250  # documents whose vectors are kept together
 LENGTH = 128  # tokens of a document that MiniLM reads
 SETTINGS: dict[str, Any] = {"count": TOPICS, "stop_words": "english", "max_length": LENGTH}
-WAYS = ("nmf", "lda", "pretrain", "minilm", "bertopic")
+WAYS = ("nmf", "lda", "pretrain", "minilm", "bertopic", "bertopic-leaf")
 CORPORA = ("imdb", "aeslc")
 
 
@@ -97,7 +98,7 @@ def ours(way: str, path: Path, folder: Path) -> dict[str, Any]:
     )
 
 
-def bertopic(path: Path, folder: Path) -> dict[str, Any]:
+def bertopic(path: Path, folder: Path, selection: str) -> dict[str, Any]:
     """The package, on the vectors of MiniLM and the words that our ways choose from."""
     from bertopic import BERTopic
     from sklearn.feature_extraction.text import CountVectorizer
@@ -114,14 +115,19 @@ def bertopic(path: Path, folder: Path) -> dict[str, Any]:
         tokenizer=lambda text: split_words(text.lower(), split="punctuation", newlines=False),
         token_pattern=None,
     )
-    # UMAP is left to chance unless it has a seed.
+    # The package's own defaults, but for the seed and the selection of clusters.
+    from hdbscan import HDBSCAN
     from umap import UMAP
 
+    clusters = HDBSCAN(
+        min_cluster_size=10, cluster_selection_method=selection, prediction_data=True
+    )
     reducer = UMAP(n_neighbors=15, n_components=5, min_dist=0.0, metric="cosine", random_state=1)
     # "english" would take apostrophes out of the documents, and words with one out of all topics.
     model = BERTopic(
         language="multilingual",
         umap_model=reducer,
+        hdbscan_model=clusters,
         vectorizer_model=counter,
         nr_topics=TOPICS + 1,
         embedding_model=None,
@@ -198,14 +204,14 @@ def main() -> None:
         for corpus in given.corpora.split(","):
             path = corpus_file(corpus, given.folder)
             for way in given.ways.split(","):
-                if way == "bertopic" and importlib.util.find_spec("bertopic") is None:
+                if way.startswith("bertopic") and importlib.util.find_spec("bertopic") is None:
                     print("bertopic is not installed: left out")
                     continue
-                found = (
-                    bertopic(path, given.folder)
-                    if way == "bertopic"
-                    else ours(way, path, given.folder)
-                )
+                if way.startswith("bertopic"):
+                    selection = "leaf" if way.endswith("leaf") else "eom"
+                    found = bertopic(path, given.folder, selection)
+                else:
+                    found = ours(way, path, given.folder)
                 stored = {**figures_so_far(), f"{corpus} {way}": found}
                 FIGURES.write_text(json.dumps(stored, indent=1) + "\n")
                 print(
