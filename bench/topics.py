@@ -11,7 +11,8 @@ one core. `pretrain` hides words of the same
 documents first, and its time counts. BERTopic is the package itself with its defaults (UMAP,
 HDBSCAN, nr_topics), given the same MiniLM vectors and words, and once more with the leaves of
 HDBSCAN's tree, as the defaults may find fewer topics than were asked for; where it is not
-installed (`pip install bertopic`), its rows are left out. Without ../shared/data (or $UNSPOOL_DATA) it says so and ends.
+installed (`pip install bertopic`), its rows are left out. Without ../shared/data (or
+$UNSPOOL_DATA) it says so and ends.
 """
 
 from __future__ import annotations
