@@ -37,6 +37,7 @@ TASKS = Tasks(
     tag=("tag.task", "Tag"),
     generate=("generate", "Generate"),
     translate=("translate.task", "Translate"),
+    summarize=("summarize.task", "Summarize"),
     transcribe=("transcribe.task", "Transcribe"),
     forecast=("forecast.task", "Forecast"),
     handwrite=("handwrite.task", "Handwrite"),
