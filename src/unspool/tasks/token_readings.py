@@ -31,7 +31,7 @@ from unspool.tasks.reading import (
     token_batch,
     unknown,
 )
-from unspool.tasks.translate.answer import Candidate, CopiedToken
+from unspool.tasks.translate.answer import Candidate
 from unspool.text.vocab import BEGIN, BEGIN_ID, END, END_ID, MASK, MASK_ID, UNK_ID
 
 if TYPE_CHECKING:
@@ -147,12 +147,7 @@ class PretrainReading(TokenReading):
 
 
 class TranslateReading(TokenReading):
-    """At each step the next token of the translation, after those before it.
-
-    copied   of a model that copies: where each token of the translation comes from
-    """
-
-    copied: list[CopiedToken] | None = None
+    """At each step the next token of the translation, after those before it."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""What an evaluation of summaries gives: ROUGE with intervals, the lead baseline beside it, loss."""
+"""What an evaluation of summaries gives: ROUGE with intervals, the lead baseline, the loss."""
 
 from __future__ import annotations
 
