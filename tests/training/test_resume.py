@@ -41,10 +41,10 @@ def test_killed_runs_resume_to_the_bit(cell: str, task: str, tmp_path) -> None:
     """For twenty kills of a cell: `python tests/training/kill_runs.py DIR CELL TASK 20`."""
     script = Path(__file__).with_name("kill_runs.py")
     done = subprocess.run(
-        [sys.executable, script, tmp_path, cell, task, "4"], capture_output=True, text=True
+        [sys.executable, script, tmp_path, cell, task, "2"], capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["killed"] == 4
+    assert json.loads(done.stdout)["killed"] == 2
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])

@@ -483,6 +483,7 @@ def test_a_closed_terminal_saves(reviews, tmp_path) -> None:
     words = [sys.executable, "-m", "unspool", "train", reviews, "--out", out, *settings]
     pid, terminal = pty.fork()
     if pid == 0:
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)  # under nohup it is ignored
         os.execv(sys.executable, [str(word) for word in words])
     deadline = time.monotonic() + 120
     while not (out / "model.safetensors").exists():

@@ -9,30 +9,18 @@ from typer import Option
 
 from unspool.cli import show
 from unspool.cli.options import (
+    NONE,
     AsJson,
+    Chosen,
     Data,
-    Encoding,
-    Format,
-    Horizon,
-    Id,
-    Known,
-    Label,
-    LabelSeparator,
-    Missing,
-    Multilabel,
-    Series,
     Set,
-    Source,
-    Split,
-    Target,
     Task,
     Test,
-    Text,
-    Time,
     Valid,
     assignments,
-    named_columns,
+    collecting,
 )
+from unspool.cli.reading import reading_options
 
 Group = Annotated[
     str | None,
@@ -74,27 +62,14 @@ Repair = Annotated[
 ]
 
 
+@collecting(reading=reading_options(without=("folds", "group")))
 def check(
     data: Data,
     task: Task = None,
     set_: Set = None,
     valid: Valid = None,
     test: Test = None,
-    format: Format = None,
-    encoding: Encoding = None,
-    text: Text = None,
-    label: Label = None,
-    series: Series = None,
-    time: Time = None,
-    id: Id = None,
-    missing: Missing = None,
-    split: Split = None,
-    multilabel: Multilabel = None,
-    label_separator: LabelSeparator = None,
-    source: Source = None,
-    target: Target = None,
-    known: Known = None,
-    horizon: Horizon = None,
+    reading: Chosen = NONE,
     group: Group = None,
     suspects: Suspects = True,
     html: Html = None,
@@ -140,24 +115,7 @@ def check(
             fix=fix,
             repair=repair,
             progress=progress,
-            **assignments(
-                set_,
-                format=format,
-                encoding=encoding,
-                text=named_columns(text),
-                label=named_columns(label),
-                series=named_columns(series),
-                time=time,
-                id=id,
-                missing=missing,
-                split_column=split,
-                multilabel=multilabel,
-                label_separator=label_separator,
-                source=source,
-                target=target,
-                known=known,
-                horizon=horizon,
-            ),
+            **assignments(set_, reading),
         )
     if html is not None:
         write_atomic(html, report.to_html())

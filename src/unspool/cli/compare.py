@@ -9,33 +9,22 @@ from typer import Option
 
 from unspool.cli import show
 from unspool.cli.options import (
+    NONE,
     AsJson,
+    Chosen,
     ConfigFile,
     Data,
-    Encoding,
-    Folds,
-    Format,
-    Group,
-    Id,
-    Label,
-    LabelSeparator,
-    Missing,
-    Multilabel,
-    Series,
     Set,
-    Source,
-    Split,
-    Target,
     Task,
     Test,
-    Text,
-    Time,
     Valid,
     assignments,
-    named_columns,
+    collecting,
 )
+from unspool.cli.reading import READING
 
 
+@collecting(reading=READING)
 def compare(
     data: Data,
     models: Annotated[
@@ -52,21 +41,7 @@ def compare(
     out: Annotated[
         Path, Option("--out", "-o", metavar="FOLDER", help="Where the runs and the table go.")
     ] = Path("runs/compare"),
-    format: Format = None,
-    encoding: Encoding = None,
-    text: Text = None,
-    label: Label = None,
-    series: Series = None,
-    time: Time = None,
-    id: Id = None,
-    missing: Missing = None,
-    split: Split = None,
-    folds: Folds = None,
-    group: Group = None,
-    multilabel: Multilabel = None,
-    label_separator: LabelSeparator = None,
-    source: Source = None,
-    target: Target = None,
+    reading: Chosen = NONE,
     as_json: AsJson = False,
 ) -> None:
     """Train several models alike and compare them in a table.
@@ -99,24 +74,7 @@ def compare(
             note=show.note,
             watcher=Printed(show.console()),
             progress=progress,
-            **assignments(
-                set_,
-                format=format,
-                encoding=encoding,
-                text=named_columns(text),
-                label=named_columns(label),
-                series=named_columns(series),
-                time=time,
-                id=id,
-                missing=missing,
-                split_column=split,
-                folds=folds,
-                group=group,
-                multilabel=multilabel,
-                label_separator=label_separator,
-                source=source,
-                target=target,
-            ),
+            **assignments(set_, reading),
         )
     show.result(table, as_json=as_json)
     show.note(f"saved: {out / 'compare.csv'}, {out / 'compare.md'}")

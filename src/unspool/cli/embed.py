@@ -10,17 +10,18 @@ from typer import Argument, Option
 from unspool.cli import show
 from unspool.cli.options import (
     DATA_HELP,
+    NONE,
     AsJson,
+    Chosen,
     ConfigFile,
-    Encoding,
-    Format,
     Set,
-    Text,
     assignments,
-    named_columns,
+    collecting,
 )
+from unspool.cli.reading import reading_options
 
 
+@collecting(reading=reading_options("format", "encoding", "text"))
 def embed(
     corpus: Annotated[
         str, Argument(metavar="CORPUS", help=DATA_HELP + " Labels are not looked at.")
@@ -44,9 +45,7 @@ def embed(
             help="The folder to write.  [default: runs/NAME-METHOD]",
         ),
     ] = None,
-    format: Format = None,
-    encoding: Encoding = None,
-    text: Text = None,
+    reading: Chosen = NONE,
     as_json: AsJson = False,
 ) -> None:
     """Learn a vector for each word of a text.
@@ -80,7 +79,7 @@ def embed(
             config=config,
             note=show.note,
             progress=progress,
-            **assignments(set_, format=format, encoding=encoding, text=named_columns(text)),
+            **assignments(set_, reading),
         )
     show.result(result, as_json=as_json)
     if method == "word2vec":

@@ -8,32 +8,9 @@ from typing import Annotated
 from typer import Option
 
 from unspool.cli import show
-from unspool.cli.options import (
-    AsJson,
-    Beam,
-    Bonus,
-    Data,
-    DecoderKind,
-    Encoding,
-    Format,
-    Id,
-    Int8,
-    Label,
-    LabelSeparator,
-    LanguageRun,
-    LanguageWeight,
-    Missing,
-    Run,
-    Series,
-    Source,
-    Split,
-    Target,
-    Text,
-    Time,
-    given,
-    named_columns,
-    task_options,
-)
+from unspool.cli.decoding import decoding_options
+from unspool.cli.options import NONE, AsJson, Chosen, Data, Run, collecting, task_options
+from unspool.cli.reading import LEARNT, reading_options
 
 Pictures = Annotated[
     Path | None,
@@ -46,27 +23,15 @@ Pictures = Annotated[
 ]
 
 
+@collecting(
+    reading=reading_options(without=(*LEARNT, "multilabel")),
+    decoding=decoding_options("beam", "int8", "lm", "lm_weight", "bonus", "decoder"),
+)
 def evaluate(
     run: Run,
     data: Data,
-    format: Format = None,
-    encoding: Encoding = None,
-    text: Text = None,
-    label: Label = None,
-    series: Series = None,
-    time: Time = None,
-    id: Id = None,
-    missing: Missing = None,
-    split: Split = None,
-    label_separator: LabelSeparator = None,
-    source: Source = None,
-    target: Target = None,
-    beam: Beam = None,
-    int8: Int8 = False,
-    lm: LanguageRun = None,
-    lm_weight: LanguageWeight = None,
-    bonus: Bonus = None,
-    decoder: DecoderKind = None,
+    reading: Chosen = NONE,
+    decoding: Chosen = NONE,
     pictures: Pictures = None,
     as_json: AsJson = False,
 ) -> None:
@@ -95,37 +60,14 @@ def evaluate(
 
     album = Album(pictures, "png")
     loaded = show.loaded(run)
-    options = task_options(
-        loaded,
-        given(
-            beam=beam,
-            int8=int8 or None,
-            lm=None if lm is None else show.loaded(lm),
-            lm_weight=lm_weight,
-            bonus=bonus,
-            decoder=decoder,
-        ),
-    )
+    options = task_options(loaded, decoding)
     with show.reading() as progress:
         report = loaded.evaluate(
             data,
             options=options,
             note=show.note,
             progress=progress,
-            **given(
-                format=format,
-                encoding=encoding,
-                text=named_columns(text),
-                label=named_columns(label),
-                series=named_columns(series),
-                time=time,
-                id=id,
-                missing=missing,
-                split_column=split,
-                label_separator=label_separator,
-                source=source,
-                target=target,
-            ),
+            **reading,
         )
     show.result(report, as_json=as_json)
     album.add(report_pictures(report.to_json()))

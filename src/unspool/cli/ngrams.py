@@ -8,19 +8,11 @@ from typing import Annotated
 from typer import Option
 
 from unspool.cli import show
-from unspool.cli.options import (
-    AsJson,
-    Data,
-    Encoding,
-    Format,
-    Label,
-    Run,
-    Text,
-    given,
-    named_columns,
-)
+from unspool.cli.options import NONE, AsJson, Chosen, Data, Run, collecting
+from unspool.cli.reading import reading_options
 
 
+@collecting(reading=reading_options("format", "encoding", "text", "label"))
 def ngrams(
     run: Run,
     data: Data,
@@ -32,10 +24,7 @@ def ngrams(
         Path | None,
         Option("--picture", metavar="FILE", help="Also draw them: .png, .svg or .pdf."),
     ] = None,
-    format: Format = None,
-    encoding: Encoding = None,
-    text: Text = None,
-    label: Label = None,
+    reading: Chosen = NONE,
     as_json: AsJson = False,
 ) -> None:
     """Show the n-grams that the filters of a cnn look for.
@@ -67,12 +56,7 @@ def ngrams(
             filters=filters,
             note=show.note,
             progress=progress,
-            **given(
-                format=format,
-                encoding=encoding,
-                text=named_columns(text),
-                label=named_columns(label),
-            ),
+            **reading,
         )
     show.result(table, as_json=as_json)
     if picture is not None:

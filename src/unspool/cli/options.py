@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Annotated, Any, get_args, get_type_hints
 
 from typer import Argument, Option
 
@@ -84,206 +88,6 @@ Test = Annotated[
         help="Test data, used once, at the end.  [default: none, or --set test_share=]",
     ),
 ]
-Format = Annotated[
-    str | None,
-    Option(
-        "--format",
-        metavar="FORMAT",
-        help="csv, tsv, jsonl, json, parquet, arrow, excel, ts, npy, labelled, fasttext, lines,"
-        " text, conll or conllu.  [default: by the name of the file and its first lines]",
-    ),
-]
-Encoding = Annotated[
-    str | None,
-    Option(
-        "--encoding",
-        metavar="NAME",
-        help="Character encoding, such as latin-1.  [default: utf-8, or utf-16 where the first"
-        " bytes show it]",
-    ),
-]
-Text = Annotated[
-    list[str] | None,
-    Option(
-        "--text",
-        metavar="COLUMN",
-        help="Column of the text: a name, or a number from 1. Several, with commas or given several"
-        " times, are read as one text.",
-    ),
-]
-Series = Annotated[
-    list[str] | None,
-    Option(
-        "--series",
-        metavar="COLUMNS",
-        help="Columns of the values of series, with commas or given several times: the channels,"
-        " where a row is a step; the steps, where a row is a series.  [default: what holds numbers"
-        " and is neither label, time nor id]",
-    ),
-]
-Time = Annotated[
-    str | None,
-    Option(
-        "--time",
-        metavar="COLUMN",
-        help="Of series: column of the time of a step; none: there is none.  [default: by its name"
-        " or its dates]",
-    ),
-]
-Id = Annotated[
-    str | None,
-    Option(
-        "--id",
-        metavar="COLUMN",
-        help="Of series: column whose equal values make rows one recording; none: a file is one."
-        "  [default: by its name]",
-    ),
-]
-Split = Annotated[
-    str | None,
-    Option(
-        "--split",
-        metavar="COLUMN",
-        help="Column that says to which part a row belongs: train, valid or test; none: do not look"
-        " for one.  [default: one that is called split or the like]",
-    ),
-]
-Folds = Annotated[
-    int | None,
-    Option(
-        "--folds",
-        metavar="K",
-        min=2,
-        help="Cross-validate: K folds, stratified by label, each judged by a model of the others,"
-        " whose epoch is chosen on rows of its own.",
-    ),
-]
-Group = Annotated[
-    str | None,
-    Option(
-        "--group",
-        metavar="COLUMN",
-        help="Column whose equal values (a person, a document) keep rows in one part or fold; of a"
-        " folder of recordings also name or folder, or a part of them: name_2, folder_1.",
-    ),
-]
-Missing = Annotated[
-    str | None,
-    Option(
-        "--missing",
-        metavar="WHAT",
-        help="Rows whose label is missing (empty, NaN, null, N/A): drop, error, or keep such"
-        " spellings as labels.  [default: drop]",
-    ),
-]
-Label = Annotated[
-    list[str] | None,
-    Option(
-        "--label",
-        metavar="COLUMN",
-        help="Column of the label: a name, or a number from 1. Several, with commas or given"
-        " several times: the numbers of regress, or columns of 0 and 1, one for each label.",
-    ),
-]
-Multilabel = Annotated[
-    bool | None,
-    Option(
-        "--multilabel/--no-multilabel",
-        help="Whether a text may have several labels.  [default: what the data suggest]",
-    ),
-]
-LabelSeparator = Annotated[
-    str | None,
-    Option(
-        "--label-separator",
-        metavar="SIGN",
-        help="What stands between the labels of a cell, such as a comma; it means --multilabel."
-        "  [default: what the data suggest]",
-    ),
-]
-Source = Annotated[
-    str | None,
-    Option("--source", metavar="COLUMN", help="Of translate: column of the source texts."),
-]
-Target = Annotated[
-    str | None,
-    Option(
-        "--target",
-        metavar="COLUMN",
-        help="Of translate: column of the target texts. Of forecast: columns to be continued, with"
-        " commas.  [default: all that are not --known]",
-    ),
-]
-Known = Annotated[
-    str | None,
-    Option(
-        "--known",
-        metavar="COLUMNS",
-        help="Of forecast: columns that are known ahead, such as holidays, with commas.",
-    ),
-]
-Static = Annotated[
-    str | None,
-    Option(
-        "--static",
-        metavar="COLUMNS",
-        help="Of forecast: columns that a series has as a whole, such as a region, with commas.",
-    ),
-]
-Horizon = Annotated[
-    int | None,
-    Option("--horizon", metavar="N", help="Of forecast: steps to be given.  [default: a season]"),
-]
-
-
-def decoding_option(*names: str, help: str, metavar: str | None = None) -> Any:
-    """An option in the group "Decoding" of the help."""
-    return Option(*names, metavar=metavar, help=help, rich_help_panel="Decoding")
-
-
-Beam = Annotated[
-    int | None,
-    decoding_option(
-        metavar="N", help="Width of the beam; 1 is greedy.  [default: 5; transcripts: 10]"
-    ),
-]
-Int8 = Annotated[
-    bool,
-    decoding_option(
-        "--int8", help="Quantise the decoder to int8: faster, nearly the same results."
-    ),
-]
-DecoderKind = Annotated[
-    str | None,
-    decoding_option(
-        "--decoder",
-        metavar="KIND",
-        help="Of transcripts by a model of objective=hybrid: ctc, attention, or hybrid, which ranks"
-        " the texts of both by both.  [default: hybrid]",
-    ),
-]
-LanguageRun = Annotated[
-    Path | None,
-    decoding_option(
-        "--lm",
-        metavar="RUN",
-        help="Of transcripts: a run of --task generate, which knows how texts go on.",
-    ),
-]
-LanguageWeight = Annotated[
-    float | None,
-    decoding_option(
-        "--lm-weight", metavar="W", help="Weight of its log probability.  [default: 0.5]"
-    ),
-]
-Bonus = Annotated[
-    float | None,
-    decoding_option(
-        "--bonus",
-        metavar="B",
-        help="Of transcripts: added for each token, so that they are longer.  [default: 0]",
-    ),
-]
 AsJson = Annotated[bool, Option("--json", help="Print the result as JSON.")]
 
 
@@ -302,17 +106,50 @@ def readable(text: str, what: str) -> str:
     return text
 
 
-def named_columns(given: list[str] | None) -> str | None:
-    """The columns that an option names, as one setting."""
-    return ",".join(given) if given else None
+Chosen = Mapping[str, Any]  # what was given of a group of options
+NONE: Chosen = MappingProxyType({})
 
 
-def assignments(pairs: list[str] | None, **flags: str | bool | int | None) -> dict[str, Any]:
-    """The settings of `--set` and of the flags that stand for a setting of the data section."""
+def collecting(**groups: Mapping[str, Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """A command that has the options of each group in the place of the parameter of that name, and
+    is given a dict of those that were set. Several columns become one string with commas."""
+    home = {name: group for group, members in groups.items() for name in members}
+
+    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(command)
+        def call(**options: Any) -> Any:
+            given: dict[str, Any] = {group: {} for group in groups}
+            for name, value in options.items():
+                if name not in home:
+                    given[name] = value
+                elif value not in (default(groups[home[name]][name]), []):
+                    given[home[name]][name] = ",".join(value) if isinstance(value, list) else value
+            return command(**given)
+
+        hints = get_type_hints(command, include_extras=True)
+        own: list[inspect.Parameter] = []
+        for each in inspect.signature(command).parameters.values():
+            for name, option in groups.get(each.name, {each.name: hints[each.name]}).items():
+                start = default(option) if name in home else each.default
+                own.append(each.replace(name=name, annotation=option, default=start))
+        call.__signature__ = inspect.Signature(own)  # type: ignore[attr-defined]
+        call.__annotations__ = {each.name: each.annotation for each in own}
+        return call
+
+    return decorate
+
+
+def default(option: Any) -> bool | None:
+    """Of an option of a group: a switch is off, everything else not given."""
+    return False if get_args(option)[0] is bool else None
+
+
+def assignments(pairs: list[str] | None, reading: Chosen = NONE) -> dict[str, Any]:
+    """The settings of `--set` and of the options of reading."""
     from unspool.config.resolve import parse_assignments
 
-    given = {f"data.{name}": value for name, value in flags.items() if value is not None}
-    return {**given, **parse_assignments(pairs or [])}
+    own = {f"data.{name}": value for name, value in reading.items()}
+    return {**own, **parse_assignments(pairs or [])}
 
 
 def given(**options: Any) -> dict[str, Any]:
@@ -320,9 +157,13 @@ def given(**options: Any) -> dict[str, Any]:
     return {name: value for name, value in options.items() if value is not None}
 
 
-def task_options(run: LoadedRun, chosen: dict[str, Any]) -> Any:
+def task_options(run: LoadedRun, chosen: Chosen) -> Any:
     """The options of the task with the values that were chosen; None where none were. Those of
     other tasks are refused."""
+    from unspool.cli import show
+
+    if "lm" in chosen:
+        chosen = {**chosen, "lm": show.loaded(chosen["lm"])}
     for name in chosen:
         if name not in option_names(run.task.options):
             raise unsupported(run, name, name)

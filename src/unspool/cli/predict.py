@@ -10,27 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Argument, Option
 
 from unspool.cli import show
-from unspool.cli.options import (
-    Beam,
-    Bonus,
-    DecoderKind,
-    Encoding,
-    Format,
-    Id,
-    Int8,
-    LanguageRun,
-    LanguageWeight,
-    Run,
-    Series,
-    Text,
-    Time,
-    decoding_option,
-    given,
-    named_columns,
-    option_names,
-    readable,
-    task_options,
-)
+from unspool.cli.decoding import DECODING, decoding_option
+from unspool.cli.options import NONE, Chosen, Run, collecting, option_names, readable, task_options
+from unspool.cli.reading import reading_options
 
 if TYPE_CHECKING:
     from unspool.api.run import Run as LoadedRun
@@ -38,6 +20,10 @@ if TYPE_CHECKING:
     from unspool.errors import ConfigError
 
 
+@collecting(
+    reading=reading_options("format", "encoding", "text", "series", "time", "id"),
+    decoding=DECODING,
+)
 def predict(
     run: Run,
     texts: Annotated[
@@ -68,81 +54,8 @@ def predict(
             " file.",
         ),
     ] = None,
-    format: Format = None,
-    encoding: Encoding = None,
-    text: Text = None,
-    series: Series = None,
-    time: Time = None,
-    id: Id = None,
-    beam: Beam = None,
-    nbest: Annotated[
-        int | None,
-        decoding_option(
-            metavar="N", help="Give the N best translations of each text.  [default: 1]"
-        ),
-    ] = None,
-    length_penalty: Annotated[
-        float | None,
-        decoding_option(
-            metavar="A", help="The larger, the longer the translations; 0: none.  [default: 1]"
-        ),
-    ] = None,
-    max_length: Annotated[
-        int | None,
-        decoding_option(metavar="N", help="Most tokens.  [default: twice the source and 10 more]"),
-    ] = None,
-    min_length: Annotated[
-        int | None, decoding_option(metavar="N", help="Fewest tokens.  [default: 0]")
-    ] = None,
-    no_repeat_ngram: Annotated[
-        int | None,
-        decoding_option(metavar="N", help="No sequence of N tokens occurs twice."),
-    ] = None,
-    temperature: Annotated[
-        float | None,
-        decoding_option(metavar="T", help="Sample, from the distribution at this temperature."),
-    ] = None,
-    top_k: Annotated[
-        int | None,
-        decoding_option(metavar="K", help="Sample from the K most probable tokens."),
-    ] = None,
-    top_p: Annotated[
-        float | None,
-        decoding_option(
-            metavar="P", help="Sample from the fewest tokens whose probability reaches P."
-        ),
-    ] = None,
-    seed: Annotated[
-        int | None, decoding_option(metavar="N", help="Seed of sampling.  [default: 1]")
-    ] = None,
-    coverage: Annotated[
-        float | None,
-        Option(
-            metavar="P",
-            help="Of forecast: share of the truth that intervals hold: 0.5, 0.8, 0.9 or 0.95."
-            "  [default: 0.95]",
-        ),
-    ] = None,
-    samples: Annotated[
-        int | None,
-        Option(
-            metavar="N",
-            help="Of forecast with a distribution: give N samples as well; paths of a recursive"
-            " model, of a direct one draws whose steps are independent.",
-        ),
-    ] = None,
-    int8: Int8 = False,
-    lm: LanguageRun = None,
-    lm_weight: LanguageWeight = None,
-    bonus: Bonus = None,
-    decoder: DecoderKind = None,
-    keep_unknown: Annotated[
-        bool,
-        decoding_option(
-            "--keep-unknown",
-            help="Keep <unk> instead of copying the source word that it is aligned with.",
-        ),
-    ] = False,
+    reading: Chosen = NONE,
+    decoding: Chosen = NONE,
     picture: Annotated[
         Path | None,
         decoding_option(
@@ -150,10 +63,6 @@ def predict(
             help="Draw the first answer, as a .png, .svg or .pdf: the alignment of a translation,"
             " a forecast with its interval, the lattice of a transcript.",
         ),
-    ] = None,
-    top: Annotated[
-        int | None,
-        Option(metavar="N", help="Candidates for each <mask>.  [default: 5]", min=1),
     ] = None,
     pcm: Annotated[
         int | None,
@@ -223,8 +132,13 @@ def predict(
         from unspool.cli.follow import follow
 
         refuse_beside("--follow", texts or [], file=file, out=out, picture=picture)
-        chosen = given(seed=seed, coverage=coverage, samples=samples)
-        follow(loaded, task_options(loaded, chosen), time=time, id=id, as_json=as_json)
+        follow(
+            loaded,
+            task_options(loaded, decoding),
+            time=reading.get("time"),
+            id=reading.get("id"),
+            as_json=as_json,
+        )
         return
     listening = texts == ["-"] and loaded.task.listens and loaded.task.input == "audio"
     if pcm is not None and not listening:
@@ -233,50 +147,10 @@ def predict(
         from unspool.cli.listen import listen
 
         refuse_beside("-", [], file=file, out=out, picture=picture)
-        chosen = given(
-            beam=beam,
-            nbest=nbest,
-            lm=None if lm is None else show.loaded(lm),
-            lm_weight=lm_weight,
-            bonus=bonus,
-            decoder=decoder,
-        )
-        listen(loaded, task_options(loaded, chosen), pcm=pcm, as_json=as_json)
+        listen(loaded, task_options(loaded, decoding), pcm=pcm, as_json=as_json)
         return
-    items, kept = read_items(
-        loaded,
-        texts or [],
-        file,
-        given(
-            format=format,
-            encoding=encoding,
-            text=named_columns(text),
-            series=named_columns(series),
-            time=time,
-            id=id,
-        ),
-    )
-    chosen = given(
-        beam=beam,
-        nbest=nbest,
-        length_penalty=length_penalty,
-        max_length=max_length,
-        min_length=min_length,
-        no_repeat_ngram=no_repeat_ngram,
-        temperature=temperature,
-        top_k=top_k,
-        top_p=top_p,
-        seed=seed,
-        keep_unknown=keep_unknown or None,
-        int8=int8 or None,
-        lm=None if lm is None else show.loaded(lm),
-        lm_weight=lm_weight,
-        bonus=bonus,
-        decoder=decoder,
-        top=top,
-        coverage=coverage,
-        samples=samples,
-    )
+    items, kept = read_items(loaded, texts or [], file, reading)
+    chosen = dict(decoding)
     if (as_json or picture is not None) and "alignment" in option_names(loaded.task.options):
         chosen["alignment"] = True
     if picture is not None:
@@ -316,7 +190,7 @@ def refused_pcm(run: LoadedRun, rate: int) -> ConfigError:
 
 
 def read_items(
-    run: LoadedRun, texts: list[str], file: str | None, reading: dict[str, Any]
+    run: LoadedRun, texts: list[str], file: str | None, reading: Chosen
 ) -> tuple[Iterable[Any], Given | None]:
     """The texts of the command line, of a file or of standard input, in order, and of a table all
     its columns; `reading` overrides how a file is read. Sentences that are cut into words already

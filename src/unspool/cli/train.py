@@ -11,40 +11,26 @@ from typer import Argument, Option
 from unspool.cli import show
 from unspool.cli.options import (
     DATA_HELP,
+    NONE,
     AsJson,
+    Chosen,
     ConfigFile,
-    Encoding,
-    Folds,
-    Format,
-    Group,
-    Horizon,
-    Id,
-    Known,
-    Label,
-    LabelSeparator,
-    Missing,
     Model,
-    Multilabel,
-    Series,
     Set,
-    Source,
-    Split,
-    Static,
-    Target,
     Task,
     Test,
-    Text,
-    Time,
     Valid,
     assignments,
-    named_columns,
+    collecting,
 )
+from unspool.cli.reading import READING
 
 if TYPE_CHECKING:
     from unspool.tasks import Report
     from unspool.training.comparison import Comparison
 
 
+@collecting(reading=READING)
 def train(
     data: Annotated[
         str | None, Argument(metavar="DATA", help=DATA_HELP + " Not needed with --resume.")
@@ -94,24 +80,7 @@ def train(
             " the run here.",
         ),
     ] = None,
-    format: Format = None,
-    encoding: Encoding = None,
-    text: Text = None,
-    label: Label = None,
-    series: Series = None,
-    time: Time = None,
-    id: Id = None,
-    missing: Missing = None,
-    split: Split = None,
-    folds: Folds = None,
-    group: Group = None,
-    multilabel: Multilabel = None,
-    label_separator: LabelSeparator = None,
-    source: Source = None,
-    target: Target = None,
-    known: Known = None,
-    static: Static = None,
-    horizon: Horizon = None,
+    reading: Chosen = NONE,
     as_json: AsJson = False,
 ) -> None:
     """Train a model on a file and save it as a run folder.
@@ -170,27 +139,7 @@ def train(
             note=show.note,
             watcher=Printed(show.console()),
             progress=progress,
-            **assignments(
-                set_,
-                format=format,
-                encoding=encoding,
-                text=named_columns(text),
-                label=named_columns(label),
-                series=named_columns(series),
-                time=time,
-                id=id,
-                missing=missing,
-                split_column=split,
-                folds=folds,
-                group=group,
-                multilabel=multilabel,
-                label_separator=label_separator,
-                source=source,
-                target=target,
-                known=known,
-                static=static,
-                horizon=horizon,
-            ),
+            **assignments(set_, reading),
         )
     if run.report is not None:
         where = "by cross-validation" if run.report_part == "folds" else ""

@@ -9,17 +9,8 @@ import typer
 from typer import Argument, Option
 
 from unspool.cli import show
-from unspool.cli.options import (
-    DATA_HELP,
-    AsJson,
-    Encoding,
-    Format,
-    Run,
-    Text,
-    given,
-    named_columns,
-    readable,
-)
+from unspool.cli.options import DATA_HELP, NONE, AsJson, Chosen, Run, collecting, readable
+from unspool.cli.reading import reading_options
 
 if TYPE_CHECKING:
     from unspool.insight.occurrences import NearestOccurrences
@@ -170,6 +161,7 @@ def convert(
 
 
 @vectors_app.command()
+@collecting(reading=reading_options("format", "encoding", "text"))
 def context(
     run: Run,
     texts: Annotated[list[str], Argument(metavar="TEXT...", help="Texts that contain the word.")],
@@ -183,9 +175,7 @@ def context(
         int | None,
         Option("--layer", metavar="N", help="0 does not look around.  [default: the top layer]"),
     ] = None,
-    format: Format = None,
-    encoding: Encoding = None,
-    text: Text = None,
+    reading: Chosen = NONE,
     as_json: AsJson = False,
 ) -> None:
     """The words of a corpus nearest to a word as it stands in a text.
@@ -213,7 +203,7 @@ def context(
             layer=layer,
             note=show.note,
             progress=progress,
-            **given(format=format, encoding=encoding, text=named_columns(text)),
+            **reading,
         )
     show.result(_Several(found), as_json=as_json)
 
