@@ -86,10 +86,10 @@ def test_a_look_names_what_was_copied(run: Run) -> None:
     reading = run.task.reading(run.model, "please note with qqqq thanks")
     assert reading.written == ["meeting", "with", "qqqq", "</s>"]
     assert reading.copied[2].position == 3
-    scores = reading.scores()
+    scores = reading.run()[0]
     assert scores.exp().sum(-1).tolist() == pytest.approx([1.0] * 4, abs=1e-4)
     assert reading.name(reading.target[2]) == "qqqq"
-    assert len(reading.without(0).scores()) == len(reading.blank().scores()) == 4
+    assert len(reading.without(0).run()[0]) == len(reading.blank().run()[0]) == 4
 
 
 def test_the_report_has_rouge_the_lead_and_all_references(run: Run, mails: Path) -> None:
