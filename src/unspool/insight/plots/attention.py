@@ -56,8 +56,8 @@ def matrix_figure(
     marks = [(at, t) for t, at in enumerate(map(copied_from, copied)) if at is not None]
     inside = [(at, t) for at, t in marks if at < len(across) and t < len(down)]
     if inside:
-        style = {"facecolors": "none", "edgecolors": "#D55E00", "linewidths": 1.5, "s": 90}
-        axes.scatter(*zip(*inside), label="copied", **style)
+        x, y = zip(*inside)
+        axes.scatter(x, y, 90, label="copied", facecolors="none", edgecolors="#D55E00")
         axes.legend(loc="upper left", bbox_to_anchor=(0, -0.02), frameon=False, fontsize=8)
     upright = all(len(token) <= 2 for token in across[:-1])  # characters, and perhaps (end)
     axes.set_xticks(range(len(across)), across, rotation=0 if upright else 90)

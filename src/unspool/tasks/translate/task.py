@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from unspool.config import Config, DataConfig, TokenizerConfig
 from unspool.data.corpus import Fields
@@ -235,7 +235,7 @@ class Translate(Task):
         )
         return Seq2Seq(encoder, decoder, shared=shared)
 
-    def example_inputs(self) -> tuple[Tensor, ...]:
+    def example_inputs(self) -> tuple[Any, ...]:
         ids = torch.ones(1, 3, dtype=torch.int64)
         copies = Copies(ids, len(self.target_tokenizer)) if self.config.model.copying else None
         return ids, torch.tensor([3]), ids[:, :2], copies
