@@ -18,7 +18,8 @@ from unspool.errors import ConfigError
 from unspool.search.decoding import GREEDY, Decoding
 from unspool.tasks.generate import Generation
 from unspool.tasks.opening import open_plan
-from unspool.tasks.translate.task import MODELS, Translate, encode, target_tensors
+from unspool.tasks.translate.sides import encode, target_tensors
+from unspool.tasks.translate.task import MODELS, Translate
 
 SMALL = {"hidden": 12, "embedding": 10, "threads": 1, "batch": 16, "epochs": 1, "dropout": 0.0}
 NETWORK = {"transformer": {"layers": 2, "heads": 2, "feed_forward": 16, "hidden": 16}}

@@ -26,6 +26,7 @@ from unspool.data.fields.tokens import (
     open_ids,
     pad_ids,
     padded,
+    word_ids,
 )
 from unspool.data.fields.vocabulary import UNITS, fit_tokenizer, made_of_words
 from unspool.data.read import Column
@@ -339,13 +340,6 @@ def tokens_of_chunk(
             remedy="give whole words, with the space that stands before or after them",
         )
     return found, tokenizer.open_end(joined)
-
-
-def word_ids(types: Sequence[str], tokenizer: Tokenizer) -> np.ndarray:
-    """(types,) ids of the vocabulary."""
-    index = tokenizer.vocab.index
-    ids = (index.get(token, UNK_ID) for token in types)
-    return np.fromiter(ids, dtype=np.int64, count=len(types))
 
 
 def read_tokenizer(folder: Path, name: str = "tokenizer.json") -> Tokenizer:

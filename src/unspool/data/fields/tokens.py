@@ -18,7 +18,7 @@ from torch import Tensor
 from unspool.data.fields.ngrams import mix
 from unspool.data.fields.spelling import ByteSpellings, SpelledWords
 from unspool.data.store.ragged import Ragged
-from unspool.text.tokenizers import Frame
+from unspool.text.tokenizers import Frame, Tokenizer
 from unspool.text.vocab import PAD_ID, UNK_ID, Vocab
 
 BLOCK = 1 << 20  # tokens that are counted at once
@@ -36,6 +36,13 @@ class TokenBatch(NamedTuple):
     def inputs(self) -> tuple[Tensor, ...]:
         """What a model reads."""
         return self.ids, self.lengths, *(self.words or ())
+
+
+def word_ids(types: Sequence[str], tokenizer: Tokenizer) -> np.ndarray:
+    """(types,) ids of the vocabulary."""
+    index = tokenizer.vocab.index
+    ids = (index.get(token, UNK_ID) for token in types)
+    return np.fromiter(ids, dtype=np.int64, count=len(types))
 
 
 def open_ids(types: Sequence[str], vocab: Vocab) -> np.ndarray:

@@ -14,20 +14,18 @@ import numpy as np
 import torch
 from torch import nn
 
-from unspool.config import Config, DataConfig, TokenizerConfig
+from unspool.config import Config, DataConfig
 from unspool.data.corpus import Fields
 from unspool.data.fields.bytepairs import Stretches
 from unspool.data.fields.field import Field
 from unspool.data.fields.text import TextField
-from unspool.data.fields.tokens import TokenBatch
 from unspool.data.part import Batch, Part
 from unspool.data.plan import Plan
 from unspool.data.read import Table
 from unspool.data.store.columns import Progress, Stored
 from unspool.errors import ConfigError
 from unspool.io.files import in_run
-from unspool.nn.decoders import Targets
-from unspool.nn.encoder import Copies, Encoded
+from unspool.nn.encoder import Copies
 from unspool.nn.models.seq2seq import Seq2Seq
 from unspool.search.decoding import GREEDY, Decoding
 from unspool.tasks.decoder import build_decoder, check_copying, check_decoder
@@ -38,7 +36,8 @@ from unspool.tasks.token_readings import TranslateReading
 from unspool.tasks.translate.answer import Translation, Translator
 from unspool.tasks.translate.plan import plan_pairs, plan_sources
 from unspool.tasks.translate.report import TranslateReport, corpus_bleu
-from unspool.text.tokenizers import SubwordTokenizer, Tokenizer
+from unspool.tasks.translate.sides import encode, is_joint, may_copy, sides, target_tensors
+from unspool.text.tokenizers import Tokenizer
 from unspool.text.vocab import SENTENCE_SPECIALS
 
 VALIDATED = 1000  # sentences translated in a validation: enough to rank weights, in seconds
@@ -330,31 +329,3 @@ class Translate(Task):
         else:
             target.tokenizer = source.tokenizer
         return cls(config, fields)
-
-
-def sides(fields: Fields) -> tuple[TextField, TextField]:
-    source, target = fields["source"], fields["target"]
-    assert isinstance(source, TextField)
-    assert isinstance(target, TextField)
-    return source, target
-
-
-def is_joint(settings: TokenizerConfig) -> bool:
-    """Whether both sides get one vocabulary; unless it is said, byte pairs do."""
-    return settings.kind in ("auto", "bpe") if settings.joint is None else settings.joint
-
-
-def may_copy(source: TextField) -> bool:
-    """Whether what is read has tokens in common with what is written."""
-    if source.tokenizer is not None:
-        return not isinstance(source.tokenizer, SubwordTokenizer)
-    return source.settings.kind != "bpe" or is_joint(source.settings)
-
-
-def encode(model: Seq2Seq, source: TokenBatch) -> Encoded:
-    copies = None if source.copies is None else Copies(source.copies)
-    return model.encode(source.ids, source.lengths, copies)
-
-
-def target_tensors(target: TokenBatch) -> Targets:
-    return Targets(target.ids, target.lengths, target.copies)
