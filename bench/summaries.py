@@ -121,8 +121,8 @@ def speed(rounds: int) -> None:
     plans = {"train": open_plan(CORPUS / "train.jsonl.gz", make_config("summarize").data)}
     made: dict[str, Any] = {}
     for name in ("attention", "copy", "coverage"):
-        settings = {k: v for k, v in COMMON.items() if k != "max_seconds"}
-        config = make_config("summarize", **settings, **SETTINGS[name])
+        own = dict(SETTINGS[name])
+        config = make_config("summarize", own.pop("model"), settings={**COMMON, **own})
         corpus = Summarize.load_corpus(config, plans)
         task = Summarize(config, corpus.fields)
         torch.manual_seed(1)

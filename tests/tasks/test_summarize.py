@@ -26,8 +26,8 @@ def rows(count: int, seed: int) -> list[dict[str, object]]:
     made: list[dict[str, object]] = []
     for _ in range(count):
         name = "".join(rng.choices("bcdfgklmnprstv", k=7))
-        words = [*rng.choices(FILLERS, k=rng.randrange(2, 5)), "with", name]
-        words += rng.choices(FILLERS, k=rng.randrange(2, 5))
+        words = [*rng.choices(FILLERS, k=rng.randrange(4, 8)), "with", name]
+        words += rng.choices(FILLERS, k=rng.randrange(4, 8))
         made.append({"body": " ".join(words), "subject": f"meeting with {name}"})
     return made
 
@@ -161,14 +161,16 @@ def test_bad_input(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("settings", "message"),
+    ("model", "settings", "message"),
     [
-        ({"model": "seq2seq", "copy": True}, "model.copy needs attention"),
-        ({"model": "luong", "coverage": True}, "model.coverage is for additive attention"),
-        ({"model": "transformer", "coverage": True}, "model.coverage is for additive attention"),
-        ({"copy": False, "coverage": True}, "model.coverage is for a decoder that copies"),
+        ("seq2seq", {"copy": True}, "model.copy needs attention"),
+        ("luong", {"coverage": True}, "model.coverage is for additive attention"),
+        ("transformer", {"coverage": True}, "model.coverage is for additive attention"),
+        (None, {"copy": False, "coverage": True}, "model.coverage is for a decoder that copies"),
     ],
 )
-def test_settings_that_do_not_go_together(settings: dict[str, object], message: str) -> None:
+def test_settings_that_do_not_go_together(
+    model: str | None, settings: dict[str, object], message: str
+) -> None:
     with pytest.raises(ConfigError, match=message):
-        make_config("summarize", **settings)
+        make_config("summarize", model, settings=settings)
