@@ -1,6 +1,6 @@
 # make demo    install into .venv and run the main example
 # make test    install into .venv and run the tests, then some again as on other processors
-# make course  train every model of docs/course.md and check what the page says of it; an estimate: 10 minutes
+# make course  train every model of docs/course.md and check what the page says of it; 8 minutes of one core
 # make check   lint and types
 # make wheel   an sdist and a wheel in dist, and a look into them; some minutes, most of them the compiler's
 # make sanitize   the kernels' tests under the address, undefined behaviour and thread sanitizers

@@ -1,8 +1,9 @@
 """Several labels a text: which kinds of entities a sentence names (CoNLL-2003: PER, LOC, ORG,
 MISC), by a convolution and by one logistic regression a label on TF-IDF.
 
-    python bench/labels.py
-    python bench/labels.py --only logistic
+    python bench/labels.py                   list the two sides
+    python bench/labels.py cnn --seeds 5     measure one with seeds 1 to 5
+    python bench/labels.py --table           print the stored figures
 
 Both learn from nine tenths of eng.train, choose their thresholds (and the network its epoch and
 temperature) on the rest, and are tested on eng.testa. Without ../shared/data (or $UNSPOOL_DATA) it
@@ -11,8 +12,8 @@ says so and ends.
 
 from __future__ import annotations
 
-import argparse
 import csv
+import os
 import sys
 import tempfile
 import time
@@ -21,10 +22,12 @@ from typing import Any
 
 import numpy as np
 
-from rows import DATA, size
+from rows import DATA, SEED, Row, calibrated, main, measured, size, train
 
 FOLDER = DATA / "ner/conll2003"
-NETWORK: dict[str, Any] = {"model": "cnn", "filters": 64, "embedding": 100, "epochs": 6}
+NETWORK: dict[str, Any] = {
+    "model": "cnn", "filters": 64, "embedding": 100, "epochs": 6, "precision": "auto",
+}  # fmt: skip
 
 
 def sentences(path: Path) -> list[tuple[str, list[str]]]:
@@ -38,6 +41,11 @@ def sentences(path: Path) -> list[tuple[str, list[str]]]:
     return found
 
 
+def parts() -> list[list[tuple[str, list[str]]]]:
+    """What is learnt from, and the test."""
+    return [sentences(FOLDER / name) for name in ("eng.train", "eng.testa")]
+
+
 def write(rows: list[tuple[str, list[str]]], path: Path) -> Path:
     with open(path, "w", encoding="utf-8", newline="") as file:
         table = csv.writer(file)
@@ -46,24 +54,15 @@ def write(rows: list[tuple[str, list[str]]], path: Path) -> Path:
     return path
 
 
-def network(train: list[tuple[str, list[str]]], test: list[tuple[str, list[str]]]) -> list[str]:
-    import unspool
-
+def network() -> dict[str, Any]:
+    started = time.perf_counter()
     with tempfile.TemporaryDirectory() as scratch:
-        folder = Path(scratch)
-        run = unspool.train(
-            write(train, folder / "train.csv"),
-            test=write(test, folder / "test.csv"),
-            out=folder / "run",
-            note=lambda line: print(line, file=sys.stderr),
-            label_separator="|",
-            **NETWORK,
-        )
-        assert run.report is not None
-        return [f"{size(run):,} parameters", *run.report.lines()]
+        data, test = (write(rows, Path(scratch) / f"{i}.csv") for i, rows in enumerate(parts()))
+        run = train(data, scratch, "run", test=test, label_separator="|", **NETWORK)
+        return measured("cnn", figures(run.report), size(run), started)
 
 
-def logistic(train: list[tuple[str, list[str]]], test: list[tuple[str, list[str]]]) -> list[str]:
+def logistic() -> dict[str, Any]:
     from sklearn.feature_extraction.text import TfidfVectorizer
     from sklearn.linear_model import LogisticRegression
     from sklearn.multiclass import OneVsRestClassifier
@@ -73,7 +72,10 @@ def logistic(train: list[tuple[str, list[str]]], test: list[tuple[str, list[str]
     from unspool.data.fields.labels import LabelsField
     from unspool.tasks.multilabel import SeveralLabels
 
-    held = np.random.default_rng(1).permutation(len(train)) < len(train) // 10
+    started = time.perf_counter()
+    train, test = parts()
+    held = np.random.default_rng(int(os.environ.get(SEED, "1"))).permutation(len(train))
+    held = held < len(train) // 10
     words = TfidfVectorizer(lowercase=False, ngram_range=(1, 2), token_pattern=r"\S+")
     names = MultiLabelBinarizer()
     x = words.fit_transform([text for (text, _), out in zip(train, held) if not out])
@@ -88,27 +90,19 @@ def logistic(train: list[tuple[str, list[str]]], test: list[tuple[str, list[str]
         return scores, names.transform([kinds for _, kinds in rows]).astype(bool)
 
     decision.fit(*judged([row for row, out in zip(train, held) if out]))
-    return [f"{x.shape[1]:,} features", *decision.report(*judged(test)).lines()]
+    return measured("logistic", figures(decision.report(*judged(test))), x.shape[1], started)
 
 
-SIDES = {"cnn": network, "logistic": logistic}
+def figures(report: Any) -> dict[str, float]:
+    names = ("micro_f1", "macro_f1", "subset_accuracy", "macro_average_precision")
+    return {name: report.metrics[name] for name in names} | calibrated(report)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--only", choices=SIDES, help="one of the two")
-    given = parser.parse_args()
-    if not FOLDER.exists():
-        sys.exit(f"there is no {FOLDER}: set $UNSPOOL_DATA")
-    train, test = (sentences(FOLDER / name) for name in ("eng.train", "eng.testa"))
-    print(f"{len(train):,} sentences to learn from, {len(test):,} to test")
-    for name in [given.only] if given.only else SIDES:
-        started = time.perf_counter()
-        lines = SIDES[name](train, test)
-        print(f"\n{name}, {(time.perf_counter() - started) / 60:.1f} minutes", *lines, sep="\n")
+ROWS = {
+    "cnn": Row("a convolution over words", network),
+    "logistic": Row("a logistic regression a label; parameters: features", logistic),
+}
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main(ROWS, "labels.py", __doc__, prefix="labels-"))

@@ -10,6 +10,7 @@ import argparse
 import json
 import os
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from statistics import mean, stdev
@@ -48,6 +49,29 @@ def size(run: Any) -> int:
 def with_interval(metric: str, report: Any) -> str:
     low, high = report.interval
     return f"{metric} {report.metrics[metric]:.4f} (95 % interval {low:.4f} to {high:.4f})"
+
+
+def measured(
+    model: str, value: dict[str, float], parameters: int, started: float
+) -> dict[str, Any]:
+    """A measurement that began at a moment of `time.perf_counter`, with several figures."""
+    return {
+        "model": model,
+        "value": value,
+        "figure": ", ".join(f"{name} {own:.4f}" for name, own in value.items()),
+        "parameters": parameters,
+        "seconds": time.perf_counter() - started,
+    }
+
+
+def calibrated(report: Any) -> dict[str, float]:
+    """The figures of probabilities before and after the temperature."""
+    own = report.calibration
+    found = {"temperature": own.temperature}
+    for when, quality in (("before", own.before), ("after", own.after)):
+        found |= {f"loss {when}": quality.nll, f"Brier {when}": quality.brier}
+        found[f"ECE {when}"] = quality.ece
+    return found
 
 
 def stored(rows: Mapping[str, Row], prefix: str) -> dict[str, dict[str, Any]]:

@@ -2,6 +2,7 @@
 
     python bench/sentiment.py FOLDER                     train and score everything
     python bench/sentiment.py FOLDER --starts scratch    one of scratch, imdb, minilm
+    python bench/sentiment.py FOLDER --starts scratch --seeds 5    the same with seeds 1 to 5
     python bench/sentiment.py FOLDER --table             print the table from the stored figures
 
 `imdb` first hides words of 25,000 long reviews, without their labels, and learns to fill them in;
@@ -15,15 +16,17 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import json
+import os
 import sys
 import tempfile
 import time
 from pathlib import Path
+from statistics import mean, stdev
 from typing import Any
 
 import unspool
 from results import mr_files
-from rows import DATA, STORE, size, train
+from rows import DATA, SEED, STORE, size, train
 
 FIGURES = STORE / "sentiment.json"
 STARTS = ("scratch", "imdb", "minilm")
@@ -51,7 +54,7 @@ def start_of(name: str, folder: Path) -> dict[str, Any]:
     return {"start": out, **FURTHER}
 
 
-def score(name: str, folder: Path) -> dict[str, Any]:
+def score(name: str, folder: Path, seeds: int) -> dict[str, Any]:
     given = start_of(name, folder)
     found: dict[str, Any] = {}
     binary = DATA / "sentiment/sent-conv"
@@ -65,26 +68,33 @@ def score(name: str, folder: Path) -> dict[str, Any]:
             "mr": (rest, {"test": test, "encoding": "latin-1", "format": "labelled"}),
         }
         for part, (data, reading) in parts.items():
-            started = time.perf_counter()
-            run: unspool.Run = train(data, scratch, part, task="classify", **reading, **given)
-            report = run.report
-            assert report is not None
+            started, accuracies = time.perf_counter(), []
+            for seed in range(1, seeds + 1):
+                os.environ[SEED] = str(seed)
+                place = f"{part}-{seed}"
+                run: unspool.Run = train(data, scratch, place, task="classify", **reading, **given)
+                assert run.report is not None
+                accuracies.append(run.report.metrics["accuracy"])
+                print(f"{name} {part} {accuracies}", file=sys.stderr, flush=True)
             found[part] = {
-                "accuracy": report.metrics["accuracy"],
-                "interval": report.interval,
-                "seconds": time.perf_counter() - started,
+                "accuracies": accuracies,
+                "interval": run.report.interval,
+                "seconds": (time.perf_counter() - started) / seeds,
             }
         found["parameters"] = size(run)
     return found
 
 
 def table(stored: dict[str, Any]) -> list[str]:
+    """Means and standard deviations; of a single run its 95 % interval."""
     lines = ["| | SST-2 | MR, one fold | parameters | minutes, SST-2 |", "|---|---|---|---|---|"]
     for name, found in stored.items():
         cells = []
         for part in ("sst2", "mr"):
+            own = [100 * accuracy for accuracy in found[part]["accuracies"]]
             low, high = (100 * x for x in found[part]["interval"])
-            cells.append(f"{100 * found[part]['accuracy']:.1f} ({low:.1f} to {high:.1f})")
+            sure = f"± {stdev(own):.1f}" if len(own) > 1 else f"({low:.1f} to {high:.1f})"
+            cells.append(f"{mean(own):.1f} {sure}")
         minutes = found["sst2"]["seconds"] / 60
         lines.append(f"| {name} | {' | '.join(cells)} | {found['parameters']:,} | {minutes:.1f} |")
     return lines
@@ -96,6 +106,7 @@ def main() -> int:
     )
     parser.add_argument("folder", type=Path)
     parser.add_argument("--starts", default=",".join(STARTS))
+    parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--table", action="store_true")
     options = parser.parse_args()
     if not options.table:
@@ -104,7 +115,7 @@ def main() -> int:
             return 0
         options.folder.mkdir(parents=True, exist_ok=True)
         for name in options.starts.split(","):
-            found = score(name, options.folder)
+            found = score(name, options.folder, options.seeds)
             stored = json.loads(FIGURES.read_text()) if FIGURES.exists() else {}
             stored = {n: {**stored, name: found}[n] for n in STARTS if n in stored or n == name}
             FIGURES.write_text(json.dumps(stored, indent=1) + "\n")

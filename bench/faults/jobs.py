@@ -53,6 +53,14 @@ class Job:
             main()
         except SystemExit as error:
             code = error.code if isinstance(error.code, int) else 1
+        except KeyboardInterrupt as error:
+            if any(
+                "/unspool/cli/" in own.filename for own in traceback.extract_tb(error.__traceback__)
+            ):
+                traceback.print_exc()
+            else:  # it came before the command had begun
+                code = 130
+                print("unspool: stopped", file=sys.stderr)
         except BaseException:
             traceback.print_exc()
         finally:

@@ -36,7 +36,9 @@ MOST_BYTES = 2 << 30
 DOCUMENTED = {0, 1, 2, 129, 130, 143}
 PARENT_DEATH_SIGNAL = 1  # of prctl(2)
 BROKEN = 70  # the exit code that stands for an exception
-LEAKS = re.compile(r"^\S*(Traceback|\w*Warning: |Exception ignored|Fatal Python)", re.MULTILINE)
+LEAKS = re.compile(
+    r"^(\S+: )?\S*(Traceback|\w*Warning: |Exception ignored|Fatal Python)", re.MULTILINE
+)
 TICKS = os.sysconf("SC_CLK_TCK")
 PAGE = resource.getpagesize()
 IMPORTED = (

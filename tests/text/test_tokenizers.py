@@ -140,3 +140,13 @@ def test_an_old_vocabulary_may_hold_the_words_of_later_specials() -> None:
     tokenizer = Tokenizer.from_json(stored)
     assert tokenizer.encode("<s> a </s>").tolist() == [2, 3, 4]
     assert tokenizer.decode([2, 3, 4]) == "<s> a </s>"
+
+
+@pytest.mark.parametrize(
+    ("text", "end"), [("", ""), (" \n", " \n"), ("a", "a"), ("a b", "b"), ("a b \n", "b \n")]
+)
+def test_the_open_end_of_a_text(text: str, end: str) -> None:
+    tokenizer = WordTokenizer(Vocab.of(["a"]))
+    assert tokenizer.open_end(text) == end
+    long = "x" * 300_000  # of which every end was tried once
+    assert tokenizer.open_end(f"{text} {long} ") == f"{long} "

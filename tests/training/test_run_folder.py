@@ -15,6 +15,7 @@ import pytest
 import unspool
 from unspool.cli import run as command
 from unspool.errors import ConfigError, RunError, TrainingError
+from unspool.io.files import write_json
 from unspool.io.lock import LOCK, owned
 from unspool.tasks.document import DocumentTask
 from unspool.training import trainer
@@ -110,6 +111,23 @@ def copied(classifier, tmp_path) -> Path:
 
 
 CHECKED = ["config.json", "tokenizer.json", "labels.json", "calibration.json", "hashes.json"]
+
+
+def test_what_a_run_left_that_was_killed_before_it_began(reviews, tmp_path) -> None:
+    """Files that hashes.json lists, of whatever kind of input; nobody else's are touched."""
+    out = tmp_path / "out"
+    out.mkdir()
+    write_json(out / "audio.json", {})
+    (out / ".tokenizer.json.part").write_text("half")
+    unspool.train(reviews, out=out, max_steps=1, **SMALL)
+    assert not (out / "audio.json").exists()
+    unspool.load(out).predict(["a"])
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "audio.json").write_text("mine")
+    with pytest.raises(RunError, match=r"holds other files.*got 'audio\.json'"):
+        unspool.train(reviews, out=other, max_steps=1, **SMALL)
+    assert (other / "audio.json").read_text() == "mine"
 
 
 @pytest.mark.parametrize("name", [*CHECKED, "model.safetensors"])

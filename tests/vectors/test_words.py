@@ -127,3 +127,9 @@ def test_words_on_a_map_do_not_lie_upon_each_other() -> None:
             assert abs(y - height) >= LINE or x + wide <= other or other + width <= x
     alone = np.array([[0.0, 0.0], [300.0, 0.0]])
     assert label_offsets(alone, ["here", "there"]) == [(5.0, 0.0), (5.0, 0.0)]
+
+
+def test_vectors_whose_squares_32_bits_do_not_hold() -> None:
+    huge = WordVectors(["a", "b", "c"], np.array([[3e38, 0], [3e38, 3e38], [0, 1]], np.float32))
+    assert huge.similarity("a", "b") == pytest.approx(0.5**0.5)
+    assert huge.units.dtype == np.float32

@@ -97,6 +97,12 @@ class ModelConfig(Section):
         ge=0,
         le=0.5,
     )
+    transpose: int = setting(
+        0,
+        "compose: in training move each piece by up to so many semitones, up or down",
+        ge=0,
+        le=12,
+    )
     colour_jitter: float = setting(
         0.0,
         "image: in training change brightness (in standard deviations), contrast and saturation (as"

@@ -263,7 +263,12 @@ class Generate(Task):
             table = table.reread("text")
         text = choose_text(table, data.text)
         convert = None if table.format == "text" else LINES
-        summary = f"{describe(table, text)} -> {cls.name}"
+        others = [repr(column.name) for column in table.columns if column not in text.own]
+        unread = others if table.header and not named and data.text is None else []
+        hint = (
+            f" (not read: {', '.join(unread[:3])}{', ...' * (len(unread) > 3)}; --label learns one)"
+        )
+        summary = f"{describe(table, text)}{hint if unread else ''} -> {cls.name}"
         return Plan(cls.name, table, {"text": text}, 0, summary, convert)
 
     def build(self) -> NextTokenModel:

@@ -35,6 +35,7 @@ from unspool.tasks.plan import (
     choose_text,
     describe,
     documents,
+    rivals,
     text_and_label,
 )
 
@@ -264,5 +265,6 @@ def cells_plan(task: str, table: Table, data: DataConfig, text: Column, label: C
     elif data.multilabel is None and look.separator is not None:
         hint = f" (one a cell; --label-separator {look.separator!r} splits them)"
     what = "labels" if several else "label"
+    hint = rivals(table, data, text, label) + hint
     summary = f"{describe(table, text, label, what=what)}{hint} -> {task}"
     return Plan(task, table, {"text": text, "label": label}, 1, summary, convert, decided)

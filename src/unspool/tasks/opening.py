@@ -17,6 +17,7 @@ OUTPUTS = ("label", "source", "target", "pattern")
 SETTINGS = {
     "audio": "series",
     "image": "series",
+    "music": "series",
     "series": "series",
     "strokes": "series",
     "history": "series",

@@ -20,9 +20,12 @@ from unspool.data.read.columns import (
     has_strings,
     known,
     label_like,
+    listed_names,
     longest,
+    plain,
     shown,
 )
+from unspool.data.read.dates import find_format
 from unspool.data.read.json_lines import json_label, json_text
 from unspool.data.read.reader import SAMPLE
 from unspool.errors import DataError
@@ -31,6 +34,7 @@ from unspool.text.words import NEWLINE
 DEEP_SAMPLE = 100_000  # rows looked at to see whether a column changes in a sorted file
 PLAIN = ("lines", "text", "labelled", "fasttext")
 LABELLED = ("labelled", "fasttext")
+TABLES = ("csv", "tsv")
 INSIDE = 0.2  # of the texts, at most, hold the name of a label
 LABEL_WORDS = {"pos", "neg", "positive", "negative", "neutral", "spam", "ham", "true", "false"}
 SENTENCES = ("conll", "conllu")
@@ -164,7 +168,11 @@ def _likely_label(table: Table, columns: Sequence[Column]) -> Column | None:
     far are followed further down.
     """
     values = {column.number: shown(column.sample) for column in columns}
-    kinds = {i: len(set(found)) for i, found in values.items() if label_like(found)}
+    kinds = {
+        i: len(set(found))
+        for i, found in values.items()
+        if label_like(found) and find_format(found) is None  # dates are no classes
+    }
     constant = [column for column in columns if kinds.get(column.number) == 1]
     if constant and len(constant[0].sample) >= SAMPLE - 1:
         for row in islice(table.rows(constant), SAMPLE, DEEP_SAMPLE):
@@ -175,6 +183,26 @@ def _likely_label(table: Table, columns: Sequence[Column]) -> Column | None:
                 break
     varied = {i: n for i, n in kinds.items() if n > 1} or kinds
     return table.columns[min(varied, key=lambda i: (varied[i], i))] if varied else None
+
+
+def rivals(table: Table, data: DataConfig, text: Column, label: Column) -> str:
+    """` (or 'coder2': --label)`: other columns that look like labels, where neither a name nor a
+    setting has decided."""
+    if data.label is not None or not table.header or plain(label.name) in LABEL_NAMES:
+        return ""
+    taken = (*text.own, *label.own, split_column(table, data))
+    found = [
+        repr(column.name)
+        for column in table.columns
+        if column not in taken
+        and column.name
+        and len(set(values := shown(column.sample))) > 1
+        and label_like(values)
+        and find_format(values) is None
+    ]
+    if not found:
+        return ""
+    return f" (or {', '.join(found[:3])}{', ...' * (len(found) > 3)}: --label)"
 
 
 def describe(
@@ -231,9 +259,13 @@ def input_plan(
 ) -> Plan:
     """Texts alone, a document a line where they are plain, as for prediction."""
     table = documents(table, task)
-    if not table.certain:
+    asked, hint = data.text or data.source, ""
+    found = {column.name for column in table.columns}
+    if not table.certain and not (table.format in TABLES and found.issuperset(listed_names(asked))):
+        if table.format == "labelled":
+            hint = " (--format labelled where each begins with a label)"
         table = table.reread("lines")
-    asked = data.text or data.source
     text = choose_text(table, asked, names=names, leftmost=leftmost)
     convert = TEXTS if table.typed else None
-    return Plan(task, table, {field: text}, 0, f"{describe(table, text)} -> {task}", convert)
+    summary = f"{describe(table, text)}{hint} -> {task}"
+    return Plan(task, table, {field: text}, 0, summary, convert)

@@ -26,7 +26,6 @@ if TYPE_CHECKING:  # the Rust library is loaded by those who cut words into piec
 
 UNKNOWN_CHAR = "\ufffd"
 CONTEXT = 8  # characters: what a normal form, with its case, may look back
-_OPEN_END = re.compile(r"\S*\s*\Z")
 NFC = Normalizer()
 
 
@@ -79,8 +78,9 @@ class Tokenizer(ABC):
 
     def open_end(self, text: str) -> str:
         """The end of a text, whose pieces may be others once the text goes on."""
-        found = _OPEN_END.search(text)
-        return "" if found is None else found[0]
+        body = text.rstrip()
+        last = body.rsplit(None, 1)[-1:]
+        return text[len(body) - len("".join(last)) :]
 
     def document(self, text: str, *, limit: int = 0) -> np.ndarray:
         """The ids of a text within their frame, at most `limit` of them (0: all)."""

@@ -8,12 +8,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from unspool.config import Config
 from unspool.errors import ConfigError, RunError
-from unspool.io.files import HASHES
+from unspool.io.files import HASHES, read_hashes
 from unspool.io.lock import LOCK, OTHER, owned, refuse_held
-from unspool.tasks import TASKS
-from unspool.vectors.files import IN_FOLDER
 
 CONFIG = "config.json"
 
@@ -46,7 +43,9 @@ def begun(path: Path) -> Iterator[None]:
     check_free(path)
     with claimed(path):
         refuse_other_files(path)  # a moment ago it was not ours
-        (path / HASHES).unlink(missing_ok=True)  # of a run that was killed before it began
+        for name in read_hashes(path) or ():  # of a run that was killed before it began
+            (path / name).unlink(missing_ok=True)
+        (path / HASHES).unlink(missing_ok=True)
         yield
 
 
@@ -113,10 +112,9 @@ def refuse_other_files(path: Path) -> None:
         raise RunError("cannot make the run folder (File exists)", where=path, remedy=OTHER)
     if not os.access(path, os.R_OK | os.W_OK | os.X_OK):
         raise RunError("no right to write into this folder", where=path, remedy=OTHER)
+    own = {"checkpoints", HASHES, LOCK, *(read_hashes(path) or ())}
     names = sorted(os.listdir(path))
-    # Vectors of ours are listed in a file beside them.
-    own = {IN_FOLDER} if HASHES in names else set()
-    foreign = [name for name in names if name not in own and not _is_left_over(name)]
+    foreign = [name for name in names if name not in own and not name.endswith(".part")]
     if foreign:  # a README.md, for instance, would be overwritten
         raise RunError(
             "holds other files, so it cannot become a run folder",
@@ -166,14 +164,3 @@ def free_folder(data: str, name: str) -> Path:
         number += 1
         path = base.with_name(f"{base.name}-{number}")
     return path
-
-
-def _is_left_over(name: str) -> bool:
-    """Whether a run that was killed before it began may have left a file of this name."""
-    files = (
-        file
-        for task, kind in TASKS.items()
-        for field in kind.make_fields(Config(task=task)).values()
-        for file in field.files
-    )
-    return name in ("checkpoints", HASHES, LOCK) or name.endswith(".part") or name in files

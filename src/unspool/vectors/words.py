@@ -69,8 +69,11 @@ class WordVectors:
     @cached_property
     def units(self) -> np.ndarray:
         """The vectors at length 1; a vector of zeros stays one."""
-        lengths = np.linalg.norm(self.matrix, axis=1, keepdims=True)
-        return self.matrix / np.where(lengths == 0, 1, lengths)
+        with np.errstate(over="ignore"):
+            lengths = np.linalg.norm(self.matrix, axis=1, keepdims=True)
+        if np.isinf(lengths).any():  # squares that 32 bits do not hold
+            lengths = np.linalg.norm(self.matrix.astype(np.float64), axis=1, keepdims=True)
+        return (self.matrix / np.where(lengths == 0, 1, lengths)).astype(np.float32, copy=False)
 
     def similarity(self, a: str, b: str) -> float:
         """The cosine of the angle between the vectors of two words."""

@@ -260,6 +260,23 @@ def test_missing_labels_are_blank_and_told(tmp_path) -> None:
     assert kept.tolist() == [False, True, False, False, True, False]
 
 
+@pytest.mark.parametrize(
+    ("names", "missing"),
+    [("treated control .", "."), ("+ -", None), ("O , . ?", None), ("yes -", None)],
+)
+def test_a_sign_among_words_is_a_missing_label(names: str, missing: str | None, tmp_path) -> None:
+    field = LabelField("label")
+    blank = field.blank(stored(field, names.split(), tmp_path))
+    assert blank.tolist() == [name == missing for name in names.split()]
+
+
+def test_labels_that_differ_only_in_spelling_are_noted(tmp_path) -> None:
+    field = LabelField("label")
+    column = stored(field, ["Pos", "pos", "1", "1.0", "01b", "x"] * 2, tmp_path)
+    (note,) = field.fit(column, np.arange(12), where="")
+    assert "'1' and '1.0'; 'Pos' and 'pos'; write each in one way" in note
+
+
 def test_rows_have_equally_many_numbers(tmp_path) -> None:
     with pytest.raises(DataError, match="file:2: expected 2 numbers, found 1"):
         stored(NumberField("number"), [[1, 2], [1], [1, 2]], tmp_path)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
+from exports import EXPORTS
 from messy import CASES, Messy
 
 from unspool.config import DataConfig
@@ -15,10 +16,10 @@ EXTRAS = {".parquet": "pyarrow", ".arrow": "pyarrow", ".feather": "pyarrow", ".x
 
 
 def test_there_are_many() -> None:
-    assert len({case.name for case in CASES}) == len(CASES) > 100
+    assert len({case.name for case in (*CASES, *EXPORTS)}) == len(CASES) + len(EXPORTS) > 120
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+@pytest.mark.parametrize("case", [*CASES, *EXPORTS], ids=lambda case: case.name)
 def test_file(case: Messy, tmp_path) -> None:
     path = tmp_path / case.name
     if path.suffix in EXTRAS:

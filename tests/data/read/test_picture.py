@@ -228,6 +228,14 @@ def test_floats_are_series_unless_images_are_asked_for(tmp_path: Path) -> None:
     assert open_table(str(tmp_path / "x.npz"), DataConfig(input="image")).format == "pixels"
 
 
+def test_pixels_that_are_too_large_for_32_bits(tmp_path: Path) -> None:
+    np.savez(tmp_path / "a.npz", x=np.full((2, 4, 4), 1e300))
+    table = open_table(str(tmp_path / "a.npz"), DataConfig(input="image"))
+    picture = next(table.rows(table.columns)).values[0]
+    with pytest.raises(DataError, match=r"a\.npz:1: has pixels .* too large for 32 bits"):
+        picture.decode()
+
+
 def test_arrays_of_another_shape(tmp_path: Path) -> None:
     path = tmp_path / "x.npz"
     np.savez(path, x=np.zeros((5, 4)), y=np.zeros(5))

@@ -212,6 +212,14 @@ def test_a_label_a_step(tmp_path) -> None:
         assert labels == ["ab"[t % 2] for t in range(len(series))]
 
 
+def test_the_name_of_a_file_is_no_label_a_step(tmp_path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "1.csv").write_text("x,y\n1,2\n3,4\n")
+    with pytest.raises(DataError, match="a label a step needs a row a step"):
+        open_plan(tmp_path, DataConfig(label="folder"), "tag")
+
+
 def test_numbers_on_a_scale_are_regressed(tmp_path) -> None:
     RNG = np.random.default_rng(1)
     rows = [f"{','.join(map(str, RNG.normal(size=5).round(3)))},{i * 0.37:.2f}" for i in range(60)]

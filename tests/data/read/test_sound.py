@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import struct
 from pathlib import Path
@@ -138,6 +139,14 @@ def test_broken_files(content: bytes, says: str, tmp_path: Path) -> None:
         list(Sound(path, "x.wav").blocks())
 
 
+def test_channels_that_are_infinite_each_another_way(tmp_path: Path) -> None:
+    path = tmp_path / "x.wav"
+    head = wav(np.zeros((2, 2)), bits=64, floats=True)[:-32]
+    path.write_bytes(head + np.array([[np.inf, -np.inf], [1e300, 0]]).tobytes())
+    with pytest.raises(DataError, match=r"x\.wav: sample 1 is not a finite number"):
+        list(Sound(path, "x.wav").blocks())
+
+
 def test_a_missing_file_names_a_near_one(tmp_path: Path) -> None:
     (tmp_path / "right.wav").write_bytes(GOOD)
     with pytest.raises(DataError, match=r"no such file\. Did you mean .*right\.wav"):
@@ -164,6 +173,15 @@ def test_a_folder_for_each_label(tmp_path: Path) -> None:
     assert found["folder"] == ["a", "a", "b", "b", "c", "c"]
     assert found["name_2"] == ["x", "y"] * 3
     assert found["audio"][0].name.endswith("a/a_x_0.wav")
+
+
+def test_a_compressed_recording(tmp_path: Path) -> None:
+    path = sorted(write_labels(tmp_path / "x", 2).rglob("*.wav"))[0]
+    packed = tmp_path / f"{path.name}.gz"
+    packed.write_bytes(gzip.compress(path.read_bytes()))
+    (plain,), (unpacked,) = columns(path)["audio"], columns(packed)["audio"]
+    assert unpacked.name == str(packed)
+    assert np.array_equal(*(np.concatenate(list(own.blocks())) for own in (plain, unpacked)))
 
 
 def test_a_pattern_of_names(tmp_path: Path) -> None:

@@ -175,6 +175,27 @@ def test_damaged_arrays(tmp_path) -> None:
         table(path)
 
 
+def test_a_member_of_npz_that_is_no_array(tmp_path) -> None:
+    path = tmp_path / "a.npz"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("x.npy", b"no array")
+    with pytest.raises(DataError, match=r"a\.npz: is a NumPy file that is damaged, or none"):
+        table(path)
+
+
+def test_numbers_of_arrays_that_are_too_large_for_32_bits(tmp_path) -> None:
+    np.save(tmp_path / "a.npy", np.full((4, 3), 1e300))
+    with pytest.raises(DataError, match="is infinite, or too large for 32 bits"):
+        content(table(tmp_path / "a.npy"))
+
+
+def test_an_encoding_that_makes_no_characters(tmp_path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("text,label\n\\ud800,a\n")
+    with pytest.raises(DataError, match=r"a\.csv: cannot be read as raw_unicode_escape"):
+        open_table(str(path), DataConfig(encoding="raw_unicode_escape"))
+
+
 def test_parallel_files(tmp_path) -> None:
     (tmp_path / "a.en").write_text("a dog\n\nx\n")
     (tmp_path / "a.de").write_text("ein Hund\ny\nz\n")

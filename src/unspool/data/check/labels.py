@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from unspool.data.check.report import Finding, PartReport
+from unspool.data.fields.label import shown_alike, spelled_alike
 
 RARE = 10  # rows of a class
 DRIFT = 0.05  # total variation: this share of a part would need another label to match train
@@ -15,20 +16,15 @@ CHANCE = 0.001  # a difference that is less probable than this is no chance
 
 
 def about_names(parts: list[PartReport]) -> Iterator[Finding]:
-    """Labels that differ only in case or white space; labels that few rows have."""
+    """Labels that differ only in spelling; labels that few rows have."""
     counts: dict[str, int] = {}
     for part in parts:
         for name, count in part.labels.items():
             counts[name] = counts.get(name, 0) + count
-    same: dict[str, list[str]] = {}
-    for name in counts:
-        same.setdefault(" ".join(name.casefold().split()), []).append(name)
-    alike = [names for names in same.values() if len(names) > 1]
-    if alike:
-        listed = "; ".join(" and ".join(map(repr, names)) for names in alike[:3])
+    if alike := spelled_alike(counts):
         yield Finding(
             "label-spelling",
-            f"labels differ only in case or white space: {listed}",
+            f"labels differ only in spelling: {shown_alike(alike)}",
             sum(map(len, alike)),
             remedy="write each label in one way",
         )

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from array import array
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,6 +23,7 @@ from unspool.errors import DataError, RunError
 from unspool.io.files import AGAIN, read_json, write_json
 
 FILE = "labels.json"
+MISSING_SIGNS = (".", "-", "--", "?")
 
 
 class LabelColumn(NamedTuple):
@@ -132,7 +133,11 @@ class LabelField(NamesField):
         return LabelColumn(np.load(folder / f"{self.name}.npy"), names)
 
     def blank(self, column: LabelColumn) -> np.ndarray:
-        blank = [not name if self.missing == "keep" else is_missing(name) for name in column.names]
+        signs = sign_of_missing(column.names)
+        blank = [
+            not name if self.missing == "keep" else is_missing(name) or name == signs
+            for name in column.names
+        ]
         return np.array(blank, dtype=bool)[column.ids]
 
     def what_is_missing(self, column: LabelColumn, rows: np.ndarray) -> str:
@@ -169,6 +174,11 @@ class LabelField(NamesField):
         notes = (
             [f"labels with one example, which stays in train: {listed(single)}"] if single else []
         )
+        if alike := spelled_alike(self.names):
+            notes.append(
+                "labels that differ only in spelling are different classes:"
+                f" {shown_alike(alike)}; write each in one way"
+            )
         if len(single) > max(10, len(self.names) / 2):
             remedy = "is it the right column? --label names another"
             if all(map(is_number, single)):
@@ -210,6 +220,27 @@ class LabelField(NamesField):
     def tally(self, values: Labels) -> dict[str, int]:
         counts = np.bincount(values.ids, minlength=len(self.names))
         return dict(zip(self.names, counts.tolist()))
+
+
+def sign_of_missing(names: Sequence[str]) -> str | None:
+    """`.` as of Stata, or another sign, where it stands among at least two labels of letters or
+    digits. Of several signs each may be a label."""
+    signs = [name for name in names if name and not any(map(str.isalnum, name))]
+    others = len({name for name in names if not is_missing(name)}) - 1
+    return signs[0] if len(signs) == 1 and signs[0] in MISSING_SIGNS and others > 1 else None
+
+
+def spelled_alike(names: Iterable[str]) -> list[list[str]]:
+    """Names that differ only in case, in white space, or in how they write a number."""
+    same: dict[Any, list[str]] = {}
+    for name in names:
+        key = float(name) if is_number(name) else " ".join(name.casefold().split())
+        same.setdefault(key, []).append(name)
+    return [own for own in same.values() if len(own) > 1]
+
+
+def shown_alike(alike: list[list[str]]) -> str:
+    return "; ".join(" and ".join(map(repr, names)) for names in alike[:3])
 
 
 def read_names(path: Path) -> list[str]:

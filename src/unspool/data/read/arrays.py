@@ -160,7 +160,8 @@ def described(arrays: dict[str, np.ndarray]) -> str:
 
 
 def as_steps(row: np.ndarray, where: str) -> Recording:
-    values = np.asarray(row[:, None] if row.ndim == 1 else row, dtype=np.float32)
+    with np.errstate(over="ignore"):  # what is too large becomes infinite, and is refused
+        values = np.asarray(row[:, None] if row.ndim == 1 else row, dtype=np.float32)
     refuse_infinite(values, where)
     return Recording(values)
 
@@ -172,7 +173,10 @@ def read_arrays(file: TextFile) -> dict[str, np.ndarray]:
         if isinstance(found, np.ndarray):
             return {"x": found}
         with found:
-            return {name: found[name] for name in found.files}
+            arrays = {name: found[name] for name in found.files}
+        if not all(isinstance(own, np.ndarray) for own in arrays.values()):
+            raise damaged(file)  # a member without the beginning of an array is bytes
+        return arrays
     except DataError:
         raise
     except Exception as error:  # it raises whatever its parsers do

@@ -47,6 +47,7 @@ LONGEST_NAME = 30  # of a column
 # As tables of others write that there is no value. "None" is often a class, and is left one.
 MISSING = frozenset({
     "", "nan", "-nan", "null", "na", "n/a", "<na>", "#n/a", "#na", "nat", "missing",
+    "\\n",  # of MySQL
 })  # fmt: skip
 
 

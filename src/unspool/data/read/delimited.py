@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
@@ -10,10 +11,13 @@ from typing import Any, NamedTuple
 
 from unspool.config import DataConfig
 from unspool.data.read.columns import has_header, known_pair, listed_names
+from unspool.data.read.edges import fitted, rows_above, rows_below, table_width, told_apart
 from unspool.data.read.files import OF_PATHS, Report, TextFile
 from unspool.data.read.numerals import Numerals, find_numerals
 from unspool.data.read.reader import SAMPLE, Column, Reader, Row, refuse_empty
 from unspool.errors import DataError
+
+SEPARATOR = re.compile(r"sep=(.)", re.IGNORECASE)  # the first line of some files for Excel
 
 csv.field_size_limit(1 << 30)  # the default of 131,072 is too short for a long document
 
@@ -26,7 +30,13 @@ class Dialect(NamedTuple):
 
 
 class Cells(Reader):
-    """A table. A header is what the settings, known names or the first rows make one."""
+    """A table. A header is what the settings, known names or the first rows make one.
+
+    above, below   rows next to the header that are neither it nor data
+    """
+
+    above = below = 0
+    numerals: Mapping[int, Numerals] = {}
 
     def __init__(self, files: Sequence[TextFile], data: DataConfig) -> None:
         super().__init__(files, data)
@@ -38,8 +48,6 @@ class Cells(Reader):
             raise DataError(
                 "the table has no rows", where=file.name, remedy="name a file with rows"
             )
-        first, self.width = [cell.strip() for cell in rows[0]], len(rows[0])
-        rows = [row for row in rows if len(row) == self.width]  # `read` refuses the others
         options = [data.text, data.label, data.source, data.target, data.series]
         options += [name for name in (data.time, data.id) if name not in ("auto", "none")]
         asked = [
@@ -49,19 +57,32 @@ class Cells(Reader):
             if len(files) == 1 or not OF_PATHS.fullmatch(name)
         ]
         usual = [n for names in data.columns.values() for n in names if not n.isdigit()]
-        self.header = (
-            data.header
-            if data.header is not None
-            else known_pair(first) is not None or has_header(rows, asked=asked, usual=usual)
-        )
+
+        def is_header(rows: Sequence[Sequence[str]]) -> bool:
+            first = [cell.strip() for cell in rows[0]]
+            return known_pair(first) is not None or has_header(rows, asked=asked, usual=usual)
+
+        if len(files) == 1 and data.header is None:
+            self.above = rows_above(rows, is_header)
+            self.below = rows_below(rows[self.above :])
+            rows = [*rows[self.above : self.above + 1], *rows[self.above + self.below + 1 :]]
+        self.width = table_width(rows[0], rows)
+        first = [cell.strip() for cell in rows[0][: self.width]]
+        rows = [fitted(row, self.width) for row in rows]
+        rows = [row for row in rows if len(row) == self.width]  # `read` refuses the others
+        self.refuse_rows_in_cells(file, rows)
+        self.header = data.header if data.header is not None else self.below > 0 or is_header(rows)
+        self.names = first if self.header else [str(i + 1) for i in range(self.width)]
         body = rows[1:] if self.header else rows
         if not body:
+            for _ in self.read(file, [], None):  # which refuses rows of another width
+                pass
             raise DataError(
                 "the table has a header and no rows",
                 where=file.name,
                 remedy="add rows, or set header=false if the first row is data",
             )
-        names = first if self.header else [str(i + 1) for i in range(self.width)]
+        names = told_apart(self.names)
         samples = [[row[i].strip() for row in body[:SAMPLE]] for i in range(self.width)]
         self.numerals = {
             i: found
@@ -72,8 +93,36 @@ class Cells(Reader):
             Column(name, i, [self.cell(i, cell) for cell in samples[i]])
             for i, name in enumerate(names)
         ]
-        if self.numerals:
-            self.remark = numbers_remark(names, self.numerals)
+        remarks = [self.remark, self._around(names), numbers_remark(names, self.numerals)]
+        self.remark = ", ".join(filter(None, remarks))
+
+    def _around(self, names: Sequence[str]) -> str:
+        """What the summary says of rows and names that are not taken as they stand."""
+        found = []
+        if self.above:
+            found.append(
+                f"{how_many(self.above)} above the header left out (--set header=true: none)"
+            )
+        if self.below:
+            found.append(f"{how_many(self.below)} of headings below the header left out")
+        again = [new for new, name in zip(names, self.names) if new != name]
+        if again:
+            found.append(f"of columns of one name the later ones are {', '.join(again[:3])}")
+        return ", ".join(found)
+
+    def refuse_rows_in_cells(self, file: TextFile, rows: Sequence[Sequence[str]]) -> None:
+        """A table that was written into the first column of another one."""
+        lines = [row[0] for row in rows] if self.width == 1 else []
+        if "," not in lines[0] if lines else True:
+            return
+        widths = {len(cells) for cells in csv.reader(lines)}
+        if len(widths) == 1 and has_header([next(csv.reader(lines[:1]))], asked=()):
+            raise DataError(
+                "every row is one cell that holds a whole row",
+                where=file.name,
+                got=lines[0],
+                remedy="remove the quotes around whole rows",
+            )
 
     def cell(self, number: int, cell: str) -> str:
         """A cell of a column without white space, a number as Python writes it."""
@@ -98,13 +147,22 @@ class Cells(Reader):
     @property
     def options(self) -> dict[str, Any]:
         styles = {str(i): style for i, style in self.numerals.items()}
-        return {"header": self.header, "width": self.width, "numerals": styles}
+        around = [self.above, self.below]
+        return {"header": self.header, "width": self.width, "numerals": styles, "around": around}
 
     def read(self, file: TextFile, numbers: Sequence[int], report: Report | None) -> Iterator[Row]:
         rows = self.cells(file, report)
-        if self.header:
-            next(rows, None)
+        for _ in islice(rows, self.above + self.header + self.below):
+            pass
         for line, fields in rows:
+            if len(fields) != self.width:
+                fields = fitted(fields, self.width)
+            if self.header and fields == self.names and self.width > 1:
+                raise DataError(
+                    "the header stands here again",
+                    where=f"{file.name}:{line}",
+                    remedy="remove the line, as of a second file that was put behind the first",
+                )
             if len(fields) != self.width:
                 raise DataError(
                     f"expected {self.width} columns, found {len(fields)}",
@@ -141,13 +199,20 @@ class Delimited(Cells):
 
 
 class Csv(Delimited):
-    """Fields may be quoted; the delimiter is the first of `,;\\t|` in the first line."""
+    """Fields may be quoted; the delimiter is the first of `,;\\t|` in the first line by which all
+    rows have as many fields, one without a space behind it if there is one."""
 
     title = "CSV"
 
     def find_dialect(self, file: TextFile) -> Dialect:
         first = next((line for line in file.lines() if line.strip()), "")
-        return Dialect(next((mark for mark in ",;\t|" if mark in first), ","), quoted=True)
+        if told := SEPARATOR.fullmatch(first.strip()):
+            return Dialect(told[1], quoted=True)
+        found = [Dialect(mark, quoted=True) for mark in ",;\t|" if mark in first]
+        if len(found) > 1:
+            fine = [own for own in found if _reads_well(file, own)]
+            found = sorted(fine or found, key=lambda own: f"{own.delimiter} " in first)
+        return found[0] if found else Dialect(",", quoted=True)
 
 
 class Tsv(Delimited):
@@ -162,6 +227,10 @@ class Tsv(Delimited):
         return quoted if opened and _reads_well(file, quoted) else Dialect("\t", quoted=False)
 
 
+def how_many(count: int) -> str:
+    return f"{count} row{'s' * (count > 1)}"
+
+
 def numbers_remark(names: Sequence[str], numerals: Mapping[int, Numerals]) -> str:
     """`decimal commas in 'price' (--set decimal=point)`"""
     said = []
@@ -169,10 +238,15 @@ def numbers_remark(names: Sequence[str], numerals: Mapping[int, Numerals]) -> st
         (",", "decimal commas", "point"),
         (".", "commas between thousands", "comma"),
     ):
-        own = [repr(names[i]) for i, style in numerals.items() if style.decimal == mark]
+        own = [
+            repr(names[i])
+            for i, style in numerals.items()
+            if style.decimal == mark and style.thousands
+        ]
         if own:
             listed = ", ".join(own[:3]) + (", ..." if len(own) > 3 else "")
             said.append(f"{what} in {listed} (--set decimal={other} for the other way)")
+    said += [f"{own.unit} left out of {names[i]!r}" for i, own in numerals.items() if own.unit][:3]
     return ", ".join(said)
 
 

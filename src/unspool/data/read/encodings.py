@@ -70,7 +70,7 @@ def encoding_of(head: bytes, asked: str) -> str:
     start = head[:4096]
     for first, name in ((1, "utf-16-le"), (0, "utf-16-be")):
         zeros, others = start[first::2].count(0), start[1 - first :: 2].count(0)
-        if zeros > 0.3 * len(start) / 2 and others == 0:
+        if zeros > 0.3 * len(start) / 2 and others < zeros / 20:  # some characters have one, too
             return name
     return found
 

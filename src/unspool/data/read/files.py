@@ -69,6 +69,8 @@ class TextFile:
                     ) from None
                 if first:
                     text = text.removeprefix("\ufeff")
+                if codec != "utf-8":
+                    self._refuse_surrogates(text)
                 if "\0" in text:
                     raise DataError(
                         "holds a NUL character",
@@ -166,6 +168,18 @@ class TextFile:
             where=self.name,
             remedy="copy or download it again",
         )
+
+    def _refuse_surrogates(self, text: str) -> None:
+        """Some codecs make characters that are none."""
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            raise DataError(
+                f"cannot be read as {self.encoding} (it gives {text[error.start]!r}, which is no"
+                " character)",
+                where=self.name,
+                remedy="name the encoding of the file with --encoding",
+            ) from None
 
     def _bad_bytes(self, error: UnicodeDecodeError, line: int) -> DataError:
         good = error.object[: error.start].decode(error.encoding, "ignore")

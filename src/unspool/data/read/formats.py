@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from unspool.config import DataConfig
 from unspool.data.read.arrays import Arrays
 from unspool.data.read.arrow import Arrow, Parquet
-from unspool.data.read.columns import KNOWN_NAMES, is_number, label_like, plain
+from unspool.data.read.columns import KNOWN_NAMES, TEXT_NAMES, is_number, label_like, plain
 from unspool.data.read.conll import Conll, ConllU, conll_format, looks_like_conll
 from unspool.data.read.delimited import Csv, Tsv
 from unspool.data.read.excel import Excel
@@ -20,7 +20,7 @@ from unspool.data.read.files import TextFile
 from unspool.data.read.folder import Folder, Folders
 from unspool.data.read.inkml import InkMl
 from unspool.data.read.json_lines import JsonArray, JsonLines
-from unspool.data.read.media import Pictures, Sounds
+from unspool.data.read.media import MidiFiles, Pictures, Sounds
 from unspool.data.read.parallel import Parallel
 from unspool.data.read.pixels import Pixels, holds_images
 from unspool.data.read.plain import (
@@ -33,9 +33,11 @@ from unspool.data.read.plain import (
     label_delimiter,
 )
 from unspool.data.read.reader import SAMPLE, Reader, refuse_empty
+from unspool.data.read.rolls import Chorales, PianoRolls, holds_chords
 from unspool.data.read.sketch import Sketches, holds_sketches
 from unspool.data.read.ts import Ts
 from unspool.data.read.unipen import Unipen
+from unspool.errors import DataError
 
 FORMATS: dict[str, type[Reader]] = {
     "csv": Csv,
@@ -49,6 +51,9 @@ FORMATS: dict[str, type[Reader]] = {
     "npy": Arrays,
     "audio": Sounds,
     "image": Pictures,
+    "music": MidiFiles,
+    "chorales": Chorales,
+    "rolls": PianoRolls,
     "pixels": Pixels,
     "sketch": Sketches,
     "inkml": InkMl,
@@ -79,6 +84,7 @@ SUFFIXES = {
     ".ts": "ts",
     ".npy": "npy",
     ".npz": "npy",
+    ".mat": "rolls",
     ".inkml": "inkml",
     ".unp": "unipen",
     ".unipen": "unipen",
@@ -90,6 +96,7 @@ SENTENCE_SUFFIXES = {
     ".bio": "conll",
     ".conllu": "conllu",
 }
+MARKDOWN = re.compile(r"\|?( *:?-{3,}:? *\|)+( *:?-{3,}:? *)?")  # below the names of a table
 FEWEST_NUMBERS = 3  # columns of a table of numbers
 
 
@@ -116,6 +123,8 @@ def guess_format(file: TextFile, data: DataConfig, *, sentences: bool = True) ->
         return Guess("pixels", True)
     if suffix in SUFFIXES:
         return Guess(SUFFIXES[suffix], True)
+    if suffix == ".json" and holds_chords(file, asked=data.input == "music"):
+        return Guess("chorales", True)
     if suffix == ".json":
         return Guess("json" if _is_json_array(file) else "jsonl", True)
     if sentences and suffix in SENTENCE_SUFFIXES:
@@ -127,6 +136,8 @@ def guess_format(file: TextFile, data: DataConfig, *, sentences: bool = True) ->
     if not lines:
         refuse_empty(file)
         return Guess("text", False)
+    if len(lines) > 1 and MARKDOWN.fullmatch(lines[1].strip()):
+        raise DataError("is a table in Markdown", where=file.name, remedy="save it as CSV")
     if lines[0].lower().startswith("@problemname"):
         return Guess("ts", True)
     if any(line.startswith(".PEN_DOWN") for line in lines):
@@ -137,8 +148,10 @@ def guess_format(file: TextFile, data: DataConfig, *, sentences: bool = True) ->
         return Guess("jsonl", True)
     if _is_json_array(file):
         return Guess("json", True)
+    names = {plain(name) for own in data.columns.values() for name in own}
+    names |= {plain(data.text)} if data.text else set()
     for format, delimiter in (("tsv", "\t"), ("csv", ",")):
-        if _looks_like_table(lines, delimiter, asked=data.text):
+        if _looks_like_table(lines, delimiter, names):
             return Guess(format, True)
     if numbers := _number_table(lines):
         return Guess(numbers, True)
@@ -190,15 +203,19 @@ def _is_json_array(file: TextFile) -> bool:
     line = start.partition("\n")[0]
     if not _is_json_object(line):
         return bool(re.match(r'\{\s*("|$)', start))
-    lists = [value for value in json.loads(line).values() if isinstance(value, list)]
+    found = json.loads(line)
+    lists = {name: own for name, own in found.items() if isinstance(own, list) and own}
     more = start[len(line) :].strip()
-    return not more and any(value and isinstance(value[0], dict) for value in lists)
+    # Of columns in an object, which is refused by what it is.
+    columns = any(name in TEXT_NAMES for name in lists) or {"columns", "data"} <= lists.keys()
+    return not more and (columns or any(isinstance(own[0], dict) for own in lists.values()))
 
 
-def _looks_like_table(lines: Sequence[str], delimiter: str, *, asked: str | None) -> bool:
-    """A first line of names, a known one among them, and columns in the line below it."""
+def _looks_like_table(lines: Sequence[str], delimiter: str, asked: Collection[str]) -> bool:
+    """A first line of names, a known one or one asked for among them, and columns in the line below
+    it."""
     names = {plain(name) for name in lines[0].split(delimiter)}
-    known_names = KNOWN_NAMES | ({plain(asked)} if asked else set())
+    known_names = KNOWN_NAMES.union(asked)
     return len(lines) > 1 and len(names) > 1 and delimiter in lines[1] and bool(names & known_names)
 
 

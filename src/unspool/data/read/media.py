@@ -14,7 +14,10 @@ from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 from unspool.config import DataConfig
+from unspool.data.read.content import content_name
 from unspool.data.read.files import Report, TextFile, path_columns, readable_name
+from unspool.data.read.music import ENDINGS as MIDIS
+from unspool.data.read.music import Midi
 from unspool.data.read.picture import ENDINGS as PICTURES
 from unspool.data.read.picture import Picture
 from unspool.data.read.reader import SAMPLE, Column, Reader, Row
@@ -50,7 +53,8 @@ class Medium(NamedTuple):
 
 AUDIO = Medium("audio", "sound", "recordings", SOUNDS, Sound)
 IMAGE = Medium("image", "images", "images", PICTURES, Picture)
-MEDIA = (AUDIO, IMAGE)
+MUSIC = Medium("music", "music", "pieces", MIDIS, Midi)
+MEDIA = (AUDIO, IMAGE, MUSIC)
 
 
 class MediaFiles(Reader):
@@ -68,7 +72,7 @@ class MediaFiles(Reader):
         named = [] if data.pattern is None else matched(files, data.pattern)
         taken = {name for name, _ in named}
         named += [own for own in path_columns(files) if own[0] not in taken]
-        made: list[Any] = [self.medium.make(file.path, file.name) for file in files]
+        made: list[Any] = [self.medium.make(file.unpacked(), file.name) for file in files]
         self.values: list[list[Any]] = [made, *(own for _, own in named)]
         names = [self.medium.name, *(name for name, _ in named)]
         self.columns = [
@@ -101,6 +105,11 @@ class Sounds(MediaFiles):
 class Pictures(MediaFiles):
     title = "images"
     medium = IMAGE
+
+
+class MidiFiles(MediaFiles):
+    title = "pieces of music"
+    medium = MUSIC
 
 
 def medium_of(name: Any) -> Medium | None:
@@ -161,7 +170,7 @@ def find_media(path: str, data: DataConfig) -> Found | None:
     asked = [own for own in MEDIA if data.input in ("auto", own.name)]
     if not asked or "\0" in path:
         return None
-    alone = medium_of(path)
+    alone = medium_of(content_name(place))  # compressed or not
     if alone in asked and place.is_file():
         return Found([TextFile(place, path, data.encoding)], alone)
     if not place.is_dir():

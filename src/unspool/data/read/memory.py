@@ -120,8 +120,9 @@ def listed(data: Any) -> list[Any]:
 
 
 def array_of(raw: Any) -> np.ndarray:
-    """An array of numbers, or a tensor, as an array of float32."""
-    return np.asarray(raw, dtype=np.float32)
+    """An array of numbers, or a tensor, as an array of float32; what is too large is infinite."""
+    with np.errstate(over="ignore"):
+        return np.asarray(raw, dtype=np.float32)
 
 
 def value(raw: Any) -> Any:

@@ -82,7 +82,10 @@ class Picture:
 
     def decode(self) -> Decoded:
         if self.pixels is not None:
-            return Decoded(self.header(), on_white(with_colours(self.pixels)))
+            with np.errstate(over="ignore"):
+                pixels = on_white(with_colours(self.pixels))
+            refuse_infinite(pixels, self.name)
+            return Decoded(self.header(), pixels)
         with self.opened() as image:
             header = header_of(image)
             try:
@@ -213,11 +216,17 @@ def as_picture(raw: Any, where: str) -> Picture:
         raise DataError("has no pixels", where=where, got=f"shape {x.shape}", remedy="leave it out")
     if x.shape[0] * x.shape[1] > MOST_PIXELS:
         raise too_large(where, f"{x.shape[1]:,} x {x.shape[0]:,}")
-    if x.dtype.kind == "f" and not np.isfinite(x).all():
-        raise DataError(
-            "has pixels that are not finite numbers", where=where, remedy="mend or leave it out"
-        )
+    refuse_infinite(x, where)
     return Picture(None, where, x)
+
+
+def refuse_infinite(pixels: np.ndarray, where: str) -> None:
+    if pixels.dtype.kind == "f" and not np.isfinite(pixels).all():
+        raise DataError(
+            "has pixels that are not finite numbers, or too large for 32 bits",
+            where=where,
+            remedy="mend or leave it out",
+        )
 
 
 def is_pillow(raw: Any) -> bool:

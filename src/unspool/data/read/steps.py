@@ -66,13 +66,17 @@ class StepRows(Reader):
     def series(self) -> Column:
         return self.columns[0]
 
+    def has_steps(self, column: Column) -> bool:
+        """Whether a column has a value a step: not the series, nor what the name of a file says."""
+        return 1 <= column.number <= len(self.others)
+
     def steps_of(self, column: Column) -> Column:
         """The column with the values of all steps, of one with that of a recording."""
         return self.of_steps[column.number - 1]
 
     def varies(self, column: Column) -> bool:
         """Whether a column has several values within a recording."""
-        if column.number > len(self.others):
+        if not self.has_steps(column):
             return False
         own = self.others[column.number - 1]
         seen: dict[Any, Any] = {}

@@ -144,7 +144,7 @@ def fitting(found: Found, target: Target, *, named: bool, task: str) -> Column |
             where=found.table.name,
             remedy="name their column with --label",
         )
-    steps = isinstance(reader, StepRows)
+    steps = isinstance(reader, StepRows) and reader.has_steps(label)
     lists = isinstance(label.sample[0], list) if label.sample else False
     varies = lists or (isinstance(reader, StepRows) and reader.varies(label))
     if target == "tags":
