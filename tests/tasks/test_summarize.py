@@ -16,6 +16,7 @@ from unspool.errors import ConfigError, DataError
 from unspool.search.decoding import Decoding
 from unspool.tasks.opening import open_plan
 from unspool.tasks.summarize.report import SummarizeReport
+from unspool.tasks.summarize.task import Summarize
 
 FILLERS = ["please", "note", "that", "we", "shall", "meet", "soon", "thanks", "for", "help"]
 
@@ -83,9 +84,9 @@ def test_unknown_words_are_copied_and_it_is_known_from_where(run: Run) -> None:
 
 
 def test_a_look_names_what_was_copied(run: Run) -> None:
-    reading = run.task.reading(run.model, "please note with qqqq thanks")
+    reading = run.task.reading(run.model, "please note that soon we with qqqq thanks for help that")
     assert reading.written == ["meeting", "with", "qqqq", "</s>"]
-    assert reading.copied[2].position == 3
+    assert reading.copied[2].position == 6
     scores = reading.run()[0]
     assert scores.exp().sum(-1).tolist() == pytest.approx([1.0] * 4, abs=1e-4)
     assert reading.name(reading.target[2]) == "qqqq"
@@ -140,7 +141,7 @@ def test_a_table_with_labels_is_none_of_summaries(tmp_path: Path) -> None:
     assert open_plan(path, DataConfig()).task == "classify"
 
 
-def test_bad_input(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_bad_input(tmp_path: Path) -> None:
     made = rows(12, 3)
     path = write(tmp_path / "mails.jsonl", made)
     with pytest.raises(DataError, match=r"mails\.jsonl.*'nothing'|'nothing'.*mails\.jsonl"):
@@ -153,11 +154,11 @@ def test_bad_input(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     made[3] = {"body": "", "subject": "a b"}
     made[4] = {"body": "short", "subject": "far longer than that"}
     write(path, made)
-    train(path, out=tmp_path / "run", valid_share=0.0, **settings)
-    said = capsys.readouterr()
-    notes = (tmp_path / "run" / "README.md").read_text() + said.out + said.err
-    assert "with an empty source left out" in notes
-    assert "1 summaries are longer than their documents" in notes
+    config = make_config("summarize", settings={"valid_share": 0.0, "max_length": 8})
+    notes = "\n".join(Summarize.load_corpus(config, {"train": open_plan(path, config.data)}).notes)
+    assert "1 documents with an empty source left out" in notes
+    assert f"1 summaries are longer than their documents, the first at {path}:5" in notes
+    assert "sources cut to their first 8 tokens" in notes
 
 
 @pytest.mark.parametrize(
