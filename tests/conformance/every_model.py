@@ -46,6 +46,7 @@ SMALL = {
 NEEDED: dict[str, dict[str, Any]] = {
     "forecast": {"horizon": 3, "window": 5},
     "transcribe": {"input": "audio", "max_length": 0, "bands": 6},
+    "caption": {"input": "image", "max_length": 0},
 }
 
 # What the names of models do not say: settings that change what runs.
@@ -172,8 +173,24 @@ IMAGE_CASES: list[tuple[str, str, dict[str, Any]]] = [
     ("transcribe", "gru", {"reading": "columns", "patch": 2}),
     ("transcribe", "cnn", {}),
     ("transcribe", "transformer", {"reading": "columns"}),
+    ("caption", "xu", {"context_gate": True, "cell": "gru", "reading": "patches"}),
+    ("caption", "xu", {"attention": "general", "encoder": "network", "bidirectional": True}),
+    ("caption", "vinyals", {"reading": "columns", "encoder": "network", "layers": 1}),
+    ("caption", "transformer", {"reading": "cnn"}),
 ]
 
+# What reads two texts, as one sequence or each by itself.
+PAIR_CASES: list[tuple[str, str, dict[str, Any]]] = [
+    ("classify", "bilstm", {"pooling": "last"}),
+    ("classify", "gru", {"pair": "decomposable", "pooling": "attention", "embedding": 0}),
+    ("classify", "gru", {"pair": "sequence"}),
+    ("classify", "cnn", {"multilabel": True}),
+    ("classify", "transformer", {"pooling": "cls", "positions": "learned"}),
+    ("classify", "transformer", {"pair": "bidaf"}),
+    ("classify", "linear", {}),
+    ("regress", "bigru", {"embedding": 0}),
+    ("regress", "transformer", {"pair": "decomposable"}),
+]
 # What reads music beside `compose`.
 MUSIC = {"input": "music", "max_length": 0}
 MUSIC_CASES = [("classify", model) for model in ("bilstm", "cnn", "transformer", "linear")]
@@ -235,6 +252,8 @@ def all_cases() -> Iterator[Case]:
         yield Case(name, model, tuple({**AUDIO, **settings}.items()))
     for name, model, settings in IMAGE_CASES:
         yield Case(name, model, tuple({**IMAGE, **settings}.items()))
+    for name, model, settings in PAIR_CASES:
+        yield Case(name, model, tuple({"input": "pair", **settings}.items()))
     for name, model in MUSIC_CASES:
         yield Case(name, model, tuple(MUSIC.items()))
     for name, model, settings in FROM_ELMO:
@@ -337,9 +356,12 @@ def images() -> list[np.ndarray]:
 
 def write_images(folder: Path, target: str) -> str:
     """Images, and a table of what belongs to them."""
-    rows = [f"file,{target}"]
+    rows = [f"file,{'caption' if target == 'texts' else target}"]
     for i, image in enumerate(images()):
         Image.fromarray(image).save(folder / f"{i}.png")
+        if target == "texts":  # two captions, in two rows
+            rows += [f"{i}.png,{SENTENCES[i]}", f"{i}.png,{SENTENCES[i - 1]}"]
+            continue
         answer = {"text": "abc"[: 1 + i % 3], "label": "xyz"[i % 3], "number": round(i**1.5, 3)}
         rows.append(f"{i}.png,{answer[target]}")
     (folder / "some.csv").write_text("\n".join(rows) + "\n")
@@ -410,16 +432,23 @@ def write_data(config: Config, folder: Path) -> str:
         path.write_text("id,time,size,others\n" + "".join(rows))
         return str(path)
     path = folder / "some.csv"
-    assert kinds[0] in ("text", "bags"), f"no data for fields {kinds}: add some here"
+    known = ("text", "bags", "pair", "pair_bags")
+    assert kinds[0] in known, f"no data for fields {kinds}: add some here"
     values = {
         "label": lambda own: "xyz"[len(own) % 3],
         "labels": lambda own: "|".join(name for name in NAMES if name in own),
         "number": len,
     }
+    texts = [" ".join(own) for own in words]
+    names = ["text", *kinds[1:]]
+    if kinds[0].startswith("pair"):
+        texts = [f"{text},{other}" for text, other in zip(texts, texts[3:] + texts[:3])]
+        names.insert(1, "text_pair")
     rows = (
-        ",".join([" ".join(own), *(str(values[kind](own)) for kind in kinds[1:])]) for own in words
+        ",".join([text, *(str(values[kind](own)) for kind in kinds[1:])])
+        for text, own in zip(texts, words)
     )
-    path.write_text("\n".join([",".join(["text", *kinds[1:]]), *rows]) + "\n")
+    path.write_text("\n".join([",".join(names), *rows]) + "\n")
     return str(path)
 
 

@@ -42,7 +42,7 @@ class Batch:
 
 
 # What says how many: its values decide the shapes of what is computed, so it stays on the CPU.
-COUNTS = frozenset({"lengths", "sizes", "chosen"})
+COUNTS = frozenset({"lengths", "sizes", "chosen", "firsts"})
 
 
 def moved(value: Any, device: torch.device) -> Any:
@@ -153,6 +153,17 @@ class Part:
             rows=self.rows[rows],
             lines=self.lines[rows],
             files=self.files[rows],
+            plan=self.plan,
+        )
+
+    def only(self, field: str) -> Part:
+        """Its rows with one field alone."""
+        return Part(
+            {field: self.fields[field]},
+            {field: self.values[field]},
+            rows=self.rows,
+            lines=self.lines,
+            files=self.files,
             plan=self.plan,
         )
 

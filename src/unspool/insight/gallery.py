@@ -45,7 +45,7 @@ from unspool.tasks.reading import Reading
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-HEADS = ("self_attention", "causal_attention", "cross_attention")
+HEADS = ("self_attention", "causal_attention", "cross_attention", "pair_attention")
 CLASSES = 40  # that a confusion matrix can show
 EXAMPLES = 100  # fewer say little of calibration
 

@@ -39,6 +39,7 @@ TASKS = Tasks(
     translate=("translate.task", "Translate"),
     summarize=("summarize.task", "Summarize"),
     transcribe=("transcribe.task", "Transcribe"),
+    caption=("caption.task", "CaptionTask"),
     forecast=("forecast.task", "Forecast"),
     handwrite=("handwrite.task", "Handwrite"),
     compose=("compose.task", "Compose"),

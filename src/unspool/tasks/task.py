@@ -136,6 +136,8 @@ class Task(ABC):
         self.config, self.fields = config, fields
         if not self.reads_tokens:
             self.usage = "unspool predict {run} --file FILE"
+        elif type(self).usage == Task.usage:
+            self.usage = f'unspool predict {{run}} "{self.input_field.sample_text}"'
 
     @classmethod
     @abstractmethod

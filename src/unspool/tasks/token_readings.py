@@ -32,7 +32,8 @@ from unspool.tasks.reading import (
     unknown,
 )
 from unspool.tasks.translate.answer import Candidate
-from unspool.text.vocab import BEGIN, BEGIN_ID, END, END_ID, MASK, MASK_ID, UNK_ID
+from unspool.tasks.written import WrittenReading
+from unspool.text.vocab import BEGIN, END, END_ID, MASK, MASK_ID, UNK_ID
 
 if TYPE_CHECKING:
     from unspool.tasks.task import Task
@@ -146,7 +147,7 @@ class PretrainReading(TokenReading):
         return PretrainReading(self.task, self.model, self.text, self.unknowns(self.ids))
 
 
-class TranslateReading(TokenReading):
+class TranslateReading(WrittenReading, TokenReading):
     """At each step the next token of the translation, after those before it."""
 
     def __init__(
@@ -182,11 +183,10 @@ class TranslateReading(TokenReading):
         framed = field.frame.around(self.source)
         super().__init__(task, model, text, framed, limit=len(framed), pieces=pieces, first=first)
         self.whole += len(ids) - len(self.source)
-        self.target_tokenizer = task.target_tokenizer
         self.backwards = task.config.model.reverse_source
         self.copies, self.beyond = copies, beyond or {}
         if opened is not None:
-            self.copies = number_tokens(torch.from_numpy(opened)[None], len(self.target_tokenizer))
+            self.copies = number_tokens(torch.from_numpy(opened)[None], len(task.target_tokenizer))
             self.beyond = translator.beyond(opened, pieces)
         if target is None:
             options = decoding or Decoding(nbest=5)
@@ -203,37 +203,20 @@ class TranslateReading(TokenReading):
             ]
             if opened is not None:
                 self.copied = translator.copied(framed, opened, target)
-        self.target = target
+        self.write(task.target_tokenizer, target)
         self.written = [*translator.shown(target, self.beyond), END]
-
-    @property
-    def asked(self) -> Sequence[str]:
-        return self.written
-
-    def default_step(self) -> int:
-        """The longest token that is written."""
-        return longest_token(self.written)
 
     def together(self, readings: Sequence[TranslateReading]) -> Tensor:
         rows = self.rows(readings)
-        inputs = torch.tensor([[BEGIN_ID, *each.target] for each in readings])
+        inputs = self.inputs(readings)
         copies = None
         if self.copies is not None:
             ids = torch.cat([each.copies.ids for each in readings if each.copies is not None])
             copies = Copies(ids, self.copies.size)
         return self.model(rows, torch.full((len(rows),), rows.shape[1]), inputs, copies)
 
-    def chosen(self, scores: Tensor) -> list[int]:
-        return [*self.target, END_ID]
-
-    def answer_text(self, scores: Tensor) -> AnswerText:
-        if not self.candidates:
-            return AnswerText(self.target_tokenizer.decode(self.target))
-        best = self.candidates[0]
-        return AnswerText(best.translation, f"log probability {best.log_probability:.4f}")
-
     def name(self, answer: int) -> str:
-        return self.beyond.get(answer) or self.target_tokenizer.shown([answer])[0] or " "
+        return self.beyond.get(answer) or super().name(answer)
 
     def removable(self, step: int) -> list[int]:
         return list(range(len(self.source))) if len(self.source) > 1 else []

@@ -23,17 +23,21 @@ from unspool.data.fields.joined import JoinedField
 from unspool.data.fields.label import LabelField
 from unspool.data.fields.labels import LabelsField
 from unspool.data.fields.number import NumberField
+from unspool.data.fields.pair import PairField
+from unspool.data.fields.pair_bags import PairNgramField
 from unspool.data.fields.series import SeriesField
 from unspool.data.fields.series_features import FeatureField
 from unspool.data.fields.strokes import Preparation, StrokeFeatures, StrokesField
 from unspool.data.fields.tags import TagsField
 from unspool.data.fields.text import TextField
+from unspool.data.fields.texts import TextsField
 from unspool.data.fields.words import WordsField
 from unspool.data.read import Column
 from unspool.errors import DataError, RunError
 from unspool.text.vocab import SENTENCE_SPECIALS
 
 TEXTS = ["a fine film", "dull", "Zeta, é日本 and it's a film", "fine fine fine fine", "the end"]
+PAIRS = [[text, other] for text, other in zip(TEXTS, TEXTS[2:] + TEXTS[:2])]
 SENTENCES = [["EU", "rejects"], ["a"], ["Peter", "Blackburn", "slept"], ["EU"], ["a", "a", "a"]]
 TAGS = [["B-ORG", "O"], ["O"], ["B-PER", "I-PER", "O"], ["B-ORG"], ["O", "O", "O"]]
 WORDS = TokenizerConfig(kind="word")
@@ -62,6 +66,7 @@ SOUNDS = [
     (np.sin(np.arange(n) / n**0.3).astype(np.float32), 8000) for n in (800, 1200, 500, 900, 1500)
 ]
 
+CAPTIONS = [["a dog runs", "the dog"], ["a cat"], ["a cat sits", "it sits", "a dog"], ["it"], ["a"]]
 IMAGES = [
     (np.arange(h * w).reshape(h, w) * 7 % 251).astype(np.uint8)
     for h, w in ((6, 6), (6, 9), (4, 7), (12, 12))
@@ -80,6 +85,11 @@ def cases() -> dict[str, tuple[Callable[[], Field], list[Any]]]:
         "text-cut": (text(max_length=2), TEXTS),
         "text-marks": (text(specials=SENTENCE_SPECIALS, marks=(True, True), max_length=2), TEXTS),
         "text-spelled": (text(spelled=True), TEXTS),
+        "texts": (lambda: TextsField("caption", WORDS), CAPTIONS),
+        "texts-bpe": (
+            lambda: TextsField("caption", TokenizerConfig(kind="bpe", vocab=300)),
+            CAPTIONS,
+        ),
         "strokes": (lambda: StrokesField("strokes", Preparation()), DRAWINGS),
         "strokes-prepared": (lambda: StrokesField("strokes", WORN, max_length=3), DRAWINGS),
         "strokes-features": (lambda: StrokeFeatures("strokes", WORN), DRAWINGS),
@@ -102,6 +112,12 @@ def cases() -> dict[str, tuple[Callable[[], Field], list[Any]]]:
         "words": (lambda: WordsField("words", WORDS), SENTENCES),
         "words-characters": (lambda: WordsField("words", WORDS, characters=True), SENTENCES),
         "words-spelled": (lambda: WordsField("words", WORDS, spelled=True), SENTENCES),
+        "pair": (lambda: PairField("pair", WORDS), PAIRS),
+        "pair-bpe-cut": (
+            lambda: PairField("pair", TokenizerConfig(kind="bpe", vocab=300), max_length=5),
+            PAIRS,
+        ),
+        "pair-ngrams": (lambda: PairNgramField("pair", WORDS), PAIRS),
         "label": (lambda: LabelField("label"), ["x", "y", "x", "z", "y"]),
         "labels": (lambda: LabelsField("labels"), [["x", "y"], [], ["z", "x", "x"], ["y"], ["z"]]),
         "tags": (lambda: TagsField("tags"), TAGS),
@@ -158,7 +174,7 @@ def unspelled(batch: Any) -> Any:
     if hasattr(batch, "origins"):  # without the numbers of its rows
         others = batch.observed, batch.extra, batch.known, batch.future, batch.seen
         return batch.y, batch.lengths, *others
-    if not hasattr(batch, "ids"):
+    if not hasattr(batch, "ids") or hasattr(batch, "sizes"):
         return batch
     return batch.ids, batch.lengths
 
@@ -200,7 +216,12 @@ def test_a_row_is_the_same_alone_in_any_order_and_selected(name, tmp_path) -> No
     same(together, chosen)
     for i, row in enumerate(order):
         alone = unspelled(field.collate(values, np.array([row])))
-        if isinstance(alone, tuple):
+        if name.startswith("texts"):
+            (all_ids, lengths, sizes), (ids, own_lengths, size) = together, alone
+            own = torch.arange(len(raw)).repeat_interleave(sizes) == i
+            assert (sizes[i], lengths[own].tolist()) == (size, own_lengths.tolist())
+            assert all_ids[own, : ids.shape[1]].tolist() == ids.tolist()
+        elif isinstance(alone, tuple):
             length = int(alone[1][0])
             assert together[1][i] == length
             assert torch.equal(together[0][i, :length], alone[0][0])

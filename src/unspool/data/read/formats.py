@@ -20,7 +20,7 @@ from unspool.data.read.files import TextFile
 from unspool.data.read.folder import Folder, Folders
 from unspool.data.read.inkml import InkMl
 from unspool.data.read.json_lines import JsonArray, JsonLines
-from unspool.data.read.media import MidiFiles, Pictures, Sounds
+from unspool.data.read.media import MidiFiles, Pictures, Sounds, medium_of
 from unspool.data.read.parallel import Parallel
 from unspool.data.read.pixels import Pixels, holds_images
 from unspool.data.read.plain import (
@@ -34,6 +34,7 @@ from unspool.data.read.plain import (
 )
 from unspool.data.read.reader import SAMPLE, Reader, refuse_empty
 from unspool.data.read.rolls import Chorales, PianoRolls, holds_chords
+from unspool.data.read.seg import Seg, looks_like_seg
 from unspool.data.read.sketch import Sketches, holds_sketches
 from unspool.data.read.ts import Ts
 from unspool.data.read.unipen import Unipen
@@ -67,6 +68,7 @@ FORMATS: dict[str, type[Reader]] = {
     "conll": Conll,
     "conllu": ConllU,
     "parallel": Parallel,
+    "seg": Seg,
 }
 SUFFIXES = {
     ".csv": "csv",
@@ -88,6 +90,7 @@ SUFFIXES = {
     ".inkml": "inkml",
     ".unp": "unipen",
     ".unipen": "unipen",
+    ".seg": "seg",
 }
 SENTENCE_SUFFIXES = {
     ".conll": "conll",
@@ -144,6 +147,8 @@ def guess_format(file: TextFile, data: DataConfig, *, sentences: bool = True) ->
         return Guess("unipen", True)
     if sum(line.lstrip().startswith(MARK) for line in lines) > 0.5 * len(lines):
         return Guess("fasttext", True)
+    if looks_like_seg(lines):
+        return Guess("seg", True)
     if _is_json_object(lines[0]) or lines[0].lstrip().startswith("[["):
         return Guess("jsonl", True)
     if _is_json_array(file):
@@ -178,6 +183,8 @@ def _by_look(lines: Sequence[str], data: DataConfig) -> str:
         return "tsv" if "\t" in lines[0] else "csv"
     widths = {line.count("\t") for line in lines}
     if len(widths) == 1 and min(widths) > 1:
+        return "tsv"
+    if widths == {1} and all(medium_of(line.split("\t")[0]) for line in lines):
         return "tsv"
     if _looks_labelled(lines):
         return "labelled"

@@ -28,6 +28,7 @@ from unspool.io.files import in_run
 from unspool.nn.encoder import Copies
 from unspool.nn.models.seq2seq import Seq2Seq
 from unspool.search.decoding import GREEDY, Decoding
+from unspool.tasks.bleu import corpus_bleu
 from unspool.tasks.decoder import build_decoder, check_copying, check_decoder
 from unspool.tasks.encoder import build_encoder, check_learned_positions
 from unspool.tasks.size import longest_document
@@ -35,7 +36,7 @@ from unspool.tasks.task import Report, Step, Task, chunks, walk
 from unspool.tasks.token_readings import TranslateReading
 from unspool.tasks.translate.answer import Translation, Translator
 from unspool.tasks.translate.plan import plan_pairs, plan_sources
-from unspool.tasks.translate.report import TranslateReport, corpus_bleu
+from unspool.tasks.translate.report import TranslateReport
 from unspool.tasks.translate.sides import encode, is_joint, may_copy, sides, target_tensors
 from unspool.text.tokenizers import Tokenizer
 from unspool.text.vocab import SENTENCE_SPECIALS
@@ -264,7 +265,7 @@ class Translate(Task):
 
     def judge(self, texts: Sequence[str], references: Sequence[str]) -> dict[str, float]:
         """The figures of some texts, with `metric` among them."""
-        return {"bleu": corpus_bleu(texts, references).value}
+        return {"bleu": corpus_bleu(texts, [[own] for own in references]).value}
 
     def rank(self, metrics: dict[str, float]) -> tuple[float, ...]:
         return metrics[self.metric], metrics["exact"], -metrics["loss"]
