@@ -203,8 +203,7 @@ class TranslateReading(WrittenReading, TokenReading):
             ]
             if opened is not None:
                 self.copied = translator.copied(framed, opened, target)
-        self.write(task.target_tokenizer, target)
-        self.written = [*translator.shown(target, self.beyond), END]
+        self.write(task.target_tokenizer, target, self.beyond)
 
     def together(self, readings: Sequence[TranslateReading]) -> Tensor:
         rows = self.rows(readings)
@@ -214,9 +213,6 @@ class TranslateReading(WrittenReading, TokenReading):
             ids = torch.cat([each.copies.ids for each in readings if each.copies is not None])
             copies = Copies(ids, self.copies.size)
         return self.model(rows, torch.full((len(rows),), rows.shape[1]), inputs, copies)
-
-    def name(self, answer: int) -> str:
-        return self.beyond.get(answer) or super().name(answer)
 
     def removable(self, step: int) -> list[int]:
         return list(range(len(self.source))) if len(self.source) > 1 else []
