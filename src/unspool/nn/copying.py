@@ -24,7 +24,6 @@ from unspool.nn.cross_entropy import linear_mixture_cross_entropy
 from unspool.nn.encoder import Copies
 from unspool.nn.heads import TokenOutput
 from unspool.nn.inputs import SharedEmbedding, TokenEmbedding
-from unspool.nn.taps import Tap
 
 
 def number_tokens(ids: Tensor, vocab: int) -> Copies:
@@ -76,8 +75,6 @@ class CopyTable(NamedTuple):
 class CopyOutput(TokenOutput):
     """The output layer of a decoder that copies. Its scores (..., V + 1) are those of the tokens,
     and that of generating: wᵀ h + b, in the last column.
-
-    The tap `gate` passes p_gen (..., 1).
     """
 
     def __init__(
@@ -85,7 +82,6 @@ class CopyOutput(TokenOutput):
     ) -> None:
         super().__init__(size, vocab, tied_to=tied_to)
         self.generate = nn.Linear(size, 1)
-        self.gate = Tap()
         init.linear_(self.generate)
 
     @property
@@ -107,7 +103,6 @@ class CopyOutput(TokenOutput):
         """
         number = torch.promote_types(scores.dtype, torch.float32)
         gate, alignment = scores[:, -1:].to(number), alignment.to(number)
-        self.gate(torch.sigmoid(gate))
         made = scores[:, :-1].to(number).log_softmax(-1) + F.logsigmoid(gate)
         mass = torch.zeros_like(alignment).scatter_add(1, table.slots, alignment)
         copied = F.logsigmoid(-gate) + log_positive(mass)  # (R, S)

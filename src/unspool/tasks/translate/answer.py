@@ -213,12 +213,20 @@ class Translator:
             spelt[0],
             best.score,
             [Candidate(t, h.score, h.log_probability) for t, h in zip(spelt, hypotheses)],
-            self.source.shown(ids),
+            self._read(ids, pieces),
             self.shown(best.tokens, beyond),
             seen,
             values.is_shortened(row),
             copied,
         )
+
+    def _read(self, ids: list[int], pieces: list[str]) -> list[str]:
+        """The tokens of a source; a model that copies knows the words that are unknown."""
+        found, first = self.source.shown(ids), len(self.field.frame.before)
+        if self.copies and not isinstance(self.source, SubwordTokenizer):
+            inside = pieces[: len(ids) - self.field.frame.size]
+            found[first : first + len(inside)] = inside
+        return found
 
     def copied(
         self, source: np.ndarray, copies: np.ndarray, tokens: Sequence[int]
