@@ -179,6 +179,21 @@ IMAGE_CASES: list[tuple[str, str, dict[str, Any]]] = [
     ("caption", "transformer", {"reading": "cnn"}),
 ]
 
+# What reads videos.
+VIDEO = {"input": "video", "max_length": 0}
+VIDEO_CASES: list[tuple[str, str, dict[str, Any]]] = [
+    *(("classify", model, {}) for model in ("bilstm", "gru", "cnn", "transformer", "linear")),
+    ("classify", "majority", {}),
+    ("classify", "lstm", {"reading": "patches", "patch_size": 4, "scaling": "series"}),
+    ("classify", "gru", {"window": 3, "colours": "rgb", "embedding": 0}),
+    ("regress", "bigru", {"height": 9, "width": 6}),
+    ("tag", "bilstm", {"reading": "patches"}),
+    ("tag", "gru", {"output": "softmax"}),
+    ("tag", "transformer", {"output": "crf"}),
+    ("caption", "xu", {}),
+    ("caption", "transformer", {"reading": "patches"}),
+]
+
 # What reads two texts, as one sequence or each by itself.
 PAIR_CASES: list[tuple[str, str, dict[str, Any]]] = [
     ("classify", "bilstm", {"pooling": "last"}),
@@ -252,6 +267,8 @@ def all_cases() -> Iterator[Case]:
         yield Case(name, model, tuple({**AUDIO, **settings}.items()))
     for name, model, settings in IMAGE_CASES:
         yield Case(name, model, tuple({**IMAGE, **settings}.items()))
+    for name, model, settings in VIDEO_CASES:
+        yield Case(name, model, tuple({**VIDEO, **settings}.items()))
     for name, model, settings in PAIR_CASES:
         yield Case(name, model, tuple({"input": "pair", **settings}.items()))
     for name, model in MUSIC_CASES:
@@ -368,6 +385,31 @@ def write_images(folder: Path, target: str) -> str:
     return str(folder / "some.csv")
 
 
+def clips() -> list[np.ndarray]:
+    """Of different lengths and sizes, one of them a single frame."""
+    rng = np.random.default_rng(9)
+    sizes = ((4, 8, 9), (1, 8, 9), (3, 8, 9), (6, 7, 12), (2, 8, 9), (5, 8, 9), (4, 9, 8))
+    return [rng.integers(0, 256, size).astype(np.uint8) for size in sizes]
+
+
+def write_clips(folder: Path, target: str) -> str:
+    """Folders of frames, and a table of what belongs to them."""
+    rows = []
+    for i, clip in enumerate(clips()):
+        (folder / f"clip{i}").mkdir(exist_ok=True)
+        for t, frame in enumerate(clip):
+            Image.fromarray(frame).save(folder / f"clip{i}" / f"{t}.png")
+        answer = {
+            "label": "xyz"[i % 3],
+            "number": round(i**1.5, 3),
+            "tags": [f"{'ab'[(t + i) % 2]}" for t in range(len(clip))],
+            "texts": SENTENCES[i],
+        }[target]
+        rows.append(json.dumps({"file": f"clip{i}", target: answer}).replace("texts", "caption"))
+    (folder / "some.jsonl").write_text("\n".join(rows) + "\n")
+    return str(folder / "some.jsonl")
+
+
 def music() -> list[list[list[int]]]:
     """Chords at steps, of different lengths, one of them a single step."""
     rng = np.random.default_rng(9)
@@ -402,6 +444,8 @@ def write_data(config: Config, folder: Path) -> str:
         return write_audio(folder, kinds[1])
     if kinds[0] == "image":
         return write_images(folder, kinds[1])
+    if kinds[0] == "video":
+        return write_clips(folder, kinds[1])
     if kinds[0] == "music":
         return write_music(folder, kinds[1] if len(kinds) > 1 else "")
     if kinds[0] == "series":
@@ -471,6 +515,8 @@ class Made(NamedTuple):
             return list(sounds())
         if self.task.input_field.kind == "image":
             return list(images())
+        if self.task.input_field.kind == "video":
+            return list(clips())
         if self.task.input_field.kind == "music":
             return list(music())
         if self.task.input_field.kind == "series":

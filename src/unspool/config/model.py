@@ -110,12 +110,12 @@ class ModelConfig(Section):
         0.2, "widest of these stretches, as a share of the channels", gt=0, le=1
     )
     flip: float = setting(
-        0.0, "image: share of the images that are mirrored left to right in training", ge=0, le=1
+        0.0, "image, video: share of them that are mirrored left to right in training", ge=0, le=1
     )
     crop: float = setting(
         0.0,
-        "image: in training shift by up to this share of each side; what is then missing is the"
-        " mean colour",
+        "image, video: in training shift by up to this share of each side; what is then missing is"
+        " the mean colour",
         ge=0,
         le=0.5,
     )
@@ -127,8 +127,8 @@ class ModelConfig(Section):
     )
     colour_jitter: float = setting(
         0.0,
-        "image: in training change brightness (in standard deviations), contrast and saturation (as"
-        " a share) by up to this much",
+        "image, video: in training change brightness (in standard deviations), contrast and"
+        " saturation (as a share) by up to this much",
         ge=0,
         le=1,
     )

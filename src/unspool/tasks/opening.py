@@ -18,6 +18,7 @@ SETTINGS: dict[str, str | tuple[str, ...]] = {
     "pair": ("text", "text_pair"),
     "audio": "series",
     "image": "series",
+    "video": "series",
     "music": "series",
     "series": "series",
     "strokes": "series",

@@ -31,6 +31,7 @@ from unspool.data.fields.strokes import Preparation, StrokeFeatures, StrokesFiel
 from unspool.data.fields.tags import TagsField
 from unspool.data.fields.text import TextField
 from unspool.data.fields.texts import TextsField
+from unspool.data.fields.video import VideoFeatures, VideoField
 from unspool.data.fields.words import WordsField
 from unspool.data.read import Column
 from unspool.errors import DataError, RunError
@@ -71,6 +72,10 @@ IMAGES = [
     (np.arange(h * w).reshape(h, w) * 7 % 251).astype(np.uint8)
     for h, w in ((6, 6), (6, 9), (4, 7), (12, 12))
 ] + [np.linspace(0, 200, 6 * 5 * 3).reshape(6, 5, 3)]
+CLIPS = [
+    (np.arange(t * h * w).reshape(t, h, w) * 7 % 251).astype(np.uint8)
+    for t, h, w in ((3, 6, 6), (1, 6, 9), (5, 4, 7), (2, 12, 12))
+] + [np.linspace(0, 200, 2 * 6 * 5 * 3).reshape(2, 6, 5, 3)]
 
 
 def cases() -> dict[str, tuple[Callable[[], Field], list[Any]]]:
@@ -102,6 +107,14 @@ def cases() -> dict[str, tuple[Callable[[], Field], list[Any]]]:
             IMAGES,
         ),
         "image-features": (lambda: ImageFeatures("image", ImageShape(20, 20, 3, "cnn")), IMAGES),
+        "video": (lambda: VideoField("video", ImageShape(6, 7, 3, "cnn")), CLIPS),
+        "video-cut": (
+            lambda: VideoField(
+                "video", ImageShape(6, 6, 1, "patches", 3), scaling="series", max_length=2
+            ),
+            CLIPS,
+        ),
+        "video-features": (lambda: VideoFeatures("video", ImageShape(20, 20, 1, "cnn")), CLIPS),
         "ngrams": (lambda: NgramField("text", WORDS), TEXTS),
         "ngrams-char": (lambda: NgramField("text", TokenizerConfig(kind="char")), TEXTS),
         "joined": (

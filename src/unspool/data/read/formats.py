@@ -12,6 +12,7 @@ from typing import NamedTuple
 from unspool.config import DataConfig
 from unspool.data.read.arrays import Arrays
 from unspool.data.read.arrow import Arrow, Parquet
+from unspool.data.read.clips import ClipArrays, Clips, holds_clips
 from unspool.data.read.columns import KNOWN_NAMES, TEXT_NAMES, is_number, label_like, plain
 from unspool.data.read.conll import Conll, ConllU, conll_format, looks_like_conll
 from unspool.data.read.delimited import Csv, Tsv
@@ -56,6 +57,8 @@ FORMATS: dict[str, type[Reader]] = {
     "chorales": Chorales,
     "rolls": PianoRolls,
     "pixels": Pixels,
+    "video": Clips,
+    "clips": ClipArrays,
     "sketch": Sketches,
     "inkml": InkMl,
     "unipen": Unipen,
@@ -121,9 +124,12 @@ def guess_format(file: TextFile, data: DataConfig, *, sentences: bool = True) ->
     suffix = Path(file.content_name).suffix.lower()
     if suffix == ".npz" and holds_sketches(file):
         return Guess("sketch", True)
-    asked = data.input == "image"
-    if suffix in (".npz", ".npy") and (asked or (data.input == "auto" and holds_images(file))):
-        return Guess("pixels", True)
+    if suffix in (".npz", ".npy"):
+        asked, auto = data.input, data.input == "auto"
+        if asked == "video" or (auto and holds_clips(file)):
+            return Guess("clips", True)
+        if asked == "image" or (auto and holds_images(file)):
+            return Guess("pixels", True)
     if suffix in SUFFIXES:
         return Guess(SUFFIXES[suffix], True)
     if suffix == ".json" and holds_chords(file, asked=data.input == "music"):

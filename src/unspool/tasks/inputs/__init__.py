@@ -21,9 +21,19 @@ from unspool.tasks.inputs.pair import Pairs
 from unspool.tasks.inputs.series import SeriesKind
 from unspool.tasks.inputs.strokes import StrokesKind
 from unspool.tasks.inputs.text import Texts
+from unspool.tasks.inputs.video import VideoKind
 
 # Who comes first is asked first.
-KINDS = (Texts(), Pairs(), AudioKind(), ImageKind(), MusicKind(), StrokesKind(), SeriesKind())
+KINDS = (
+    Texts(),
+    Pairs(),
+    AudioKind(),
+    VideoKind(),
+    ImageKind(),
+    MusicKind(),
+    StrokesKind(),
+    SeriesKind(),
+)
 INPUTS: dict[str, InputKind] = {kind.name: kind for kind in KINDS}
 TEXT = "text"
 
