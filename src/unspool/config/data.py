@@ -11,11 +11,22 @@ class DataConfig(Section):
     """How the file is read and split."""
 
     input: Literal[
-        "auto", "text", "pair", "series", "audio", "strokes", "image", "video", "music"
+        "auto",
+        "text",
+        "pair",
+        "question",
+        "story",
+        "series",
+        "audio",
+        "strokes",
+        "image",
+        "video",
+        "music",
     ] = setting(
         "auto",
-        "what is read: texts, pairs of texts, vectors over time, recordings of sound, strokes of a"
-        " pen, images, videos or music; auto: by the look of the data",
+        "what is read: texts, pairs of texts, questions with a context or a story, vectors over"
+        " time, recordings of sound, strokes of a pen, images, videos or music; auto: by the look"
+        " of the data",
     )
     format: Literal[
         "auto",
@@ -38,6 +49,8 @@ class DataConfig(Section):
         "conll",
         "conllu",
         "seg",
+        "squad",
+        "stories",
     ] = setting("auto", "file format; auto looks at the name and the first lines")
     encoding: str = setting("utf-8", "character encoding of the data files")
     text: str | None = setting(None, "column (name, or number from 1) that holds the text")

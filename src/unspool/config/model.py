@@ -85,6 +85,16 @@ class ModelConfig(Section):
         " them (Seo et al. 2017; Parikh et al. 2016); auto: sequence for a transformer, otherwise"
         " bidaf",
     )
+    hops: int = setting(
+        3,
+        "answer, about stories: how often the memory of their sentences is looked at (0: story and"
+        " question are read as one sequence)",
+        ge=0,
+        le=100,
+    )
+    memory: int = setting(
+        64, "answer, about stories: sentences that are remembered, the latest (0: all)", ge=0
+    )
     dense: int = setting(
         0,
         "classify, regress: units of a relu layer between the pooling and the output (0: none)",
