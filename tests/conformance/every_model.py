@@ -96,7 +96,9 @@ VARIANTS: dict[str, list[tuple[str, dict[str, Any]]]] = {
         ("luong", {"attention": "dot", "bidirectional": False}),
         ("bahdanau", {"attention": "concat", "cell": "mingru"}),
         ("transformer", {"positions": "learned", "tied": False}),
+        ("luong", {"copy": True, "kind": "word", "joint": False}),
     ],
+    "summarize": [("bahdanau", {"coverage": True})],
     "handwrite": [
         ("lstm", {"conditional": True}),
         ("gru", {"conditional": True, "layers": 1, "embedding": 0, "mixture": 2}),
@@ -111,7 +113,7 @@ VARIANTS: dict[str, list[tuple[str, dict[str, Any]]]] = {
     ],
     "pretrain": [("transformer", {"positions": "learned"})],
     "transcribe": [
-        ("bilstm", {"patch": 1}),
+        ("bilstm", {"patch": 1, "band_warp": 0.1}),
         ("cnn", {"patch": 2, "features": "mfcc", "coefficients": 5}),
         ("bigru", {"reduction": "convolution", "patch": 4}),
         ("transformer", {"reduction": "convolution", "patch": 3, "objective": "hybrid"}),

@@ -211,11 +211,11 @@ class DataConfig(Section):
         "handwrite: write a given text (none: where the data have a column of texts)",
     )
     source: str | None = setting(
-        None, "translate: column (name, or number from 1) that holds what is read"
+        None, "translate, summarize: column (name, or number from 1) that holds what is read"
     )
     target: Names = setting(
         None,
-        "translate: column (name, or number from 1) that holds what is to be written; forecast:"
+        "translate, summarize: column (name, or number from 1) of what is to be written; forecast:"
         " columns to be continued, with commas (none: all that are not known ahead)",
     )
     known: Names = setting(
@@ -280,6 +280,11 @@ class DataConfig(Section):
         ge=0,
         le=2**31,
     )
+
+    @property
+    def window_stride(self) -> int:
+        """Steps from one window to the next."""
+        return self.stride or max(1, self.window // 2)
 
     @property
     def whole(self) -> bool:

@@ -64,6 +64,16 @@ class ModelConfig(Section):
     reverse_source: bool = setting(
         False, "translate: read the source last token first (Sutskever et al. 2014)"
     )
+    copying: bool = setting(
+        False,
+        "translate, summarize: the decoder may copy tokens of the source (See et al. 2017)",
+        alias="copy",
+    )
+    coverage: bool = setting(
+        False,
+        "with copy, of additive attention: it reads what it has attended to before, and attending"
+        " to the same again costs",
+    )
     pooling: Literal["last", "mean", "max", "attention", "cls"] = setting(
         "max",
         "classify, regress: how the states of a document become one vector; cls (transformer): by a"
@@ -108,6 +118,13 @@ class ModelConfig(Section):
     )
     band_mask: float = setting(
         0.2, "widest of these stretches, as a share of the channels", gt=0, le=1
+    )
+    band_warp: float = setting(
+        0.0,
+        "audio: in training bands of the spectrum are moved by up to this share, as other voices"
+        " have them",
+        ge=0,
+        le=0.5,
     )
     flip: float = setting(
         0.0, "image, video: share of them that are mirrored left to right in training", ge=0, le=1
