@@ -77,6 +77,14 @@ def test_writing_into_a_file(name, unspool, classifier, tmp_path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == [name]
 
 
+def test_other_columns_are_kept_as_they_are_written(unspool, classifier, tmp_path) -> None:
+    data, out = tmp_path / "a.csv", tmp_path / "o.csv"
+    data.write_text("text;price;share\na good film;1.234,5;30 %\ndull;2,0;7 %\n")
+    assert unspool("predict", classifier, "--file", data, "--out", out).code == 0
+    first, *_ = csv.DictReader(out.read_text().splitlines())
+    assert (first["price"], first["share"]) == ("1.234,5", "30 %")
+
+
 def test_tags(unspool, tagger) -> None:
     ended = unspool("predict", tagger, "Anna met Ulm today.")
     assert ended.out == "[PER Anna] met [LOC Ulm] today.\n"
