@@ -161,7 +161,9 @@ def described(arrays: dict[str, np.ndarray]) -> str:
 
 
 def as_steps(row: np.ndarray, where: str) -> Recording:
-    with np.errstate(over="ignore"):  # what is too large becomes infinite, and is refused
+    with np.errstate(
+        over="ignore", invalid="ignore"
+    ):  # what is too large becomes infinite, and is refused
         values = np.asarray(row[:, None] if row.ndim == 1 else row, dtype=np.float32)
     refuse_infinite(values, where)
     return Recording(values)
