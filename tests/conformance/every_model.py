@@ -23,6 +23,7 @@ from tones import RATE, tones, wav
 from unspool.api.settings import make_config
 from unspool.config import Config
 from unspool.data.part import Part
+from unspool.data.read.music import as_piece
 from unspool.data.read.recording import Recording
 from unspool.data.read.strokes import Strokes, from_lines
 from unspool.data.streams import StreamBatch
@@ -91,6 +92,12 @@ VARIANTS: dict[str, list[tuple[str, dict[str, Any]]]] = {
         ("gru", {"conditional": True, "layers": 1, "embedding": 0, "mixture": 2}),
         ("mingru", {"conditional": True, "layers": 3, "text_window": 2}),
         ("gru", {"layers": 1, "embedding": 0, "stroke_size": "height", "stroke_slant": "remove"}),
+    ],
+    "compose": [
+        *((model, {"music": "events"}) for model in ("lstm", "gru", "mingru", "transformer")),
+        ("lstm", {"music": "events", "tied": True, "transpose": 3}),
+        ("gru", {"embedding": 0, "transpose": 3}),
+        ("transformer", {"positions": "rotary"}),
     ],
     "pretrain": [("transformer", {"positions": "learned"})],
     "transcribe": [
@@ -165,6 +172,22 @@ IMAGE_CASES: list[tuple[str, str, dict[str, Any]]] = [
     ("transcribe", "transformer", {"reading": "columns"}),
 ]
 
+# What reads two texts, as one sequence or each by itself.
+PAIR_CASES: list[tuple[str, str, dict[str, Any]]] = [
+    ("classify", "bilstm", {"pooling": "last"}),
+    ("classify", "gru", {"pair": "decomposable", "pooling": "attention", "embedding": 0}),
+    ("classify", "gru", {"pair": "sequence"}),
+    ("classify", "cnn", {"multilabel": True}),
+    ("classify", "transformer", {"pooling": "cls", "positions": "learned"}),
+    ("classify", "transformer", {"pair": "bidaf"}),
+    ("classify", "linear", {}),
+    ("regress", "bigru", {"embedding": 0}),
+    ("regress", "transformer", {"pair": "decomposable"}),
+]
+# What reads music beside `compose`.
+MUSIC = {"input": "music", "max_length": 0}
+MUSIC_CASES = [("classify", model) for model in ("bilstm", "cnn", "transformer", "linear")]
+
 # What reads with the contextual vectors of an `elmo` run (`--from`), frozen or not.
 FROM_ELMO: list[tuple[str, str, dict[str, Any]]] = [
     ("classify", "bilstm", {}),
@@ -222,6 +245,10 @@ def all_cases() -> Iterator[Case]:
         yield Case(name, model, tuple({**AUDIO, **settings}.items()))
     for name, model, settings in IMAGE_CASES:
         yield Case(name, model, tuple({**IMAGE, **settings}.items()))
+    for name, model, settings in PAIR_CASES:
+        yield Case(name, model, tuple({"input": "pair", **settings}.items()))
+    for name, model in MUSIC_CASES:
+        yield Case(name, model, tuple(MUSIC.items()))
     for name, model, settings in FROM_ELMO:
         yield Case(name, model, tuple(settings.items()), from_elmo=True)
 
@@ -331,6 +358,27 @@ def write_images(folder: Path, target: str) -> str:
     return str(folder / "some.csv")
 
 
+def music() -> list[list[list[int]]]:
+    """Chords at steps, of different lengths, one of them a single step."""
+    rng = np.random.default_rng(9)
+    sizes = (9, 1, 4, 12, 6, 3, 17, 8, 5, 2)
+    return [[(50 + rng.choice(20, rng.integers(1, 4), False)).tolist() for _ in range(size)]
+            for size in sizes]  # fmt: skip
+
+
+def write_music(folder: Path, target: str) -> str:
+    """Lists of pitches; with something to learn, MIDI files and a table of what belongs to them."""
+    if not target:
+        (folder / "some.json").write_text(json.dumps({"train": music()}))
+        return str(folder / "some.json")
+    rows = [f"file,{target}"]
+    for i, chords in enumerate(music()):
+        (folder / f"{i}.mid").write_bytes(as_piece(chords, "a piece").midi())
+        rows.append(f"{i}.mid,{'xyz'[i % 3]}")
+    (folder / "some.csv").write_text("\n".join(rows) + "\n")
+    return str(folder / "some.csv")
+
+
 def write_data(config: Config, folder: Path) -> str:
     """A file for a task, by the kinds of its fields."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -344,6 +392,8 @@ def write_data(config: Config, folder: Path) -> str:
         return write_audio(folder, kinds[1])
     if kinds[0] == "image":
         return write_images(folder, kinds[1])
+    if kinds[0] == "music":
+        return write_music(folder, kinds[1] if len(kinds) > 1 else "")
     if kinds[0] == "series":
         path = folder / "steps.csv"
         write_series(path, kinds[1])
@@ -372,16 +422,23 @@ def write_data(config: Config, folder: Path) -> str:
         path.write_text("id,time,size,others\n" + "".join(rows))
         return str(path)
     path = folder / "some.csv"
-    assert kinds[0] in ("text", "bags"), f"no data for fields {kinds}: add some here"
+    known = ("text", "bags", "pair", "pair_bags")
+    assert kinds[0] in known, f"no data for fields {kinds}: add some here"
     values = {
         "label": lambda own: "xyz"[len(own) % 3],
         "labels": lambda own: "|".join(name for name in NAMES if name in own),
         "number": len,
     }
+    texts = [" ".join(own) for own in words]
+    names = ["text", *kinds[1:]]
+    if kinds[0].startswith("pair"):
+        texts = [f"{text},{other}" for text, other in zip(texts, texts[3:] + texts[:3])]
+        names.insert(1, "text_pair")
     rows = (
-        ",".join([" ".join(own), *(str(values[kind](own)) for kind in kinds[1:])]) for own in words
+        ",".join([text, *(str(values[kind](own)) for kind in kinds[1:])])
+        for text, own in zip(texts, words)
     )
-    path.write_text("\n".join([",".join(["text", *kinds[1:]]), *rows]) + "\n")
+    path.write_text("\n".join([",".join(names), *rows]) + "\n")
     return str(path)
 
 
@@ -404,6 +461,8 @@ class Made(NamedTuple):
             return list(sounds())
         if self.task.input_field.kind == "image":
             return list(images())
+        if self.task.input_field.kind == "music":
+            return list(music())
         if self.task.input_field.kind == "series":
             return recordings()
         if self.task.input_field.kind == "strokes":

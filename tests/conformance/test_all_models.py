@@ -214,7 +214,7 @@ def test_a_file_of_strokes_as_memory(case, folder, tmp_path) -> None:
 
 
 @pytest.mark.parametrize(
-    "case", [case for case in USUAL if case.task not in (*NEEDED, "handwrite")], ids=str
+    "case", [case for case in USUAL if case.task not in (*NEEDED, "handwrite", "compose")], ids=str
 )
 @pytest.mark.parametrize("ending", ["txt", "csv", "jsonl"])
 def test_a_file_as_memory(case, ending, folder, tmp_path) -> None:

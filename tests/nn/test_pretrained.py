@@ -107,6 +107,16 @@ def test_all_hidden_states_and_scores_are_those_of_the_library(case: str, tmp_pa
             close(ours.pooler(y), expected.pooler_output)
 
 
+def test_the_second_of_two_texts_has_its_own_type(tmp_path: Path) -> None:
+    theirs = make("bert", tmp_path)
+    ids, keep = ids_of(theirs)
+    firsts = torch.tensor([5, 1, 6])
+    types = (torch.arange(T) >= firsts[:, None]).long()
+    with torch.no_grad():
+        expected = theirs(ids, attention_mask=keep.long(), token_type_ids=types).last_hidden_state
+        close(read_pretrained(tmp_path)(ids, LENGTHS, firsts)[keep], expected[keep])
+
+
 @pytest.mark.parametrize("case", ["bert", "roberta-masked", "gpt2"])
 def test_alone_is_as_in_a_batch(case: str, tmp_path: Path) -> None:
     make(case, tmp_path)

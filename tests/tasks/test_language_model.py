@@ -36,7 +36,7 @@ def test_a_full_context_begins_anew_with_its_last_half(positions, length) -> Non
             seen.append(ids[:, t])
             expected = net(torch.stack(seen, 1)).logits[:, -1]
             torch.testing.assert_close(logits, expected, atol=1e-5, rtol=1e-5)
-            assert state.ids.tolist() == torch.stack(seen, 1).tolist()
+            assert state.values.tolist() == torch.stack(seen, 1).tolist()
 
 
 def test_many_tokens_at_once_as_one_by_one() -> None:

@@ -35,6 +35,7 @@ if TYPE_CHECKING:  # what an answer does not need is loaded when it is asked for
     from unspool.insight.trace import Trace
     from unspool.page.look import Look
     from unspool.page.subject import Subject
+    from unspool.tasks.compose.answer import Composed
     from unspool.tasks.elmo import WordsInContext
     from unspool.tasks.generate import Generation
     from unspool.tasks.handwrite.answer import Handwritten
@@ -225,6 +226,28 @@ class Run:
         from unspool.tasks.handwrite.answer import Writing
 
         options = Writing(text=text, length=length, temperature=temperature, bias=bias, seed=seed)
+        (found,) = self.predict([prompt], options)
+        return found
+
+    @in_python
+    def compose(
+        self,
+        prompt: Any = None,
+        *,
+        length: int = 64,
+        temperature: float = 1.0,
+        top_k: int = 0,
+        top_p: float = 1.0,
+        seed: int = 1,
+    ) -> Composed:
+        """A piece by a model of music: the prompt, a MIDI file or what else is music, and `length`
+        steps that follow it. It shows itself in a notebook; `.midi()` are the bytes of a file,
+        `.numbers` say how much of it is in key, moves in parallel fifths or stands still."""
+        from unspool.tasks.compose.answer import Composing
+
+        options = Composing(
+            length=length, temperature=temperature, top_k=top_k, top_p=top_p, seed=seed
+        )
         (found,) = self.predict([prompt], options)
         return found
 

@@ -8,8 +8,9 @@ import sys
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple, TextIO
+from typing import Any, NamedTuple
 
 from unspool.cli.show import note
 from unspool.errors import DataError, choose
@@ -22,7 +23,7 @@ DELIMITERS = {".csv": ",", ".tsv": "\t"}
 def check_ending(out: Path | None, kind: type[Answer]) -> None:
     """Refuse a name whose ending stands for no format of these answers."""
     if out is not None:
-        endings = [*DELIMITERS, ".jsonl", ".txt", *kind.formats]
+        endings = [*DELIMITERS, ".jsonl", ".txt", *kind.formats, *kind.binary]
         choose("ending of the output file", out.suffix.lower(), endings, where=out)
 
 
@@ -47,7 +48,12 @@ def write_answers(
     text, or as JSON lines. In a table and as JSON, what was given stands before the answer."""
     ending = out.suffix.lower() if out is not None else (".jsonl" if as_json else ".txt")
     count, warnings = 0, Counter[str]()
-    answer = None
+    answer, answers = None, iter(answers)
+    first = next(answers, None)
+    if out is not None and first is not None and ending in first.binary:
+        write_alone(first, next(answers, None), out)
+        return
+    answers = answers if first is None else chain([first], answers)
     with destination(out) as file:
         table = csv.writer(file, delimiter=DELIMITERS.get(ending, ","), lineterminator="\n")
         for count, answer in enumerate(answers, start=1):
@@ -66,6 +72,20 @@ def write_answers(
         note(line)
     if out is not None:
         note(f"{count} {answer.plural if answer is not None else 'predictions'} in {out}")
+
+
+def write_alone(answer: Answer, other: Answer | None, out: Path) -> None:
+    """A file that holds one answer."""
+    if other is not None:
+        raise DataError(
+            f"a {out.suffix} file holds one answer, and there are several",
+            where=out,
+            remedy="give one item, or another ending",
+        )
+    content = answer.binary[out.suffix.lower()](answer)
+    with destination(out, binary=True) as file:
+        file.write(content)
+    note(f"1 {answer.plural.removesuffix('s')} in {out}")
 
 
 def as_object(answer: Answer, given: Given | None) -> dict[str, Any]:
@@ -91,14 +111,15 @@ def as_rows(answer: Answer, number: int, given: Given | None) -> list[list[Any]]
 
 
 @contextmanager
-def destination(out: Path | None) -> Iterator[TextIO]:
+def destination(out: Path | None, *, binary: bool = False) -> Iterator[Any]:
     """stdout, or a file that appears only when it is complete."""
     if out is None:
         yield sys.stdout
         return
     partial = out.with_name(f".{out.name}.part")
     try:
-        with open(partial, "w", encoding="utf-8", newline="") as file:
+        options: Any = {} if binary else {"encoding": "utf-8", "newline": ""}
+        with open(partial, "wb" if binary else "w", **options) as file:
             yield file
         partial.replace(out)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""`unspool generate`: let a language model write, or a model of handwriting draw."""
+"""`unspool generate`: let a model write a text, draw by hand, or go on with music."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ def generate(
         str,
         Option(
             metavar="TEXT",
-            help="The text to continue; of handwriting a file, whose first drawing is continued.",
+            help="The text to continue; of handwriting and music a file, whose first drawing or"
+            " piece is continued.",
         ),
     ] = "",
     text: Annotated[
@@ -29,19 +30,27 @@ def generate(
     ] = None,
     length: Annotated[
         int | None,
-        Option(metavar="N", help="Tokens to write, or points at most.  [default: 200, 700]", min=1),
+        Option(
+            metavar="N",
+            help="Tokens to write, points at most, or steps of music to add."
+            "  [default: 200, 700, 64]",
+            min=1,
+        ),
     ] = None,
     temperature: Annotated[
         float | None,
         Option(
             metavar="T",
             help="0: always the most probable token or move; below 1 safer, above 1 more varied."
-            "  [default: 0.8, of handwriting 1]",
+            "  [default: 0.8, of handwriting and music 1]",
         ),
     ] = None,
     top_k: Annotated[
         int | None,
-        Option(metavar="K", help="Sample from the K most probable tokens only; 0: from all."),
+        Option(
+            metavar="K",
+            help="Sample from the K most probable tokens, events or keys only; 0: from all.",
+        ),
     ] = None,
     top_p: Annotated[
         float | None,
@@ -60,18 +69,26 @@ def generate(
             "--out",
             "-o",
             metavar="FILE",
-            help="Write to a file instead: .txt, .jsonl, .csv or .tsv, of handwriting also .svg.",
+            help="Write to a file instead: .txt, .jsonl, .csv or .tsv, of handwriting also .svg, of"
+            " music .mid or .svg.",
         ),
     ] = None,
     png: Annotated[
-        Path | None, Option(metavar="FILE", help="Of handwriting: also draw it as a .png.")
+        Path | None,
+        Option(
+            "--png",
+            "--picture",
+            metavar="FILE",
+            help="Of handwriting and music: also draw it as a .png, .svg or .pdf.",
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Let a trained model write a text, or by hand.
+    """Let a trained model write a text, draw by hand, or go on with music.
 
-    The text appears as it is sampled: the prompt, then its continuation. Handwriting is written to
-    a file, or printed as strokes with --json.
+    The text appears as it is sampled: the prompt, then its continuation. Handwriting and music are
+    written to a file, or printed with --json; of music its numbers are shown beside those of the
+    training data: notes in key, parallel fifths, repeated steps.
 
     Examples:
 
@@ -81,6 +98,8 @@ def generate(
       unspool generate runs/letters-lstm --text "hello" --bias 0.5 --out hello.svg
       unspool generate runs/kanji-lstm --seed 3 --png drawing.png
       unspool generate runs/kanji-lstm --prompt begun.jsonl --out drawing.svg
+      unspool generate runs/chorales-lstm --prompt begun.mid --length 64 --out more.mid
+      unspool generate runs/chorales-lstm --temperature 0.7 --out new.mid --picture new.png
     """
     from unspool.cli.answers import check_ending, write_answers
 
@@ -95,13 +114,14 @@ def generate(
         seed=seed,
     )
     options = task_options(loaded, chosen) if loaded.task.continues else None
-    if not loaded.task.reads_tokens and loaded.task.continues:
-        draw(loaded, prompt, options, out, png, as_json=as_json)
+    if loaded.task.prompt_file:
+        continue_file(loaded, prompt, options, out, png, as_json=as_json)
         return
     if png is not None:
-        from unspool.cli.options import unsupported
+        from unspool.cli.options import meant_for
+        from unspool.tasks import TASKS
 
-        raise unsupported(loaded, "png", "bias")
+        raise meant_for(loaded, "png", [task for task in TASKS.values() if task.prompt_file])
     prompt = readable(prompt, "--prompt")
     pieces = loaded.pieces(prompt, options)
     if as_json or out is not None:
@@ -114,9 +134,10 @@ def generate(
     print()
 
 
-def draw(
+def continue_file(
     run: LoadedRun, prompt: str, options: Any, out: Path | None, png: Path | None, *, as_json: bool
 ) -> None:
+    """What goes on from the first drawing or piece of a file, or from nothing."""
     from unspool.cli.answers import check_ending, write_answers
     from unspool.cli.look_results import first_recording
     from unspool.io.pictures import check_picture, save_picture
@@ -128,8 +149,11 @@ def draw(
     item = first_recording(prompt, run.task) if prompt else []
     answers = run.predict([item], options)
     if png is not None:
-        from unspool.insight.plots import drawing_figure
+        from unspool.insight.gallery import written_figure
 
-        save_picture(drawing_figure([answers[0].strokes]), png)
-        show.note(f"the drawing is in {png}")
+        save_picture(written_figure(answers[0]), png)
+        show.note(f"the picture is in {png}")
+    if out is not None:
+        for line in answers[0].remarks():
+            show.note(line)
     write_answers(answers, out, as_json=as_json)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_type_hints
@@ -14,6 +14,7 @@ from typer import Argument, Option
 if TYPE_CHECKING:
     from unspool.api.run import Run as LoadedRun
     from unspool.errors import ConfigError
+    from unspool.tasks import Task as AnyTask
 
 DATA_HELP = (
     "A table: CSV, TSV, JSON, JSON lines, Parquet, Arrow or Excel; `label text` or fastText lines,"
@@ -22,7 +23,8 @@ DATA_HELP = (
     " LABEL.txt files, or of a folder for each label; series as tables of numbers, .ts, .npy or"
     " .npz files, or a folder of such recordings; sound as a folder of .wav files (.flac, .ogg and"
     " .mp3 with the extra `audio`), or a table with a column of their names; strokes of a pen as"
-    " JSON lines, .npz of sketch-rnn, .inkml or .unp; - for standard input."
+    " JSON lines, .npz of sketch-rnn, .inkml or .unp; music as MIDI (.mid), a folder of such files,"
+    " .json of lists of pitches or .mat of piano rolls; - for standard input."
 )
 
 Data = Annotated[str, Argument(metavar="DATA", help=DATA_HELP)]
@@ -36,7 +38,8 @@ Task = Annotated[
         help="classify (a label for each text, or several), regress (numbers for each text), tag (a"
         " tag for each word), generate (a language model), translate (a text for each text),"
         " transcribe (a text for each recording or drawing), forecast (the next steps of series),"
-        " handwrite (the next points of a pen, or a text written by hand),"
+        " handwrite (the next points of a pen, or a text written by hand), compose (what follows in"
+        " a piece of music),"
         " pretrain (hidden tokens, no labels) or elmo (contextual vectors, no labels)."
         "  [default: what the data suggest]",
     ),
@@ -179,10 +182,16 @@ def option_names(kind: type | None) -> set[str]:
 
 def unsupported(run: LoadedRun, flag: str, option: str) -> ConfigError:
     """The error of a flag that stands for an option which the task of a run does not have."""
-    from unspool.errors import ConfigError
     from unspool.tasks import TASKS
 
     able = [task for task in TASKS.values() if option in option_names(task.options)]
+    return meant_for(run, flag, able)
+
+
+def meant_for(run: LoadedRun, flag: str, able: Sequence[type[AnyTask]]) -> ConfigError:
+    """The error of a flag that is for other tasks."""
+    from unspool.errors import ConfigError
+
     answers = dict.fromkeys(task.answer.plural for task in able if task.answer is not None)
     return ConfigError(
         f"--{flag.replace('_', '-')} is for {' and '.join(answers)}",

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @collecting(
-    reading=reading_options("format", "encoding", "text", "series", "time", "id"),
+    reading=reading_options("format", "encoding", "text", "text_pair", "series", "time", "id"),
     decoding=DECODING,
 )
 def predict(

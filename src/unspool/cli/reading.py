@@ -16,7 +16,7 @@ READING: dict[str, Any] = {
             "--format",
             metavar="FORMAT",
             help="csv, tsv, jsonl, json, parquet, arrow, excel, ts, npy, labelled, fasttext,"
-            " lines, text, conll or conllu.  [default: by the name of the file and its first"
+            " lines, text, conll, conllu or seg.  [default: by the name of the file and its first"
             " lines]",
         ),
     ],
@@ -36,6 +36,15 @@ READING: dict[str, Any] = {
             metavar="COLUMN",
             help="Column of the text: a name, or a number from 1. Several, with commas or given"
             " several times, are read as one text.",
+        ),
+    ],
+    "text_pair": Annotated[
+        str | None,
+        Option(
+            "--text-pair",
+            metavar="COLUMN",
+            help="Column of a second text that is read together with the first: a hypothesis, an"
+            " answer, a target; none: there is none.  [default: by its name]",
         ),
     ],
     "label": Annotated[

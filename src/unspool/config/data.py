@@ -10,10 +10,12 @@ from unspool.config.section import MOST, Names, Section, setting
 class DataConfig(Section):
     """How the file is read and split."""
 
-    input: Literal["auto", "text", "series", "audio", "strokes", "image"] = setting(
-        "auto",
-        "what is read: texts, vectors over time, recordings of sound, strokes of a pen or images;"
-        " auto: by the look of the data",
+    input: Literal["auto", "text", "pair", "series", "audio", "strokes", "image", "music"] = (
+        setting(
+            "auto",
+            "what is read: texts, pairs of texts, vectors over time, recordings of sound, strokes of a"
+            " pen, images or music; auto: by the look of the data",
+        )
     )
     format: Literal[
         "auto",
@@ -35,9 +37,16 @@ class DataConfig(Section):
         "text",
         "conll",
         "conllu",
+        "seg",
     ] = setting("auto", "file format; auto looks at the name and the first lines")
     encoding: str = setting("utf-8", "character encoding of the data files")
     text: str | None = setting(None, "column (name, or number from 1) that holds the text")
+    text_pair: str | None = setting(
+        None,
+        "classify, regress: column that holds a second text, read together with the first; by"
+        " default one that is called so next to it, such as premise and hypothesis; none: there is"
+        " none",
+    )
     label: Names = setting(
         None,
         "column (name, or number from 1) that holds the label; several columns with commas:"
@@ -174,6 +183,14 @@ class DataConfig(Section):
     )
     colours: Literal["auto", "grey", "rgb"] = setting(
         "auto", "image: read as grey, or as red, green and blue; auto: as the files are"
+    )
+    music: Literal["auto", "frames", "events"] = setting(
+        "auto",
+        "compose: read music as frames, the keys that sound at each step, or as events: notes that"
+        " begin and end, and the time between; auto: events of MIDI, frames of piano rolls",
+    )
+    grid: int = setting(
+        4, "music: steps of a beat, to which the notes of MIDI are moved", ge=1, le=96
     )
     conditional: bool | None = setting(
         None,

@@ -53,6 +53,12 @@ class ModelConfig(Section):
         "classify, regress: how the states of a document become one vector; cls (transformer): by a"
         " learned one before its text",
     )
+    pair: Literal["auto", "sequence", "bidaf", "decomposable"] = setting(
+        "auto",
+        "two texts: read as one sequence with a separator, or each by itself with attention between"
+        " them (Seo et al. 2017; Parikh et al. 2016); auto: sequence for a transformer, otherwise"
+        " bidaf",
+    )
     dense: int = setting(
         0,
         "classify, regress: units of a relu layer between the pooling and the output (0: none)",
@@ -86,6 +92,12 @@ class ModelConfig(Section):
         " mean colour",
         ge=0,
         le=0.5,
+    )
+    transpose: int = setting(
+        0,
+        "compose: in training move each piece by up to so many semitones, up or down",
+        ge=0,
+        le=12,
     )
     colour_jitter: float = setting(
         0.0,

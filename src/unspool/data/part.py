@@ -42,7 +42,7 @@ class Batch:
 
 
 # What says how many: its values decide the shapes of what is computed, so it stays on the CPU.
-COUNTS = frozenset({"lengths", "sizes", "chosen"})
+COUNTS = frozenset({"lengths", "sizes", "chosen", "firsts"})
 
 
 def moved(value: Any, device: torch.device) -> Any:

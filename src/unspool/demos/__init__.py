@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from unspool.demos import dates, digits, forecast, gestures, handwriting, hello, memory, reviews
+from unspool.demos import (
+    chorale,
+    dates,
+    digits,
+    forecast,
+    gestures,
+    handwriting,
+    hello,
+    memory,
+    reviews,
+)
 
 
 class Demo(NamedTuple):
@@ -24,6 +34,9 @@ DEMOS: dict[str, Demo] = {
     "digits": Demo("strings of spoken digits become text, with the time of each", digits.run),
     "handwriting": Demo(
         "a network learns to write words with a pen, letter by letter", handwriting.run
+    ),
+    "chorale": Demo(
+        "harmony in four voices is learnt, and continued as MIDI and a piano roll", chorale.run
     ),
     "forecast": Demo("the next day of a power grid, hour by hour, with intervals", forecast.run),
     "hello": Demo("an Elman network with 40 parameters learns to write HELLO", hello.run),

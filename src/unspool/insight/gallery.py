@@ -13,6 +13,7 @@ import numpy as np
 from unspool.data.read.recording import Recording
 from unspool.insight.plots import (
     confusion_figure,
+    drawing_figure,
     features_figure,
     forecast_figure,
     gates_figure,
@@ -23,6 +24,7 @@ from unspool.insight.plots import (
     matrix_figure,
     pooling_figure,
     reliability_figure,
+    roll_figure,
     saliency_figure,
     scatter_figure,
     window_figure,
@@ -37,12 +39,13 @@ from unspool.insight.plots.overtime import (
 from unspool.insight.saliency import Saliency
 from unspool.insight.summary import Summary
 from unspool.insight.trace import Trace
+from unspool.tasks.compose.answer import Composed
 from unspool.tasks.reading import Reading
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-HEADS = ("self_attention", "causal_attention", "cross_attention")
+HEADS = ("self_attention", "causal_attention", "cross_attention", "pair_attention")
 CLASSES = 40  # that a confusion matrix can show
 EXAMPLES = 100  # fewer say little of calibration
 
@@ -139,3 +142,10 @@ def fitted_pictures(evaluation: Mapping[str, Any]) -> Named:
     if calibration and calibration["temperature"] != 1 and evaluation["examples"] >= EXAMPLES:
         yield "reliability", reliability_figure(calibration)
     yield from forecast_pictures(evaluation)
+
+
+def written_figure(answer: Any) -> Figure:
+    """Of what a model has continued: a drawing, or a piece of music."""
+    if isinstance(answer, Composed):
+        return roll_figure(answer.piece, answer.given)
+    return drawing_figure([answer.strokes])

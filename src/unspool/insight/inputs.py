@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from unspool.nn.network import Network
+from unspool.nn.pairs import Between
 from unspool.nn.transformer import Stack
 from unspool.tasks.reading import Reading
 
@@ -111,7 +112,7 @@ def changed(network: nn.Module, change: Change) -> Iterator[None]:
             return None
         x = given[0]
         if not x.is_floating_point():
-            assert isinstance(network, Network)
+            assert isinstance(network, Network | Between)
             x = F.one_hot(x, network.inputs).to(next(module.parameters()).dtype)
         return (change(x), *given[1:])
 

@@ -44,7 +44,8 @@ class Recorded(NamedTuple):
 
     kind        a gate or state of a cell by its name (forget_gate, candidate, hidden_state, ...),
                 self_attention, causal_attention, cross_attention, alignment, pooling, features;
-                window, of the characters that are to be written by hand
+                pair_attention, between two texts; window, of the characters that are to be
+                written by hand
     part        encoder or decoder
     layer       from 1, where there are layers
     direction   forwards or backwards, of a recurrent layer
@@ -253,7 +254,9 @@ def _recorded(model: nn.Module, path: str, passed: Passed, reading: Reading) -> 
     own = "written" if part == "decoder" else "read"
     # A decoder that waits for what its attention finds passes once a step: (1, 1, ...) each.
     steps = 2 if owner.endswith("attention") and name == "weights" and "layers" in owner else 1
-    values = torch.cat(passed.passes(path), steps)[0].float().numpy()
+    passes = passed.passes(path)
+    apart = steps == 2 and part == "encoder" and len(passes) > 1  # two texts, one after the other
+    values = (of_two_texts(passes) if apart else torch.cat(passes, steps))[0].float().numpy()
     axes: tuple[str, ...]
     if owner.endswith("cross_attention"):
         kind, axes = "cross_attention", ("head", "written", "read")
@@ -263,8 +266,10 @@ def _recorded(model: nn.Module, path: str, passed: Passed, reading: Reading) -> 
         kind, axes = "alignment", ("written", "read")
     elif name == "window":
         kind, axes = "window", ("read", "written")
-    elif owner == "pooling":
+    elif owner in ("pooling", "pooling.each"):
         kind, axes = "pooling", ("read",)
+    elif owner == "encoder.between":
+        kind, axes = "pair_attention", ("head", "read", "read")
     elif name == "weights":
         block = model.get_submodule(owner.rpartition(".")[0])
         causal = isinstance(block, DecoderBlock)
@@ -277,13 +282,27 @@ def _recorded(model: nn.Module, path: str, passed: Passed, reading: Reading) -> 
     return Recorded(path, kind, part, layer_of(path), direction, axes, values)
 
 
+def of_two_texts(passes: Sequence[Tensor]) -> Tensor:
+    """Weights (1, heads, T, T) of texts that were read one by one as those of one sequence."""
+    sizes = [own.shape[-1] for own in passes]
+    found = passes[0].new_zeros(1, passes[0].shape[1], sum(sizes), sum(sizes))
+    for i, own in enumerate(passes):
+        at = slice(sum(sizes[:i]), sum(sizes[: i + 1]))
+        found[:, :, at, at] = own
+    return found
+
+
 def layer_of(path: str) -> int | None:
     """The layer of a tap, from 1. Of a network with a window over a text, the first layer moves the
-    window, and the others are above it."""
+    window, and the others are above it; what reads above an attention between two texts names the
+    number of layers below it."""
     if WINDOWED.search(path):
         return 1
-    found = re.search(r"\b(above\.)?layers\.(\d+)", path)
-    return int(found[2]) + 1 + bool(found[1]) if found else None
+    found = re.search(r"\b(?:above(?:_(\d+))?\.)?layers\.(\d+)", path)
+    if found is None:
+        return None
+    below = int(found[1] or 1) if found[0].startswith("above") else 0
+    return int(found[2]) + 1 + below
 
 
 def direction_of(path: str) -> str | None:

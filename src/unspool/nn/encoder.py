@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from unspool.nn.inputs import AddFeatures, ClassToken, ConcatFeatures, InputLayer
 from unspool.nn.masks import keep_mask, reverse
 from unspool.nn.network import Network, check_lengths, map_state
+from unspool.nn.pairs import Between, SegmentVectors
 
 
 class Encoded(NamedTuple):
@@ -52,6 +53,9 @@ class Encoder(nn.Module):
     reverse   read each sequence last to first (Sutskever et al. 2014), so that its first words
               stand next to the first that a decoder writes. The outputs are in the order of the
               values all the same: output t belongs to value t.
+    segments  of two texts in one sequence: vectors that tell them apart
+    between   of two texts in one sequence: the network reads each by itself, and each looks at the
+              other
     """
 
     def __init__(
@@ -62,16 +66,22 @@ class Encoder(nn.Module):
         extra: ConcatFeatures | AddFeatures | None = None,
         cls: ClassToken | None = None,
         reverse: bool = False,
+        segments: SegmentVectors | None = None,
+        between: Between | None = None,
     ) -> None:
         super().__init__()
         if cls is not None and reverse:
             raise ValueError("a reversed sequence has no step before it: leave out cls or reverse")
+        if between is not None and (cls is not None or reverse):
+            raise ValueError("two texts that are read apart have no cls and are not reversed")
         self.input = input_layer
         self.extra = extra
         self.cls = cls
         self.network = network
         self.reverse = reverse
-        self.size = network.size
+        self.segments = segments
+        self.between = between
+        self.size = network.size if between is None else between.size
         self.bidirectional = network.bidirectional
 
     def forward(
@@ -81,8 +91,10 @@ class Encoder(nn.Module):
         state: Any = None,
         *,
         extra: Tensor | None = None,
+        firsts: Tensor | None = None,
     ) -> Encoded:
-        """extra (B, T, K): features of the steps that the input layer does not make."""
+        """extra (B, T, K): features of the steps that the input layer does not make; firsts (B,),
+        on the CPU: of two texts in one sequence, the step where the second begins."""
         lengths = check_lengths(lengths, values)
         if self.reverse:
             values = reverse(values, lengths)
@@ -91,6 +103,10 @@ class Encoder(nn.Module):
         lengths = self.input.steps(lengths)
         if self.extra is not None and extra is not None:
             x = self.extra(x, extra)
+        if self.segments is not None and firsts is not None:
+            x = self.segments(x, firsts)
+        if self.between is not None and firsts is not None:
+            return Encoded(self.between(x, lengths, firsts, self.network), lengths)
         if self.cls is not None:
             x = self.cls(x)
             lengths = None if lengths is None else lengths + 1

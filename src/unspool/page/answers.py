@@ -22,6 +22,7 @@ from unspool.insight.learnt import flow_of_run, state_gradients
 from unspool.insight.saliency import answer_of, explain, step_of
 from unspool.insight.trace import direction_of, layer_of, rounded, trace_reading
 from unspool.nn.positions import Learned, Rotary, Sinusoidal
+from unspool.page.music import compose
 from unspool.page.neighbours import neighbours
 from unspool.page.pen import example_words, write
 from unspool.page.series import ahead, chosen, over_time, reasons, shown_input, weights
@@ -230,6 +231,7 @@ ANSWERS: dict[str, Answer] = {
     "sound": sound,
     "transcript": transcript,
     "write": write,
+    "compose": compose,
     "ahead": ahead,
     "reasons": reasons,
     "trace": trace,
@@ -253,6 +255,14 @@ DEFAULTS: dict[str, dict[str, str]] = {
     "sound": {"text": ""},
     "transcript": {"text": ""},
     "write": {"words": "", "bias": "1", "temperature": "1", "seed": "1", "length": "700"},
+    "compose": {
+        "text": "",
+        "given": "16",
+        "length": "64",
+        "temperature": "1",
+        "seed": "1",
+        "layer": "1",
+    },
     "ahead": {"text": "", "target": "0", "coverage": "0.95"},
     "reasons": {"text": "", "target": "0", "step": "1"},
     "trace": {"text": "", "first": "0"},

@@ -13,14 +13,14 @@ import numpy as np
 from unspool.errors import ConfigError
 from unspool.insight.trace import rounded
 from unspool.page.subject import Query, Subject
-from unspool.tasks.handwrite.answer import END
+from unspool.tasks.handwrite.answer import END, Handwritten
 
 LONGEST = 1500  # points
 
 
 def draws(subject: Subject) -> bool:
     """Whether the model continues drawings."""
-    return subject.model is not None and subject.task.continues and not subject.task.reads_tokens
+    return subject.model is not None and subject.task.answer is Handwritten
 
 
 def write(subject: Subject, query: Query) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from unspool.nn.convolution import ConvolutionStack
 from unspool.nn.positions import Learned, Rotary, Sinusoidal
 from unspool.nn.recurrent import Recurrent
 from unspool.nn.taps import taps
+from unspool.page.music import composes
 from unspool.page.pen import draws, example_words
 from unspool.page.series import saved_steps
 from unspool.page.sound import writes
@@ -100,6 +101,7 @@ VIEWS: dict[str, View] = {
     ),
     "transcript": View(writes, lambda subject, text: asked_of(subject, text, "transcript")),
     "writing": View(draws, lambda subject, text: [("write", {"words": example_words(subject)})]),
+    "playing": View(composes, lambda subject, text: [("compose", {"text": text})]),
     "unrolled": View(
         lambda subject: bool(taps_of(subject, "hidden_state")),
         lambda subject, text: (

@@ -40,6 +40,7 @@ TASKS = Tasks(
     transcribe=("transcribe.task", "Transcribe"),
     forecast=("forecast.task", "Forecast"),
     handwrite=("handwrite.task", "Handwrite"),
+    compose=("compose.task", "Compose"),
     pretrain=("pretrain", "Pretrain"),
     elmo=("elmo", "ElmoTask"),
 )

@@ -16,11 +16,13 @@ class Answer(ABC):
     repeats   the column of `rows` that repeats the item
     formats   what can be written besides text, tables and JSON: the ending of a file, and the
               function that gives the lines of an answer in it
+    binary    the same of files that are no text, of which each holds one answer: their bytes
     """
 
     plural: ClassVar[str] = "predictions"
     repeats: ClassVar[str | None] = "text"
     formats: ClassVar[Mapping[str, Callable[[Any], list[str]]]] = {}
+    binary: ClassVar[Mapping[str, Callable[[Any], bytes]]] = {}
 
     @abstractmethod
     def __str__(self) -> str: ...
@@ -28,6 +30,10 @@ class Answer(ABC):
     def lines(self, number: int) -> list[str]:
         """As text; `number`: of the answer, from 1."""
         return [str(self)]
+
+    def remarks(self) -> list[str]:
+        """What people want to know of an answer that is in a file."""
+        return []
 
     @abstractmethod
     def header(self) -> list[str]:

@@ -8,6 +8,7 @@ What follows from the logits is in `multiclass` for one label a row, in `multila
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +37,8 @@ from unspool.tasks.label_readings import ClassifyReading
 from unspool.tasks.linear import Logistic
 from unspool.tasks.multiclass import OneLabel, Prediction
 from unspool.tasks.multilabel import SeveralLabels
-from unspool.tasks.plan import input_plan, may_be_documents
+from unspool.tasks.pair_plan import pair_inputs, paired
+from unspool.tasks.plan import may_be_documents
 from unspool.tasks.task import Report, Step, chunks
 
 
@@ -90,8 +92,8 @@ class Classify(DocumentTask):
         if not named and (holds_no_text(table, data) or not may_be_documents(table, data)):
             return None
         if not outputs:
-            return input_plan(cls.name, table, data)
-        found = plan_labels(cls.name, table, data)
+            return pair_inputs(cls.name, table, data)
+        found = paired(cls.name, table, data, partial(plan_labels, cls.name))
         if found is None and named:
             raise DataError(
                 "holds no labels, which classify needs",

@@ -18,6 +18,7 @@ from unspool.data.batching import BucketBatches
 from unspool.data.fields.bags import NgramField
 from unspool.data.fields.field import Chunk
 from unspool.data.fields.joined import JoinedField, JoinedValues
+from unspool.data.fields.pair import PairField, shown_pair
 from unspool.data.fields.series import SeriesField
 from unspool.data.fields.series_features import FeatureField
 from unspool.data.fields.tokens import Tokens
@@ -291,12 +292,19 @@ class DocumentTask(Task):
                 # The tokenizer of a pretrained model begins each text with a token for this.
                 cls=model.pooling == "cls" and not framed,
                 extra=contextual_size(self.config),
+                pair=isinstance(self.input_field, PairField),
             ),
             "pooling": model.pooling,
             "dense": model.dense,
             "contextual": build_contextual(self.config),
             "dropout": model.dropout,
         }
+
+    def example(self, words: list[str]) -> Any:
+        if self.config.data.input != "pair":
+            return super().example(words)
+        half = -(-len(words) // 2)
+        return shown_pair((" ".join(words[:half]), " ".join(words[half:] or words)))
 
     def example_inputs(self) -> tuple[Any, ...]:
         if self.config.members:
@@ -305,8 +313,12 @@ class DocumentTask(Task):
             return self.input_field.example(3)
         if self.at_once:
             return torch.zeros(1, 3, dtype=torch.int64), torch.ones(1, 3, dtype=torch.float64)
-        words = () if self.config.embedding.contextual is None else example_words(3)
-        return torch.ones(1, 3, dtype=torch.int64), torch.tensor([3]), *words
+        more: tuple[Tensor, ...] = (
+            () if self.config.embedding.contextual is None else example_words(3)
+        )
+        if isinstance(self.input_field, PairField):
+            more = (torch.tensor([2]),)
+        return torch.ones(1, 3, dtype=torch.int64), torch.tensor([3]), *more
 
     def windowed(self, part: Part) -> Part:
         """The same rows as a model reads them."""

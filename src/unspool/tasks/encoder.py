@@ -35,6 +35,12 @@ from unspool.nn.inputs import (
     VectorInput,
 )
 from unspool.nn.network import Network
+from unspool.nn.pairs import (
+    Between,
+    BidirectionalAttention,
+    DecomposableAttention,
+    SegmentVectors,
+)
 from unspool.nn.recurrent import Recurrent
 from unspool.nn.transformer import TransformerEncoder
 from unspool.nn.transformer_blocks import TransformerOptions
@@ -141,6 +147,7 @@ def build_encoder(
     reverse: bool = False,
     patch: int = 1,
     channels: int = 0,
+    pair: bool = False,
 ) -> Encoder:
     """The encoder of a field that a config describes, whatever its network.
 
@@ -152,6 +159,7 @@ def build_encoder(
     patch          steps of vectors over time that are read as one
     channels       of vectors over time that a layer before the encoder makes of those of the field,
                    of which it hides parts itself; 0: it reads those of the field
+    pair           two texts are read, as `model.pair` says
     """
     masks = Masks() if channels else masks_of(model)
     changes = Augmentation(model.flip, model.crop, model.colour_jitter)
@@ -176,7 +184,18 @@ def build_encoder(
         )
         added = AddFeatures(inputs, extra) if extra else None
         token = ClassToken(options.width) if cls else None
-        return Encoder(inputs, TransformerEncoder(options), extra=added, cls=token, reverse=reverse)
+        transformer = TransformerEncoder(options)
+        between = build_between(model, transformer, length=length) if pair else None
+        one = pair and between is None
+        return Encoder(
+            inputs,
+            transformer,
+            extra=added,
+            cls=token,
+            reverse=reverse,
+            segments=SegmentVectors(options.width, std=options.std) if one else None,
+            between=between,
+        )
     std = model.embedding_std or embedding_std
     inputs = input_layer(
         field,
@@ -194,7 +213,35 @@ def build_encoder(
     )
     joined = ConcatFeatures(inputs, extra) if extra else None
     network = build_network(model, inputs.size if joined is None else joined.size)
-    return Encoder(inputs, network, extra=joined, reverse=reverse)
+    between = build_between(model, network) if pair else None
+    return Encoder(inputs, network, extra=joined, reverse=reverse, between=between)
+
+
+def pair_reading(model: ModelConfig) -> str:
+    """How two texts are read: `model.pair`, or what suits the network."""
+    if model.pair != "auto":
+        return model.pair
+    return "sequence" if model.network == "transformer" else "bidaf"
+
+
+def build_between(model: ModelConfig, network: Network, *, length: int = 0) -> Between | None:
+    """The attention between two texts that a network reads one by one; None where it reads both as
+    one sequence."""
+    reading = pair_reading(model)
+    if reading == "sequence":
+        return None
+    if reading == "decomposable":
+        hidden = network.size
+        return DecomposableAttention(network.inputs, network.size, hidden, dropout=model.dropout)
+    above: Network
+    if model.network == "transformer":
+        most = length + 1 if length else None
+        above = TransformerEncoder(transformer_options(model, length=most))
+    else:
+        above = build_network(model, model.hidden)
+    return BidirectionalAttention(
+        network.inputs, network.size, above, layers=model.layers, dropout=model.dropout
+    )
 
 
 def masks_of(model: ModelConfig) -> Masks:

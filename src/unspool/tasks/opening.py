@@ -13,10 +13,12 @@ from unspool.tasks import TASKS
 Source = str | Path | Columns
 # Settings of what need not be there.
 OUTPUTS = ("label", "source", "target", "pattern")
-# The setting that names the column of a field.
-SETTINGS = {
+# The setting that names the column of a field, or the settings that name its columns.
+SETTINGS: dict[str, str | tuple[str, ...]] = {
+    "pair": ("text", "text_pair"),
     "audio": "series",
     "image": "series",
+    "music": "series",
     "series": "series",
     "strokes": "series",
     "history": "series",
@@ -42,8 +44,14 @@ def usual_columns(plan: Plan) -> dict[str, tuple[str, ...]]:
     """The names of the columns that are read, by the settings that name them."""
     if not plan.table.header and "series" not in plan.columns:
         return {}
-    reader = plan.table.reader
-    return {SETTINGS[field]: reader.sources(column) for field, column in plan.columns.items()}
+    found: dict[str, tuple[str, ...]] = {}
+    for field, column in plan.columns.items():
+        names, setting = plan.table.reader.sources(column), SETTINGS[field]
+        if isinstance(setting, str):
+            found[setting] = names
+        else:
+            found |= {own: (name,) for own, name in zip(setting, names)}
+    return found
 
 
 def with_usual(table: Table, data: DataConfig) -> DataConfig:

@@ -182,7 +182,8 @@ def _likely_label(table: Table, columns: Sequence[Column]) -> Column | None:
             if all(kinds[column.number] > 1 for column in constant):
                 break
     varied = {i: n for i, n in kinds.items() if n > 1} or kinds
-    return table.columns[min(varied, key=lambda i: (varied[i], i))] if varied else None
+    best = min(varied, key=lambda i: (varied[i], i), default=None)
+    return next((column for column in columns if column.number == best), None)
 
 
 def rivals(table: Table, data: DataConfig, text: Column, label: Column) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -38,13 +39,13 @@ from unspool.tasks.metrics import (
     spearman,
     spearman_interval,
 )
+from unspool.tasks.pair_plan import pair_inputs, paired
 from unspool.tasks.plan import (
     FOLDERS,
     PLAIN,
     choose_text,
     describe,
     documents,
-    input_plan,
     may_be_documents,
     refuse_columns,
     text_and_label,
@@ -309,8 +310,15 @@ class Regress(DocumentTask):
         if other is not None:
             return other
         if not outputs:
-            return input_plan(cls.name, table, data)
-        if not named and (holds_no_text(table, data) or not has_scale(table, data)):
+            return pair_inputs(cls.name, table, data)
+        if not named and holds_no_text(table, data):
+            return None
+        return paired(cls.name, table, data, partial(cls.plan_numbers, named=named))
+
+    @classmethod
+    def plan_numbers(cls, table: Table, data: DataConfig, *, named: bool) -> Plan | None:
+        """A text and numbers."""
+        if not named and not has_scale(table, data):
             return None
         table = documents(table, cls.name)
         if table.format in (*PLAIN, *FOLDERS):

@@ -122,6 +122,7 @@ class Task(ABC):
     items: ClassVar[tuple[type, ...]] = (str,)  # what `predict` answers to
     options: ClassVar[type | None] = None  # a dataclass: the options of `predict`
     continues: ClassVar[bool] = False  # whether `predict` continues items, as `generate` asks for
+    prompt_file: ClassVar[bool] = False  # whether what it continues is in a file
     listens: ClassVar[bool] = False  # whether it answers while sound comes on standard input
     looks_ahead: ClassVar[bool] = False  # whether it answers with the next steps of a series
     causal: ClassVar[bool] = False  # whether its tokens see only those before them
@@ -135,6 +136,8 @@ class Task(ABC):
         self.config, self.fields = config, fields
         if not self.reads_tokens:
             self.usage = "unspool predict {run} --file FILE"
+        elif type(self).usage == Task.usage:
+            self.usage = f'unspool predict {{run}} "{self.input_field.sample_text}"'
 
     @classmethod
     @abstractmethod

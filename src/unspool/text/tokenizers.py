@@ -18,7 +18,7 @@ import numpy as np
 from unspool.errors import RunError
 from unspool.text.chunks import ChunkCache
 from unspool.text.normalize import FORMS, Normalizer
-from unspool.text.vocab import SPECIALS, UNK_ID, ForeignVocab, Vocab
+from unspool.text.vocab import SEP, SPECIALS, UNK_ID, ForeignVocab, Vocab
 from unspool.text.words import SPLITTERS, join, words
 
 if TYPE_CHECKING:  # the Rust library is loaded by those who cut words into pieces
@@ -41,6 +41,18 @@ class Frame(NamedTuple):
 
     def around(self, ids: np.ndarray) -> np.ndarray:
         return np.concatenate([self.before, ids, self.after]).astype(np.int64)
+
+
+class PairFrame(NamedTuple):
+    """The ids that stand before, between and after two texts that are read as one sequence."""
+
+    before: tuple[int, ...] = ()
+    between: tuple[int, ...] = ()
+    after: tuple[int, ...] = ()
+
+    @property
+    def size(self) -> int:
+        return len(self.before) + len(self.between) + len(self.after)
 
 
 class Tokenizer(ABC):
@@ -86,6 +98,12 @@ class Tokenizer(ABC):
         """The ids of a text within their frame, at most `limit` of them (0: all)."""
         room = max(0, limit - self.frame.size) if limit else None
         return self.frame.around(self.encode(text)[:room])
+
+    @property
+    def pair_frame(self) -> PairFrame:
+        """A vocabulary that was made for single texts has no <sep>: <unk> stands for it."""
+        specials = self.vocab.specials
+        return PairFrame(between=(specials.index(SEP) if SEP in specials else UNK_ID,))
 
     def special_ids(self) -> list[int]:
         """The ids that stand for no piece of text: none of them is to be written."""
@@ -324,6 +342,18 @@ class PretrainedTokenizer(SubwordTokenizer):
         inside = [i for i, special in enumerate(encoded.special_tokens_mask) if not special]
         first, last = (inside[0], inside[-1]) if inside else (len(encoded.ids), len(encoded.ids))
         self.frame = Frame(tuple(encoded.ids[:first]), tuple(encoded.ids[last + 1 :]))
+
+    @property
+    def pair_frame(self) -> PairFrame:
+        """As its own pairs are written: [CLS] a [SEP] b [SEP], or <s> a </s></s> b </s>."""
+        encoded = self.model.encode("a", "b")
+        inside = [i for i, special in enumerate(encoded.special_tokens_mask) if not special]
+        second = next((i for i in inside if encoded.sequence_ids[i] == 1), len(encoded.ids))
+        first = [i for i in inside if encoded.sequence_ids[i] == 0]
+        start, stop = (first[0], first[-1] + 1) if first else (0, 0)
+        ids, last = encoded.ids, inside[-1] + 1 if inside else len(encoded.ids)
+        between = tuple(ids[stop:second]) or tuple(self.special_ids()[:1])  # GPT-2 has none
+        return PairFrame(tuple(ids[:start]), between, tuple(ids[last:]))
 
     def ids(self, text: str) -> np.ndarray:
         return self.encode_normal([text])[0]

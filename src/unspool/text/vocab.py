@@ -1,7 +1,7 @@
 """A vocabulary: token strings and their ids, <pad> = 0 and <unk> = 1 always among them.
 
 The vocabulary of sentences that are to be written also has a beginning and an end; that of texts in
-which tokens are hidden has a <mask>.
+which tokens are hidden has a <mask>; that of pairs of texts a <sep>.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ SPECIALS = (PAD, UNK)
 SENTENCE_SPECIALS = (PAD, UNK, BEGIN, END)
 MASK, MASK_ID = "<mask>", 2
 MASK_SPECIALS = (PAD, UNK, MASK)
+SEP = "<sep>"
+PAIR_SPECIALS = (PAD, UNK, SEP)
 
 
 class Vocab:

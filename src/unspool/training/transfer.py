@@ -136,6 +136,8 @@ def start_from_pretrained(folder: Path) -> Start:
         EMBEDDING: model.embedding,
         ENCODER + "network": model.transformer,
     }
+    if model.segments is not None:
+        parts[ENCODER + "segments"] = model.segments
     if causal and model.output is not None:
         parts["output"] = model.output
     return Start(

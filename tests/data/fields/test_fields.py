@@ -23,6 +23,8 @@ from unspool.data.fields.joined import JoinedField
 from unspool.data.fields.label import LabelField
 from unspool.data.fields.labels import LabelsField
 from unspool.data.fields.number import NumberField
+from unspool.data.fields.pair import PairField
+from unspool.data.fields.pair_bags import PairNgramField
 from unspool.data.fields.series import SeriesField
 from unspool.data.fields.series_features import FeatureField
 from unspool.data.fields.strokes import Preparation, StrokeFeatures, StrokesField
@@ -34,6 +36,7 @@ from unspool.errors import DataError, RunError
 from unspool.text.vocab import SENTENCE_SPECIALS
 
 TEXTS = ["a fine film", "dull", "Zeta, é日本 and it's a film", "fine fine fine fine", "the end"]
+PAIRS = [[text, other] for text, other in zip(TEXTS, TEXTS[2:] + TEXTS[:2])]
 SENTENCES = [["EU", "rejects"], ["a"], ["Peter", "Blackburn", "slept"], ["EU"], ["a", "a", "a"]]
 TAGS = [["B-ORG", "O"], ["O"], ["B-PER", "I-PER", "O"], ["B-ORG"], ["O", "O", "O"]]
 WORDS = TokenizerConfig(kind="word")
@@ -102,6 +105,12 @@ def cases() -> dict[str, tuple[Callable[[], Field], list[Any]]]:
         "words": (lambda: WordsField("words", WORDS), SENTENCES),
         "words-characters": (lambda: WordsField("words", WORDS, characters=True), SENTENCES),
         "words-spelled": (lambda: WordsField("words", WORDS, spelled=True), SENTENCES),
+        "pair": (lambda: PairField("pair", WORDS), PAIRS),
+        "pair-bpe-cut": (
+            lambda: PairField("pair", TokenizerConfig(kind="bpe", vocab=300), max_length=5),
+            PAIRS,
+        ),
+        "pair-ngrams": (lambda: PairNgramField("pair", WORDS), PAIRS),
         "label": (lambda: LabelField("label"), ["x", "y", "x", "z", "y"]),
         "labels": (lambda: LabelsField("labels"), [["x", "y"], [], ["z", "x", "x"], ["y"], ["z"]]),
         "tags": (lambda: TagsField("tags"), TAGS),

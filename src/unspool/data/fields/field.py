@@ -87,9 +87,15 @@ class Field(ABC):
     compared: ClassVar[bool] = True
     is_target: bool = False
     missing: str = "drop"
+    sample_text: str = "some text"  # a value, as a person types it
 
     def __init__(self, name: str) -> None:
         self.name = name
+
+    @property
+    def option(self) -> str:
+        """Of the command line, that names its column."""
+        return f"--{self.name}"
 
     @property
     @abstractmethod

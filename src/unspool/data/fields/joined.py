@@ -68,6 +68,7 @@ class JoinedField(Field):
         self.members: list[Any] = [copy.copy(own) for own in members]
         for number, own in enumerate(self.members, 1):
             own.name = f"{name}-{number}"
+        self.sample_text = self.members[0].sample_text
 
     @property
     def unit(self) -> str:
@@ -112,6 +113,12 @@ class JoinedField(Field):
 
     def stored_size(self, value: Any) -> Any:
         return self.members[0].stored_size(value)
+
+    def items(self, given: Any) -> Any:
+        return self.members[0].items(given)
+
+    def shown(self, raw: Any) -> str:
+        return self.members[0].shown(raw)
 
     def to_json(self, raw: Any) -> Any:
         return self.members[0].to_json(raw)

@@ -20,7 +20,7 @@ from unspool.data.read.files import TextFile
 from unspool.data.read.folder import Folder, Folders
 from unspool.data.read.inkml import InkMl
 from unspool.data.read.json_lines import JsonArray, JsonLines
-from unspool.data.read.media import Pictures, Sounds
+from unspool.data.read.media import MidiFiles, Pictures, Sounds
 from unspool.data.read.parallel import Parallel
 from unspool.data.read.pixels import Pixels, holds_images
 from unspool.data.read.plain import (
@@ -33,6 +33,8 @@ from unspool.data.read.plain import (
     label_delimiter,
 )
 from unspool.data.read.reader import SAMPLE, Reader, refuse_empty
+from unspool.data.read.rolls import Chorales, PianoRolls, holds_chords
+from unspool.data.read.seg import Seg, looks_like_seg
 from unspool.data.read.sketch import Sketches, holds_sketches
 from unspool.data.read.ts import Ts
 from unspool.data.read.unipen import Unipen
@@ -50,6 +52,9 @@ FORMATS: dict[str, type[Reader]] = {
     "npy": Arrays,
     "audio": Sounds,
     "image": Pictures,
+    "music": MidiFiles,
+    "chorales": Chorales,
+    "rolls": PianoRolls,
     "pixels": Pixels,
     "sketch": Sketches,
     "inkml": InkMl,
@@ -63,6 +68,7 @@ FORMATS: dict[str, type[Reader]] = {
     "conll": Conll,
     "conllu": ConllU,
     "parallel": Parallel,
+    "seg": Seg,
 }
 SUFFIXES = {
     ".csv": "csv",
@@ -80,9 +86,11 @@ SUFFIXES = {
     ".ts": "ts",
     ".npy": "npy",
     ".npz": "npy",
+    ".mat": "rolls",
     ".inkml": "inkml",
     ".unp": "unipen",
     ".unipen": "unipen",
+    ".seg": "seg",
 }
 SENTENCE_SUFFIXES = {
     ".conll": "conll",
@@ -118,6 +126,8 @@ def guess_format(file: TextFile, data: DataConfig, *, sentences: bool = True) ->
         return Guess("pixels", True)
     if suffix in SUFFIXES:
         return Guess(SUFFIXES[suffix], True)
+    if suffix == ".json" and holds_chords(file, asked=data.input == "music"):
+        return Guess("chorales", True)
     if suffix == ".json":
         return Guess("json" if _is_json_array(file) else "jsonl", True)
     if sentences and suffix in SENTENCE_SUFFIXES:
@@ -137,6 +147,8 @@ def guess_format(file: TextFile, data: DataConfig, *, sentences: bool = True) ->
         return Guess("unipen", True)
     if sum(line.lstrip().startswith(MARK) for line in lines) > 0.5 * len(lines):
         return Guess("fasttext", True)
+    if looks_like_seg(lines):
+        return Guess("seg", True)
     if _is_json_object(lines[0]) or lines[0].lstrip().startswith("[["):
         return Guess("jsonl", True)
     if _is_json_array(file):

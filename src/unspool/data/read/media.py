@@ -16,6 +16,8 @@ from typing import Any, ClassVar, NamedTuple
 from unspool.config import DataConfig
 from unspool.data.read.content import content_name
 from unspool.data.read.files import Report, TextFile, path_columns, readable_name
+from unspool.data.read.music import ENDINGS as MIDIS
+from unspool.data.read.music import Midi
 from unspool.data.read.picture import ENDINGS as PICTURES
 from unspool.data.read.picture import Picture
 from unspool.data.read.reader import SAMPLE, Column, Reader, Row
@@ -51,7 +53,8 @@ class Medium(NamedTuple):
 
 AUDIO = Medium("audio", "sound", "recordings", SOUNDS, Sound)
 IMAGE = Medium("image", "images", "images", PICTURES, Picture)
-MEDIA = (AUDIO, IMAGE)
+MUSIC = Medium("music", "music", "pieces", MIDIS, Midi)
+MEDIA = (AUDIO, IMAGE, MUSIC)
 
 
 class MediaFiles(Reader):
@@ -102,6 +105,11 @@ class Sounds(MediaFiles):
 class Pictures(MediaFiles):
     title = "images"
     medium = IMAGE
+
+
+class MidiFiles(MediaFiles):
+    title = "pieces of music"
+    medium = MUSIC
 
 
 def medium_of(name: Any) -> Medium | None:

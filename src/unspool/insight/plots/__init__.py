@@ -18,6 +18,7 @@ from unspool.insight.plots.forecasts import forecast_figure
 from unspool.insight.plots.graph import graph_figure
 from unspool.insight.plots.ideas import IDEAS
 from unspool.insight.plots.image import image_figure
+from unspool.insight.plots.music import roll_figure
 from unspool.insight.plots.recurrence import gates_figure, gradient_figure, layers_of
 from unspool.insight.plots.series import series_figure
 from unspool.insight.plots.sound import lattice_figure, spectrum_figure
@@ -42,6 +43,7 @@ __all__ = [
     "ngram_figure",
     "pooling_figure",
     "reliability_figure",
+    "roll_figure",
     "saliency_figure",
     "scatter_figure",
     "series_figure",

@@ -72,7 +72,8 @@ def heads_figure(trace: Trace, kind: str) -> Figure:
         for head, axes in enumerate(row):
             weights = array.values[head, :TOKENS, :TOKENS]
             image = heat(axes, weights, most=most, colours=WEIGHTS)
-            axes.set_title(f"layer {array.layer}, head {head + 1}", fontsize=8)
+            if array.layer is not None:
+                axes.set_title(f"layer {array.layer}, head {head + 1}", fontsize=8)
             if named:
                 axes.set_xticks(range(len(across)), across, rotation=90, fontsize=7)
                 axes.set_yticks(range(len(down)), down, fontsize=7)

@@ -12,6 +12,7 @@ from unspool.nn.elmo import Contextual
 from unspool.nn.encoder import Encoder
 from unspool.nn.heads import Dense, LabelOutput, MultilabelOutput, NumberOutput
 from unspool.nn.network import Read
+from unspool.nn.pairs import PairPooling
 from unspool.nn.pooling import POOLINGS
 
 
@@ -41,17 +42,25 @@ class ManyToOne(nn.Module):
         super().__init__()
         self.contextual = contextual
         self.encoder = encoder
-        self.pooling = POOLINGS[pooling](encoder.size, bidirectional=encoder.bidirectional)
+        own = POOLINGS[pooling](encoder.size, bidirectional=encoder.bidirectional)
+        apart = encoder.between is not None
+        self.pooling: Any = PairPooling(own, encoder.size) if apart else own
         self.dropout = Dropout(dropout)
-        self.dense = Dense(encoder.size, dense) if dense else None
-        self.output = output(dense or encoder.size)
+        self.dense = Dense(self.pooling.size, dense) if dense else None
+        self.output = output(dense or self.pooling.size)
 
-    def forward(self, values: Tensor, lengths: Tensor, *words: Tensor) -> Tensor:
-        """values (B, T, ...) of lengths (B,) -> scores (B, C). `words`: the spelling of the words,
-        which contextual vectors are computed from."""
-        extra = None if self.contextual is None else self.contextual(*words)
-        encoded = self.encoder(values, lengths, extra=extra)
-        return self.score(self.pooling(encoded.outputs, encoded.lengths))
+    def forward(self, values: Tensor, lengths: Tensor, *more: Tensor) -> Tensor:
+        """values (B, T, ...) of lengths (B,) -> scores (B, C).
+
+        more   the spelling of the words, which contextual vectors are computed from; or of two
+               texts in one sequence, the step (B,) where the second begins
+        """
+        if self.contextual is not None:
+            encoded = self.encoder(values, lengths, extra=self.contextual(*more))
+        else:
+            encoded = self.encoder(values, lengths, firsts=more[0] if more else None)
+        apart = more if isinstance(self.pooling, PairPooling) else ()
+        return self.score(self.pooling(encoded.outputs, encoded.lengths, *apart))
 
     def streaming_unsupported_reason(self) -> str | None:
         """None where `extend` can read a sequence in chunks, otherwise the reason."""

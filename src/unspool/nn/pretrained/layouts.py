@@ -3,9 +3,10 @@
 In: the settings of a config.json. Out: a `Layout`: our options, and for each of our parameters the
 name of the tensor, or the names of those that are concatenated in it.
 
-Two things need no option of ours. A text on its own has one token type, whose vector is added to
-every position, so the positions take it in. RoBERTa's first position is number pad_token_id + 1;
-the rows before it are for padding, which is not read.
+Two things need no option of ours. The vector of the first token type is added to every position, so
+the positions take it in; what the second type has more belongs to the second of two texts.
+RoBERTa's first position is number pad_token_id + 1; the rows before it are for padding, which is
+not read.
 """
 
 from __future__ import annotations

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from unspool.errors import RunError
 from unspool.nn.heads import FirstVector, MaskedOutput, TokenOutput
 from unspool.nn.inputs import TokenEmbedding
+from unspool.nn.pairs import SegmentVectors
 from unspool.nn.pretrained.layouts import Layout, Source, layout_of
 from unspool.nn.pretrained.weights import COPY, Settings, Weights, read_json
 from unspool.nn.transformer import TransformerDecoder, TransformerEncoder
@@ -22,6 +23,7 @@ from unspool.nn.transformer import TransformerDecoder, TransformerEncoder
 class Pretrained(nn.Module):
     """An embedding, a Transformer, and the heads that the folder holds: the others are None.
 
+    segments     what the second of two texts adds to its vectors; None of a causal one
     output       scores (B, T, V): for the token at each step (BERT and its kin), or for the next
                  one (GPT-2)
     pooler       f(W h_0 + b), (B, E), of the first token's vector
@@ -33,6 +35,7 @@ class Pretrained(nn.Module):
         self.kind, self.options = layout.kind, layout.options
         width, vocab = layout.options.width, layout.vocab
         self.embedding = TokenEmbedding(vocab, width)
+        self.segments = None if layout.causal else SegmentVectors(width)
         self.transformer: TransformerEncoder | TransformerDecoder
         self.output: MaskedOutput | TokenOutput | None
         if layout.causal:
@@ -52,9 +55,15 @@ class Pretrained(nn.Module):
         self.pooler = FirstVector(width, activation=layout.pooler_activation) if pooler else None
         self.classifier = nn.Linear(width, classes) if classes else None
 
-    def forward(self, ids: Tensor, lengths: Tensor | None = None) -> Tensor:
-        """ids (B, T) and their lengths (B,), None: all are T -> vectors (B, T, E)."""
-        return self.transformer(self.embedding(ids), lengths).outputs
+    def forward(
+        self, ids: Tensor, lengths: Tensor | None = None, firsts: Tensor | None = None
+    ) -> Tensor:
+        """ids (B, T) and their lengths (B,), None: all are T -> vectors (B, T, E); firsts (B,): of
+        two texts, the step where the second begins."""
+        x = self.embedding(ids)
+        if firsts is not None and self.segments is not None:
+            x = self.segments(x, firsts)
+        return self.transformer(x, lengths).outputs
 
     def describe(self) -> str:
         return f"{self.kind}: {self.transformer.describe()}"
@@ -117,9 +126,14 @@ def _encoder_tensors(layout: Layout, weights: Weights) -> dict[str, Tensor]:
 
     tensors = {ours: read(source) for ours, source in layout.tensors.items()}
     positions = tensors["transformer.positions.P"][layout.first_position :]
+    segments = torch.zeros(2, positions.shape[1])
     if layout.token_types is not None:
-        positions = positions + read(layout.token_types)[0]
+        types = read(layout.token_types)
+        positions = positions + types[0]
+        segments[1] = types[1] - types[0] if len(types) > 1 else 0
     tensors["transformer.positions.P"] = positions
+    if not layout.causal:
+        tensors["segments.S"] = segments
     for number in range(layout.options.layers):
         block = rows(layout.block, layout.layer.format(number))
         tensors |= {f"transformer.layers.{number}.{ours}": tensor for ours, tensor in block.items()}

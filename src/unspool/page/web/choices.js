@@ -15,6 +15,7 @@ const SENTENCES = {
   translate: () => 'The next token is',
   transcribe: () => 'The model writes',
   handwrite: () => 'The pen is',
+  compose: (asked) => `“${visible(asked)}” is followed by`,
   elmo: (asked) => `“${visible(asked)}” is followed by`,
 };
 

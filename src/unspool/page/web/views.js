@@ -26,6 +26,7 @@ import { attention } from './views/attention.js';
 import { gradients } from './views/gradients.js';
 import { neighbours } from './views/neighbours.js';
 import { ngrams } from './views/ngrams.js';
+import { playing } from './views/playing.js';
 import { positions } from './views/positions.js';
 import { saliency } from './views/saliency.js';
 import { training } from './views/training.js';
@@ -34,5 +35,5 @@ import { unrolled } from './views/unrolled.js';
 import { writing } from './views/writing.js';
 
 export const VIEWS = [
-  ahead, transcript, writing, unrolled, attention, saliency, gradients, ngrams, positions, neighbours, training,
+  ahead, transcript, writing, playing, unrolled, attention, saliency, gradients, ngrams, positions, neighbours, training,
 ];

@@ -82,6 +82,7 @@ class Handwrite(Task):
     items = (Recording, np.ndarray, list)
     options = Writing
     continues = True
+    prompt_file = True
     causal = True
     defaults: ClassVar[Mapping[str, Any]] = {
         "data.input": "strokes",

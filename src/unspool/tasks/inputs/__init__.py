@@ -16,12 +16,14 @@ from unspool.data.read import Table
 from unspool.tasks.inputs.audio import AudioKind
 from unspool.tasks.inputs.image import ImageKind
 from unspool.tasks.inputs.kind import Asked, InputKind, Target
+from unspool.tasks.inputs.music import MusicKind
+from unspool.tasks.inputs.pair import Pairs
 from unspool.tasks.inputs.series import SeriesKind
 from unspool.tasks.inputs.strokes import StrokesKind
 from unspool.tasks.inputs.text import Texts
 
 # Who comes first is asked first.
-KINDS = (Texts(), AudioKind(), ImageKind(), StrokesKind(), SeriesKind())
+KINDS = (Texts(), Pairs(), AudioKind(), ImageKind(), MusicKind(), StrokesKind(), SeriesKind())
 INPUTS: dict[str, InputKind] = {kind.name: kind for kind in KINDS}
 TEXT = "text"
 

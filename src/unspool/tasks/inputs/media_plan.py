@@ -88,7 +88,7 @@ def plan_media(
 
 
 def described(table: Table, files: Column, medium: Medium) -> str:
-    if table.format in (medium.name, "pixels"):
+    if table.format in (medium.name, "pixels", "chorales", "rolls"):
         return table.summary
     return f"{table.summary}, {medium.noun} in {table.reader.noun} {files.name!r}"
 

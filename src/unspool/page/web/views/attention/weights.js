@@ -7,6 +7,7 @@ export const TITLES = {
   self_attention: 'Self-attention',
   causal_attention: 'Causal attention',
   cross_attention: 'Cross-attention',
+  pair_attention: 'Attention between the texts',
   alignment: 'Alignment',
   pooling: 'Attention pooling',
 };

@@ -1,0 +1,283 @@
+"""pair: two texts a row, such as a premise and a hypothesis, with one vocabulary.
+
+raw: a list or tuple of two str, or one str with ||| or a tab between them. values: `TokenPairs`.
+tensors: `PairBatch`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from unspool.config import TokenizerConfig
+from unspool.data.fields.field import Where
+from unspool.data.fields.text import TextField, TextWriter
+from unspool.data.fields.text_examiner import TextExaminer
+from unspool.data.fields.tokens import Tokens, padded
+from unspool.data.read import Column
+from unspool.data.store.columns import Progress
+from unspool.data.store.ragged import Ragged
+from unspool.data.store.tokens import TokenColumn
+from unspool.errors import DataError
+from unspool.text.tokenizers import PairFrame, PretrainedTokenizer
+from unspool.text.vocab import PAIR_SPECIALS, UNK_ID
+
+MARK = "|||"  # between two texts that are written as one
+Pair = tuple[str, str]
+
+
+def as_pair(raw: Any, where: str = "") -> Pair:
+    """Two texts, however they are given."""
+    texts = raw
+    if isinstance(raw, str):
+        texts = [own.strip() for own in raw.split("\t" if "\t" in raw else MARK)]
+    if not isinstance(texts, list | tuple) or len(texts) != 2:
+        raise DataError(
+            "two texts are read together",
+            where=where or None,
+            got=raw,
+            remedy=f"give both with {MARK} between them, or in Python a tuple",
+        )
+    for own in texts:
+        if not isinstance(own, str):
+            raise DataError(
+                f"a {type(own).__name__} is not a text",
+                where=where or None,
+                got=own,
+                remedy="give two strings",
+            )
+    return texts[0], texts[1]
+
+
+def shown_pair(raw: Any) -> str:
+    return f" {MARK} ".join(as_pair(raw))
+
+
+class PairBatch(NamedTuple):
+    """B pairs, each as one sequence, padded to the longest, T tokens."""
+
+    ids: Tensor  # (B, T) int64, padded with 0
+    lengths: Tensor  # (B,) int64
+    firsts: Tensor  # (B,) int64: the step where the second text begins
+
+    @property
+    def inputs(self) -> tuple[Tensor, ...]:
+        """What a model reads."""
+        return self.ids, self.lengths, self.firsts
+
+
+def share_room(first: np.ndarray, second: np.ndarray, room: int | None) -> np.ndarray:
+    """(N, 2) tokens that are kept of two texts, `room` in all: the longer one is cut first."""
+    if room is None:
+        return np.stack([first, second], 1)
+    half = -(-room // 2)
+    kept = np.minimum(first, np.maximum(half, room - second))
+    return np.stack([kept, np.minimum(second, room - kept)], 1)
+
+
+class TokenPairs(Tokens):
+    """The ids of N pairs: those of the first text and of the second lie one after the other.
+
+    split    (N,) tokens of the first text
+    frame    ids before, between and after the two
+    room     tokens of both at most, without the frame; None: all
+    fill     stands for an empty second text where nothing comes after it; None: nothing
+    lengths  (N,) of the sequences
+    firsts   (N,) the step of each where the second text begins
+    """
+
+    def __init__(
+        self,
+        raw: Ragged,
+        split: np.ndarray,
+        *,
+        remap: np.ndarray | None = None,
+        pair_frame: PairFrame,
+        room: int | None = None,
+        fill: int | None = UNK_ID,
+        characters: np.ndarray | None = None,
+        types: Sequence[str] = (),
+    ) -> None:
+        super().__init__(raw, remap=remap, characters=characters, types=types)
+        self.split, self.pair_frame, self.most, self.fill = split, pair_frame, room, fill
+        self.kept = share_room(split, raw.lengths - split, room)  # (N, 2)
+        second = self.kept[:, 1] if fill is None else np.maximum(self.kept[:, 1], 1)
+        self.firsts = len(pair_frame.before) + self.kept[:, 0] + len(pair_frame.between)
+        self.lengths = self.firsts + second + len(pair_frame.after)
+
+    @classmethod
+    def of_sides(cls, sides: Ragged, **options: Any) -> TokenPairs:
+        """Of 2 N texts that lie one after the other: rows 2n and 2n + 1 are a pair."""
+        lengths = sides.lengths[::2] + sides.lengths[1::2]
+        joint = Ragged(sides.values, sides.starts[::2], lengths)
+        return cls(joint, sides.lengths[::2], **options)
+
+    @property
+    def shortened(self) -> int:
+        return int((self.raw.lengths > self.kept.sum(1)).sum())
+
+    def is_shortened(self, row: int) -> bool:
+        return bool(self.raw.lengths[row] > self.kept[row].sum())
+
+    def __getitem__(self, row: int) -> np.ndarray:
+        first, second = (int(n) for n in self.kept[row])
+        split, (before, between, after) = int(self.split[row]), self.pair_frame
+        b = self.slice(row, split, split + second)
+        if self.fill is not None and not second:
+            b = np.array([self.fill])
+        a = self.slice(row, 0, first)
+        return np.array([*before, *a, *between, *b, *after], dtype=np.int64)
+
+    def digests(self) -> np.ndarray:
+        """Two texts, and the same tokens cut elsewhere, differ."""
+        return super().digests() * np.uint64(31) + self.split.astype(np.uint64)
+
+    def prints(self, common: dict[str, int]) -> np.ndarray:
+        return super().prints(common) * 31 + self.split
+
+    def select(self, rows: np.ndarray) -> TokenPairs:
+        return TokenPairs(
+            self.raw.select(rows),
+            self.split[rows],
+            remap=self.remap,
+            pair_frame=self.pair_frame,
+            room=self.most,
+            fill=self.fill,
+            characters=None if self.characters is None else self.characters[rows],
+            types=self.types,
+        )
+
+
+class PairWriter(TextWriter):
+    """Pairs to a `TokenColumn` of 2 N texts."""
+
+    def add(self, values: list[Any], where: Callable[[int], str]) -> None:
+        pairs = [as_pair(value, where(i)) for i, value in enumerate(values)]
+        super().add([text for pair in pairs for text in pair], where)
+
+
+class PairExaminer(TextExaminer):
+    def mend(self, raw: Any, flaw: str) -> Any:
+        if isinstance(raw, str):
+            return super().mend(raw, flaw)
+        return [super(PairExaminer, self).mend(own, flaw) for own in raw]
+
+    def excerpt(self, raw: Any, flaw: str | None = None) -> str:
+        return super().excerpt(raw if isinstance(raw, str) else shown_pair(raw), flaw)
+
+
+class OfPairs(TextField):
+    """What fields of pairs share: how pairs are given, stored and shown."""
+
+    sample_text = f"some text {MARK} another"
+
+    @property
+    def option(self) -> str:
+        return "--text and --text-pair"
+
+    def look(self, column: Column) -> None:
+        texts = [text for own in column.sample if isinstance(own, list | tuple) for text in own]
+        super().look(column._replace(sample=texts))
+
+    def writer(self, folder: Path) -> PairWriter:
+        return PairWriter(folder, self.name, self.rules)
+
+    def blank(self, column: TokenColumn) -> np.ndarray:
+        return (column.characters.reshape(-1, 2) == 0).any(1)
+
+    def what_is_missing(self, column: TokenColumn, rows: np.ndarray) -> str:
+        empty = (column.characters.reshape(-1, 2)[rows] == 0).any(0)
+        sides = [name for name, has in zip(("first", "second"), empty) if has]
+        return f"an empty {' or '.join(sides)} text"
+
+    def items(self, given: Any) -> Iterable[Any]:
+        """A pair is a tuple of two strings, or one string; a list has several."""
+        one = isinstance(given, tuple) and len(given) == 2
+        if isinstance(given, str) or (one and isinstance(given[0], str)):
+            given = [given]
+        if not isinstance(given, Iterable):
+            raise DataError(
+                f"a {type(given).__name__} is no pair of texts", got=given, remedy="give tuples"
+            )
+        return (as_pair(own, f"item {n}") for n, own in enumerate(given, 1))
+
+    def shown(self, raw: Any) -> str:
+        return shown_pair(raw)
+
+    def to_json(self, raw: Any) -> str:
+        return shown_pair(raw)
+
+    def from_json(self, value: Any, where: str) -> Pair:
+        return as_pair(value, where)
+
+    def streaming_unsupported_reason(self) -> str | None:
+        return "it reads two texts, of which the second comes after the whole first"
+
+    def examiner(self, values: Tokens) -> PairExaminer:
+        return PairExaminer(values, words=self.fitted.kind != "char", unit=self.unit)
+
+
+class PairField(OfPairs):
+    """A column of pairs, each read as one sequence: `a <sep> b`, or as a pretrained tokenizer
+    writes pairs. A model is told where the second text begins."""
+
+    kind = "pair"
+
+    def __init__(self, name: str, settings: TokenizerConfig, *, max_length: int = 0) -> None:
+        super().__init__(name, settings, specials=PAIR_SPECIALS, max_length=max_length)
+
+    @property
+    def pair_frame(self) -> PairFrame:
+        return self.fitted.pair_frame
+
+    @property
+    def room(self) -> int | None:
+        return max(2, self.max_length - self.pair_frame.size) if self.max_length else None
+
+    @property
+    def _options(self) -> dict[str, Any]:
+        own = isinstance(self.fitted, PretrainedTokenizer)
+        fill = None if own and self.pair_frame.after else UNK_ID
+        return {"pair_frame": self.pair_frame, "room": self.room, "fill": fill}
+
+    def fit(
+        self, column: TokenColumn, rows: np.ndarray, *, where: str, progress: Progress | None = None
+    ) -> list[str]:
+        both = np.stack([2 * rows, 2 * rows + 1], 1).reshape(-1)
+        return super().fit(column, both, where=where, progress=progress)
+
+    def values(self, column: TokenColumn, progress: Progress | None = None) -> TokenPairs:
+        characters = column.characters.reshape(-1, 2).sum(1)
+        column, remap = self.numbered(column, column.spans(), progress)
+        return TokenPairs.of_sides(
+            Ragged.of_offsets(column.ids, column.offsets),
+            remap=remap,
+            characters=characters,
+            types=column.types,
+            **self._options,
+        )
+
+    def encode(self, raw: Sequence[Any]) -> TokenPairs:
+        sides = Ragged.of([self.fitted.ids(text) for own in raw for text in as_pair(own)])
+        return TokenPairs.of_sides(sides, **self._options)
+
+    def fits(self, values: Tokens) -> np.ndarray:
+        return np.ones(len(values), dtype=bool)
+
+    def check(self, values: Tokens, where: Where) -> list[str]:
+        if not values.shortened:
+            return []
+        most = f"{self.max_length:,} tokens, the longer text first"
+        return [f"{values.shortened:,} pairs cut to {most}"]
+
+    def collate(self, values: Any, rows: np.ndarray) -> PairBatch:  # type: ignore[override]
+        firsts = torch.from_numpy(values.firsts[rows].astype(np.int64))
+        return PairBatch(*padded(values, rows), firsts)
+
+    def labels(self, text: Any) -> list[str]:
+        return self.fitted.shown(self.encode([text])[0].tolist())

@@ -1,0 +1,140 @@
+"""Files of many pieces: JSON of lists of pitches, and MATLAB's piano rolls; a row a piece.
+
+{"train": [[[60, 64, 67], [62, 65, 69]], ...], "valid": [...], "test": [...]}    .json
+traindata, validdata, testdata: cells of arrays (steps, 88)                      .mat
+
+As of Boulanger-Lewandowski et al. (2012). The names are the parts of the data; without names, a
+JSON file is one list of pieces.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from unspool.config import DataConfig
+from unspool.data.read.files import Report, TextFile
+from unspool.data.read.reader import SAMPLE, Column, Reader, Row
+from unspool.errors import DataError
+from unspool.io.regular import parse_json, read_regular
+
+PARTS = {"train": "train", "valid": "valid", "validation": "valid", "val": "valid", "test": "test"}
+LARGEST = 1 << 28  # bytes of a file
+# The beginning of a list of pieces: lists in lists in lists, of numbers or of nothing.
+LISTS = r"\[\s*\[\s*\[\s*(-?[\d\]]|null|NaN)"
+NAMED = re.compile(rf'\s*\{{\s*"({"|".join(PARTS)})"\s*:\s*{LISTS}', re.IGNORECASE)
+UNNAMED = re.compile(rf"\s*{LISTS}")
+
+
+class Held(NamedTuple):
+    """A piece as a file has it, and the part that it belongs to."""
+
+    raw: Any
+    part: str
+
+
+class Rolls(Reader):
+    """Columns: the music, and its part."""
+
+    typed = True
+    binary = True
+    header = True
+
+    def __init__(self, files: Sequence[TextFile], data: DataConfig) -> None:
+        super().__init__(files, data)
+        pieces = self.pieces(files[0])
+        if not pieces:
+            raise DataError("holds no music", where=files[0].name, remedy="name another file")
+        self.columns = [Column("music", 0, [own.raw for own in pieces[:SAMPLE]])]
+        parts = list(dict.fromkeys(own.part for own in pieces))
+        if any(parts):
+            self.columns.append(Column("part", 1, [own.part for own in pieces[:SAMPLE]]))
+            self.remark = "in the parts " + ", ".join(parts)
+
+    def pieces(self, file: TextFile) -> list[Held]:
+        raise NotImplementedError
+
+    def read(self, file: TextFile, numbers: Sequence[int], report: Report | None) -> Iterator[Row]:
+        """The line of a piece is its number, from 1."""
+        for line, own in enumerate(self.pieces(file), 1):
+            yield Row(tuple(own[i] for i in numbers), line)
+
+
+class Chorales(Rolls):
+    title = "pieces of music as lists of pitches"
+
+    def pieces(self, file: TextFile) -> list[Held]:
+        path = file.unpacked()
+        return json_pieces(path, file.name, path.stat().st_mtime_ns)
+
+
+class PianoRolls(Rolls):
+    title = "piano rolls of MATLAB"
+
+    def pieces(self, file: TextFile) -> list[Held]:
+        path = file.unpacked()
+        return matlab_pieces(path, file.name, path.stat().st_mtime_ns)
+
+
+@lru_cache(1)
+def json_pieces(path: Path, name: str, changed: int) -> list[Held]:
+    try:
+        found = parse_json(read_regular(path, LARGEST))
+    except (OSError, ValueError) as error:
+        raise DataError(
+            f"not valid JSON ({error})", where=name, remedy="mend it, or write it again"
+        ) from None
+    parts = found if isinstance(found, dict) else {"": found}
+    pieces = []
+    for part, own in parts.items():
+        if not isinstance(own, list) or not all(isinstance(each, list) for each in own):
+            raise DataError(
+                f"{part!r} is no list of pieces" if part else "is no list of pieces",
+                where=name,
+                remedy='write {"train": [[[60, 64], [62, 65]], ...]}: pieces of steps of pitches',
+            )
+        pieces += [Held(each, part_name(part)) for each in own]
+    return pieces
+
+
+@lru_cache(1)
+def matlab_pieces(path: Path, name: str, changed: int) -> list[Held]:
+    from scipy.io import loadmat
+
+    try:
+        stored = loadmat(io.BytesIO(read_regular(path, LARGEST)))
+    except (MemoryError, KeyboardInterrupt):
+        raise
+    except Exception as error:  # the parser raises whatever damage leads it to
+        raise DataError(
+            f"is no MATLAB file that can be read ({type(error).__name__})",
+            where=name,
+            remedy="save it again, with -v7 and not -v7.3",
+        ) from None
+    pieces = []
+    for key, own in stored.items():
+        if key.startswith("__") or not isinstance(own, np.ndarray):
+            continue
+        cells = [own] if own.dtype != object else own.ravel().tolist()
+        rolls = [each for each in cells if isinstance(each, np.ndarray) and each.ndim == 2]
+        if len(rolls) == len(cells):
+            pieces += [Held(each, part_name(key)) for each in rolls if each.dtype.kind in "biuf"]
+    return pieces
+
+
+def part_name(name: str) -> str:
+    """`traindata` is train; "" where it names no part."""
+    return PARTS.get(name.lower().removesuffix("data").strip("_"), name)
+
+
+def holds_chords(file: TextFile, *, asked: bool) -> bool:
+    """Whether a JSON file begins as parts of lists of pieces do; where music was `asked` for, a
+    list of pieces is enough."""
+    start = next(file.blocks(), "")
+    return bool(NAMED.match(start)) or (asked and bool(UNNAMED.match(start)))

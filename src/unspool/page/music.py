@@ -1,0 +1,82 @@
+"""The answer `compose` of the page: a piece that a model goes on with, and the gates meanwhile.
+
+In: a `Subject` and a query. Out: an object for JSON.
+"""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+import numpy as np
+
+from unspool.errors import ConfigError
+from unspool.insight.plots.recurrence import layers_of
+from unspool.insight.trace import rounded, trace_reading
+from unspool.page.pen import decimal
+from unspool.page.subject import Query, Subject
+from unspool.tasks.compose.answer import Composed
+
+LONGEST = 1024  # steps
+UNITS = 24  # of a layer that are shown
+
+
+def composes(subject: Subject) -> bool:
+    """Whether the model continues music."""
+    return subject.model is not None and subject.task.answer is Composed
+
+
+def compose(subject: Subject, query: Query) -> dict[str, Any]:
+    """The first steps of a piece and what follows them: notes, numbers, a MIDI file in base64, and
+    of a recurrent layer the gates and states at each step, of the units that move most."""
+    task: Any = subject.task
+    if not composes(subject):
+        raise ConfigError("the model continues no music", where=subject.path)
+    given = query.number("given", most=LONGEST)
+    options = task.options(
+        length=query.number("length", least=1, most=LONGEST),
+        temperature=decimal(query, "temperature"),
+        seed=query.number("seed", most=10**9),
+    )
+    prompt = task.piece(subject.item(query["text"]), "the music")[:given] if given else None
+    (found,) = task.predict(subject.trained, [prompt], options)
+    piece = found.piece
+    return {
+        "notes": piece.notes.tolist(),
+        "steps": len(piece),
+        "given": found.given,
+        "grid": piece.grid,
+        "tempo": round(piece.tempo, 2),
+        "ended": found.ended,
+        "seed": found.seed,
+        "numbers": found.numbers._asdict(),
+        "data_numbers": None if found.learnt is None else found.learnt._asdict(),
+        "midi": base64.b64encode(found.midi()).decode(),
+        **gates(subject, found, query.number("layer", least=1, most=1000)),
+    }
+
+
+def gates(subject: Subject, found: Composed, layer: int) -> dict[str, Any]:
+    """What is recorded of one recurrent layer while the piece is read: (units, steps) each. Of
+    events, at each step those of the last event before it ends."""
+    task: Any = subject.task
+    if not len(found.piece.notes):
+        return {"layers": 0, "layer": 0, "units": [], "gates": []}
+    trace = trace_reading(task.reading(subject.trained, found.piece), task, subject.trained)
+    layers = layers_of(trace)
+    if not layers:
+        return {"layers": 0, "layer": 0, "units": [], "gates": []}
+    own = layers[min(layer, len(layers)) - 1]
+    at = task.step_rows(found.piece)[: len(found.piece)]
+    at = at[at < len(own[0].values)]
+    moves = own[-1].values[at].std(0)
+    units = np.sort(np.argsort(-moves, kind="stable")[:UNITS])
+    return {
+        "layers": len(layers),
+        "layer": min(layer, len(layers)),
+        "units": units.tolist(),
+        "gates": [
+            {"kind": array.kind.replace("_", " "), "values": rounded(array.values[at][:, units].T)}
+            for array in own
+        ],
+    }

@@ -1,0 +1,1 @@
+"""Compose: music in, and what follows it."""

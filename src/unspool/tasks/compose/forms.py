@@ -1,0 +1,230 @@
+"""The two forms in which music is read and written: frames, and events.
+
+A `Form` has what differs between them: the field, the model, the nats of each step, how music is
+continued, and how it is looked at.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from unspool.config import Config
+from unspool.data.fields.music import MusicFrames
+from unspool.data.fields.music_events import FIRST_SHIFT, SHIFTS, MusicEvents, piece_of_events
+from unspool.data.part import Part
+from unspool.data.read.music import KEYS, Piece, piece_of_frames
+from unspool.data.store.ragged import cut_windows
+from unspool.errors import ConfigError
+from unspool.nn.masks import keep_mask
+from unspool.nn.models.causal import CausalModel
+from unspool.nn.models.language_model import LanguageModel, TransformerLanguageModel
+from unspool.nn.models.music import RecurrentFrames, TransformerFrames
+from unspool.search import stream
+from unspool.tasks.compose.answer import Composing
+from unspool.tasks.compose.reading import EventsReading, FramesReading
+from unspool.tasks.encoder import build_encoder, transformer_options
+from unspool.text.vocab import BEGIN_ID, END_ID, PAD_ID, UNK_ID
+
+BUSIEST = 32  # events a step, on average, at which a model that writes more is stopped
+
+
+class Written(NamedTuple):
+    """Music that goes on after `given` steps; `ended` by the model itself."""
+
+    piece: Piece
+    given: int
+    ended: bool
+
+
+class Form(ABC):
+    """How music is read and written."""
+
+    name: ClassVar[str]
+    reading: ClassVar[Any]
+
+    @abstractmethod
+    def field(self, config: Config) -> Any:
+        """Not fitted."""
+
+    @abstractmethod
+    def build(self, config: Config, field: Any) -> CausalModel: ...
+
+    @abstractmethod
+    def example(self, field: Any) -> Tensor:
+        """Values that the model can read, for a summary."""
+
+    @abstractmethod
+    def windows(self, part: Part, name: str, length: int) -> Part:
+        """Pieces in stretches of `length` predictions at most."""
+
+    @abstractmethod
+    def losses(self, model: Any, outputs: Tensor, targets: Tensor) -> Tensor:
+        """(B, T, H), (B, T, ...) -> (B, T) nats"""
+
+    @abstractmethod
+    def steps(self, values: Tensor, lengths: Tensor) -> np.ndarray:
+        """(B,) steps of the grid that the predictions in padded values are for"""
+
+    @abstractmethod
+    def step_rows(self, field: Any, piece: Piece) -> np.ndarray:
+        """(T,) of each step of the grid, the last of the values read before it ends"""
+
+    @abstractmethod
+    def write(self, model: Any, field: Any, prompt: Any, options: Composing) -> Written: ...
+
+
+class Frames(Form):
+    """Frames (B, T, 88), of which each but the first is predicted."""
+
+    name = "frames"
+    reading = FramesReading
+
+    def field(self, config: Config) -> MusicFrames:
+        return MusicFrames("music", config.data.grid, max_length=config.data.max_length)
+
+    def build(self, config: Config, field: MusicFrames) -> CausalModel:
+        model = config.model
+        if model.network == "transformer":
+            return TransformerFrames(KEYS, transformer_options(model, length=config.train.bptt))
+        return RecurrentFrames(build_encoder(model, field), keys=KEYS, dropout=model.dropout)
+
+    def example(self, field: MusicFrames) -> Tensor:
+        return torch.zeros(1, 3, KEYS)
+
+    def windows(self, part: Part, name: str, length: int) -> Part:
+        lengths = part[name].lengths
+        if int(lengths.max(initial=0)) <= length + 1:
+            return part
+        return part.in_windows(cut_windows(lengths, length + 1, length))
+
+    def losses(self, model: Any, outputs: Tensor, targets: Tensor) -> Tensor:
+        return model.output.losses(outputs, targets)
+
+    def steps(self, values: Tensor, lengths: Tensor) -> np.ndarray:
+        return (lengths - 1).numpy()
+
+    def step_rows(self, field: MusicFrames, piece: Piece) -> np.ndarray:
+        return np.arange(len(piece))
+
+    def write(self, model: Any, field: MusicFrames, prompt: Any, options: Composing) -> Written:
+        """Each key is sampled by itself."""
+        if options.top_p < 1:
+            raise ConfigError(
+                "top-p is for one of many, and the keys of a frame sound each by itself",
+                got=options.top_p,
+                remedy="leave it out; --top-k and --temperature apply",
+            )
+        generator = torch.Generator().manual_seed(options.seed)
+        piece = prompt or opening(field, options.seed)
+        given = torch.from_numpy(piece.values)[None]
+        outputs, state = model.read(given, model.start(1))
+        logits = model.output(outputs[:, -1])
+        written = list[Tensor]()
+        for _ in range(options.length):
+            frame = sampled_keys(logits, options, generator)
+            written.append(frame)
+            logits, state = model.step(frame, state)
+        frames = torch.cat([given[0], *written]).numpy()
+        about: dict[str, Any] = {"name": piece.name, "grid": piece.grid, "tempo": piece.tempo}
+        whole = piece_of_frames(frames, **about)
+        return Written(whole, len(piece), False)
+
+
+def opening(field: MusicFrames, seed: int) -> Piece:
+    """The first frame of one of the training pieces: keys that are sampled each by itself make no
+    chord to begin with."""
+    frame = np.zeros((1, KEYS), np.float32)
+    if field.known.openings:
+        keys = field.known.openings[seed % len(field.known.openings)]
+        frame[0, keys] = 1
+    return piece_of_frames(frame, grid=field.known.grid)
+
+
+def sampled_keys(logits: Tensor, options: Composing, generator: torch.Generator) -> Tensor:
+    """(1, 88) -> (1, 88) zeros and ones"""
+    p = logits.double()
+    if options.top_k:
+        least = p.topk(min(options.top_k, KEYS), -1).values[:, -1:]
+        p = p.masked_fill(p < least, -torch.inf)
+    if options.temperature == 0:
+        return (p > 0).float()
+    p = (p / options.temperature).sigmoid()
+    return (torch.rand(p.shape, generator=generator, dtype=p.dtype) < p).float()
+
+
+class Events(Form):
+    """Ids (B, T) from <s> to </s>, of which each but the first is predicted."""
+
+    name = "events"
+    reading = EventsReading
+
+    def field(self, config: Config) -> MusicEvents:
+        return MusicEvents("music", config.data.grid, max_length=config.data.max_length)
+
+    def build(self, config: Config, field: MusicEvents) -> CausalModel:
+        model, vocab = config.model, field.vocabulary
+        if model.network == "transformer":
+            options = transformer_options(model, length=config.train.bptt)
+            return TransformerLanguageModel(vocab, options, tied=model.tied)
+        encoder = build_encoder(model, field, embedding_std=0.1 if model.tied else 1.0)
+        return LanguageModel(encoder, vocab=vocab, tied=model.tied, dropout=model.dropout)
+
+    def example(self, field: MusicEvents) -> Tensor:
+        return torch.ones(1, 3, dtype=torch.int64)
+
+    def windows(self, part: Part, name: str, length: int) -> Part:
+        if int(part[name].lengths.max(initial=0)) <= length + 1:
+            return part
+        return part.in_pieces(name, length + 1)
+
+    def losses(self, model: Any, outputs: Tensor, targets: Tensor) -> Tensor:
+        logits = model.output(outputs)
+        return F.cross_entropy(logits.transpose(1, 2), targets, reduction="none")
+
+    def steps(self, values: Tensor, lengths: Tensor) -> np.ndarray:
+        shift = values - FIRST_SHIFT + 1
+        return torch.where((shift > 0) & (shift <= len(SHIFTS)), shift, 0).sum(1).cpu().numpy()
+
+    def step_rows(self, field: MusicEvents, piece: Piece) -> np.ndarray:
+        ids = field.fitted.ids(field.text(piece))
+        shift = ids - FIRST_SHIFT + 1
+        after = np.cumsum(np.where((shift > 0) & (shift <= len(SHIFTS)), shift, 0))
+        begun = np.concatenate([[0], after])  # the step at which each value is read, <s> first
+        return np.searchsorted(begun, np.arange(len(piece)), "right") - 1
+
+    def write(self, model: Any, field: MusicEvents, prompt: Any, options: Composing) -> Written:
+        """Until so many steps have passed, or </s> comes."""
+        text = "" if prompt is None else field.text(prompt)
+        ids = [BEGIN_ID, *field.fitted.ids(text).tolist()]
+        given = 0 if prompt is None else len(prompt)
+        written, passed, ended = list[int](), 0, False
+        sampling = options.sampling(forbidden=(PAD_ID, UNK_ID, BEGIN_ID))
+        for event in stream(model, ids, sampling):
+            ended = event == END_ID
+            if ended or passed >= options.length:
+                break
+            written.append(event)
+            shift = event - FIRST_SHIFT + 1
+            passed += shift if 0 < shift <= len(SHIFTS) else 0
+            if len(written) >= BUSIEST * (options.length + 1):
+                break
+        names = field.fitted.shown([*ids[1:], *written])
+        about: dict[str, Any] = {"grid": field.known.grid}
+        if prompt is not None:
+            about |= {"name": prompt.name, "grid": prompt.grid, "tempo": prompt.tempo}
+        whole = piece_of_events(names, **about)
+        return Written(whole[: given + options.length], given, ended)
+
+
+FORMS: dict[str, Form] = {form.name: form for form in (Frames(), Events())}
+
+
+def kept(lengths: Tensor, size: int, device: torch.device) -> Tensor:
+    """(B, T - 1) predictions that are real"""
+    return keep_mask(lengths - 1, size - 1, device=device)

@@ -1,0 +1,235 @@
+"""compose: music in, and what follows it, as frames or as events.
+
+frames (B, T, 88) -> recurrent layers or causal Transformer (B, T, H) -> 88 keys of the next frame
+events (B, T)     -> the same                                        -> logits of the next event
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from unspool.config import Config, DataConfig
+from unspool.data.corpus import Fields
+from unspool.data.fields.field import Field
+from unspool.data.part import Batch, Part
+from unspool.data.plan import Plan
+from unspool.data.read import Table
+from unspool.data.read.media import MUSIC
+from unspool.data.read.music import LOWEST, Midi
+from unspool.data.read.recording import Recording
+from unspool.errors import ConfigError, DataError
+from unspool.nn.cells import steady
+from unspool.nn.models.causal import CausalModel, TransformerCausal
+from unspool.tasks.compose.answer import Composed, Composing
+from unspool.tasks.compose.forms import FORMS, Form, kept
+from unspool.tasks.compose.report import ComposeReport
+from unspool.tasks.encoder import check_context, check_model, recurrent_models
+from unspool.tasks.generate import TRANSFORMER
+from unspool.tasks.inputs.media_plan import FIT, Located, described
+from unspool.tasks.inputs.music import ROLLS, music_column
+from unspool.tasks.task import Batches, Step, Task, as_array, walk
+
+
+class Compose(Task):
+    name = "compose"
+    metric = "nll"
+    higher_is_better = False
+    default_model = "lstm"
+    unit = "pieces"
+    answer = Composed
+    items = (Recording, Midi, Path, np.ndarray, list, dict, str)
+    options = Composing
+    continues = True
+    prompt_file = True
+    causal = True
+    defaults: ClassVar[Mapping[str, Any]] = {
+        "data.input": "music",
+        "model.hidden": 256,
+        "model.embedding": 128,
+        "model.dropout": 0.3,
+        "train.epochs": 60,
+        "train.patience": 8,
+        "train.batch": 16,
+        "train.bptt": 256,
+        "train.lr": 2e-3,
+    }
+
+    def __init__(self, config: Config, fields: Fields) -> None:
+        super().__init__(config, fields)
+        self.usage = "unspool generate {run} --length 64 --out piece.mid"
+        self.looked_at = self.form.reading
+
+    @property
+    def form(self) -> Form:
+        return form_of(self.config.data)
+
+    @classmethod
+    def make_fields(cls, config: Config) -> dict[str, Field]:
+        return {"music": form_of(config.data).field(config)}
+
+    @classmethod
+    def models(cls) -> dict[str, dict[str, Any]]:
+        return {**recurrent_models(), "transformer": {**TRANSFORMER, "model.tied": False}}
+
+    @classmethod
+    def plan(
+        cls, table: Table, data: DataConfig, *, named: bool = False, outputs: bool = True
+    ) -> Plan | None:
+        """Music, whatever stands beside it."""
+        files = music_column(table, data)
+        if files is None:
+            if not named:
+                return None
+            raise DataError(
+                "no music was found",
+                where=table.name,
+                remedy="name a MIDI file (.mid), a folder of them, a .json file of lists of pitches"
+                " or a .mat file of piano rolls",
+            )
+        form = data.music
+        if form == "auto":
+            form = "frames" if table.format in ROLLS else "events"
+        located = Located(table, files, MUSIC)
+        other = "events" if form == "frames" else "frames"
+        summary = f"{described(table, files, MUSIC)} as {form} (--set music={other} for {other})"
+        settings = {"data.input": "music", "data.music": form}
+        return Plan(
+            cls.name,
+            table,
+            {"music": located.column},
+            FIT - 1,  # where there are labels, these may be learnt
+            f"{summary} -> {cls.name}",
+            located.convert(None),
+            settings,
+        )
+
+    @classmethod
+    def check_config(cls, config: Config) -> None:
+        model = config.model
+        check_model(model)
+        if model.bidirectional:
+            raise ConfigError(
+                "a model of music may not read in both directions: the backward states have already"
+                " heard what is to be predicted",
+                got=config.model_name,
+                remedy=f"use --model {model.cell}",
+            )
+        if model.network == "transformer":
+            check_context(config, "train.bptt", config.train.bptt)
+        if config.data.window:
+            raise ConfigError(
+                "data.window is for series, and music is read in stretches of bptt",
+                got=config.data.window,
+                remedy="set bptt",
+            )
+        if model.tied and (form_of(config.data).name == "frames" or not model.embedding):
+            raise ConfigError(
+                "model.tied needs an embedding of events to share",
+                got=f"data.music={config.data.music}, model.embedding={model.embedding}",
+                remedy="leave it out",
+            )
+
+    def build(self) -> CausalModel:
+        return self.form.build(self.config, self.input_field)
+
+    def example_inputs(self) -> tuple[Tensor, ...]:
+        return (self.form.example(self.input_field),)
+
+    def batches(self, part: Part, *, training: bool) -> Batches:
+        """In training, long pieces in stretches of `bptt` steps, each from an empty state."""
+        if training:
+            part = self.form.windows(part, self.input, self.config.train.bptt)
+        return self.row_batches(part, training=training, least=16)
+
+    def loss(self, model: nn.Module, batch: Batch, carry: Any) -> Step:
+        assert isinstance(model, CausalModel)
+        values, lengths = batch[self.input].inputs[:2]
+        if model.training and self.config.model.transpose:
+            values = self.transposed(values)
+        nats = self._nats(model, values, lengths)
+        count = int((lengths - 1).sum())
+        return Step(nats.sum() / max(1, count), count, int(lengths.sum()), carry=None)
+
+    def transposed(self, values: Tensor) -> Tensor:
+        """Each row by some semitones, as far as there are keys; a function of the step's seed."""
+        field, most = self.input_field, self.config.model.transpose
+        keys = field.keys(values).int()  # (B, 88)
+        size = keys.shape[1]
+        lowest, highest = keys.argmax(1), size - 1 - keys.flip(1).argmax(1)
+        down = lowest.clamp(max=most)
+        up = (size - 1 - highest).clamp(max=most)
+        u = torch.rand(len(values), device=values.device)
+        semitones = (u * (down + up + 1)).floor().long() - down
+        return field.transposed(values, torch.where(keys.any(1), semitones, 0))
+
+    def _nats(self, model: CausalModel, values: Tensor, lengths: Tensor) -> Tensor:
+        """(B, T - 1) of each prediction, 0 at padding. Without a state a Transformer reads all at
+        once; what is longer than its context it reads as it does in generation."""
+        read, targets = values[:, :-1], values[:, 1:]
+        if not read.shape[1]:
+            return values.new_zeros(len(values), 0, dtype=torch.float32)
+        long = isinstance(model, TransformerCausal) and read.shape[1] > model.length
+        outputs, _ = model.read(read, model.start(len(values)) if long else None)
+        keep = kept(lengths, values.shape[1], values.device)
+        return self.form.losses(model, outputs, targets) * keep
+
+    def validate(self, model: nn.Module, part: Part) -> dict[str, float]:
+        return self.evaluate(model, part).metrics
+
+    def evaluate(
+        self, model: nn.Module, part: Part, options: Composing | None = None
+    ) -> ComposeReport:
+        assert isinstance(model, CausalModel)
+        nats, steps, events = (np.zeros(len(part)) for _ in range(3))
+        with torch.inference_mode():
+            for batch in walk(self.batches(part, training=False), model):
+                values, lengths = batch[self.input].inputs[:2]
+                found = self._nats(model, values, lengths)
+                nats[batch.rows] = as_array(found.double().sum(1))
+                steps[batch.rows] = self.form.steps(values, lengths)
+                events[batch.rows] = lengths.numpy() - 1
+        return ComposeReport(nats, steps, events=events if self.reads_tokens else None)
+
+    def predict(
+        self, model: nn.Module, items: Iterable[Any], options: Composing | None = None
+    ) -> Iterator[Composed]:
+        """Each piece and what the model adds to it; None, "" and an empty list begin anew."""
+        chosen = options or Composing()
+        for number, item in enumerate(items, 1):
+            yield self.continued(model, item, chosen, f"item {number}")
+
+    @torch.inference_mode()
+    def continued(self, model: nn.Module, item: Any, options: Composing, where: str) -> Composed:
+        field = self.input_field
+        empty = item is None or (isinstance(item, str | list) and not len(item))
+        prompt = None if empty else self.piece(item, where)
+        if prompt is not None and not len(prompt):
+            prompt = None
+        with steady(model):
+            found = self.form.write(model, field, prompt, options)
+        return Composed(found.piece, found.given, options.seed, found.ended, field.known.numbers)
+
+    def piece(self, item: Any, where: str) -> Any:
+        """What an item stands for, in either form."""
+        field = self.input_field
+        return field.piece(item, where) if self.reads_tokens else field.recording(item, where)
+
+    def step_rows(self, piece: Any) -> np.ndarray:
+        """(T,) of each step of the grid, which of the steps that the model reads it is; of events,
+        the last one that is read before the step ends."""
+        return self.form.step_rows(self.input_field, piece)
+
+    def example(self, words: list[str]) -> Any:
+        """A note a word, as high as the word is long."""
+        chords = [[LOWEST + 36 + len(word) % 24] for word in words]
+        return self.input_field.text(chords) if self.reads_tokens else chords
+
+
+def form_of(data: DataConfig) -> Form:
+    return FORMS["frames" if data.music == "auto" else data.music]

@@ -1,0 +1,41 @@
+"""Music, as frames: which keys of a piano sound at each step."""
+
+from __future__ import annotations
+
+from unspool.config import Config, DataConfig
+from unspool.data.fields.field import Field
+from unspool.data.fields.music import MusicFeatures, MusicFrames
+from unspool.data.plan import Plan
+from unspool.data.read import Column, Table
+from unspool.data.read.media import MUSIC
+from unspool.tasks.inputs.kind import Asked
+from unspool.tasks.inputs.media_plan import media_column, plan_media
+from unspool.tasks.inputs.series import SeriesKind
+from unspool.tasks.inputs.text import AT_ONCE
+
+ROLLS = ("chorales", "rolls")  # formats of frames
+
+
+def music_column(table: Table, data: DataConfig) -> Column | None:
+    """The column of the music, or of the names of its files."""
+    if table.format in ROLLS and data.input in ("auto", MUSIC.name):
+        return table.columns[0]
+    return media_column(table, data, MUSIC)
+
+
+class MusicKind(SeriesKind):
+    name = "music"
+    rows = "pieces"
+
+    def field(self, config: Config) -> Field:
+        kind = MusicFeatures if config.model.network in AT_ONCE else MusicFrames
+        data = config.data
+        return kind(self.name, data.grid, max_length=data.max_length, window=data.window)
+
+    def holds(self, table: Table, data: DataConfig) -> bool:
+        return music_column(table, data) is not None
+
+    def plan(self, table: Table, data: DataConfig, asked: Asked) -> Plan | None:
+        if asked.target == "text" and not asked.named:
+            return None
+        return plan_media(MUSIC, music_column(table, data), table, data, asked)

@@ -1,0 +1,70 @@
+"""Two texts as one sequence of tokens, or as the n-grams of each for a linear model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from unspool.config import Config, DataConfig
+from unspool.data.fields.field import Field
+from unspool.data.fields.pair import PairField
+from unspool.data.fields.pair_bags import PairNgramField
+from unspool.data.plan import Plan
+from unspool.data.read import Table
+from unspool.errors import ConfigError, DataError
+from unspool.tasks.encoder import pair_reading
+from unspool.tasks.inputs.kind import Asked
+from unspool.tasks.inputs.text import AT_ONCE, Texts
+from unspool.tasks.pair_readings import READINGS
+from unspool.tasks.size import longest_document
+
+
+class Pairs(Texts):
+    """Every task plans its texts itself, with `tasks/pair_plan.py`."""
+
+    name = "pair"
+    rows = "pairs"
+
+    def field(self, config: Config) -> Field:
+        if config.model.network in AT_ONCE:
+            return PairNgramField(
+                self.name,
+                config.tokenizer,
+                longest=None if config.model.network == "linear" else 0,
+                max_length=longest_document(config),
+            )
+        return PairField(self.name, config.tokenizer, max_length=longest_document(config))
+
+    def plan(self, table: Table, data: DataConfig, asked: Asked) -> Plan | None:
+        if data.input == self.name and asked.target in ("tags", "text"):
+            raise DataError(
+                f"{asked.task} reads no pairs of texts",
+                where=table.name,
+                got="input=pair",
+                remedy="leave it out, or use --task classify or regress",
+            )
+        return None
+
+    def suited(self, settings: Mapping[str, Any], plan: Plan | None) -> dict[str, Any]:
+        if plan is not None and "pair" in plan.columns:
+            column = plan.columns["pair"]
+            texts = [text for own in column.sample if isinstance(own, list) for text in own]
+            plan = Plan(plan.task, plan.table, {"text": column._replace(sample=texts)}, 0, "")
+        return super().suited(settings, plan)
+
+    def check(self, config: Config) -> None:
+        super().check(config)
+        if config.embedding.contextual is not None:
+            raise ConfigError(
+                "the contextual vectors of an elmo run are those of one text, and two are read",
+                remedy="leave out --from, or read one of them with --text-pair none",
+            )
+        if config.model.pooling == "cls" and pair_reading(config.model) != "sequence":
+            raise ConfigError(
+                "model.pooling=cls reads a vector before both texts, and each is read by itself",
+                got=f"model.pair={config.model.pair}",
+                remedy="use --set pair=sequence, or another pooling",
+            )
+
+    def reading(self, target: str) -> Any:
+        return READINGS[target]

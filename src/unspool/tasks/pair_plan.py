@@ -1,0 +1,211 @@
+"""Which columns of a table are two texts that belong together, and a plan that reads both.
+
+The settings decide (--text and --text-pair), then the names of the columns. What was taken is said,
+and so is a column of texts that is not read.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from dataclasses import replace
+from typing import NamedTuple
+
+from unspool.config import DataConfig
+from unspool.data.fields.pair import MARK, as_pair
+from unspool.data.plan import Conversion, Plan, Values
+from unspool.data.read import Column, Table, joined
+from unspool.data.read.columns import has_strings, known, label_like, plain, shown
+from unspool.data.read.json_lines import json_text
+from unspool.errors import DataError
+from unspool.tasks.plan import PLAIN, describe, documents, input_plan
+
+# A text, and what belongs to it: the first pair of names that a table has.
+PAIR_NAMES = (
+    ("text", "text_pair"), ("premise", "hypothesis"), ("sentence1", "sentence2"),
+    ("sentence_1", "sentence_2"), ("sentence_a", "sentence_b"), ("text1", "text2"),
+    ("text_1", "text_2"), ("text_a", "text_b"), ("question1", "question2"), ("s1", "s2"),
+    ("query", "passage"), ("query", "document"), ("question", "passage"), ("question", "sentence"),
+    ("question", "answer"), ("claim", "evidence"), ("text", "target"), ("sentence", "target"),
+    ("review", "target"), ("tweet", "target"), ("text", "aspect"), ("sentence", "aspect"),
+    ("review", "aspect"),
+)  # fmt: skip
+NONE = "none"
+FEWEST_WORDS = 3  # of the values of a column, on average, that looks like texts
+
+Planned = Callable[[Table, DataConfig], Plan | None]
+
+
+class TwoTexts(NamedTuple):
+    """`named`: by the settings, not by the names of the columns alone."""
+
+    first: Column
+    second: Column
+    named: bool
+
+
+def two_texts(table: Table, data: DataConfig) -> TwoTexts | None:
+    """The columns of two texts; None where one text is read."""
+    if data.text_pair == NONE or data.input not in ("auto", "pair"):
+        return None
+    named = data.text_pair is not None or data.input == "pair"
+    if table.format in PLAIN or not table.header:
+        if data.text_pair is None and not (named and table.format not in PLAIN):
+            return None
+        if table.format in PLAIN:
+            raise DataError(
+                f"was read as {table.reader.title}, which has no column for a second text",
+                where=table.path,
+                got=f"--text-pair {data.text_pair}",
+                remedy="give a table, or name the format with --format csv",
+            )
+    if data.text_pair is not None:
+        second = table.column(data.text_pair, option="--text-pair")
+        first = first_of(table, data, second)
+        if first == second:
+            raise DataError(
+                f"the text and its pair are the same column {first.name!r}",
+                where=table.name,
+                remedy="name two different columns with --text and --text-pair",
+            )
+        return TwoTexts(first, second, named)
+    asked = None if data.text is None else table.column(data.text, option="--text")
+    found = {plain(column.name): column for column in reversed(table.columns)}
+    for one, other in PAIR_NAMES:
+        if one in found and other in found:
+            first, second = found[one], found[other]
+            label = None if data.label is None else plain(data.label)
+            if asked in (None, first) and label not in (one, other):
+                return TwoTexts(first, second, named)
+    if named:
+        raise DataError(
+            "two texts are read together, and the table has no two columns that are called so",
+            where=table.name,
+            got=", ".join(column.name for column in table.columns),
+            remedy="name them with --text and --text-pair",
+        )
+    return None
+
+
+def first_of(table: Table, data: DataConfig, second: Column) -> Column:
+    """The column of the first text, where that of the second is named."""
+    if data.text is not None:
+        return table.column(data.text, option="--text")
+    others = [column for column in table.columns if column != second]
+    label = None if data.label is None else plain(data.label)
+    others = [column for column in others if plain(column.name) != label and has_strings(column)]
+    pairs = [one for one, other in PAIR_NAMES if other == plain(second.name)]
+    found = known(others, pairs) or max(
+        others, key=lambda own: sum(map(len, shown(own.sample))), default=None
+    )
+    if found is None:
+        raise DataError(
+            "there is no column for the first text",
+            where=table.name,
+            remedy="name it with --text",
+        )
+    return found
+
+
+def paired(task: str, table: Table, data: DataConfig, plan: Planned) -> Plan | None:
+    """What `plan` makes of a table, with both texts where the table has two.
+
+    plan   of one text and what is to be answered
+    """
+    texts = two_texts(table, data)
+    if texts is None:
+        alone = plan(table, data)
+        return alone if alone is None or data.text_pair == NONE or data.text else mentioning(alone)
+    rest = without(table, texts.second)
+    found = plan(rest, data.model_copy(update={"text": texts.first.name}))
+    if found is None or "text" not in found.columns:
+        # Without the second text nothing is left to be answered: it is that.
+        return found if texts.named else plan(table, data)
+    return both(found, replace(found.table, reader=table.reader), texts)
+
+
+def both(found: Plan, table: Table, texts: TwoTexts) -> Plan:
+    """The plan of one text as one of two."""
+    pair = joined([texts.first, texts.second])
+    columns = {
+        "pair" if name == "text" else name: pair if name == "text" else column
+        for name, column in found.columns.items()
+    }
+    alone = describe(table, texts.first)
+    second = repr(texts.second.name) if table.header else texts.second.name
+    hint = "" if texts.named else " (--text-pair none: the first alone)"
+    summary = found.summary.replace(alone, f"{alone} and {second}{hint}", 1)
+    return replace(
+        found,
+        table=table,
+        columns=columns,
+        summary=summary,
+        convert=of_pairs(found.convert, typed=table.typed),
+        settings={**found.settings, "data.input": "pair"},
+    )
+
+
+def of_pairs(inner: Conversion | None, *, typed: bool) -> Conversion | None:
+    """The conversion of one text and its answer as one of two texts."""
+    if inner is None:
+        return None
+
+    def convert(values: Values, names: tuple[str, ...], where: str) -> Values:
+        first, second = values[0]
+        text, *rest = inner.function((first, *values[1:]), names, where)
+        return [text, json_text(second, names[0], where).strip() if typed else second], *rest
+
+    return Conversion(f"pair, {inner.name}", convert)
+
+
+def _texts(values: Values, names: tuple[str, ...], where: str) -> Values:
+    return ([json_text(own, names[0], where).strip() for own in values[0]],)
+
+
+def _marked(values: Values, names: tuple[str, ...], where: str) -> Values:
+    return (list(as_pair(values[0], where)),)
+
+
+def pair_inputs(task: str, table: Table, data: DataConfig) -> Plan:
+    """Texts alone, as for prediction; where a run reads two, both: of lines with a mark between."""
+    if data.input != "pair":
+        return input_plan(task, table, data)
+    table = documents(table, task)
+    if not table.certain:
+        table = table.reread("lines")
+    if table.format in PLAIN:
+        text = next(column for column in table.columns if column.name == "text")
+        summary = f"{table.summary}, two texts with {MARK} or a tab between them -> {task}"
+        return Plan(task, table, {"pair": text}, 0, summary, Conversion("marked pairs", _marked))
+    texts = two_texts(table, data)
+    assert texts is not None
+    pair = joined([texts.first, texts.second])
+    summary = f"{describe(table, texts.first)} and {texts.second.name!r} -> {task}"
+    convert = Conversion("pairs", _texts) if table.typed else None
+    return Plan(task, table, {"pair": pair}, 0, summary, convert)
+
+
+def without(table: Table, column: Column) -> Table:
+    """The table without one of its columns."""
+    reader = copy.copy(table.reader)
+    reader.columns = [own for own in table.columns if own != column]
+    return replace(table, reader=reader)
+
+
+def mentioning(plan: Plan) -> Plan:
+    """The plan, whose summary says which other column of texts is not read."""
+    taken = {own.number for column in plan.columns.values() for own in column.own}
+    others = [own for own in plan.table.columns if own.number not in taken]
+    found = [own.name for own in others if plan.table.header and like_texts(own)]
+    if not found:
+        return plan
+    note = f"; {found[0]!r} is not read (--text-pair {found[0]} reads both)"
+    head, _, task = plan.summary.rpartition(" -> ")
+    return replace(plan, summary=f"{head}{note} -> {task}")
+
+
+def like_texts(column: Column) -> bool:
+    """Whether values are several words each, and no labels."""
+    texts = [own for own in column.sample if isinstance(own, str) and own]
+    words = sum(len(own.split()) for own in texts)
+    return bool(texts) and words >= FEWEST_WORDS * len(column.sample) and not label_like(texts)
