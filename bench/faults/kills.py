@@ -22,7 +22,7 @@ LONGER = {
 DATA = {
     "classify": "csv", "regress": "ratings", "tag": "conll", "generate": "plain",
     "translate": "pairs", "pretrain": "plain", "elmo": "plain", "forecast": "loads",
-    "transcribe": "sounds", "handwrite": "strokes",
+    "transcribe": "sounds", "handwrite": "strokes", "compose": "chorales",
 }  # fmt: skip
 NEEDED: dict[str, dict[str, Any]] = {"regress": {"label": "rating"}, "forecast": HORIZON}
 VARIANTS: list[tuple[str, str, dict[str, Any]]] = [
@@ -70,6 +70,9 @@ OF_SERIES = [
     Family("classify", "transformer", {}, "pixels"),
     Family("handwrite", "gru", {"mixture": 2}, "sketches"),
     Family("handwrite", "lstm", {"conditional": False}, "strokes"),
+    Family("compose", "gru", {"transpose": 2}, "songs"),
+    Family("classify", "lstm", {}, "entailment"),
+    Family("classify", "bigru", {"pair": "bidaf"}, "entailment"),
 ]
 
 

@@ -17,6 +17,8 @@ from datetime import date, timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from music_samples import chorales, write_songs
+
 WORDS = [
     "the", "a", "film", "plot", "cast", "was", "is", "very", "and", "good", "great", "bad", "dull",
     "Anna", "met", "Bern", "red", "house",
@@ -96,6 +98,15 @@ def pairs(rng: random.Random) -> bytes:
 
 def translated(text: str) -> str:
     return " ".join(word[::-1] for word in text.split())
+
+
+def entailment(rng: random.Random) -> bytes:
+    """Two texts and a label."""
+    rows = [
+        f"{quoted(one)},{quoted(other)},{'yes' if label_of(one) == label_of(other) else 'no'}"
+        for one, other in zip(texts(rng, 30), texts(rng, 30))
+    ]
+    return "\n".join(["premise,hypothesis,label", *rows]).encode()
 
 
 def jsonl(rng: random.Random) -> bytes:
@@ -567,6 +578,8 @@ FORMATS = {
     "sketches": Format(".npz", sketches, "handwrite"),
     "unipen": Format(".unp", unipen, "classify"),
     "inkml": Format(".inkml", inkml, "transcribe"),
+    "entailment": Format(".csv", entailment, "classify"),
+    "chorales": Format(".json", chorales, "compose"),
 }
 
 
@@ -583,10 +596,11 @@ SHELVES = {
     "inks": Shelf(write_inks, "transcribe"),
     "recordings": Shelf(write_recordings, "classify"),
     "pictures": Shelf(write_pictures, "classify"),
+    "songs": Shelf(write_songs, "compose"),
 }
 OF_SERIES = (
     "steps", "speeds", "loads", "dated", "wide", "nested", "ts", "npz", "npy", "lists", "strokes",
-    "drawings", "sketches", "unipen", "inkml", "pixels", *SHELVES,
+    "drawings", "sketches", "unipen", "inkml", "pixels", "chorales", *SHELVES,
 )  # fmt: skip
 VECTORS = {"glove": glove, "word2vec": word2vec, "binary": word2vec_binary}
 
@@ -633,6 +647,9 @@ RUNS: dict[str, tuple[str, str, str, dict[str, Any]]] = {
     "eye": ("pictures", "classify", "gru", {}),
     "quantiles": ("dated", "forecast", "lstm", {**HORIZON, "output": "quantiles"}),
     "elmo": ("plain", "elmo", "elmo", {}),
+    "logician": ("entailment", "classify", "bigru", {}),
+    "composer": ("chorales", "compose", "gru", {}),
+    "pianist": ("songs", "compose", "transformer", {}),
 }
 
 
@@ -682,7 +699,8 @@ def question(name: str, run: Path, data: Path) -> list[str]:
         return ["vectors", "context", str(run), "a good film", "--word=good", "--corpus", corpus]
     if format in OF_SERIES:
         return ["predict", str(run), "--file", str(path_of(format, data)), "--json"]
-    return ["predict", str(run), *TEXTS, "--json"]
+    pairs = [f"{text} ||| {TEXTS[0]}" for text in TEXTS]
+    return ["predict", str(run), *(pairs if format == "entailment" else TEXTS), "--json"]
 
 
 def train_vectors(folder: Path) -> Path:
