@@ -46,6 +46,7 @@ SMALL = {
 NEEDED: dict[str, dict[str, Any]] = {
     "forecast": {"horizon": 3, "window": 5},
     "transcribe": {"input": "audio", "max_length": 0, "bands": 6},
+    "caption": {"input": "image", "max_length": 0},
 }
 
 # What the names of models do not say: settings that change what runs.
@@ -170,6 +171,10 @@ IMAGE_CASES: list[tuple[str, str, dict[str, Any]]] = [
     ("transcribe", "gru", {"reading": "columns", "patch": 2}),
     ("transcribe", "cnn", {}),
     ("transcribe", "transformer", {"reading": "columns"}),
+    ("caption", "xu", {"context_gate": True, "cell": "gru", "reading": "patches"}),
+    ("caption", "xu", {"attention": "general", "encoder": "network", "bidirectional": True}),
+    ("caption", "vinyals", {"reading": "columns", "encoder": "network", "layers": 1}),
+    ("caption", "transformer", {"reading": "cnn"}),
 ]
 
 # What reads two texts, as one sequence or each by itself.
@@ -349,9 +354,12 @@ def images() -> list[np.ndarray]:
 
 def write_images(folder: Path, target: str) -> str:
     """Images, and a table of what belongs to them."""
-    rows = [f"file,{target}"]
+    rows = [f"file,{'caption' if target == 'texts' else target}"]
     for i, image in enumerate(images()):
         Image.fromarray(image).save(folder / f"{i}.png")
+        if target == "texts":  # two captions, in two rows
+            rows += [f"{i}.png,{SENTENCES[i]}", f"{i}.png,{SENTENCES[i - 1]}"]
+            continue
         answer = {"text": "abc"[: 1 + i % 3], "label": "xyz"[i % 3], "number": round(i**1.5, 3)}
         rows.append(f"{i}.png,{answer[target]}")
     (folder / "some.csv").write_text("\n".join(rows) + "\n")

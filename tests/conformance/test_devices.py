@@ -23,7 +23,8 @@ META = torch.device("meta")
 SEARCHED = [
     case
     for case in CASES
-    if case.task == "translate" or dict(case.settings).get("objective") in ("attention", "hybrid")
+    if case.task in ("translate", "caption")
+    or dict(case.settings).get("objective") in ("attention", "hybrid")
 ]
 # The cells are the same in an evaluation; what is around them differs from task to task.
 EVALUATED = [

@@ -7,7 +7,7 @@ import random
 import numpy as np
 import pytest
 
-from unspool.tasks.translate.report import (
+from unspool.tasks.bleu import (
     bleu_of,
     bleu_statistics,
     bootstrap_bleu,
@@ -18,14 +18,14 @@ from unspool.tasks.translate.report import (
 WORDS = ["a", "the", "man", "woman", "dog", "plays", "runs", "in", "park", ",", "red", "blue"]
 
 
-def sentences(count: int, seed: int, noise: float) -> tuple[list[str], list[str]]:
+def sentences(count: int, seed: int, noise: float) -> tuple[list[str], list[list[str]]]:
     rng = random.Random(seed)
     references = [" ".join(rng.choices(WORDS, k=rng.randint(1, 15))) for _ in range(count)]
     noisy = [
         " ".join(word for word in text.split() if rng.random() > noise) or "x"
         for text in references
     ]
-    return noisy, references
+    return noisy, [[text] for text in references]
 
 
 @pytest.mark.parametrize(
@@ -42,8 +42,8 @@ def test_sums_of_statistics_give_the_figure_of_sacrebleu(count, seed, noise) -> 
 
 
 def test_texts_too_short_for_four_words_have_none() -> None:
-    assert corpus_bleu(["a b"], ["a b"]).value == 0
-    assert float(bleu_of(bleu_statistics(["a b"], ["a b"]).sum(0))) == 0
+    assert corpus_bleu(["a b"], [["a b"]]).value == 0
+    assert float(bleu_of(bleu_statistics(["a b"], [["a b"]]).sum(0))) == 0
 
 
 def test_the_interval_holds_the_figure() -> None:
@@ -52,12 +52,12 @@ def test_the_interval_holds_the_figure() -> None:
     low, high = bootstrap_bleu([statistics])
     value = corpus_bleu(hypotheses, references).value
     assert low < value < high
-    perfect = bleu_statistics(references, references)
+    perfect = bleu_statistics([own for (own,) in references], references)
     assert bootstrap_bleu([perfect]) == pytest.approx((100, 100))
     both = bootstrap_bleu([statistics, perfect])
     assert both == pytest.approx(((low + 100) / 2, (high + 100) / 2))
 
 
 def test_signatures_say_how() -> None:
-    assert corpus_bleu(["a"], ["a"]).signature.startswith("nrefs:1|case:mixed|eff:no|tok:13a|")
-    assert corpus_chrf(["a"], ["a"]).signature.startswith("nrefs:1|case:mixed|eff:yes|nc:6|nw:0|")
+    assert corpus_bleu(["a"], [["a"]]).signature.startswith("nrefs:1|case:mixed|eff:no|tok:13a|")
+    assert corpus_chrf(["a"], [["a"]]).signature.startswith("nrefs:1|case:mixed|eff:yes|nc:6|nw:0|")

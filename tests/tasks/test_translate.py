@@ -18,7 +18,7 @@ from unspool.errors import ConfigError
 from unspool.search.decoding import GREEDY, Decoding
 from unspool.tasks.generate import Generation
 from unspool.tasks.opening import open_plan
-from unspool.tasks.translate.task import MODELS, Translate, real_targets
+from unspool.tasks.translate.task import MODELS, Translate, targets_of
 
 SMALL = {"hidden": 12, "embedding": 10, "threads": 1, "batch": 16, "epochs": 1, "dropout": 0.0}
 NETWORK = {"transformer": {"layers": 2, "heads": 2, "feed_forward": 16, "hidden": 16}}
@@ -117,8 +117,8 @@ def test_every_parameter_learns_and_padding_changes_nothing(small) -> None:
     model.eval()
     model.zero_grad()
     with torch.no_grad():
-        together, _ = real_targets(model, part.collate(rows))
-        alone = [real_targets(model, part.collate(rows[i : i + 1]))[0] for i in rows]
+        together, _ = targets_of(model, part.collate(rows))
+        alone = [targets_of(model, part.collate(rows[i : i + 1]))[0] for i in rows]
     torch.testing.assert_close(together, torch.cat(alone), atol=1e-5, rtol=1e-4)
 
 

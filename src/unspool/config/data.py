@@ -13,8 +13,8 @@ class DataConfig(Section):
     input: Literal["auto", "text", "pair", "series", "audio", "strokes", "image", "music"] = (
         setting(
             "auto",
-            "what is read: texts, pairs of texts, vectors over time, recordings of sound, strokes of a"
-            " pen, images or music; auto: by the look of the data",
+            "what is read: texts, pairs of texts, vectors over time, recordings of sound, strokes"
+            " of a pen, images or music; auto: by the look of the data",
         )
     )
     format: Literal[

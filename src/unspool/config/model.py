@@ -34,16 +34,32 @@ class ModelConfig(Section):
     )
     tied: bool = setting(
         False,
-        "generate, translate: share the embedding with the output layer; with a joint vocabulary"
-        " both sides share it",
+        "generate, translate, caption: share the embedding with the output layer; with a joint"
+        " vocabulary both sides share it",
     )
     attention: Literal["none", "additive", "dot", "scaled", "general", "concat"] = setting(
         "additive",
-        "translate, transcribe: score of a recurrent decoder's attention; of translate it follows"
-        " from --model",
+        "translate, transcribe, caption: score of a recurrent decoder's attention; of translate and"
+        " caption it follows from --model",
     )
     input_feeding: bool = setting(
         False, "translate: give the decoder's cell what attention last found (Luong et al. 2015)"
+    )
+    context_gate: bool = setting(
+        False,
+        "caption, translate, transcribe: a gate on the context of additive attention (Xu et al."
+        " 2015)",
+    )
+    doubly_stochastic: float = setting(
+        0.0,
+        "caption: weight in the loss of the squares of 1 less what all words together attend to"
+        " each step (Xu et al. 2015)",
+        ge=0,
+    )
+    encoder: Literal["network", "none"] = setting(
+        "network",
+        "caption: what reads the steps before a decoder attends to them: the network, or nothing"
+        " but the input layer, such as a CNN (none; follows from --model)",
     )
     reverse_source: bool = setting(
         False, "translate: read the source last token first (Sutskever et al. 2014)"

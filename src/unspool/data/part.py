@@ -156,6 +156,17 @@ class Part:
             plan=self.plan,
         )
 
+    def only(self, field: str) -> Part:
+        """Its rows with one field alone."""
+        return Part(
+            {field: self.fields[field]},
+            {field: self.values[field]},
+            rows=self.rows,
+            lines=self.lines,
+            files=self.files,
+            plan=self.plan,
+        )
+
     def in_windows(self, windows: Windows) -> Part:
         """Stretches of its rows as rows; what a row has as a whole is that of each stretch."""
         return Part(

@@ -37,10 +37,11 @@ class Encoded(NamedTuple):
 
     def select(self, rows: Tensor) -> Encoded:
         """Some rows of the batch; of a state, that of a recurrent network."""
+        here = rows.to(self.outputs.device)
         return Encoded(
-            self.outputs[rows],
+            self.outputs[here],
             None if self.lengths is None else self.lengths[rows.cpu()],
-            None if self.state is None else map_state(self.state, lambda s: s[rows]),
+            None if self.state is None else map_state(self.state, lambda s: s[here]),
         )
 
 

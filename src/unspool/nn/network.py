@@ -2,7 +2,8 @@
 
 In: x (B, T, I), lengths (B,), a state. Out: a `NetworkOutput`: vectors (B, T, size), zero at
 padding, and the new state. `Recurrent`, `ConvolutionStack`, `TransformerEncoder` and
-`TransformerDecoder` are networks; what they read is made by an input layer (`inputs.py`).
+`TransformerDecoder` are networks, and `PassThrough` stands for none; what they read is made by an
+input layer (`inputs.py`).
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
+
+from unspool.nn.masks import keep_mask, zero_padding
 
 State = tuple[Tensor, ...]
 """Of one cell: one (B, H) for each of its `state_names`."""
@@ -68,6 +71,34 @@ class Network(nn.Module, ABC):
     @abstractmethod
     def describe(self) -> str:
         """The network in the words of the literature, for a summary."""
+
+
+class PassThrough(Network):
+    """The vectors as they are, so that a decoder attends to what the input layer gives, as to the
+    grid of a CNN (Xu et al. 2015).
+
+    steps   of every sequence, where all have as many: a learned vector for each position is added,
+            since the vectors of a small CNN show what is there, but not where; 0: none
+    """
+
+    def __init__(self, inputs: int, *, steps: int = 0) -> None:
+        super().__init__()
+        self.inputs = self.size = inputs
+        self.positions = nn.Parameter(torch.empty(steps, inputs)) if steps else None
+        if self.positions is not None:
+            nn.init.normal_(self.positions, std=0.1)
+
+    def forward(self, x: Tensor, lengths: Tensor | None = None, state: Any = None) -> NetworkOutput:
+        if self.positions is not None:
+            x = x + self.positions
+        if lengths is not None:
+            x = zero_padding(x, keep_mask(lengths, x.shape[1], device=x.device))
+        return NetworkOutput(x)
+
+    def describe(self) -> str:
+        if self.positions is None:
+            return "none: vectors go to the decoder as they are"
+        return f"none: vectors go to the decoder with {len(self.positions)} learned positions"
 
 
 def check_lengths(lengths: Tensor | Sequence[int] | None, x: Tensor) -> Tensor | None:

@@ -62,6 +62,8 @@ class RecurrentDecoder(Decoder):
         additive    c_t = attend(s_{t-1}), s_t = g([y_t; c_t], s_{t-1})
         the others  s_t = g(y_t, s_{t-1}), c_t = attend(s_t)
 
+        gated       c_t = β_t attend(s_{t-1}), β_t = σ(w_β · s_{t-1} + b_β)
+
         h~_t   = tanh(W_c [c_t; s_t])
         logits = V h~_t + b
 
@@ -76,11 +78,15 @@ class RecurrentDecoder(Decoder):
 
     memory     D_m, the size of the encoder's vectors
     units      of additive attention; None: `hidden`
+    gated      of additive attention: how much of the context counts is learnt (Xu et al. 2015,
+               section 4.2.1), so that words that follow from those before need not look
     tied       the output layer shares the matrix of the embedding
     dropout    on the token vectors, between layers and on h~, in training
 
     The tap `alignment` passes α (B, T, S), or (B, 1, S) in a step.
     """
+
+    beta: nn.Linear | None
 
     def __init__(
         self,
@@ -94,6 +100,7 @@ class RecurrentDecoder(Decoder):
         attention: DecoderAttention = "additive",
         units: int | None = None,
         input_feeding: bool = False,
+        gated: bool = False,
         tied: bool = False,
         dropout: float = 0.0,
         fast: Fast = "auto",
@@ -106,6 +113,8 @@ class RecurrentDecoder(Decoder):
                 f"input_feeding is for multiplicative attention: with {attention!r} the cell reads "
                 "the context anyway"
             )
+        if gated and attention != "additive":
+            raise ValueError(f"gated is for additive attention, not for {attention!r}")
         self.memory = memory
         self.kind = attention
         self.input_feeding = input_feeding
@@ -117,6 +126,7 @@ class RecurrentDecoder(Decoder):
         elif attention != "none":
             self.attention = Multiplicative(hidden, memory, score=attention)
         self.alignment = Tap()
+        self.beta = nn.Linear(hidden, 1) if gated else None
         more = memory if attention in ("none", "additive") else hidden * input_feeding
         self.recurrent = Recurrent(
             cell,
@@ -137,6 +147,8 @@ class RecurrentDecoder(Decoder):
             init.input_matrix_(layer.weight, blocks)
             nn.init.zeros_(layer.bias)
         init.linear_(self.W_c)
+        if self.beta is not None:
+            init.linear_(self.beta)
 
     def start(
         self, encoded: Encoded | None = None, *, aligned: bool = False
@@ -215,6 +227,8 @@ class RecurrentDecoder(Decoder):
             return "it has no attention"
         if self.recurrent.fast is False:
             return "fast=False"
+        if self.beta is not None:
+            return "its context has a gate"
         if recording(self):
             return "a tap is recorded"
         cells = [cells[0] for cells in self.recurrent.cells()]
@@ -277,7 +291,10 @@ class RecurrentDecoder(Decoder):
         cells, memory, vector, alignment = state
         context = vector
         if self.kind == "additive" and self.attention is not None and memory is not None:
-            context, alignment = self.attention.read(cells[-1][0][0], memory)
+            s = cells[-1][0][0]
+            context, alignment = self.attention.read(s, memory)
+            if self.beta is not None:
+                context = torch.sigmoid(self.beta(s)) * context
         x = y if context is None else torch.cat([y, context], -1)
         outputs, cells = self.recurrent(x[:, None], state=cells)
         s = outputs[:, 0]
@@ -313,4 +330,5 @@ class RecurrentDecoder(Decoder):
         """What it adds to its cells, which describe themselves."""
         attention = "no attention" if self.attention is None else self.attention.describe()
         feeding = ", input feeding" if self.input_feeding else ""
-        return f"{attention}{feeding}, W_s, W_c"
+        gate = ", a gate β" if self.beta is not None else ""
+        return f"{attention}{feeding}{gate}, W_s, W_c"

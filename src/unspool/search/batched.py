@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import torch
 
@@ -87,13 +87,10 @@ class DecoderSearch:
 
 
 class BatchedSearch:
-    """The search of an encoder-decoder model, with its weights as they are now.
+    """The search of an encoder-decoder model, with its weights as they are now."""
 
-    most   tokens that the model can write at all; None: no limit
-    """
-
-    def __init__(self, model: Seq2Seq, *, most: int | None = None) -> None:
-        self.model, self.most = model, most
+    def __init__(self, model: Seq2Seq) -> None:
+        self.model = model
         self.search = DecoderSearch(model.decoder)
 
     def __call__(
@@ -104,13 +101,13 @@ class BatchedSearch:
         *,
         forbidden: tuple[int, ...],
         aligned: bool,
-        framing: int,
+        limit: Callable[[int], int],
         generator: torch.Generator,
     ) -> Iterator[tuple[int, list[Hypothesis]]]:
         """Of each source, in some order: its row in the part, and what was found, best first.
 
         field      of the part, that holds the sources
-        framing    tokens of each source that do not count for the longest translation, as </s>
+        limit      most tokens for a source of so many steps
         """
         device = next(self.model.parameters()).device
         size = max(1, min(BATCH, HYPOTHESES // decoding.width))
@@ -118,7 +115,7 @@ class BatchedSearch:
         for step in range(batches.steps(0)):
             batch = moved(batches.batch(0, step), device)
             source = batch[field]
-            limits = [decoding.limit(n - framing, most=self.most) for n in source.lengths.tolist()]
+            limits = [limit(steps) for steps in source.lengths.tolist()]
             with torch.inference_mode():
                 encoded = self.model.encoder(*source.inputs)
             found = self.search(

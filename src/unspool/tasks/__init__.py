@@ -38,6 +38,7 @@ TASKS = Tasks(
     generate=("generate", "Generate"),
     translate=("translate.task", "Translate"),
     transcribe=("transcribe.task", "Transcribe"),
+    caption=("caption.task", "CaptionTask"),
     forecast=("forecast.task", "Forecast"),
     handwrite=("handwrite.task", "Handwrite"),
     compose=("compose.task", "Compose"),

@@ -1,10 +1,15 @@
-"""From the `model` section of a config to the decoder that writes a text from what was read."""
+"""From the `model` section of a config to the decoder that writes a text from what was read; and
+the texts that it is trained on."""
 
 from __future__ import annotations
 
+from torch import Tensor
+
 from unspool.config import Config, ModelConfig
 from unspool.errors import ConfigError
-from unspool.nn.decoders import TransformerSeqDecoder
+from unspool.nn.decoders import Decoder, TransformerSeqDecoder
+from unspool.nn.encoder import Encoded
+from unspool.nn.masks import keep_mask, where_kept
 from unspool.nn.recurrent_decoder import RecurrentDecoder
 from unspool.tasks.encoder import checked_options, transformer_options
 
@@ -31,6 +36,7 @@ def build_decoder(
         layers=model.layers,
         attention=model.attention,
         input_feeding=model.input_feeding,
+        gated=model.context_gate,
         tied=model.tied,
         dropout=model.dropout,
         options=checked_options(model),
@@ -48,6 +54,12 @@ def check_decoder(config: Config) -> None:
             got=f"model.attention={model.attention}",
             remedy="set attention to dot, scaled, general or concat",
         )
+    if model.context_gate and model.attention != "additive":
+        raise ConfigError(
+            "model.context_gate is for additive attention",
+            got=f"model.attention={model.attention}",
+            remedy="set attention=additive, or leave the gate out",
+        )
     if model.attention not in ("dot", "scaled"):
         return
     what = f"model.attention={model.attention} compares vectors of one size, and"
@@ -61,3 +73,18 @@ def check_decoder(config: Config) -> None:
             f"{what} both directions of an encoder make vectors twice as large as the decoder's",
             remedy="set attention=general, or bidirectional=false",
         )
+
+
+def real_targets(
+    decoder: Decoder, encoded: Encoded, ids: Tensor, lengths: Tensor
+) -> tuple[Tensor, Tensor]:
+    """What the output layer sees before each token of texts and before their ends, (N, size), and
+    these tokens (N,): padding is left out.
+
+    ids       (B, T) with <s> before and </s> behind each text, padded
+    lengths   (B,) of these
+    """
+    inputs, targets = ids[:, :-1].contiguous(), ids[:, 1:].contiguous()
+    vectors = decoder.vectors(inputs, encoded, lengths=lengths - 1)
+    keep = keep_mask(lengths - 1, targets.shape[1])
+    return where_kept(vectors, keep), where_kept(targets, keep)

@@ -34,7 +34,7 @@ from unspool.nn.inputs import (
     TokenInput,
     VectorInput,
 )
-from unspool.nn.network import Network
+from unspool.nn.network import Network, PassThrough
 from unspool.nn.pairs import (
     Between,
     BidirectionalAttention,
@@ -212,7 +212,8 @@ def build_encoder(
         ),
     )
     joined = ConcatFeatures(inputs, extra) if extra else None
-    network = build_network(model, inputs.size if joined is None else joined.size)
+    size = inputs.size if joined is None else joined.size
+    network = build_network(model, size, steps=field.most_steps)
     between = build_between(model, network) if pair else None
     return Encoder(inputs, network, extra=joined, reverse=reverse, between=between)
 
@@ -248,8 +249,13 @@ def masks_of(model: ModelConfig) -> Masks:
     return Masks(model.time_masks, model.time_mask, model.band_masks, model.band_mask)
 
 
-def build_network(model: ModelConfig, inputs: int) -> Network:
-    """The recurrent or convolutional network that a config describes."""
+def build_network(model: ModelConfig, inputs: int, *, steps: int = 0) -> Network:
+    """The recurrent or convolutional network that a config describes, or none.
+
+    steps   of every sequence, where all have as many
+    """
+    if model.encoder == "none":
+        return PassThrough(inputs, steps=steps)
     if model.network == "cnn":
         return ConvolutionStack(
             inputs,

@@ -23,6 +23,7 @@ SETTINGS: dict[str, str | tuple[str, ...]] = {
     "strokes": "series",
     "history": "series",
     "text": "text",
+    "caption": "text",
     "words": "text",
     "label": "label",
     "labels": "label",

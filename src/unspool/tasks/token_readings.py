@@ -26,12 +26,12 @@ from unspool.tasks.reading import (
     longest,
     longest_token,
     named,
-    shown,
     token_batch,
     unknown,
 )
 from unspool.tasks.translate.answer import Candidate
-from unspool.text.vocab import BEGIN, BEGIN_ID, END, END_ID, MASK, MASK_ID
+from unspool.tasks.written import WrittenReading
+from unspool.text.vocab import BEGIN, END, END_ID, MASK, MASK_ID
 
 if TYPE_CHECKING:
     from unspool.tasks.task import Task
@@ -145,7 +145,7 @@ class PretrainReading(TokenReading):
         return PretrainReading(self.task, self.model, self.text, self.unknowns(self.ids))
 
 
-class TranslateReading(TokenReading):
+class TranslateReading(WrittenReading, TokenReading):
     """At each step the next token of the translation, after those before it."""
 
     def __init__(
@@ -171,7 +171,6 @@ class TranslateReading(TokenReading):
         first = len(field.frame.before)
         super().__init__(task, model, text, framed, limit=len(framed), pieces=pieces, first=first)
         self.whole += len(ids) - len(self.source)
-        self.target_tokenizer = task.target_tokenizer
         self.backwards = task.config.model.reverse_source
         if target is None:
             options = decoding or Decoding(nbest=5)
@@ -182,33 +181,12 @@ class TranslateReading(TokenReading):
                 Candidate(task.target_tokenizer.decode(h.tokens), h.score, h.log_probability)
                 for h in found
             ]
-        self.target = target
-        self.written = [*shown(task.target_tokenizer, target), END]
-
-    @property
-    def asked(self) -> Sequence[str]:
-        return self.written
-
-    def default_step(self) -> int:
-        """The longest token that is written."""
-        return longest_token(self.written)
+        self.write(task.target_tokenizer, target)
 
     def together(self, readings: Sequence[TranslateReading]) -> Tensor:
         rows = self.rows(readings)
-        inputs = torch.tensor([[BEGIN_ID, *each.target] for each in readings])
+        inputs = self.inputs(readings)
         return self.model(rows, torch.full((len(rows),), rows.shape[1]), inputs)
-
-    def chosen(self, scores: Tensor) -> list[int]:
-        return [*self.target, END_ID]
-
-    def answer_text(self, scores: Tensor) -> AnswerText:
-        if not self.candidates:
-            return AnswerText(self.target_tokenizer.decode(self.target))
-        best = self.candidates[0]
-        return AnswerText(best.translation, f"log probability {best.log_probability:.4f}")
-
-    def name(self, answer: int) -> str:
-        return self.target_tokenizer.shown([answer])[0] or " "
 
     def removable(self, step: int) -> list[int]:
         return list(range(len(self.source))) if len(self.source) > 1 else []

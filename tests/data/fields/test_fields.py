@@ -30,6 +30,7 @@ from unspool.data.fields.series_features import FeatureField
 from unspool.data.fields.strokes import Preparation, StrokeFeatures, StrokesField
 from unspool.data.fields.tags import TagsField
 from unspool.data.fields.text import TextField
+from unspool.data.fields.texts import TextsField
 from unspool.data.fields.words import WordsField
 from unspool.data.read import Column
 from unspool.errors import DataError, RunError
@@ -65,6 +66,7 @@ SOUNDS = [
     (np.sin(np.arange(n) / n**0.3).astype(np.float32), 8000) for n in (800, 1200, 500, 900, 1500)
 ]
 
+CAPTIONS = [["a dog runs", "the dog"], ["a cat"], ["a cat sits", "it sits", "a dog"], ["it"], ["a"]]
 IMAGES = [
     (np.arange(h * w).reshape(h, w) * 7 % 251).astype(np.uint8)
     for h, w in ((6, 6), (6, 9), (4, 7), (12, 12))
@@ -83,6 +85,11 @@ def cases() -> dict[str, tuple[Callable[[], Field], list[Any]]]:
         "text-cut": (text(max_length=2), TEXTS),
         "text-marks": (text(specials=SENTENCE_SPECIALS, marks=(True, True), max_length=2), TEXTS),
         "text-spelled": (text(spelled=True), TEXTS),
+        "texts": (lambda: TextsField("caption", WORDS), CAPTIONS),
+        "texts-bpe": (
+            lambda: TextsField("caption", TokenizerConfig(kind="bpe", vocab=300)),
+            CAPTIONS,
+        ),
         "strokes": (lambda: StrokesField("strokes", Preparation()), DRAWINGS),
         "strokes-prepared": (lambda: StrokesField("strokes", WORN, max_length=3), DRAWINGS),
         "strokes-features": (lambda: StrokeFeatures("strokes", WORN), DRAWINGS),
@@ -167,7 +174,7 @@ def unspelled(batch: Any) -> Any:
     if hasattr(batch, "origins"):  # without the numbers of its rows
         others = batch.observed, batch.extra, batch.known, batch.future, batch.seen
         return batch.y, batch.lengths, *others
-    if not hasattr(batch, "ids"):
+    if not hasattr(batch, "ids") or hasattr(batch, "sizes"):
         return batch
     return batch.ids, batch.lengths
 
@@ -209,7 +216,12 @@ def test_a_row_is_the_same_alone_in_any_order_and_selected(name, tmp_path) -> No
     same(together, chosen)
     for i, row in enumerate(order):
         alone = unspelled(field.collate(values, np.array([row])))
-        if isinstance(alone, tuple):
+        if name.startswith("texts"):
+            (all_ids, lengths, sizes), (ids, own_lengths, size) = together, alone
+            own = torch.arange(len(raw)).repeat_interleave(sizes) == i
+            assert (sizes[i], lengths[own].tolist()) == (size, own_lengths.tolist())
+            assert all_ids[own, : ids.shape[1]].tolist() == ids.tolist()
+        elif isinstance(alone, tuple):
             length = int(alone[1][0])
             assert together[1][i] == length
             assert torch.equal(together[0][i, :length], alone[0][0])

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from torch import Tensor
 
 from unspool.data.fields.field import Where
 from unspool.data.fields.image_shape import ImageShape, colour_names
@@ -387,6 +388,12 @@ class ImageSource(SeriesField):
     def pixels(self, own: Recording) -> np.ndarray:
         """(W, H·C) -> (H, W, C), as the model reads it"""
         return own.values.reshape(len(own), self.shape.height, self.shape.colours).swapaxes(0, 1)
+
+    def example(self, steps: int) -> tuple[Tensor, ...]:
+        """A whole image, where all are of one size."""
+        if not self.shape.any_width:
+            steps = int(self.shape.steps(np.array([self.shape.width]))[0])
+        return super().example(steps)
 
     def advise(self, values: Any, unknown: float) -> Iterator[tuple[str | None, str]]:
         return iter(())

@@ -24,7 +24,8 @@ LABEL_NAMES = (
 PLURAL_NAMES = (
     "tags", "genres", "topics", "categories", "classes", "emotions", "intents", "keywords",
 )  # fmt: skip
-KNOWN_NAMES = frozenset(TEXT_NAMES + LABEL_NAMES + PLURAL_NAMES)
+CAPTION_NAMES = ("caption", "captions", "description", "descriptions")
+KNOWN_NAMES = frozenset(TEXT_NAMES + LABEL_NAMES + PLURAL_NAMES + CAPTION_NAMES)
 # Names that say that there is a header, though not what a column is good for.
 OTHER_NAMES = frozenset({
     "id", "index", "idx", "name", "names", "date", "time", "timestamp", "user", "author", "url",

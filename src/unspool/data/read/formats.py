@@ -20,7 +20,7 @@ from unspool.data.read.files import TextFile
 from unspool.data.read.folder import Folder, Folders
 from unspool.data.read.inkml import InkMl
 from unspool.data.read.json_lines import JsonArray, JsonLines
-from unspool.data.read.media import MidiFiles, Pictures, Sounds
+from unspool.data.read.media import MidiFiles, Pictures, Sounds, medium_of
 from unspool.data.read.parallel import Parallel
 from unspool.data.read.pixels import Pixels, holds_images
 from unspool.data.read.plain import (
@@ -183,6 +183,8 @@ def _by_look(lines: Sequence[str], data: DataConfig) -> str:
         return "tsv" if "\t" in lines[0] else "csv"
     widths = {line.count("\t") for line in lines}
     if len(widths) == 1 and min(widths) > 1:
+        return "tsv"
+    if widths == {1} and all(medium_of(line.split("\t")[0]) for line in lines):
         return "tsv"
     if _looks_labelled(lines):
         return "labelled"

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 from unspool.config import DataConfig
+from unspool.data.read.columns import CAPTION_NAMES
 from unspool.data.read.content import content_name
 from unspool.data.read.files import Report, TextFile, path_columns, readable_name
 from unspool.data.read.music import ENDINGS as MIDIS
@@ -26,7 +27,12 @@ from unspool.data.read.sound import Sound
 from unspool.errors import ConfigError, DataError
 from unspool.io.regular import open_regular
 
-TABLES = (".csv", ".tsv", ".jsonl")  # in which a folder of such files may have texts or labels
+TABLES = (
+    ".csv",
+    ".tsv",
+    ".jsonl",
+    ".txt",
+)  # in which a folder of such files may have texts or labels
 OTHERS = (".txt", ".txt.gz", *TABLES, ".npy", ".npz", ".ts", ".inkml", ".unp", ".unipen")
 
 
@@ -38,6 +44,8 @@ class Medium(NamedTuple):
     plural    what files are called
     endings   of their names
     make      a value of a path, and of what messages call it
+    described names of columns of texts that describe them, rather than being what is said or
+              written in them
     """
 
     name: str
@@ -45,14 +53,22 @@ class Medium(NamedTuple):
     plural: str
     endings: tuple[str, ...]
     make: Callable[[Path, str], Any]
+    described: tuple[str, ...] = ()
 
     def named(self, name: Any) -> bool:
         """Whether a file of this name is one."""
-        return isinstance(name, str | os.PathLike) and str(name).lower().endswith(self.endings)
+        if not isinstance(name, str | os.PathLike):
+            return False
+        return self.file_of(str(name).strip()).lower().endswith(self.endings)
+
+    def file_of(self, name: str) -> str:
+        """The name of the file that a table calls `photo.jpg#2`: the second of its captions."""
+        return NUMBERED.sub(r"\1", name)
 
 
+NUMBERED = re.compile(r"(\.\w+)#\d+$")
 AUDIO = Medium("audio", "sound", "recordings", SOUNDS, Sound)
-IMAGE = Medium("image", "images", "images", PICTURES, Picture)
+IMAGE = Medium("image", "images", "images", PICTURES, Picture, CAPTION_NAMES)
 MUSIC = Medium("music", "music", "pieces", MIDIS, Midi)
 MEDIA = (AUDIO, IMAGE, MUSIC)
 

@@ -39,19 +39,6 @@ class Seq2Seq(nn.Module):
     def forward(self, source: Tensor, lengths: Tensor | None, inputs: Tensor) -> Tensor:
         return self.decoder(inputs, self.encoder(source, lengths))
 
-    def vectors(
-        self,
-        source: Tensor,
-        lengths: Tensor | None,
-        inputs: Tensor,
-        *,
-        target_lengths: Tensor | None = None,
-    ) -> Tensor:
-        """The inputs (B, T, size) of the decoder's output layer; not defined after the lengths of
-        the targets."""
-        encoded = self.encoder(source, lengths)
-        return self.decoder.vectors(inputs, encoded, lengths=target_lengths)
-
     def start(self, source: Tensor, lengths: Tensor | None, *, aligned: bool = False) -> Any:
         """The decoder's state before the first token."""
         return self.decoder.start(self.encoder(source, lengths), aligned=aligned)

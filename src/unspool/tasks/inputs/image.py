@@ -56,6 +56,16 @@ class ImageKind(SeriesKind):
             found["model.positions"] = "learned"
         return found
 
+    def described(self, settings: Mapping[str, Any], plan: Plan | None) -> dict[str, Any]:
+        """A recurrent decoder attends to the grid of a CNN as it is."""
+        found = self.suited(settings, plan)
+        found.pop("model.positions", None)  # those of the text that is written
+        if settings.get("model.network", settings.get("network", "recurrent")) == "recurrent":
+            found["model.encoder"] = "none"
+            if settings.get("data.reading", settings.get("reading", "auto")) == "auto":
+                found["data.reading"] = "cnn"
+        return found
+
     def check(self, config: Config) -> None:
         super().check(config)
         data = config.data

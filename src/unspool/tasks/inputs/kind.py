@@ -14,7 +14,7 @@ from unspool.data.fields.field import Field
 from unspool.data.plan import Plan
 from unspool.data.read import Table
 
-Target = Literal["label", "number", "tags", "text"]  # the field that is to be answered
+Target = Literal["label", "number", "tags", "text", "caption"]  # the field that is to be answered
 
 
 class Asked(NamedTuple):
@@ -52,6 +52,10 @@ class InputKind(ABC):
     def suited(self, settings: Mapping[str, Any], plan: Plan | None) -> dict[str, Any]:
         """Defaults; `settings` may leave out sections."""
         return {}
+
+    def described(self, settings: Mapping[str, Any], plan: Plan | None) -> dict[str, Any]:
+        """As `suited`, of a task whose decoder describes what is read."""
+        return self.suited(settings, plan)
 
     def check(self, config: Config) -> None:
         """Refuse settings that are for other kinds."""

@@ -13,12 +13,12 @@ from torch.nn.utils.rnn import pad_sequence
 from unspool.nn.ctc import TokenSpan, ctc_losses, steps_needed
 from unspool.nn.decoders import Decoder
 from unspool.nn.encoder import Encoded
-from unspool.nn.masks import keep_mask, where_kept
 from unspool.nn.models.transcriber import Transcriber
 from unspool.search import Hypothesis
 from unspool.search.batched import DecoderSearch
 from unspool.search.ctc import Text
 from unspool.search.decoding import Decoding
+from unspool.tasks.decoder import real_targets
 from unspool.tasks.transcribe.options import Transcribing
 from unspool.tasks.transcribe.search import CtcSearch, Found, aligned
 from unspool.text.tokenizers import Tokenizer
@@ -131,9 +131,5 @@ def attention_loss(
     ids       (B, N) with <s> before and </s> behind each text, padded
     lengths   (B,) of these
     """
-    inputs, targets = ids[:, :-1].contiguous(), ids[:, 1:].contiguous()
-    vectors = decoder.vectors(inputs, encoded, lengths=lengths - 1)
-    keep = keep_mask(lengths - 1, targets.shape[1])
-    kept = where_kept(targets, keep)
-    loss = decoder.output.loss(where_kept(vectors, keep), kept, label_smoothing=smoothing)
-    return loss, len(kept)
+    vectors, targets = real_targets(decoder, encoded, ids, lengths)
+    return decoder.output.loss(vectors, targets, label_smoothing=smoothing), len(targets)

@@ -9,17 +9,16 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from unspool.tasks.reading import AnswerText, longest_token, shown
 from unspool.tasks.transcribe.attention import AttentionSearch
 from unspool.tasks.transcribe.options import GREEDY
 from unspool.tasks.transcribe.reading import ReducedInput
-from unspool.text.vocab import BEGIN_ID, END, END_ID
+from unspool.tasks.written import WrittenReading
 
 if TYPE_CHECKING:
     from unspool.tasks.task import Task
 
 
-class AttentionReading(ReducedInput):
+class AttentionReading(ReducedInput, WrittenReading):
     """At each step the next token of the text, after those before it; `target` are its ids, None:
     the text that a greedy search finds."""
 
@@ -33,41 +32,22 @@ class AttentionReading(ReducedInput):
     ) -> None:
         super().__init__(task, model, item, vectors)
         tokenizer: Any = task.target_tokenizer
-        self.tokenizer = tokenizer
         if target is None:
             x, lengths = self.batch([self])
             with torch.inference_mode():
                 search = AttentionSearch(model, tokenizer, GREEDY)
                 (found,) = search(model.encode(x, lengths), model.steps(lengths))
             target = found.texts[0].ids
-        self.target = target
-        self.written = [*shown(tokenizer, target), END]
+        self.write(tokenizer, target)
 
     @property
     def token_spans(self) -> list[tuple[int, int]]:
         end = len(self.vectors)
         return [(at, min(end, at + self.stride)) for at in range(0, end, self.stride)]
 
-    @property
-    def asked(self) -> Sequence[str]:
-        return self.written
-
-    def default_step(self) -> int:
-        return longest_token(self.written)
-
     def together(self, readings: Sequence[Any]) -> Tensor:
-        inputs = torch.tensor([[BEGIN_ID, *each.target] for each in readings])
-        found: Tensor = self.model(*self.batch(readings), inputs).logits
+        found: Tensor = self.model(*self.batch(readings), self.inputs(readings)).logits
         return found
-
-    def chosen(self, scores: Tensor) -> list[int]:
-        return [*self.target, END_ID]
-
-    def name(self, answer: int) -> str:
-        return self.tokenizer.shown([answer])[0] or " "
-
-    def answer_text(self, scores: Tensor) -> AnswerText:
-        return AnswerText(self.tokenizer.decode(self.target), f"{len(self.target)} tokens")
 
     def without(self, token: int) -> Self:
         vectors = self.vectors.copy()

@@ -41,6 +41,7 @@ from unspool.tasks.encoder import (
     recurrent_models,
 )
 from unspool.tasks.inputs import input_kind, plan_input, read_field, reads_text, suited
+from unspool.tasks.inputs.items import named_recordings
 from unspool.tasks.tag.task import CNN, TRANSFORMER
 from unspool.tasks.task import Step, Task, WholeStart, walk
 from unspool.tasks.transcribe.answer import (
@@ -372,24 +373,11 @@ class Transcribe(Task):
         self, model: nn.Module, items: Iterable[Any], options: Transcribing | None = None
     ) -> Iterator[Transcript]:
         options, field = options or Transcribing(), self.input_field
-        for names, recordings in self.together(items):
+        for names, recordings in named_recordings(field, items, most=AT_ONCE):
             part = self.part(**{field.name: recordings})
             found, _ = self.transcribed(model, part, options)
             for name, own in zip(names, found):
                 yield self.answered(name, own)
-
-    def together(self, items: Iterable[Any]) -> Iterator[tuple[list[str], list[Any]]]:
-        """Recordings as they come, as many as are small together."""
-        names, recordings, size = list[str](), list[Any](), 0
-        for number, item in enumerate(items, 1):
-            names.append(self.input_field.shown(item))
-            recordings.append(self.input_field.recording(item, f"item {number}"))
-            size += len(recordings[-1])
-            if size >= AT_ONCE:
-                yield names, recordings
-                names, recordings, size = [], [], 0
-        if recordings:
-            yield names, recordings
 
     def answered(self, name: str, found: Found) -> Transcript:
         tokenizer = self.target_tokenizer

@@ -102,7 +102,7 @@ class Translator:
         aligns: bool,
         most: int | None = None,
     ) -> None:
-        self.searcher = BatchedSearch(model, most=most)
+        self.searcher, self.most = BatchedSearch(model), most
         self.field, self.aligns = source, aligns
         self.source, self.target = source.fitted, target.fitted
 
@@ -126,14 +126,14 @@ class Translator:
 
     def search(self, part: Part, decoding: Decoding) -> Iterator[tuple[int, list[Hypothesis]]]:
         """Of each source, in some order: its row, and what was found, best first."""
-        unknown = self._copies(decoding) or decoding.keep_unknown
+        unknown, framing = self._copies(decoding) or decoding.keep_unknown, self.field.frame.size
         return self.searcher(
             part,
             self.field.name,
             decoding,
             forbidden=(PAD_ID, BEGIN_ID) if unknown else (PAD_ID, BEGIN_ID, UNK_ID),
             aligned=self.aligns and (decoding.alignment or self._copies(decoding)),
-            framing=self.field.frame.size,
+            limit=lambda tokens: decoding.limit(tokens - framing, most=self.most),
             generator=torch.Generator().manual_seed(decoding.seed),
         )
 

@@ -25,17 +25,17 @@ from unspool.data.read import Table
 from unspool.data.store.columns import Progress, Stored
 from unspool.errors import ConfigError
 from unspool.io.files import in_run
-from unspool.nn.masks import keep_mask, where_kept
 from unspool.nn.models.seq2seq import Seq2Seq
 from unspool.search.decoding import GREEDY, Decoding
-from unspool.tasks.decoder import build_decoder, check_decoder
+from unspool.tasks.bleu import corpus_bleu
+from unspool.tasks.decoder import build_decoder, check_decoder, real_targets
 from unspool.tasks.encoder import build_encoder, check_learned_positions
 from unspool.tasks.size import longest_document
 from unspool.tasks.task import Step, Task, chunks, walk
 from unspool.tasks.token_readings import TranslateReading
 from unspool.tasks.translate.answer import Translation, Translator
 from unspool.tasks.translate.plan import plan_pairs, plan_sources
-from unspool.tasks.translate.report import TranslateReport, corpus_bleu
+from unspool.tasks.translate.report import TranslateReport
 from unspool.text.tokenizers import Tokenizer
 from unspool.text.vocab import SENTENCE_SPECIALS
 
@@ -224,7 +224,7 @@ class Translate(Task):
     def loss(self, model: nn.Module, batch: Batch, carry: Any) -> Step:
         assert isinstance(model, Seq2Seq)
         smoothing = self.config.train.label_smoothing
-        vectors, targets = real_targets(model, batch)
+        vectors, targets = targets_of(model, batch)
         loss = model.decoder.output.loss(vectors, targets, label_smoothing=smoothing)
         return Step(loss, len(targets), len(targets) + int(batch["source"].lengths.sum()), None)
 
@@ -236,7 +236,7 @@ class Translate(Task):
         texts = [translation.translation for translation in found]
         exact = np.mean([text == wanted for text, wanted in zip(texts, references)])
         return {
-            "bleu": corpus_bleu(texts, references).value,
+            "bleu": corpus_bleu(texts, [[own] for own in references]).value,
             "exact": float(exact),
             "loss": nats / tokens,
         }
@@ -283,7 +283,7 @@ class Translate(Task):
         nats, tokens = 0.0, 0
         with torch.inference_mode():
             for batch in walk(self.batches(part, training=False), model):
-                vectors, targets = real_targets(model, batch)
+                vectors, targets = targets_of(model, batch)
                 nats += float(model.decoder.output.token_losses(vectors, targets).double().sum())
                 tokens += len(targets)
         return nats, tokens
@@ -318,12 +318,8 @@ def is_joint(settings: TokenizerConfig) -> bool:
     return settings.kind in ("auto", "bpe") if settings.joint is None else settings.joint
 
 
-def real_targets(model: Seq2Seq, batch: Batch) -> tuple[Tensor, Tensor]:
-    """What the output layer sees before each target token, (N, size), and the tokens (N,): padding
-    is left out."""
+def targets_of(model: Seq2Seq, batch: Batch) -> tuple[Tensor, Tensor]:
+    """`real_targets` of pairs."""
     source, target = batch["source"], batch["target"]
-    inputs, targets = target.ids[:, :-1].contiguous(), target.ids[:, 1:].contiguous()
-    lengths = target.lengths - 1
-    vectors = model.vectors(source.ids, source.lengths, inputs, target_lengths=lengths)
-    keep = keep_mask(lengths, targets.shape[1])
-    return where_kept(vectors, keep), where_kept(targets, keep)
+    encoded = model.encoder(source.ids, source.lengths)
+    return real_targets(model.decoder, encoded, target.ids, target.lengths)

@@ -1,0 +1,248 @@
+"""texts: several texts a row, each of them a possible answer, such as the captions of an image.
+
+raw: list[str]. values: `Texts`. tensors: `TextsBatch`, the texts of all rows one after the other.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from unspool.config import TokenizerConfig
+from unspool.data.fields.bytepairs import Stretches
+from unspool.data.fields.field import Measure, Where
+from unspool.data.fields.text import TextField, TextWriter
+from unspool.data.fields.tokens import Tokens, padded
+from unspool.data.read import Column
+from unspool.data.store.columns import Progress, WhereStep
+from unspool.data.store.ragged import Ragged, gather
+from unspool.data.store.tokens import TokenColumn
+from unspool.errors import DataError, RunError
+from unspool.io.files import AGAIN, read_json, write_json
+from unspool.text.open_vocabulary import Rules
+from unspool.text.vocab import SENTENCE_SPECIALS, UNK_ID
+
+FILE = "texts.json"
+
+
+class TextsColumn(NamedTuple):
+    """The texts of all rows, and of each row which of them are its own."""
+
+    texts: TokenColumn
+    rows: Ragged
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+
+class TextsBatch(NamedTuple):
+    """M texts of B rows, padded to the longest of T tokens."""
+
+    ids: Tensor  # (M, T) int64, padded with 0
+    lengths: Tensor  # (M,) int64
+    sizes: Tensor  # (B,) int64: how many texts each row has
+
+    @property
+    def rows(self) -> Tensor:
+        """(M,) the row of the batch that each text belongs to; on the CPU."""
+        return torch.arange(len(self.sizes)).repeat_interleave(self.sizes)
+
+
+class Texts:
+    """The ids of the texts of N rows.
+
+    tokens    of all texts
+    rows      of each row, the numbers of its texts
+    lengths   (N,) tokens of all texts of a row
+    """
+
+    def __init__(self, tokens: Tokens, rows: Ragged) -> None:
+        self.tokens, self.rows = tokens, rows
+        ends = np.concatenate([[0], np.cumsum(tokens.lengths[rows.values], dtype=np.int64)])
+        self.lengths = ends[rows.starts + rows.lengths] - ends[rows.starts]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def select(self, rows: np.ndarray) -> Texts:
+        return Texts(self.tokens, self.rows.select(rows))
+
+    def of(self, rows: np.ndarray) -> np.ndarray:
+        """The numbers of the texts of some rows, one after the other."""
+        return gather(self.rows.select(rows))
+
+    def __getitem__(self, row: int) -> list[np.ndarray]:
+        """int64 ids of each text of a row."""
+        return [self.tokens[int(text)] for text in self.rows[row]]
+
+    @property
+    def own(self) -> Tokens:
+        """The texts of all rows."""
+        return self.tokens.select(self.of(np.arange(len(self))))
+
+
+class TextsWriter:
+    """Lists of strings to a `TextsColumn`; empty ones are left out."""
+
+    def __init__(self, folder: Path, name: str, rules: Rules) -> None:
+        self.folder, self.name = folder, name
+        self.texts, self.counts = TextWriter(folder, name, rules), array("q")
+
+    def add(self, values: list[list[str]], where: Callable[[int], str]) -> None:
+        kept = [[text for text in own if text.strip()] for own in values]
+        self.counts.extend(map(len, kept))
+        self.texts.add([text for own in kept for text in own], where)
+
+    def close(self) -> None:
+        self.texts.close()
+        counts = np.frombuffer(self.counts, dtype=np.int64)
+        np.save(self.folder / f"{self.name}.texts.npy", counts)
+
+
+class TextsField(TextField):
+    """A column of lists of texts that are to be written, from <s> to </s>.
+
+    longest   tokens of the longest text of the training rows, without marks
+    """
+
+    kind = "texts"
+
+    def __init__(self, name: str, settings: TokenizerConfig) -> None:
+        super().__init__(
+            name, settings, specials=SENTENCE_SPECIALS, marks=(True, True), is_target=True
+        )
+        self.longest = 1
+
+    def look(self, column: Column) -> None:
+        texts = [text for own in column.sample if isinstance(own, list) for text in flat(own)]
+        super().look(column._replace(sample=texts))
+
+    def storage_key(self) -> Any:
+        return [self.kind, *super().storage_key()[1:]]
+
+    def writer(self, folder: Path) -> TextsWriter:  # type: ignore[override]
+        return TextsWriter(folder, self.name, self.rules)
+
+    def open(self, folder: Path, key: dict[str, Any], where: WhereStep) -> Any:
+        counts = np.load(folder / f"{self.name}.texts.npy")
+        numbers = Ragged.of_lengths(np.arange(counts.sum()), counts)
+        rows = np.repeat(np.arange(len(counts)), counts)
+
+        def where_text(text: int, step: int) -> str:
+            return where(int(rows[text]), 0)
+
+        return TextsColumn(TokenColumn.load(folder, self.name, key, where_text), numbers)
+
+    def blank(self, column: Any) -> np.ndarray:
+        return column.rows.lengths == 0
+
+    def fit(
+        self, column: Any, rows: np.ndarray, *, where: str, progress: Progress | None = None
+    ) -> list[str]:
+        spans = column.texts.spans()[gather(column.rows.select(rows))]
+        notes = self.fit_spans([Stretches(column.texts, spans)], progress)
+        counts = column.rows.lengths[rows]
+        own = Texts(self._tokens(column.texts, progress), column.rows.select(rows))
+        self.longest = max(1, int(own.own.sizes.max(initial=1)))
+        each = f"{counts.min()}" if counts.min() == counts.max() else f"{counts.mean():.2f}"
+        return [
+            *notes,
+            f"{counts.sum():,} {self.name}s of {len(rows):,} in train, {each} each,"
+            f" {self.longest:,} {self.unit} at most",
+        ]
+
+    def invent(self, *, vocab: int, classes: int) -> None:
+        super().invent(vocab=vocab, classes=classes)
+        self.longest = 20
+
+    def values(self, column: Any, progress: Progress | None = None) -> Any:
+        return Texts(self._tokens(column.texts, progress), column.rows)
+
+    def _tokens(self, column: TokenColumn, progress: Progress | None) -> Tokens:
+        return super().values(column, progress)
+
+    def fits(self, values: Any) -> np.ndarray:
+        return np.ones(len(values), dtype=bool)
+
+    def check(self, values: Any, where: Where) -> list[str]:
+        return []
+
+    def unknown(self, values: Any, where: Where) -> list[str]:
+        own = values.own
+        count = int(own.counts(UNK_ID).sum())
+        if not count:
+            return []
+        return [
+            f"{count:,} of {int(own.sizes.sum()):,} tokens of the {self.name}s are unknown to the"
+            " vocabulary"
+        ]
+
+    def encode(self, raw: Sequence[Any]) -> Any:
+        rows = [flat(own) for own in raw]
+        counts = np.array(list(map(len, rows)), dtype=np.int64)
+        tokens = super().encode([text for own in rows for text in own])
+        return Texts(tokens, Ragged.of_lengths(np.arange(counts.sum()), counts))
+
+    def collate(self, values: Any, rows: np.ndarray) -> Any:
+        sizes = torch.from_numpy(values.rows.lengths[rows].astype(np.int64))
+        return TextsBatch(*padded(values.tokens, values.of(rows)), sizes)
+
+    def measure(self, values: Any) -> Measure:
+        return super().measure(values.own)
+
+    def advise(self, values: Any, unknown: float) -> Any:
+        return super().advise(values.own, unknown)
+
+    def characters_once(self, values: Any) -> dict[str, int]:
+        return {}
+
+    def examiner(self, values: Any) -> None:  # type: ignore[override]
+        """None: rows are compared by what is read."""
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        return (*super().files, FILE)
+
+    def save(self, folder: Path) -> None:
+        super().save(folder)
+        write_json(folder / FILE, {"longest": self.longest})
+
+    def load(self, folder: Path) -> None:
+        super().load(folder)
+        longest = read_json(folder / FILE).get("longest")
+        if not isinstance(longest, int) or not 1 <= longest <= 1 << 24:
+            raise RunError("not the length of texts", where=folder / FILE, remedy=AGAIN)
+        self.longest = longest
+
+
+def flat(given: Any) -> list[str]:
+    """The strings of a string, of a list of strings, or of a list of such lists; None is none."""
+    if given is None:
+        return []
+    if isinstance(given, str):
+        return [given]
+    return [text for own in given for text in flat(own)]
+
+
+def texts_of(given: Any, name: str, where: str) -> list[str]:
+    """What a cell, a field of JSON or several of them have, as texts without white space around
+    and within them; empty ones are none."""
+    if given is None:
+        return []
+    if isinstance(given, str):
+        found = " ".join(given.split())
+        return [found] if found else []
+    if isinstance(given, list | tuple):
+        return [text for own in given for text in texts_of(own, name, where)]
+    raise DataError(
+        f"the {name} is no text",
+        where=where,
+        got=given,
+        remedy="write it as a string, or several as a list of strings",
+    )

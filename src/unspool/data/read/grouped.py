@@ -1,0 +1,114 @@
+"""Rows with the same value in a column as one row: an image with several captions, a line each.
+
+In: a table, the column that says what belongs together, and those whose values are gathered. Out: a
+table with a row for each value, in the order of their first lines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Any
+
+from unspool.data.read.files import Report, TextFile
+from unspool.data.read.reader import SAMPLE, Column, Reader, Row
+from unspool.data.read.table import Table
+from unspool.errors import DataError
+
+
+@dataclass
+class Group:
+    """Rows that belong together: of each gathered column a list of values, of others the first."""
+
+    values: list[Any]
+    line: int
+    file: int
+
+
+class GroupedRows(Reader):
+    """The columns of a table, with lists in those that are gathered.
+
+    key       the column whose equal strings make rows one; other values are a row each
+    same      what of a string counts: two that differ in the rest are equal
+    gathered  the columns whose values become lists
+    fixed     a column that has one value within a group; None: nothing is compared
+    """
+
+    def __init__(
+        self,
+        inner: Table,
+        key: Column,
+        gathered: Sequence[Column],
+        *,
+        same: Callable[[str], str],
+        fixed: Column | None = None,
+    ) -> None:
+        self.files, self.table, self.inner = inner.files, inner, inner.reader
+        self.key, self.same, self.fixed = key.number, same, fixed
+        self.gathered = frozenset(own.number for column in gathered for own in column.own)
+        for name in ("title", "typed", "binary", "one_row", "noun"):
+            setattr(self, name, getattr(inner.reader, name))
+        self.header, self.remark = inner.reader.header, inner.reader.remark
+        self.first_line = inner.reader.first_line
+        numbers = [column.number for column in inner.columns]
+        rows = islice(inner.reader.rows([self.key, *numbers]), SAMPLE)
+        groups = list(self._groups(rows, numbers, whole=False))
+        self.columns = [
+            column._replace(sample=[own.values[i] for own in groups])
+            for i, column in enumerate(inner.columns)
+        ]
+
+    @property
+    def options(self) -> dict[str, Any]:
+        return {**self.inner.options, "key": self.key, "gathered": sorted(self.gathered)}
+
+    def sources(self, column: Column) -> tuple[str, ...]:
+        return self.inner.sources(column)
+
+    def read(self, file: TextFile, numbers: Sequence[int], report: Report | None) -> Iterator[Row]:
+        raise NotImplementedError  # rows of a group may be in any file
+
+    def rows(self, numbers: Sequence[int], report: Report | None = None) -> Iterator[Row]:
+        fixed = [] if self.fixed is None else [self.fixed.number]
+        rows = self.inner.rows([self.key, *numbers, *fixed], report)
+        for own in self._groups(rows, [*numbers, *fixed], whole=True):
+            yield Row(tuple(own.values[: len(numbers)]), own.line, own.file)
+
+    def _groups(
+        self, rows: Iterator[Row], numbers: Sequence[int], *, whole: bool
+    ) -> Iterator[Group]:
+        """`whole`: the last of the numbers is that of the fixed column, if there is one."""
+        lists = [number in self.gathered for number in numbers]
+        found: dict[Any, Group] = {}
+        for i, (values, line, file) in enumerate(rows):
+            key = self.same(values[0]) if isinstance(values[0], str) and values[0] else i
+            own = found.get(key)
+            if own is None:
+                given = [[v] if many else v for v, many in zip(values[1:], lists)]
+                found[key] = Group(given, line, file)
+                continue
+            for held, value, many in zip(own.values, values[1:], lists):
+                if many:
+                    held.append(value)
+            if whole and self.fixed is not None and own.values[-1] != values[-1]:
+                raise DataError(
+                    f"{key!r} is in two parts by column {self.fixed.name!r}:"
+                    f" {own.values[-1]!r} in line {own.line}",
+                    where=self.table.where(line, file=file),
+                    got=values[-1],
+                    remedy="give all its rows the same part",
+                )
+        yield from found.values()
+
+
+def grouped_table(
+    table: Table,
+    key: Column,
+    gathered: Sequence[Column],
+    *,
+    same: Callable[[str], str],
+    fixed: Column | None = None,
+) -> Table:
+    """The same files, with a row for each value of `key`."""
+    return replace(table, reader=GroupedRows(table, key, gathered, same=same, fixed=fixed))

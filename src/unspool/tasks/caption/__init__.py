@@ -1,0 +1,1 @@
+"""Caption: images, and whatever else has steps, to texts that describe them."""

@@ -1,0 +1,122 @@
+"""From what is read to its captions: a search (`search/`) over what the decoder writes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+
+from unspool.data.fields.texts import TextsField
+from unspool.data.part import Part
+from unspool.nn.models.seq2seq import Seq2Seq
+from unspool.search import Hypothesis
+from unspool.search.batched import BatchedSearch
+from unspool.search.decoding import Decoding
+from unspool.tasks.answer import Answer, one_line
+from unspool.tasks.translate.answer import Candidate
+from unspool.text.vocab import BEGIN_ID, PAD_ID, UNK_ID
+
+
+@dataclass(frozen=True)
+class Caption(Answer):
+    """The best caption of an item, and the others that were asked for.
+
+    name        of what is described
+    tokens      of the caption
+    alignment   (tokens, steps): where each token looked; None where nothing looks, or nobody asked
+    """
+
+    plural: ClassVar[str] = "captions"
+    repeats: ClassVar[str | None] = "name"
+
+    name: str
+    caption: str
+    score: float
+    nbest: list[Candidate]
+    tokens: list[str]
+    alignment: np.ndarray | None = None
+
+    def __str__(self) -> str:
+        return one_line(self.caption)
+
+    def lines(self, number: int) -> list[str]:
+        """The caption; of several, a line each with number, score and caption."""
+        if len(self.nbest) == 1:
+            return [str(self)]
+        return ["\t".join(map(str, row[:3])) for row in self.rows(number)]
+
+    def header(self) -> list[str]:
+        return ["number", "score", "caption", "name"]
+
+    def rows(self, number: int) -> list[list[Any]]:
+        return [
+            [number, f"{each.score:.4f}", one_line(each.translation), self.name]
+            for each in self.nbest
+        ]
+
+    def to_json(self) -> dict[str, Any]:
+        found: dict[str, Any] = {
+            "name": self.name,
+            "caption": self.caption,
+            "score": self.score,
+            "nbest": [
+                {
+                    "caption": own.translation,
+                    "score": own.score,
+                    "log_probability": own.log_probability,
+                }
+                for own in self.nbest
+            ],
+            "tokens": self.tokens,
+        }
+        if self.alignment is not None:
+            found["alignment"] = np.round(self.alignment.astype(float), 4).tolist()
+        return found
+
+
+class Captioner:
+    """A model as it is now, with the fields of both sides.
+
+    aligns   whether its decoder looks at the steps of what is read
+    """
+
+    def __init__(self, model: Seq2Seq, read: str, captions: TextsField, *, aligns: bool) -> None:
+        self.model, self.searcher = model, BatchedSearch(model)
+        self.read, self.aligns = read, aligns
+        self.tokenizer, self.longest = captions.fitted, captions.longest
+
+    def __call__(self, part: Part, names: Sequence[str], decoding: Decoding) -> list[Caption]:
+        """In the order of the rows; batching changes no answer, except of sampling."""
+        found: list[Any] = [None] * len(part)
+        for row, hypotheses in self.search(part, decoding):
+            found[row] = self._present(names[row], hypotheses, decoding)
+        return found
+
+    def search(self, part: Part, decoding: Decoding) -> Iterator[tuple[int, list[Hypothesis]]]:
+        """Of each row, in some order, what was found, best first. A caption has at most twice as
+        many tokens as the longest that was learnt from."""
+        unknown = () if decoding.keep_unknown else (UNK_ID,)
+        most = decoding.max_length or max(2 * self.longest, decoding.min_length)
+        return self.searcher(
+            part.only(self.read),
+            self.read,
+            decoding,
+            forbidden=(PAD_ID, BEGIN_ID, *unknown),
+            aligned=self.aligns and decoding.alignment,
+            limit=lambda steps: most,
+            generator=torch.Generator().manual_seed(decoding.seed),
+        )
+
+    def _present(self, name: str, hypotheses: list[Hypothesis], decoding: Decoding) -> Caption:
+        best, seen = hypotheses[0], None
+        if decoding.alignment and best.alignment is not None:
+            seen = best.alignment.float().cpu().numpy()
+        kept = [
+            Candidate(self.tokenizer.decode(own.tokens), own.score, own.log_probability)
+            for own in hypotheses
+        ]
+        tokens = self.tokenizer.shown(best.tokens)
+        return Caption(name, kept[0].translation, best.score, kept, tokens, seen)

@@ -1,0 +1,273 @@
+"""caption: what is seen in, a text that describes it out (one-to-many).
+
+steps (B, S, C) -> input layer, perhaps a network -> memory (B, S, D) -> decoder, token by token
+-> logits (B, T, V). What is read, and what its steps are, is the affair of its kind
+(`tasks/inputs`): the positions of a grid over an image, the frames of a video.
+
+An item has any number of captions. It is read once, and all of them are learnt from that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from unspool.config import Config, DataConfig
+from unspool.data.corpus import Fields
+from unspool.data.fields.field import Field
+from unspool.data.fields.texts import TextsBatch, TextsField
+from unspool.data.part import Batch, Part
+from unspool.data.plan import Plan
+from unspool.data.read import Table
+from unspool.errors import ConfigError, DataError
+from unspool.nn.encoder import Encoded
+from unspool.nn.masks import keep_mask
+from unspool.nn.models.seq2seq import Seq2Seq
+from unspool.nn.taps import record
+from unspool.search.decoding import GREEDY, Decoding
+from unspool.tasks.caption.answer import Caption, Captioner
+from unspool.tasks.caption.reading import CaptionReading
+from unspool.tasks.caption.report import CaptionReport, CaptionScores
+from unspool.tasks.decoder import build_decoder, check_decoder, real_targets
+from unspool.tasks.encoder import build_encoder
+from unspool.tasks.inputs import input_kind, plan_input, read_field, reads_text
+from unspool.tasks.inputs.items import named_recordings
+from unspool.tasks.task import Step, Task, walk
+from unspool.text.tokenizers import Tokenizer
+from unspool.text.vocab import BEGIN_ID
+
+VALIDATED = 500  # items that are described in a validation: enough to rank weights, in seconds
+AT_ONCE = 50_000  # steps of items that are predicted together
+
+RECURRENT = {"model.network": "recurrent", "model.cell": "lstm", "model.bidirectional": False}
+MODELS: dict[str, dict[str, Any]] = {
+    "xu": {**RECURRENT, "model.attention": "additive"},
+    "vinyals": {**RECURRENT, "model.attention": "none"},
+    "transformer": {
+        "model.network": "transformer",
+        "model.layers": 3,
+        "model.hidden": 128,
+        "model.heads": 4,
+        "model.feed_forward": 256,
+        "model.activation": "relu",
+        "train.beta2": 0.98,
+        "train.warmup": 0.1,
+    },
+}
+
+
+class CaptionTask(Task):
+    """The best weights are those with the highest CIDEr-D of greedy captions; where that is the
+    same, exact matches decide, and then the loss."""
+
+    name = "caption"
+    metric = "cider"
+    default_model = "xu"
+    higher_is_better = True
+    looked_at = CaptionReading
+    answer = Caption
+    options = Decoding
+    unit = "items"
+    usage = "unspool predict {run} FILE"
+    defaults: ClassVar[Mapping[str, Any]] = {
+        "tokenizer.lowercase": True,
+        "model.hidden": 256,
+        "model.embedding": 128,
+        "train.batch": 32,
+        "train.batch_tokens": 65_536,
+        "train.epochs": 40,
+        "train.patience": 8,
+        "train.lr": 1e-3,
+    }
+
+    def __init__(self, config: Config, fields: Fields) -> None:
+        super().__init__(config, fields)
+        self.usage = type(self).usage
+
+    @classmethod
+    def make_fields(cls, config: Config) -> dict[str, Field]:
+        read = read_field(config)
+        return {read.name: read, "caption": TextsField("caption", config.tokenizer)}
+
+    @property
+    def captions(self) -> TextsField:
+        found = self.fields["caption"]
+        assert isinstance(found, TextsField)
+        return found
+
+    @property
+    def target_tokenizer(self) -> Tokenizer:
+        return self.captions.fitted
+
+    @classmethod
+    def models(cls) -> dict[str, dict[str, Any]]:
+        return MODELS
+
+    @classmethod
+    def suited(cls, settings: Mapping[str, Any], plan: Plan | None = None) -> dict[str, Any]:
+        name = settings.get("data.input", settings.get("input", "auto"))
+        kind = input_kind(DataConfig(input=name))
+        found = {} if kind.name == "text" else kind.described(settings, plan)
+        return {key: value for key, value in found.items() if key not in cls.defaults}
+
+    @classmethod
+    def check_config(cls, config: Config) -> None:
+        input_kind(config.data).check(config)
+        model = config.model
+        if reads_text(config) and config.data.input == "text":
+            raise ConfigError(
+                "caption describes images and what else has steps",
+                got="input=text",
+                remedy="use --task translate for texts",
+            )
+        if model.network == "transformer":
+            if model.encoder == "none" or model.doubly_stochastic:
+                raise ConfigError(
+                    "model.encoder=none and model.doubly_stochastic are for recurrent decoders",
+                    got=config.model_name,
+                    remedy="leave it out, or choose --model xu",
+                )
+            if model.positions == "learned":
+                raise ConfigError(
+                    "the decoder of a caption needs positions for texts of any length",
+                    got="positions=learned",
+                    remedy="set positions=sinusoidal or rotary",
+                )
+            return
+        if model.embedding == 0:
+            raise ConfigError(
+                "a decoder needs vectors of the tokens it has written",
+                got="model.embedding=0",
+                remedy="set model.embedding above 0",
+            )
+        if model.doubly_stochastic and model.attention == "none":
+            raise ConfigError(
+                "model.doubly_stochastic is about attention, and there is none",
+                got=model.doubly_stochastic,
+                remedy="leave it out, or choose --model xu",
+            )
+        check_decoder(config)
+
+    @classmethod
+    def plan(
+        cls, table: Table, data: DataConfig, *, named: bool = False, outputs: bool = True
+    ) -> Plan | None:
+        """What is described, and its captions."""
+        found = plan_input(cls.name, table, data, target="caption", named=named, outputs=outputs)
+        if found is None and named:
+            raise DataError(
+                "holds nothing that can be described, such as images",
+                where=table.name,
+                remedy="name a folder of images with a table of columns file and caption, or that"
+                " table",
+            )
+        return found
+
+    def build(self) -> Seq2Seq:
+        model = self.config.model
+        encoder = build_encoder(model, self.input_field)
+        tokens = len(self.target_tokenizer)
+        decoder = build_decoder(model, tokens, memory=encoder.size, embedding=model.embedding)
+        return Seq2Seq(encoder, decoder)
+
+    def example_inputs(self) -> tuple[Tensor, ...]:
+        return *self.input_field.example(3), torch.tensor([[BEGIN_ID]])
+
+    def loss(self, model: nn.Module, batch: Batch, carry: Any) -> Step:
+        assert isinstance(model, Seq2Seq)
+        x, captions = batch[self.input], batch["caption"]
+        smoothing, weight = self.config.train.label_smoothing, self.config.model.doubly_stochastic
+        encoded = model.encoder(*x.inputs)
+        if weight:
+            with record(model.decoder, "alignment") as trace:
+                vectors, targets = self.targets(model, encoded, captions)
+            attended = unattended(trace["alignment"], captions.lengths - 1, encoded, captions.rows)
+        else:
+            vectors, targets = self.targets(model, encoded, captions)
+        loss = model.decoder.output.loss(vectors, targets, label_smoothing=smoothing)
+        if weight:
+            loss = loss + weight * attended.sum() / len(targets)
+        return Step(loss, len(targets), len(targets) + int(x.lengths.sum()), None)
+
+    @staticmethod
+    def targets(model: Seq2Seq, encoded: Encoded, captions: TextsBatch) -> tuple[Tensor, Tensor]:
+        """`real_targets` of all captions of what was read."""
+        own = encoded.select(captions.rows)
+        return real_targets(model.decoder, own, captions.ids, captions.lengths)
+
+    def validate(self, model: nn.Module, part: Part) -> dict[str, float]:
+        assert isinstance(model, Seq2Seq)
+        nats, tokens = self._nats(model, part)
+        rows = np.unique(np.linspace(0, len(part) - 1, VALIDATED).astype(np.int64))
+        some = part.select(rows)
+        found = self.captioner(model)(some, [""] * len(some), GREEDY)
+        scores = CaptionScores([own.caption for own in found], self.truth(some))
+        return {
+            "cider": scores.figures["cider"],
+            "bleu4": scores.figures["bleu4"],
+            "exact": float(scores.exact.mean()),
+            "loss": nats / max(1, tokens),
+        }
+
+    def rank(self, metrics: dict[str, float]) -> tuple[float, ...]:
+        return metrics["cider"], metrics["exact"], -metrics["loss"]
+
+    def evaluate(
+        self, model: nn.Module, part: Part, options: Decoding | None = None
+    ) -> CaptionReport:
+        assert isinstance(model, Seq2Seq)
+        names = self.names(part)
+        found = self.captioner(model)(part, names, options or Decoding())
+        texts = [own.caption for own in found]
+        return CaptionReport(names, texts, self.truth(part), *self._nats(model, part))
+
+    def truth(self, part: Part) -> list[list[str]]:
+        """The captions as they stand in the file."""
+        return [own for (own,) in part.raw(np.arange(len(part)), ("caption",))]
+
+    def names(self, part: Part) -> list[str]:
+        rows = part.raw(np.arange(len(part)), (self.input,))
+        return [self.input_field.shown(own) for (own,) in rows]
+
+    def predict(
+        self, model: nn.Module, items: Iterable[Any], options: Decoding | None = None
+    ) -> Iterator[Caption]:
+        captioner = self.captioner(model)
+        for names, recordings in named_recordings(self.input_field, items, most=AT_ONCE):
+            part = self.part(**{self.input: recordings})
+            yield from captioner(part, names, options or Decoding())
+
+    def captioner(self, model: nn.Module) -> Captioner:
+        assert isinstance(model, Seq2Seq)
+        settings = self.config.model
+        aligns = settings.network == "transformer" or settings.attention != "none"
+        return Captioner(model, self.input, self.captions, aligns=aligns)
+
+    def _nats(self, model: Seq2Seq, part: Part) -> tuple[float, int]:
+        """The total loss of the captions of a part, and how many tokens they have."""
+        nats, tokens = 0.0, 0
+        with torch.inference_mode():
+            for batch in walk(self.batches(part, training=False), model):
+                encoded = model.encoder(*batch[self.input].inputs)
+                vectors, targets = self.targets(model, encoded, batch["caption"])
+                nats += float(model.decoder.output.token_losses(vectors, targets).double().sum())
+                tokens += len(targets)
+        return nats, tokens
+
+
+def unattended(alignment: Tensor, lengths: Tensor, encoded: Encoded, rows: Tensor) -> Tensor:
+    """(M,) Σ_i (1 - Σ_t α_ti)², doubly stochastic attention (Xu et al. 2015, section 4.2.1): small
+    where the words of a caption together attend to every step.
+
+    alignment  (M, T, S), of which `lengths` (M,) words are real
+    rows       (M,) of `encoded`, whose steps are attended to
+    """
+    words = keep_mask(lengths, alignment.shape[1], device=alignment.device)
+    total = (alignment * words[..., None]).sum(1)  # (M, S)
+    keep = encoded.keep
+    missing = (1 - total).square()
+    return (missing if keep is None else missing * keep[rows.to(keep.device)]).sum(1)
