@@ -361,6 +361,14 @@ def write_pictures(folder: Path, rng: random.Random) -> Path:
     return folder
 
 
+def write_captions(folder: Path, rng: random.Random) -> Path:
+    """The same images, and a table of two captions for each."""
+    files = [own for own in sorted(write_pictures(folder, rng).rglob("*")) if own.is_file()]
+    rows = [f"{own.relative_to(folder)},{text}" for own in files for text in texts(rng, 2)]
+    (folder / "captions.csv").write_text("\n".join(["file,caption", *rows]), encoding="utf-8")
+    return folder
+
+
 def strokes(rng: random.Random) -> bytes:
     """Lists of points, and a text for each drawing."""
     rows = ({"strokes": [square(rng)], "text": rng.choice(["a", "b", "ab"])} for _ in range(20))
@@ -597,6 +605,7 @@ SHELVES = {
     "recordings": Shelf(write_recordings, "classify"),
     "pictures": Shelf(write_pictures, "classify"),
     "songs": Shelf(write_songs, "compose"),
+    "captions": Shelf(write_captions, "caption"),
 }
 OF_SERIES = (
     "steps", "speeds", "loads", "dated", "wide", "nested", "ts", "npz", "npy", "lists", "strokes",
@@ -650,6 +659,7 @@ RUNS: dict[str, tuple[str, str, str, dict[str, Any]]] = {
     "logician": ("entailment", "classify", "bigru", {}),
     "composer": ("chorales", "compose", "gru", {}),
     "pianist": ("songs", "compose", "transformer", {}),
+    "describer": ("captions", "caption", "xu", {"valid_share": 0.3}),
 }
 
 
