@@ -36,7 +36,7 @@ class Pairs(Texts):
         return PairField(self.name, config.tokenizer, max_length=longest_document(config))
 
     def plan(self, table: Table, data: DataConfig, asked: Asked) -> Plan | None:
-        if data.input == self.name and asked.target in ("tags", "text"):
+        if data.input == self.name and asked.target in ("tags", "text", "caption"):
             raise DataError(
                 f"{asked.task} reads no pairs of texts",
                 where=table.name,

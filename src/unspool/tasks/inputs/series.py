@@ -62,6 +62,8 @@ class SeriesKind(InputKind):
         return holds_series(table, data)
 
     def plan(self, table: Table, data: DataConfig, asked: Asked) -> Plan | None:
+        if asked.target == "caption":
+            return None
         if (
             asked.target == "text" and not asked.named
         ):  # columns of numbers next to a text are no recording

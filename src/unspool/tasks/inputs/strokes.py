@@ -25,7 +25,7 @@ class StrokesKind(SeriesKind):
         return find_strokes(table, data) is not None
 
     def plan(self, table: Table, data: DataConfig, asked: Asked) -> Plan | None:
-        return plan_strokes(table, data, asked)
+        return None if asked.target == "caption" else plan_strokes(table, data, asked)
 
 
 def preparation(data: DataConfig) -> Preparation:
