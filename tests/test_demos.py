@@ -12,7 +12,18 @@ import numpy as np
 import pytest
 import torch
 
-from unspool.demos import DEFAULT, DEMOS, dates, digits, forecast, gestures, hello, memory, reviews
+from unspool.demos import (
+    DEFAULT,
+    DEMOS,
+    dates,
+    digits,
+    forecast,
+    gestures,
+    hello,
+    memory,
+    opinions,
+    reviews,
+)
 from unspool.insight.gradients import CELL_NAMES
 
 
@@ -87,6 +98,32 @@ def test_reviews_from_start_to_end(tmp_path, monkeypatch) -> None:
     assert re.search(r"^accuracy +0\.\d+", text, re.MULTILINE)
     assert "unspool predict runs/demo-reviews " in text
     assert (tmp_path / "runs" / "demo-reviews" / "model.safetensors").exists()
+
+
+def test_opinions_are_where_they_are_said_to_be() -> None:
+    known, new = opinions.reviews(300, 1, unseen=False), opinions.reviews(300, 2, unseen=True)
+    assert known == opinions.reviews(300, 1, unseen=False)
+    for own in (*known, *new):
+        assert all(own.text[o.start : o.end] == o.target for o in own.opinions)
+    seen = {opinion.target for own in known for opinion in own.opinions}
+    assert not seen & opinions.UNSEEN
+    late = [opinion.target in opinions.UNSEEN for own in new for opinion in own.opinions]
+    assert 0.15 < np.mean(late) < 0.25
+
+
+def test_opinions_from_start_to_end(tmp_path, monkeypatch) -> None:
+    """With few reviews: both models answer, and the table counts what they found."""
+    monkeypatch.chdir(tmp_path)
+    lines: list[str] = []
+    opinions.run(lines.append, labelled=400, new=40, epochs=4)
+    (last,) = [line for line in lines if "opinions found" in line]
+    found, right, written, f1 = re.findall(r"[\d.]*\d", last.replace("F1", ""))
+    assert float(f1) == pytest.approx(2 * int(right) / (int(found) + int(written)), abs=1e-4)
+    assert float(f1) > 0.3
+    assert any(line.startswith("kettle ") for line in lines)
+    rows = (tmp_path / "runs" / "demo-polarity" / "opinions.csv").read_text().splitlines()
+    assert rows[0] == "product,target,polarity,probability,text"
+    assert len(rows) == int(found) + 1
 
 
 def test_dates_are_distinct_right_and_of_other_days_than_the_test() -> None:

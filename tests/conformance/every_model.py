@@ -65,6 +65,15 @@ VARIANTS: dict[str, list[tuple[str, dict[str, Any]]]] = {
         ("cnn", {"multilabel": True, "dense": 4}),
         ("transformer", {"multilabel": True, "pooling": "cls"}),
     ],
+    "answer": [
+        ("gru", {"pair": "decomposable", "pooling": "attention", "embedding": 0}),
+        ("bilstm", {"pair": "sequence"}),
+        ("transformer", {"positions": "learned", "pooling": "mean"}),
+        ("gru", {"input": "story", "hops": 2, "memory": 3}),
+        ("bilstm", {"input": "story", "hops": 0}),
+        ("transformer", {"input": "story", "hops": 1, "pooling": "mean"}),
+        ("transformer", {"input": "story", "hops": 0, "pooling": "mean"}),
+    ],
     "regress": [
         ("gru", {"pooling": "attention", "embedding": 0}),
         ("cnn", {"layers": 1, "dense": 4}),
@@ -177,6 +186,21 @@ IMAGE_CASES: list[tuple[str, str, dict[str, Any]]] = [
     ("caption", "transformer", {"reading": "cnn"}),
 ]
 
+# What reads videos.
+VIDEO = {"input": "video", "max_length": 0}
+VIDEO_CASES: list[tuple[str, str, dict[str, Any]]] = [
+    *(("classify", model, {}) for model in ("bilstm", "gru", "cnn", "transformer", "linear")),
+    ("classify", "majority", {}),
+    ("classify", "lstm", {"reading": "patches", "patch_size": 4, "scaling": "series"}),
+    ("classify", "gru", {"window": 3, "colours": "rgb", "embedding": 0}),
+    ("regress", "bigru", {"height": 9, "width": 6}),
+    ("tag", "bilstm", {"reading": "patches"}),
+    ("tag", "gru", {"output": "softmax"}),
+    ("tag", "transformer", {"output": "crf"}),
+    ("caption", "xu", {}),
+    ("caption", "transformer", {"reading": "patches"}),
+]
+
 # What reads two texts, as one sequence or each by itself.
 PAIR_CASES: list[tuple[str, str, dict[str, Any]]] = [
     ("classify", "bilstm", {"pooling": "last"}),
@@ -250,6 +274,8 @@ def all_cases() -> Iterator[Case]:
         yield Case(name, model, tuple({**AUDIO, **settings}.items()))
     for name, model, settings in IMAGE_CASES:
         yield Case(name, model, tuple({**IMAGE, **settings}.items()))
+    for name, model, settings in VIDEO_CASES:
+        yield Case(name, model, tuple({**VIDEO, **settings}.items()))
     for name, model, settings in PAIR_CASES:
         yield Case(name, model, tuple({"input": "pair", **settings}.items()))
     for name, model in MUSIC_CASES:
@@ -366,6 +392,31 @@ def write_images(folder: Path, target: str) -> str:
     return str(folder / "some.csv")
 
 
+def clips() -> list[np.ndarray]:
+    """Of different lengths and sizes, one of them a single frame."""
+    rng = np.random.default_rng(9)
+    sizes = ((4, 8, 9), (1, 8, 9), (3, 8, 9), (6, 7, 12), (2, 8, 9), (5, 8, 9), (4, 9, 8))
+    return [rng.integers(0, 256, size).astype(np.uint8) for size in sizes]
+
+
+def write_clips(folder: Path, target: str) -> str:
+    """Folders of frames, and a table of what belongs to them."""
+    rows = []
+    for i, clip in enumerate(clips()):
+        (folder / f"clip{i}").mkdir(exist_ok=True)
+        for t, frame in enumerate(clip):
+            Image.fromarray(frame).save(folder / f"clip{i}" / f"{t}.png")
+        answer = {
+            "label": "xyz"[i % 3],
+            "number": round(i**1.5, 3),
+            "tags": [f"{'ab'[(t + i) % 2]}" for t in range(len(clip))],
+            "texts": SENTENCES[i],
+        }[target]
+        rows.append(json.dumps({"file": f"clip{i}", target: answer}).replace("texts", "caption"))
+    (folder / "some.jsonl").write_text("\n".join(rows) + "\n")
+    return str(folder / "some.jsonl")
+
+
 def music() -> list[list[list[int]]]:
     """Chords at steps, of different lengths, one of them a single step."""
     rng = np.random.default_rng(9)
@@ -400,6 +451,8 @@ def write_data(config: Config, folder: Path) -> str:
         return write_audio(folder, kinds[1])
     if kinds[0] == "image":
         return write_images(folder, kinds[1])
+    if kinds[0] == "video":
+        return write_clips(folder, kinds[1])
     if kinds[0] == "music":
         return write_music(folder, kinds[1] if len(kinds) > 1 else "")
     if kinds[0] == "series":
@@ -428,6 +481,24 @@ def write_data(config: Config, folder: Path) -> str:
             for t, word in enumerate([*own, *own[::-1], *own])
         )
         path.write_text("id,time,size,others\n" + "".join(rows))
+        return str(path)
+    if kinds[0] == "question":
+        path = folder / "some.jsonl"
+        rows = (
+            {"question": f"who {text}", "context": f"{text} {SENTENCES[i - 1]}",
+             "answer": own[-1] if i % 3 else ""}
+            for i, (text, own) in enumerate(zip(SENTENCES, words))
+        )  # fmt: skip
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        return str(path)
+    if kinds[0].startswith("story"):
+        path = folder / "some.txt"
+        stories = (
+            f"1 {text} .\n2 {SENTENCES[i - 1]} .\n3 who {text} ?\t{own[0]}\t1\n"
+            f"4 {SENTENCES[i - 2]} .\n5 where {text} ?\t{own[-1]}\t4\n"
+            for i, (text, own) in enumerate(zip(SENTENCES, words))
+        )
+        path.write_text("".join(stories))
         return str(path)
     path = folder / "some.csv"
     known = ("text", "bags", "pair", "pair_bags")
@@ -469,6 +540,8 @@ class Made(NamedTuple):
             return list(sounds())
         if self.task.input_field.kind == "image":
             return list(images())
+        if self.task.input_field.kind == "video":
+            return list(clips())
         if self.task.input_field.kind == "music":
             return list(music())
         if self.task.input_field.kind == "series":

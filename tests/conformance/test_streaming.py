@@ -17,6 +17,7 @@ from every_model import (
     Case,
     Made,
     assert_same,
+    clips,
     make,
     of_series,
     recordings,
@@ -122,6 +123,8 @@ def test_a_stream_is_the_whole(case, folder) -> None:
                 follows_sound(made, stream, sound, rate, size)
         return
     items = recordings() if made.task.input_field.kind in ("series", "history") else SENTENCES
+    if made.task.input_field.kind == "video":
+        items = [made.task.input_field.recording(own, "clip") for own in clips()]
     if made.task.name == "forecast":
         items = [Recording(own.values[:, :2], times=own.times) for own in items if len(own) > 5]
         items = [

@@ -124,7 +124,10 @@ def show_series(
     if album.folder is not None:
         ahead = next(iter(run.task.predict(run.model, [item]))) if run.task.looks_ahead else None
         album.add(kind_pictures(field, item, reading, why, path))
-        album.add(series_pictures(field.as_read(item), traced, reading, why, ahead))
+        if field.filmed:
+            parts = field.by_curve(why.parts)
+            why = why._replace(parts=parts, elements=tuple(field.channels))
+        album.add(series_pictures(field.curves(item), traced, reading, why, ahead))
         write_trace(traced, album.folder)
 
 
@@ -134,12 +137,19 @@ def kind_pictures(field: Any, item: Any, reading: Any, why: Any, path: str) -> l
     from unspool.data.read.strokes import Strokes
     from unspool.insight.plots import (
         drawing_figure,
+        frames_figure,
         image_figure,
         lattice_figure,
         spectrum_figure,
     )
 
     name, lattice = item.name or path, reading.lattice()
+    if field.filmed:
+        title = f"{name}: {why.answer}, {why.measure} {why.answer_value:.3f}"
+        values = field.at_pixels(why.parts[len(reading.before) :])
+        shown = field.pixels(item)[: len(values)]
+        steps = reading.tokens[len(reading.before) :]
+        return [("frames", frames_figure(shown, values, steps, title=title))]
     if field.pictured:
         values = field.shape.spread(why.values[len(reading.before) :], len(item))
         about = f"{why.measure} {why.answer_value:.3f}" if lattice is None else lattice.text

@@ -94,6 +94,7 @@ def predict(
       classify    label, probability and text, separated by tabs; of several
                   labels those that reach their thresholds, with commas
       regress     the number or numbers and the text, separated by tabs
+      answer      the answer, its probability and the question, separated by tabs
       tag         the text with its spans, [ORG EU] rejects ..., or tags, EU/PROPN ...
       translate   the translation, by beam search; with --nbest number, score, translation
       transcribe  the text, its confidence and the name of the recording, separated by
@@ -110,6 +111,7 @@ def predict(
     \b
       unspool predict runs/reviews-bilstm "a fine film" "what a bore"
       cut -f2 mails.tsv | unspool predict runs/mails-bigru -
+      unspool predict runs/pairs-bilstm "A man sleeps. ||| Nobody is awake."
       unspool predict runs/reviews-bilstm --file new.csv --text review --out labelled.csv
       unspool predict runs/eng-bilstm "EU rejects German call" --json
       unspool predict runs/eng-bilstm --file test.conll --out tagged.conll

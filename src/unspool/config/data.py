@@ -10,12 +10,23 @@ from unspool.config.section import MOST, Names, Section, setting
 class DataConfig(Section):
     """How the file is read and split."""
 
-    input: Literal["auto", "text", "pair", "series", "audio", "strokes", "image", "music"] = (
-        setting(
-            "auto",
-            "what is read: texts, pairs of texts, vectors over time, recordings of sound, strokes"
-            " of a pen, images or music; auto: by the look of the data",
-        )
+    input: Literal[
+        "auto",
+        "text",
+        "pair",
+        "question",
+        "story",
+        "series",
+        "audio",
+        "strokes",
+        "image",
+        "video",
+        "music",
+    ] = setting(
+        "auto",
+        "what is read: texts, pairs of texts, questions with a context or a story, vectors over"
+        " time, recordings of sound, strokes of a pen, images, videos or music; auto: by the look"
+        " of the data",
     )
     format: Literal[
         "auto",
@@ -38,6 +49,8 @@ class DataConfig(Section):
         "conll",
         "conllu",
         "seg",
+        "squad",
+        "stories",
     ] = setting("auto", "file format; auto looks at the name and the first lines")
     encoding: str = setting("utf-8", "character encoding of the data files")
     text: str | None = setting(None, "column (name, or number from 1) that holds the text")
@@ -115,8 +128,8 @@ class DataConfig(Section):
     )
     pattern: str | None = setting(
         None,
-        "audio, image: what the names of files say, such as {label}_{speaker}_{n}.wav; each name in"
-        " braces is a column",
+        "audio, image, video: what the names of files say, such as {label}_{speaker}_{n}.wav; each"
+        " name in braces is a column",
     )
     rate: int = setting(
         0,
@@ -159,30 +172,31 @@ class DataConfig(Section):
         "auto",
         "image: what a step is: a square patch, a row of pixels, a column of pixels, a vector of a"
         " convolutional network at each place of its grid, or at each column of it; auto: patches"
-        " for a transformer, cnn for a cnn, rows for other networks, cnn_columns for transcribe",
+        " for a transformer, cnn for a cnn, rows for other networks, cnn_columns for transcribe;"
+        " video: by what a frame is read, cnn or patches",
     )
     height: int = setting(
         0,
-        "image: pixels that images are resized to (0: as most are, 64 at most)",
+        "image, video: pixels that images are resized to (0: as most are, 64 at most)",
         ge=0,
         le=8192,
     )
     width: int = setting(
         0,
-        "image: as height; where columns are read images keep their proportions instead",
+        "image, video: as height; where columns are read images keep their proportions instead",
         ge=0,
         le=8192,
     )
     resize: Literal["stretch", "crop"] = setting(
         "stretch",
-        "image: of other proportions: stretched, or cut to the largest part in the middle that has"
-        " those of height and width",
+        "image, video: of other proportions: stretched, or cut to the largest part in the middle"
+        " that has those of height and width",
     )
     patch_size: int = setting(
-        0, "image: pixels of the side of a patch (0: an eighth of the image)", ge=0, le=1024
+        0, "image, video: pixels of the side of a patch (0: an eighth of the image)", ge=0, le=1024
     )
     colours: Literal["auto", "grey", "rgb"] = setting(
-        "auto", "image: read as grey, or as red, green and blue; auto: as the files are"
+        "auto", "image, video: read as grey, or as red, green and blue; auto: as the files are"
     )
     music: Literal["auto", "frames", "events"] = setting(
         "auto",

@@ -75,6 +75,16 @@ class ModelConfig(Section):
         " them (Seo et al. 2017; Parikh et al. 2016); auto: sequence for a transformer, otherwise"
         " bidaf",
     )
+    hops: int = setting(
+        3,
+        "answer, about stories: how often the memory of their sentences is looked at (0: story and"
+        " question are read as one sequence)",
+        ge=0,
+        le=100,
+    )
+    memory: int = setting(
+        64, "answer, about stories: sentences that are remembered, the latest (0: all)", ge=0
+    )
     dense: int = setting(
         0,
         "classify, regress: units of a relu layer between the pooling and the output (0: none)",
@@ -100,12 +110,12 @@ class ModelConfig(Section):
         0.2, "widest of these stretches, as a share of the channels", gt=0, le=1
     )
     flip: float = setting(
-        0.0, "image: share of the images that are mirrored left to right in training", ge=0, le=1
+        0.0, "image, video: share of them that are mirrored left to right in training", ge=0, le=1
     )
     crop: float = setting(
         0.0,
-        "image: in training shift by up to this share of each side; what is then missing is the"
-        " mean colour",
+        "image, video: in training shift by up to this share of each side; what is then missing is"
+        " the mean colour",
         ge=0,
         le=0.5,
     )
@@ -117,8 +127,8 @@ class ModelConfig(Section):
     )
     colour_jitter: float = setting(
         0.0,
-        "image: in training change brightness (in standard deviations), contrast and saturation (as"
-        " a share) by up to this much",
+        "image, video: in training change brightness (in standard deviations), contrast and"
+        " saturation (as a share) by up to this much",
         ge=0,
         le=1,
     )

@@ -14,6 +14,7 @@ from unspool.demos import (
     handwriting,
     hello,
     memory,
+    opinions,
     reviews,
 )
 
@@ -27,6 +28,9 @@ DEMOS: dict[str, Demo] = {
     "dates": Demo("dates in five languages become ISO 8601, by a model with attention", dates.run),
     "reviews": Demo(
         "a BiLSTM learns who is praised and who is not, word order and all", reviews.run
+    ),
+    "opinions": Demo(
+        "what reviewers praise and what they dislike, found by two models", opinions.run
     ),
     "gestures": Demo(
         "movements of a hand: which one a recording is, and where each begins", gestures.run

@@ -195,6 +195,11 @@ def rounded(values: np.ndarray) -> Any:
     return np.round(values.astype(float), 4).tolist()
 
 
+def is_aside(path: str, task: Task) -> bool:
+    """Whether a tap sees something else than the steps of the input."""
+    return ASIDE.match(path) is not None or path.startswith(task.aside or ("\0",))
+
+
 def trace(task: Task, model: nn.Module, text: str | Sequence[str], *, top: int = TOP) -> Trace:
     """Run the model once, with all its taps recorded."""
     return trace_reading(task.reading(model, text), task, model, top=top)
@@ -202,7 +207,7 @@ def trace(task: Task, model: nn.Module, text: str | Sequence[str], *, top: int =
 
 @torch.no_grad()
 def trace_reading(reading: Reading, task: Task, model: nn.Module, *, top: int = TOP) -> Trace:
-    paths = [path for path in taps(model) if not ASIDE.match(path)]
+    paths = [path for path in taps(model) if not is_aside(path, task)]
     arrays: list[Recorded] = []
     if paths:
         with record(model, *paths) as passed:

@@ -77,12 +77,17 @@ class ImageAugment(Augment):
         return ", ".join(f"{name} {value:g}" for name, value in self.options._asdict().items())
 
 
-def augmented(x: Tensor, widths: Tensor, options: Augmentation) -> Tensor:
-    """(B, C, H, W), of which the first `widths` (B,) columns are real -> the same"""
+def augmented(x: Tensor, widths: Tensor, options: Augmentation, *, frames: int = 1) -> Tensor:
+    """(B, C, H, W), of which the first `widths` (B,) columns are real -> the same; `frames` that
+    follow each other are changed alike"""
     B, C, H, W = x.shape
-    device = x.device
-    flip, shift = torch.rand(B, 1, device=device), 2 * torch.rand(2, B, 1, device=device) - 1
-    brightness, contrast, saturation = 2 * torch.rand(3, B, 1, 1, 1, device=device) - 1
+    device, own = x.device, B // frames
+    flip, shift = torch.rand(own, 1, device=device), 2 * torch.rand(2, own, 1, device=device) - 1
+    colour = 2 * torch.rand(3, own, 1, 1, 1, device=device) - 1
+    if frames > 1:
+        flip = flip.repeat_interleave(frames, 0)
+        shift, colour = (each.repeat_interleave(frames, 1) for each in (shift, colour))
+    brightness, contrast, saturation = colour
     columns, rows = torch.arange(W, device=device)[None], torch.arange(H, device=device)[None]
     real = columns < widths[:, None]  # (B, W)
     if options.jitter:

@@ -34,6 +34,7 @@ class Tasks(Mapping[str, type[Task]]):
 TASKS = Tasks(
     classify=("classify", "Classify"),
     regress=("regress", "Regress"),
+    answer=("answering.task", "AnswerQuestions"),
     tag=("tag.task", "Tag"),
     generate=("generate", "Generate"),
     translate=("translate.task", "Translate"),

@@ -17,11 +17,13 @@ from unspool.data.fields.image import ImageSource
 from unspool.data.fields.image_shape import CNN, ONE_SIZE
 from unspool.data.fields.series import SeriesField
 from unspool.data.fields.text import TextField
+from unspool.data.fields.video import VideoSource
 from unspool.data.fields.words import WordsField
 from unspool.errors import ConfigError, choose
 from unspool.nn.cells import CELLS, cell_options
 from unspool.nn.convolution import ConvolutionStack
 from unspool.nn.encoder import Encoder
+from unspool.nn.frames import ClipAugment, FrameInput
 from unspool.nn.images import Augmentation, ConvolutionalInput, ImageAugment, Patches
 from unspool.nn.inputs import (
     AddFeatures,
@@ -121,8 +123,36 @@ def image_input(field: ImageSource, options: InputOptions) -> InputLayer:
     )
 
 
+def frame_input(field: VideoSource, options: InputOptions) -> FrameInput:
+    shape, size = field.shape, options.size or DEFAULT_SIZE
+    columns = Patches(shape.height, shape.colours, shape.height, 1)
+    patches: Patches | None = None
+    image: ConvolutionalInput | VectorInput
+    if shape.reading == "patches":
+        patches = Patches(shape.height, shape.colours, *shape.patches)
+        image, grid = VectorInput(shape.size, size), shape.grid[0] * shape.grid[1]
+    else:
+        halvings = field.halvings
+        image = ConvolutionalInput(
+            shape.height, shape.width, shape.colours, size, halvings=halvings
+        )
+        grid = -(-shape.height >> halvings) * -(-shape.width >> halvings)
+    return FrameInput(
+        image,
+        grid,
+        size,
+        width=shape.width,
+        height=shape.height,
+        colours=shape.colours,
+        patches=patches,
+        dropout=options.dropout,
+        augment=ClipAugment(columns, options.augmentation) if any(options.augmentation) else None,
+    )
+
+
 INPUT_LAYERS: dict[type[Field], Callable[[Any, InputOptions], InputLayer]] = {
     ImageSource: image_input,
+    VideoSource: frame_input,
     SeriesField: vector_input,
     HistoryField: vector_input,
     TextField: token_input,

@@ -223,7 +223,8 @@ def suggestions(
     elif len(sized) == 2 and field.vocabulary:
         yield from about_pairs(lengths, max_length, len(train))
     elif field.compared and len(sized) == 1:
-        yield from about_lengths(lengths, max_length)
+        if field.limited:
+            yield from about_lengths(lengths, max_length)
         if any(field.stratifies for field in corpus.fields.values()):
             yield from about_labels(parts[0].labels, several=parts[0].several)
         yield from about_size(len(train))

@@ -84,6 +84,18 @@ class ImageColumn(NamedTuple):
     def __len__(self) -> int:
         return len(self.values)
 
+    @classmethod
+    def load(cls, folder: Path, name: str) -> ImageColumn:
+        """What a writer has stored."""
+        about = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
+        path = folder / f"{name}.values.bin"
+        empty = path.stat().st_size == 0
+        dtype = np.dtype(about["dtype"])
+        flat = np.empty(0, dtype) if empty else np.memmap(path, dtype, mode="r")
+        lengths = np.load(folder / f"{name}.lengths.npy")
+        seen = Seen({(h, w): many for h, w, many in about["sizes"]}, about["others"])
+        return cls(Ragged.of_lengths(flat.reshape(-1, about["width"]), lengths), seen)
+
 
 class ImageWriter:
     """Decodes images, and stores them at the size that a model reads: bytes, until one has more
@@ -105,12 +117,20 @@ class ImageWriter:
             self.sizes[header.height, header.width] += 1
             self.others.update(remarks(header, pixels))
             x = self.shape.columns(self.shape.resized(pixels, where(i)))
-            if x.dtype != self.dtype and self.dtype == np.uint8:
-                self._widen()
             self.lengths.append(len(x))
-            self.pending += x.astype(self.dtype).tobytes()
-            if len(self.pending) >= FLUSH:
-                self._flush()
+            self._write(x)
+
+    def _write(self, x: np.ndarray) -> None:
+        if x.dtype != self.dtype and self.dtype == np.uint8:
+            self._widen()
+        self.pending += x.astype(self.dtype).tobytes()
+        if len(self.pending) >= FLUSH:
+            self._flush()
+
+    @property
+    def width(self) -> int:
+        """Values of a row of what is stored: of a column of pixels."""
+        return self.shape.height * self.shape.colours
 
     def _flush(self) -> None:
         with open(self.path, "ab") as file:
@@ -133,7 +153,7 @@ class ImageWriter:
         np.save(self.folder / f"{self.name}.lengths.npy", lengths)
         about = {
             "dtype": self.dtype.name,
-            "width": self.shape.height * self.shape.colours,
+            "width": self.width,
             "sizes": [[*size, many] for size, many in self.sizes.most_common()],
             "others": dict(self.others),
         }
@@ -166,6 +186,28 @@ def colour_moments(images: Iterable[np.ndarray], colours: int) -> Moments:
 def of_columns(moments: Moments, shape: ImageShape) -> Moments:
     """Of each colour -> of each element of a column"""
     return Moments(*(np.tile(own, shape.height) for own in moments))
+
+
+def load_shape(path: Path, noun: str, colours: int = 0) -> ImageShape:
+    """What `save` has written of a shape; `colours` that it must have, 0: any."""
+    try:
+        shape = ImageShape(**read_json(path))
+        sides = (shape.height, shape.width, shape.patch)
+        fine = all(isinstance(own, int) and 0 <= own <= 8192 for own in sides)
+        fine &= shape.height > 0 and shape.colours in ((colours,) if colours else (1, 3))
+        fine &= shape.any_width == (shape.width == 0)
+        if fine and shape.reading == "patches":
+            high, wide = shape.patches
+            fine = high > 0 and not shape.height % high and not shape.width % wide
+    except (TypeError, ValueError, KeyError):
+        fine = False
+    if not fine:
+        raise not_a_shape(path, noun)
+    return shape
+
+
+def not_a_shape(path: Path, noun: str) -> RunError:
+    return RunError(f"not how {noun} are read", where=path, remedy=AGAIN)
 
 
 class ImageSource(SeriesField):
@@ -223,14 +265,7 @@ class ImageSource(SeriesField):
         return ImageWriter(folder, self.name, self.shape)
 
     def open(self, folder: Path, key: dict[str, Any], where: WhereStep) -> Any:
-        about = json.loads((folder / f"{self.name}.json").read_text(encoding="utf-8"))
-        path = folder / f"{self.name}.values.bin"
-        empty = path.stat().st_size == 0
-        dtype = np.dtype(about["dtype"])
-        flat = np.empty(0, dtype) if empty else np.memmap(path, dtype, mode="r")
-        lengths = np.load(folder / f"{self.name}.lengths.npy")
-        seen = Seen({(h, w): many for h, w, many in about["sizes"]}, about["others"])
-        return ImageColumn(Ragged.of_lengths(flat.reshape(-1, about["width"]), lengths), seen)
+        return ImageColumn.load(folder, self.name)
 
     def blank(self, column: Any) -> np.ndarray:
         """None: an image has pixels."""
@@ -295,7 +330,7 @@ class ImageSource(SeriesField):
         said = {
             "turned": "are turned upright as their EXIF says",
             "clear": "with transparent parts are put on white",
-            "moving": "are animations, of which the first frame is read",
+            "moving": "are animations, of which the first frame is read (--set input=video: all)",
             "deep": "have more than 8 bits, and are kept with all of them",
         }
         notes += [f"{seen.others[k]:,} images {t}" for k, t in said.items() if k in seen.others]
@@ -412,21 +447,9 @@ class ImageSource(SeriesField):
 
     def load(self, folder: Path) -> None:
         super().load(folder)
-        stored = read_json(folder / FILE)
-        try:
-            self.shape = ImageShape(**stored)
-            sides = (self.shape.height, self.shape.width, self.shape.patch)
-            fine = all(isinstance(own, int) and 0 <= own <= 8192 for own in sides)
-            fine &= self.shape.height > 0 and self.shape.colours in (1, 3)
-            fine &= self.shape.any_width == (self.shape.width == 0)
-            fine &= len(self.channels) == self.shape.height * self.shape.colours
-            if fine and self.shape.reading == "patches":
-                high, wide = self.shape.patches
-                fine = high > 0 and not self.shape.height % high and not self.shape.width % wide
-        except (TypeError, ValueError, KeyError):
-            fine = False
-        if not fine:
-            raise RunError("not how images are read", where=folder / FILE, remedy=AGAIN)
+        self.shape = load_shape(folder / FILE, "images")
+        if len(self.channels) != self.shape.height * self.shape.colours:
+            raise not_a_shape(folder / FILE, "images")
 
 
 class ImageField(ImageSource):

@@ -108,7 +108,8 @@ class RecordingsField(Field):
     sized = True
     channels: list[str]
     spectral: ClassVar[bool] = False  # whether its channels are bands of frequencies
-    pictured: ClassVar[bool] = False  # whether its steps are parts of an image
+    pictured: ClassVar[bool] = False  # whether its steps are parts of an image, or
+    filmed: ClassVar[bool] = False  # frames of a video
 
     @property
     def duration(self) -> float:
@@ -123,6 +124,10 @@ class RecordingsField(Field):
     def recording(self, raw: Any, where: str) -> Recording:
         """A raw value as vectors over time."""
         return as_recording(raw, where)
+
+    def as_steps(self, raw: Any) -> Recording:
+        """The next steps of a recording that comes as a stream."""
+        return as_steps(raw, len(self.channels))
 
     def storage_key(self) -> Any:
         return self.kind
@@ -196,6 +201,10 @@ class RecordingsField(Field):
     def as_read(self, own: Recording) -> Recording:
         """With the steps that a model reads."""
         return own
+
+    def curves(self, own: Recording) -> Recording:
+        """What is drawn over time: its channels."""
+        return self.as_read(own)
 
     def to_json(self, raw: Any) -> dict[str, Any]:
         return recording_to_json(self.recording(raw, "the series"))
@@ -404,7 +413,7 @@ class SeriesField(RecordingsField):
 
     def chunk(self, raw: Any, before: Any, read: int) -> Chunk:
         """`before` is the time of the last step that was read."""
-        own = as_steps(raw, len(self.channels))
+        own = self.as_steps(raw)
         if not len(own):
             return Chunk((), 0, before)
         where = f"step {read + 1}"

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from unspool.config import DataConfig
 from unspool.data.read.arrays import Arrays
 from unspool.data.read.arrow import Arrow, Parquet
+from unspool.data.read.clips import ClipArrays, Clips, holds_clips
 from unspool.data.read.columns import KNOWN_NAMES, TEXT_NAMES, is_number, label_like, plain
 from unspool.data.read.conll import Conll, ConllU, conll_format, looks_like_conll
 from unspool.data.read.delimited import Csv, Tsv
@@ -36,6 +37,8 @@ from unspool.data.read.reader import SAMPLE, Reader, refuse_empty
 from unspool.data.read.rolls import Chorales, PianoRolls, holds_chords
 from unspool.data.read.seg import Seg, looks_like_seg
 from unspool.data.read.sketch import Sketches, holds_sketches
+from unspool.data.read.squad import Squad, looks_like_squad
+from unspool.data.read.stories import Stories, looks_like_stories
 from unspool.data.read.ts import Ts
 from unspool.data.read.unipen import Unipen
 from unspool.errors import DataError
@@ -56,6 +59,8 @@ FORMATS: dict[str, type[Reader]] = {
     "chorales": Chorales,
     "rolls": PianoRolls,
     "pixels": Pixels,
+    "video": Clips,
+    "clips": ClipArrays,
     "sketch": Sketches,
     "inkml": InkMl,
     "unipen": Unipen,
@@ -69,6 +74,8 @@ FORMATS: dict[str, type[Reader]] = {
     "conllu": ConllU,
     "parallel": Parallel,
     "seg": Seg,
+    "squad": Squad,
+    "stories": Stories,
 }
 SUFFIXES = {
     ".csv": "csv",
@@ -121,13 +128,18 @@ def guess_format(file: TextFile, data: DataConfig, *, sentences: bool = True) ->
     suffix = Path(file.content_name).suffix.lower()
     if suffix == ".npz" and holds_sketches(file):
         return Guess("sketch", True)
-    asked = data.input == "image"
-    if suffix in (".npz", ".npy") and (asked or (data.input == "auto" and holds_images(file))):
-        return Guess("pixels", True)
+    if suffix in (".npz", ".npy"):
+        asked, auto = data.input, data.input == "auto"
+        if asked == "video" or (auto and holds_clips(file)):
+            return Guess("clips", True)
+        if asked == "image" or (auto and holds_images(file)):
+            return Guess("pixels", True)
     if suffix in SUFFIXES:
         return Guess(SUFFIXES[suffix], True)
     if suffix == ".json" and holds_chords(file, asked=data.input == "music"):
         return Guess("chorales", True)
+    if suffix == ".json" and looks_like_squad(file):
+        return Guess("squad", True)
     if suffix == ".json":
         return Guess("json" if _is_json_array(file) else "jsonl", True)
     if sentences and suffix in SENTENCE_SUFFIXES:
@@ -149,6 +161,8 @@ def guess_format(file: TextFile, data: DataConfig, *, sentences: bool = True) ->
         return Guess("fasttext", True)
     if looks_like_seg(lines):
         return Guess("seg", True)
+    if looks_like_stories(lines):
+        return Guess("stories", True)
     if _is_json_object(lines[0]) or lines[0].lstrip().startswith("[["):
         return Guess("jsonl", True)
     if _is_json_array(file):

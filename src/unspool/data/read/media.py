@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 from unspool.config import DataConfig
+from unspool.data.read.clip import FILMS, Clip
 from unspool.data.read.columns import CAPTION_NAMES
 from unspool.data.read.content import content_name
 from unspool.data.read.files import Report, TextFile, path_columns, readable_name
@@ -46,6 +47,7 @@ class Medium(NamedTuple):
     make      a value of a path, and of what messages call it
     described names of columns of texts that describe them, rather than being what is said or
               written in them
+    stepped   whether a label for each step makes sense, and whether a value may be a folder
     """
 
     name: str
@@ -54,6 +56,7 @@ class Medium(NamedTuple):
     endings: tuple[str, ...]
     make: Callable[[Path, str], Any]
     described: tuple[str, ...] = ()
+    stepped: bool = False
 
     def named(self, name: Any) -> bool:
         """Whether a file of this name is one."""
@@ -69,8 +72,10 @@ class Medium(NamedTuple):
 NUMBERED = re.compile(r"(\.\w+)#\d+$")
 AUDIO = Medium("audio", "sound", "recordings", SOUNDS, Sound)
 IMAGE = Medium("image", "images", "images", PICTURES, Picture, CAPTION_NAMES)
+# Only films are surely videos: a GIF, or a folder of images, is one where input=video says so.
+VIDEO = Medium("video", "videos", "clips", FILMS, Clip, CAPTION_NAMES, stepped=True)
 MUSIC = Medium("music", "music", "pieces", MIDIS, Midi)
-MEDIA = (AUDIO, IMAGE, MUSIC)
+MEDIA = (AUDIO, IMAGE, VIDEO, MUSIC)
 
 
 class MediaFiles(Reader):
@@ -168,6 +173,13 @@ def matched(files: Sequence[TextFile], pattern: str) -> list[tuple[str, list[str
         for name, value in own.groupdict().items():
             found[name].append(value)
     return list(found.items())
+
+
+def stamp(path: Path) -> bytes:
+    """Name, size and time of a file, of a folder those of all files in it: for keys of caches."""
+    files = sorted(path.iterdir()) if path.is_dir() else [path]
+    known = [(str(own), own.stat().st_size, own.stat().st_mtime_ns) for own in files]
+    return repr(known).encode()
 
 
 class Found(NamedTuple):

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from unspool.config import DataConfig
+from unspool.data.read.clip import Clip, as_clip
 from unspool.data.read.files import Report, TextFile
 from unspool.data.read.picture import Picture, as_picture, is_pillow
 from unspool.data.read.reader import SAMPLE, Column, Reader, Row
@@ -109,8 +110,11 @@ def listed(data: Any) -> list[Any]:
         raise DataError(
             "a set has no order", got=data, remedy="give a list, so that answers can be told apart"
         )
-    if getattr(data, "ndim", 1) == 4:
-        return [as_picture(each, f"item {i}") for i, each in enumerate(data, 1)]
+    if getattr(data, "ndim", 1) in (4, 5):
+        shape: tuple[int, ...] = getattr(data, "shape", ())
+        clips = len(shape) == 5 or shape[3] > 4  # (N, T, H, W) and not (N, H, W, C)
+        make: Any = as_clip if clips else as_picture
+        return [make(each, f"item {i}") for i, each in enumerate(data, 1)]
     if getattr(data, "ndim", 1) == 3:
         return [array_of(each) if is_numeric(each) else value(each) for each in data]
     for method in LISTING:
@@ -128,12 +132,15 @@ def array_of(raw: Any) -> np.ndarray:
 def value(raw: Any) -> Any:
     """A value as JSON has it; what is missing (None, NaN, NA) is None, a date is written out. An
     array of numbers, such as a series or an image, stays one."""
-    if isinstance(raw, Recording | Picture):
+    if isinstance(raw, Recording | Picture | Clip):
         return raw
     if is_pillow(raw):
         return as_picture(raw, "")
-    if getattr(raw, "ndim", 0) == 3 and str(raw.dtype).endswith("uint8"):
-        return as_picture(raw, "item")
+    dimensions = getattr(raw, "ndim", 0)
+    if dimensions == 3 and str(raw.dtype).endswith("uint8"):
+        return as_picture(raw, "item") if raw.shape[2] <= 4 else as_clip(raw, "item")
+    if dimensions == 4:
+        return as_clip(raw, "item")
     if getattr(raw, "ndim", 0) and is_numeric(raw):
         return array_of(raw)
     if type(raw).__name__ in ("NoneType", "NAType", "NaTType"):
@@ -242,6 +249,9 @@ def _texts_and_labels(name: str, texts: Any, labels: Any) -> Columns:
         answers = [list(each) if steps else each for each in answers]
     elif rows and all(isinstance(row, Picture) for row in rows):
         both = ("image", "label")
+    elif rows and all(isinstance(row, Clip) for row in rows):
+        frames = isinstance(answers[0], list) and not is_target(rows, answers)
+        both = ("video", "tags" if frames else "label")
     return _checked(Columns(name, dict(zip(both, (rows, answers))), named=False))
 
 
@@ -258,8 +268,9 @@ def is_target(rows: Sequence[Any], answers: Sequence[Any]) -> bool:
 def _name_of(rows: Sequence[Any], lists: str, others: str) -> str:
     if is_series(rows):
         return "series"
-    if rows and all(isinstance(row, Picture) for row in rows):
-        return "image"
+    for kind, name in ((Picture, "image"), (Clip, "video")):
+        if rows and all(isinstance(row, kind) for row in rows):
+            return name
     return lists if rows and isinstance(rows[0], list | tuple) else others
 
 
@@ -351,6 +362,9 @@ def as_bytes(each: Any) -> bytes:
         return json.dumps([each.name, *each.channels]).encode() + as_bytes(each.values) + times
     if isinstance(each, Picture):
         return str(each.path).encode() if each.pixels is None else as_bytes(each.pixels)
+    if isinstance(each, Clip):
+        frames = b"".join(map(as_bytes, each.pictures))
+        return frames or as_bytes(each.pixels if each.path is None else str(each.path))
     if isinstance(each, np.ndarray):
         return f"{each.dtype} {each.shape} ".encode() + each.tobytes()
     return json.dumps(each, default=repr).encode()

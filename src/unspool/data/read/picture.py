@@ -143,7 +143,7 @@ def header_of(image: Any) -> Header:
     height, width = image.height, image.width
     if orientation in TURNED:
         height, width = width, height
-    grey = image.mode in GREY or image.mode.startswith("I;16")
+    grey = image.mode in GREY or image.mode.startswith("I;16") or has_grey_palette(image)
     clear = image.mode in ("LA", "La", "PA", "RGBA", "RGBa") or "transparency" in image.info
     try:
         frames = getattr(image, "n_frames", 1)  # of which some formats read the whole file
@@ -151,6 +151,15 @@ def header_of(image: Any) -> Header:
         frames = 1
     turned = orientation in range(2, 9)
     return Header(height, width, 1 if grey else 3, image.mode, turned, clear, frames)
+
+
+def has_grey_palette(image: Any) -> bool:
+    """Whether an image has a palette, of greys alone."""
+    palette = image.palette if image.mode == "P" else None
+    if palette is None or palette.mode != "RGB" or palette.rawmode not in (None, "", "RGB"):
+        return False
+    colours = bytes(palette.palette)  # `getpalette` would decode the image
+    return bool(colours) and colours[::3] == colours[1::3] == colours[2::3]
 
 
 def pixels_of(image: Any, header: Header) -> np.ndarray:

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from unspool.config import DataConfig
+from unspool.data.read.clips import find_clips
 from unspool.data.read.columns import is_column_number, listed_names, of_numbers, plain
 from unspool.data.read.encodings import find_encoding
 from unspool.data.read.files import STDIN, Report, TextFile, find_files, no_texts, sides, stem
@@ -209,7 +210,7 @@ def open_table(path: str, data: DataConfig) -> Table:
     both = sides(path)
     if len(both) > 1:
         return _open_parallel(path, both, data)
-    media = find_media(path, data)
+    media = find_clips(path, data) if data.input == "video" else find_media(path, data)
     files = media.files if media else find_files(path, encoding=data.encoding)
     format, certain = "folder", True
     if media is not None and not media.listed:

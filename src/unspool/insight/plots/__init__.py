@@ -17,7 +17,7 @@ from unspool.insight.plots.filters import features_figure, ngram_figure
 from unspool.insight.plots.forecasts import forecast_figure
 from unspool.insight.plots.graph import graph_figure
 from unspool.insight.plots.ideas import IDEAS
-from unspool.insight.plots.image import image_figure
+from unspool.insight.plots.image import frames_figure, image_figure
 from unspool.insight.plots.music import roll_figure
 from unspool.insight.plots.recurrence import gates_figure, gradient_figure, layers_of
 from unspool.insight.plots.series import series_figure
@@ -31,6 +31,7 @@ __all__ = [
     "drawing_figure",
     "features_figure",
     "forecast_figure",
+    "frames_figure",
     "gates_figure",
     "gradient_figure",
     "graph_figure",

@@ -8,6 +8,7 @@ import { visible } from './tokens.js';
 
 // What an answer is, task by task: the words before it.
 const SENTENCES = {
+  answer: (asked) => (asked === '' ? 'The answer is' : `The ${asked} of the answer is`),
   classify: () => 'The answer is',
   tag: (asked) => `The tag of “${visible(asked)}” is`,
   generate: (asked) => `“${visible(asked)}” is followed by`,

@@ -112,7 +112,8 @@ class CaptionTask(Task):
         name = settings.get("data.input", settings.get("input", "auto"))
         kind = input_kind(DataConfig(input=name))
         found = {} if kind.name == "text" else kind.described(settings, plan)
-        return {key: value for key, value in found.items() if key not in cls.defaults}
+        kept = ("train.batch_tokens",)  # how much a step takes is the affair of its kind
+        return {key: own for key, own in found.items() if key not in cls.defaults or key in kept}
 
     @classmethod
     def check_config(cls, config: Config) -> None:

@@ -21,16 +21,26 @@ from unspool.tasks.inputs.pair import Pairs
 from unspool.tasks.inputs.series import SeriesKind
 from unspool.tasks.inputs.strokes import StrokesKind
 from unspool.tasks.inputs.text import Texts
+from unspool.tasks.inputs.video import VideoKind
 
 # Who comes first is asked first.
-KINDS = (Texts(), Pairs(), AudioKind(), ImageKind(), MusicKind(), StrokesKind(), SeriesKind())
+KINDS = (
+    Texts(),
+    Pairs(),
+    AudioKind(),
+    VideoKind(),
+    ImageKind(),
+    MusicKind(),
+    StrokesKind(),
+    SeriesKind(),
+)
 INPUTS: dict[str, InputKind] = {kind.name: kind for kind in KINDS}
 TEXT = "text"
 
 
 def input_kind(data: DataConfig) -> InputKind:
     """Of what is read; texts unless the plan has found something else."""
-    return INPUTS[TEXT if data.input == "auto" else data.input]
+    return INPUTS.get(data.input, INPUTS[TEXT])  # what one task alone reads has no kind
 
 
 def reads_text(config: Config) -> bool:

@@ -29,10 +29,11 @@ from unspool.data.read.columns import (
 from unspool.data.read.files import unreadable
 from unspool.data.read.grouped import grouped_table
 from unspool.data.read.json_lines import json_label, json_text
-from unspool.data.read.media import Medium
+from unspool.data.read.media import Medium, stamp
 from unspool.data.read.reader import joined
 from unspool.errors import DataError
 from unspool.tasks.inputs.kind import Asked, Target
+from unspool.tasks.inputs.series_plan import step_labels
 
 FIT = 5
 TABLES = ("csv", "tsv", "jsonl", "json", "parquet", "arrow", "excel", "memory")
@@ -42,7 +43,7 @@ NUMBERS = ("target", "number", "score", *LABEL_NAMES)
 NAMES: dict[Target, tuple[str, ...]] = {
     "label": LABEL_NAMES,
     "number": NUMBERS,
-    "tags": (),
+    "tags": ("tags", "labels", "frames", *LABEL_NAMES),
     "text": (*TEXTS, *CAPTION_NAMES),
     "caption": (*CAPTION_NAMES, *TEXTS),
 }
@@ -139,7 +140,7 @@ def answer_column(
     table: Table, data: DataConfig, files: Column, medium: Medium, target: Target, *, named: bool
 ) -> tuple[Column, str] | None:
     """The column of what is to be learnt, and how the summary calls it."""
-    if target == "tags":
+    if target == "tags" and not medium.stepped:
         return None
     of_texts = target in ("text", "caption")
     asked = data.text if of_texts else data.label
@@ -161,8 +162,10 @@ def answer_column(
     if target == "caption" and (several := several_captions(table, others, named=named)):
         return several, f"captions in {several.name}"
     if table.header and (usual := known(others, names)) is not None:
-        values = shown(usual.sample)
-        fits = target != "number" or (all(map(is_number, values)) and not label_like(values))
+        values, lists = shown(usual.sample), a_step(usual)
+        fits = lists if target == "tags" else of_texts or not lists
+        if target == "number":
+            fits = fits and all(map(is_number, values)) and not label_like(values)
         return (usual, f"{target} in {usual.name!r}") if named or fits else None
     by_path = {c.name: c for c in others} if table.format == medium.name else {}
     if target == "label" and "folder" in by_path:
@@ -170,6 +173,16 @@ def answer_column(
     if target == "text" and named and "name" in by_path:
         return by_path["name"], "text = name of the file, _ for spaces (--set pattern= for others)"
     return None
+
+
+def a_step(column: Column) -> bool:
+    """Whether values are a label for each step: lists, or words between spaces, fewer than rows."""
+    given = [value for value in column.sample if value not in (None, "")]
+    if not given or all(isinstance(value, list) for value in given):
+        return bool(given)
+    words = [str(value).split() for value in given]
+    few = len({word for own in words for word in own}) <= max(2, len(given) // 2)
+    return few and sum(len(own) > 1 for own in words) > 0.9 * len(given)
 
 
 def text_names(files: Column, medium: Medium, target: Target) -> tuple[str, ...]:
@@ -195,6 +208,13 @@ def several_captions(table: Table, others: list[Column], *, named: bool) -> Colu
 
 
 def nothing_to_learn(task: str, table: Table, medium: Medium, target: Target) -> DataError:
+    if target == "tags" and medium.stepped:
+        return DataError(
+            f"holds {medium.noun} without a label for each frame, which {task} needs",
+            where=table.name,
+            remedy="name a column of lists of labels, or of labels with spaces between them, with"
+            " --label; a label a clip: --task classify",
+        )
     if target == "tags":
         return DataError(
             f"holds {medium.noun} without a label for each step, which {task} needs",
@@ -238,8 +258,7 @@ class Located:
             own = self.value(row.values[0], table.where(row.line, file=row.file))
             assert own.path is not None
             named.add(own.path.name)
-            about = own.path.stat()
-            digest.update(f"{own.path}\0{about.st_size}\0{about.st_mtime_ns}\n".encode())
+            digest.update(stamp(own.path))
         self.print = digest.hexdigest()
         first = [value for value in files.sample if value not in (None, "")]
         self.column = files._replace(sample=[self.value(value, "") for value in first])
@@ -253,7 +272,7 @@ class Located:
         """Where the first file is not beside the table, but in a folder there, all are."""
         names = (self.medium.file_of(own.strip()) for own in files.sample if isinstance(own, str))
         name = next(filter(None, names), None)
-        if name is None or (self.home / name).is_file() or not self.home.is_dir():
+        if name is None or (self.home / name).exists() or not self.home.is_dir():
             return
         for folder in sorted(own for own in self.home.iterdir() if own.is_dir()):
             if (folder / name).is_file():
@@ -271,7 +290,7 @@ class Located:
                 remedy="fill it in, or leave the row out",
             )
         path = self.home / self.medium.file_of(given.strip())
-        if not path.is_file():
+        if not path.is_file() and not (self.medium.stepped and path.is_dir()):
             error = unreadable(path, str(path), FileNotFoundError())
             raise DataError(str(error), where=where)
         return self.medium.make(path, str(path))
@@ -284,6 +303,9 @@ class Located:
             answer = values[1]
             if target == "label":
                 answer = json_label(answer, names[1], where)
+            elif target == "tags":
+                labels = answer.split() if isinstance(answer, str) else answer
+                answer = step_labels(own, labels, names[1], where)
             elif target == "caption":
                 answer = texts_of(answer, names[1], where)
             elif target == "text":

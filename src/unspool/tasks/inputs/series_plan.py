@@ -5,7 +5,7 @@ The settings decide, then known names, then the look of the values (`data/read/l
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Sized
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -56,7 +56,7 @@ LABELS: dict[Target | None, tuple[str, ...]] = {
     "text": ("text", "transcript", "transcription", *TEXT_NAMES),
     None: ("tags", *NAMES, *NUMBER_NAMES),
 }
-VALUES = ("parallel", "audio", "image", "pixels")  # formats of other values
+VALUES = ("parallel", "audio", "image", "pixels", "video", "clips")  # formats of other values
 SPACED = 0.1  # of the values of a text, at least, have several words
 SHOWN = 6  # names of columns in a summary
 
@@ -375,7 +375,7 @@ def with_static(first: Conversion | None) -> Conversion:
     return Conversion(f"{first.name if first else ''}, static", convert)
 
 
-def step_labels(series: Recording, labels: Any, name: str, where: str) -> list[str]:
+def step_labels(series: Sized, labels: Any, name: str, where: str) -> list[str]:
     if not isinstance(labels, list) or len(labels) != len(series):
         size = len(labels) if isinstance(labels, list) else 1
         raise DataError(

@@ -18,7 +18,7 @@ from unspool.config import Config, DataConfig
 from unspool.data.batching import BucketBatches
 from unspool.data.corpus import Fields
 from unspool.data.fields.field import Chunk, Field
-from unspool.data.fields.series import SeriesField, as_steps
+from unspool.data.fields.series import SeriesField
 from unspool.data.fields.tags import TagsField
 from unspool.data.fields.words import WordsField
 from unspool.data.part import Batch, Part
@@ -355,7 +355,7 @@ class Tag(Task):
             text, words = words_of(new, self.tokenizer)
             along = SpanScores(p.log(), torch.zeros_like(p), torch.zeros_like(p))
             return tagged_text(text, words, Tags(tags, along), self.labels, None)
-        own = as_steps(new, len(self.input_field.channels))
+        own = self.input_field.as_steps(new)
         steps = own.steps(before.steps)
         return tagged_series(str(own), steps, tags, as_array(p), self.labels)
 

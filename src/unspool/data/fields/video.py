@@ -1,0 +1,420 @@
+"""video: frames over time, each of which an image layer makes one vector of.
+
+raw: a `Clip`, the path of a file or of a folder of frames, an array (T, H, W) or (T, H, W, C), a
+list of images. values: `Clips`. tensors: `SeriesBatch`, a step a frame: its pixels column by
+column.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from unspool.data.fields.field import Chunk, Where
+from unspool.data.fields.image import (
+    ImageColumn,
+    ImageWriter,
+    Seen,
+    colour_moments,
+    load_shape,
+    remarks,
+)
+from unspool.data.fields.image_shape import ImageShape, colour_names
+from unspool.data.fields.series import SeriesBatch, SeriesField, StoredSize
+from unspool.data.fields.series_examiner import SeriesExaminer
+from unspool.data.fields.series_features import FeatureField
+from unspool.data.fields.series_values import Moments, Series
+from unspool.data.read import Column
+from unspool.data.read.clip import ENDINGS, Clip, as_clip
+from unspool.data.read.picture import Header, Picture, as_picture, is_pillow
+from unspool.data.read.recording import Recording
+from unspool.data.store.columns import Progress, WhereStep
+from unspool.data.store.ragged import Ragged
+from unspool.errors import DataError
+from unspool.io.files import write_json
+
+FILE = "video.json"
+LOOKED = 50  # clips whose first frames are looked at
+SHOWN = 3  # sizes in a note
+LONGEST = 8  # pixels of a side that a linear model reads
+GRID = 8  # largest side of the grid of a frame
+STORED = 400_000  # bytes of an example that a run keeps, at most
+MIXED = "mixed"  # in `Seen.others`: clips whose frames have several sizes
+STILL = "still"  # clips of one frame
+
+
+class Clips(Series):
+    """N clips of frames (T, W·H·C), and what each colour is scaled by."""
+
+    def __init__(
+        self, raw: Ragged, moments: Moments | None, colours: int, seen: Seen | None = None
+    ) -> None:
+        super().__init__(raw, None, moments)
+        self.colours, self.seen = colours, seen
+
+    def _with(self, raw: Ragged, times: Ragged | None, rows: np.ndarray) -> Clips:
+        return Clips(raw, self.moments, self.colours, self.seen)
+
+    def scaled(self, row: int) -> np.ndarray:
+        """(T, W·H·C) float32"""
+        return scale(self.raw[row], self.moments, self.colours)
+
+
+def scale(x: np.ndarray, moments: Moments | None, colours: int) -> np.ndarray:
+    """(T, W·H·C) by the mean and deviation of each colour; None: its own"""
+    if moments is None:
+        mean, std = colour_moments([x], colours)
+        moments = Moments(mean, np.where(std > 1e-6, std, 1.0))
+    mean, std = (own.astype(np.float32) for own in moments)
+    return ((x.reshape(len(x), -1, colours) - mean) / std).astype(np.float32).reshape(x.shape)
+
+
+class ClipWriter(ImageWriter):
+    """Decodes clips frame by frame, and stores frames at the size that a model reads."""
+
+    def add(self, values: list[Any], where: Callable[[int], str]) -> None:
+        for i, raw in enumerate(values):
+            sizes, count, notes = set(), 0, set()
+            for header, pixels in as_clip(raw, where(i)).frames():
+                count += 1
+                sizes.add((header.height, header.width))
+                notes.update(set(remarks(header, pixels)) - {"moving"})
+                self._write(self.shape.columns(self.shape.resized(pixels, where(i))))
+            self.lengths.append(count)
+            self.sizes.update(sorted(sizes))
+            notes |= {MIXED} if len(sizes) > 1 else set()
+            self.others.update(notes | ({STILL} if count == 1 else set()))
+
+    @property
+    def width(self) -> int:
+        return self.shape.width * self.shape.height * self.shape.colours
+
+
+class VideoSource(SeriesField):
+    """What fields of videos have in common: how clips become frames of one size."""
+
+    kind = "video"
+    unit = "frames"
+    pictured = True
+    filmed = True
+    shape: ImageShape
+
+    @property
+    def size(self) -> int:
+        own = self.shape
+        return own.height * own.width * own.colours
+
+    @property
+    def inputs(self) -> list[str]:
+        """Names of the pixels of a frame, column by column."""
+        own = self.shape
+        places = ((i + 1, j + 1) for j in range(own.width) for i in range(own.height))
+        return [f"{i},{j} {name}" for i, j in places for name in colour_names(own.colours)]
+
+    @property
+    def halvings(self) -> int:
+        """How often a CNN halves the sides of a frame."""
+        longer, found = max(self.shape.height, self.shape.width), 1
+        while -(-longer // (1 << found)) > GRID:
+            found += 1
+        return found
+
+    def look(self, column: Column) -> None:
+        headers = [as_clip(raw, "item").header() for raw in column.sample[:LOOKED]]
+        self.shape = self.shape.settled(headers)
+
+    def recording(self, raw: Any, where: str) -> Recording:
+        """Frames (T, W·H·C) from 0 to 255"""
+        if isinstance(raw, Recording):
+            return raw
+        clip = as_clip(raw, where)
+        found = [self.shape.columns(self.shape.resized(x, where)).ravel() for _, x in clip.frames()]
+        return Recording(np.stack(found), tuple(self.channels), name=clip.name)
+
+    def storage_key(self) -> Any:
+        own = self.shape
+        return [self.kind, own.height, own.width, own.colours, own.resize]
+
+    def writer(self, folder: Path) -> Any:
+        return ClipWriter(folder, self.name, self.shape)
+
+    def open(self, folder: Path, key: dict[str, Any], where: WhereStep) -> Any:
+        return ImageColumn.load(folder, self.name)
+
+    def blank(self, column: Any) -> np.ndarray:
+        """None: a clip has frames."""
+        return np.zeros(len(column), dtype=bool)
+
+    def fit(
+        self,
+        column: Any,
+        rows: np.ndarray,
+        *,
+        where: str,
+        progress: Progress | None = None,
+    ) -> list[str]:
+        lengths = column.values.lengths[rows]
+        if self.window and int(lengths.max()) < self.window:
+            raise DataError(
+                f"the window is longer than every clip: {self.window:,} frames, and the longest has"
+                f" {int(lengths.max()):,}",
+                where=where,
+                remedy="set a smaller window, or none",
+            )
+        found = colour_moments((column.values[row] for row in rows), self.shape.colours)
+        if not found.std.max() > 1e-6:
+            raise DataError(
+                "every frame of the training part is of the same colour, so there is nothing to"
+                " learn",
+                where=where,
+                got=", ".join(f"{own:g}" for own in found.mean),
+                remedy="look at the files",
+            )
+        self._set_moments(Moments(found.mean, np.where(found.std > 1e-6, found.std, 1.0)))
+        own = self.shape
+        colours = "grey" if own.colours == 1 else "red, green and blue"
+        least, most = int(lengths.min()), int(lengths.max())
+        many = f"{least:,}" if least == most else f"{least:,} to {most:,}"
+        note = (
+            f"video: {len(rows):,} clips in train, {many} frames each, {own.height} x {own.width}"
+            f" (height x width), {colours}, a frame read by {self.described()}"
+        )
+        return [note, *self.changed(column.seen)]
+
+    def described(self) -> str:
+        if self.shape.reading == "patches":
+            rows, columns = self.shape.grid
+            return f"{rows * columns:,} patches of {self.shape.patch} x {self.shape.patch}"
+        high, wide = (-(-own >> self.halvings) for own in (self.shape.height, self.shape.width))
+        return f"a CNN with a grid of {high} x {wide}"
+
+    def _set_moments(self, found: Moments) -> None:
+        self.mean, self.std = found
+        self.channels = colour_names(self.shape.colours)
+
+    def changed(self, seen: Seen) -> list[str]:
+        """What was done to the frames of files."""
+        own, notes = self.shape, []
+        other = {size: n for size, n in seen.sizes.items() if size != (own.height, own.width)}
+        if other:
+            listed = [f"{many:,} of {h} x {w}" for (h, w), many in list(other.items())[:SHOWN]]
+            more = f" and {len(other) - SHOWN:,} more sizes" if len(other) > SHOWN else ""
+            notes.append(
+                f"frames of clips resized ({own.resize}) to {own.height} x {own.width}:"
+                f" {', '.join(listed)}{more} (--set height= and width= for another size)"
+            )
+        said = {
+            MIXED: "have frames of different sizes",
+            STILL: "have one frame, which does not move",
+            "turned": "are turned upright",
+            "clear": "with transparent parts are put on white",
+            "deep": "have more than 8 bits, and are kept with all of them",
+        }
+        notes += [f"{seen.others[k]:,} clips {t}" for k, t in said.items() if k in seen.others]
+        return notes
+
+    def invent(self, *, vocab: int, classes: int) -> None:
+        self.shape = self.shape.settled([Header(32, 32, 1, "L")])
+        self._set_moments(Moments(np.zeros(self.shape.colours), np.ones(self.shape.colours)))
+
+    def values(self, column: Any, progress: Progress | None = None) -> Any:
+        found = self._series(column.values, None)
+        found.seen = column.seen
+        return found
+
+    def _series(self, raw: Ragged, times: Ragged | None) -> Any:
+        raw = raw.cut(self.max_length) if self.max_length else raw
+        return Clips(raw, self._scaling(), self.shape.colours)
+
+    def _scaling(self) -> Moments | None:
+        """None: each clip by its own."""
+        if self.scaling in ("series", "window"):
+            return None
+        if self.scaling == "none":
+            return Moments(np.zeros_like(self.mean), np.ones_like(self.std))
+        return Moments(self.mean, self.std)
+
+    def check(self, values: Any, where: Where) -> list[str]:
+        return []
+
+    def unknown(self, values: Any, where: Where) -> list[str]:
+        return self.changed(values.seen) if getattr(values, "seen", None) else []
+
+    def vectors(self, values: Any, row: int) -> np.ndarray:
+        return values.scaled(row)
+
+    def refuse(self, own: Recording, where: str) -> None:
+        if not len(own) or own.values.shape[1] != self.size:
+            raise DataError(
+                f"the model reads frames of {self.size:,} numbers; this clip has"
+                f" {len(own):,} of {own.values.shape[1]:,}",
+                where=where,
+                remedy="give the clip itself, whose frames are resized",
+            )
+
+    def items(self, given: Any) -> Iterable[Any]:
+        """An array (T, H, W), or (T, H, W, C) with 1 to 4 colours, is one clip; (N, T, H, W) and
+        (N, T, H, W, C) are several."""
+        dimensions = getattr(given, "ndim", 0)
+        coloured = dimensions == 4 and given.shape[3] in (1, 2, 3, 4)
+        if isinstance(given, str | Path | Clip | Recording) or dimensions == 3 or coloured:
+            return [given]
+        if not isinstance(given, Iterable):
+            as_clip(given, "item")
+        return given
+
+    def shown(self, raw: Any) -> str:
+        name = raw.name if isinstance(raw, Recording) else str(as_clip(raw, "item"))
+        return name or "video"
+
+    def named(self, name: str) -> Clip | None:
+        known = name.lower().endswith(ENDINGS) or Path(name).is_dir()
+        return Clip(Path(name), name) if known else None
+
+    def as_steps(self, raw: Any) -> Recording:
+        """The next frames of a clip: one image, an array (T, H, W) or (T, H, W, C), a list of
+        images. (H, W, C) with up to 4 colours is one image."""
+        dimensions = getattr(raw, "ndim", 0)
+        image = dimensions == 2 or (dimensions == 3 and raw.shape[2] in (1, 2, 3, 4))
+        if isinstance(raw, Picture) or is_pillow(raw) or image:
+            raw = [as_picture(raw, "frame")]
+        return self.recording(raw, "frame")
+
+    def chunk(self, raw: Any, before: Any, read: int) -> Chunk:
+        own = self.as_steps(raw)
+        self.refuse(own, f"frame {read + 1}")
+        room = max(0, self.max_length - read) if self.max_length else len(own)
+        x = scale(own.values[:room], self._scaling(), self.shape.colours)
+        if not len(x):
+            return Chunk((), 0, before, cut=True)
+        inputs = SeriesBatch(torch.from_numpy(x[None]), torch.tensor([len(x)])).inputs
+        return Chunk(inputs, len(x), None, len(x) < len(own))
+
+    def pixels(self, own: Recording) -> np.ndarray:
+        """(T, W·H·C) -> (T, H, W, C), as the model reads it"""
+        x = own.values.reshape(len(own), self.shape.width, self.shape.height, self.shape.colours)
+        return x.swapaxes(1, 2)
+
+    def at_pixels(self, parts: np.ndarray) -> np.ndarray:
+        """Numbers of the elements of frames, (T, W·H·C), of each pixel: (T, H, W)"""
+        own = self.shape
+        return parts.reshape(len(parts), own.width, own.height, own.colours).sum(3).swapaxes(1, 2)
+
+    def may_be_stored(self, raw: Any) -> bool:
+        return True
+
+    def stored_size(self, value: Any) -> StoredSize:
+        return StoredSize(int(value["frames"]), len(value["pixels"]) / STORED)
+
+    def to_json(self, raw: Any) -> dict[str, Any]:
+        own = self.as_read(self.recording(raw, "the clip"))
+        pixels = np.clip(np.rint(self.pixels(own)), 0, 255).astype(np.uint8)
+        return {
+            "name": own.name,
+            "frames": len(own),
+            "size": list(pixels.shape[1:]),
+            "pixels": base64.b64encode(pixels.tobytes()).decode(),
+        }
+
+    def from_json(self, value: Any, where: str) -> Recording:
+        try:
+            name, count = str(value.get("name") or ""), int(value["frames"])
+            size = [int(side) for side in value["size"]]
+            data = base64.b64decode(value["pixels"], validate=True)
+            x = np.frombuffer(data, np.uint8).reshape(count, *size)
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError, binascii.Error):
+            raise DataError(
+                "no clip: it has no frames, or other pixels than its size says",
+                where=where,
+                remedy="give its frames, size [height, width, colours] and pixels in base64",
+            ) from None
+        found = self.recording(as_clip(x, where), where)
+        return Recording(found.values, found.channels, name=name)
+
+    @property
+    def shown_as(self) -> str:
+        return "frames"
+
+    def curves(self, own: Recording) -> Recording:
+        """The mean of each colour over time."""
+        own = self.as_read(own)
+        x = own.values.reshape(len(own), -1, self.shape.colours).mean(1, dtype=np.float32)
+        return Recording(x, tuple(self.channels), name=own.name)
+
+    def by_curve(self, parts: np.ndarray) -> np.ndarray:
+        """Numbers of the elements of frames, (T, W·H·C), of each colour: (T, C)"""
+        return parts.reshape(len(parts), -1, self.shape.colours).sum(1)
+
+    def picture(self, raw: Any) -> dict[str, Any]:
+        own = self.curves(self.recording(raw, "the clip"))
+        return {
+            "channels": self.channels,
+            "values": [channel.round(2).tolist() for channel in own.values.T],
+            "steps": own.steps(),
+        }
+
+    def advise(self, values: Any, unknown: float) -> Iterator[tuple[str | None, str]]:
+        return iter(())
+
+    def examiner(self, values: Any) -> SeriesExaminer | None:
+        """None: pixels are not compared one by one."""
+        return None
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        return (*super().files, FILE)
+
+    def save(self, folder: Path) -> None:
+        super().save(folder)
+        write_json(folder / FILE, self.shape._asdict())
+
+    def load(self, folder: Path) -> None:
+        super().load(folder)
+        self.shape = load_shape(folder / FILE, "videos", len(self.channels))
+
+
+class VideoField(VideoSource):
+    """Frames for a network."""
+
+    def __init__(self, name: str, shape: ImageShape, **options: Any) -> None:
+        super().__init__(name, **options)
+        self.shape = shape
+
+
+class VideoFeatures(FeatureField, VideoSource):
+    """Frames for a linear model, averaged to at most 8 x 8: the first, the last, their mean, and
+    the mean change from one to the next."""
+
+    def __init__(self, name: str, shape: ImageShape, **options: Any) -> None:
+        super().__init__(name, **options)
+        self.shape = shape
+
+    @property
+    def _small(self) -> tuple[int, int]:
+        return min(LONGEST, self.shape.width), min(LONGEST, self.shape.height)
+
+    @property
+    def names(self) -> list[str]:
+        wide, high = self._small
+        places = [f"{i + 1},{j + 1}" for j in range(wide) for i in range(high)]
+        colours = colour_names(self.shape.colours)
+        kinds = ("first", "last", "mean", "change")
+        return [f"{kind} {at} {name}" for kind in kinds for at in places for name in colours]
+
+    def features_of(self, x: np.ndarray) -> np.ndarray:
+        own = self.shape
+        small = x.reshape(len(x), own.width, own.height, own.colours)
+        for axis, count in enumerate(self._small, 1):
+            ends = np.arange(count + 1) * small.shape[axis] // count
+            shape = [1, 1, 1, 1]
+            shape[axis] = count
+            small = np.add.reduceat(small, ends[:-1], axis) / np.diff(ends).reshape(shape)
+        change = np.abs(np.diff(small, axis=0)).mean(0) if len(x) > 1 else np.zeros_like(small[0])
+        rows = (small[0], small[-1], small.mean(0), change)
+        return np.concatenate([each.reshape(-1) for each in rows]).astype(np.float64)

@@ -1,0 +1,278 @@
+"""Clip: one video as files have it, or as it is in memory; its frames come one by one.
+
+A clip is a folder of numbered images, a GIF, a `.npy` or `.npz` file of (T, H, W) or (T, H, W, C),
+a film such as mp4 (extra `video`), or an array or list of images in memory. Frames come out as
+`Decoded` images do (`picture.py`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from unspool.data.read.files import BLOCK, TextFile, unreadable
+from unspool.data.read.picture import (
+    MOST_PIXELS,
+    Decoded,
+    Header,
+    Picture,
+    as_picture,
+    header_of,
+    is_pillow,
+    pixels_of,
+    too_large,
+    undecoded,
+)
+from unspool.data.read.pixels import array_shapes, image_arrays
+from unspool.errors import DataError
+from unspool.io.regular import open_regular
+
+FILMS = (".mp4", ".m4v", ".mov", ".avi", ".mkv", ".webm")
+ARRAYS = (".npy", ".npz")
+ENDINGS = (*FILMS, ".gif", *ARRAYS)  # of files that are a clip
+FRAMES = (".png", ".jpg", ".jpeg", ".webp", ".bmp")  # of files that are a frame of one
+MOST_FRAMES = 1 << 20
+TAIL = 512  # bytes at the end of a GIF, whose last one is a semicolon but for zeros and line ends
+# What a film may be: nothing that names other files or addresses.
+CONTAINERS = "mov,mp4,m4a,3gp,3g2,mj2,matroska,webm,avi"
+
+
+@dataclass(frozen=True, eq=False)
+class Clip:
+    """A path, or in memory an array (T, H, W) or (T, H, W, C), or images one after the other."""
+
+    path: Path | None = None
+    name: str = ""
+    pixels: np.ndarray | None = None
+    pictures: tuple[Picture, ...] = ()
+
+    def __str__(self) -> str:
+        return self.name or "video"
+
+    @property
+    def nbytes(self) -> int:
+        """That it takes in memory."""
+        own = 0 if self.pixels is None else self.pixels.nbytes
+        return own + sum(picture.nbytes for picture in self.pictures)
+
+    def __len__(self) -> int:
+        """Frames; those of a film are counted by decoding it."""
+        if self.pixels is not None:
+            return len(self.pixels)
+        if self.path is None or self.path.is_dir():
+            return len(self._pictures())
+        if self.path.suffix.lower() == ".gif":
+            return Picture(self.path, self.name).header().frames
+        return sum(1 for _ in self.frames())
+
+    def header(self) -> Header:
+        """Of its first frame."""
+        if self.path is not None and self.path.suffix.lower() == ".gif":
+            return Picture(self.path, self.name).header()
+        if self.path is None or self.path.is_dir():
+            return next(iter(self._pictures())).header()
+        return next(self.frames()).header
+
+    def frames(self) -> Iterator[Decoded]:
+        """One by one; a DataError names the file, or the file and the frame."""
+        count = 0
+        for found in islice(self._frames(), MOST_FRAMES + 1):
+            count += 1
+            if count > MOST_FRAMES:
+                raise DataError(
+                    f"has more than {MOST_FRAMES:,} frames", where=self.name, remedy="cut it"
+                )
+            yield found
+        if not count:
+            raise DataError("has no frames", where=self.name, remedy="leave it out")
+
+    def _frames(self) -> Iterator[Decoded]:
+        ending = "" if self.path is None or self.path.is_dir() else self.path.suffix.lower()
+        if ending in FILMS:
+            return self._film()
+        if ending == ".gif":
+            return self._moving()
+        if ending in ARRAYS:
+            return self._stored()
+        return (picture.decode() for picture in self._pictures())
+
+    def _pictures(self) -> Sequence[Picture]:
+        """Of a folder its images in the order of their numbers; of an array its frames."""
+        if self.pixels is not None:
+            return [
+                as_picture(own, f"{self.name}, frame {i}") for i, own in enumerate(self.pixels, 1)
+            ]
+        if self.path is None:
+            return self.pictures
+        return [Picture(own, str(own)) for own in frames_in(self.path, self.name)]
+
+    def _moving(self) -> Iterator[Decoded]:
+        """Of a GIF; one that does not move has one frame."""
+        assert self.path is not None
+        with Picture(self.path, self.name).opened() as image:
+            refuse_cut_gif(self.path, self.name)
+            for i in range(header_of(image).frames):
+                try:
+                    image.seek(i)
+                    header = header_of(image)
+                    found = Decoded(header, pixels_of(image, header))
+                except (MemoryError, KeyboardInterrupt):
+                    raise
+                except Exception as error:  # decoders raise whatever their parsers do
+                    raise undecoded(f"{self.name}, frame {i + 1}", error) from None
+                yield found
+
+    def _stored(self) -> Iterator[Decoded]:
+        """Of a file of one array (T, H, W) or (T, H, W, C)."""
+        assert self.path is not None
+        file = TextFile(self.path, self.name)
+        shapes = {name: own for name, own in array_shapes(file).items() if own.of_images}
+        if not shapes:
+            raise DataError(
+                "holds no frames",
+                where=self.name,
+                got=", ".join(f"{n} {own.shape}" for n, own in array_shapes(file).items()),
+                remedy="save them as (frames, height, width) or (frames, height, width, colours)",
+            )
+        name = max(shapes, key=lambda own: shapes[own].shape)
+        for i, pixels in enumerate(image_arrays(file, name), 1):
+            yield as_picture(pixels, f"{self.name}, frame {i}").decode()
+
+    def _film(self) -> Iterator[Decoded]:
+        """Frames of a film, turned upright, by PyAV."""
+        assert self.path is not None
+        av = pyav(self.name)
+        try:
+            file = open_regular(self.path)
+        except (OSError, ValueError) as error:
+            raise unreadable(self.path, self.name, error) from None
+        with file:
+            if not file.read(1):
+                raise DataError(
+                    "the file is empty", where=self.name, remedy="save it again, or leave it out"
+                )
+            file.seek(0)
+            try:
+                with av.open(file, options={"format_whitelist": CONTAINERS}) as film:
+                    if not film.streams.video:
+                        raise DataError("has no pictures", where=self.name, remedy="leave it out")
+                    about = film.streams.video[0].codec_context
+                    if about.width * about.height > MOST_PIXELS:
+                        raise too_large(self.name, f"{about.width:,} x {about.height:,}")
+                    for frame in film.decode(video=0):
+                        turns = round(getattr(frame, "rotation", 0) / 90) % 4
+                        pixels = np.rot90(frame.to_ndarray(format="rgb24"), turns)
+                        high, wide = pixels.shape[:2]
+                        header = Header(high, wide, 3, "film", turned=turns > 0)
+                        yield Decoded(header, np.ascontiguousarray(pixels))
+            except (DataError, MemoryError, KeyboardInterrupt, GeneratorExit):
+                raise
+            except Exception as error:  # as above
+                raise undecoded(self.name, error) from None
+
+
+def pyav(name: str) -> Any:
+    """The module `av`."""
+    try:
+        import av
+    except ImportError:
+        raise DataError(
+            "films need the package av",
+            where=name,
+            remedy="install it: pip install 'unspool[video]'; a GIF or a folder of images needs"
+            " none",
+        ) from None
+    av.logging.set_level(None)
+    return av
+
+
+def refuse_cut_gif(path: Path, name: str) -> None:
+    """Of a GIF that ends early Pillow reads as many frames as are whole."""
+    with open_regular(path) as file:
+        file.seek(0, os.SEEK_END)
+        file.seek(max(0, file.tell() - TAIL))
+        if file.read().rstrip(b"\0\r\n")[-1:] != b";":
+            raise DataError(
+                "ends before its last frame",
+                where=name,
+                remedy="copy or save it again, or leave it out",
+            )
+
+
+def frames_in(folder: Path, name: str) -> list[Path]:
+    """The images of a folder, in the order of the numbers in their names."""
+    try:
+        found = [own for own in folder.iterdir() if is_frame(own)]
+    except OSError as error:
+        raise unreadable(folder, name, error) from None
+    if not found:
+        raise DataError(
+            "the folder holds no frames",
+            where=name,
+            remedy="put numbered images there: 001.png, 002.png, ...",
+        )
+    return sorted(found, key=in_order)
+
+
+def is_frame(path: Path) -> bool:
+    return path.name.lower().endswith(FRAMES) and not path.name.startswith(".") and path.is_file()
+
+
+def in_order(path: Path) -> tuple[list[str | int], str]:
+    """2.png before 10.png."""
+    parts = re.split(r"(\d+)", path.name.lower())
+    return [int(part) if i % 2 else part for i, part in enumerate(parts)], path.name
+
+
+class ClipFile(TextFile):
+    """A clip as what a table is made of; of a folder, all of its frames."""
+
+    def parts(self) -> list[Path]:
+        return frames_in(self.path, self.name) if self.path.is_dir() else [self.path]
+
+    def size(self) -> int:
+        return sum(TextFile(own, str(own)).size() for own in self.parts())
+
+    def add_to(self, digest: hashlib._Hash) -> None:
+        for own in self.parts():
+            digest.update(f"\0{own.name}\0".encode())
+            with open(own, "rb") as file:
+                while data := file.read(BLOCK):
+                    digest.update(data)
+
+
+def as_clip(raw: Any, where: str) -> Clip:
+    """A path, an array (T, H, W) or (T, H, W, C), a list of images, or a `Clip`."""
+    if isinstance(raw, Clip):
+        return raw
+    if isinstance(raw, str | os.PathLike):
+        return Clip(Path(raw), str(raw))
+    if isinstance(raw, Picture) or is_pillow(raw):
+        return Clip(None, where, pictures=(as_picture(raw, where),))
+    if isinstance(raw, list | tuple) and raw and not isinstance(raw[0], int | float | list):
+        pictures = (as_picture(own, f"{where}, frame {i}") for i, own in enumerate(raw, 1))
+        return Clip(None, where, pictures=tuple(pictures))
+    try:
+        x = np.asarray(raw)
+    except (TypeError, ValueError, RuntimeError):
+        x = np.zeros(0)
+    coloured = x.ndim == 4 and x.shape[3] in (1, 2, 3, 4)
+    if x.dtype.kind not in "biuf" or not (x.ndim == 3 or coloured):
+        raise DataError(
+            f"a {type(raw).__name__} is no video",
+            where=where,
+            got=f"an array of shape {x.shape}" if x.ndim else raw,
+            remedy="give the path of a file or folder, or an array (frames, height, width) or"
+            " (frames, height, width, colours)",
+        )
+    if not x.size:
+        raise DataError("has no frames", where=where, got=f"shape {x.shape}", remedy="leave it out")
+    return Clip(None, where, x)

@@ -1,0 +1,73 @@
+"""Videos: a step is a frame, of which an image layer makes one vector."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from unspool.config import Config, DataConfig
+from unspool.data.fields.field import Field
+from unspool.data.fields.image_shape import ImageShape
+from unspool.data.fields.video import VideoFeatures, VideoField
+from unspool.data.plan import Plan
+from unspool.data.read import Table
+from unspool.errors import ConfigError
+from unspool.tasks.inputs.image import COLOURS
+from unspool.tasks.inputs.kind import Asked
+from unspool.tasks.inputs.series import SeriesKind
+from unspool.tasks.inputs.text import AT_ONCE
+from unspool.tasks.inputs.video_plan import plan_videos, video_column
+
+READINGS = ("cnn", "patches")
+# A frame is read by a network of its own, so that a batch has few of them.
+VIDEO: dict[str, Any] = {
+    "data.reading": "cnn",
+    "train.batch": 16,
+    "train.batch_tokens": 1024,
+    "model.hidden": 128,
+}
+
+
+class VideoKind(SeriesKind):
+    name = "video"
+    rows = "clips"
+
+    def field(self, config: Config) -> Field:
+        data = config.data
+        reading = "cnn" if data.reading == "auto" else data.reading
+        colours = COLOURS[data.colours]
+        shape = ImageShape(data.height, data.width, colours, reading, data.patch_size, data.resize)
+        kind = VideoFeatures if config.model.network in AT_ONCE else VideoField
+        return kind(
+            self.name,
+            shape,
+            scaling=data.scaling,
+            max_length=data.max_length,
+            window=data.window,
+            missing=data.missing,
+        )
+
+    def holds(self, table: Table, data: DataConfig) -> bool:
+        return video_column(table, data) is not None
+
+    def plan(self, table: Table, data: DataConfig, asked: Asked) -> Plan | None:
+        return plan_videos(table, data, asked)
+
+    def suited(self, settings: Mapping[str, Any], plan: Plan | None) -> dict[str, Any]:
+        return {**super().suited(settings, plan), **VIDEO}
+
+    def check(self, config: Config) -> None:
+        super().check(config)
+        data = config.data
+        if data.reading not in ("auto", *READINGS):
+            raise ConfigError(
+                "a frame is read by a CNN or as patches, and becomes one vector",
+                got=f"reading={data.reading}",
+                remedy="set reading=cnn or reading=patches",
+            )
+        if data.irregular != "ignore" or data.channels:
+            raise ConfigError(
+                "data.irregular and data.channels are for series",
+                got=f"irregular={data.irregular}, channels={data.channels}",
+                remedy="leave it out",
+            )
