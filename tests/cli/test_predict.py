@@ -8,6 +8,7 @@ import json
 import sys
 
 import pytest
+from PIL import Image
 
 TEXTS = ["a great film", "the plot was awful"]
 SMALL = ["-s", "hidden=8", "-s", "embedding=8", "-s", "threads=1", "-s", "max_steps=2"]
@@ -83,6 +84,16 @@ def test_other_columns_are_kept_as_they_are_written(unspool, classifier, tmp_pat
     assert unspool("predict", classifier, "--file", data, "--out", out).code == 0
     first, *_ = csv.DictReader(out.read_text().splitlines())
     assert (first["price"], first["share"]) == ("1.234,5", "30 %")
+
+
+def test_columns_that_are_images_are_named(unspool, translator, tmp_path) -> None:
+    """A folder of images has its names as texts."""
+    for label in ("good film", "bad film"):
+        (tmp_path / label).mkdir()
+        Image.new("L", (4, 4)).save(tmp_path / label / "1.png")
+    ended = unspool("predict", translator, "--file", tmp_path, "--json", "--beam", 1)
+    first = json.loads(ended.out.splitlines()[0])
+    assert (first["image"], first["folder"]) == (f"{tmp_path}/bad film/1.png", "bad film")
 
 
 def test_tags(unspool, tagger) -> None:
