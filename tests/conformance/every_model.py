@@ -111,7 +111,7 @@ VARIANTS: dict[str, list[tuple[str, dict[str, Any]]]] = {
     ],
     "pretrain": [("transformer", {"positions": "learned"})],
     "transcribe": [
-        ("bilstm", {"patch": 1}),
+        ("bilstm", {"patch": 1, "band_warp": 0.1}),
         ("cnn", {"patch": 2, "features": "mfcc", "coefficients": 5}),
         ("bigru", {"reduction": "convolution", "patch": 4}),
         ("transformer", {"reduction": "convolution", "patch": 3, "objective": "hybrid"}),

@@ -282,6 +282,11 @@ class DataConfig(Section):
     )
 
     @property
+    def window_stride(self) -> int:
+        """Steps from one window to the next."""
+        return self.stride or max(1, self.window // 2)
+
+    @property
     def whole(self) -> bool:
         """Whether all folds are run, and then a model of all rows."""
         return self.folds > 0 and self.fold == 0

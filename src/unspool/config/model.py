@@ -109,6 +109,13 @@ class ModelConfig(Section):
     band_mask: float = setting(
         0.2, "widest of these stretches, as a share of the channels", gt=0, le=1
     )
+    band_warp: float = setting(
+        0.0,
+        "audio: in training bands of the spectrum are moved by up to this share, as other voices"
+        " have them",
+        ge=0,
+        le=0.5,
+    )
     flip: float = setting(
         0.0, "image, video: share of them that are mirrored left to right in training", ge=0, le=1
     )
