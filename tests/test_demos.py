@@ -12,9 +12,11 @@ import numpy as np
 import pytest
 import torch
 
+from unspool.data.read.music import as_piece
 from unspool.demos import (
     DEFAULT,
     DEMOS,
+    chorale,
     dates,
     digits,
     forecast,
@@ -217,6 +219,28 @@ def test_the_memory_demo_runs_small(tmp_path, monkeypatch) -> None:
         assert len(errors) == 5  # at 1, 5, 10 and 12 steps
         assert left[-1] in ("vanishes", "lasts", "explodes")
     assert (tmp_path / "runs" / "demo-memory" / "memory.png").stat().st_size > 10_000
+
+
+def test_the_chorale_demo_runs_small(tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    lines: list[str] = []
+    chorale.run(lines.append, pieces=20, epochs=1)
+    assert any(line.startswith("data:    notes in key") for line in lines)
+    home = tmp_path / "runs" / "demo-chorale"
+    assert as_piece(home / "chorale.mid", "x").chords()[0] != []
+    assert (home / "chorale.png").stat().st_size > 5_000
+
+
+def test_chorales_are_in_key_and_in_four_voices() -> None:
+    """By the rules that they are made by: four voices that do not cross, from tonic to tonic."""
+    rng = np.random.default_rng(1)
+    for _ in range(5):
+        piece = chorale.chorale(rng)
+        assert len(piece) == chorale.CHORDS * chorale.STEPS
+        assert {len(step) for step in piece} == {4}
+        for step in piece:
+            assert step == sorted(step)
+        assert piece[0][0] % 12 == piece[-1][0] % 12
 
 
 def test_movements_are_reproducible_and_by_every_person(tmp_path) -> None:

@@ -140,5 +140,7 @@ def test_what_is_refused(run, data) -> None:
 
 
 def test_music_is_no_text(data) -> None:
+    with pytest.raises(DataError, match=r"holds music, and generate learns texts"):
+        unspool.train(data, task="generate", quiet=True)
     with pytest.raises(DataError, match="no music was found"):
         unspool.train(["a text", "another"], task="compose", quiet=True)

@@ -22,7 +22,7 @@ from unspool.insight.learnt import flow_of_run, state_gradients
 from unspool.insight.saliency import answer_of, explain, step_of
 from unspool.insight.trace import direction_of, layer_of, rounded, trace_reading
 from unspool.nn.positions import Learned, Rotary, Sinusoidal
-from unspool.page.music import compose
+from unspool.page.music import continuation
 from unspool.page.neighbours import neighbours
 from unspool.page.pen import example_words, write
 from unspool.page.series import ahead, chosen, over_time, reasons, shown_input, weights
@@ -231,7 +231,7 @@ ANSWERS: dict[str, Answer] = {
     "sound": sound,
     "transcript": transcript,
     "write": write,
-    "compose": compose,
+    "continuation": continuation,
     "ahead": ahead,
     "reasons": reasons,
     "trace": trace,
@@ -255,7 +255,7 @@ DEFAULTS: dict[str, dict[str, str]] = {
     "sound": {"text": ""},
     "transcript": {"text": ""},
     "write": {"words": "", "bias": "1", "temperature": "1", "seed": "1", "length": "700"},
-    "compose": {
+    "continuation": {
         "text": "",
         "given": "16",
         "length": "64",

@@ -102,7 +102,7 @@ VIEWS: dict[str, View] = {
     ),
     "transcript": View(writes, lambda subject, text: asked_of(subject, text, "transcript")),
     "writing": View(draws, lambda subject, text: [("write", {"words": example_words(subject)})]),
-    "playing": View(composes, lambda subject, text: [("compose", {"text": text})]),
+    "playing": View(composes, lambda subject, text: [("continuation", {"text": text})]),
     "unrolled": View(
         lambda subject: bool(taps_of(subject, "hidden_state")),
         lambda subject, text: (

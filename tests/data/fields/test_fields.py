@@ -22,6 +22,8 @@ from unspool.data.fields.image_shape import ImageShape
 from unspool.data.fields.joined import JoinedField
 from unspool.data.fields.label import LabelField
 from unspool.data.fields.labels import LabelsField
+from unspool.data.fields.music import MusicFeatures, MusicFrames
+from unspool.data.fields.music_events import MusicEvents
 from unspool.data.fields.number import NumberField
 from unspool.data.fields.pair import PairField
 from unspool.data.fields.pair_bags import PairNgramField
@@ -81,6 +83,14 @@ CLIPS = [
     for t, h, w in ((3, 6, 6), (1, 6, 9), (5, 4, 7), (2, 12, 12))
 ] + [np.linspace(0, 200, 2 * 6 * 5 * 3).reshape(2, 6, 5, 3)]
 
+MUSIC = [
+    [[60, 64, 67], [60, 65], [59]],
+    [[48]],
+    [[], [50, 62], [50, 62]],
+    [[60], [60], [72, 60], []],
+    [[61, 21, 108], [40]],
+]
+
 
 def cases() -> dict[str, tuple[Callable[[], Field], list[Any]]]:
     def text(**options: Any) -> Callable[[], Field]:
@@ -111,6 +121,10 @@ def cases() -> dict[str, tuple[Callable[[], Field], list[Any]]]:
             IMAGES,
         ),
         "image-features": (lambda: ImageFeatures("image", ImageShape(20, 20, 3, "cnn")), IMAGES),
+        "music": (lambda: MusicFrames("music", 4), MUSIC),
+        "music-cut": (lambda: MusicFrames("music", 4, max_length=2), MUSIC),
+        "music-features": (lambda: MusicFeatures("music", 4), MUSIC),
+        "music-events": (lambda: MusicEvents("music", 4, max_length=6), MUSIC),
         "video": (lambda: VideoField("video", ImageShape(6, 7, 3, "cnn")), CLIPS),
         "video-cut": (
             lambda: VideoField(

@@ -200,8 +200,8 @@ class Field(ABC):
 
     @property
     def shown_as(self) -> str:
-        """How a page draws its values: as "tokens", "curves" over time, or a "heat map" over time;
-        all but tokens by `picture`."""
+        """How a page draws its values: as "tokens", "curves" over time, a "heat map" or a "piano
+        roll" over time; all but tokens by `picture`."""
         return "tokens"
 
     def picture(self, raw: Any) -> dict[str, Any]:
