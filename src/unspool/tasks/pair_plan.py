@@ -69,7 +69,7 @@ def two_texts(table: Table, data: DataConfig) -> TwoTexts | None:
                 remedy="name two different columns with --text and --text-pair",
             )
         return TwoTexts(first, second, named)
-    asked = None if data.text is None else table.column(data.text, option="--text")
+    asked = None if data.text is None else joined(table.several(data.text, option="--text"))
     found = {plain(column.name): column for column in reversed(table.columns)}
     for one, other in PAIR_NAMES:
         if one in found and other in found:
