@@ -70,6 +70,12 @@ class Texts:
     def __len__(self) -> int:
         return len(self.rows)
 
+    def prints(self, common: dict[str, int]) -> np.ndarray:
+        """(N,) a number for each row, equal where the texts are, in whatever order."""
+        texts = self.tokens.prints(common)
+        rows = (self.rows[row] for row in range(len(self)))
+        return np.array([hash(tuple(sorted(texts[own].tolist()))) for own in rows], np.int64)
+
     def select(self, rows: np.ndarray) -> Texts:
         return Texts(self.tokens, self.rows.select(rows))
 
@@ -80,12 +86,6 @@ class Texts:
     def __getitem__(self, row: int) -> list[np.ndarray]:
         """int64 ids of each text of a row."""
         return [self.tokens[int(text)] for text in self.rows[row]]
-
-    def prints(self, common: dict[str, int]) -> np.ndarray:
-        """(N,) a number for the texts of each row, whatever their order."""
-        each = self.tokens.prints(common)
-        rows = (tuple(sorted(each[self.rows[row]].tolist())) for row in range(len(self)))
-        return np.array([hash(row) for row in rows], dtype=np.int64)
 
     @property
     def own(self) -> Tokens:
