@@ -60,12 +60,18 @@ def test_pictures_and_checks(model: str, data: Path, here: Path, unspool) -> Non
     ended = unspool("train", data, "--model", model, "--out", here / "run", *small)
     assert ended.code == 0, ended.err
     assert "44 captions of 22 in train, 2 each" in ended.err
-    ended = unspool("predict", here / "run", data / "0.png", "--picture", here / "words.png")
+    options = [
+        "--picture",
+        here / "words.png",
+        "--min-length",
+        "2",
+    ]  # it has learnt next to nothing
+    ended = unspool("predict", here / "run", data / "0.png", *options)
     assert ended.code == 0, ended.err
-    assert (here / "words.png").stat().st_size > 1000 or "empty" in ended.err
+    assert (here / "words.png").stat().st_size > 1000
     ended = unspool("look", here / "run", data / "0.png", "--pictures", here / "look")
     assert ended.code == 0, ended.err
-    assert {"image.png", "caption.png"} <= {own.name for own in (here / "look").iterdir()}
+    assert {"image.png", "words.png"} <= {own.name for own in (here / "look").iterdir()}
     if model == "xu":
         ended = unspool("check", data)
         assert ended.code == 0, ended.err

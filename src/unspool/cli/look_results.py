@@ -164,7 +164,7 @@ def kind_pictures(field: Any, raw: Any, item: Any, reading: Any, why: Any, path:
         maps = attention_maps(field, attended, pixels.shape[1])
         title = f"{name}: {' '.join(reading.written[:-1])}"
         words = caption_figure(pixels, maps, reading.written, title=title)
-        return [("image", figure), ("caption", words)]
+        return [("image", figure), ("words", words)]
     if lattice is not None:
         title = f"{name}: {lattice.text}"
         return [("lattice", lattice_figure(item, field.duration, lattice, title=title))]
