@@ -96,7 +96,9 @@ VARIANTS: dict[str, list[tuple[str, dict[str, Any]]]] = {
         ("luong", {"attention": "dot", "bidirectional": False}),
         ("bahdanau", {"attention": "concat", "cell": "mingru"}),
         ("transformer", {"positions": "learned", "tied": False}),
+        ("luong", {"copy": True, "kind": "word", "joint": False}),
     ],
+    "summarize": [("bahdanau", {"coverage": True})],
     "handwrite": [
         ("lstm", {"conditional": True}),
         ("gru", {"conditional": True, "layers": 1, "embedding": 0, "mixture": 2}),

@@ -211,11 +211,11 @@ class DataConfig(Section):
         "handwrite: write a given text (none: where the data have a column of texts)",
     )
     source: str | None = setting(
-        None, "translate: column (name, or number from 1) that holds what is read"
+        None, "translate, summarize: column (name, or number from 1) that holds what is read"
     )
     target: Names = setting(
         None,
-        "translate: column (name, or number from 1) that holds what is to be written; forecast:"
+        "translate, summarize: column (name, or number from 1) of what is to be written; forecast:"
         " columns to be continued, with commas (none: all that are not known ahead)",
     )
     known: Names = setting(

@@ -64,6 +64,16 @@ class ModelConfig(Section):
     reverse_source: bool = setting(
         False, "translate: read the source last token first (Sutskever et al. 2014)"
     )
+    copying: bool = setting(
+        False,
+        "translate, summarize: the decoder may copy tokens of the source (See et al. 2017)",
+        alias="copy",
+    )
+    coverage: bool = setting(
+        False,
+        "with copy, of additive attention: it reads what it has attended to before, and attending"
+        " to the same again costs",
+    )
     pooling: Literal["last", "mean", "max", "attention", "cls"] = setting(
         "max",
         "classify, regress: how the states of a document become one vector; cls (transformer): by a"

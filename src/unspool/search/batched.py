@@ -11,7 +11,7 @@ from unspool.data.batching import BucketBatches
 from unspool.data.part import Part, moved
 from unspool.errors import ConfigError
 from unspool.nn.decoders import Decoder, TransformerSeqDecoder
-from unspool.nn.encoder import Encoded
+from unspool.nn.encoder import Copies, Encoded
 from unspool.nn.models.seq2seq import Seq2Seq
 from unspool.nn.recurrent_decoder import RecurrentDecoder
 from unspool.search.decoding import Decoding
@@ -126,6 +126,9 @@ class BatchedSearch:
             limits = [limit(steps) for steps in source.lengths.tolist()]
             with torch.inference_mode():
                 encoded = self.model.encoder(*source.inputs)
+            copies = getattr(source, "copies", None)
+            if copies is not None:
+                encoded = encoded._replace(copies=Copies(copies))
             found = self.search(
                 encoded,
                 decoding,

@@ -38,6 +38,7 @@ TASKS = Tasks(
     tag=("tag.task", "Tag"),
     generate=("generate", "Generate"),
     translate=("translate.task", "Translate"),
+    summarize=("summarize.task", "Summarize"),
     transcribe=("transcribe.task", "Transcribe"),
     caption=("caption.task", "CaptionTask"),
     forecast=("forecast.task", "Forecast"),

@@ -14,6 +14,7 @@ const SENTENCES = {
   generate: (asked) => `“${visible(asked)}” is followed by`,
   pretrain: (asked) => `Most probable in place of “${visible(asked)}” is`,
   translate: () => 'The next token is',
+  summarize: () => 'The next token is',
   transcribe: () => 'The model writes',
   handwrite: () => 'The pen is',
   compose: (asked) => `“${visible(asked)}” is followed by`,
