@@ -4,13 +4,15 @@
     python bench/topics.py FOLDER --corpora imdb --ways nmf,lda
     python bench/topics.py FOLDER --table                 print the table from the stored figures
 
-3,000 reviews of IMDB and 3,000 e-mails of AESLC, every few rows of their training files; 20 topics,
+2,000 reviews of IMDB and 2,000 e-mails of AESLC, every few rows of their training files; 20 topics,
 scikit-learn's English stop words, otherwise the defaults. All ways choose from the same words, and
 NPMI is measured by the same function on the same documents; seconds are of
 one core. `pretrain` hides words of the same
 documents first, and its time counts. BERTopic is the package itself with its defaults (UMAP,
-HDBSCAN, nr_topics), given the same MiniLM vectors and words; without it (`pip install bertopic`)
-that row is left out. Without ../shared/data (or $UNSPOOL_DATA) it says so and ends.
+HDBSCAN, nr_topics), given the same MiniLM vectors and words, and once more with the leaves of
+HDBSCAN's tree, as the defaults may find fewer topics than were asked for; where it is not
+installed (`pip install bertopic`), its rows are left out. Without ../shared/data (or
+$UNSPOOL_DATA) it says so and ends.
 """
 
 from __future__ import annotations
@@ -33,16 +35,17 @@ from rows import DATA, STORE
 from unspool.config import DataConfig
 from unspool.text.words import words as split_words
 from unspool.topic_model.coherence import coherence
-from unspool.topic_model.corpus import open_documents, read_documents
+from unspool.topic_model.corpus import choose_vocabulary, open_documents, read_documents
 from unspool.topic_model.settings import make_config
-from unspool.topic_model.vectors import open_vectors, read_vectors
+from unspool.topic_model.vectors import open_vectors
 
 FIGURES = STORE / "topics.json"
 TOPICS = 20
-DOCUMENTS = 3000
+DOCUMENTS = 2000
+PART = 250  # documents whose vectors are kept together
 LENGTH = 128  # tokens of a document that MiniLM reads
 SETTINGS: dict[str, Any] = {"count": TOPICS, "stop_words": "english", "max_length": LENGTH}
-WAYS = ("nmf", "lda", "pretrain", "minilm", "bertopic")
+WAYS = ("nmf", "lda", "pretrain", "minilm", "bertopic", "bertopic-leaf")
 CORPORA = ("imdb", "aeslc")
 
 
@@ -96,36 +99,63 @@ def ours(way: str, path: Path, folder: Path) -> dict[str, Any]:
     )
 
 
-def bertopic(path: Path, folder: Path) -> dict[str, Any]:
-    """The package, on the vectors of MiniLM and the vocabulary of `nmf`."""
+def bertopic(path: Path, folder: Path, selection: str) -> dict[str, Any]:
+    """The package, on the vectors of MiniLM and the words that our ways choose from."""
     from bertopic import BERTopic
     from sklearn.feature_extraction.text import CountVectorizer
 
-    vocabulary = unspool.topics(folder / f"{path.stem}-nmf").words
+    config = make_config(SETTINGS, {}, None)
+    documents = read_documents(open_documents(path, DataConfig(text="text")), config.tokenizer)
+    vocabulary = choose_vocabulary(documents, config.topics).words
     with open(path, encoding="utf-8", newline="") as file:
         texts = [row["text"] for row in csv.DictReader(file) if row["text"].strip()]
-    started = time.process_time()
-    vectors = read_vectors(open_vectors(minilm(), max_length=LENGTH), texts, total=len(texts))
+    vectors, before = minilm_vectors(texts, folder / f"{path.stem}-vectors")
+    started = time.process_time() - before
     counter = CountVectorizer(
         vocabulary=vocabulary,
         tokenizer=lambda text: split_words(text.lower(), split="punctuation", newlines=False),
         token_pattern=None,
     )
-    # UMAP is left to chance unless it has a seed.
+    # The package's own defaults, but for the seed and the selection of clusters.
+    from hdbscan import HDBSCAN
     from umap import UMAP
 
+    clusters = HDBSCAN(
+        min_cluster_size=10, cluster_selection_method=selection, prediction_data=True
+    )
     reducer = UMAP(n_neighbors=15, n_components=5, min_dist=0.0, metric="cosine", random_state=1)
+    # "english" would take apostrophes out of the documents, and words with one out of all topics.
     model = BERTopic(
-        umap_model=reducer, vectorizer_model=counter, nr_topics=TOPICS + 1, embedding_model=None
+        language="multilingual",
+        umap_model=reducer,
+        hdbscan_model=clusters,
+        vectorizer_model=counter,
+        nr_topics=TOPICS + 1,
+        embedding_model=None,
     )
     numbers, _ = model.fit_transform(texts, np.asarray(vectors, dtype=np.float32))
     seconds = time.process_time() - started
     kept = sorted(set(numbers) - {-1})
     words = [[word for word, weight in model.get_topic(k) if word and weight > 0] for k in kept]
-    config = make_config({}, {}, None)
-    documents = read_documents(open_documents(path, DataConfig(text="text")), config.tokenizer)
     found = figures(words, coherence(documents, words, config.topics.window), seconds)
     return {**found, "outliers": float(np.mean(np.array(numbers) == -1))}
+
+
+def minilm_vectors(texts: list[str], folder: Path) -> tuple[np.ndarray, float]:
+    """And the seconds that they took; kept in parts, so that a run that was stopped goes on."""
+    folder.mkdir(exist_ok=True)
+    read = open_vectors(minilm(), max_length=LENGTH)
+    found, seconds = [], 0.0
+    for first in range(0, len(texts), PART):
+        part = folder / f"{first}.npz"
+        if not part.exists():
+            started = time.process_time()
+            own = read(texts[first : first + PART])
+            np.savez(part, vectors=own, seconds=time.process_time() - started)
+        kept = np.load(part)
+        found.append(kept["vectors"])
+        seconds += float(kept["seconds"])
+    return np.concatenate(found), seconds
 
 
 def figures(words: list[list[str]], npmi: list[float], seconds: float) -> dict[str, Any]:
@@ -137,6 +167,10 @@ def figures(words: list[list[str]], npmi: list[float], seconds: float) -> dict[s
         "words": words,
         "each": npmi,
     }
+
+
+def figures_so_far() -> dict[str, Any]:
+    return json.loads(FIGURES.read_text()) if FIGURES.exists() else {}
 
 
 def table(stored: dict[str, Any]) -> list[str]:
@@ -164,7 +198,6 @@ def main() -> None:
     parser.add_argument("--ways", default=",".join(WAYS))
     parser.add_argument("--table", action="store_true")
     given = parser.parse_args()
-    stored = json.loads(FIGURES.read_text()) if FIGURES.exists() else {}
     if not given.table:
         if not DATA.is_dir():
             sys.exit(f"no data: {DATA} is not there")
@@ -172,15 +205,15 @@ def main() -> None:
         for corpus in given.corpora.split(","):
             path = corpus_file(corpus, given.folder)
             for way in given.ways.split(","):
-                if way == "bertopic" and importlib.util.find_spec("bertopic") is None:
+                if way.startswith("bertopic") and importlib.util.find_spec("bertopic") is None:
                     print("bertopic is not installed: left out")
                     continue
-                found = (
-                    bertopic(path, given.folder)
-                    if way == "bertopic"
-                    else ours(way, path, given.folder)
-                )
-                stored[f"{corpus} {way}"] = found
+                if way.startswith("bertopic"):
+                    selection = "leaf" if way.endswith("leaf") else "eom"
+                    found = bertopic(path, given.folder, selection)
+                else:
+                    found = ours(way, path, given.folder)
+                stored = {**figures_so_far(), f"{corpus} {way}": found}
                 FIGURES.write_text(json.dumps(stored, indent=1) + "\n")
                 print(
                     f"{corpus} {way}: NPMI {found['npmi']:.4f}, {found['seconds']:.0f} s",
@@ -188,7 +221,7 @@ def main() -> None:
                 )
                 for npmi, words in zip(found["each"], found["words"]):
                     print(f"  {npmi:6.3f}  {' '.join(words)}", flush=True)
-    print("\n".join(table(stored)))
+    print("\n".join(table(figures_so_far())))
 
 
 if __name__ == "__main__":

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -198,7 +197,7 @@ def read_items(
     """The texts of the command line, of a file or of standard input, in order, and of a table all
     its columns; `reading` overrides how a file is read. Sentences that are cut into words already
     are lists of them."""
-    from unspool.cli.answers import Given
+    from unspool.cli.answers import rows_of
     from unspool.config.resolve import reading_changed
     from unspool.errors import ConfigError
     from unspool.tasks.opening import open_inputs
@@ -230,11 +229,4 @@ def read_items(
         show.note(plan.summary)
     if not plan.table.header or not run.task.reads_tokens:
         return (row.values[0] for row in plan.rows()), None
-    kept = Given([column.name for column in plan.table.columns], deque())
-
-    def items() -> Iterator[Any]:
-        for values, row in plan.whole_rows():
-            kept.rows.append(row)
-            yield values[0]
-
-    return items(), kept
+    return rows_of(plan)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -39,7 +38,7 @@ def topics(
     ],
     texts: Annotated[
         list[str] | None,
-        Argument(metavar="[TEXT]...", help="Of such a folder: new texts, which get its topics."),
+        Argument(metavar="TEXT", help="Of such a folder: new texts, which get its topics."),
     ] = None,
     number: Annotated[
         int | None,
@@ -207,7 +206,7 @@ def _assign(
 
 def _read(path: str, reading: Chosen) -> tuple[Iterator[str], Given | None]:
     """The texts of a file, and of a table all its columns."""
-    from unspool.cli.answers import Given
+    from unspool.cli.answers import rows_of
     from unspool.config.resolve import resolve_data
     from unspool.topic_model.corpus import open_documents
 
@@ -215,13 +214,4 @@ def _read(path: str, reading: Chosen) -> tuple[Iterator[str], Given | None]:
     plan = open_documents(path, resolve_data([("--set", {**usual, **assignments(None, reading)})]))
     if path != "-":
         show.note(plan.summary)
-    if not plan.table.header:
-        return (row.values[0] for row in plan.rows()), None
-    given = Given([column.name for column in plan.table.columns], deque())
-
-    def items() -> Iterator[str]:
-        for values, row in plan.whole_rows():
-            given.rows.append(row)
-            yield values[0]
-
-    return items(), given
+    return rows_of(plan) if plan.table.header else ((row.values[0] for row in plan.rows()), None)

@@ -69,7 +69,7 @@ def two_texts(table: Table, data: DataConfig) -> TwoTexts | None:
                 remedy="name two different columns with --text and --text-pair",
             )
         return TwoTexts(first, second, named)
-    asked = None if data.text is None else table.column(data.text, option="--text")
+    asked = None if data.text is None else joined(table.several(data.text, option="--text"))
     found = {plain(column.name): column for column in reversed(table.columns)}
     for one, other in PAIR_NAMES:
         if one in found and other in found:
@@ -169,8 +169,9 @@ def pair_inputs(task: str, table: Table, data: DataConfig) -> Plan:
     table = documents(table, task)
     if not table.certain:
         table = table.reread("lines")
-    if table.format in PLAIN or is_marked(table, data):
-        text = next(column for column in table.columns if column.name == "text")
+    if table.format in PLAIN or (data.text_pair is None and is_marked(table)):
+        text = known(table.columns, ("text",))
+        assert text is not None
         summary = f"{table.summary}, two texts with {MARK} or a tab between them -> {task}"
         return Plan(task, table, {"pair": text}, 0, summary)
     texts = two_texts(table, data)
@@ -181,12 +182,11 @@ def pair_inputs(task: str, table: Table, data: DataConfig) -> Plan:
     return Plan(task, table, {"pair": pair}, 0, summary, convert)
 
 
-def is_marked(table: Table, data: DataConfig) -> bool:
-    """Whether a column `text` has both texts of each row in one, and no other was named."""
-    column = next((own for own in table.columns if own.name == "text"), None)
+def is_marked(table: Table) -> bool:
+    """Whether a column `text` has both texts of each row in one."""
+    column = known(table.columns, ("text",))
     texts = [] if column is None else [own for own in column.sample if isinstance(own, str)]
-    named = data.text_pair is not None or not texts
-    return not named and all(MARK in own or "\t" in own for own in texts)
+    return bool(texts) and all(MARK in own or "\t" in own for own in texts)
 
 
 def without(table: Table, column: Column) -> Table:

@@ -26,11 +26,11 @@ from unspool.topic_model.folder import (
     is_topics,
     load_topics,
     save_topics,
-    start_record,
     train_command,
 )
 from unspool.topic_model.result import Topic, TopicAnswer, Topics
 from unspool.topic_model.settings import make_config
+from unspool.topic_model.vectors import model_record
 from unspool.training.place import check_free, free_folder
 
 __all__ = ["Topic", "TopicAnswer", "Topics", "topics"]
@@ -74,7 +74,7 @@ def topics(
             source, chosen, start=start, date=date, note=shown.note, progress=shown.progress
         )
         if start is not None:
-            found.start = start_record(start)
+            found.start = model_record(start)
         label, _ = save_topics(found, documents, assigned, folder)
         shown.note(f"all of it: {folder}; as a page: {folder / 'topics.html'}")
         shown.note(f"next: {train_command(documents.plan, folder, label)}")

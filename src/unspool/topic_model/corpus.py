@@ -6,6 +6,7 @@ out, and so is what has no letter in it. What was left out is in `notes`.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -59,6 +60,11 @@ class Documents:
     @property
     def empty(self) -> int:
         return self.total - len(self.rows)
+
+    def texts(self) -> Iterator[str]:
+        """Read once more, in order."""
+        wanted = set(self.rows.tolist())
+        return (row.values[0] for i, row in enumerate(self.plan.rows()) if i in wanted)
 
 
 def open_documents(source: Source, data: DataConfig) -> Plan:

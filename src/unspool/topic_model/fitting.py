@@ -32,7 +32,7 @@ from unspool.topic_model.methods import METHODS, Assigned, Method
 from unspool.topic_model.result import MapPoint, NearDocument, Topic, Topics, Tried, beginning
 from unspool.topic_model.settings import TopicsConfig, TopicSettings
 from unspool.topic_model.times import DateColumn, find_dates, over_time
-from unspool.topic_model.vectors import DocumentVectors, open_vectors, read_vectors
+from unspool.topic_model.vectors import DocumentVectors, corpus_vectors, open_vectors
 from unspool.topic_model.words import class_tf_idf, top_words
 
 if TYPE_CHECKING:
@@ -123,7 +123,9 @@ def find_topics(
     counts = count_words(documents, vocabulary)
     x: Any = counts
     if vectors is not None:
-        x = read_vectors(vectors, _texts(documents), total=len(documents), progress=progress)
+        assert start is not None
+        length = settings.max_length
+        x = corpus_vectors(documents, start, vectors, max_length=length, progress=progress)
     corpus = Corpus(documents, vocabulary, counts, x)
     fitted, tried = choose_count(corpus, settings, keep, progress)
     topic = fitted.assigned.topic
@@ -239,15 +241,6 @@ def _nearest(
     different = {texts[i].text: i for i in reversed(rows)}
     order = sorted(different.values(), key=list(rows).index)[:count]
     return [texts[i]._replace(nearness=float(nearness[i])) for i in order]
-
-
-def _texts(documents: Documents) -> Any:
-    wanted = iter(documents.rows.tolist())
-    following = next(wanted, None)
-    for number, row in enumerate(documents.plan.rows()):
-        if number == following:
-            yield row.values[0]
-            following = next(wanted, None)
 
 
 def _some_texts(documents: Documents, wanted: Sequence[int]) -> dict[int, NearDocument]:

@@ -19,14 +19,14 @@ import unspool
 from unspool.data.check.fix import Partial
 from unspool.data.plan import Plan
 from unspool.errors import RunError
-from unspool.io.files import AGAIN, hash_of, list_hash, read_json, write_atomic, write_json
+from unspool.io.files import AGAIN, list_hash, read_json, write_atomic, write_json
 from unspool.topic_model.corpus import Documents
 from unspool.topic_model.map import draw_map
 from unspool.topic_model.methods import METHODS, Assigned
 from unspool.topic_model.result import Topic, Topics, Tried
 from unspool.topic_model.settings import TopicsConfig
 from unspool.topic_model.times import OverTime
-from unspool.topic_model.vectors import open_vectors
+from unspool.topic_model.vectors import model_record, open_vectors
 from unspool.training.place import begun
 from unspool.training.tensors import DamagedFile, load_tensors, save_tensors
 
@@ -163,17 +163,10 @@ def _vectors(topics: Topics, start: str | Path | None) -> Any:
             got=str(path),
             remedy="name where it is now with --from",
         )
-    if start_record(path)["sha256"] != topics.start["sha256"]:
+    if model_record(path)["sha256"] != topics.start["sha256"]:
         raise RunError(
             "not the model that these topics were made with: its weights differ",
             where=path,
             remedy="name that one with --from, or find the topics anew",
         )
     return open_vectors(path, max_length=topics.config.topics.max_length)
-
-
-def start_record(path: str | Path) -> dict[str, str]:
-    """The model of the vectors, known again by the hashes of its weights."""
-    folder = Path(path).resolve()
-    hashes = [hash_of(file) for file in sorted(folder.glob("model*.safetensors"))]
-    return {"path": str(folder), "sha256": "-".join(hashes)}

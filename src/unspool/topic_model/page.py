@@ -41,17 +41,18 @@ def overview(topics: Sequence[Topic]) -> str:
     most = max(topic.share for topic in topics) or 1.0
     rows = "".join(
         f'<tr><td class="number">{topic.number}</td>'
+        f'<td class="text"><a href="#topic-{topic.number}">'
+        f"{escape(' '.join(word for word, _ in topic.words))}</a></td>"
         f'<td><svg viewBox="0 0 120 12" role="img" style="width:7.5rem">'
         f'<rect width="{120 * topic.share / most:.1f}" height="12" fill="{colour(topic.number)}"/>'
         f'</svg></td><td class="number">{100 * topic.share:.1f} %</td>'
         f'<td class="number">{topic.documents:,}</td><td class="number">{topic.coherence:.3f}</td>'
-        f'<td class="text"><a href="#topic-{topic.number}">'
-        f"{escape(' '.join(word for word, _ in topic.words))}</a></td></tr>"
+        "</tr>"
         for topic in topics
     )
     head = (
-        '<tr><th></th><th></th><th class="number">share</th><th class="number">documents</th>'
-        '<th class="number">NPMI</th><th>words</th></tr>'
+        '<tr><th></th><th>words</th><th></th><th class="number">share</th>'
+        '<th class="number">documents</th><th class="number">NPMI</th></tr>'
     )
     return f'<section class="scroll"><table>{head}{rows}</table></section>'
 
@@ -103,12 +104,12 @@ def drawn_times(topics: Topics) -> str:
     times = topics.times
     assert times is not None
     width = min(BAR, (WIDTH - LEFT - 60) / len(times.periods))
-    return "".join(_rows(topics, times, width))
+    return f'<div class="scroll">{"".join(_rows(topics, times, width))}</div>'
 
 
 def _rows(topics: Topics, times: OverTime, width: float) -> Iterator[str]:
     height = CHART * len(topics) + BOTTOM
-    yield f'<svg viewBox="0 0 {WIDTH} {height}" role="img">'
+    yield f'<svg viewBox="0 0 {WIDTH} {height}" role="img" style="min-width:40rem">'
     for k, topic in enumerate(topics.topics):
         shares, base = times.shares[:, k], CHART * (k + 1)
         most = float(shares.max()) or 1.0

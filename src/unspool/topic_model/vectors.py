@@ -14,7 +14,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from unspool.data.store.cache import cached
+from unspool.data.store.columns import Progress
 from unspool.errors import ConfigError
+from unspool.io.files import hash_of
 from unspool.nn.encoder import Encoder
 from unspool.nn.pooling import MeanPooling
 from unspool.nn.pretrained import is_pretrained, read_pretrained
@@ -22,6 +25,7 @@ from unspool.tasks import Task
 from unspool.tasks.task import as_array, chunks
 from unspool.text.subwords import read_pretrained_tokenizer
 from unspool.text.tokenizers import Tokenizer
+from unspool.topic_model.corpus import Documents
 from unspool.topic_model.methods import unit_length
 from unspool.training.folder import RunFolder
 
@@ -112,12 +116,40 @@ def by_length(lengths: list[int]) -> Iterator[list[int]]:
         yield batch
 
 
+def model_record(path: str | Path) -> dict[str, str]:
+    """The folder of a model, known again by the hashes of its weights."""
+    folder = Path(path).resolve()
+    hashes = [hash_of(file) for file in sorted(folder.glob("model*.safetensors"))]
+    return {"path": str(folder), "sha256": "-".join(hashes)}
+
+
+def corpus_vectors(
+    documents: Documents,
+    start: str | Path,
+    vectors: DocumentVectors,
+    *,
+    max_length: int,
+    progress: Progress | None = None,
+) -> np.ndarray:
+    """(N, E) of the documents of a corpus, kept in the cache: they take longest, and do not change
+    with the number of topics."""
+    model = model_record(start)["sha256"]
+    key = {**documents.plan.key, "vectors": model, "max_length": max_length}
+
+    def build(folder: Path) -> None:
+        total = len(documents)
+        read = read_vectors(vectors, documents.texts(), total=total, progress=progress)
+        np.save(folder / "vectors.npy", read)
+
+    return cached(key, build, lambda folder: np.load(folder / "vectors.npy"))[0]
+
+
 def read_vectors(
     vectors: DocumentVectors,
     texts: Iterable[str],
     *,
     total: int,
-    progress: Callable[[str, float], None] | None = None,
+    progress: Progress | None = None,
 ) -> np.ndarray:
     """(N, E) of any number of texts."""
     found = []

@@ -91,10 +91,23 @@ class Told:
     """N stories: row n has the texts from `firsts[n]` on, `texts[n]` of them, the question last.
 
     most   sentences that are remembered, the latest; 0: all
+    kinds  of each text a number, the same where texts are equal
     """
 
-    def __init__(self, tokens: Tokens, firsts: np.ndarray, texts: np.ndarray, most: int) -> None:
+    def __init__(
+        self,
+        tokens: Tokens,
+        firsts: np.ndarray,
+        texts: np.ndarray,
+        most: int,
+        kinds: np.ndarray | None = None,
+    ) -> None:
         self.tokens, self.firsts, self.texts, self.most = tokens, firsts, texts, most
+        if kinds is None:
+            known: dict[bytes, int] = {}
+            each = (tokens[text].tobytes() for text in range(len(tokens)))
+            kinds = np.array([known.setdefault(own, len(known)) for own in each], np.int64)
+        self.kinds = kinds
         self.sizes = np.minimum(texts - 1, most) if most else texts - 1
         ends = np.concatenate([[0], np.cumsum(tokens.lengths)])
         self.lengths = ends[firsts + texts] - ends[firsts + texts - 1 - self.sizes]
@@ -132,7 +145,7 @@ class Told:
         return self._joint.type_counts()
 
     def select(self, rows: np.ndarray) -> Told:
-        return Told(self.tokens, self.firsts[rows], self.texts[rows], self.most)
+        return Told(self.tokens, self.firsts[rows], self.texts[rows], self.most, self.kinds)
 
 
 class StoryWriter(TextWriter):
@@ -215,24 +228,16 @@ class StoryField(TextField):
 
     def collate(self, values: Told, rows: np.ndarray) -> StoryBatch:  # type: ignore[override]
         sizes = values.sizes[rows].astype(np.int64)
-        sentences = np.zeros((len(rows), max(1, int(sizes.max(initial=0)))), np.int64)
-        questions, known, kept = np.zeros(len(rows), np.int64), dict[bytes, int](), list[int]()
-
-        def number(text: int) -> int:
-            key = values.tokens[text].tobytes()
-            if key not in known:
-                known[key] = len(known)
-                kept.append(text)
-            return known[key]
-
-        for i, row in enumerate(rows.tolist()):
-            end = int(values.firsts[row] + values.texts[row]) - 1
-            questions[i] = number(end)
-            for s in range(1, int(sizes[i]) + 1):
-                sentences[i, -s] = number(end - s)
-        ids, lengths = padded(values.tokens, np.array(kept))
-        found = (torch.from_numpy(own) for own in (sentences, sizes, questions))
-        return StoryBatch(ids, lengths, *found)
+        most = max(1, int(sizes.max(initial=0)))
+        ends = (values.firsts[rows] + values.texts[rows] - 1)[:, None]  # (B, 1) questions
+        real = np.arange(most, 0, -1) <= sizes[:, None]  # (B, S)
+        texts = np.where(real, ends - np.arange(most, 0, -1), ends)
+        texts = np.concatenate([texts, ends], 1)
+        _, kept, numbers = np.unique(values.kinds[texts], return_index=True, return_inverse=True)
+        numbers = numbers.reshape(texts.shape)
+        ids, lengths = padded(values.tokens, texts.reshape(-1)[kept])
+        found = (np.where(real, numbers[:, :-1], 0), sizes, numbers[:, -1])
+        return StoryBatch(ids, lengths, *map(torch.from_numpy, found))
 
     def items(self, given: Any) -> Iterable[Any]:
         one = isinstance(given, tuple) and len(given) == 2 and isinstance(given[1], str)

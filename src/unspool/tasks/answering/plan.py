@@ -13,6 +13,7 @@ from unspool.data.read import Column, Table, joined
 from unspool.data.read.columns import is_missing, known
 from unspool.data.read.json_lines import json_text
 from unspool.errors import DataError
+from unspool.tasks.pair_plan import is_marked
 from unspool.tasks.plan import PLAIN
 
 FIT = 4
@@ -79,13 +80,6 @@ def refuse(table: Table, what: str) -> Plan:
         where=table.name,
         remedy="name the columns with --text-pair (question), --text (context), --label (answer)",
     )
-
-
-def is_marked(table: Table) -> bool:
-    """Whether a column `text` has both in one."""
-    column = known(table.columns, ("text",))
-    texts = [] if column is None else [own for own in column.sample if isinstance(own, str)]
-    return bool(texts) and all(MARK in own or "\t" in own for own in texts)
 
 
 def marked_plan(table: Table) -> Plan:

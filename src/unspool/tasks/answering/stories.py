@@ -7,7 +7,7 @@ hops, story and question as one sequence.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -23,13 +23,12 @@ from unspool.data.read import Table
 from unspool.data.read import joined as joined_columns
 from unspool.errors import ConfigError, DataError
 from unspool.nn.models.story import StoryReader
-from unspool.tasks.answer import one_line
-from unspool.tasks.answering.plan import is_marked, marked_plan
+from unspool.tasks.answering.plan import marked_plan
 from unspool.tasks.classify import Classify
 from unspool.tasks.document import CNN, TRANSFORMER
 from unspool.tasks.encoder import build_encoder, recurrent_models
 from unspool.tasks.label_readings import ClassifyReading
-from unspool.tasks.multiclass import Prediction
+from unspool.tasks.pair_plan import is_marked
 from unspool.tasks.pair_readings import PairClassifyReading
 from unspool.tasks.plan import PLAIN
 from unspool.tasks.reading import Reading, unknown
@@ -83,13 +82,6 @@ class StoryReading(ClassifyReading):
 class SequenceReading(PairClassifyReading):
     def __init__(self, task: Any, model: Any, text: Any, *rest: Any) -> None:
         super().__init__(task, model, joined(as_story(text)), *rest)
-
-
-@dataclass(frozen=True)
-class Told(Prediction):
-    """The answer to a question about a story."""
-
-    plural = "answers"
 
 
 class StoryAnswers(Classify):
@@ -178,9 +170,6 @@ class StoryAnswers(Classify):
     def example(self, words: list[str]) -> Any:
         half = -(-len(words) // 2)
         return f"{' '.join(words[:half])}. ||| {' '.join(words[half:] or words)}"
-
-    def answered(self, shown: str, scores: np.ndarray) -> Any:
-        return super().answered(one_line(shown), scores)
 
 
 def plan_stories(table: Table, data: DataConfig, *, outputs: bool) -> Plan | None:
