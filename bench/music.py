@@ -76,7 +76,7 @@ def jsb(names: list[str], seeds: list[int], known: dict[str, Any]) -> dict[str, 
                 start = time.perf_counter()
                 run = trained(name, seed, Path(scratch))
                 seconds = time.perf_counter() - start
-            row = (best(run), run.report.metrics["nll"], seconds)
+                row = (best(run), run.report.metrics["nll"], seconds)
             own["parameters"], own["runs"][str(seed)] = size(run), row
             print(f"{name} seed {seed}: valid {row[0]:.3f} test {row[1]:.3f}  {seconds:.0f} s")
         valid, test, seconds = np.array(list(own["runs"].values())).T

@@ -24,7 +24,7 @@ DATA = {
     "classify": "csv", "regress": "ratings", "tag": "conll", "generate": "plain",
     "translate": "pairs", "pretrain": "plain", "elmo": "plain", "forecast": "loads",
     "transcribe": "sounds", "handwrite": "strokes", "compose": "chorales",
-    "caption": "captions",
+    "caption": "captions", "summarize": "summaries", "answer": "questions",
 }  # fmt: skip
 NEEDED: dict[str, dict[str, Any]] = {"regress": {"label": "rating"}, "forecast": HORIZON}
 VARIANTS: list[tuple[str, str, dict[str, Any]]] = [

@@ -109,6 +109,22 @@ def entailment(rng: random.Random) -> bytes:
     return "\n".join(["premise,hypothesis,label", *rows]).encode()
 
 
+def summaries(rng: random.Random) -> bytes:
+    """Texts and shorter ones."""
+    rows = [{"article": " ".join([t, *texts(rng, 2)]), "summary": t} for t in texts(rng, 30)]
+    return "\n".join(map(json.dumps, rows)).encode()
+
+
+def questions(rng: random.Random) -> bytes:
+    """Answers that are words of a text."""
+    rows = [
+        {"context": t, "question": f"who {rng.choice(WORDS)}?", "answer": rng.choice(t.split())}
+        for t in texts(rng, 30)
+        if t.split()
+    ]
+    return "\n".join(map(json.dumps, rows)).encode()
+
+
 def jsonl(rng: random.Random) -> bytes:
     return "\n".join(json.dumps({"text": t, "label": label_of(t)}) for t in texts(rng, 30)).encode()
 
@@ -588,6 +604,8 @@ FORMATS = {
     "inkml": Format(".inkml", inkml, "transcribe"),
     "entailment": Format(".csv", entailment, "classify"),
     "chorales": Format(".json", chorales, "compose"),
+    "summaries": Format(".jsonl", summaries, "summarize"),
+    "questions": Format(".jsonl", questions, "answer"),
 }
 
 

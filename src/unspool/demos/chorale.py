@@ -24,7 +24,7 @@ from unspool.io.pictures import save_picture
 from unspool.training.place import free_folder
 from unspool.training.progress import Printed
 
-PIECES = 240
+PIECES = 360
 CHORDS = 16  # of a piece
 STEPS = 4  # of a chord
 GIVEN = 4 * STEPS  # steps that are continued
@@ -115,7 +115,7 @@ def write_chorales(path: Path, count: int = PIECES, seed: int = 1) -> None:
     path.write_text(json.dumps(parts), encoding="utf-8")
 
 
-def run(write: Callable[[str], None], *, pieces: int = PIECES, epochs: int = 14) -> None:
+def run(write: Callable[[str], None], *, pieces: int = PIECES, epochs: int = 26) -> None:
     from rich.console import Console
 
     with tempfile.TemporaryDirectory() as scratch:
@@ -125,7 +125,7 @@ def run(write: Callable[[str], None], *, pieces: int = PIECES, epochs: int = 14)
         write("")
         found = train(
             path, model="lstm", music="events", out=free_folder("demo", "chorale"), note=write,
-            watcher=Printed(Console(stderr=True)), epochs=epochs, hidden=160, transpose=5, lr=4e-3,
+            watcher=Printed(Console(stderr=True)), epochs=epochs, hidden=224, transpose=5, lr=4e-3,
             batch=8, dropout=0.1,
         )  # fmt: skip
     for line in found.report.lines() if found.report else []:

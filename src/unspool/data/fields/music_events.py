@@ -77,9 +77,11 @@ def parsed(name: str) -> Event:
 PARSED = {name: parsed(name) for name in EVENTS}
 
 
-def events_of(piece: Piece) -> Iterator[str]:
-    """At each step notes end, then begin, the lowest first; then time passes."""
-    moments = [(last, 0, pitch, 0) for _, last, pitch, _ in piece.notes.tolist()]
+def events_of(piece: Piece, *, begun: bool = False) -> Iterator[str]:
+    """At each step notes end, then begin, the lowest first; then time passes. What sounds at the
+    end of a piece that is only `begun` does not end there."""
+    ends = [(last, pitch) for _, last, pitch, _ in piece.notes.tolist()]
+    moments = [(last, 0, pitch, 0) for last, pitch in ends if last < len(piece) or not begun]
     moments += [(first, 1, pitch, loud) for first, _, pitch, loud in piece.notes.tolist()]
     now, level = 0, VELOCITY // LOUDNESS
     for step, begins, pitch, velocity in sorted(moments):

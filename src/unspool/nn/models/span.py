@@ -49,7 +49,7 @@ class SpanFinder(nn.Module):
 
     def forward(self, ids: Tensor, lengths: Tensor, firsts: Tensor) -> Tensor:
         """ids (B, T), lengths (B,), firsts (B,) -> (B, T, 2)"""
-        outputs, real, _ = self.encoder(ids, lengths, firsts=firsts)
+        outputs, real, *_ = self.encoder(ids, lengths, firsts=firsts)
         none = self.none(self.dropout(self.pooling(outputs, real))).float()  # (B, 2)
         y = self.output(self.dropout(outputs)).float()  # (B, T, 2)
         steps = ids.shape[1]
