@@ -19,7 +19,8 @@ demo: $(VENV)/.installed
 	$(BIN)/unspool demo
 
 PYTEST := $(BIN)/python -m pytest -n 2 -rs
-NUMERIC := tests/conformance tests/native tests/nn/test_fused.py tests/search \
+CONFORMANCE := $(addprefix tests/conformance/test_,cells.py models.py all_models.py streaming.py)
+NUMERIC := $(CONFORMANCE) tests/native tests/nn/test_fused.py tests/search \
 	tests/training/test_optim.py tests/training/test_precision.py
 AVX2_ONLY := ONEDNN_MAX_CPU_ISA=AVX2 ATEN_CPU_CAPABILITY=avx2 UNSPOOL_NATIVE=avx2
 
