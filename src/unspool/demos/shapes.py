@@ -22,7 +22,7 @@ from unspool.training.progress import Printed
 
 SIDE = 32
 EACH = 3  # pictures of a scene in training
-EPOCHS = 12
+EPOCHS = 10
 COLOURS = {
     "red": (214, 40, 40), "green": (40, 160, 70), "blue": (40, 90, 210), "yellow": (240, 200, 40),
     "purple": (150, 60, 180),
