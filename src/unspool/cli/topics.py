@@ -38,7 +38,7 @@ def topics(
     ],
     texts: Annotated[
         list[str] | None,
-        Argument(metavar="[TEXT]...", help="Of such a folder: new texts, which get its topics."),
+        Argument(metavar="TEXT", help="Of such a folder: new texts, which get its topics."),
     ] = None,
     number: Annotated[
         int | None,
