@@ -160,8 +160,8 @@ def trained(count: int = 20_000, size: int = 128) -> None:
         print(
             f"train: {count:,} images of {size} x {size}, {3 * count * size * size / 1e6:,.0f} MB"
             f" of pixels, stored and read for an epoch in {time.process_time() - start:.0f} s of"
-            f" one core; its own memory at most {watch.most['RssAnon']:,.0f} MB, pages of mapped files"
-            f" {watch.most['RssFile']:,.0f} MB"
+            f" one core; its own memory at most {watch.most['RssAnon']:,.0f} MB, pages of mapped"
+            f" files {watch.most['RssFile']:,.0f} MB"
         )
 
 

@@ -1,8 +1,8 @@
 """Moving shapes as video: which way each goes in every frame, which way a clip went, a sentence.
 
 A square, ring, cross, plus or bar rests, then moves left, right, up or down over a noisy ground, in
-six frames of 16 x 16. One model labels each frame, one names the direction of the clip, and one writes
-what is seen, of shapes and directions that it has not seen together.
+six frames of 16 x 16. One model labels each frame, one names the direction of the clip, and one
+writes what is seen, of shapes and directions that it has not seen together.
 """
 
 from __future__ import annotations
@@ -92,8 +92,8 @@ def run(write: Callable[[str], None]) -> None:
 
     watcher = Printed(Console(stderr=True))
     shared = {
-        "input": "video", "embedding": 24, "hidden": 48, "dropout": 0.0, "batch": 8, "lr": 3e-3, "note": write,
-        "watcher": watcher,
+        "input": "video", "embedding": 24, "hidden": 48, "dropout": 0.0, "batch": 8,
+        "lr": 3e-3, "note": write, "watcher": watcher,
     }  # fmt: skip
     with tempfile.TemporaryDirectory() as scratch:
         known = write_clips(Path(scratch) / "train", clips(COUNT, seen=True, seed=1))
@@ -143,7 +143,7 @@ def draw(run: Run, clip: Moving, path: Path) -> None:
     field = run.task.input_field
     reading = run.task.reading(run.model, field.recording(clip.pixels, "clip"))
     why = explain(reading, deletions=False)
-    values = field.at_pixels(why.parts)
+    values = field.pixel_values(why.parts)
     title = f"{clip.sentence}: {why.answer}, probability {why.answer_value:.3f}"
     figure = frames_figure(clip.pixels[..., None], values, reading.tokens, title=title)
     save_picture(figure, path)

@@ -24,6 +24,9 @@ const KINDS = {
     noun: 'Drawing', accept: TABLES, largest: LARGEST, read: readTable,
     called: ({ name, values }) => `${name || 'given'}, ${count(values)} points`,
   },
+  picture: {
+    noun: 'Image', accept: 'image/*', largest: SOUND, read: readPicture, called: ({ name }) => name || 'given',
+  },
   series: {
     noun: 'Series', accept: TABLES, largest: LARGEST, read: readTable,
     called: ({ name, values }) => `${name || 'given'}, ${count(values)} steps`,
@@ -34,8 +37,8 @@ export class InputForm {
   // onlook(text): an input was given; onerror(line): what was given is none
   constructor(run, { onlook, onerror }) {
     Object.assign(this, { run, onlook, onerror });
-    const { plays, shown_as: shown, words } = run.input;
-    this.kind = KINDS[plays ? 'sound' : shown === 'drawing' ? 'drawing' : 'series'];
+    const { plays, shown_as: shown, words, pictured } = run.input;
+    this.kind = KINDS[plays ? 'sound' : pictured ? 'picture' : shown === 'drawing' ? 'drawing' : 'series'];
     // What belongs to a text, as a drawing of a word does, cannot be given without it.
     const fixed = run.saved || words !== '';
     this.select = el('select', { id: 'text', disabled: run.saved, onchange: () => onlook(this.select.value) });
@@ -54,7 +57,7 @@ export class InputForm {
       el('label', null, el('span', { text: run.saved ? 'The model read' : `${this.kind.noun} for the model to read` }), this.select),
       this.sound,
       fixed ? null : el('label', { class: 'file' }, el('span', { text: plays ? 'or a WAV file, which may be dropped here' : 'or a file, which may be dropped here' }), this.file)),
-    fixed || plays ? null : shown === 'drawing' ? this.drawn() : this.pasted());
+    fixed || plays || pictured ? null : shown === 'drawing' ? this.drawn() : this.pasted());
   }
 
   pasted() {
@@ -113,7 +116,7 @@ export class InputForm {
       this.onerror(`${file.name} is too large for the page: ${file.size.toLocaleString('en')} bytes. Look at it with unspool look RUN FILE --page`);
       return;
     }
-    const content = await (this.kind === KINDS.sound ? file.arrayBuffer() : file.text());
+    const content = await (this.kind === KINDS.sound || this.kind === KINDS.picture ? file.arrayBuffer() : file.text());
     this.given(() => this.kind.read(content, file.name, this.run));
   }
 
@@ -139,12 +142,20 @@ function readTable(text, name, run) {
   return JSON.stringify(readSeries(text, run.input.channels, name));
 }
 
-// The bytes of a file as they are; what is no WAV file, Python refuses.
+// The bytes of a file as they are; what is no WAV file, or no image, Python refuses.
 function readWav(buffer, name) {
+  return JSON.stringify({ name, wav: base64(buffer) });
+}
+
+function readPicture(buffer, name) {
+  return JSON.stringify({ name, file: base64(buffer) });
+}
+
+function base64(buffer) {
   const bytes = new Uint8Array(buffer);
   let text = '';
   for (let i = 0; i < bytes.length; i += 32768) text += String.fromCharCode(...bytes.subarray(i, i + 32768));
-  return JSON.stringify({ name, wav: window.btoa(text) });
+  return window.btoa(text);
 }
 
 function count(values) {
