@@ -1,7 +1,7 @@
 """JSB chorales (Boulanger-Lewandowski et al. 2012): nats a frame, and samples in numbers.
 
     python bench/music.py jsb                  LSTM and Transformer, frames and events, five seeds
-    python bench/music.py jsb --model lstm-frames --seeds 1
+    python bench/music.py jsb --model lstm-frames --seeds 1 2
     python bench/music.py samples              notes in key, parallel fifths, ... beside the data's
     python bench/music.py samples --out DIR    and the first as MIDI and as a picture
     python bench/music.py tune KEY=VALUE,...   on the validation part alone
@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 
 import unspool
-from rows import DATA, STORE
+from rows import DATA, STORE, size
 from unspool.config import DataConfig
 from unspool.data.fields.music_numbers import music_numbers
 from unspool.data.parts import split_plans
@@ -67,23 +67,22 @@ def best(run: Any) -> float:
     return min(r["valid_nll"] for r in run.metrics() if "valid_nll" in r)
 
 
-def jsb(names: list[str], seeds: int) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+def jsb(names: list[str], seeds: list[int], known: dict[str, Any]) -> dict[str, Any]:
+    """Each run as [nats of valid, of test, seconds] by its seed, beside those that are known."""
     for name in names:
-        rows = []
-        for seed in range(1, seeds + 1):
+        own = known.setdefault(name, {"runs": {}})
+        for seed in seeds:
             with tempfile.TemporaryDirectory() as scratch:
                 start = time.perf_counter()
                 run = trained(name, seed, Path(scratch))
                 seconds = time.perf_counter() - start
-                rows.append((best(run), run.report.metrics["nll"], seconds))
-            valid, test, seconds = rows[-1]
-            print(f"{name} seed {seed}: valid {valid:.3f} test {test:.3f}  {seconds:.0f} s")
-        valid, test, _ = np.array(rows).T
-        count = sum(p.numel() for p in run.model.parameters())
-        print(f"{name}: valid {valid.mean():.3f}, test {test.mean():.3f} ± {test.std():.3f}")
-        found[name] = {"parameters": count, "runs": rows}
-    return found
+                row = (best(run), run.report.metrics["nll"], seconds)
+            own["parameters"], own["runs"][str(seed)] = size(run), row
+            print(f"{name} seed {seed}: valid {row[0]:.3f} test {row[1]:.3f}  {seconds:.0f} s")
+        valid, test, seconds = np.array(list(own["runs"].values())).T
+        spread = test.std(ddof=1) if len(test) > 1 else 0.0
+        print(f"{name}: valid {valid.mean():.3f}, test {test.mean():.3f} ± {spread:.3f}")
+    return known
 
 
 def samples(names: list[str], out: Path | None) -> dict[str, Any]:
@@ -135,7 +134,7 @@ def main() -> None:
     parser.add_argument("what", choices=["jsb", "samples", "tune"])
     parser.add_argument("settings", nargs="*")
     parser.add_argument("--model", choices=SETTINGS, action="append")
-    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3, 4, 5])
     parser.add_argument("--out", type=Path)
     given = parser.parse_args()
     if not CHORALES.exists():
@@ -144,10 +143,13 @@ def main() -> None:
     if given.what == "tune":
         tune(given.settings)
         return
-    found = jsb(names, given.seeds) if given.what == "jsb" else samples(names, given.out)
     path = STORE / f"music-{given.what}.json"
     known = json.loads(path.read_text()) if path.exists() else {}
-    path.write_text(json.dumps(known | found, indent=1) + "\n")
+    if given.what == "jsb":
+        found = jsb(names, given.seeds, known)
+    else:
+        found = known | samples(names, given.out)
+    path.write_text(json.dumps(found, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from rows import DATA, Row, calibrated, main, measured, size, train, with_interval
+from rows import DATA, Row, main, size, train, with_interval
 from unspool.embed import embed
 
 CELLS = ["elman", "irnn", "lstm", "peephole", "coupled", "gru", "mingru", "minlstm"]
@@ -217,19 +217,6 @@ def on_sst2(model_name: str, **settings: Any) -> dict[str, Any]:
         }
 
 
-def sst5_calibration() -> dict[str, Any]:
-    """SST-5, sentences only, CNN: probabilities on test before and after the temperature by dev."""
-    folder = DATA / "sentiment/sent-conv"
-    started = time.perf_counter()
-    with tempfile.TemporaryDirectory() as scratch:
-        run = train(
-            folder / "stsa.fine.train", scratch, "run", task="classify", model="cnn", epochs=8,
-            precision="auto", valid=folder / "stsa.fine.dev", test=folder / "stsa.fine.test",
-        )  # fmt: skip
-        value = {"accuracy": run.report.metrics["accuracy"], **calibrated(run.report)}
-        return measured("cnn", value, size(run), started)
-
-
 def shakespeare() -> dict[str, Any]:
     """Tiny Shakespeare by characters; the last tenth is the validation part."""
     started = time.perf_counter()
@@ -329,7 +316,6 @@ MEASURES: dict[str, Callable[[], dict[str, Any]]] = {
     "sst2-cnn": sst2_cnn,
     "sst2-cnn-vectors": sst2_cnn_vectors,
     "sst2-minilm": sst2_minilm,
-    "sst5-calibration": sst5_calibration,
     "shakespeare": shakespeare,
     "shakespeare-cells": shakespeare_cells,
     "ptb": ptb,

@@ -6,6 +6,7 @@
     python bench/speech.py fsdd-speakers  digits, each of four speakers held out in turn
     python bench/speech.py fsdd-strings   3 to 7 digits of a speaker, joined, with noise
     python bench/speech.py espeak         3,000 sentences read by espeak-ng, with a language model
+    python bench/speech.py long           files of half an hour, one and three hours: time, memory
     python bench/speech.py speed          frames against librosa, training against padding, search
     python bench/speech.py --table
 
@@ -248,6 +249,44 @@ def espeak() -> dict[str, Any]:
         return finished(run, start, figure, **value)
 
 
+HOURS = (0.5, 1.0, 3.0)
+READ = """
+import resource, sys, time
+import unspool
+from unspool.tasks.transcribe.options import Transcribing
+
+run = unspool.load(sys.argv[1], note=lambda line: None)
+before, start = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.process_time()
+(answer,) = run.predict(sys.argv[2], Transcribing(beam=1))
+after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+print(time.process_time() - start, before / 1024, after / 1024, len(answer.text))
+"""
+
+
+def long() -> dict[str, Any]:
+    """One recording over and over in one file, read by a fresh process; memory has to stay below
+    what grows with the frames (40 bands of 4 bytes, 100 a second: 58 MB an hour) and the texts."""
+    start = time.time()
+    with tempfile.TemporaryDirectory() as scratch:
+        run = train(
+            YESNO, scratch, "run", task="transcribe", model="bilstm", valid_share=0.0,
+            test_share=0.25, epochs=1, batch=4, threads=1,
+        )  # fmt: skip
+        sound, value = read(sorted(YESNO.glob("*.wav"))[0]), {}
+        for hours in HOURS:
+            path = Path(scratch) / "long.wav"
+            write(path, np.resize(sound, int(3600 * hours * RATE)))
+            found = subprocess.run(
+                [sys.executable, "-c", READ, str(run.path), str(path)],
+                check=True, capture_output=True, text=True,
+            )  # fmt: skip
+            seconds, before, after, _ = (float(own) for own in found.stdout.split())
+            value |= {f"{hours:g}h_seconds": seconds, f"{hours:g}h_peak_mb": after}
+        value["peak_mb_before"] = before
+        figure = ", ".join(f"{name} {own:.1f}" for name, own in value.items())
+        return finished(run, start, figure, **value)
+
+
 def speed() -> dict[str, Any]:
     """Seconds of the processor on one thread, the best of several; what is compared takes turns."""
     import torch
@@ -333,6 +372,7 @@ ROWS = {
     "fsdd-speakers": Row("spoken digits, each speaker held out in turn", fsdd_speakers),
     "fsdd-strings": Row("strings of 3 to 7 digits with noise, new recordings", fsdd_strings),
     "espeak": Row("sentences read by espeak-ng; unseen sentences, voices apart", espeak),
+    "long": Row("seconds and memory of files of half an hour, one and three hours", long),
     "speed": Row("seconds of frames, of training, of a search", speed),
 }
 

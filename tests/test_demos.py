@@ -12,7 +12,20 @@ import numpy as np
 import pytest
 import torch
 
-from unspool.demos import DEFAULT, DEMOS, dates, digits, forecast, gestures, hello, memory, reviews
+from unspool.data.read.music import as_piece
+from unspool.demos import (
+    DEFAULT,
+    DEMOS,
+    chorale,
+    dates,
+    digits,
+    forecast,
+    gestures,
+    hello,
+    memory,
+    opinions,
+    reviews,
+)
 from unspool.insight.gradients import CELL_NAMES
 
 
@@ -87,6 +100,32 @@ def test_reviews_from_start_to_end(tmp_path, monkeypatch) -> None:
     assert re.search(r"^accuracy +0\.\d+", text, re.MULTILINE)
     assert "unspool predict runs/demo-reviews " in text
     assert (tmp_path / "runs" / "demo-reviews" / "model.safetensors").exists()
+
+
+def test_opinions_are_where_they_are_said_to_be() -> None:
+    known, new = opinions.reviews(300, 1, unseen=False), opinions.reviews(300, 2, unseen=True)
+    assert known == opinions.reviews(300, 1, unseen=False)
+    for own in (*known, *new):
+        assert all(own.text[o.start : o.end] == o.target for o in own.opinions)
+    seen = {opinion.target for own in known for opinion in own.opinions}
+    assert not seen & opinions.UNSEEN
+    late = [opinion.target in opinions.UNSEEN for own in new for opinion in own.opinions]
+    assert 0.15 < np.mean(late) < 0.25
+
+
+def test_opinions_from_start_to_end(tmp_path, monkeypatch) -> None:
+    """With few reviews: both models answer, and the table counts what they found."""
+    monkeypatch.chdir(tmp_path)
+    lines: list[str] = []
+    opinions.run(lines.append, labelled=400, new=40, epochs=4)
+    (last,) = [line for line in lines if "opinions found" in line]
+    found, right, written, f1 = re.findall(r"[\d.]*\d", last.replace("F1", ""))
+    assert float(f1) == pytest.approx(2 * int(right) / (int(found) + int(written)), abs=1e-4)
+    assert float(f1) > 0.3
+    assert any(line.startswith("kettle ") for line in lines)
+    rows = (tmp_path / "runs" / "demo-polarity" / "opinions.csv").read_text().splitlines()
+    assert rows[0] == "product,target,polarity,probability,text"
+    assert len(rows) == int(found) + 1
 
 
 def test_dates_are_distinct_right_and_of_other_days_than_the_test() -> None:
@@ -180,6 +219,28 @@ def test_the_memory_demo_runs_small(tmp_path, monkeypatch) -> None:
         assert len(errors) == 5  # at 1, 5, 10 and 12 steps
         assert left[-1] in ("vanishes", "lasts", "explodes")
     assert (tmp_path / "runs" / "demo-memory" / "memory.png").stat().st_size > 10_000
+
+
+def test_the_chorale_demo_runs_small(tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    lines: list[str] = []
+    chorale.run(lines.append, pieces=20, epochs=1)
+    assert any(line.startswith("data:    notes in key") for line in lines)
+    home = tmp_path / "runs" / "demo-chorale"
+    assert as_piece(home / "chorale.mid", "x").chords()[0] != []
+    assert (home / "chorale.png").stat().st_size > 5_000
+
+
+def test_chorales_are_in_key_and_in_four_voices() -> None:
+    """By the rules that they are made by: four voices that do not cross, from tonic to tonic."""
+    rng = np.random.default_rng(1)
+    for _ in range(5):
+        piece = chorale.chorale(rng)
+        assert len(piece) == chorale.CHORDS * chorale.STEPS
+        assert {len(step) for step in piece} == {4}
+        for step in piece:
+            assert step == sorted(step)
+        assert piece[0][0] % 12 == piece[-1][0] % 12
 
 
 def test_movements_are_reproducible_and_by_every_person(tmp_path) -> None:

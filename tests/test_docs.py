@@ -15,6 +15,7 @@ from unspool.config import Config
 from unspool.config.resolve import full_name
 from unspool.embed.settings import EmbedConfig
 from unspool.nn.cells import CELLS, cell_options
+from unspool.topic_model.settings import TopicsConfig
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -44,7 +45,8 @@ def test_a_command_in_the_docs_exists(page: str, line: str) -> None:
         assert words[1] in command.commands, line
         command = command.commands[words[1]]
     flags = {flag for p in command.params for flag in (*p.opts, *p.secondary_opts)}
-    kind = EmbedConfig if words[0] == "embed" and "elmo" not in words else Config
+    kind = {"embed": EmbedConfig, "topics": TopicsConfig}.get(words[0], Config)
+    kind = Config if "elmo" in words else kind
     for place, word in enumerate(words):
         if word.startswith("-") and word != "-":
             assert word in flags, line
@@ -106,6 +108,12 @@ def test_python_of_the_readme(tmp_path, monkeypatch, reviews) -> None:
 def test_python_of_the_embed_page() -> None:
     (first,) = blocks("docs/embed.md")[:1]
     exec(first, {})
+
+
+def test_python_of_the_topics_page(tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (only,) = blocks("docs/topics.md")
+    exec(only, {})
 
 
 def test_python_of_the_representations_page(tmp_path, monkeypatch) -> None:

@@ -17,6 +17,8 @@ from datetime import date, timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from music_samples import chorales, write_songs
+
 WORDS = [
     "the", "a", "film", "plot", "cast", "was", "is", "very", "and", "good", "great", "bad", "dull",
     "Anna", "met", "Bern", "red", "house",
@@ -96,6 +98,31 @@ def pairs(rng: random.Random) -> bytes:
 
 def translated(text: str) -> str:
     return " ".join(word[::-1] for word in text.split())
+
+
+def entailment(rng: random.Random) -> bytes:
+    """Two texts and a label."""
+    rows = [
+        f"{quoted(one)},{quoted(other)},{'yes' if label_of(one) == label_of(other) else 'no'}"
+        for one, other in zip(texts(rng, 30), texts(rng, 30))
+    ]
+    return "\n".join(["premise,hypothesis,label", *rows]).encode()
+
+
+def summaries(rng: random.Random) -> bytes:
+    """Texts and shorter ones."""
+    rows = [{"article": " ".join([t, *texts(rng, 2)]), "summary": t} for t in texts(rng, 30)]
+    return "\n".join(map(json.dumps, rows)).encode()
+
+
+def questions(rng: random.Random) -> bytes:
+    """Answers that are words of a text."""
+    rows = [
+        {"context": t, "question": f"who {rng.choice(WORDS)}?", "answer": rng.choice(t.split())}
+        for t in texts(rng, 30)
+        if t.split()
+    ]
+    return "\n".join(map(json.dumps, rows)).encode()
 
 
 def jsonl(rng: random.Random) -> bytes:
@@ -350,6 +377,14 @@ def write_pictures(folder: Path, rng: random.Random) -> Path:
     return folder
 
 
+def write_captions(folder: Path, rng: random.Random) -> Path:
+    """The same images, and a table of two captions for each."""
+    files = [own for own in sorted(write_pictures(folder, rng).rglob("*")) if own.is_file()]
+    rows = [f"{own.relative_to(folder)},{text}" for own in files for text in texts(rng, 2)]
+    (folder / "captions.csv").write_text("\n".join(["file,caption", *rows]), encoding="utf-8")
+    return folder
+
+
 def strokes(rng: random.Random) -> bytes:
     """Lists of points, and a text for each drawing."""
     rows = ({"strokes": [square(rng)], "text": rng.choice(["a", "b", "ab"])} for _ in range(20))
@@ -567,6 +602,10 @@ FORMATS = {
     "sketches": Format(".npz", sketches, "handwrite"),
     "unipen": Format(".unp", unipen, "classify"),
     "inkml": Format(".inkml", inkml, "transcribe"),
+    "entailment": Format(".csv", entailment, "classify"),
+    "chorales": Format(".json", chorales, "compose"),
+    "summaries": Format(".jsonl", summaries, "summarize"),
+    "questions": Format(".jsonl", questions, "answer"),
 }
 
 
@@ -583,10 +622,12 @@ SHELVES = {
     "inks": Shelf(write_inks, "transcribe"),
     "recordings": Shelf(write_recordings, "classify"),
     "pictures": Shelf(write_pictures, "classify"),
+    "songs": Shelf(write_songs, "compose"),
+    "captions": Shelf(write_captions, "caption"),
 }
 OF_SERIES = (
     "steps", "speeds", "loads", "dated", "wide", "nested", "ts", "npz", "npy", "lists", "strokes",
-    "drawings", "sketches", "unipen", "inkml", "pixels", *SHELVES,
+    "drawings", "sketches", "unipen", "inkml", "pixels", "chorales", *SHELVES,
 )  # fmt: skip
 VECTORS = {"glove": glove, "word2vec": word2vec, "binary": word2vec_binary}
 
@@ -633,6 +674,10 @@ RUNS: dict[str, tuple[str, str, str, dict[str, Any]]] = {
     "eye": ("pictures", "classify", "gru", {}),
     "quantiles": ("dated", "forecast", "lstm", {**HORIZON, "output": "quantiles"}),
     "elmo": ("plain", "elmo", "elmo", {}),
+    "logician": ("entailment", "classify", "bigru", {}),
+    "composer": ("chorales", "compose", "gru", {}),
+    "pianist": ("songs", "compose", "transformer", {}),
+    "describer": ("captions", "caption", "xu", {"valid_share": 0.3}),
 }
 
 
@@ -682,7 +727,8 @@ def question(name: str, run: Path, data: Path) -> list[str]:
         return ["vectors", "context", str(run), "a good film", "--word=good", "--corpus", corpus]
     if format in OF_SERIES:
         return ["predict", str(run), "--file", str(path_of(format, data)), "--json"]
-    return ["predict", str(run), *TEXTS, "--json"]
+    pairs = [f"{text} ||| {TEXTS[0]}" for text in TEXTS]
+    return ["predict", str(run), *(pairs if format == "entailment" else TEXTS), "--json"]
 
 
 def train_vectors(folder: Path) -> Path:

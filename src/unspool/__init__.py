@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from unspool.api.run import Run, load
     from unspool.api.train import train
     from unspool.search.decoding import Decoding
+    from unspool.topic_model import topics
 
 __version__ = "0.1.0"
 
@@ -30,11 +31,12 @@ _HOME = {
     "check": "unspool.api.check",
     "compare": "unspool.api.compare",
     "load": "unspool.api.run",
+    "topics": "unspool.topic_model",
     "train": "unspool.api.train",
 }
 
 _MODULES = ("embed", "errors", "nn", "vectors")  # imported on first use
-__all__ = ["Decoding", "Run", "__version__", "check", "compare", "load", "train"]
+__all__ = ["Decoding", "Run", "__version__", "check", "compare", "load", "topics", "train"]
 
 
 def __getattr__(name: str) -> Any:

@@ -26,8 +26,8 @@ from unspool.cli.app import app
 SMALL = ["-s", "hidden=4", "-s", "embedding=4", "-s", "threads=1", "-s", "lr=0.01"]
 COMMANDS = [
     "train", "check", "evaluate", "predict", "generate", "summary", "look", "ngrams", "compare",
-    "embed", "settings", "demo", "vectors neighbours", "vectors analogy", "vectors similarity",
-    "vectors map", "vectors convert", "vectors context",
+    "embed", "topics", "settings", "demo", "vectors neighbours", "vectors analogy",
+    "vectors similarity", "vectors map", "vectors convert", "vectors context",
 ]  # fmt: skip
 
 
@@ -183,7 +183,8 @@ def test_demo_list(unspool) -> None:
     assert ended.code == 0
     demos, course = ended.out.split("\n\n", 1)
     names = [
-        "dates", "reviews", "gestures", "digits", "handwriting", "forecast", "hello", "memory",
+        "dates", "reviews", "opinions", "gestures", "digits", "handwriting", "chorale", "forecast",
+        "hello", "memory",
     ]  # fmt: skip
     assert [line.split()[0] for line in demos.splitlines()] == names
     shown = json.loads(unspool("demo", "--list", "--json").out)

@@ -88,6 +88,8 @@ def test_encodings_that_are_none_for_files(refused, file, encoding: str) -> None
         ["vectors", "neighbours", "a\0b", "word"],
         ["check", ""],
         ["embed", ""],
+        ["topics", ""],
+        ["topics", "a\0b"],
     ],
     ids=lambda words: " ".join(words).replace("\0", "0"),
 )

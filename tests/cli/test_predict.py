@@ -8,6 +8,7 @@ import json
 import sys
 
 import pytest
+from PIL import Image
 
 TEXTS = ["a great film", "the plot was awful"]
 SMALL = ["-s", "hidden=8", "-s", "embedding=8", "-s", "threads=1", "-s", "max_steps=2"]
@@ -75,6 +76,24 @@ def test_writing_into_a_file(name, unspool, classifier, tmp_path) -> None:
     assert [row["label"] for row in rows] == ["pos", "neg"]
     assert rows[0]["text"] == 'a great, "odd"\tfilm'
     assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+def test_other_columns_are_kept_as_they_are_written(unspool, classifier, tmp_path) -> None:
+    data, out = tmp_path / "a.csv", tmp_path / "o.csv"
+    data.write_text("text;price;share\na good film;1.234,5;30 %\ndull;2,0;7 %\n")
+    assert unspool("predict", classifier, "--file", data, "--out", out).code == 0
+    first, *_ = csv.DictReader(out.read_text().splitlines())
+    assert (first["price"], first["share"]) == ("1.234,5", "30 %")
+
+
+def test_columns_that_are_images_are_named(unspool, translator, tmp_path) -> None:
+    """A folder of images has its names as texts."""
+    for label in ("good film", "bad film"):
+        (tmp_path / label).mkdir()
+        Image.new("L", (4, 4)).save(tmp_path / label / "1.png")
+    ended = unspool("predict", translator, "--file", tmp_path, "--json", "--beam", 1)
+    first = json.loads(ended.out.splitlines()[0])
+    assert (first["image"], first["folder"]) == (f"{tmp_path}/bad film/1.png", "bad film")
 
 
 def test_tags(unspool, tagger) -> None:

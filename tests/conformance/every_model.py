@@ -65,6 +65,15 @@ VARIANTS: dict[str, list[tuple[str, dict[str, Any]]]] = {
         ("cnn", {"multilabel": True, "dense": 4}),
         ("transformer", {"multilabel": True, "pooling": "cls"}),
     ],
+    "answer": [
+        ("gru", {"pair": "decomposable", "pooling": "attention", "embedding": 0}),
+        ("bilstm", {"pair": "sequence"}),
+        ("transformer", {"positions": "learned", "pooling": "mean"}),
+        ("gru", {"input": "story", "hops": 2, "memory": 3}),
+        ("bilstm", {"input": "story", "hops": 0}),
+        ("transformer", {"input": "story", "hops": 1, "pooling": "mean"}),
+        ("transformer", {"input": "story", "hops": 0, "pooling": "mean"}),
+    ],
     "regress": [
         ("gru", {"pooling": "attention", "embedding": 0}),
         ("cnn", {"layers": 1, "dense": 4}),
@@ -87,7 +96,9 @@ VARIANTS: dict[str, list[tuple[str, dict[str, Any]]]] = {
         ("luong", {"attention": "dot", "bidirectional": False}),
         ("bahdanau", {"attention": "concat", "cell": "mingru"}),
         ("transformer", {"positions": "learned", "tied": False}),
+        ("luong", {"copy": True, "kind": "word", "joint": False}),
     ],
+    "summarize": [("bahdanau", {"coverage": True})],
     "handwrite": [
         ("lstm", {"conditional": True}),
         ("gru", {"conditional": True, "layers": 1, "embedding": 0, "mixture": 2}),
@@ -102,7 +113,7 @@ VARIANTS: dict[str, list[tuple[str, dict[str, Any]]]] = {
     ],
     "pretrain": [("transformer", {"positions": "learned"})],
     "transcribe": [
-        ("bilstm", {"patch": 1}),
+        ("bilstm", {"patch": 1, "band_warp": 0.1}),
         ("cnn", {"patch": 2, "features": "mfcc", "coefficients": 5}),
         ("bigru", {"reduction": "convolution", "patch": 4}),
         ("transformer", {"reduction": "convolution", "patch": 3, "objective": "hybrid"}),
@@ -472,6 +483,24 @@ def write_data(config: Config, folder: Path) -> str:
             for t, word in enumerate([*own, *own[::-1], *own])
         )
         path.write_text("id,time,size,others\n" + "".join(rows))
+        return str(path)
+    if kinds[0] == "question":
+        path = folder / "some.jsonl"
+        rows = (
+            {"question": f"who {text}", "context": f"{text} {SENTENCES[i - 1]}",
+             "answer": own[-1] if i % 3 else ""}
+            for i, (text, own) in enumerate(zip(SENTENCES, words))
+        )  # fmt: skip
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        return str(path)
+    if kinds[0].startswith("story"):
+        path = folder / "some.txt"
+        stories = (
+            f"1 {text} .\n2 {SENTENCES[i - 1]} .\n3 who {text} ?\t{own[0]}\t1\n"
+            f"4 {SENTENCES[i - 2]} .\n5 where {text} ?\t{own[-1]}\t4\n"
+            for i, (text, own) in enumerate(zip(SENTENCES, words))
+        )
+        path.write_text("".join(stories))
         return str(path)
     path = folder / "some.csv"
     known = ("text", "bags", "pair", "pair_bags")

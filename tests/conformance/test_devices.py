@@ -23,7 +23,7 @@ META = torch.device("meta")
 SEARCHED = [
     case
     for case in CASES
-    if case.task in ("translate", "caption")
+    if case.task in ("translate", "summarize", "caption")
     or dict(case.settings).get("objective") in ("attention", "hybrid")
 ]
 # The cells are the same in an evaluation; what is around them differs from task to task.

@@ -90,6 +90,18 @@ def test_windows_are_slices(stretches) -> None:
             assert not batch.known[b, n + H :].any()
 
 
+def test_whole_windows_are_those_among_others(stretches) -> None:
+    """A batch in which every window is whole is cut in another way."""
+    rows, origins = np.array([0, 1, 3]), np.array([8, 17, 8])
+    whole = stretches.windows(rows, origins, length=L, horizon=H)
+    assert (whole.lengths == L).all()
+    mixed = stretches.windows(np.r_[rows, 0], np.r_[origins, 2], length=L, horizon=H)
+    assert int(mixed.lengths[-1]) < L
+    for name, own, other in zip(whole._fields, whole, mixed):
+        assert own.dtype == other.dtype, name
+        assert np.array_equal(own, other[:3]), name
+
+
 def test_the_future_of_a_whole_series_is_unseen_but_known(stretches) -> None:
     batch = stretches.windows(np.array([0]), np.array([20]), length=L, horizon=H)
     assert not batch.seen.any()

@@ -145,6 +145,12 @@ AttentionJob<T> make(const Case& of, Arrays& a, int64_t G, bool search) {
         job.b_q = a.random(A, .1f);
     }
     if (of.tanh) job.v = a.random(A, .5f);
+    if (of.tanh && of.before) {
+        job.w_k = a.random(A, .5f);
+        job.coverage = search ? a.random(rows * S, .5f) : a.zeros(rows * S);
+        job.dcoverage = a.zeros(B * S);
+        job.dw_k = a.zeros(THREADS * A);
+    }
     if (job.join) job.W_c = a.random(H * (D + H), .2f);
     if (job.join && !search) job.mask = a.random(rows * H, 1);
     job.q = job.W_q ? a.zeros(rows * A) : job.layers.back().h;
@@ -169,6 +175,7 @@ AttentionJob<T> make(const Case& of, Arrays& a, int64_t G, bool search) {
     job.dcontext = job.join ? a.zeros(rows * D) : a.random(rows * D, 1);
     job.dq = a.none(rows * A);
     job.dscores = a.zeros(rows * S);
+    job.dalignment = a.random(rows * S, 1);
     job.dkeys = a.zeros(B * S * A);
     job.dvalues = a.zeros(B * S * D);
     job.dv = a.zeros(THREADS * A);
@@ -202,6 +209,7 @@ void run(const AttentionKernels<T>& kernels, const AttentionJob<T>& job, int64_t
         part.from = job.steps.share_of_rows(rank, size);
         part.to = job.steps.share_of_rows(rank + 1, size);
         part.dv += rank * A;
+        if (part.dw_k) part.dw_k += rank * A;
         for (Job<T>& layer : part.layers) {
             layer.dextra += rank * extra_size(job.kind);
             layer.db += rank * G * H;
@@ -239,6 +247,7 @@ Result result_of(const AttentionJob<T>& job, int64_t G, bool backward) {
         if (extra_size(job.kind)) found.arrays.push_back(total(layer.dextra, extra_size(job.kind)));
     }
     if (job.tanh) found.arrays.push_back(total(job.dv, A));
+    if (job.w_k) found.arrays.push_back(total(job.dw_k, A));
     return found;
 }
 
@@ -255,7 +264,7 @@ double difference(const Result& a, const Result& b) {
     return largest;
 }
 
-// The loss of which doutput, or dstates and dcontext, are the gradients.
+// The loss of which dalignment and doutput, or dstates and dcontext, are the gradients.
 double loss(const AttentionJob<T>& job, const std::vector<float>& dstates, const std::vector<float>& dcontext) {
     double found = 0;
     if (job.join)
@@ -263,10 +272,11 @@ double loss(const AttentionJob<T>& job, const std::vector<float>& dstates, const
     else
         for (int64_t i = 0; i < N * H; ++i) found += double(dstates[i]) * job.layers.back().h[i];
     for (int64_t i = 0; i < N * D && !job.join; ++i) found += double(dcontext[i]) * job.context[i];
+    for (int64_t i = 0; i < N * S; ++i) found += double(job.dalignment[i]) * job.alignment[i];
     return found;
 }
 
-// Whether the gradients by the keys, the values and the first states are the slope of the loss.
+// Whether the gradients by the keys, the values, the first states and w_k are the slope of the loss.
 bool has_gradient(const AttentionKernels<T>& kernels, const Case& of, int64_t G) {
     Arrays owned;
     const AttentionJob<T> job = make(of, owned, G, false);
@@ -288,6 +298,7 @@ bool has_gradient(const AttentionKernels<T>& kernels, const Case& of, int64_t G)
     move(job.keys, job.dkeys, B * S * A);
     move(job.values, job.dvalues, B * S * D);
     for (const Job<T>& layer : job.layers) move(layer.h0, layer.dh0, B * H);
+    if (job.w_k) move(job.w_k, job.dw_k, A);
     double slope = 0;
     constexpr float STEP = 2e-3f;
     for (const float sign : {1.0f, -2.0f}) {

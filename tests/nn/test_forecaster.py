@@ -235,6 +235,18 @@ def test_a_linear_map_is_its_matrix() -> None:
         )
 
 
+def test_a_linear_map_adds_what_is_known_of_each_step() -> None:
+    model = LinearForecaster(6, H, Point(), "none", known=2)
+    torch.nn.init.normal_(model.ahead.weight)
+    window = windows([6, 4])
+    window = window._replace(known=torch.randn(2, 6 + H, 2))
+    found = model(window).outputs[..., 0]
+    for b, n in enumerate((6, 4)):
+        ahead = window.known[b, n : n + H]
+        expected = torch.stack([model.ahead.weight[h] @ ahead[h] for h in range(H)])
+        assert torch.allclose(found[b], expected, atol=1e-5)
+
+
 def test_outputs_fit_what_they_stand_for() -> None:
     assert direct("quantiles")(windows([12], extra=1)).outputs.shape == (1, H, Quantiles().size)
     assert recursive()(windows([12])).outputs.shape == (1, H, Gaussian().size)

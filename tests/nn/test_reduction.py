@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from unspool.nn.inputs import Masks, SpecAugment
+from unspool.nn.inputs import Masks, SpecAugment, warped
 from unspool.nn.reduction import Reduction, StackedFrames, StridedConvolutions, prime_factors
 
 LENGTHS = torch.tensor([13, 1, 12, 7, 4])
@@ -103,3 +103,19 @@ def test_parts_are_hidden_before_the_convolutions() -> None:
 
 def test_prime_factors() -> None:
     assert [prime_factors(n) for n in (1, 2, 9, 12, 35)] == [[], [2], [3, 3], [2, 2, 3], [5, 7]]
+
+
+def test_bands_are_moved_along_their_axis() -> None:
+    """Against numpy's interpolation; frames that are read as one are moved alike."""
+    x = torch.randn(3, 4, 2 * 7)
+    factors = torch.tensor([0.8, 1.0, 1.3])
+    found = warped(x, 7, factors)
+    for b, factor in enumerate(factors.tolist()):
+        for t in range(4):
+            for half in (slice(0, 7), slice(7, 14)):
+                expected = np.interp(np.arange(7) * factor, np.arange(7), x[b, t, half].numpy())
+                assert found[b, t, half].numpy() == pytest.approx(expected, abs=1e-5)
+    assert torch.equal(warped(x[..., :1], 1, factors), x[..., :1])
+    augment = SpecAugment(7, Masks(warp=0.2)).eval()
+    assert augment(x) is x
+    assert not torch.equal(augment.train()(x), x)

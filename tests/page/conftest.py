@@ -25,6 +25,7 @@ from page_runs import RUNS, TEXTS, settle
 
 from tones import write_labels, write_texts
 from unspool.api.train import train
+from unspool.demos.chorale import write_chorales
 from unspool.demos.handwriting import write_words, written
 from unspool.page.server import PageServer
 from unspool.page.subject import open_subject
@@ -99,6 +100,13 @@ def word_strokes(tmp_path_factory) -> Path:
     """Words of three letters, written by hand."""
     path = tmp_path_factory.mktemp("words") / "words.jsonl"
     write_words(path, count=40, letters="lit")
+    return path
+
+
+@pytest.fixture(scope="session")
+def chorales(tmp_path_factory) -> Path:
+    path = tmp_path_factory.mktemp("chorales") / "chorales.json"
+    write_chorales(path, count=30)
     return path
 
 

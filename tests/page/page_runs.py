@@ -38,12 +38,13 @@ RUNS: dict[str, tuple[str, dict[str, Any]]] = {
     "letters": ("letter_strokes", {**SMALL, "model": "bilstm", "epochs": 4}),
     "words": ("word_strokes", {**SMALL, **WRITTEN, "model": "lstm"}),
     "scribble": ("letter_strokes", {**SMALL, **WRITTEN, "model": "gru", "conditional": False}),
+    "chorale": ("chorales", {**SMALL, "model": "lstm", "layers": 2, "epochs": 2, "batch": 8}),
     "own": ("loads", {**SMALL, **AHEAD, "model": "lstm", "strategy": "recursive"}),
 }
 # Those that read series, whose inputs are examples by number.
 SERIES = ("moves", "attends", "labelled", "next", "own")
-# Those that read sound or strokes.
-OTHERS = ("fitted", "spoken", "tones", "letters", "words", "scribble")
+# Those that read sound, strokes or music.
+OTHERS = ("fitted", "spoken", "tones", "letters", "words", "scribble", "chorale")
 TEXTS = {
     "bilstm": "a lovely film with a dull plot",
     "bahdanau": "red house AEIOUA and green tree",

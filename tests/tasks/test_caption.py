@@ -219,3 +219,8 @@ def test_batches_change_no_caption(run, home: Path, decoding: Decoding) -> None:
         alone = [next(run.task.predict(run.model, [own], decoding)).caption for own in paths]
         assert together == alone
     assert len(together) == 6
+
+
+def test_captions_are_checked(tmp_path: Path) -> None:
+    report = unspool.check(write_captions(tmp_path, 12), task="caption", valid_share=0.2)
+    assert report.parts

@@ -79,6 +79,10 @@ def test_a_piece_goes_on(run) -> None:
     again = as_piece(Midi(None, "x", one.midi()), "x")
     np.testing.assert_array_equal(again.notes, one.piece.notes)
     assert len(run.compose(length=6).piece) in range(1, 8)
+    held = run.compose(
+        [[60]] * 3, length=0
+    )  # what sounds at the end of a prompt is not struck anew
+    assert held.piece.notes[:, :3].tolist() == [[0, 3, 60]]
     assert "notes in key" in "\n".join(one.lines(1))
     assert roll_svg(one.piece, 4)[-1] == "</svg>"
 
@@ -140,5 +144,7 @@ def test_what_is_refused(run, data) -> None:
 
 
 def test_music_is_no_text(data) -> None:
+    with pytest.raises(DataError, match=r"holds music, and generate learns texts"):
+        unspool.train(data, task="generate", quiet=True)
     with pytest.raises(DataError, match="no music was found"):
         unspool.train(["a text", "another"], task="compose", quiet=True)

@@ -122,9 +122,9 @@ def test_figures_by_hand(run) -> None:
             y = stretches.values[int(stretches.series[row])][origin : origin + H, 0].astype(float)
             sd = stretches.scale[row]
             errors.append(np.mean(((y - given.center[0]) / sd) ** 2))
-            naive.append(
-                np.mean(((y - seasonal_naive(past, np.array([len(past)]), H, season)[0]) / sd) ** 2)
-            )
+            ends = np.array([len(past)])
+            simple = seasonal_naive(past, np.zeros_like(ends), ends, H, season)[0]
+            naive.append(np.mean(((y - simple) / sd) ** 2))
             first = stretches.past(row, int(stretches.first[row])).astype(float)
             scale = np.mean(np.abs(first[season:] - first[:-season]))
             scaled.append(np.mean(np.abs(y - given.center[0])) / scale)
@@ -174,6 +174,29 @@ def test_the_linear_model_is_a_run_too(shops, tmp_path) -> None:
     array = np.stack([wave(60), np.zeros(60)], 1).astype(np.float32)
     (one,), (other,) = run.predict(array), unspool.load(run.path).predict(array)
     assert np.array_equal(one.center, other.center)
+
+
+def test_the_linear_model_reads_what_is_known_and_static(tmp_path) -> None:
+    """Noise around a level, more on holidays that come by chance, in one of two kinds of shops."""
+    rng, rows = np.random.default_rng(9), ["shop,kind,time,sales,holiday"]
+    for shop in range(6):
+        holiday = rng.integers(0, 2, 150)
+        sales = rng.normal(10, 1, 150) + 6 * holiday
+        kind = "ab"[shop % 2]
+        rows += [f"{shop},{kind},{t},{x:.3f},{h}" for t, (x, h) in enumerate(zip(sales, holiday))]
+    path = tmp_path / "holidays.csv"
+    path.write_text("\n".join(rows) + "\n")
+    settings = {"id": "shop", "horizon": 3, "season": 7, "window": 21, "threads": 1}
+    found = {}
+    for name, more in (
+        ("all", {"known": "holiday", "static": "kind"}),
+        ("past", {"target": "sales"}),
+    ):
+        run = unspool.train(
+            path, task="forecast", model="linear", out=tmp_path / name, **settings, **more
+        )
+        found[name] = run.report.metrics["mse"]
+    assert found["all"] < 0.3 * found["past"]
 
 
 def test_a_file_is_continued_as_arrays_are(run, shops, tmp_path) -> None:

@@ -67,7 +67,7 @@ def test_coverage_counts_the_borders() -> None:
 
 
 def continued(forecast, past, horizon, season=1) -> np.ndarray:
-    return forecast(past, np.array([len(past)]), horizon, season)[0]
+    return forecast(past, np.array([0]), np.array([len(past)]), horizon, season)[0]
 
 
 def test_naive_forecasts() -> None:
@@ -84,7 +84,17 @@ def test_naive_forecasts_of_many_origins_see_nothing_behind_them(forecast) -> No
     series = np.random.default_rng(1).uniform(1, 2, 60) + np.resize([0.0, 1.0, 2.0, 5.0], 60)
     origins = np.array([1, 3, 17, 17, 40, 59])
     alone = [continued(forecast, series[:t], 6, 4) for t in origins]
-    assert np.array_equal(forecast(series, origins, 6, 4), np.stack(alone))
+    begin = np.zeros_like(origins)
+    assert np.array_equal(forecast(series, begin, origins, 6, 4), np.stack(alone))
+    two = np.r_[series[:9], series]  # the same after another series
+    assert np.array_equal(forecast(two, begin + 9, origins + 9, 6, 4), np.stack(alone))
+
+
+def test_autocorrelation_is_its_definition() -> None:
+    y = np.random.default_rng(2).normal(3, 1, 50)
+    z = y - y.mean()
+    expected = [np.sum(z[: 50 - k] * z[k:]) / np.sum(z**2) for k in range(8)]
+    assert naive.autocorrelation(y, 7) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("season", [4, 7, 24])
@@ -166,3 +176,22 @@ def test_missing_truths_have_no_score() -> None:
     y = np.array([[1.0, np.nan], [3.0, 2.0], [2.0, np.nan]])
     found = conformal.scores(y, np.zeros((3, 2)), np.zeros((3, 2)), np.ones((3, 1)))
     assert conformal.margins(found, 0.5).tolist() == [2.0, 2.0]
+
+
+@pytest.mark.parametrize("known", [0, 3])
+def test_ridge_regression_is_that_of_the_whole_matrix(known) -> None:
+    """Of windows and what is known of each step, in batches, against one solution a step."""
+    from unspool.tasks.forecast.linear import Sums
+
+    rng = np.random.default_rng(3)
+    z, f, y = (rng.normal(size=size) for size in ((50, 7), (50, 4, known), (50, 4)))
+    sums = Sums(7, 4, known)
+    for rows in (slice(0, 20), slice(20, 50)):
+        sums.add(z[rows], f[rows], y[rows])
+    W, V = sums.solve(0.1)
+    unit, other = (z**2).sum() / 7, (f**2).sum() / max(1, 4 * known)
+    for h in range(4):
+        x = np.concatenate([z, np.ones((50, 1)), f[:, h]], 1)
+        penalty = np.diag([*[0.1 * unit] * 7, 1e-9 * unit, *[0.1 * other] * known])
+        expected = np.linalg.solve(x.T @ x + penalty, x.T @ y[:, h])
+        assert np.r_[W[:, h], V[h]] == pytest.approx(expected)

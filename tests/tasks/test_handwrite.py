@@ -62,6 +62,41 @@ def test_what_was_seen_helps(drawer) -> None:
     assert found["bigram"] < found["gaussian"]
 
 
+@pytest.fixture(scope="module")
+def attending(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("attending")
+    squares(folder / "squares.jsonl")
+    return unspool.train(
+        folder / "squares.jsonl", task="handwrite", model="transformer", out=folder / "run",
+        epochs=10, lr=1e-2, patience=0, batch=8, heads=2, layers=2, hidden=32, threads=1,
+    )  # fmt: skip
+
+
+def test_a_transformer_draws_point_by_point_what_it_reads_at_once(attending) -> None:
+    model = attending.model
+    values = torch.randn(1, 9, 3)
+    with torch.inference_mode():
+        whole = model.mixture(Drawn(values, torch.tensor([9])))
+        state = model.start(None)
+        for t in range(9):
+            own, state = model.step(values[:, t], state)
+            for one, other in zip(own, whole):
+                assert torch.allclose(one, other[:, t], atol=1e-4)
+    found = {name: own.metrics["nll"] for name, own in attending.comparison.baselines.items()}
+    assert attending.report.metrics["nll"] < found["gaussian"]
+    again = unspool.load(attending.path, note=lambda line: None)
+    assert again.write(seed=3, length=12).to_json() == attending.write(seed=3, length=12).to_json()
+
+
+def test_a_transformer_writes_no_texts(tmp_path) -> None:
+    write_words(tmp_path / "words.jsonl", count=20, letters="lit")
+    with pytest.raises(ConfigError, match="a Transformer writes without texts"):
+        unspool.train(
+            tmp_path / "words.jsonl", task="handwrite", model="transformer", out=tmp_path / "run"
+        )
+    assert not (tmp_path / "run").exists()
+
+
 def test_moves_are_of_the_size_of_the_data(drawer) -> None:
     answer = drawer.write(bias=2.0)
     assert answer.ended

@@ -107,6 +107,10 @@ def test_answers_of_windows_are_merged(tmp_path) -> None:
     )
     answer = run.predict([x[0]])[0]
     np.testing.assert_allclose(list(answer.probabilities.values()), mean, rtol=1e-3)
+    reading = run.task.reading(run.model, x[0])
+    with torch.inference_mode():
+        shown = reading.answer_text(reading.run()[0]).note
+    assert f"window 1 of {len(windows.first)}, of which a prediction is the mean" in shown
 
 
 def test_labels_of_steps_are_merged(tmp_path) -> None:

@@ -271,6 +271,7 @@ def test_bad_settings(folder) -> None:
         ({"window": 5}, r"data\.window must be at least 24"),
         ({"irregular": "channel"}, r"data\.irregular is for series"),
         ({"features": "mfcc", "bands": 8}, r"data\.coefficients must be at most"),
+        ({"features": "mfcc", "band_warp": 0.1}, "band_warp moves bands of a spectrum"),
     ):
         with pytest.raises(ConfigError, match=says):
             unspool.train(folder, task="transcribe", out=folder / "run", **settings)

@@ -157,6 +157,50 @@ def test_texts_of_both_are_ranked_by_both(hybrid, new) -> None:
     assert len(answer.tokens) == len(answer.text)
 
 
+@pytest.mark.parametrize("model", ["gru", "transformer"])
+def test_a_language_model_beside_the_decoder(hybrid, new, tmp_path, model) -> None:
+    """Greedily by whole texts, which know no state; the texts of a beam in the order of the product
+    of both; nothing changes with a weight of 0."""
+    (tmp_path / "book.txt").write_text("abcab\nbca\ncabc\n" * 30)
+    language = unspool.train(
+        tmp_path / "book.txt", task="generate", model=model, out=tmp_path / "lm", hidden=16,
+        epochs=2, kind="char", layers=1, threads=1, batch=4, bptt=8,
+        **({"heads": 2} if model == "transformer" else {}),
+    )  # fmt: skip
+    part = hybrid.task.part(audio=[hybrid.task.input_field.recording(new, "item")])
+    inputs = part.collate(np.array([0]))["audio"].inputs
+    names, own = hybrid.task.target_tokenizer, language.task.tokenizer
+    limit, weight, bonus = int(hybrid.model.steps(inputs[1])[0]), 0.7, 0.4
+
+    def following(ids: list[int]) -> torch.Tensor:
+        """(V,) of the product after some tokens, normalised."""
+        found = hybrid.model(*inputs, torch.tensor([[BEGIN_ID, *ids]])).logits[0, -1]
+        text = own.encode("\n" + names.decode(ids)).tolist()
+        theirs = language.model(torch.tensor([text])).logits[0, -1].log_softmax(-1)
+        added = torch.full_like(found, -torch.inf)
+        added[END_ID] = weight * theirs[own.vocab.index["\n"]]
+        for name in "abc":
+            added[names.vocab.index[name]] = weight * theirs[own.vocab.index[name]] + bonus
+        return (found.log_softmax(-1) + added).log_softmax(-1)
+
+    options = Transcribing(beam=1, decoder="attention", lm=language, lm_weight=weight, bonus=bonus)
+    ids: list[int] = []
+    with torch.inference_mode():
+        while len(ids) < limit and (best := int(following(ids).argmax())) != END_ID:
+            ids.append(best)
+        assert hybrid.predict(new, options)[0].text == names.decode(ids)
+        (many,) = hybrid.predict(new, replace(options, beam=4, nbest=3))
+        for found in many.candidates:
+            tokens = [*names.encode(found.text).tolist(), END_ID]
+            score = sum(float(following(tokens[:i])[t]) for i, t in enumerate(tokens))
+            penalty = ((5 + len(tokens)) / 6) ** 1.0
+            assert found.score == pytest.approx(score / penalty, abs=2e-3)
+    plain = hybrid.predict(new, Transcribing(beam=4, nbest=3, decoder="attention"))[0]
+    without = replace(options, beam=4, nbest=3, lm_weight=0.0, bonus=0.0)
+    (same,) = hybrid.predict(new, without)
+    assert [each.text for each in same.candidates] == [each.text for each in plain.candidates]
+
+
 def test_a_loaded_run_answers_the_same(hybrid, new) -> None:
     again = unspool.load(hybrid.path, note=lambda line: None)
     assert again.predict(new)[0].to_json() == hybrid.predict(new)[0].to_json()
@@ -165,8 +209,12 @@ def test_a_loaded_run_answers_the_same(hybrid, new) -> None:
 def test_what_a_model_lacks_is_refused(hybrid, attention, new) -> None:
     with pytest.raises(ConfigError, match="trained with objective=attention; got 'decoder=ctc'"):
         attention.predict(new, Transcribing(decoder="ctc"))
-    with pytest.raises(ConfigError, match="a bonus are for the search of CTC"):
+    with pytest.raises(ConfigError, match="a bonus are for the search of CTC, or of attention"):
         hybrid.predict(new, Transcribing(bonus=1.0))
+    with pytest.raises(
+        ConfigError, match="a bonus for each token is for the search of CTC, or for"
+    ):
+        attention.predict(new, Transcribing(bonus=1.0))
     with pytest.raises(ConfigError, match="unknown decoder; got 'beam'"):
         Transcribing(decoder="beam")  # type: ignore[arg-type]
     with pytest.raises(ConfigError, match="its decoder attends to a whole recording"):

@@ -18,7 +18,8 @@ from unspool.errors import ConfigError
 from unspool.search.decoding import GREEDY, Decoding
 from unspool.tasks.generate import Generation
 from unspool.tasks.opening import open_plan
-from unspool.tasks.translate.task import MODELS, Translate, targets_of
+from unspool.tasks.translate.sides import encode, target_tensors
+from unspool.tasks.translate.task import MODELS, Translate
 
 SMALL = {"hidden": 12, "embedding": 10, "threads": 1, "batch": 16, "epochs": 1, "dropout": 0.0}
 NETWORK = {"transformer": {"layers": 2, "heads": 2, "feed_forward": 16, "hidden": 16}}
@@ -116,9 +117,15 @@ def test_every_parameter_learns_and_padding_changes_nothing(small) -> None:
     assert not still
     model.eval()
     model.zero_grad()
+
+    def losses(rows: np.ndarray) -> torch.Tensor:
+        batch = part.collate(rows)
+        return model.decoder.token_losses(
+            target_tensors(batch["target"]), encode(model, batch["source"])
+        )
+
     with torch.no_grad():
-        together, _ = targets_of(model, part.collate(rows))
-        alone = [targets_of(model, part.collate(rows[i : i + 1]))[0] for i in rows]
+        together, alone = losses(rows), [losses(rows[i : i + 1]) for i in rows]
     torch.testing.assert_close(together, torch.cat(alone), atol=1e-5, rtol=1e-4)
 
 

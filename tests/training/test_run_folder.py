@@ -156,6 +156,14 @@ def test_files_that_are_read_later(copied, reviews, name) -> None:
         _ = (run.report, run.metrics(), run.evaluate(reviews))
 
 
+def test_a_damaged_list_of_rows(copied, reviews) -> None:
+    (copied / "hashes.json").unlink()
+    content = (copied / "rows.npy").read_bytes()
+    (copied / "rows.npy").write_bytes(content.replace(b"}", b"{", 1))  # NumPy raises a TokenError
+    with pytest.raises(RunError, match=r"rows\.npy: damaged: no list of rows"):
+        unspool.load(copied).evaluate(reviews)
+
+
 def test_a_lost_file_and_a_card_of_ones_own(copied, tmp_path) -> None:
     (copied / "README.md").write_text("mine")
     unspool.load(copied)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from unspool.cli.show import note
+from unspool.data.plan import Plan
 from unspool.errors import DataError, choose
 from unspool.tasks import Answer
 from unspool.tasks.answer import counted
@@ -39,6 +40,18 @@ class Given(NamedTuple):
     def own(self, name: str) -> str:
         """What a column of the answers is called next to these."""
         return f"predicted_{name}" if name in self.names else name
+
+
+def rows_of(plan: Plan) -> tuple[Iterator[Any], Given]:
+    """The inputs of a plan, and what its table has next to each."""
+    given = Given([column.name for column in plan.table.columns], deque())
+
+    def items() -> Iterator[Any]:
+        for values, row in plan.whole_rows():
+            given.rows.append(row)
+            yield values[0]
+
+    return items(), given
 
 
 def write_answers(

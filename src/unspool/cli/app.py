@@ -24,6 +24,7 @@ from unspool.cli.plugin import with_plugins
 from unspool.cli.predict import predict
 from unspool.cli.settings import settings
 from unspool.cli.summary import summary
+from unspool.cli.topics import topics
 from unspool.cli.train import train
 from unspool.cli.vectors import vectors_app
 
@@ -91,8 +92,8 @@ def unspool(
 
 
 for command in (
-    train, check, evaluate, predict, generate, summary, look, ngrams, compare, embed, settings,
-    demo,
+    train, check, evaluate, predict, generate, summary, look, ngrams, compare, embed, topics,
+    settings, demo,
 ):  # fmt: skip
     app.command(cls=GroupedCommand)(with_plugins(command))
 app.add_typer(vectors_app, name="vectors")

@@ -29,6 +29,7 @@ def demo(
     \b
       unspool demo                a model with attention reads dates; a minute
       unspool demo reviews        trains a classifier and suggests what to try next
+      unspool demo opinions       what reviews praise and dislike, product by product
       unspool demo gestures       movements of a hand, named and found in a recording
       unspool demo handwriting    a network learns to write words with a pen
       unspool demo hello          the smallest language model there is

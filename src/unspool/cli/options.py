@@ -37,9 +37,9 @@ Task = Annotated[
         metavar="TASK",
         help="classify (a label for each text, or several), regress (numbers for each text), tag (a"
         " tag for each word), generate (a language model), translate (a text for each text),"
-        " transcribe (a text for each recording or drawing), forecast (the next steps of series),"
-        " handwrite (the next points of a pen, or a text written by hand), compose (what follows in"
-        " a piece of music),"
+        " summarize (a shorter one), transcribe (a text for each recording or drawing), forecast"
+        " (the next steps of series), handwrite (the next points of a pen, or a text written by"
+        " hand), compose (what follows in a piece of music),"
         " pretrain (hidden tokens, no labels) or elmo (contextual vectors, no labels)."
         "  [default: what the data suggest]",
     ),

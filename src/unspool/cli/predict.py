@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -94,8 +93,10 @@ def predict(
       classify    label, probability and text, separated by tabs; of several
                   labels those that reach their thresholds, with commas
       regress     the number or numbers and the text, separated by tabs
+      answer      the answer, its probability and the question, separated by tabs
       tag         the text with its spans, [ORG EU] rejects ..., or tags, EU/PROPN ...
       translate   the translation, by beam search; with --nbest number, score, translation
+      summarize   the summary, in the same way
       transcribe  the text, its confidence and the name of the recording, separated by
                   tabs; with --nbest number, score, text
       generate    the text and its continuation; see `unspool generate`
@@ -110,6 +111,7 @@ def predict(
     \b
       unspool predict runs/reviews-bilstm "a fine film" "what a bore"
       cut -f2 mails.tsv | unspool predict runs/mails-bigru -
+      unspool predict runs/pairs-bilstm "A man sleeps. ||| Nobody is awake."
       unspool predict runs/reviews-bilstm --file new.csv --text review --out labelled.csv
       unspool predict runs/eng-bilstm "EU rejects German call" --json
       unspool predict runs/eng-bilstm --file test.conll --out tagged.conll
@@ -195,7 +197,7 @@ def read_items(
     """The texts of the command line, of a file or of standard input, in order, and of a table all
     its columns; `reading` overrides how a file is read. Sentences that are cut into words already
     are lists of them."""
-    from unspool.cli.answers import Given
+    from unspool.cli.answers import rows_of
     from unspool.config.resolve import reading_changed
     from unspool.errors import ConfigError
     from unspool.tasks.opening import open_inputs
@@ -227,11 +229,4 @@ def read_items(
         show.note(plan.summary)
     if not plan.table.header or not run.task.reads_tokens:
         return (row.values[0] for row in plan.rows()), None
-    kept = Given([column.name for column in plan.table.columns], deque())
-
-    def items() -> Iterator[Any]:
-        for values, row in plan.whole_rows():
-            kept.rows.append(row)
-            yield values[0]
-
-    return items(), kept
+    return rows_of(plan)

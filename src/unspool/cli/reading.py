@@ -139,15 +139,19 @@ READING: dict[str, Any] = {
     ],
     "source": Annotated[
         str | None,
-        Option("--source", metavar="COLUMN", help="Of translate: column of the source texts."),
+        Option(
+            "--source",
+            metavar="COLUMN",
+            help="Of translate and summarize: column of the source texts.",
+        ),
     ],
     "target": Annotated[
         str | None,
         Option(
             "--target",
             metavar="COLUMN",
-            help="Of translate: column of the target texts. Of forecast: columns to be continued,"
-            " with commas.  [default: all that are not --known]",
+            help="Of translate and summarize: column of the target texts. Of forecast: columns to"
+            " be continued, with commas.  [default: all that are not --known]",
         ),
     ],
     "known": Annotated[

@@ -12,6 +12,7 @@ from unspool.embed.settings import DEFAULTS, EmbedConfig
 from unspool.nn.cells import CELLS, cell_options
 from unspool.tasks import TASKS, Task
 from unspool.tasks.encoder import recurrent_models
+from unspool.topic_model.settings import TopicsConfig
 
 
 class SettingsList:
@@ -24,6 +25,7 @@ class SettingsList:
             "models": {name: presets(task) for name, task in TASKS.items()},
             "cells": {name: cell_options(cell) for name, cell in CELLS.items()},
             "word2vec": {name: about(field) for name, field in word2vec_settings()},
+            "topics": {name: about(field) for name, field in topic_settings()},
         }
 
     def lines(self) -> list[str]:
@@ -44,11 +46,17 @@ class SettingsList:
             "settings of `unspool embed --method word2vec`, with those of data and tokenizer:",
         ]
         lines += [*table(word2vec_settings()), "", f"its own defaults: {assigned(DEFAULTS)}"]
+        lines += ["", "settings of `unspool topics`, with those of data and tokenizer:"]
+        lines += table(topic_settings())
         return lines
 
 
 def word2vec_settings() -> list[tuple[str, FieldInfo]]:
     return [(n, field) for n, field in settings(EmbedConfig) if n.startswith("word2vec.")]
+
+
+def topic_settings() -> list[tuple[str, FieldInfo]]:
+    return [(n, field) for n, field in settings(TopicsConfig) if n.startswith("topics.")]
 
 
 def table(rows: Iterable[tuple[str, FieldInfo]]) -> list[str]:

@@ -11,11 +11,22 @@ class DataConfig(Section):
     """How the file is read and split."""
 
     input: Literal[
-        "auto", "text", "pair", "series", "audio", "strokes", "image", "video", "music"
+        "auto",
+        "text",
+        "pair",
+        "question",
+        "story",
+        "series",
+        "audio",
+        "strokes",
+        "image",
+        "video",
+        "music",
     ] = setting(
         "auto",
-        "what is read: texts, pairs of texts, vectors over time, recordings of sound, strokes of a"
-        " pen, images, videos or music; auto: by the look of the data",
+        "what is read: texts, pairs of texts, questions with a context or a story, vectors over"
+        " time, recordings of sound, strokes of a pen, images, videos or music; auto: by the look"
+        " of the data",
     )
     format: Literal[
         "auto",
@@ -38,6 +49,8 @@ class DataConfig(Section):
         "conll",
         "conllu",
         "seg",
+        "squad",
+        "stories",
     ] = setting("auto", "file format; auto looks at the name and the first lines")
     encoding: str = setting("utf-8", "character encoding of the data files")
     text: str | None = setting(None, "column (name, or number from 1) that holds the text")
@@ -198,11 +211,11 @@ class DataConfig(Section):
         "handwrite: write a given text (none: where the data have a column of texts)",
     )
     source: str | None = setting(
-        None, "translate: column (name, or number from 1) that holds what is read"
+        None, "translate, summarize: column (name, or number from 1) that holds what is read"
     )
     target: Names = setting(
         None,
-        "translate: column (name, or number from 1) that holds what is to be written; forecast:"
+        "translate, summarize: column (name, or number from 1) of what is to be written; forecast:"
         " columns to be continued, with commas (none: all that are not known ahead)",
     )
     known: Names = setting(
@@ -267,6 +280,11 @@ class DataConfig(Section):
         ge=0,
         le=2**31,
     )
+
+    @property
+    def window_stride(self) -> int:
+        """Steps from one window to the next."""
+        return self.stride or max(1, self.window // 2)
 
     @property
     def whole(self) -> bool:

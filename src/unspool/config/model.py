@@ -64,6 +64,16 @@ class ModelConfig(Section):
     reverse_source: bool = setting(
         False, "translate: read the source last token first (Sutskever et al. 2014)"
     )
+    copying: bool = setting(
+        False,
+        "translate, summarize: the decoder may copy tokens of the source (See et al. 2017)",
+        alias="copy",
+    )
+    coverage: bool = setting(
+        False,
+        "with copy, of additive attention: it reads what it has attended to before, and attending"
+        " to the same again costs",
+    )
     pooling: Literal["last", "mean", "max", "attention", "cls"] = setting(
         "max",
         "classify, regress: how the states of a document become one vector; cls (transformer): by a"
@@ -74,6 +84,16 @@ class ModelConfig(Section):
         "two texts: read as one sequence with a separator, or each by itself with attention between"
         " them (Seo et al. 2017; Parikh et al. 2016); auto: sequence for a transformer, otherwise"
         " bidaf",
+    )
+    hops: int = setting(
+        3,
+        "answer, about stories: how often the memory of their sentences is looked at (0: story and"
+        " question are read as one sequence)",
+        ge=0,
+        le=100,
+    )
+    memory: int = setting(
+        64, "answer, about stories: sentences that are remembered, the latest (0: all)", ge=0
     )
     dense: int = setting(
         0,
@@ -98,6 +118,13 @@ class ModelConfig(Section):
     )
     band_mask: float = setting(
         0.2, "widest of these stretches, as a share of the channels", gt=0, le=1
+    )
+    band_warp: float = setting(
+        0.0,
+        "audio: in training bands of the spectrum are moved by up to this share, as other voices"
+        " have them",
+        ge=0,
+        le=0.5,
     )
     flip: float = setting(
         0.0, "image, video: share of them that are mirrored left to right in training", ge=0, le=1

@@ -78,15 +78,19 @@ class Plan:
         return rows if self.convert is None else self._converted(rows, self.convert)
 
     def whole_rows(self) -> Iterator[tuple[Values, Values]]:
-        """Of every row the values of the fields, and the raw values of all columns."""
+        """Of every row the values of the fields, and all columns as they are written."""
         columns, every = list(self.columns.values()), self.table.columns
         names = tuple(column.name for column in columns)
+        written = self.table.reader.as_written()
+        again = None  # where cells are not read as they are written
+        if written is not self.table.reader:
+            again = written.rows([column.number for column in every])
         for row in self.table.rows([*columns, *every]):
             values, given = row.values[: len(columns)], row.values[len(columns) :]
             if self.convert is not None:
                 where = self.table.where(row.line, file=row.file)
                 values = self.convert.function(values, names, where)
-            yield values, given
+            yield values, given if again is None else next(again).values
 
     def _converted(self, rows: Iterator[Row], convert: Conversion) -> Iterator[Row]:
         names = tuple(column.name for column in self.columns.values())

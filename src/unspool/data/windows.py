@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
+from numpy.lib.stride_tricks import sliding_window_view
 from torch import Tensor
 
 from unspool.data.calendar import TimeStep, calendar
@@ -187,32 +188,53 @@ class Stretches:
         lengths = np.minimum(origins, L)
         starts = origins - lengths  # within its series
         steps = np.arange(L + H)
-        real = steps < (lengths + H)[:, None]  # (B, L + H)
         inside = starts[:, None] + steps  # (B, L + H) within the series
-        exists = real & (inside < self.values.lengths[series][:, None])
-        index = np.where(exists, self.values.starts[series][:, None] + inside, 0)
-        own = np.asarray(self.values.values[index, self.channel[rows][:, None]])
+        if (
+            len(rows)
+            and (lengths == L).all()
+            and (origins + H <= self.values.lengths[series]).all()
+        ):
+            real = exists = np.ones((len(rows), L + H), dtype=bool)
+            views = sliding_window_view(self.values.values, L + H, axis=0)
+            own = views[self.values.starts[series] + starts, self.channel[rows]]
+        else:
+            real = steps < (lengths + H)[:, None]  # (B, L + H)
+            exists = real & (inside < self.values.lengths[series][:, None])
+            index = np.where(exists, self.values.starts[series][:, None] + inside, 0)
+            own = np.asarray(self.values.values[index, self.channel[rows][:, None]])
         there = exists & ~np.isnan(own)
         own = np.where(there, own, np.float32(0))
-        past = steps[:L] < lengths[:, None]
+        past = real[:, :L] if (lengths == L).all() else steps[:L] < lengths[:, None]
         future = lengths[:, None] + np.arange(H)
         seen = np.take_along_axis(there, future, 1)
-        extra = np.asarray(self.values.values[index[:, :L, None], self.extra])  # (B, L, K')
-        extra = np.nan_to_num((extra - self.mean) / self.std)
-        extra = np.where(past[..., None], extra, 0)
-        known = np.where(real[..., None], self.known.at(series, inside), np.float32(0))
+        observed = past & there[:, :L]
         return WindowBatch(
             torch.from_numpy(np.where(past, own[:, :L], np.float32(0))),
-            torch.from_numpy(past & there[:, :L]),
-            torch.from_numpy(extra.astype(np.float32, copy=False)),
-            torch.from_numpy(known),
+            torch.from_numpy(observed),
+            torch.from_numpy(self._extra(series, inside[:, :L], past & exists[:, :L])),
+            torch.from_numpy(self._known(series, inside, real)),
             torch.from_numpy(lengths.astype(np.int64)),
             torch.from_numpy(np.take_along_axis(own, future, 1)),
             torch.from_numpy(seen),
-            torch.from_numpy(np.stack([(past & there[:, :L])[:, 1:].sum(1), seen.sum(1)], 1)),
+            torch.from_numpy(np.stack([observed[:, 1:].sum(1), seen.sum(1)], 1)),
             rows,
             origins,
         )
+
+    def _extra(self, series: np.ndarray, steps: np.ndarray, there: np.ndarray) -> np.ndarray:
+        """(B, L, K') other channels at steps (B, L) of the series, 0 where there are none"""
+        if not len(self.extra):
+            return np.zeros((*steps.shape, 0), np.float32)
+        index = np.where(there, self.values.starts[series][:, None] + steps, 0)
+        found = np.asarray(self.values.values[index[..., None], self.extra])
+        found = np.nan_to_num((found - self.mean) / self.std)
+        return np.where(there[..., None], found, 0).astype(np.float32)
+
+    def _known(self, series: np.ndarray, steps: np.ndarray, real: np.ndarray) -> np.ndarray:
+        """(B, L + H, K) what is known of steps (B, L + H), 0 where a window has none"""
+        if not self.known.size:
+            return np.zeros((*steps.shape, 0), np.float32)
+        return np.where(real[..., None], self.known.at(series, steps), np.float32(0))
 
 
 class OriginBatches:

@@ -15,6 +15,7 @@ from unspool.demos import (
     hello,
     memory,
     moving,
+    opinions,
     reviews,
 )
 
@@ -29,6 +30,9 @@ DEMOS: dict[str, Demo] = {
     "reviews": Demo(
         "a BiLSTM learns who is praised and who is not, word order and all", reviews.run
     ),
+    "opinions": Demo(
+        "what reviewers praise and what they dislike, found by two models", opinions.run
+    ),
     "gestures": Demo(
         "movements of a hand: which one a recording is, and where each begins", gestures.run
     ),
@@ -39,7 +43,7 @@ DEMOS: dict[str, Demo] = {
     "chorale": Demo(
         "harmony in four voices is learnt, and continued as MIDI and a piano roll", chorale.run
     ),
-    "moving": Demo("a shape moves: frames are labelled, clips are named and described", moving.run),
+    "moving": Demo("a shape moves: each frame has a label, and so has the clip", moving.run),
     "forecast": Demo("the next day of a power grid, hour by hour, with intervals", forecast.run),
     "hello": Demo("an Elman network with 40 parameters learns to write HELLO", hello.run),
     "memory": Demo("four cells and how far back they learn, up to 200 steps", memory.run),

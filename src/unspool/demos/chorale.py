@@ -24,7 +24,7 @@ from unspool.io.pictures import save_picture
 from unspool.training.place import free_folder
 from unspool.training.progress import Printed
 
-PIECES = 240
+PIECES = 360
 CHORDS = 16  # of a piece
 STEPS = 4  # of a chord
 GIVEN = 4 * STEPS  # steps that are continued
@@ -94,7 +94,7 @@ def chorale(rng: np.random.Generator) -> list[list[int]]:
     for own, after in zip(chords, [*chords[1:], chords[-1]]):
         found += [own.tolist()] * STEPS
         between = passing(int(own[3]), int(after[3]), inside)
-        if between is not None:  # the soprano walks on before the others
+        if between is not None and between > own[2]:  # the soprano walks on before the others
             found[-STEPS // 2 :] = [[*own[:3].tolist(), between]] * (STEPS // 2)
     return found
 
@@ -115,17 +115,17 @@ def write_chorales(path: Path, count: int = PIECES, seed: int = 1) -> None:
     path.write_text(json.dumps(parts), encoding="utf-8")
 
 
-def run(write: Callable[[str], None]) -> None:
+def run(write: Callable[[str], None], *, pieces: int = PIECES, epochs: int = 26) -> None:
     from rich.console import Console
 
     with tempfile.TemporaryDirectory() as scratch:
         path = Path(scratch) / "chorales.json"
-        write_chorales(path)
-        write(f"{PIECES} pieces of {CHORDS} chords in four voices, in all keys:")
+        write_chorales(path, pieces)
+        write(f"{pieces} pieces of {CHORDS} chords in four voices, in all keys:")
         write("")
         found = train(
             path, model="lstm", music="events", out=free_folder("demo", "chorale"), note=write,
-            watcher=Printed(Console(stderr=True)), epochs=14, hidden=160, transpose=5, lr=4e-3,
+            watcher=Printed(Console(stderr=True)), epochs=epochs, hidden=224, transpose=5, lr=4e-3,
             batch=8, dropout=0.1,
         )  # fmt: skip
     for line in found.report.lines() if found.report else []:

@@ -67,7 +67,10 @@ def input_pictures(trace: Trace, saliency: Saliency | None = None) -> Named:
             suffix = f"-{part}" if len(sides) > 1 else ""
             yield f"{kind.replace('_', '-')}{suffix}", heads_figure(own, kind)
     if found := trace.find("alignment"):
-        yield "alignment", matrix_figure(found[0].values, trace.tokens, trace.written)
+        yield (
+            "alignment",
+            matrix_figure(found[0].values, trace.tokens, trace.written, copied=trace.copied),
+        )
     for window in trace.find("window"):
         yield "window", window_figure(window.values, trace.written)
     if trace.find("pooling"):

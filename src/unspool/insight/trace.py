@@ -24,7 +24,7 @@ from unspool.nn.taps import record, taps
 from unspool.nn.transformer_blocks import DecoderBlock
 from unspool.tasks import Task
 from unspool.tasks.reading import Reading
-from unspool.tasks.translate.answer import Candidate
+from unspool.tasks.translate.answer import Candidate, CopiedToken
 
 VERSION = 2
 NUMBERS = 400_000  # in the JSON of a trace, at most about so many
@@ -118,6 +118,7 @@ class Trace(NamedTuple):
     arrays: list[Recorded]
     scores: np.ndarray  # (P, C) what the choices were made from
     step: int = 0  # of the choices, the one to begin with
+    copied: Sequence[CopiedToken] = ()  # of a translation by a model that copies, of each token
 
     def find(self, *kinds: str) -> list[Recorded]:
         """The arrays of some kinds."""
@@ -145,6 +146,7 @@ class Trace(NamedTuple):
             ],
             "step": self.step,
             "candidates": [candidate._asdict() for candidate in self.candidates],
+            "copied": [token._asdict() for token in self.copied],
             "arrays": [
                 described(array, slice(first, first + window), units) for array in self.arrays
             ],
@@ -195,6 +197,11 @@ def rounded(values: np.ndarray) -> Any:
     return np.round(values.astype(float), 4).tolist()
 
 
+def is_aside(path: str, task: Task) -> bool:
+    """Whether a tap sees something else than the steps of the input."""
+    return ASIDE.match(path) is not None or path.startswith(task.aside or ("\0",))
+
+
 def trace(task: Task, model: nn.Module, text: str | Sequence[str], *, top: int = TOP) -> Trace:
     """Run the model once, with all its taps recorded."""
     return trace_reading(task.reading(model, text), task, model, top=top)
@@ -202,7 +209,7 @@ def trace(task: Task, model: nn.Module, text: str | Sequence[str], *, top: int =
 
 @torch.no_grad()
 def trace_reading(reading: Reading, task: Task, model: nn.Module, *, top: int = TOP) -> Trace:
-    paths = [path for path in taps(model) if not ASIDE.match(path)]
+    paths = [path for path in taps(model) if not is_aside(path, task)]
     arrays: list[Recorded] = []
     if paths:
         with record(model, *paths) as passed:
@@ -224,6 +231,7 @@ def trace_reading(reading: Reading, task: Task, model: nn.Module, *, top: int = 
         arrays,
         scores.float().numpy(),
         reading.default_step(),
+        list(reading.copied),
     )
 
 
@@ -366,6 +374,7 @@ def _read_trace(stored: dict[str, Any]) -> Trace:
         [_read_array(own) for own in stored["arrays"]],
         np.zeros((0, 0)),
         max(0, int(stored.get("step", 0)) - window.start),
+        [CopiedToken(**own) for own in stored.get("copied", [])][window],
     )
 
 

@@ -82,6 +82,7 @@ def run(
         W_q=ready.attention["W_q"],
         b_q=ready.attention["b_q"],
         v=ready.attention["v"],
+        w_k=ready.attention.get("w_k", none),
         W_c=ready.attention["W_c"],
         mask=none if mask is None else laid_out(mask, 0, unit),
         W=[layer["W"] for layer in ready.layers],

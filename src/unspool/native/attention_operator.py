@@ -50,6 +50,7 @@ class Inputs(NamedTuple):
     W_q: Tensor
     b_q: Tensor
     v: Tensor
+    w_k: Tensor
     W_c: Tensor
     mask: Tensor
     W: list[Tensor]
@@ -68,6 +69,7 @@ class Gradients(NamedTuple):
     doutput: Tensor
     dstates: Tensor
     dcontext: Tensor
+    dalignment: Tensor
 
 
 class Layer(NamedTuple):
@@ -87,6 +89,7 @@ class Kept(NamedTuple):
     output: Tensor  # (N, H)
     context: Tensor  # (N, D)
     alignment: Tensor  # (N, S)
+    coverage: Tensor  # (N, S), where attention reads it
     q: Tensor  # (N, A); empty: the states
     joined: Tensor  # (N, D + H)
 
@@ -100,6 +103,7 @@ def make_kept(given: Inputs, empty: Callable[..., Tensor] = empty) -> tuple[Kept
         output=empty(rows if given.feeding else 0, hidden, dtype=single),
         context=empty(rows, memory, dtype=single),
         alignment=empty(rows, size, dtype=single),
+        coverage=empty(rows if given.w_k.numel() else 0, size, dtype=single),
         q=empty(rows if given.W_q.numel() else 0, units, dtype=single),
         joined=empty(rows if given.feeding else 0, memory + hidden, dtype=number),
     )
@@ -138,7 +142,8 @@ def inputs_of(k: int, layers: list[Layer], half: bool) -> Tensor:
 def memory_arrays(given: Inputs, kept: Kept, layers: list[Layer]) -> dict[str, Tensor]:
     """What both passes read, by the names in cpp/attention_decoding.cpp."""
     names = ("keys", "values", "positions", "counts", "sources", "W_q", "v", "W_c", "mask")
-    return {name: getattr(given, name) for name in names} | {
+    covered = {"w_k": given.w_k, "coverage": kept.coverage} if given.w_k.numel() else {}
+    return {name: getattr(given, name) for name in names} | covered | {
         "q": kept.q if given.W_q.numel() else layers[-1].h,
         "alignment": kept.alignment, "context": kept.context,
         "joined": kept.joined, "output": kept.output,
@@ -158,6 +163,7 @@ def compute(given: Inputs) -> list[Tensor]:
     """`Kept`, then a `Layer` for each."""
     half = given.half
     kept, layers = make_kept(given)
+    kept.coverage.zero_()  # before the first step; the kernel adds what comes after it
     layers[0].x[:, : given.y.shape[1]] = given.y
     end = torch.empty_like(given.h0[0])  # the final states, which nobody reads
     per_layer = []
@@ -176,7 +182,8 @@ def compute(given: Inputs) -> list[Tensor]:
 
 
 def compute_gradients(given: Inputs, more: Gradients) -> list[Tensor]:
-    """dy, dkeys, dvalues, dW_q, db_q, dv, dW_c, then dW, db, dU, dextra, dh0, dc0 of each layer."""
+    """dy, dkeys, dvalues, dW_q, db_q, dv, dw_k, dW_c, then dW, db, dU, dextra, dh0, dc0 of each
+    layer."""
     half, before, W, h0, c0 = given.half, given.before, given.W, given.h0, given.c0
     kept, layers = unflatten(more.kept)
     count, hidden = layers[0].h.shape
@@ -202,13 +209,20 @@ def compute_gradients(given: Inputs, more: Gradients) -> list[Tensor]:
     dq = empty(count, given.keys.shape[2], dtype=number)
     djoin = empty(*kept.output.shape, dtype=number)
     dkeys, dvalues = torch.zeros_like(given.keys), torch.zeros_like(given.values)
-    dv = given.v.new_zeros(threads, len(given.v))
+    dv, dw_k = (given.v.new_zeros(threads, len(own)) for own in (given.v, given.w_k))
     arrays = memory_arrays(given, kept, layers) | {
         "doutput": more.doutput, "dstates": more.dstates,
         "dcontext": torch.empty_like(kept.context) if given.feeding else more.dcontext.clone(),
         "dq": dq, "dscores": torch.empty_like(kept.alignment), "djoin": djoin,
         "dkeys": dkeys, "dvalues": dvalues, "dv": dv,
     }  # fmt: skip
+    if more.dalignment.numel():
+        arrays["dalignment"] = more.dalignment
+    if given.w_k.numel():
+        arrays |= {
+            "dw_k": dw_k,
+            "dcoverage": kept.coverage.new_zeros(len(given.sources), given.keys.shape[1]),
+        }
     if given.feeding:
         arrays["dfed"] = torch.zeros_like(h0[0])
     call_kernel(given, per_layer, arrays, backward=True)
@@ -224,7 +238,7 @@ def compute_gradients(given: Inputs, more: Gradients) -> list[Tensor]:
             dW_c = outer(djoin, factor(kept.joined, half)).float()
         flat = [
             *(dx[0][:, : given.y.shape[1]].contiguous(), dkeys, dvalues),
-            *(dW_q, dq.sum(0, dtype=single), dv.sum(0), dW_c),
+            *(dW_q, dq.sum(0, dtype=single), dv.sum(0), dw_k.sum(0), dW_c),
         ]
         for k, layer in enumerate(layers):
             du[k], dinner[k] = factor(du[k], half), factor(dinner[k], half)
@@ -271,7 +285,9 @@ def shapes(given: Inputs) -> list[Tensor]:
 
 
 def gradients_shapes(given: Inputs, more: Gradients) -> list[Tensor]:
-    attention = (given.keys, given.values, given.W_q, given.keys[0, 0], given.v, given.W_c)
+    attention = (
+        *(given.keys, given.values, given.W_q, given.keys[0, 0], given.v, given.w_k, given.W_c),
+    )
     dy = given.keys.new_empty(len(more.dcontext), given.y.shape[1])
     flat = [dy, *map(torch.empty_like, attention)]
     for w, *others in zip(given.W, given.U, given.extra, given.h0, given.c0):
@@ -295,8 +311,6 @@ def gradients(ctx: Any, grads: list[Tensor | None]) -> tuple[Any, ...]:
     given, flat = library.saved(ctx)
     kept, layers = unflatten(flat)
     of_kept, of_layers = unflatten(grads)
-    if of_kept.alignment is not None:
-        raise RuntimeError("the native decoder gives no gradient by its alignment")
     if of_kept.output is not None and of_layers[-1].h is not None:
         raise RuntimeError("with input feeding a gradient comes by the output alone")
 
@@ -308,16 +322,17 @@ def gradients(ctx: Any, grads: list[Tensor | None]) -> tuple[Any, ...]:
         by(of_kept.output, kept.output),
         by(of_layers[-1].h, layers[-1].h),
         by(of_kept.context, kept.context),
+        kept.alignment[:0] if of_kept.alignment is None else of_kept.alignment.contiguous(),
     )
     found = attention_decoder_gradients(*given, *more)
     dy, dkeys, dvalues = found[:3]
-    weights = zip(found[3:7], (given.W_q, given.b_q, given.v, given.W_c))
+    weights = zip(found[3:8], (given.W_q, given.b_q, given.v, given.w_k, given.W_c))
     return (
         *(None,) * 7,
         *(dy, dkeys, dvalues, None, None, None),
         *(d if of.numel() else None for d, of in weights),
         None,
-        *(found[7 + i :: 6] for i in range(6)),
+        *(found[8 + i :: 6] for i in range(6)),
         [None] * len(layers),
     )
 

@@ -51,6 +51,7 @@ class Weights(NamedTuple):
     cells      of each layer's cell; the first reads [y; c] (before), [y; h~] (feeding) or y
     W_q, b_q   (A, H), (A,): what is compared with the keys is W_q s + b_q; None: s
     v          (A,): scores are v' tanh(query + key); None: products
+    w_k        (A,): with tanh, what the coverage of a position is multiplied by inside it
     W_c        (H, D + H), with `feeding`
     """
 
@@ -61,6 +62,7 @@ class Weights(NamedTuple):
     b_q: Tensor | None
     v: Tensor | None
     W_c: Tensor
+    w_k: Tensor | None = None
 
 
 class Pads(NamedTuple):
@@ -78,7 +80,7 @@ class Pads(NamedTuple):
 
 class PaddedWeights(NamedTuple):
     layers: list[dict[str, Tensor]]  # W, b, U and extra
-    attention: dict[str, Tensor]  # W_q, b_q, v, W_c
+    attention: dict[str, Tensor]  # W_q, b_q, v, W_c; and w_k, of attention with coverage alone
 
 
 def pad_weights(weights: Weights, pads: Pads, *, join: bool) -> PaddedWeights:
@@ -111,6 +113,8 @@ def pad_weights(weights: Weights, pads: Pads, *, join: bool) -> PaddedWeights:
         "v": none if v is None else laid_out(v, 0, pads.score),
         "W_c": none if W_c is None else laid_out(W_c, 0, 0, 0, unit),
     }
+    if weights.w_k is not None:
+        attention["w_k"] = laid_out(weights.w_k, 0, pads.score)
     return PaddedWeights(layers, attention)
 
 

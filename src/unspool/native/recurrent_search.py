@@ -67,8 +67,10 @@ class RecurrentSearch:
         parts += [torch.zeros_like(parts[0])] * self.feeding
         return F.pad(torch.stack(parts), (0, self.pads.hidden)).contiguous()
 
-    def step(self, y: Tensor, state: Tensor, source: Source) -> Step:
-        """y (R, E): the vectors of the latest tokens."""
+    def step(
+        self, y: Tensor, state: Tensor, source: Source, coverage: Tensor | None = None
+    ) -> Step:
+        """y (R, E): the vectors of the latest tokens; coverage (R, S) where attention reads it."""
         rows, size = len(y), source.keys.shape[1]
         if y.shape[1] != self.tokens:
             raise ValueError(f"the vectors of tokens have {self.tokens} elements, not {y.shape[1]}")
@@ -81,6 +83,8 @@ class RecurrentSearch:
             "y": y, "state": state,
             "logits": made.logits, "new_state": made.state, "alignment": made.alignment,
         }  # fmt: skip
+        if coverage is not None:
+            arrays["coverage"] = coverage
         self._search.step(arrays)
         return made._replace(logits=made.logits[:, : self.vocab])
 

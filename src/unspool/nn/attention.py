@@ -133,11 +133,17 @@ class Attention(nn.Module, ABC):
             memory = zero_padding(memory, keep)
         return Memory(self.keys(memory), memory, keep)
 
-    def read(self, query: Tensor, memory: Memory) -> AttentionOutput:
+    def read(
+        self, query: Tensor, memory: Memory, coverage: Tensor | None = None
+    ) -> AttentionOutput:
+        """coverage (B, S), of `Additive` attention to one query a row alone."""
         if query.shape[-1] != self.query:
             raise ValueError(f"the query must have {self.query} elements; got {query.shape[-1]}")
         s = memory.join(query[:, None] if query.dim() == 2 else query)  # (B, T, D_q)
-        e = self.scores(s, memory.keys)  # (B, T, S)
+        if coverage is not None:
+            e = self.covered_scores(s, memory.keys, memory.join(coverage[:, None]))
+        else:
+            e = self.scores(s, memory.keys)  # (B, T, S)
         if memory.keep is None:
             weights = torch.softmax(e, -1)
         else:
@@ -157,6 +163,10 @@ class Attention(nn.Module, ABC):
     def scores(self, query: Tensor, keys: Tensor) -> Tensor:
         """query (B, T, D_q), keys (B, S, ...) -> e (B, T, S)"""
 
+    def covered_scores(self, query: Tensor, keys: Tensor, coverage: Tensor) -> Tensor:
+        """The same with what was attended to before, coverage (B, T, S)."""
+        raise ValueError("coverage is for additive attention")
+
 
 class Additive(Attention):
     """Bahdanau et al. (2015), appendix A.1.2; the course's fully connected layer on [s, h].
@@ -164,12 +174,19 @@ class Additive(Attention):
         e_tj = vᵀ tanh(W s_t + U h_j + b)
 
     with `units` elements inside the tanh. The paper has no b.
-    Parameters: units · (D_q + D_m + 1), and as many as `units` with the bias.
+
+        e_tj = vᵀ tanh(W s_t + U h_j + w_k k_tj + b)              with `coverage`
+
+    (See et al. 2017, equation 11), where k_tj = Σ_{t' < t} α_t'j is what j has had before.
+    Parameters: units · (D_q + D_m + 1), and as many as `units` with the bias, and with coverage.
     """
 
-    def __init__(self, query: int, memory: int, *, units: int, bias: bool = False) -> None:
+    def __init__(
+        self, query: int, memory: int, *, units: int, bias: bool = False, coverage: bool = False
+    ) -> None:
         super().__init__(query, memory)
         self.units = units
+        self.w_k = nn.Parameter(torch.zeros(units)) if coverage else None
         self.W = nn.Linear(query, units, bias=bias)
         self.U = nn.Linear(memory, units, bias=False)
         self.v = nn.Linear(units, 1, bias=False)
@@ -183,8 +200,14 @@ class Additive(Attention):
         inner = self.W(query)[:, :, None] + keys[:, None]  # (B, T, S, units)
         return self.v(torch.tanh(inner)).squeeze(-1)
 
+    def covered_scores(self, query: Tensor, keys: Tensor, coverage: Tensor) -> Tensor:
+        assert self.w_k is not None
+        inner = self.W(query)[:, :, None] + keys[:, None] + coverage[..., None] * self.w_k
+        return self.v(torch.tanh(inner)).squeeze(-1)
+
     def describe(self) -> str:
-        return f"additive attention, {self.units} units"
+        covered = "" if self.w_k is None else ", coverage"
+        return f"additive attention, {self.units} units{covered}"
 
 
 class Multiplicative(Attention):

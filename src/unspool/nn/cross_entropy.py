@@ -40,6 +40,27 @@ def linear_token_losses(h: Tensor, V: Tensor, b: Tensor, targets: Tensor) -> Ten
     return torch.cat(losses)
 
 
+def linear_mixture_cross_entropy(
+    h: Tensor,
+    V: Tensor,
+    b: Tensor,
+    targets: Tensor,
+    log_gen: Tensor,
+    log_copy: Tensor,
+    *,
+    label_smoothing: float = 0.0,
+) -> Tensor:
+    """mean_n −log(exp(log_gen_n) p_n(y_n) + exp(log_copy_n)) with p_n = softmax(V h_n + b).
+
+    log_gen   (N,) of the softmax's weight; −inf where it cannot give the target
+    log_copy  (N,) of what comes from elsewhere; −inf where nothing does; never both
+
+    With label smoothing ε: (1 − ε) times this, and ε times the mean of −log p_n(k) over the K
+    tokens of the vocabulary.
+    """
+    return _LinearMixture.apply(h, V, b, targets, log_gen, log_copy, label_smoothing)
+
+
 def _rows(V: Tensor) -> int:
     return max(1, CHUNK // len(V))
 
@@ -93,3 +114,62 @@ class _LinearCrossEntropy(torch.autograd.Function):
     def backward(ctx: Any, scale: Tensor) -> tuple[Tensor, Tensor, Tensor, None, None]:
         dh, dV, db = ctx.saved_tensors
         return dh * scale, dV * scale, db * scale, None, None
+
+
+class _LinearMixture(torch.autograd.Function):
+    """As `_LinearCrossEntropy`, where a softmax gives a part of each probability alone. With
+    r = exp(log_gen) p(y) / (exp(log_gen) p(y) + exp(log_copy)), the share of the softmax, the
+    gradient by its logits is r times that of the cross-entropy."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        h: Tensor,
+        V: Tensor,
+        b: Tensor,
+        targets: Tensor,
+        log_gen: Tensor,
+        log_copy: Tensor,
+        smoothing: float,
+    ) -> Tensor:
+        count, tokens = h.shape[0], V.shape[0]
+        number = torch.promote_types(h.dtype, torch.float32)
+        total = h.new_zeros((), dtype=number)
+        dh, dV, db = torch.empty_like(h), torch.zeros_like(V), torch.zeros_like(b)
+        shares = []
+        step = _rows(V)
+        for start in range(0, count, step):
+            at = slice(start, start + step)
+            rows, y = h[at], targets[at]
+            logits = F.linear(rows, V, b).to(number)  # (n, K)
+            log_z = logits.logsumexp(-1)
+            made = log_gen[at] + logits.gather(1, y[:, None])[:, 0] - log_z
+            log_p = torch.logaddexp(made, log_copy[at])
+            share = torch.exp(made - log_p)
+            shares.append(share)
+            total -= (1 - smoothing) * log_p.sum()
+            if smoothing:
+                total += smoothing * (log_z - logits.mean(-1)).sum()
+            # ε (softmax − 1/K) = ε (softmax − onehot) + ε (onehot − 1/K): the first goes with the
+            # rest, and of the second no (n, K) is made.
+            softmax_gradient_(logits, y, smoothing=0.0, scale=1 / count)
+            weight = ((1 - smoothing) * share + smoothing).to(rows.dtype)[:, None]
+            dh[at] = torch.mm(logits, V) * weight
+            dV += torch.mm(logits.t(), rows * weight)
+            db += (weight.t() @ logits)[0]
+            if smoothing:
+                scale = smoothing / count
+                dh[at] += scale * (V.index_select(0, y) - V.mean(0))
+                dV.index_add_(0, y, rows, alpha=scale).sub_(rows.sum(0), alpha=scale / tokens)
+                db.index_add_(0, y, torch.ones_like(rows[:, 0]), alpha=scale)
+                db -= scale * len(rows) / tokens
+        share = torch.cat(shares) if shares else log_gen
+        scale = (1 - smoothing) / max(1, count)
+        ctx.save_for_backward(dh, dV, db, -scale * share, -scale * (1 - share))
+        return total / count
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, scale: Tensor) -> tuple[Any, ...]:
+        dh, dV, db, dgen, dcopy = (found * scale for found in ctx.saved_tensors)
+        return dh, dV, db, None, dgen, dcopy, None

@@ -14,37 +14,136 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Any, NamedTuple
 
+import torch
 from torch import Tensor, nn
 
-from unspool.nn.encoder import Encoded
+from unspool.nn.copying import Copied, CopyOutput, CopyTable, coverage_loss
+from unspool.nn.encoder import Copies, Encoded
 from unspool.nn.heads import TokenOutput
+from unspool.nn.inputs import UNKNOWN, TokenEmbedding
+from unspool.nn.masks import keep_mask, where_kept
 from unspool.nn.taps import record
 from unspool.nn.transformer import DecoderState, TransformerDecoder
 from unspool.nn.transformer_blocks import TransformerOptions
 
 
+class Read(NamedTuple):
+    """What a decoder has made of whole targets: the inputs (B, T, size) of its output layer; and of
+    one that copies where each step looked, (B, T, S)."""
+
+    vectors: Tensor
+    alignment: Tensor | None = None
+
+
 class Decoder(nn.Module, ABC):
     """The interface of a decoder. A subclass has an `output` layer, and computes its inputs.
 
-    `encoded` is what an encoder has read; a language model is given none.
+    `encoded` is what an encoder has read; a language model is given none. A decoder whose output
+    layer copies (`nn/copying.py`) is given the `copies` of the source with it, and gives log
+    probabilities (B, T, V + X) of the extended vocabulary for scores. It reads a token beyond its
+    own vocabulary as <unk>.
+
+    coverage_weight   of the coverage loss, of a decoder that has one
     """
 
     output: TokenOutput
+    embedding: TokenEmbedding
+    coverage_weight: float = 0.0
 
     def forward(self, ids: Tensor, encoded: Encoded | None = None) -> Tensor:
         """Scores (B, T, V) for the token after each of ids (B, T), which are given: "teacher
         forcing". Padding after a sentence's end changes nothing before it."""
-        return self.output(self.vectors(ids, encoded))
+        vectors, alignment = self.read(ids, encoded)
+        table = self.copy_table(encoded)
+        scores = self.output(vectors)
+        if table is None or alignment is None:
+            return scores
+        steps = ids.shape[1]
+        rows = table.select(torch.arange(len(ids), device=ids.device).repeat_interleave(steps))
+        return self.mixed(scores.flatten(0, 1), alignment.flatten(0, 1), rows).unflatten(
+            0, (-1, steps)
+        )
 
-    @abstractmethod
     def vectors(
         self, ids: Tensor, encoded: Encoded | None = None, *, lengths: Tensor | None = None
     ) -> Tensor:
-        """The inputs (B, T, size) of `output`, whose `loss` needs no (B, T, V).
+        """The inputs (B, T, size) of `output`, whose `loss` needs no (B, T, V)."""
+        return self.read(ids, encoded, lengths=lengths).vectors
 
-        lengths   (B,) of the targets: the vectors after them are not defined, and may be left out
-                  of all computation
+    @abstractmethod
+    def read(
+        self, ids: Tensor, encoded: Encoded | None = None, *, lengths: Tensor | None = None
+    ) -> Read:
+        """Whole targets, all steps at once where that can be.
+
+        lengths   (B,) of the targets: what comes after them is not defined, and may be left out of
+                  all computation
         """
+
+    def loss(
+        self, targets: Targets, encoded: Encoded | None = None, *, label_smoothing: float = 0.0
+    ) -> Tensor:
+        """Mean over the real targets of −log p, in little memory; with the coverage loss."""
+        found = self._real(targets, encoded)
+        if found.copied is None:
+            return self.output.loss(found.vectors, found.ids, label_smoothing=label_smoothing)
+        assert isinstance(self.output, CopyOutput)
+        loss = self.output.copy_loss(
+            found.vectors, found.ids, found.copied, label_smoothing=label_smoothing
+        )
+        return loss if found.coverage is None else loss + self.coverage_weight * found.coverage
+
+    def token_losses(self, targets: Targets, encoded: Encoded | None = None) -> Tensor:
+        """−log p of the N real targets, without a gradient."""
+        found = self._real(targets, encoded)
+        if found.copied is None:
+            return self.output.token_losses(found.vectors, found.ids)
+        assert isinstance(self.output, CopyOutput)
+        return self.output.copy_token_losses(found.vectors, found.ids, found.copied)
+
+    def _real(self, targets: Targets, encoded: Encoded | None) -> RealTargets:
+        """What the output layer sees before each target token: padding is left out."""
+        ids, lengths = targets.ids[:, 1:].contiguous(), targets.lengths - 1
+        vectors, alignment = self.read(targets.ids[:, :-1].contiguous(), encoded, lengths=lengths)
+        keep = keep_mask(lengths, ids.shape[1])
+        real = RealTargets(where_kept(vectors, keep), where_kept(ids, keep))
+        if not isinstance(self.output, CopyOutput):
+            return real
+        source = self.copies(encoded)
+        assert alignment is not None
+        named = targets.ids if targets.copies is None else targets.copies
+        copied = Copied.of(alignment, source.ids, named[:, 1:], self.output.vocab)
+        real = real._replace(copied=Copied(*(where_kept(each, keep) for each in copied)))
+        if not self.coverage_weight:
+            return real
+        return real._replace(coverage=coverage_loss(alignment, keep.to(alignment.device)))
+
+    def copies(self, encoded: Encoded | None) -> Copies:
+        if encoded is None or encoded.copies is None:
+            raise ValueError("a decoder that copies needs the tokens of the source (`copies`)")
+        return encoded.copies
+
+    def copy_table(self, encoded: Encoded | None) -> CopyTable | None:
+        """What a search may copy; None where the decoder does not."""
+        if not isinstance(self.output, CopyOutput):
+            return None
+        copies = self.copies(encoded)
+        assert encoded is not None
+        return CopyTable.of(copies, encoded.keep, self.output.vocab)
+
+    def mixed(self, scores: Tensor, alignment: Tensor | None, table: CopyTable | None) -> Tensor:
+        """The scores (R, V + 1) of the output layer with what is copied; as they are where nothing
+        is."""
+        if table is None or alignment is None:
+            return scores
+        assert isinstance(self.output, CopyOutput)
+        return self.output.mix(scores, alignment, table)
+
+    def known(self, ids: Tensor) -> Tensor:
+        """<unk> for tokens beyond the vocabulary."""
+        if not isinstance(self.output, CopyOutput):
+            return ids
+        return ids.where(ids < self.output.vocab, UNKNOWN)
 
     @abstractmethod
     def start(self, encoded: Encoded | None = None, *, aligned: bool = False) -> Any:
@@ -63,13 +162,36 @@ class Decoder(nn.Module, ABC):
         """The state of some rows of the batch, which may repeat."""
 
 
+class Targets(NamedTuple):
+    """B padded texts that are to be written.
+
+    ids       (B, 1 + T) from the start token on
+    lengths   (B,) of these
+    copies    (B, 1 + T) as the `Copies` of the source number them; None: as `ids` do
+    """
+
+    ids: Tensor
+    lengths: Tensor
+    copies: Tensor | None = None
+
+
+class RealTargets(NamedTuple):
+    """N tokens that are to be written, without padding."""
+
+    vectors: Tensor  # (N, size): what the output layer reads before each
+    ids: Tensor  # (N,)
+    copied: Copied | None = None
+    coverage: Tensor | None = None  # () the coverage loss
+
+
 class SeqDecoderState(NamedTuple):
     """That of a `TransformerSeqDecoder`'s blocks; and with `aligned` where the latest step looked,
-    (B, S)."""
+    (B, S). `table`: what may be copied."""
 
     inner: DecoderState
     aligned: bool = False
     alignment: Tensor | None = None
+    table: CopyTable | None = None
 
 
 class TransformerSeqDecoder(Decoder):
@@ -77,31 +199,42 @@ class TransformerSeqDecoder(Decoder):
 
     cross   attends to a memory (B, S, E); otherwise it is a language model, without any memory
     tied    the output layer shares the matrix of the embedding, as in the paper
+    copying tokens of the source may be copied, by the `alignment`
 
     Each head of each layer has an alignment of its own, at the taps
     `transformer.layers.*.cross_attention.weights`. The `alignment` of an aligned state is the mean
-    of the heads of the last layer but one, whose alignments are the best (Garg et al. 2019).
+    of the heads of the last layer but one, whose alignments are the best (Garg et al. 2019); with
+    copying, which teaches it, that of the last layer.
     """
 
     def __init__(
-        self, vocab: int, options: TransformerOptions, *, cross: bool = True, tied: bool = True
+        self,
+        vocab: int,
+        options: TransformerOptions,
+        *,
+        cross: bool = True,
+        tied: bool = True,
+        copying: bool = False,
     ) -> None:
         super().__init__()
         self.embedding = options.embedding(vocab)
         self.transformer = TransformerDecoder(options, cross=cross)
         self.size = options.width
-        self.output = TokenOutput(self.size, vocab, tied_to=self.embedding if tied else None)
-        self.aligning_layer = max(0, options.layers - 2)
+        kind = CopyOutput if copying else TokenOutput
+        self.output = kind(self.size, vocab, tied_to=self.embedding if tied else None)
+        self.aligning_layer = options.layers - 1 if copying else max(0, options.layers - 2)
         self.aligning = f"layers.{self.aligning_layer}.cross_attention.weights"
 
     def start(self, encoded: Encoded | None = None, *, aligned: bool = False) -> SeqDecoderState:
         """The final state of a recurrent encoder is not used: the outputs contain it."""
         if encoded is None:
             return SeqDecoderState(self.transformer.start(), aligned)
-        return SeqDecoderState(self.transformer.start(encoded.outputs, encoded.keep), aligned)
+        inner = self.transformer.start(encoded.outputs, encoded.keep)
+        table = self.copy_table(encoded)
+        return SeqDecoderState(inner, aligned or table is not None, None, table)
 
     def step(self, ids: Tensor, state: SeqDecoderState) -> tuple[Tensor, SeqDecoderState]:
-        x, inner, alignment = self.embedding(ids), state.inner, None
+        x, inner, alignment = self.embedding(self.known(ids)), state.inner, None
         if state.aligned:
             with record(self.transformer, self.aligning) as trace:
                 y, inner = self.transformer.step(x, inner)
@@ -110,16 +243,24 @@ class TransformerSeqDecoder(Decoder):
             alignment = memory.part(trace[self.aligning].mean(1))[:, -1]  # (B, S)
         else:
             y, inner = self.transformer.step(x, inner)
-        return self.output(y), SeqDecoderState(inner, state.aligned, alignment)
+        scores = self.mixed(self.output(y), alignment, state.table)
+        return scores, SeqDecoderState(inner, state.aligned, alignment, state.table)
 
-    def vectors(
+    def read(
         self, ids: Tensor, encoded: Encoded | None = None, *, lengths: Tensor | None = None
-    ) -> Tensor:
-        x = self.embedding(ids)
+    ) -> Read:
+        x = self.embedding(self.known(ids))
         if encoded is None:
-            return self.transformer(x).outputs
-        return self.transformer(x, memory=encoded.outputs, memory_keep=encoded.keep).outputs
+            return Read(self.transformer(x).outputs)
+        memory, keep = encoded.outputs, encoded.keep
+        if not isinstance(self.output, CopyOutput):
+            return Read(self.transformer(x, memory=memory, memory_keep=keep).outputs)
+        with record(self.transformer, self.aligning) as trace:
+            outputs = self.transformer(x, memory=memory, memory_keep=keep).outputs
+        return Read(outputs, trace[self.aligning].mean(1))
 
     def select(self, state: SeqDecoderState, rows: Tensor) -> SeqDecoderState:
         alignment = None if state.alignment is None else state.alignment[rows]
-        return SeqDecoderState(self.transformer.select(state.inner, rows), state.aligned, alignment)
+        table = None if state.table is None else state.table.select(rows)
+        inner = self.transformer.select(state.inner, rows)
+        return SeqDecoderState(inner, state.aligned, alignment, table)

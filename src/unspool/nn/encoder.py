@@ -16,17 +16,30 @@ from unspool.nn.network import Network, check_lengths, map_state
 from unspool.nn.pairs import Between, SegmentVectors
 
 
+class Copies(NamedTuple):
+    """What a decoder that copies would write for each step of a source.
+
+    ids    (B, S): tokens of the decoder's vocabulary; beyond it, a number for each other token
+    size   of the vocabulary with those beyond it; None: the numbers are not consecutive
+    """
+
+    ids: Tensor
+    size: int | None = None
+
+
 class Encoded(NamedTuple):
     """What an encoder has read.
 
     outputs   (B, S, D), zeros at padding: the memory of a decoder
     lengths   (B,) on the CPU, None where all S steps are real
     state     the network's final state; None where it has none
+    copies    for a decoder that copies
     """
 
     outputs: Tensor
     lengths: Tensor | None = None
     state: Any = None
+    copies: Copies | None = None
 
     @property
     def keep(self) -> Tensor | None:
@@ -42,6 +55,7 @@ class Encoded(NamedTuple):
             self.outputs[here],
             None if self.lengths is None else self.lengths[rows.cpu()],
             None if self.state is None else map_state(self.state, lambda s: s[here]),
+            None if self.copies is None else self.copies._replace(ids=self.copies.ids[here]),
         )
 
 

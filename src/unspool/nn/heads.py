@@ -156,6 +156,11 @@ class TokenOutput(nn.Module):
         """What is multiplied: h or Q h, and V or the embedding's matrix."""
         return (h if self.Q is None else F.linear(h, self.Q)), self.matrix()
 
+    def folded(self) -> tuple[Tensor, Tensor]:
+        """V or E Q, and b: scores are V h + b."""
+        V = self.matrix()
+        return (V if self.Q is None else V @ self.Q), self.b
+
     def matrix(self) -> Tensor:
         """V or the embedding's, (vocab, size)."""
         (embedding,) = self._tied_to

@@ -184,12 +184,18 @@ class TokenInput(InputLayer):
 
 
 class Masks(NamedTuple):
-    """How many stretches are hidden, and the largest as a share of all."""
+    """How many stretches are hidden, and the largest as a share of all; and the largest share by
+    which bands are moved."""
 
     times: int = 0
     time: float = 0.05
     bands: int = 0
     band: float = 0.2
+    warp: float = 0.0
+
+    @property
+    def any(self) -> bool:
+        return bool(self.times or self.bands or self.warp)
 
 
 class Augment(nn.Module, ABC):
@@ -204,6 +210,7 @@ class SpecAugment(Augment):
     """Stretches of time, and of neighbouring channels, become 0 in training (Park et al. 2019).
 
     Each stretch is from 0 to `share` of all long, and lies anywhere; each sequence has its own.
+    Before that its channels are moved, see `warped`.
 
     channels   C of a step; x (B, T, k · C) has k of them, one after the other
     """
@@ -216,7 +223,9 @@ class SpecAugment(Augment):
         """(B, T, k · C) -> the same"""
         if not self.training:
             return x
-        times, time, bands, band = self.masks
+        times, time, bands, band, warp = self.masks
+        if warp:
+            x = warped(x, self.channels, 1 + warp * (2 * torch.rand(len(x), device=x.device) - 1))
         hidden = stretches(len(x), x.shape[1], times, time, x.device)[..., None]  # (B, T, 1)
         found = x.masked_fill(hidden, 0.0)
         across = stretches(len(x), self.channels, bands, band, x.device)  # (B, C)
@@ -224,7 +233,25 @@ class SpecAugment(Augment):
         return found.masked_fill(across, 0.0)
 
     def extra_repr(self) -> str:
-        return f"{self.masks.times} of time, {self.masks.bands} of channels"
+        moved = f", bands moved by up to {self.masks.warp:g}" if self.masks.warp else ""
+        return f"{self.masks.times} of time, {self.masks.bands} of channels{moved}"
+
+
+def warped(x: Tensor, channels: int, factors: Tensor) -> Tensor:
+    """Neighbouring channels as bands of another pitch: channel c of each sequence becomes channel
+    f · c, f of factors (B,), between two of them on a line, beyond the last the last. On a mel
+    scale that is about what another length of the vocal tract does (Jaitly and Hinton 2013).
+
+    x (B, T, k · C) -> the same
+    """
+    last = channels - 1
+    at = (torch.arange(channels, device=x.device) * factors[:, None]).clamp(max=last)  # (B, C)
+    low = at.floor().clamp(max=max(0, last - 1))
+    weights = x.new_zeros(len(x), channels, channels)  # of channel i in the new one c: (B, i, c)
+    weights.scatter_(1, low.long()[:, None], (1 - (at - low))[:, None].to(x.dtype))
+    if last:
+        weights.scatter_(1, low.long()[:, None] + 1, (at - low)[:, None].to(x.dtype))
+    return (x.reshape(len(x), -1, channels) @ weights).view_as(x)
 
 
 def stretches(batch: int, size: int, count: int, share: float, device: torch.device) -> Tensor:

@@ -22,7 +22,8 @@ from unspool.native.attention_weights import Source, Weights
 from unspool.nn import init
 from unspool.nn.attention import Additive, Memory, Multiplicative
 from unspool.nn.cells import Cell
-from unspool.nn.decoders import Decoder
+from unspool.nn.copying import CopyOutput, CopyTable
+from unspool.nn.decoders import Decoder, Read
 from unspool.nn.dropout import Dropout
 from unspool.nn.encoder import Encoded
 from unspool.nn.heads import TokenOutput
@@ -47,12 +48,16 @@ class RecurrentDecoderState(NamedTuple):
     memory     what is attended to; None without attention
     vector     (B, ·) c without attention; h~_t with input feeding; otherwise None
     alignment  α_t (B, S) of the latest step; None before the first, and without attention
+    coverage   (B, S) Σ α of all steps before; None where attention does not read it
+    table      what may be copied; None: nothing
     """
 
     cells: RecurrentState
     memory: Memory | None
     vector: Tensor | None
     alignment: Tensor | None
+    coverage: Tensor | None = None
+    table: CopyTable | None = None
 
 
 class RecurrentDecoder(Decoder):
@@ -81,6 +86,9 @@ class RecurrentDecoder(Decoder):
     gated      of additive attention: how much of the context counts is learnt (Xu et al. 2015,
                section 4.2.1), so that words that follow from those before need not look
     tied       the output layer shares the matrix of the embedding
+    copying    tokens of the source may be copied, by the alignment (`nn/copying.py`)
+    coverage   additive attention reads what it has attended to, and repeating it costs
+               `coverage_weight` in the loss; with copying alone
     dropout    on the token vectors, between layers and on h~, in training
 
     The tap `alignment` passes α (B, T, S), or (B, 1, S) in a step.
@@ -102,6 +110,8 @@ class RecurrentDecoder(Decoder):
         input_feeding: bool = False,
         gated: bool = False,
         tied: bool = False,
+        copying: bool = False,
+        coverage: bool = False,
         dropout: float = 0.0,
         fast: Fast = "auto",
         options: Mapping[str, Any] | None = None,
@@ -113,16 +123,24 @@ class RecurrentDecoder(Decoder):
                 f"input_feeding is for multiplicative attention: with {attention!r} the cell reads "
                 "the context anyway"
             )
+        if copying and attention == "none":
+            raise ValueError(
+                "a decoder without attention cannot copy: nothing points at the source"
+            )
+        if coverage and not (copying and attention == "additive"):
+            raise ValueError(f"coverage is for copying by additive attention; got {attention!r}")
         if gated and attention != "additive":
             raise ValueError(f"gated is for additive attention, not for {attention!r}")
         self.memory = memory
         self.kind = attention
+        self.coverage_weight = float(coverage)
         self.input_feeding = input_feeding
         self.size = hidden
         self.embedding = TokenEmbedding(vocab, embedding, dropout=dropout)
         self.attention: Additive | Multiplicative | None = None
         if attention == "additive":
-            self.attention = Additive(hidden, memory, units=units or hidden)
+            units = units or hidden
+            self.attention = Additive(hidden, memory, units=units, coverage=coverage)
         elif attention != "none":
             self.attention = Multiplicative(hidden, memory, score=attention)
         self.alignment = Tap()
@@ -141,7 +159,8 @@ class RecurrentDecoder(Decoder):
         self.W_s = nn.ModuleList(nn.Linear(memory, n * hidden) for n in parts)
         self.W_c = nn.Linear(memory + hidden, hidden, bias=False)
         self.dropout = Dropout(dropout)
-        self.output = TokenOutput(hidden, vocab, tied_to=self.embedding if tied else None)
+        kind = CopyOutput if copying else TokenOutput
+        self.output = kind(hidden, vocab, tied_to=self.embedding if tied else None)
         for layer, blocks in zip(self.W_s, parts):
             assert isinstance(layer, nn.Linear)
             init.input_matrix_(layer.weight, blocks)
@@ -154,6 +173,10 @@ class RecurrentDecoder(Decoder):
         self, encoded: Encoded | None = None, *, aligned: bool = False
     ) -> RecurrentDecoderState:
         """With attention every state after a step has its alignment, asked for or not."""
+        return self._start(encoded)._replace(table=self.copy_table(encoded))
+
+    def _start(self, encoded: Encoded | None) -> RecurrentDecoderState:
+        """The state for whole targets."""
         if encoded is None:
             raise ValueError("a RecurrentDecoder reads a memory: give what an encoder has read")
         memory, keep = encoded.outputs, encoded.keep
@@ -167,7 +190,8 @@ class RecurrentDecoder(Decoder):
             return RecurrentDecoderState(cells, None, h[-1], None)
         ready = self.attention.prepare(memory, keep)
         vector = memory.new_zeros(len(memory), self.size) if self.input_feeding else None
-        return RecurrentDecoderState(cells, ready, vector, None)
+        coverage = memory.new_zeros(memory.shape[:2]) if self.coverage_weight else None
+        return RecurrentDecoderState(cells, ready, vector, None, coverage)
 
     def _summaries(
         self, memory: Tensor, keep: Tensor | None, state: RecurrentState | None
@@ -188,16 +212,17 @@ class RecurrentDecoder(Decoder):
     def step(
         self, ids: Tensor, state: RecurrentDecoderState
     ) -> tuple[Tensor, RecurrentDecoderState]:
-        vector, state = self._advance(self.embedding(ids), state, self._mask(len(ids)))
+        y = self.embedding(self.known(ids))
+        vector, state = self._advance(y, state, self._mask(len(ids)))
         if state.alignment is not None:
             self.alignment(state.alignment[:, None])
-        return self.output(vector), state
+        return self.mixed(self.output(vector), state.alignment, state.table), state
 
-    def vectors(
+    def read(
         self, ids: Tensor, encoded: Encoded | None = None, *, lengths: Tensor | None = None
-    ) -> Tensor:
-        state = self.start(encoded)
-        y = self.embedding(ids)  # (B, T, E)
+    ) -> Read:
+        state = self._start(encoded)
+        y = self.embedding(self.known(ids))  # (B, T, E)
         lengths = check_lengths(lengths, y)
         mask = self._mask(*y.shape[:2])
         if self._waits() and self.unsupported_reason(y) is None:
@@ -210,10 +235,10 @@ class RecurrentDecoder(Decoder):
         s = self.recurrent(y, lengths, state=state.cells).outputs  # (B, T, H)
         if self.attention is None or state.memory is None:
             assert state.vector is not None
-            return self._join(state.vector[:, None].expand(-1, s.shape[1], -1), s, mask)
+            return Read(self._join(state.vector[:, None].expand(-1, s.shape[1], -1), s, mask))
         context, weights = self.attention.read(s, state.memory)
         self.alignment(weights)
-        return self._join(context, s, mask)
+        return Read(self._join(context, s, mask), weights)
 
     def _waits(self) -> bool:
         """Whether steps are best made one by one: what attention finds goes into the cell, or its
@@ -238,7 +263,7 @@ class RecurrentDecoder(Decoder):
 
     def _run_native(
         self, y: Tensor, state: RecurrentDecoderState, lengths: Tensor | None, mask: Tensor | None
-    ) -> Tensor:
+    ) -> Read:
         """All steps by the kernels, of real tokens alone: y (B, T, E) -> h~ (B, T, H)."""
         memory = state.memory
         assert memory is not None
@@ -259,21 +284,23 @@ class RecurrentDecoder(Decoder):
         h = found.output
         if h is None:
             h = self._join(found.context, found.states, packed)
-        return packing.unpack(h)
+        copying = isinstance(self.output, CopyOutput)
+        return Read(packing.unpack(h), packing.unpack(found.alignment) if copying else None)
 
     def native_weights(self) -> Weights:
         """As the kernels take them."""
-        attention, W_q, b_q, v = self.attention, None, None, None
+        attention, W_q, b_q, v, w_k = self.attention, None, None, None, None
         if isinstance(attention, Additive):
             W_q, b_q, v = attention.W.weight, attention.W.bias, attention.v.weight[0]
+            w_k = attention.w_k
         elif attention is not None and attention.v is not None and attention.W is not None:
             W_q, v = attention.W[:, : attention.query], attention.v[0]
         cells = [own for (cell,) in self.recurrent.cells() if (own := cell.native()) is not None]
         return Weights(
-            cells, self.kind == "additive", self.input_feeding, W_q, b_q, v, self.W_c.weight
+            cells, self.kind == "additive", self.input_feeding, W_q, b_q, v, self.W_c.weight, w_k
         )
 
-    def _run_loop(self, y: Tensor, state: RecurrentDecoderState, mask: Tensor | None) -> Tensor:
+    def _run_loop(self, y: Tensor, state: RecurrentDecoderState, mask: Tensor | None) -> Read:
         """Step by step, the reference: y (B, T, E) -> h~ (B, T, H)."""
         vectors, alignments = [], []
         for t, y_t in enumerate(y.unbind(1)):
@@ -281,18 +308,19 @@ class RecurrentDecoder(Decoder):
             vectors.append(vector)
             assert state.alignment is not None
             alignments.append(state.alignment)
-        self.alignment(torch.stack(alignments, 1))
-        return torch.stack(vectors, 1)
+        alignment = self.alignment(torch.stack(alignments, 1))
+        return Read(torch.stack(vectors, 1), alignment)
 
     def _advance(
         self, y: Tensor, state: RecurrentDecoderState, mask: Tensor | None
     ) -> tuple[Tensor, RecurrentDecoderState]:
         """One step: y_t (B, E) -> h~_t (B, H)"""
-        cells, memory, vector, alignment = state
+        cells, memory, vector, alignment, coverage, _ = state
         context = vector
         if self.kind == "additive" and self.attention is not None and memory is not None:
             s = cells[-1][0][0]
-            context, alignment = self.attention.read(s, memory)
+            context, alignment = self.attention.read(s, memory, coverage)
+            coverage = None if coverage is None else coverage + alignment
             if self.beta is not None:
                 context = torch.sigmoid(self.beta(s)) * context
         x = y if context is None else torch.cat([y, context], -1)
@@ -302,9 +330,8 @@ class RecurrentDecoder(Decoder):
             context, alignment = self.attention.read(s, memory)
         assert context is not None
         h = self._join(context, s, mask)
-        return h, RecurrentDecoderState(
-            cells, memory, h if self.input_feeding else vector, alignment
-        )
+        vector = h if self.input_feeding else vector
+        return h, RecurrentDecoderState(cells, memory, vector, alignment, coverage, state.table)
 
     def _mask(self, *shape: int, module: Dropout | None = None) -> Tensor | None:
         """What dropout multiplies (..., H) with, the same for the loop and the kernels; None: it
@@ -324,6 +351,8 @@ class RecurrentDecoder(Decoder):
             None if state.memory is None else state.memory.select(rows),
             None if state.vector is None else state.vector[rows],
             None if state.alignment is None else state.alignment[rows],
+            None if state.coverage is None else state.coverage[rows],
+            None if state.table is None else state.table.select(rows),
         )
 
     def describe(self) -> str:

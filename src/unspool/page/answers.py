@@ -22,7 +22,7 @@ from unspool.insight.learnt import flow_of_run, state_gradients
 from unspool.insight.saliency import answer_of, explain, step_of
 from unspool.insight.trace import direction_of, layer_of, rounded, trace_reading
 from unspool.nn.positions import Learned, Rotary, Sinusoidal
-from unspool.page.music import compose
+from unspool.page.music import continuation
 from unspool.page.neighbours import neighbours
 from unspool.page.pen import example_words, write
 from unspool.page.pictures import picture
@@ -233,7 +233,7 @@ ANSWERS: dict[str, Answer] = {
     "transcript": transcript,
     "picture": picture,
     "write": write,
-    "compose": compose,
+    "continuation": continuation,
     "ahead": ahead,
     "reasons": reasons,
     "trace": trace,
@@ -258,7 +258,7 @@ DEFAULTS: dict[str, dict[str, str]] = {
     "transcript": {"text": ""},
     "picture": {"text": "", "step": "", "answer": ""},
     "write": {"words": "", "bias": "1", "temperature": "1", "seed": "1", "length": "700"},
-    "compose": {
+    "continuation": {
         "text": "",
         "given": "16",
         "length": "64",

@@ -29,9 +29,12 @@ class Look:
     def __init__(self, subject: Subject, text: Any = None, view: str | None = None) -> None:
         if view is not None:
             chosen_view(subject, view)
-        if text is not None and not subject.task.reads_tokens:
-            named = subject.task.input_field.named(text) if isinstance(text, str) else text
-            if named is not None:
+        if text is not None:
+            field = subject.task.input_field
+            named = field.named(text) if isinstance(text, str) else text
+            if named is not None and subject.task.reads_tokens:
+                text = field.to_json(named)
+            elif named is not None:
                 subject, text = subject.with_item(named), "1"
         if text is not None:
             subject.read(text)  # refuses an empty one, and any where there are no weights yet

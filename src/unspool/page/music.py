@@ -1,4 +1,4 @@
-"""The answer `compose` of the page: a piece that a model goes on with, and the gates meanwhile.
+"""The answer `continuation` of the page: what a model goes on with, and the gates meanwhile.
 
 In: a `Subject` and a query. Out: an object for JSON.
 """
@@ -26,7 +26,7 @@ def composes(subject: Subject) -> bool:
     return subject.model is not None and subject.task.answer is Composed
 
 
-def compose(subject: Subject, query: Query) -> dict[str, Any]:
+def continuation(subject: Subject, query: Query) -> dict[str, Any]:
     """The first steps of a piece and what follows them: notes, numbers, a MIDI file in base64, and
     of a recurrent layer the gates and states at each step, of the units that move most."""
     task: Any = subject.task

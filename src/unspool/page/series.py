@@ -164,7 +164,7 @@ def over_time(reading: Reading, found: Saliency) -> dict[str, Any]:
     without channels that contribute nothing."""
     before = max(0, -reading.first_step)
     parts, field = found.parts, reading.task.input_field
-    if parts is not None and field.filmed:
+    if parts is not None and getattr(field, "filmed", False):
         found = found._replace(elements=tuple(field.channels))
         parts = field.by_curve(parts)
     kept = [] if parts is None else np.flatnonzero(np.abs(parts).max(0) > 0).tolist()

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from unspool.errors import ConfigError, choose
-from unspool.insight.trace import ASIDE, direction_of, layer_of
+from unspool.insight.trace import direction_of, is_aside, layer_of
 from unspool.nn.convolution import ConvolutionStack
 from unspool.nn.positions import Learned, Rotary, Sinusoidal
 from unspool.nn.recurrent import Recurrent
@@ -35,7 +35,7 @@ def taps_of(subject: Subject, *kinds: str) -> list[str]:
     """The taps of a subject's model whose name ends so, without those of characters."""
     if subject.model is None:
         return []
-    found = [path for path in taps(subject.model) if not ASIDE.match(path)]
+    found = [path for path in taps(subject.model) if not is_aside(path, subject.task)]
     return [path for path in found if path.endswith(kinds)]
 
 
@@ -53,7 +53,8 @@ def layers_of(subject: Subject) -> list[dict[str, str]]:
 
 def is_recurrent(subject: Subject) -> bool:
     encoder: Any = getattr(subject.model, "encoder", None)
-    return isinstance(getattr(encoder, "network", None), Recurrent)
+    whole = not subject.task.aside  # what a network reads are the steps of the input
+    return whole and isinstance(getattr(encoder, "network", None), Recurrent)
 
 
 def has_filters(subject: Subject) -> bool:
@@ -103,7 +104,7 @@ VIEWS: dict[str, View] = {
     "picture": View(shows_pixels, lambda subject, text: asked_of(subject, text, "picture")),
     "transcript": View(writes, lambda subject, text: asked_of(subject, text, "transcript")),
     "writing": View(draws, lambda subject, text: [("write", {"words": example_words(subject)})]),
-    "playing": View(composes, lambda subject, text: [("compose", {"text": text})]),
+    "playing": View(composes, lambda subject, text: [("continuation", {"text": text})]),
     "unrolled": View(
         lambda subject: bool(taps_of(subject, "hidden_state")),
         lambda subject, text: (
@@ -112,7 +113,7 @@ VIEWS: dict[str, View] = {
         ),
     ),
     "attention": View(
-        lambda subject: bool(taps_of(subject, ".weights")),
+        lambda subject: bool(taps_of(subject, ".weights", ".alignment")),
         lambda subject, text: asked_of(
             subject, text, "trace" if subject.task.reads_tokens else "weights"
         ),

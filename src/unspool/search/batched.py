@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import torch
 
@@ -10,7 +11,7 @@ from unspool.data.batching import BucketBatches
 from unspool.data.part import Part, moved
 from unspool.errors import ConfigError
 from unspool.nn.decoders import Decoder, TransformerSeqDecoder
-from unspool.nn.encoder import Encoded
+from unspool.nn.encoder import Copies, Encoded
 from unspool.nn.models.seq2seq import Seq2Seq
 from unspool.nn.recurrent_decoder import RecurrentDecoder
 from unspool.search.decoding import Decoding
@@ -31,10 +32,15 @@ BATCH_TOKENS = 4096  # of the sources, padding included
 
 
 class DecoderSearch:
-    """The search of a decoder, with its weights as they are now."""
+    """The search of a decoder, with its weights as they are now.
 
-    def __init__(self, decoder: Decoder) -> None:
-        self.decoder = decoder
+    fused   makes of it the one that is searched, such as one with a language model beside it
+    """
+
+    def __init__(
+        self, decoder: Decoder, fused: Callable[[SearchDecoder], Any] | None = None
+    ) -> None:
+        self.decoder, self.fused = decoder, fused
         self._fastest: dict[bool, SearchDecoder] = {}  # by int8
 
     def __call__(
@@ -53,7 +59,9 @@ class DecoderSearch:
         forbidden  tokens that are never written
         aligned    whether hypotheses have their alignment
         """
-        decoder = self.fastest(int8=decoding.int8)
+        decoder: Any = self.fastest(int8=decoding.int8)
+        if self.fused is not None:
+            decoder = self.fused(decoder)
         decoding.refuse_too_many(len(limits), max(limits), len(self.decoder.output.b))
         rules = Rules(
             end=END_ID,
@@ -118,6 +126,9 @@ class BatchedSearch:
             limits = [limit(steps) for steps in source.lengths.tolist()]
             with torch.inference_mode():
                 encoded = self.model.encoder(*source.inputs)
+            copies = getattr(source, "copies", None)
+            if copies is not None:
+                encoded = encoded._replace(copies=Copies(copies))
             found = self.search(
                 encoded,
                 decoding,

@@ -16,6 +16,7 @@ from unspool import native
 from unspool.native.attention_weights import Source
 from unspool.native.decoder import WIDTH, Memory, PackedDecoder, Past, Shape
 from unspool.native.recurrent_search import RecurrentSearch
+from unspool.nn.copying import CopyTable
 from unspool.nn.decoders import TransformerSeqDecoder
 from unspool.nn.encoder import Encoded
 from unspool.nn.recurrent_decoder import RecurrentDecoder
@@ -45,6 +46,7 @@ class PackedState(NamedTuple):
     memory: Memory | None
     aligned: bool
     alignment: Tensor | None = None  # (R, S)
+    table: CopyTable | None = None
 
 
 class PackedSearch:
@@ -56,7 +58,8 @@ class PackedSearch:
             raise ValueError(f"cannot pack this decoder: {reason}")
         self.decoder = decoder
         self.blocks = [b for b in decoder.transformer.layers if isinstance(b, DecoderBlock)]
-        self.vocab = len(decoder.output.b)
+        self.output = decoder.output.folded()
+        self.vocab = len(self.output[1])
         layers = [_layer_weights(block) for block in self.blocks]
         self.packed = PackedDecoder(self._shape(), layers, self._output(), as_bytes=as_bytes)
 
@@ -80,20 +83,24 @@ class PackedSearch:
             assert attention is not None
             bias = None if attention.b is None else attention.b[width:]
             keys_values.append(F.linear(memory, attention.W[width:], bias).contiguous())
-        past = self.packed.start(len(memory))
-        return PackedState(past, Memory(tuple(keys_values), keep.contiguous()), aligned)
+        past, table = self.packed.start(len(memory)), self.decoder.copy_table(encoded)
+        read = Memory(tuple(keys_values), keep.contiguous())
+        return PackedState(past, read, aligned or table is not None, None, table)
 
     def step(self, ids: Tensor, state: PackedState) -> tuple[Tensor, PackedState]:
         transformer = self.decoder.transformer
         steps = len(state.past.blocks)
-        x = transformer.prepare_input(self.decoder.embedding(ids)[:, None], offset=steps)[:, 0]
-        aligning = max(0, len(self.blocks) - 2) if state.aligned else None
+        vectors = self.decoder.embedding(self.decoder.known(ids))
+        x = transformer.prepare_input(vectors[:, None], offset=steps)[:, 0]
+        aligning = self.decoder.aligning_layer if state.aligned else None
         logits, past, looked = self.packed.step(x, state.past, state.memory, aligning=aligning)
-        return logits[:, : self.vocab], state._replace(past=past, alignment=looked)
+        scores = self.decoder.mixed(logits[:, : self.vocab], looked, state.table)
+        return scores, state._replace(past=past, alignment=looked)
 
     def select(self, state: PackedState, rows: Tensor) -> PackedState:
         alignment = None if state.alignment is None else state.alignment[rows]
-        return state._replace(past=state.past.select(rows), alignment=alignment)
+        table = None if state.table is None else state.table.select(rows)
+        return state._replace(past=state.past.select(rows), alignment=alignment, table=table)
 
     def _shape(self) -> Shape:
         options, first = self.decoder.transformer.options, self.blocks[0]
@@ -111,8 +118,8 @@ class PackedSearch:
 
     def _output(self) -> dict[str, Tensor]:
         pad = -self.vocab % WIDTH
-        output = self.decoder.output
-        found = {"W": F.pad(output.matrix(), (0, 0, 0, pad)), "b": F.pad(output.b, (0, pad))}
+        W, b = self.output
+        found = {"W": F.pad(W, (0, 0, 0, pad)), "b": F.pad(b, (0, pad))}
         last = self.decoder.transformer.norm
         if isinstance(last, nn.LayerNorm):
             found |= {"norm_w": last.weight, "norm_b": last.bias}
@@ -154,6 +161,8 @@ class PackedRecurrentState(NamedTuple):
     cells: Tensor  # (P, R, H)
     source: Source  # rows of one memory are not copied
     alignment: Tensor | None = None  # (R, S)
+    table: CopyTable | None = None
+    coverage: Tensor | None = None  # (R, S)
 
 
 class PackedRecurrentSearch:
@@ -166,14 +175,12 @@ class PackedRecurrentSearch:
             raise ValueError(f"cannot pack this decoder: {reason}")
         self.decoder = decoder
         self.embedding = decoder.embedding.weight.detach() * decoder.embedding.scale
-        V, Q = decoder.output.matrix(), decoder.output.Q
         weights = decoder.native_weights()
         units = decoder.size if weights.v is None else len(weights.v)
         with torch.no_grad():
             self.packed = RecurrentSearch(
                 weights,
-                V if Q is None else V @ Q,
-                decoder.output.b,
+                *decoder.output.folded(),
                 E=decoder.embedding.size,
                 D=decoder.memory,
                 A=units,
@@ -186,16 +193,25 @@ class PackedRecurrentSearch:
         state = self.decoder.start(encoded)
         assert state.memory is not None
         cells = self.packed.start([layer[0] for layer in state.cells])
-        return PackedRecurrentState(cells, self.packed.source(*state.memory[:3]))
+        source = self.packed.source(*state.memory[:3])
+        return PackedRecurrentState(cells, source, None, state.table, state.coverage)
 
     def step(self, ids: Tensor, state: PackedRecurrentState) -> tuple[Tensor, PackedRecurrentState]:
-        y = self.embedding.index_select(0, ids)
-        logits, cells, alignment = self.packed.step(y, state.cells, state.source)
-        return logits, PackedRecurrentState(cells, state.source, alignment)
+        y = self.embedding.index_select(0, self.decoder.known(ids))
+        source, table, coverage = state.source, state.table, state.coverage
+        logits, cells, alignment = self.packed.step(y, state.cells, source, coverage)
+        coverage = None if coverage is None else coverage + alignment
+        scores = self.decoder.mixed(logits, alignment, table)
+        return scores, PackedRecurrentState(cells, source, alignment, table, coverage)
 
     def select(self, state: PackedRecurrentState, rows: Tensor) -> PackedRecurrentState:
-        source = state.source.select(rows)
-        alignment = state.alignment
-        if alignment is not None:
-            alignment = alignment.index_select(0, rows)
-        return PackedRecurrentState(state.cells.index_select(1, rows), source, alignment)
+        def of_rows(found: Tensor | None) -> Tensor | None:
+            return None if found is None else found.index_select(0, rows)
+
+        return PackedRecurrentState(
+            state.cells.index_select(1, rows),
+            state.source.select(rows),
+            of_rows(state.alignment),
+            None if state.table is None else state.table.select(rows),
+            of_rows(state.coverage),
+        )

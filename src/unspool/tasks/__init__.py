@@ -34,9 +34,11 @@ class Tasks(Mapping[str, type[Task]]):
 TASKS = Tasks(
     classify=("classify", "Classify"),
     regress=("regress", "Regress"),
+    answer=("answering.task", "AnswerQuestions"),
     tag=("tag.task", "Tag"),
     generate=("generate", "Generate"),
     translate=("translate.task", "Translate"),
+    summarize=("summarize.task", "Summarize"),
     transcribe=("transcribe.task", "Transcribe"),
     caption=("caption.task", "CaptionTask"),
     forecast=("forecast.task", "Forecast"),

@@ -15,18 +15,25 @@ from unspool.tasks.encoder import checked_options, transformer_options
 
 
 def build_decoder(
-    model: ModelConfig, tokens: int, *, memory: int, embedding: int, length: int = 0
+    model: ModelConfig,
+    tokens: int,
+    *,
+    memory: int,
+    embedding: int,
+    length: int = 0,
+    copying: bool = False,
 ) -> RecurrentDecoder | TransformerSeqDecoder:
     """Of a Transformer its own, of any other network a recurrent one.
 
     memory      size of the vectors of the encoder
     embedding   size of the vectors of tokens, of a recurrent decoder
     length      of the longest text, for learned positions; 0 where it is not known
+    copying     what is read are tokens, which may be copied
     """
     if model.network == "transformer":
         # One position more than the text has tokens, for its <s>.
         options = transformer_options(model, length=length + 1 if length else None)
-        return TransformerSeqDecoder(tokens, options, tied=model.tied)
+        return TransformerSeqDecoder(tokens, options, tied=model.tied, copying=copying)
     return RecurrentDecoder(
         tokens,
         memory=memory,
@@ -38,6 +45,8 @@ def build_decoder(
         input_feeding=model.input_feeding,
         gated=model.context_gate,
         tied=model.tied,
+        copying=copying,
+        coverage=copying and model.coverage,
         dropout=model.dropout,
         options=checked_options(model),
     )
@@ -72,6 +81,30 @@ def check_decoder(config: Config) -> None:
         raise ConfigError(
             f"{what} both directions of an encoder make vectors twice as large as the decoder's",
             remedy="set attention=general, or bidirectional=false",
+        )
+
+
+def check_copying(config: Config) -> None:
+    """The same of a decoder that copies."""
+    model = config.model
+    transformer = model.network == "transformer"
+    if model.copying and not transformer and model.attention == "none":
+        raise ConfigError(
+            "model.copy needs attention, which points at what is copied",
+            got=f"model.attention={model.attention}",
+            remedy="set attention=additive, or choose a model with attention",
+        )
+    if not model.coverage:
+        return
+    if not model.copying:
+        raise ConfigError(
+            "model.coverage is for a decoder that copies", remedy="set copy=true, or leave it out"
+        )
+    if transformer or model.attention != "additive":
+        raise ConfigError(
+            "model.coverage is for additive attention",
+            got="transformer" if transformer else f"model.attention={model.attention}",
+            remedy="set coverage=false, or attention=additive of a recurrent model",
         )
 
 

@@ -44,7 +44,7 @@ from unspool.nn.pairs import (
     SegmentVectors,
 )
 from unspool.nn.recurrent import Recurrent
-from unspool.nn.transformer import TransformerEncoder
+from unspool.nn.transformer import TransformerDecoder, TransformerEncoder
 from unspool.nn.transformer_blocks import TransformerOptions
 
 DEFAULT_SIZE = 64  # of the vectors of a convolutional input layer where none is set
@@ -98,7 +98,7 @@ def vector_input(field: SeriesField | HistoryField, options: InputOptions) -> Ve
         options.channels or options.patch * field.size,
         options.size,
         dropout=options.dropout,
-        augment=SpecAugment(field.size, masks) if masks.times or masks.bands else None,
+        augment=SpecAugment(field.size, masks) if masks.any else None,
     )
 
 
@@ -173,6 +173,7 @@ def build_encoder(
     length: int = 0,
     embedding_std: float = 0.1,
     cls: bool = False,
+    causal: bool = False,
     extra: int = 0,
     reverse: bool = False,
     patch: int = 1,
@@ -185,6 +186,7 @@ def build_encoder(
     embedding_std  where the config leaves it open: small vectors keep a classifier or a tied output
                    layer calm, but starve a language model's gates, which then learn slowly
     cls            a Transformer reads a learned vector before the text
+    causal         each step of a Transformer sees those before it alone
     extra          size of extra features of the tokens
     patch          steps of vectors over time that are read as one
     channels       of vectors over time that a layer before the encoder makes of those of the field,
@@ -214,7 +216,9 @@ def build_encoder(
         )
         added = AddFeatures(inputs, extra) if extra else None
         token = ClassToken(options.width) if cls else None
-        transformer = TransformerEncoder(options)
+        transformer: Network = (
+            TransformerDecoder(options, cross=False) if causal else TransformerEncoder(options)
+        )
         between = build_between(model, transformer, length=length) if pair else None
         one = pair and between is None
         return Encoder(
@@ -276,7 +280,9 @@ def build_between(model: ModelConfig, network: Network, *, length: int = 0) -> B
 
 
 def masks_of(model: ModelConfig) -> Masks:
-    return Masks(model.time_masks, model.time_mask, model.band_masks, model.band_mask)
+    return Masks(
+        model.time_masks, model.time_mask, model.band_masks, model.band_mask, model.band_warp
+    )
 
 
 def build_network(model: ModelConfig, inputs: int, *, steps: int = 0) -> Network:

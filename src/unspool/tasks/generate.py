@@ -43,6 +43,7 @@ from unspool.tasks.encoder import (
     transformer_options,
 )
 from unspool.tasks.inputs import holds_no_text
+from unspool.tasks.inputs.media_plan import refuse_media
 from unspool.tasks.metrics import bits_per_character, bootstrap_mean, perplexity
 from unspool.tasks.next_tokens import next_tokens
 from unspool.tasks.plan import (
@@ -253,6 +254,7 @@ class Generate(Task):
         if not outputs:
             return input_plan(cls.name, table, data)
         if named:
+            refuse_media(table, cls.name)
             table = documents(table, cls.name)
             if not table.certain and not (data.text or data.label):
                 table = table.reread("text")

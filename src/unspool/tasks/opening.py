@@ -16,6 +16,9 @@ OUTPUTS = ("label", "source", "target", "pattern")
 # The setting that names the column of a field, or the settings that name its columns.
 SETTINGS: dict[str, str | tuple[str, ...]] = {
     "pair": ("text", "text_pair"),
+    "question": ("text_pair", "text"),
+    "span": "label",
+    "story": ("text", "text_pair"),
     "audio": "series",
     "image": "series",
     "video": "series",

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from unspool.config import DataConfig
-from unspool.data.fields.pair import MARK, as_pair
+from unspool.data.fields.pair import MARK
 from unspool.data.plan import Conversion, Plan, Values
 from unspool.data.read import Column, Table, joined
 from unspool.data.read.columns import has_strings, known, label_like, plain, shown
@@ -69,7 +69,7 @@ def two_texts(table: Table, data: DataConfig) -> TwoTexts | None:
                 remedy="name two different columns with --text and --text-pair",
             )
         return TwoTexts(first, second, named)
-    asked = None if data.text is None else table.column(data.text, option="--text")
+    asked = None if data.text is None else joined(table.several(data.text, option="--text"))
     found = {plain(column.name): column for column in reversed(table.columns)}
     for one, other in PAIR_NAMES:
         if one in found and other in found:
@@ -162,10 +162,6 @@ def _texts(values: Values, names: tuple[str, ...], where: str) -> Values:
     return ([json_text(own, names[0], where).strip() for own in values[0]],)
 
 
-def _marked(values: Values, names: tuple[str, ...], where: str) -> Values:
-    return (list(as_pair(values[0], where)),)
-
-
 def pair_inputs(task: str, table: Table, data: DataConfig) -> Plan:
     """Texts alone, as for prediction; where a run reads two, both: of lines with a mark between."""
     if data.input != "pair":
@@ -173,16 +169,24 @@ def pair_inputs(task: str, table: Table, data: DataConfig) -> Plan:
     table = documents(table, task)
     if not table.certain:
         table = table.reread("lines")
-    if table.format in PLAIN:
-        text = next(column for column in table.columns if column.name == "text")
+    if table.format in PLAIN or (data.text_pair is None and is_marked(table)):
+        text = known(table.columns, ("text",))
+        assert text is not None
         summary = f"{table.summary}, two texts with {MARK} or a tab between them -> {task}"
-        return Plan(task, table, {"pair": text}, 0, summary, Conversion("marked pairs", _marked))
+        return Plan(task, table, {"pair": text}, 0, summary)
     texts = two_texts(table, data)
     assert texts is not None
     pair = joined([texts.first, texts.second])
     summary = f"{describe(table, texts.first)} and {texts.second.name!r} -> {task}"
     convert = Conversion("pairs", _texts) if table.typed else None
     return Plan(task, table, {"pair": pair}, 0, summary, convert)
+
+
+def is_marked(table: Table) -> bool:
+    """Whether a column `text` has both texts of each row in one."""
+    column = known(table.columns, ("text",))
+    texts = [] if column is None else [own for own in column.sample if isinstance(own, str)]
+    return bool(texts) and all(MARK in own or "\t" in own for own in texts)
 
 
 def without(table: Table, column: Column) -> Table:

@@ -66,6 +66,7 @@ class Reading(ABC):
     asked        (P) what each step is called: a token, or "" where one answer is for all
     written      what a translation consists of; of other tasks nothing
     candidates   the best few translations
+    copied       of each token of a translation, by a model that copies, where it comes from
     whole        tokens of the whole input, of which only the first T are looked at
     backwards    whether the network reads the last token first
     first_step   of the input, the step that the first token is; negative where tokens stand before
@@ -82,6 +83,7 @@ class Reading(ABC):
     ids: np.ndarray
     written: Sequence[str] = ()
     candidates: Sequence[Any] = ()
+    copied: Sequence[Any] = ()
     backwards = False
     first_step = 0
     cost = 1

@@ -9,8 +9,6 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from unspool.config import DataConfig
-from unspool.data.fields.series_values import Series
 from unspool.data.read.recording import Recording
 from unspool.data.store.ragged import Windows, cut_windows
 from unspool.nn.images import ConvolutionalInput
@@ -32,9 +30,11 @@ STRETCHES = 12  # of an answer that are named
 
 
 class SeriesInput(Reading):
-    """What readings of series share; `vectors` (T, size) are what the input layer reads."""
+    """What readings of series share; `vectors` (T, size) are what the input layer reads, of a model
+    that reads `windows` those of the first one."""
 
     before: list[str]
+    windows: int = 1
 
     def __init__(
         self, task: Task, model: Any, item: Any, vectors: np.ndarray | None = None
@@ -49,7 +49,12 @@ class SeriesInput(Reading):
             field.refuse(self.item, "the series")
         names = field.labels(self.item)
         if vectors is None:
-            vectors = field.vectors(in_first_window(field.encode([self.item]), task.config.data), 0)
+            whole, data = field.encode([self.item]), task.config.data
+            if data.window:
+                windows = cut_windows(whole.lengths, data.window, data.window_stride)
+                self.windows = len(windows.origin)
+                whole = whole.windows(Windows(*(own[:1] for own in windows)))
+            vectors = field.vectors(whole, 0)
         self.task, self.model, self.vectors = task, model, vectors[: longest(model)]
         # Where a convolution makes other steps, those are looked at: the vectors of its grid.
         self.convolved = isinstance(model.encoder.input, ConvolutionalInput)
@@ -99,20 +104,19 @@ class SeriesInput(Reading):
         mean[first : first + len(field.gappy)] = 1  # observed
         return mean
 
+    def of_windows(self, found: AnswerText) -> AnswerText:
+        """Says which of several windows it is the answer to."""
+        if self.windows == 1:
+            return found
+        own = f"window 1 of {self.windows:,}, of which a prediction is the mean"
+        return found._replace(note=f"{found.note}; {own}" if found.note else own)
+
     def moved(self, step: int, token: int) -> int:
         return step
 
     def removable(self, step: int) -> list[int]:
         own = range(len(self.before), len(self.tokens))
         return list(own) if len(own) > 1 else []
-
-
-def in_first_window(series: Series, data: DataConfig) -> Series:
-    """Of a model that reads windows the first one, else the whole."""
-    if not data.window:
-        return series
-    windows = cut_windows(series.lengths, data.window, data.window)
-    return series.windows(Windows(*(own[:1] for own in windows)))
 
 
 class SeriesReading(SeriesInput, DocumentReading):
@@ -122,6 +126,9 @@ class SeriesReading(SeriesInput, DocumentReading):
         task: Any = self.task
         temperature = task.decision.temperature if hasattr(task, "decision") else 1.0
         return self.model(*self.batch(readings))[:, None] / temperature
+
+    def answer_text(self, scores: Tensor) -> AnswerText:
+        return self.of_windows(super().answer_text(scores))
 
 
 class ClassifySeries(SeriesReading, ClassifyReading):
@@ -144,7 +151,7 @@ class StepsReading(SeriesInput, TagReading):
         p = np.ones(len(labels))
         found = TaggedSeries("", self.tokens, labels, p.tolist()).stretches
         shown = ", ".join(f"{own.label} {own.first} to {own.last}" for own in found[:STRETCHES])
-        return AnswerText(shown + ", ..." * (len(found) > STRETCHES))
+        return self.of_windows(AnswerText(shown + ", ..." * (len(found) > STRETCHES)))
 
     def together(self, readings: Sequence[Any]) -> Tensor:
         return self.model(*self.batch(readings))

@@ -125,6 +125,7 @@ class Task(ABC):
     prompt_file: ClassVar[bool] = False  # whether what it continues is in a file
     listens: ClassVar[bool] = False  # whether it answers while sound comes on standard input
     looks_ahead: ClassVar[bool] = False  # whether it answers with the next steps of a series
+    aside: tuple[str, ...] = ()  # beginnings of taps that see no steps of the input
     causal: ClassVar[bool] = False  # whether its tokens see only those before them
     contextual: ClassVar[bool] = False  # whether other tasks read with the vectors of its encoder
     reads_contextual: ClassVar[bool] = False  # whether it can read with such vectors

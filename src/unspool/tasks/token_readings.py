@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +14,8 @@ from unspool.data.masking import encode_masked
 from unspool.data.part import Part
 from unspool.data.store.ragged import Ragged
 from unspool.errors import ConfigError
+from unspool.nn.copying import number_tokens
+from unspool.nn.encoder import Copies
 from unspool.nn.models.elmo import ElmoModel
 from unspool.nn.models.language_model import TransformerLanguageModel
 from unspool.nn.models.seq2seq import Seq2Seq
@@ -31,7 +33,7 @@ from unspool.tasks.reading import (
 )
 from unspool.tasks.translate.answer import Candidate
 from unspool.tasks.written import WrittenReading
-from unspool.text.vocab import BEGIN, END, END_ID, MASK, MASK_ID
+from unspool.text.vocab import BEGIN, END, END_ID, MASK, MASK_ID, UNK_ID
 
 if TYPE_CHECKING:
     from unspool.tasks.task import Task
@@ -157,36 +159,60 @@ class TranslateReading(WrittenReading, TokenReading):
         target: list[int] | None = None,
         *,
         decoding: Decoding | None = None,
+        copies: Copies | None = None,
+        beyond: Mapping[int, str] | None = None,
     ) -> None:
-        """`target`: the ids of the translation to follow; None: the best that a search finds."""
+        """`target`: the ids of the translation to follow; None: the best that a search finds.
+        `copies` (1, S) of the source, for a model that copies, and the tokens `beyond` the
+        vocabulary among them; None: found here."""
         assert isinstance(model, Seq2Seq)
         translator = task.translator(model)
         field = translator.field
         most = min(longest(model), field.room or LONGEST)
         pieces = task.tokenizer.pieces(text)[:most] if ids is None else []
+        self.first = first = len(field.frame.before)
+        opened = None
         if ids is None:
             ids = task.tokenizer.encode(text)
+            if translator.copies:
+                opened = field.encode([text]).copies(0)
+                opened = np.delete(
+                    opened, np.s_[first + most : len(opened) - field.frame.size + first]
+                )
         self.source = ids[:most]
         framed = field.frame.around(self.source)
-        first = len(field.frame.before)
         super().__init__(task, model, text, framed, limit=len(framed), pieces=pieces, first=first)
         self.whole += len(ids) - len(self.source)
         self.backwards = task.config.model.reverse_source
+        self.copies, self.beyond = copies, beyond or {}
+        if opened is not None:
+            self.copies = number_tokens(torch.from_numpy(opened)[None], len(task.target_tokenizer))
+            self.beyond = translator.beyond(opened, pieces)
         if target is None:
             options = decoding or Decoding(nbest=5)
-            part = Part({field.name: field}, {field.name: Tokens(Ragged.of([framed]))})
+            positions = Ragged.of([np.arange(len(framed))])
+            values = Tokens(positions, remap=framed, opened=opened)
+            part = Part({field.name: field}, {field.name: values})
             ((_, found),) = translator.search(part, options)
             target = list(found[0].tokens)
             self.candidates = [
-                Candidate(task.target_tokenizer.decode(h.tokens), h.score, h.log_probability)
+                Candidate(
+                    translator.spell(h, pieces, self.beyond, options), h.score, h.log_probability
+                )
                 for h in found
             ]
-        self.write(task.target_tokenizer, target)
+            if opened is not None:
+                self.copied = translator.copied(framed, opened, target)
+        self.write(task.target_tokenizer, target, self.beyond)
 
     def together(self, readings: Sequence[TranslateReading]) -> Tensor:
         rows = self.rows(readings)
         inputs = self.inputs(readings)
-        return self.model(rows, torch.full((len(rows),), rows.shape[1]), inputs)
+        copies = None
+        if self.copies is not None:
+            ids = torch.cat([each.copies.ids for each in readings if each.copies is not None])
+            copies = Copies(ids, self.copies.size)
+        return self.model(rows, torch.full((len(rows),), rows.shape[1]), inputs, copies)
 
     def removable(self, step: int) -> list[int]:
         return list(range(len(self.source))) if len(self.source) > 1 else []
@@ -195,12 +221,28 @@ class TranslateReading(WrittenReading, TokenReading):
         return step
 
     def without(self, token: int) -> TranslateReading:
-        source = np.delete(self.source, token)
-        return TranslateReading(self.task, self.model, self.text, source, self.target)
+        copies = self.copies
+        if copies is not None:
+            kept = np.delete(np.arange(len(self.ids)), token + self.first)
+            copies = Copies(copies.ids[:, kept], copies.size)
+        return self._other(np.delete(self.source, token), copies)
 
     def blank(self) -> TranslateReading:
-        source = self.unknowns(self.source)
-        return TranslateReading(self.task, self.model, self.text, source, self.target)
+        """Nothing can be copied from it but its end."""
+        copies = self.copies
+        if copies is not None:
+            ids = copies.ids.clone()
+            ids[:, self.first : self.first + len(self.source)] = UNK_ID
+            copies = Copies(ids, copies.size)
+        return self._other(self.unknowns(self.source), copies)
+
+    def _other(self, source: np.ndarray, copies: Copies | None) -> TranslateReading:
+        """The same translation of another source."""
+        return type(self)(
+            *(self.task, self.model, self.text, source, self.target),
+            copies=copies,
+            beyond=self.beyond,
+        )
 
 
 class ElmoReading(Reading):

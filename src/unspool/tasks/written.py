@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import torch
 from torch import Tensor
 
-from unspool.tasks.reading import AnswerText, Reading, longest_token, shown
+from unspool.tasks.reading import AnswerText, Reading, longest_token
 from unspool.text.tokenizers import Tokenizer
 from unspool.text.vocab import BEGIN_ID, END, END_ID
 
@@ -17,15 +17,20 @@ class WrittenReading(Reading):
 
     target      ids of the text
     tokenizer   of it
+    beyond      names of tokens that were copied and that the tokenizer does not have
     """
 
     target: list[int]
     tokenizer: Tokenizer
+    beyond: Mapping[int, str]
 
-    def write(self, tokenizer: Tokenizer, target: list[int]) -> None:
-        """The text whose tokens are asked about."""
-        self.tokenizer, self.target = tokenizer, target
-        self.written = [*shown(tokenizer, target), END]
+    def write(
+        self, tokenizer: Tokenizer, target: list[int], beyond: Mapping[int, str] | None = None
+    ) -> None:
+        """The text whose tokens are asked about; `beyond` are names of tokens that the tokenizer
+        does not have."""
+        self.tokenizer, self.target, self.beyond = tokenizer, target, beyond or {}
+        self.written = [*(self.name(token) for token in target), END]
 
     @property
     def asked(self) -> Sequence[str]:
@@ -39,7 +44,7 @@ class WrittenReading(Reading):
         return [*self.target, END_ID]
 
     def name(self, answer: int) -> str:
-        return self.tokenizer.shown([answer])[0] or " "
+        return self.beyond.get(answer) or self.tokenizer.shown([answer])[0] or " "
 
     def answer_text(self, scores: Tensor) -> AnswerText:
         if not self.candidates:

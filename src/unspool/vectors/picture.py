@@ -17,12 +17,13 @@ HEIGHTS = [0, *(up for k in range(1, 16) for up in (k, -k))]  # half lines above
 
 
 def plane(vectors: WordVectors, words: Sequence[str]) -> np.ndarray:
-    """(words, 2): the vectors at length 1, in the plane in which these words differ most.
+    """(words, 2): the vectors at length 1, in the plane in which these words differ most."""
+    return principal_plane(vectors.units[[vectors.id(word) for word in words]])
 
-    Principal components by a singular value decomposition; each points where its largest element
-    is positive, so that the same words give the same map.
-    """
-    x = vectors.units[[vectors.id(word) for word in words]]
+
+def principal_plane(x: np.ndarray) -> np.ndarray:
+    """(N, E) -> (N, 2): two principal components by a singular value decomposition; each points
+    where its largest element is positive, so that the same vectors give the same map."""
     x = x - x.mean(axis=0)
     _, _, axes = np.linalg.svd(x, full_matrices=False)
     axes = np.pad(axes, ((0, max(0, 2 - len(axes))), (0, 0)))[:2]

@@ -95,3 +95,82 @@ def test_columns_beside_series_may_change_within_a_recording(tmp_path) -> None:
     found = unspool.check(path)
     columns = [own for own in found.findings if own.kind == "constant-column"]
     assert [own.what for own in columns] == ["columns have the same value in every row: 'currency'"]
+
+
+def shops(tmp_path, series: dict[str, np.ndarray], first: dict[str, int] | None = None):
+    rows = ["shop,date,sales"]
+    for name, values in series.items():
+        day = np.datetime64("2024-01-01") + (first or {}).get(name, 0)
+        rows += [f"{name},{day + i},{value:g}" for i, value in enumerate(values)]
+    path = tmp_path / "shops.csv"
+    path.write_text("\n".join(rows) + "\n")
+    return unspool.check(path, horizon=7)
+
+
+def test_the_same_series_twice_in_forecasts(tmp_path) -> None:
+    rng = np.random.default_rng(3)
+    a, b, c = rng.normal(50, 9, (3, 120)).round(1)
+    changed = c.copy()
+    changed[[3, 70]] += 40
+    few = {name: rng.permutation(np.r_[np.zeros(115), np.ones(5)]) for name in ("e", "f")}
+    report = shops(
+        tmp_path,
+        {"a": a, "b": b, "copy": a, "later": b[40:100], "c": c, "changed": changed, **few},
+        {"later": 300},
+    )
+    own = {each.kind: each for each in report.findings if each.kind.endswith("-series")}
+    assert {kind: each.count for kind, each in own.items()} == {
+        "same-series": 1, "part-series": 1, "near-series": 1,
+    }  # fmt: skip
+    same, part, near = (own[f"{kind}-series"].examples[0] for kind in ("same", "part", "near"))
+    assert (same.where, same.shown) == (f"{tmp_path}/shops.csv:242", "copy: 120 steps")
+    assert same.note == f"as {tmp_path}/shops.csv:2"
+    assert part.shown == "later: 60 steps"
+    assert part.note == f"from step 41 on of {tmp_path}/shops.csv:122"
+    assert near.shown == "changed: 120 steps"
+    assert near.note == f"98.3 % as {tmp_path}/shops.csv:422"
+
+
+def test_columns_with_the_same_numbers(tmp_path) -> None:
+    x = np.random.default_rng(4).normal(size=90).cumsum().round(2)
+    other = np.random.default_rng(5).normal(size=90).cumsum().round(2)
+    days = np.datetime64("2024-01-01") + np.arange(90)
+    rows = [f"{day},{v},{w},{v}" for day, v, w in zip(days, x, other)]
+    path = tmp_path / "wide.csv"
+    path.write_text("date,north,south,west\n" + "\n".join(rows) + "\n")
+    report = unspool.check(path, task="forecast", horizon=7)
+    own = [each for each in report.findings if each.kind.endswith("-series")]
+    assert [(each.kind, each.count) for each in own] == [("same-series", 1)]
+    assert own[0].examples[0].note.startswith("west as north of ")
+
+
+def test_stretches_are_those_of_brute_force() -> None:
+    """Small numbers, which agree by chance often, and blocks of hashes that are cut anywhere."""
+    from unspool.data.check import tracks
+
+    rng = np.random.default_rng(6)
+    for _ in range(40):
+        keys = [rng.integers(0, 2, rng.integers(1, 40)).astype(np.int32) for _ in range(12)]
+        keys[3] = keys[2][2 : 2 + max(tracks.PIECE, len(keys[2]) // 2)]
+        keys = list({own.tobytes(): own for own in keys}.values())
+        wanted = set()
+        for i, own in enumerate(keys):
+            for j, other in enumerate(keys):
+                spots = range(len(other) - len(own) + 1)
+                inside = any((other[k : k + len(own)] == own).all() for k in spots)
+                if i != j and len(own) >= tracks.PIECE and inside:
+                    wanted.add(i)
+        found = tracks.stretches(keys)
+        assert {own for own, _, _ in found} == wanted
+        for own, other, first in found:
+            assert (keys[other][first : first + len(keys[own])] == keys[own]).all()
+
+
+def test_hashes_of_pieces_do_not_depend_on_blocks(monkeypatch) -> None:
+    from unspool.data.check import tracks
+
+    keys = np.random.default_rng(7).integers(0, 9, 200).astype(np.int32)
+    whole = tracks.piece_hashes(keys)
+    monkeypatch.setattr(tracks, "BLOCK", 33)
+    assert (tracks.piece_hashes(keys) == whole).all()
+    assert len(set(whole[: 200 - tracks.PIECE + 1].tolist())) > 150

@@ -300,7 +300,7 @@ CASES = [
             ("a.rar", b"Rar!\x1a\x07\0", "RAR"), ("a.xls", b"\xd0\xcf\x11\xe0", "old Office"),
             ("a.db", b"SQLite format 3\0", "SQLite"), ("a.npy", b"\x93NUMPY", "NumPy"),
             ("a.pkl", b"\x80\x04\x95", "pickle"), ("a.h5", b"\x89HDF\r\n", "HDF5"),
-            ("a.csv.zst", b"\x28\xb5\x2f\xfd", "Zstandard"), ("a.avi", b"RIFF", "RIFF"),
+            ("a.csv.zst", b"\x28\xb5\x2f\xfd", "Zstandard"), ("avi.csv", b"RIFF", "RIFF"),
             ("parquet.csv", b"PAR1", "Parquet"), ("arrow.txt", b"ARROW1\0\0", "Arrow"),
         )
     ),

@@ -145,6 +145,9 @@ def test_channels_that_are_infinite_each_another_way(tmp_path: Path) -> None:
     path.write_bytes(head + np.array([[np.inf, -np.inf], [1e300, 0]]).tobytes())
     with pytest.raises(DataError, match=r"x\.wav: sample 1 is not a finite number"):
         list(Sound(path, "x.wav").blocks())
+    path.write_bytes(head + bytes.fromhex("010000000000f07f") * 4)  # a NaN that signals
+    with pytest.raises(DataError, match=r"x\.wav: sample 1 is not a finite number"):
+        list(Sound(path, "x.wav").blocks())
 
 
 def test_a_missing_file_names_a_near_one(tmp_path: Path) -> None:

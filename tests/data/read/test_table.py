@@ -175,6 +175,17 @@ def test_damaged_arrays(tmp_path) -> None:
         table(path)
 
 
+def test_an_array_with_the_header_of_python_2(tmp_path) -> None:
+    path = tmp_path / "a.npy"
+    np.save(path, np.zeros((4, 3)))
+    found = path.read_bytes()
+    path.write_bytes(found.replace(b"(4, 3), }  ", b"(4L, 3L), }"))
+    assert path.read_bytes() != found
+    assert [values.shape for values in (row[0].values for row in content(table(path)))] == [
+        (3, 1)
+    ] * 4
+
+
 def test_a_member_of_npz_that_is_no_array(tmp_path) -> None:
     path = tmp_path / "a.npz"
     with zipfile.ZipFile(path, "w") as archive:

@@ -39,6 +39,7 @@ from unspool.data.check.near import near_repetitions
 from unspool.data.check.noise import find_suspects
 from unspool.data.check.report import CheckReport, Finding, PartReport, histogram, percentiles
 from unspool.data.check.rows import Rows
+from unspool.data.check.same_series import SameSeries
 from unspool.data.check.survey import Survey, survey
 from unspool.data.corpus import Corpus
 from unspool.data.fields.examiner import Examiner
@@ -97,9 +98,12 @@ def check(
     if not first.compared:
         stream = isinstance(first, StreamField)
         unit = "lines" if stream else unit
-        for part in files(corpus):
+        same, parts_read = SameSeries(corpus, asked), files(corpus)
+        for part in parts_read:
             assert part.plan is not None
-            surveys.append(survey(part.plan, asked, stream=stream, progress=progress))
+            wanted = same.wanted(part)
+            surveys.append(survey(part.plan, asked, wanted, stream=stream, progress=progress))
+        findings += same.findings(parts_read, surveys)
     else:
         rows = Rows(corpus)
         drafts = [*compared(rows, sized, unit)]
@@ -223,7 +227,8 @@ def suggestions(
     elif len(sized) == 2 and field.vocabulary:
         yield from about_pairs(lengths, max_length, len(train))
     elif field.compared and len(sized) == 1:
-        yield from about_lengths(lengths, max_length)
+        if field.limited:
+            yield from about_lengths(lengths, max_length)
         if any(field.stratifies for field in corpus.fields.values()):
             yield from about_labels(parts[0].labels, several=parts[0].several)
         yield from about_size(len(train))

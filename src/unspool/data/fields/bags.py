@@ -26,8 +26,8 @@ from unspool.data.fields.bag_vocabulary import (
     text_frequency,
 )
 from unspool.data.fields.field import Where
-from unspool.data.fields.text import TextField, word_ids
-from unspool.data.fields.tokens import Tokens
+from unspool.data.fields.text import TextField
+from unspool.data.fields.tokens import Tokens, word_ids
 from unspool.data.fields.vocabulary import open_tokenizer
 from unspool.data.store.columns import Progress
 from unspool.data.store.ragged import Ragged

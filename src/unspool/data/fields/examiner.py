@@ -28,6 +28,19 @@ class Flaw(NamedTuple):
     usual: bool = False
 
 
+class Track(NamedTuple):
+    """One number over time.
+
+    values   (T,), NaN in a gap
+    steps    (T,) their times, or their numbers
+    name     of it within its row; "" where the row has no other
+    """
+
+    values: np.ndarray
+    steps: np.ndarray
+    name: str = ""
+
+
 class Examiner(ABC):
     """Examines the values of one field.
 
@@ -48,6 +61,11 @@ class Examiner(ABC):
     @abstractmethod
     def features(self, values: Any, rows: np.ndarray) -> Ragged:
         """uint64 hashes of what a linear model counts in each of some rows."""
+
+    def tracks(self, values: Any) -> list[Track]:
+        """One a row, of rows whose parts are not compared but which may be the same series;
+        empty where they are none."""
+        return []
 
     def families(self, name: str, raw: Sequence[Any]) -> list[str]:
         """One of `FAMILIES` of each raw value: "" where it has none, UNKNOWN where it has one."""

@@ -74,6 +74,7 @@ class Field(ABC):
     sized    whether its values have lengths that count for the size of a batch
     stratifies  whether every part of a corpus is to have its share of each value
     several     whether a row may have any number of the names of `tally`
+    limited     whether values are cut to `data.max_length`
     compared    whether rows of one part say something about those of another: not where parts are
                 stretches of the same sequences
     is_target   whether it is what a model is to give, not what it reads
@@ -84,6 +85,7 @@ class Field(ABC):
     sized: ClassVar[bool] = False
     stratifies: ClassVar[bool] = False
     several: ClassVar[bool] = False
+    limited: ClassVar[bool] = True
     compared: ClassVar[bool] = True
     is_target: bool = False
     missing: str = "drop"
@@ -198,8 +200,8 @@ class Field(ABC):
 
     @property
     def shown_as(self) -> str:
-        """How a page draws its values: as "tokens", "curves" over time, or a "heat map" over time;
-        all but tokens by `picture`."""
+        """How a page draws its values: as "tokens", "curves" over time, a "heat map" or a "piano
+        roll" over time; all but tokens by `picture`."""
         return "tokens"
 
     def picture(self, raw: Any) -> dict[str, Any]:

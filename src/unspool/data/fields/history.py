@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from unspool.data.calendar import DAY, TimeStep, cycles_of, find_step
+from unspool.data.fields.history_examiner import HistoryExaminer
 from unspool.data.fields.series import RecordingsField, count, fit_moments
-from unspool.data.fields.series_examiner import SeriesExaminer
 from unspool.data.fields.static import StaticColumn, static_vectors
 from unspool.data.read.recording import Recording
 from unspool.data.store.columns import Progress
@@ -423,9 +423,8 @@ class HistoryField(RecordingsField):
                 remedy="give a file with a column of dates",
             )
 
-    def examiner(self, values: Stretches) -> SeriesExaminer:
-        steps = np.concatenate([values.values[int(row)] for row in np.unique(values.series)])
-        return SeriesExaminer(self.channels, self.mean, self.std, steps)
+    def examiner(self, values: Stretches) -> HistoryExaminer:
+        return HistoryExaminer(self.channels, self.mean, self.std, values)
 
     def collate(self, values: Stretches, rows: np.ndarray) -> WindowBatch:
         """The window before the end of each stretch."""

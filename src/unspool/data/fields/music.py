@@ -199,19 +199,24 @@ class MusicSource(SeriesField):
 
     @property
     def shown_as(self) -> str:
-        return "heat map"
+        return "piano roll"
 
     def extent(self, raw: Any) -> str:
-        return str(self.recording(raw, "the music"))
+        own = self.recording(raw, "the music")
+        return f"{len(own.notes):,} notes in {len(own):,} steps"
 
     def to_json(self, raw: Any) -> dict[str, Any]:
         return piece_to_json(self.recording(raw, "the music"))
 
     def from_json(self, value: Any, where: str) -> Piece:
-        return piece_from_json(value, where)
+        return piece_from_json(value, where, self.known.grid)
 
     def stored_size(self, value: Any) -> StoredSize:
         return StoredSize(int(value["steps"]), len(value["notes"]) / STORED)
+
+    def examiner(self, values: Any) -> None:
+        """Pieces are counted, and not compared."""
+        return
 
     def transposed(self, values: Tensor, semitones: Tensor) -> Tensor:
         """(B, T, 88), (B,) -> each row so many keys higher"""
@@ -257,7 +262,7 @@ def music_items(given: Any) -> Iterable[Any]:
     """One piece, or several."""
     one = isinstance(given, str | Path | Midi | Recording | dict)
     if one or (isinstance(given, np.ndarray) and given.ndim == 2):
-        return [given]
+        given = [given]
     if not isinstance(given, Iterable):
         as_piece(given, "item")
-    return given
+    return (Midi(Path(own), own) if isinstance(own, str) and is_midi(own) else own for own in given)

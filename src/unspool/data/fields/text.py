@@ -18,7 +18,16 @@ from unspool.data.fields.bytepairs import Stretches, encode_subwords
 from unspool.data.fields.field import Chunk, Field, Measure, Where
 from unspool.data.fields.spelling import collate_words
 from unspool.data.fields.text_examiner import TextExaminer
-from unspool.data.fields.tokens import Pieces, TokenBatch, Tokens, number_words, padded
+from unspool.data.fields.tokens import (
+    Pieces,
+    TokenBatch,
+    Tokens,
+    number_words,
+    open_ids,
+    pad_ids,
+    padded,
+    word_ids,
+)
 from unspool.data.fields.vocabulary import UNITS, fit_tokenizer, made_of_words
 from unspool.data.read import Column
 from unspool.data.store.columns import Progress, WhereStep
@@ -60,6 +69,8 @@ class TextField(Field):
     too_long   a longer text is cut, or its row is left out of training
     is_target  it is to be written, not read
     spelled    batches carry the spelling of the words, for contextual vectors
+    copied_into  the field whose vocabulary tokens are written with that a model copies from here;
+                 the field itself where they are written. None: nothing is copied
     file       of the run folder that holds the tokenizer
     """
 
@@ -86,6 +97,7 @@ class TextField(Field):
         self.marks, self.max_length, self.spelled = marks, max_length, spelled
         self.too_long, self.is_target, self.file = too_long, is_target, file
         self.tokenizer: Tokenizer | None = None
+        self.copied_into: TextField | None = None
 
     @property
     def fitted(self) -> Tokenizer:
@@ -176,7 +188,14 @@ class TextField(Field):
             room=self.room,
             characters=characters,
             types=column.types,
+            opened=self._opened(column.types),
         )
+
+    def _opened(self, types: Sequence[str]) -> np.ndarray | None:
+        """Byte pairs know all tokens, so that their ids are enough."""
+        if self.copied_into is None or isinstance(self.fitted, SubwordTokenizer):
+            return None
+        return open_ids(types, self.copied_into.fitted.vocab)
 
     def numbered(
         self, column: TokenColumn, spans: np.ndarray, progress: Progress | None
@@ -208,10 +227,15 @@ class TextField(Field):
         ]
 
     def encode(self, raw: Sequence[str]) -> Tokens:
-        ids = Ragged.of([self.fitted.encode(text) for text in raw])
         words, types = None, list[str]()
-        if self.spelled:
+        if self.spelled or self.copied_into is not None:
             words, types = number_words([self.fitted.pieces(text) or [""] for text in raw])
+        opened = self._opened(types)
+        if words is not None and opened is not None:
+            remap = word_ids(types, self.fitted)
+            frame, room = self.frame, self.room
+            return Tokens(words, remap=remap, frame=frame, room=room, types=types, opened=opened)
+        ids = Ragged.of([self.fitted.encode(text) for text in raw])
         return Tokens(ids, frame=self.frame, room=self.room, words=words, types=types)
 
     def streaming_unsupported_reason(self) -> str | None:
@@ -234,7 +258,12 @@ class TextField(Field):
 
     def collate(self, values: Tokens | Pieces, rows: np.ndarray) -> TokenBatch:
         words = collate_words(values, rows) if self.spelled else None
-        return TokenBatch(*padded(values, rows), words)
+        ids, lengths = padded(values, rows)
+        copies = None
+        if self.copied_into is not None:
+            assert isinstance(values, Tokens)
+            copies = pad_ids([values.copies(int(row)) for row in rows])
+        return TokenBatch(ids, lengths, words, copies)
 
     def measure(self, values: Tokens) -> Measure:
         unknown = values.counts(UNK_ID).sum() / max(1, int(values.sizes.sum()))
@@ -311,13 +340,6 @@ def tokens_of_chunk(
             remedy="give whole words, with the space that stands before or after them",
         )
     return found, tokenizer.open_end(joined)
-
-
-def word_ids(types: Sequence[str], tokenizer: Tokenizer) -> np.ndarray:
-    """(types,) ids of the vocabulary."""
-    index = tokenizer.vocab.index
-    ids = (index.get(token, UNK_ID) for token in types)
-    return np.fromiter(ids, dtype=np.int64, count=len(types))
 
 
 def read_tokenizer(folder: Path, name: str = "tokenizer.json") -> Tokenizer:

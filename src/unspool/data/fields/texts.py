@@ -70,6 +70,12 @@ class Texts:
     def __len__(self) -> int:
         return len(self.rows)
 
+    def prints(self, common: dict[str, int]) -> np.ndarray:
+        """(N,) a number for each row, equal where the texts are, in whatever order."""
+        texts = self.tokens.prints(common)
+        rows = (self.rows[row] for row in range(len(self)))
+        return np.array([hash(tuple(sorted(texts[own].tolist()))) for own in rows], np.int64)
+
     def select(self, rows: np.ndarray) -> Texts:
         return Texts(self.tokens, self.rows.select(rows))
 

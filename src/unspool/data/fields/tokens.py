@@ -18,8 +18,8 @@ from torch import Tensor
 from unspool.data.fields.ngrams import mix
 from unspool.data.fields.spelling import ByteSpellings, SpelledWords
 from unspool.data.store.ragged import Ragged
-from unspool.text.tokenizers import Frame
-from unspool.text.vocab import PAD_ID, UNK_ID
+from unspool.text.tokenizers import Frame, Tokenizer
+from unspool.text.vocab import PAD_ID, UNK_ID, Vocab
 
 BLOCK = 1 << 20  # tokens that are counted at once
 
@@ -30,11 +30,30 @@ class TokenBatch(NamedTuple):
     ids: Tensor  # (B, T) int64, padded with 0
     lengths: Tensor  # (B,) int64
     words: SpelledWords | None = None  # their spelling, for models that read it
+    copies: Tensor | None = None  # (B, T) int64, see `open_ids`, for models that copy
 
     @property
     def inputs(self) -> tuple[Tensor, ...]:
         """What a model reads."""
         return self.ids, self.lengths, *(self.words or ())
+
+
+def word_ids(types: Sequence[str], tokenizer: Tokenizer) -> np.ndarray:
+    """(types,) ids of the vocabulary."""
+    index = tokenizer.vocab.index
+    ids = (index.get(token, UNK_ID) for token in types)
+    return np.fromiter(ids, dtype=np.int64, count=len(types))
+
+
+def open_ids(types: Sequence[str], vocab: Vocab) -> np.ndarray:
+    """(types,) the ids of tokens of a vocabulary; of any other a number beyond it, the same
+    wherever it comes: 62 bits of its digest."""
+    index, size = vocab.index, len(vocab)
+    found = (index.get(token, UNK_ID) for token in types)
+    ids = (
+        size + (token_digest(token) >> 2) if id == UNK_ID else id for token, id in zip(types, found)
+    )
+    return np.fromiter(ids, dtype=np.int64, count=len(types))
 
 
 DIGEST_FACTOR = 0x9E3779B97F4A7C15
@@ -55,6 +74,7 @@ class Tokens:
     room     tokens of a text at most, without the frame; None: all
     characters  (N,) of each text, where that is known
     types    the tokens that `words` are numbers of: raw ids, unless `words` is given
+    opened   raw id -> id of `open_ids`, where tokens may be copied
     lengths  (N,) with the frame, at least 1
     """
 
@@ -68,8 +88,10 @@ class Tokens:
         characters: np.ndarray | None = None,
         types: Sequence[str] = (),
         words: Ragged | None = None,
+        opened: np.ndarray | None = None,
     ) -> None:
         self.raw, self.remap, self.frame, self.room = raw, remap, frame, room
+        self.opened = opened
         self.characters = characters
         self.types, self._words = types, words
         self._kept = raw.lengths if room is None else np.minimum(raw.lengths, room)
@@ -93,13 +115,22 @@ class Tokens:
         ids = self.slice(row, 0, self._kept[row])
         return self.frame.around(ids) if self.frame.size else ids
 
+    def copies(self, row: int) -> np.ndarray:
+        """int64 (T,) as `open_ids` numbers the tokens of one text, within the frame."""
+        if self.opened is None or not self._kept[row]:
+            return self[row]
+        return self.frame.around(self.opened[self._raw(row, 0, self._kept[row])])
+
     def slice(self, row: int, start: int, stop: int) -> np.ndarray:
         """int64 ids of the tokens from `start` to `stop` of one text, without its frame."""
         if not 0 <= start <= stop <= self._kept[row]:
             raise IndexError(f"tokens {start} to {stop} of {self._kept[row]}")
-        first = self.raw.starts[row]
-        raw = self.raw.values[first + start : first + stop]
+        raw = self._raw(row, start, stop)
         return raw.astype(np.int64) if self.remap is None else self.remap[raw]
+
+    def _raw(self, row: int, start: int, stop: int) -> np.ndarray:
+        first = self.raw.starts[row]
+        return self.raw.values[first + start : first + stop]
 
     def counts(self, id: int) -> np.ndarray:
         """(N,) how often an id of the vocabulary occurs in each text."""
@@ -178,6 +209,7 @@ class Tokens:
             characters=None if self.characters is None else self.characters[rows],
             types=self.types,
             words=None if self._words is None else self._words.select(rows),
+            opened=self.opened,
         )
 
 
@@ -219,10 +251,15 @@ class Pieces:
 def padded(values: Tokens | Pieces, rows: np.ndarray) -> tuple[Tensor, Tensor]:
     """ids (B, T) and lengths (B,) of some rows."""
     lengths = values.lengths[rows].astype(np.int64)
-    ids = np.full((len(rows), int(lengths.max())), PAD_ID, dtype=np.int64)
-    for i, row in enumerate(rows):
-        ids[i, : lengths[i]] = values[int(row)]
-    return torch.from_numpy(ids), torch.from_numpy(lengths)
+    return pad_ids([values[int(row)] for row in rows]), torch.from_numpy(lengths)
+
+
+def pad_ids(found: Sequence[np.ndarray]) -> Tensor:
+    """(B, T)"""
+    ids = np.full((len(found), max(map(len, found))), PAD_ID, dtype=np.int64)
+    for own, row in zip(ids, found):
+        own[: len(row)] = row
+    return torch.from_numpy(ids)
 
 
 def number_words(texts: Sequence[Sequence[str]]) -> tuple[Ragged, list[str]]:

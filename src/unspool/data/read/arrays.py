@@ -8,6 +8,7 @@ x (M, C), lengths (N,), y (N,)  ragged series, one after the other; also with of
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -160,7 +161,9 @@ def described(arrays: dict[str, np.ndarray]) -> str:
 
 
 def as_steps(row: np.ndarray, where: str) -> Recording:
-    with np.errstate(over="ignore"):  # what is too large becomes infinite, and is refused
+    with np.errstate(
+        over="ignore", invalid="ignore"
+    ):  # what is too large becomes infinite, and is refused
         values = np.asarray(row[:, None] if row.ndim == 1 else row, dtype=np.float32)
     refuse_infinite(values, where)
     return Recording(values)
@@ -169,11 +172,13 @@ def as_steps(row: np.ndarray, where: str) -> Recording:
 def read_arrays(file: TextFile) -> dict[str, np.ndarray]:
     """By name; the only one of a .npy file is x."""
     try:
-        found = np.load(file.unpacked(), allow_pickle=False)
-        if isinstance(found, np.ndarray):
-            return {"x": found}
-        with found:
-            arrays = {name: found[name] for name in found.files}
+        with warnings.catch_warnings():  # about headers of Python 2
+            warnings.simplefilter("ignore")
+            found = np.load(file.unpacked(), allow_pickle=False)
+            if isinstance(found, np.ndarray):
+                return {"x": found}
+            with found:
+                arrays = {name: found[name] for name in found.files}
         if not all(isinstance(own, np.ndarray) for own in arrays.values()):
             raise damaged(file)  # a member without the beginning of an array is bytes
         return arrays

@@ -6,6 +6,7 @@ import csv
 import re
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -149,6 +150,13 @@ class Cells(Reader):
         styles = {str(i): style for i, style in self.numerals.items()}
         around = [self.above, self.below]
         return {"header": self.header, "width": self.width, "numerals": styles, "around": around}
+
+    def as_written(self) -> Reader:
+        if not self.numerals:
+            return self
+        found = copy(self)
+        found.numerals = {}
+        return found
 
     def read(self, file: TextFile, numbers: Sequence[int], report: Report | None) -> Iterator[Row]:
         rows = self.cells(file, report)

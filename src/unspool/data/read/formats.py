@@ -37,6 +37,8 @@ from unspool.data.read.reader import SAMPLE, Reader, refuse_empty
 from unspool.data.read.rolls import Chorales, PianoRolls, holds_chords
 from unspool.data.read.seg import Seg, looks_like_seg
 from unspool.data.read.sketch import Sketches, holds_sketches
+from unspool.data.read.squad import Squad, looks_like_squad
+from unspool.data.read.stories import Stories, looks_like_stories
 from unspool.data.read.ts import Ts
 from unspool.data.read.unipen import Unipen
 from unspool.errors import DataError
@@ -72,6 +74,8 @@ FORMATS: dict[str, type[Reader]] = {
     "conllu": ConllU,
     "parallel": Parallel,
     "seg": Seg,
+    "squad": Squad,
+    "stories": Stories,
 }
 SUFFIXES = {
     ".csv": "csv",
@@ -134,6 +138,8 @@ def guess_format(file: TextFile, data: DataConfig, *, sentences: bool = True) ->
         return Guess(SUFFIXES[suffix], True)
     if suffix == ".json" and holds_chords(file, asked=data.input == "music"):
         return Guess("chorales", True)
+    if suffix == ".json" and looks_like_squad(file):
+        return Guess("squad", True)
     if suffix == ".json":
         return Guess("json" if _is_json_array(file) else "jsonl", True)
     if sentences and suffix in SENTENCE_SUFFIXES:
@@ -155,6 +161,8 @@ def guess_format(file: TextFile, data: DataConfig, *, sentences: bool = True) ->
         return Guess("fasttext", True)
     if looks_like_seg(lines):
         return Guess("seg", True)
+    if looks_like_stories(lines):
+        return Guess("stories", True)
     if _is_json_object(lines[0]) or lines[0].lstrip().startswith("[["):
         return Guess("jsonl", True)
     if _is_json_array(file):

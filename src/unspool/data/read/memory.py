@@ -125,7 +125,7 @@ def listed(data: Any) -> list[Any]:
 
 def array_of(raw: Any) -> np.ndarray:
     """An array of numbers, or a tensor, as an array of float32; what is too large is infinite."""
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
         return np.asarray(raw, dtype=np.float32)
 
 

@@ -7,6 +7,7 @@ frames   (T, 88) 1 where a key of the piano sounds at a step: a piano roll
 
 from __future__ import annotations
 
+import base64
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -122,7 +123,7 @@ def as_piece(raw: Any, where: str, grid: int = GRID) -> Piece:
     if isinstance(raw, Midi):
         return piece_of_score(raw.score(), raw.name, grid)
     if isinstance(raw, dict):
-        return piece_from_json(raw, where)
+        return piece_from_json(raw, where, grid)
     if isinstance(raw, Recording):
         raw = raw.values
     if isinstance(raw, np.ndarray) and raw.ndim == 2:
@@ -256,8 +257,18 @@ def piece_to_json(own: Piece) -> dict[str, Any]:
     return {"name": own.name, **found} if own.name else found
 
 
-def piece_from_json(value: Any, where: str) -> Piece:
-    """Anything else is a DataError."""
+def piece_from_json(value: Any, where: str, grid: int = GRID) -> Piece:
+    """Of the bytes of a MIDI file in base64, {"name": ..., "midi": ...}, too. Anything else is a
+    DataError."""
+    if isinstance(value, dict) and "midi" in value:
+        name = str(value.get("name") or where)
+        try:
+            data = base64.b64decode(value["midi"], validate=True)
+        except (TypeError, ValueError):
+            raise DataError(
+                "is no MIDI file in base64", where=name, remedy="choose a file that ends with .mid"
+            ) from None
+        return as_piece(Midi(None, name, data), where, grid)
     try:
         notes = np.array(value["notes"], np.int64).reshape(-1, 4)
         steps, grid = int(value["steps"]), int(value.get("grid", GRID))
@@ -275,4 +286,4 @@ def piece_from_json(value: Any, where: str) -> Piece:
             remedy='write {"notes": [[first step, step after the last, pitch, velocity], ...],'
             ' "steps": 16}',
         )
-    return piece_of_notes(notes, steps, name=name or where, grid=grid, tempo=tempo)
+    return piece_of_notes(notes, steps, name=name, grid=grid, tempo=tempo)

@@ -82,7 +82,7 @@ class Picture:
 
     def decode(self) -> Decoded:
         if self.pixels is not None:
-            with np.errstate(over="ignore"):
+            with np.errstate(over="ignore", invalid="ignore"):
                 pixels = on_white(with_colours(self.pixels))
             refuse_infinite(pixels, self.name)
             return Decoded(self.header(), pixels)

@@ -13,12 +13,12 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.lib import format as npy
 
 from unspool.config import DataConfig
 from unspool.data.read.arrays import damaged
 from unspool.data.read.columns import plain
 from unspool.data.read.files import Report, TextFile
+from unspool.data.read.npy import read_header
 from unspool.data.read.picture import MOST_PIXELS, Picture
 from unspool.data.read.reader import SAMPLE, Column, Reader, Row
 from unspool.errors import DataError
@@ -114,9 +114,7 @@ def stream(file: TextFile, name: str) -> Iterator[Any]:
 
 
 def header(content: Any) -> Shape:
-    version = npy.read_magic(content)
-    read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
-    return Shape(*read(content))
+    return Shape(*read_header(content))
 
 
 def array_shapes(file: TextFile) -> dict[str, Shape]:

@@ -90,7 +90,9 @@ def as_recording(raw: Any, where: str, channels: Sequence[str] = (), name: str =
         return raw
     try:
         # A tensor gives an array; None becomes NaN.
-        with np.errstate(over="ignore"):  # what is too large becomes infinite, and is refused
+        with np.errstate(
+            over="ignore", invalid="ignore"
+        ):  # what is too large becomes infinite, and is refused
             values = np.asarray(raw, dtype=np.float32)
     except (TypeError, ValueError, RuntimeError, OverflowError):
         raise DataError(

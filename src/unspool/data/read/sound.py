@@ -290,7 +290,7 @@ def piped_blocks(file: Piped, form: Form) -> Iterator[np.ndarray]:
 def decoded(data: bytes, form: Form) -> np.ndarray:
     """(n,) float32. PCM of 8 bits is unsigned, of more signed, the lowest byte first."""
     if form.floats:
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore", invalid="ignore"):
             return np.frombuffer(data, f"<f{form.bits // 8}").astype(np.float32)
     if form.bits == 8:
         return (np.frombuffer(data, np.uint8).astype(np.float32) - 128) / 128

@@ -10,7 +10,7 @@ import numpy as np
 from unspool.insight.plots.style import CELL, TOKENS, WEIGHTS, heat, labels, quiet, shown
 from unspool.insight.trace import Trace
 from unspool.io.pictures import new_figure
-from unspool.tasks.translate.answer import Translation
+from unspool.tasks.translate.answer import CopiedToken, Translation
 from unspool.text.vocab import END
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 NAMED = 24  # tokens that fit next to a head
 SHADES = " ░▒▓█"
 ENDS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)  # of a colour scale
+COPIED = 0.5  # probability from which on a token counts as copied
 FREE = 4  # tokens that a row sees at least, if it has a choice
 
 
@@ -26,12 +27,24 @@ def alignment_figure(translation: Translation) -> Figure:
     """The alignment of a translation that was searched for with `Decoding(alignment=True)`."""
     if translation.alignment is None:
         raise ValueError("this translation has no alignment")
-    return matrix_figure(translation.alignment, translation.source_tokens, translation.tokens)
+    return matrix_figure(
+        translation.alignment,
+        translation.source_tokens,
+        translation.tokens,
+        copied=translation.copied or (),
+    )
 
 
-def matrix_figure(weights: np.ndarray, read: Sequence[str], written: Sequence[str]) -> Figure:
+def matrix_figure(
+    weights: np.ndarray,
+    read: Sequence[str],
+    written: Sequence[str],
+    *,
+    copied: Sequence[CopiedToken] = (),
+) -> Figure:
     """The alignment matrix (Bahdanau et al. 2015, figure 3): the source across, the translation
-    downwards; the darker, the more a token looked there. Of long ones their beginnings.
+    downwards; the darker, the more a token looked there, with a ring where it was copied. Of long
+    ones their beginnings.
     """
     across, down = labels(read[:TOKENS]), labels(written[:TOKENS])
     longest = max(map(len, down), default=0)
@@ -40,6 +53,12 @@ def matrix_figure(weights: np.ndarray, read: Sequence[str], written: Sequence[st
     image = axes.imshow(
         weights[: len(down), : len(across)], cmap="Greys", vmin=0, vmax=1, aspect="equal"
     )
+    marks = [(at, t) for t, at in enumerate(map(copied_from, copied)) if at is not None]
+    inside = [(at, t) for at, t in marks if at < len(across) and t < len(down)]
+    if inside:
+        x, y = zip(*inside)
+        axes.scatter(x, y, 90, label="copied", facecolors="none", edgecolors="#D55E00")
+        axes.legend(loc="upper left", bbox_to_anchor=(0, -0.02), frameon=False, fontsize=8)
     upright = all(len(token) <= 2 for token in across[:-1])  # characters, and perhaps (end)
     axes.set_xticks(range(len(across)), across, rotation=0 if upright else 90)
     axes.set_yticks(range(len(down)), down)
@@ -129,4 +148,15 @@ def alignment_lines(translation: Translation) -> list[str]:
         shades = [SHADES[min(len(SHADES) - 1, int(len(SHADES) * float(w)))] for w in weights]
         cells = gap.join((shade * min(width, 2)).rjust(width) for shade in shades)
         lines.append(f"{token.rjust(margin)} {cells}".rstrip())
+    for token, own in zip(written, translation.copied or ()):
+        at = copied_from(own)
+        if at is not None:
+            lines.append(
+                f"{token}: copied from {read[at]!r}, token {at + 1} (p_gen {own.p_gen:.2f})"
+            )
     return lines
+
+
+def copied_from(token: CopiedToken) -> int | None:
+    """The source token that a written one was copied from; None where it more probably was not."""
+    return token.position if token.copied >= COPIED else None

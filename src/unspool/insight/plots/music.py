@@ -21,7 +21,7 @@ def roll_figure(piece: Piece, given: int = 0, *, title: str = "") -> Figure:
     width = float(np.clip(len(piece) / STEPS, 5, 24))
     pitches = piece.notes[:, 2] if len(piece.notes) else np.array([60])
     low, high = int(pitches.min()) - 2, int(pitches.max()) + 2
-    figure = new_figure(width, float(np.clip((high - low) / 8, 2.5, 8)))
+    figure = new_figure(width, float(np.clip((high - low) / 10, 2.5, 6)))
     axes = figure.subplots()
     for first, last, pitch, velocity in piece.notes.tolist():
         axes.broken_barh(

@@ -40,9 +40,13 @@ struct Reading {
         count = job.counts[source];
     }
 
-    float score(const float* q, const float* key) const {
+    // `covered`: κ of the position.
+    float score(const float* q, const float* key, float covered) const {
         vec total[2] = {};
-        if (job.tanh) {
+        if (job.tanh && job.w_k) {
+            for (int64_t a = 0; a < job.A; a += LANES)
+                total[0] += load(job.v + a) * ISA::tanh(load(q + a) + load(key + a) + covered * load(job.w_k + a));
+        } else if (job.tanh) {
             for (int64_t a = 0; a < job.A; a += LANES)
                 total[0] += load(job.v + a) * ISA::tanh(load(q + a) + load(key + a));
         } else {
@@ -55,11 +59,11 @@ struct Reading {
     }
 
     // α (S) and c (D), zeros where nothing is real.
-    void forward(const float* q, float* alignment, float* context) const {
+    void forward(const float* q, const float* coverage, float* alignment, float* context) const {
         std::fill_n(alignment, job.S, 0.0f);
         float highest = -INFINITY, total = 0;
         for (int64_t i = 0; i < count; ++i) {
-            const float e = score(q, keys + positions[i] * job.A);
+            const float e = score(q, keys + positions[i] * job.A, coverage ? coverage[positions[i]] : 0.0f);
             highest = std::max(highest, e);
             alignment[positions[i]] = e;
         }
@@ -79,8 +83,9 @@ struct Reading {
         });
     }
 
-    // From the gradient by c that by e: de = α ⊙ (v dc - α' v dc).
-    void scores_gradient(const float* alignment, const float* dcontext, float* de) const {
+    // From the gradient by c that by e: de = α ⊙ (v dc - α' v dc). What else comes by α is added to v dc.
+    void scores_gradient(const float* alignment, const float* dcontext, const float* dalignment,
+                         const float* dcoverage, float* de) const {
         float mean = 0;
         for (int64_t i = 0; i < count; ++i) {
             const int64_t p = positions[i];
@@ -90,6 +95,8 @@ struct Reading {
                     total[v] += load(dcontext + d + v * LANES) * load(values + p * job.D + d + v * LANES);
             });
             de[p] = sum(total[0] + total[1]);
+            if (dalignment) de[p] += dalignment[p];
+            if (dcoverage) de[p] += dcoverage[p];  // α is part of κ in all later steps
             mean += alignment[p] * de[p];
         }
         for (int64_t i = 0; i < count; ++i) {
@@ -98,17 +105,20 @@ struct Reading {
         }
     }
 
-    // dq; with tanh also what this row adds to the gradients by the keys and by v.
-    void query_gradient(const float* q, const float* de, T* dq, float* dv) const {
+    // dq; with tanh also what this row adds to the gradients by the keys, by v, by w_k and by κ.
+    void query_gradient(const float* q, const float* de, T* dq, float* dv, const float* coverage, float* dcoverage,
+                        float* dw_k) const {
         float* const dkeys = job.dkeys + source * job.S * job.A;
         for_values<WIDE>(job.A, [&]<int V>(Int<V>, int64_t a) {
-            vec by_q[V] = {}, by_v[V] = {}, query[V], weight[V];
+            vec by_q[V] = {}, by_v[V] = {}, by_w[V] = {}, query[V], weight[V], w_k[V];
             for (int v = 0; v < V; ++v) {
                 query[v] = load(q + a + v * LANES);
                 if (job.tanh) weight[v] = load(job.v + a + v * LANES);
+                if (coverage) w_k[v] = load(job.w_k + a + v * LANES);
             }
             for (int64_t i = 0; i < count; ++i) {
                 const int64_t p = positions[i];
+                vec by_coverage{};
                 for (int v = 0; v < V; ++v) {
                     const int64_t at = p * job.A + a + v * LANES;
                     const vec key = load(keys + at);
@@ -116,16 +126,24 @@ struct Reading {
                         by_q[v] += de[p] * key;
                         continue;
                     }
-                    const vec z = ISA::tanh(query[v] + key);
+                    vec inner = query[v] + key;
+                    if (coverage) inner += coverage[p] * w_k[v];
+                    const vec z = ISA::tanh(inner);
                     const vec dz = de[p] * weight[v] * (1.0f - z * z);
                     by_v[v] += de[p] * z;
                     by_q[v] += dz;
                     add_to(dkeys + at, dz);
+                    if (coverage) {
+                        by_w[v] += coverage[p] * dz;
+                        by_coverage += w_k[v] * dz;
+                    }
                 }
+                if (coverage) dcoverage[p] += sum(by_coverage);
             }
             for (int v = 0; v < V; ++v) {
                 store(dq + a + v * LANES, by_q[v]);
                 if (job.tanh) add_to(dv + a + v * LANES, by_v[v]);
+                if (coverage) add_to(dw_k + a + v * LANES, by_w[v]);
             }
         });
     }
@@ -145,6 +163,7 @@ class Pass {
         W_c_ = next + job.A * job.H;
         W_o_ = W_c_ + job.H * (job.D + job.H);
         dv_ = at_or_null(job.dv, rank * job.A);
+        dw_k_ = at_or_null(job.dw_k, rank * job.A);
     }
 
     void pack(bool backward, int part, int parts) {
@@ -170,7 +189,7 @@ class Pass {
             if (from_ >= to_) break;
             if (job_.before) {
                 make_query(t > 0 ? top().h_read + earlier_ * H : top().h0_read);
-                attend();
+                attend(t);
             } else if (job_.feeding) {
                 feed(t);
             }
@@ -180,7 +199,7 @@ class Pass {
             }
             if (!job_.before) {
                 if (job_.W_q) make_query(top().h_read + first_ * H);
-                attend();
+                attend(t);
             }
             if (job_.join) join();
             if constexpr (std::is_same_v<T, float>)
@@ -290,11 +309,17 @@ class Pass {
         });
     }
 
-    void attend() const {
+    void attend(int64_t t) const {
         for_my_rows([&](int64_t row) {
-            const int64_t n = first_ + row;
+            const int64_t n = first_ + row, S = job_.S;
             float* const context = job_.context + n * job_.D;
-            Reading<T>(job_, row).forward(job_.q + n * job_.A, job_.alignment + n * job_.S, context);
+            float* const coverage = at_or_null(job_.coverage, n * S);
+            if (coverage && t > 0) {
+                const int64_t before = (earlier_ + row) * S;
+                for (int64_t p = 0; p < S; ++p)
+                    coverage[p] = job_.coverage[before + p] + job_.alignment[before + p];
+            }
+            Reading<T>(job_, row).forward(job_.q + n * job_.A, coverage, job_.alignment + n * S, context);
             if (job_.before)
                 for_units(job_.D, [&](int64_t d) { store(fed(row) + d, load(context + d)); });
         });
@@ -386,9 +411,13 @@ class Pass {
         for_my_rows([&](int64_t row) {
             const int64_t n = first_ + row;
             const Reading<T> reading(job_, row);
-            float* const de = job_.dscores + n * job_.S;
-            reading.scores_gradient(job_.alignment + n * job_.S, job_.dcontext + n * job_.D, de);
-            reading.query_gradient(job_.q + n * job_.A, de, job_.dq + n * job_.A, dv_);
+            const int64_t S = job_.S;
+            float* const de = job_.dscores + n * S;
+            float* const dcoverage = at_or_null(job_.dcoverage, row * S);
+            reading.scores_gradient(job_.alignment + n * S, job_.dcontext + n * job_.D,
+                                    at_or_null(job_.dalignment, n * S), dcoverage, de);
+            reading.query_gradient(job_.q + n * job_.A, de, job_.dq + n * job_.A, dv_,
+                                   at_or_null(job_.coverage, n * S), dcoverage, dw_k_);
         });
         team_.wait();
     }
@@ -462,7 +491,7 @@ class Pass {
     T* packed_;
     std::vector<T*> of_layers_;
     T *W_q_, *W_c_, *W_o_;
-    float* dv_;
+    float *dv_, *dw_k_;
     int64_t first_ = 0, earlier_ = 0, from_ = 0, to_ = 0;
 };
 

@@ -5,6 +5,7 @@
 //               h~_t = m_t ⊙ tanh(W_c [c_t; s_t])          where `join`; h~ is read where `feeding`
 //
 //     e_j = v' tanh(W_q s + b_q + k_j) or s' k_j,   α = softmax(e) over the real j,   c = Σ_j α_j v_j
+//     e_j = v' tanh(W_q s + b_q + k_j + w_k κ_j)         with w_k, where κ is the sum of α over the steps before
 //
 // Targets are packed by time as in job.h. Sizes are multiples of 16, of bf16 products multiples of 32.
 #pragma once
@@ -38,11 +39,13 @@ struct AttentionJob {
     const float* W_q;          // (A, H)
     const float* b_q;          // (A)
     const float* v;            // (A)
+    const float* w_k;          // (A): of the coverage κ; null: it is not read
     const float* W_c;          // (H, D + H)
     const float* mask;         // (N, H): m, what dropout multiplies with
     const float* fed;          // (B, H): h~ before the first step; null: zeros
     float* q;                  // (N, A): what is compared with the keys; of dot products the state
     float* alignment;          // (N, S)
+    float* coverage;           // (N, S): κ, of the first step given
     float* context;            // (N, D)
     T* joined;                 // (N, D + H)
     float* output;             // (N, H): h~
@@ -53,6 +56,9 @@ struct AttentionJob {
 
     const float* doutput;   // (N, H): gradient of the loss by h~
     const float* dstates;   // (N, H): by the states of the top layer
+    const float* dalignment;  // (N, S): by α; null: zeros
+    float* dcoverage;       // (B, S): starts at 0; out: by κ
+    float* dw_k;            // (A): once for each thread; starts at 0
     float* dcontext;        // (N, D): in: by the context, where there is no `join`; out: all of it
     T* dq;                  // (N, A)
     float* dscores;         // (N, S)

@@ -55,6 +55,7 @@ enum DecoderTrait : unsigned {
     TANH = 2,
     JOIN = 4,
     FEEDING = 8,
+    COVERAGE = 16,
 };
 
 // N target tokens of R sequences, M memories of S positions, P threads; H units, vectors of memories of D, A units of
@@ -73,17 +74,22 @@ const Fields<AttentionJob<T>>& attention_fields() {
         field<&J::W_q>("W_q", "A,H", ALL, OPTIONAL),
         field<&J::b_q>("b_q", "A", WEIGHTS | FORWARD, OPTIONAL),
         field<&J::v>("v", "A", ALL, TANH),
+        field<&J::w_k>("w_k", "A", ALL, TANH | COVERAGE),
         field<&J::W_c>("W_c", "H,C", ALL, JOIN),
         field<&J::W_o>("W_o", "V,H", WEIGHTS),
         field<&J::b_o>("b_o", "V", WEIGHTS),
         field<&J::mask>("mask", "N,H", SEQUENCES, JOIN | OPTIONAL),
         field<&J::q>("q", "N,A", SEQUENCES),
         field<&J::alignment>("alignment", "N,S", SEQUENCES),
+        field<&J::coverage>("coverage", "N,S", SEQUENCES, COVERAGE),
         field<&J::context>("context", "N,D", SEQUENCES),
         field<&J::joined>("joined", "N,C", SEQUENCES, JOIN),
         field<&J::output>("output", "N,H", SEQUENCES, JOIN),
         field<&J::doutput>("doutput", "N,H", BACKWARD, JOIN),
         field<&J::dstates>("dstates", "N,H", BACKWARD),
+        field<&J::dalignment>("dalignment", "N,S", BACKWARD, OPTIONAL),
+        field<&J::dcoverage>("dcoverage", "R,S", BACKWARD, COVERAGE),
+        field<&J::dw_k>("dw_k", "P,A", BACKWARD, COVERAGE),
         field<&J::dcontext>("dcontext", "N,D", BACKWARD),
         field<&J::dq>("dq", "N,A", BACKWARD),
         field<&J::dscores>("dscores", "N,S", BACKWARD),
@@ -100,7 +106,7 @@ const Fields<AttentionJob<T>>& attention_fields() {
 struct SearchStep {
     const float *y, *keys, *values, *state;
     const int32_t *positions, *counts, *sources;
-    float *new_state, *logits, *alignment;
+    float *new_state, *logits, *alignment, *coverage;
 };
 
 const Fields<SearchStep>& search_fields() {
@@ -116,6 +122,7 @@ const Fields<SearchStep>& search_fields() {
         field<&J::new_state>("new_state", "Q,R,H"),
         field<&J::logits>("logits", "R,V"),
         field<&J::alignment>("alignment", "R,S"),
+        field<&J::coverage>("coverage", "R,S", ~0u, COVERAGE),
     };
     return fields;
 }
@@ -159,8 +166,9 @@ AttentionJob<T> read_attention_job(const DecoderShape& shape, unsigned use, nb::
     job.A = sizes.of('A') = shape.A;
     sizes.of('C') = shape.D + shape.H;
     sizes.of('G') = kernels_of<T>().gates(kind.kind);
+    const bool coverage = PyDict_Check(arrays.ptr()) && PyDict_GetItemString(arrays.ptr(), "w_k");
     const unsigned traits = (shape.before ? QUERY : 0u) | (shape.tanh ? TANH : 0u) | (shape.join ? JOIN : 0u) |
-                            (shape.feeding ? FEEDING : 0u);
+                            (shape.feeding ? FEEDING : 0u) | (coverage ? COVERAGE : 0u);
     attention_fields<T>().read(name, arrays, use, traits, sizes, job);
     if (!job.W_q && shape.A != shape.H) throw nb::value_error(("the " + name + " needs W_q").c_str());
     if (use != WEIGHTS) check_indices(job, sizes);
@@ -214,6 +222,7 @@ void run_attention(const DecoderShape& shape, bool backward, nb::handle offsets,
         job.from = g ? jobs[g - 1].to : 0;
         job.to = steps.share_of_rows(g + 1, groups);
         if (job.dv) job.dv += g * shape.A;
+        if (job.dw_k) job.dw_k += g * shape.A;
         for (Job<T>& layer : job.layers) {
             if (layer.dextra) layer.dextra += g * extra;
             if (layer.db) layer.db += g * gates * shape.H;
@@ -260,7 +269,7 @@ class RecurrentSearch {
         const auto parts = static_cast<int64_t>(base_.layers.size()) * (lstm ? 2 : 1) + base_.feeding;
         Sizes sizes{{'H', base_.H}, {'D', base_.D}, {'A', base_.A}, {'V', base_.vocab}, {'Q', parts}};
         SearchStep given{};
-        search_fields().read("search", arrays, STEP, 0, sizes, given);
+        search_fields().read("search", arrays, STEP, base_.w_k ? COVERAGE : 0u, sizes, given);
         check_indices(given, sizes);
         const int64_t rows = sizes.of('R'), tokens = sizes.of('K');
         if (tokens > base_.E) throw nb::value_error("the vectors y are longer than those that W reads");
@@ -278,6 +287,7 @@ class RecurrentSearch {
         job.sources = given.sources;
         job.logits = given.logits;
         job.alignment = given.alignment;
+        job.coverage = given.coverage;
         const float* old = given.state;
         float* made = given.new_state;
 

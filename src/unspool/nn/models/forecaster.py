@@ -76,6 +76,8 @@ def uniform(paths: int, steps: int, seed: int) -> Tensor:
 
 def align_end(x: Tensor, lengths: Tensor) -> Tensor:
     """x (B, L) with its real steps moved to the end, zeros before them."""
+    if bool((lengths == x.shape[1]).all()):
+        return x
     steps = torch.arange(x.shape[1]) - (x.shape[1] - lengths.cpu())[:, None]  # (B, L)
     moved = x.gather(1, steps.clamp(min=0).to(x.device))
     return zero_padding(moved, (steps >= 0).to(x.device))
@@ -96,6 +98,20 @@ def patches(x: Tensor, lengths: Tensor, size: int) -> tuple[Tensor, Tensor]:
     index = torch.where(real, steps, 0).to(x.device)[..., None].expand(-1, -1, x.shape[2])
     found = zero_padding(x.gather(1, index), real.to(x.device))
     return found.view(len(x), count, size * x.shape[2]), (lengths + missing) // size
+
+
+def side_by_side(*parts: Tensor) -> Tensor:
+    """Numbers (B, L), masks and vectors (B, L, K) of the same steps as vectors (B, L, C).
+
+    By writing into one array: torch.cat takes several times as long where parts have one column.
+    """
+    wide = [part if part.dim() == 3 else part[..., None] for part in parts]
+    found = parts[0].new_empty(*parts[0].shape[:2], sum(part.shape[2] for part in wide))
+    start = 0
+    for part in wide:
+        found.narrow(-1, start, part.shape[2]).copy_(part)
+        start += part.shape[2]
+    return found
 
 
 class WindowInput(nn.Module):
@@ -175,20 +191,43 @@ class Forecaster(nn.Module):
         return (each * seen).sum() / seen.sum().clamp(min=1)
 
 
+class KnownSum(nn.Module):
+    """V_h k_h: of each of H steps ahead a weighted sum of the K numbers that are known of it."""
+
+    def __init__(self, known: int, horizon: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.zeros(horizon, known))
+
+    def forward(self, known: Tensor) -> Tensor:
+        """(B, H, K) -> (B, H)"""
+        return (known * self.weight).sum(-1)
+
+    def describe(self) -> str:
+        return f"weighted sum of {self.weight.shape[1]} numbers that are known ahead"
+
+
 class LinearForecaster(Forecaster):
-    """Every step ahead a weighted sum of the window: z_{t+h} = Σ_i W_{h,i} z_{t-L+i} + b_h
+    """Every step ahead a weighted sum of the window, and of what is known of that step:
+
+    z_{t+h} = Σ_i W_{h,i} z_{t-L+i} + V_h known_{t+h} + b_h
 
     Zeng et al. (2023) showed how much this is to beat; the parts that their DLinear splits a window
     into are sums of it too, so the function is the same.
     """
 
-    def __init__(self, length: int, horizon: int, uncertain: Uncertain, normalize: str) -> None:
+    def __init__(
+        self, length: int, horizon: int, uncertain: Uncertain, normalize: str, known: int = 0
+    ) -> None:
         super().__init__(horizon, uncertain, normalize)
         self.sum = WindowSum(length, horizon, bias=True)
+        self.ahead = KnownSum(known, horizon) if known else None
 
     def outputs(self, z: Tensor, window: Window) -> Tensor:
         z = self.window(z[..., None])[..., 0]
-        return self.sum(z, window.lengths)[..., None]
+        found = self.sum(z, window.lengths)
+        if self.ahead is not None:
+            found = found + self.ahead(future_of(window, self.horizon))
+        return found[..., None]
 
 
 class DirectForecaster(Forecaster):
@@ -227,8 +266,7 @@ class DirectForecaster(Forecaster):
 
     def outputs(self, z: Tensor, window: Window) -> Tensor:
         known = window.known[:, : z.shape[1]]
-        inputs = [z[..., None], window.observed[..., None].to(z.dtype), window.extra, known]
-        x = self.window(torch.cat(inputs, -1))
+        x = self.window(side_by_side(z, window.observed, window.extra, known))
         encoded = self.encoder(*patches(x, window.lengths, self.patch))
         c = self.dropout(self.pooling(encoded.outputs, encoded.lengths))
         o = self.output(c).view(len(z), self.horizon, -1)
@@ -310,7 +348,7 @@ class RecursiveForecaster(Forecaster):
         return self(window), self.loss(window, future, seen)
 
     def read(self, z: Tensor, observed: Tensor, known: Tensor, window: Window) -> Tensor:
-        x = torch.cat([z[..., None], observed[..., None].to(z.dtype), known], -1)
+        x = side_by_side(z, observed, known)
         lengths = window.lengths.cpu() + self.horizon - 1
         return self.encoder(x, lengths).outputs
 

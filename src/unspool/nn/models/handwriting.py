@@ -21,6 +21,7 @@ from unspool.nn.masks import keep_mask
 from unspool.nn.mixture import LEAST, Move, PenMixture, PenOutput
 from unspool.nn.taps import Tap
 from unspool.nn.text_window import SynthesisState, Text, WindowedRecurrent
+from unspool.nn.transformer import TransformerDecoder
 
 CELLS = 21  # of the moves along an axis, of a bigram
 RARE = 0.01  # probability of a move outside of all cells
@@ -83,7 +84,7 @@ class PenModel(nn.Module, ABC):
 
 
 class Handwriting(PenModel):
-    """An encoder that reads forwards, and a mixture density output."""
+    """An encoder that reads forwards, recurrent or a Transformer, and a mixture density output."""
 
     def __init__(self, encoder: Encoder, *, components: int, dropout: float) -> None:
         super().__init__()
@@ -93,9 +94,14 @@ class Handwriting(PenModel):
 
     def mixture(self, drawn: Drawn) -> PenMixture:
         """At each point, of the next."""
-        state = self.start(drawn.text)
+        # A Transformer makes no state of what it reads at once.
+        state = None if self.at_once else self.start(drawn.text)
         encoded = self.encoder(drawn.values, drawn.lengths, state)
         return self.output(self.dropout(encoded.outputs))
+
+    @property
+    def at_once(self) -> bool:
+        return isinstance(self.encoder.network, TransformerDecoder)
 
     def losses(self, drawn: Drawn) -> PenLosses:
         return masked(self.mixture(drawn), drawn)
@@ -105,7 +111,7 @@ class Handwriting(PenModel):
         if isinstance(network, WindowedRecurrent):
             assert text is not None
             return network.start(text)
-        return None
+        return network.start() if isinstance(network, TransformerDecoder) else None
 
     def step(self, point: Tensor, state: Any) -> tuple[PenMixture, Any]:
         encoded = self.encoder(point[:, None], state=state)

@@ -11,7 +11,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from unspool.nn.decoders import Decoder, TransformerSeqDecoder
-from unspool.nn.encoder import Encoder
+from unspool.nn.encoder import Copies, Encoded, Encoder
 from unspool.nn.inputs import TokenInput
 from unspool.nn.recurrent_decoder import RecurrentDecoder
 
@@ -36,9 +36,25 @@ class Seq2Seq(nn.Module):
             assert isinstance(encoder.input, TokenInput)
             encoder.input.share(decoder.embedding)
 
-    def forward(self, source: Tensor, lengths: Tensor | None, inputs: Tensor) -> Tensor:
-        return self.decoder(inputs, self.encoder(source, lengths))
+    def forward(
+        self, source: Tensor, lengths: Tensor | None, inputs: Tensor, copies: Copies | None = None
+    ) -> Tensor:
+        """`copies` are the tokens of the source for a decoder that copies; it gives log
+        probabilities (B, T, V + X)."""
+        return self.decoder(inputs, self.encode(source, lengths, copies))
 
-    def start(self, source: Tensor, lengths: Tensor | None, *, aligned: bool = False) -> Any:
+    def encode(
+        self, source: Tensor, lengths: Tensor | None, copies: Copies | None = None
+    ) -> Encoded:
+        return self.encoder(source, lengths)._replace(copies=copies)
+
+    def start(
+        self,
+        source: Tensor,
+        lengths: Tensor | None,
+        copies: Copies | None = None,
+        *,
+        aligned: bool = False,
+    ) -> Any:
         """The decoder's state before the first token."""
-        return self.decoder.start(self.encoder(source, lengths), aligned=aligned)
+        return self.decoder.start(self.encode(source, lengths, copies), aligned=aligned)

@@ -8,11 +8,13 @@ import { visible } from './tokens.js';
 
 // What an answer is, task by task: the words before it.
 const SENTENCES = {
+  answer: (asked) => (asked === '' ? 'The answer is' : `The ${asked} of the answer is`),
   classify: () => 'The answer is',
   tag: (asked) => `The tag of “${visible(asked)}” is`,
   generate: (asked) => `“${visible(asked)}” is followed by`,
   pretrain: (asked) => `Most probable in place of “${visible(asked)}” is`,
   translate: () => 'The next token is',
+  summarize: () => 'The next token is',
   transcribe: () => 'The model writes',
   handwrite: () => 'The pen is',
   compose: (asked) => `“${visible(asked)}” is followed by`,

@@ -18,7 +18,7 @@ const TABLES = '.csv,.tsv,.txt,.json,text/csv,text/plain,application/json';
 // of one that is no example, and what else there is in the form.
 const KINDS = {
   sound: {
-    noun: 'Recording', accept: '.wav,.wave,audio/wav', largest: SOUND, read: readWav, called: ({ name }) => name,
+    noun: 'Recording', files: 'WAV ', accept: '.wav,.wave,audio/wav', largest: SOUND, read: readWav, called: ({ name }) => name,
   },
   drawing: {
     noun: 'Drawing', accept: TABLES, largest: LARGEST, read: readTable,
@@ -26,6 +26,9 @@ const KINDS = {
   },
   picture: {
     noun: 'Image', accept: 'image/*', largest: SOUND, read: readPicture, called: ({ name }) => name || 'given',
+  },
+  music: {
+    noun: 'Piece', files: 'MIDI ', accept: '.mid,.midi,audio/midi', largest: SOUND, read: readMidi, called: ({ name }) => name,
   },
   series: {
     noun: 'Series', accept: TABLES, largest: LARGEST, read: readTable,
@@ -38,7 +41,8 @@ export class InputForm {
   constructor(run, { onlook, onerror }) {
     Object.assign(this, { run, onlook, onerror });
     const { plays, shown_as: shown, words, pictured } = run.input;
-    this.kind = KINDS[plays ? 'sound' : pictured ? 'picture' : shown === 'drawing' ? 'drawing' : 'series'];
+    this.kind = KINDS[plays ? 'sound' : pictured ? 'picture' : { drawing: 'drawing', 'piano roll': 'music' }[shown] ?? 'series'];
+    this.binary = [KINDS.sound, KINDS.music, KINDS.picture].includes(this.kind);
     // What belongs to a text, as a drawing of a word does, cannot be given without it.
     const fixed = run.saved || words !== '';
     this.select = el('select', { id: 'text', disabled: run.saved, onchange: () => onlook(this.select.value) });
@@ -56,8 +60,8 @@ export class InputForm {
     el('div', { class: 'controls' },
       el('label', null, el('span', { text: run.saved ? 'The model read' : `${this.kind.noun} for the model to read` }), this.select),
       this.sound,
-      fixed ? null : el('label', { class: 'file' }, el('span', { text: plays ? 'or a WAV file, which may be dropped here' : 'or a file, which may be dropped here' }), this.file)),
-    fixed || plays || pictured ? null : shown === 'drawing' ? this.drawn() : this.pasted());
+      fixed ? null : el('label', { class: 'file' }, el('span', { text: `or a ${this.kind.files ?? ''}file, which may be dropped here` }), this.file)),
+    fixed || this.binary ? null : shown === 'drawing' ? this.drawn() : this.pasted());
   }
 
   pasted() {
@@ -116,7 +120,7 @@ export class InputForm {
       this.onerror(`${file.name} is too large for the page: ${file.size.toLocaleString('en')} bytes. Look at it with unspool look RUN FILE --page`);
       return;
     }
-    const content = await (this.kind === KINDS.sound || this.kind === KINDS.picture ? file.arrayBuffer() : file.text());
+    const content = await (this.binary ? file.arrayBuffer() : file.text());
     this.given(() => this.kind.read(content, file.name, this.run));
   }
 
@@ -142,16 +146,21 @@ function readTable(text, name, run) {
   return JSON.stringify(readSeries(text, run.input.channels, name));
 }
 
-// The bytes of a file as they are; what is no WAV file, or no image, Python refuses.
+// What is no WAV or MIDI file and no image, Python refuses.
 function readWav(buffer, name) {
-  return JSON.stringify({ name, wav: base64(buffer) });
+  return JSON.stringify({ name, wav: inBase64(buffer) });
+}
+
+function readMidi(buffer, name) {
+  return JSON.stringify({ name, midi: inBase64(buffer) });
 }
 
 function readPicture(buffer, name) {
-  return JSON.stringify({ name, file: base64(buffer) });
+  return JSON.stringify({ name, file: inBase64(buffer) });
 }
 
-function base64(buffer) {
+// The bytes of a file as they are.
+function inBase64(buffer) {
   const bytes = new Uint8Array(buffer);
   let text = '';
   for (let i = 0; i < bytes.length; i += 32768) text += String.fromCharCode(...bytes.subarray(i, i + 32768));

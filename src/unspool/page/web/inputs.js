@@ -31,6 +31,15 @@ const SHOWN = {
       height: Math.min(TALLEST, 12 * channels.length), tellRow: () => null,
     });
   },
+  'piano roll': ({ channels, values }) => {
+    const used = channels.map((_, i) => i).filter((i) => values[i].some((own) => own > 0));
+    const rows = channels.map((_, i) => i).slice(used[0] ?? 0, (used.at(-1) ?? 0) + 1).reverse();
+    const octaves = rows.map((own, row) => [row, channels[own]]).filter(([, name]) => /^C\d$/.test(name));
+    return {
+      ...heatTrack({ name: 'piano roll', rows: rows.map((i) => values[i]), most: 1, height: Math.min(TALLEST, 6 * rows.length), beside: octaves, tellRow: () => null }),
+      tell: (step) => channels.filter((_, i) => values[i][step] > 0).join(' ') || 'silence',
+    };
+  },
   spectrum: ({ channels, values }) => {
     const all = values.flat().sort((a, b) => a - b);
     const [least, most] = QUIET.map((share) => all[Math.round(share * (all.length - 1))]);

@@ -16,7 +16,14 @@ from torch.nn import functional as F
 
 from unspool.config import Config
 from unspool.data.fields.music import MusicFrames
-from unspool.data.fields.music_events import FIRST_SHIFT, SHIFTS, MusicEvents, piece_of_events
+from unspool.data.fields.music_events import (
+    FIRST_ON,
+    FIRST_SHIFT,
+    SHIFTS,
+    MusicEvents,
+    events_of,
+    piece_of_events,
+)
 from unspool.data.part import Part
 from unspool.data.read.music import KEYS, Piece, piece_of_frames
 from unspool.data.store.ragged import cut_windows
@@ -25,7 +32,6 @@ from unspool.nn.masks import keep_mask
 from unspool.nn.models.causal import CausalModel
 from unspool.nn.models.language_model import LanguageModel, TransformerLanguageModel
 from unspool.nn.models.music import RecurrentFrames, TransformerFrames
-from unspool.search import stream
 from unspool.tasks.compose.answer import Composing
 from unspool.tasks.compose.reading import EventsReading, FramesReading
 from unspool.tasks.encoder import build_encoder, transformer_options
@@ -199,27 +205,49 @@ class Events(Form):
         return np.searchsorted(begun, np.arange(len(piece)), "right") - 1
 
     def write(self, model: Any, field: MusicEvents, prompt: Any, options: Composing) -> Written:
-        """Until so many steps have passed, or </s> comes."""
-        text = "" if prompt is None else field.text(prompt)
-        ids = [BEGIN_ID, *field.fitted.ids(text).tolist()]
+        """Until so many steps have passed, or </s> comes. A key that sounds does not begin, and one
+        that is silent does not end."""
+        begun = [] if prompt is None else list(events_of(prompt, begun=True))
+        ids = [BEGIN_ID, *field.fitted.ids(" ".join(begun)).tolist()]
         given = 0 if prompt is None else len(prompt)
-        written, passed, ended = list[int](), 0, False
         sampling = options.sampling(forbidden=(PAD_ID, UNK_ID, BEGIN_ID))
-        for event in stream(model, ids, sampling):
+        generator = torch.Generator().manual_seed(options.seed)
+        sounding = torch.zeros(KEYS, dtype=torch.bool)
+        for event in ids:
+            sound(sounding, event)
+        outputs, state = model.read(torch.tensor([ids]), model.start(1))
+        logits = model.output(outputs[:, -1])
+        written, passed, ended = list[int](), 0, False
+        while passed < options.length and len(written) < BUSIEST * (options.length + 1):
+            logits[:, FIRST_ON : FIRST_ON + KEYS].masked_fill_(sounding, -torch.inf)
+            logits[:, FIRST_ON + KEYS : FIRST_SHIFT].masked_fill_(~sounding, -torch.inf)
+            event = int(sampling.sample(logits, generator))
             ended = event == END_ID
-            if ended or passed >= options.length:
+            if ended:
                 break
             written.append(event)
-            shift = event - FIRST_SHIFT + 1
-            passed += shift if 0 < shift <= len(SHIFTS) else 0
-            if len(written) >= BUSIEST * (options.length + 1):
-                break
+            sound(sounding, event)
+            passed += shift_of(event)
+            logits, state = model.step(torch.tensor([event]), state)
         names = field.fitted.shown([*ids[1:], *written])
         about: dict[str, Any] = {"grid": field.known.grid}
         if prompt is not None:
             about |= {"name": prompt.name, "grid": prompt.grid, "tempo": prompt.tempo}
         whole = piece_of_events(names, **about)
         return Written(whole[: given + options.length], given, ended)
+
+
+def sound(keys: Tensor, event: int) -> None:
+    """Change which of 88 keys sound, as an event does."""
+    number = event - FIRST_ON
+    if 0 <= number < 2 * KEYS:
+        keys[number % KEYS] = number < KEYS
+
+
+def shift_of(event: int) -> int:
+    """The steps that pass with an event."""
+    steps = event - FIRST_SHIFT + 1
+    return steps if 0 < steps <= len(SHIFTS) else 0
 
 
 FORMS: dict[str, Form] = {form.name: form for form in (Frames(), Events())}

@@ -31,8 +31,8 @@ from unspool.tasks.compose.forms import FORMS, Form, kept
 from unspool.tasks.compose.report import ComposeReport
 from unspool.tasks.encoder import check_context, check_model, recurrent_models
 from unspool.tasks.generate import TRANSFORMER
-from unspool.tasks.inputs.media_plan import FIT, Located, described
-from unspool.tasks.inputs.music import ROLLS, music_column
+from unspool.tasks.inputs.media_plan import FIT, ROLLS, Located, described
+from unspool.tasks.inputs.music import music_column
 from unspool.tasks.task import Batches, Step, Task, as_array, walk
 
 
@@ -97,7 +97,8 @@ class Compose(Task):
             form = "frames" if table.format in ROLLS else "events"
         located = Located(table, files, MUSIC)
         other = "events" if form == "frames" else "frames"
-        summary = f"{described(table, files, MUSIC)} as {form} (--set music={other} for {other})"
+        about = f"{described(table, files, MUSIC)}{located.remark}"
+        summary = f"{about} as {form} (--set music={other} for {other})"
         settings = {"data.input": "music", "data.music": form}
         return Plan(
             cls.name,

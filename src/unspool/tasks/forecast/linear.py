@@ -1,21 +1,30 @@
 """The linear baseline of forecasts: ridge regression from windows to what follows them.
 
-W = (ZᵀZ + λI)⁻¹ ZᵀY over all training windows Z (n, L) and their futures Y (n, H), in units of each
-window. ZᵀZ and ZᵀY are summed batch by batch, so that any number of windows takes no memory; λ is
-chosen on the validation part.
+For each step h ahead, over all training windows Z (n, L) and what is known of that step F_h (n, K),
+
+    [W_h; V_h] = ([Z F_h]ᵀ[Z F_h] + λI)⁻¹ [Z F_h]ᵀ y_h
+
+in units of each window. The products are summed batch by batch, so that any number of windows takes
+no memory; λ is chosen on the validation part.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import torch
 
 from unspool.data.part import Part
 from unspool.data.windows import OriginBatches
-from unspool.nn.models.forecaster import LinearForecaster, Window, align_end, window_scale
+from unspool.nn.models.forecaster import (
+    LinearForecaster,
+    Window,
+    align_end,
+    future_of,
+    window_scale,
+)
 from unspool.tasks.linear import Fitting
 from unspool.tasks.task import as_array
 
@@ -37,30 +46,25 @@ def fit_ridge(task: Forecast, parts: Mapping[str, Part]) -> Fitting:
         seed=task.config.train.seed,
         most=WINDOWS,
     )
-    L, H = field.length, field.horizon
-    squares, products = np.zeros((L + 1, L + 1)), np.zeros((L + 1, H))
+    sums = Sums(field.length, field.horizon, field.known_size)
     for step in range(batches.steps(0)):
         batch = batches.batch(0, step)
         window = Window(*batch[:5])
         center, scale = window_scale(window, task.config.model.center)
         z = torch.where(window.observed, (window.y - center) / scale, 0.0)
         past = as_array(align_end(z, window.lengths)).astype(np.float64)
-        past = np.concatenate([past, np.ones((len(past), 1))], 1)  # (B, L + 1)
-        y = as_array(torch.where(batch.seen, (batch.future - center) / scale, 0.0))
+        y = as_array((batch.future - center) / scale).astype(np.float64)
         whole = as_array(batch.seen.all(1))  # of others a sum would hold what was not there
-        squares += past[whole].T @ past[whole]
-        products += past[whole].T @ y[whole].astype(np.float64)
+        sums.add(past[whole], as_array(future_of(window, field.horizon))[whole], y[whole])
     model = task.build()
     assert isinstance(model, LinearForecaster)
     valid = parts.get("valid")
-    unit = float(np.trace(squares[:-1, :-1])) / L or 1.0
     log: list[dict[str, Any]] = []
     for strength in STRENGTHS if valid is not None else (USUAL,):
-        penalty = np.diag(np.r_[np.full(L, strength * unit), 1e-9 * unit])
-        W = np.linalg.solve(squares + penalty, products)  # (L + 1, H)
-        place(model, W)
+        weights = sums.solve(strength)
+        place(model, weights)
         found = {} if valid is None else task.validate(model, valid)
-        log.append({"strength": strength, **found, "weights": W})
+        log.append({"strength": strength, **found, "weights": weights})
     best = min(log, key=lambda own: own.get(task.metric, 0.0))
     place(model, best["weights"])
     note = f"ridge regression, λ = {best['strength']:g} x mean square"
@@ -69,7 +73,55 @@ def fit_ridge(task: Forecast, parts: Mapping[str, Part]) -> Fitting:
     return Fitting(model.eval(), tried, note)
 
 
-def place(model: LinearForecaster, W: np.ndarray) -> None:
+class Weights(NamedTuple):
+    """W (L + 1, H), the last row is the bias, and V (H, K)."""
+
+    W: np.ndarray
+    V: np.ndarray
+
+
+class Sums:
+    """ZᵀZ and Zᵀy, which all steps ahead share, with a column of ones in Z; and for each step those
+    with what is known of it."""
+
+    def __init__(self, length: int, horizon: int, known: int) -> None:
+        L, H, K = length + 1, horizon, known
+        self.zz, self.zy = np.zeros((L, L)), np.zeros((L, H))
+        self.zf = np.zeros((L, H, K))
+        self.ff, self.fy = np.zeros((H, K, K)), np.zeros((H, K))
+
+    def add(self, past: np.ndarray, known: np.ndarray, y: np.ndarray) -> None:
+        """(B, L), (B, H, K), (B, H)"""
+        z = np.concatenate([past, np.ones((len(past), 1))], 1)  # (B, L + 1)
+        self.zz += z.T @ z
+        self.zy += z.T @ y
+        if known.shape[2]:
+            f = known.astype(np.float64)
+            self.zf += (z.T @ f.reshape(len(f), -1)).reshape(self.zf.shape)
+            by_step = f.transpose(1, 2, 0)  # (H, K, B)
+            self.ff += by_step @ by_step.transpose(0, 2, 1)
+            self.fy += (by_step @ y.T[..., None])[..., 0]
+
+    def solve(self, strength: float) -> Weights:
+        """λ is `strength` in units of the mean square of Z, and of F. Z is eliminated: with
+        A = ZᵀZ + λI and B = ZᵀF_h, the Schur complement F_hᵀF_h + λI - BᵀA⁻¹B gives V_h."""
+        L, H, K = self.zf.shape
+        unit = float(np.trace(self.zz[:-1, :-1])) / (L - 1) or 1.0
+        A = self.zz + np.diag(np.r_[np.full(L - 1, strength * unit), 1e-9 * unit])
+        W = np.linalg.solve(A, self.zy)  # (L, H), were nothing known
+        if not K:
+            return Weights(W, np.zeros((H, 0)))
+        G = np.linalg.solve(A, self.zf.reshape(L, -1)).reshape(L, H, K)  # A⁻¹B of each step
+        B, G = self.zf.transpose(1, 2, 0), G.transpose(1, 0, 2)  # (H, K, L), (H, L, K)
+        other = float(np.trace(self.ff.sum(0))) / (H * K) or 1.0
+        S = self.ff + strength * other * np.eye(K) - B @ G
+        V = np.linalg.solve(S, (self.fy - (B @ W.T[..., None])[..., 0])[..., None])  # (H, K, 1)
+        return Weights(W - (G @ V)[..., 0].T, V[..., 0])
+
+
+def place(model: LinearForecaster, weights: Weights) -> None:
     with torch.no_grad():
-        model.sum.linear.weight.copy_(torch.from_numpy(W[:-1].T))
-        model.sum.linear.bias.copy_(torch.from_numpy(W[-1]))
+        model.sum.linear.weight.copy_(torch.from_numpy(weights.W[:-1].T))
+        model.sum.linear.bias.copy_(torch.from_numpy(weights.W[-1]))
+        if model.ahead is not None:
+            model.ahead.weight.copy_(torch.from_numpy(weights.V))

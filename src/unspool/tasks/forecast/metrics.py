@@ -22,6 +22,9 @@ import numpy as np
 
 def mean_seen(errors: np.ndarray) -> np.ndarray:
     """(N, H) -> (N,) the mean of what is not NaN"""
+    total = errors.sum(1)
+    if not np.isnan(total).any():
+        return total / errors.shape[1]
     seen = ~np.isnan(errors)
     total = np.where(seen, errors, 0).sum(1)
     return np.divide(total, seen.sum(1), out=np.full(len(errors), np.nan), where=seen.any(1))
@@ -38,7 +41,8 @@ def mae(y: np.ndarray, forecast: np.ndarray) -> np.ndarray:
 def smape(y: np.ndarray, forecast: np.ndarray) -> np.ndarray:
     size = np.abs(y) + np.abs(forecast)
     wrong = np.abs(y - forecast)
-    return 200 * mean_seen(np.where(size == 0, 0, wrong / np.where(size == 0, 1, size)))
+    size[size == 0] = 1  # where both are 0, so is what is wrong
+    return 200 * mean_seen(wrong / size)
 
 
 def seasonal_error(past: np.ndarray, season: int) -> float:

@@ -1,7 +1,8 @@
 """Forecasts that nothing is learnt for: what every model has to beat.
 
-Each takes one series (T,) without gaps and B origins (B,) in it, of at least 1, and continues what
-stands before each origin by `horizon` values, (B, H).
+Each takes values (M,) without gaps, one series after the other, and of B windows the `origins` (B,)
+in it, and where the series of each `begin`s (B,), at least one value before. It continues what
+stands between the two by `horizon` values, (B, H).
 
     naive            the last value
     seasonal_naive   the value of one season before, over and over
@@ -13,33 +14,40 @@ stands before each origin by `horizon` values, (B, H).
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 
 import numpy as np
 
 SIGNIFICANT = 1.645  # the 95th percentile of a normal distribution
 
 
-def naive(series: np.ndarray, origins: np.ndarray, horizon: int, season: int = 1) -> np.ndarray:
-    return np.repeat(series[origins - 1][:, None], horizon, 1)
+def naive(
+    values: np.ndarray, begin: np.ndarray, origins: np.ndarray, horizon: int, season: int = 1
+) -> np.ndarray:
+    return np.repeat(values[origins - 1][:, None], horizon, 1)
 
 
 def seasonal_naive(
-    series: np.ndarray, origins: np.ndarray, horizon: int, season: int = 1
+    values: np.ndarray, begin: np.ndarray, origins: np.ndarray, horizon: int, season: int = 1
 ) -> np.ndarray:
-    m = np.where(origins >= season, season, 1)[:, None]
-    return series[origins[:, None] - m + np.arange(horizon) % m]
+    m = np.where(origins - begin >= season, season, 1)[:, None]
+    return values[origins[:, None] - m + np.arange(horizon) % m]
 
 
-def drift(series: np.ndarray, origins: np.ndarray, horizon: int, season: int = 1) -> np.ndarray:
-    last = series[origins - 1]
-    slope = (last - series[0]) / np.maximum(origins - 1, 1)
+def drift(
+    values: np.ndarray, begin: np.ndarray, origins: np.ndarray, horizon: int, season: int = 1
+) -> np.ndarray:
+    last = values[origins - 1]
+    slope = (last - values[begin]) / np.maximum(origins - begin - 1, 1)
     return last[:, None] + slope[:, None] * np.arange(1, horizon + 1)
 
 
-def naive2(series: np.ndarray, origins: np.ndarray, horizon: int, season: int = 1) -> np.ndarray:
-    found = naive(series, origins, horizon)
-    for row, T in enumerate(origins.tolist()):
-        past = series[:T]
+def naive2(
+    values: np.ndarray, begin: np.ndarray, origins: np.ndarray, horizon: int, season: int = 1
+) -> np.ndarray:
+    found = naive(values, begin, origins, horizon)
+    for row, (first, end) in enumerate(zip(begin.tolist(), origins.tolist())):
+        past, T = values[first:end], end - first
         if is_seasonal(past, season):
             indices = seasonal_indices(past, season)  # of the phases, 0 is that of past[0]
             phases = np.arange(T, T + horizon) % season
@@ -47,7 +55,7 @@ def naive2(series: np.ndarray, origins: np.ndarray, horizon: int, season: int = 
     return found
 
 
-NaiveForecast = Callable[[np.ndarray, np.ndarray, int, int], np.ndarray]
+NaiveForecast = Callable[[np.ndarray, np.ndarray, np.ndarray, int, int], np.ndarray]
 
 NAIVE: dict[str, NaiveForecast] = {
     "naive": naive,
@@ -69,16 +77,24 @@ def is_seasonal(past: np.ndarray, season: int) -> bool:
 def autocorrelation(past: np.ndarray, lags: int) -> np.ndarray:
     """r_k = Σ_t (y_t - ȳ)(y_{t+k} - ȳ) / Σ_t (y_t - ȳ)², k = 0 .. lags"""
     y = past - past.mean()
-    return np.array([y[: len(y) - k] @ y[k:] for k in range(lags + 1)]) / (y @ y)
+    sums = np.correlate(np.concatenate([y, np.zeros(lags)]), y, mode="valid")
+    return sums / sums[0]
 
 
 def seasonal_indices(past: np.ndarray, season: int) -> np.ndarray:
     """(m,) the classical multiplicative decomposition: means of y over its centred moving average,
     by phase, scaled to a mean of one."""
-    weights = np.ones(season) if season % 2 else np.r_[0.5, np.ones(season - 1), 0.5]
-    trend = np.convolve(past, weights / season, mode="valid")
+    weights = centred_weights(season)
+    trend = np.convolve(past, weights, mode="valid")
     half = len(weights) // 2
     ratios = past[half : half + len(trend)] / trend
     phases = np.arange(half, half + len(trend)) % season
     means = np.bincount(phases, ratios) / np.bincount(phases)
     return means / means.mean()
+
+
+@cache
+def centred_weights(season: int) -> np.ndarray:
+    """Of a moving average over one season; of an even one the two ends count half."""
+    whole = np.ones(season) if season % 2 else np.r_[0.5, np.ones(season - 1), 0.5]
+    return whole / season

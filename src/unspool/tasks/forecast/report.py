@@ -31,6 +31,22 @@ class Given(NamedTuple):
     high: np.ndarray
 
 
+class Pasts(NamedTuple):
+    """What stood before some windows, gaps filled with the value before them.
+
+    values   (M,) of their series, one after the other, each from its first value on
+    begin    (B,) where the series of each window begins in it, and where the window
+    origins  (B,) has its origin; no value came before where the two are equal
+    """
+
+    values: np.ndarray
+    begin: np.ndarray
+    origins: np.ndarray
+
+    def select(self, some: np.ndarray) -> Pasts:
+        return Pasts(self.values, self.begin[some], self.origins[some])
+
+
 class Judge:
     """Collects figures of windows, batch by batch.
 
@@ -59,37 +75,30 @@ class Judge:
         self.examples: list[dict[str, Any]] = []
         self.seen = 0
         self._scales: dict[int, float] = {}
-        self._filled: dict[int, tuple[np.ndarray, int]] = {}
 
     def add(self, batch: WindowBatch, given: Given) -> None:
         y = np.where(as_array(batch.seen), as_array(batch.future), np.nan).astype(np.float64)
-        sd = self.stretches.scale[batch.rows][:, None]
-        scales = np.array([self._scale(int(row)) for row in batch.rows])
+        sd = self.stretches.scale[batch.rows]
+        pasts = self._pasts(batch.rows, batch.origins)
+        scales = np.array([self._scales[row] for row in batch.rows.tolist()])
         own = self._figures(y, given.center, sd, scales)
         inside = metrics.covered(y, given.low, given.high)
-        width = metrics.mean_seen((given.high - given.low) / sd)
+        width = metrics.mean_seen(given.high - given.low) / sd
         tail = (1 - self.level) / 2
-        lost = [
-            metrics.pinball(y / sd, bound / sd, q)
-            for bound, q in ((given.low, tail), (given.high, 1 - tail))
-        ]
-        self._keep(
-            "", {**own, "coverage": inside, "width": width, "pinball": (lost[0] + lost[1]) / 2}
-        )
+        lost = metrics.pinball(y, given.low, tail) + metrics.pinball(y, given.high, 1 - tail)
+        self._keep("", {**own, "coverage": inside, "width": width, "pinball": lost / 2 / sd})
         for name, forecast in NAIVE.items():
-            found = self._continued(forecast, batch.rows, batch.origins)
-            self._keep(name, self._figures(y, found, sd, scales))
+            self._keep(name, self._figures(y, self._continued(forecast, pasts), sd, scales))
         every = max(1, -(-self.total // COMPARED))
         chosen = np.flatnonzero((self.seen + np.arange(len(y))) % every == 0)
         if len(chosen):
-            found = self._continued(naive2, batch.rows[chosen], batch.origins[chosen])
+            found = self._continued(naive2, pasts.select(chosen))
             few = self._figures(y[chosen], found, sd[chosen], scales[chosen])
             self._keep("naive2", few)
             self._keep("with naive2", {key: own[key][chosen] for key in ("smape", "mase")})
-        errors = ((y - given.center) / sd) ** 2
+        errors = ((y - given.center) / sd[:, None]) ** 2
         self.by_step += np.stack([np.nansum(errors, 0), (~np.isnan(errors)).sum(0)])
         self._keep_examples(batch, y, given)
-        self._filled.clear()  # windows come row by row
         self.rows.append(batch.rows)
         self.origins.append(batch.origins)
         self.seen += len(y)
@@ -97,13 +106,14 @@ class Judge:
     def _figures(
         self, y: np.ndarray, forecast: np.ndarray, sd: np.ndarray, scales: np.ndarray
     ) -> dict[str, np.ndarray]:
+        mse, mae = metrics.mse(y, forecast), metrics.mae(y, forecast)
         return {
-            "mse": metrics.mse(y / sd, forecast / sd),
-            "mae": metrics.mae(y / sd, forecast / sd),
+            "mse": mse / sd**2,
+            "mae": mae / sd,
             "smape": metrics.smape(y, forecast),
-            "mase": metrics.mase(y, forecast, scales),
-            "mse_raw": metrics.mse(y, forecast),
-            "mae_raw": metrics.mae(y, forecast),
+            "mase": mae / scales,
+            "mse_raw": mse,
+            "mae_raw": mae,
         }
 
     def _keep(self, name: str, figures: dict[str, np.ndarray]) -> None:
@@ -111,36 +121,45 @@ class Judge:
         for key, values in figures.items():
             own.setdefault(key, []).append(values)
 
-    def _continued(
-        self, forecast: NaiveForecast, rows: np.ndarray, origins: np.ndarray
-    ) -> np.ndarray:
-        """(B, H) naive forecasts of windows, which stand row by row; NaN where no value came
-        before."""
-        found = np.full((len(rows), self.horizon), np.nan)
-        starts = np.flatnonzero(np.r_[True, np.diff(rows) != 0])
-        for start, end in zip(starts, np.r_[starts[1:], len(rows)]):
-            series, first = self._series(int(rows[start]))
-            own = start + np.flatnonzero(origins[start:end] > first)
-            if len(own):
-                found[own] = forecast(series, origins[own] - first, self.horizon, self.season)
+    def _continued(self, forecast: NaiveForecast, pasts: Pasts) -> np.ndarray:
+        """(B, H) naive forecasts of windows; NaN where no value came before."""
+        known = pasts.origins > pasts.begin
+        if known.all():
+            return forecast(*pasts, self.horizon, self.season)
+        found = np.full((len(known), self.horizon), np.nan)
+        found[known] = forecast(*pasts.select(known), self.horizon, self.season)
         return found
+
+    def _pasts(self, rows: np.ndarray, origins: np.ndarray) -> Pasts:
+        """Of windows that stand row by row; keeps the scale of each row."""
+        starts = np.flatnonzero(np.r_[True, np.diff(rows) != 0])
+        counts = np.diff(np.r_[starts, len(rows)])
+        series, firsts = [], []
+        for row in rows[starts].tolist():
+            values, first = self._series(row)
+            if row not in self._scales:
+                self._scales[row] = self._scale(row, values, first)
+            series.append(values)
+            firsts.append(first)
+        ends = np.cumsum([len(own) for own in series])
+        begin = np.repeat(ends - [len(own) for own in series], counts)
+        within = np.maximum(origins - np.repeat(firsts, counts), 0)
+        return Pasts(np.concatenate(series), begin, begin + within)
 
     def _series(self, row: int) -> tuple[np.ndarray, int]:
         """A series from its first value on, which stands at a step, gaps with the value before
         them."""
-        if row not in self._filled:
-            whole = self.stretches.past(row, int(self.stretches.end[row])).astype(np.float64)
-            first = int(np.isnan(whole).argmin())
-            self._filled[row] = filled(whole[first:]), first
-        return self._filled[row]
+        whole = self.stretches.past(row, int(self.stretches.end[row])).astype(np.float64)
+        gaps = np.isnan(whole)
+        if not gaps.any():
+            return whole, 0
+        first = int(gaps.argmin())
+        return filled(whole[first:]), first
 
-    def _scale(self, row: int) -> float:
+    def _scale(self, row: int, series: np.ndarray, first: int) -> float:
         """Of MASE: by the past before the first forecast of the series."""
-        if row not in self._scales:
-            series, first = self._series(row)
-            past = series[: max(0, int(self.stretches.first[row]) - first)]
-            self._scales[row] = metrics.seasonal_error(past, self.season)
-        return self._scales[row]
+        past = series[: max(0, int(self.stretches.first[row]) - first)]
+        return metrics.seasonal_error(past, self.season)
 
     def _keep_examples(self, batch: WindowBatch, y: np.ndarray, given: Given) -> None:
         every = max(1, self.total // EXAMPLES)

@@ -225,7 +225,9 @@ class Forecast(Task):
     def build(self) -> Forecaster:
         model, field = self.config.model, self.history
         if model.network == "linear":
-            return LinearForecaster(field.length, field.horizon, Point(), model.center)
+            return LinearForecaster(
+                field.length, field.horizon, Point(), model.center, field.known_size
+            )
         uncertain = self.uncertain()
         if model.strategy == "recursive":
             return RecursiveForecaster(

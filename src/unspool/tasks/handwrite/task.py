@@ -1,6 +1,7 @@
 """handwrite: points of a pen in, where it goes next; or a text in, and the pen that writes it.
 
-moves (B, T, 3) -> recurrent layers (B, T, H) -> mixture density of the next move, and the pen.
+moves (B, T, 3) -> recurrent layers, or a Transformer (B, T, H) -> mixture density of the next move,
+and the pen.
 With texts, a window over their characters is read along (`nn/text_window.py`), as of Graves (2013).
 """
 
@@ -68,6 +69,14 @@ from unspool.text.vocab import END_ID, SENTENCE_SPECIALS, UNK_ID
 
 GAUSSIAN: dict[str, Any] = {"model.network": "constant"}
 BIGRAM: dict[str, Any] = {"model.network": "bigram"}
+TRANSFORMER: dict[str, Any] = {
+    "model.network": "transformer",
+    "model.layers": 4,
+    "model.hidden": 128,
+    "model.positions": "rotary",
+    "train.lr": 1e-3,
+    "train.warmup": 0.1,
+}
 AT_ONCE = ("constant", "bigram")
 
 
@@ -134,7 +143,8 @@ class Handwrite(Task):
 
     @classmethod
     def models(cls) -> dict[str, dict[str, Any]]:
-        return {**recurrent_models(), "gaussian": GAUSSIAN, "bigram": BIGRAM}
+        own = {"transformer": TRANSFORMER, "gaussian": GAUSSIAN, "bigram": BIGRAM}
+        return {**recurrent_models(), **own}
 
     @classmethod
     def plan(
@@ -179,6 +189,13 @@ class Handwrite(Task):
                 got=config.model_name,
                 remedy=f"use --model {model.cell}",
             )
+        if model.network == "transformer" and config.data.conditional:
+            raise ConfigError(
+                "a Transformer writes without texts: the window over a text moves with the state of"
+                " a recurrent network",
+                got=config.model_name,
+                remedy="use a model such as lstm, or set conditional=false",
+            )
         if config.data.window:
             raise ConfigError(
                 "data.window is for series, and strokes are read as a whole",
@@ -195,7 +212,7 @@ class Handwrite(Task):
         encoder = (
             windowed_encoder(model, self.strokes, len(self.tokenizer))
             if self.conditional
-            else build_encoder(model, self.strokes)
+            else build_encoder(model, self.strokes, causal=True)
         )
         return Handwriting(encoder, components=model.mixture, dropout=model.dropout)
 

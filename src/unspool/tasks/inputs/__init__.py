@@ -40,7 +40,7 @@ TEXT = "text"
 
 def input_kind(data: DataConfig) -> InputKind:
     """Of what is read; texts unless the plan has found something else."""
-    return INPUTS[TEXT if data.input == "auto" else data.input]
+    return INPUTS.get(data.input, INPUTS[TEXT])  # what one task alone reads has no kind
 
 
 def reads_text(config: Config) -> bool:

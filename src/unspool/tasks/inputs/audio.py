@@ -27,6 +27,7 @@ MASKS: dict[str, Any] = {
 class AudioKind(SeriesKind):
     name = "audio"
     rows = "recordings"
+    spectral = True
 
     def field(self, config: Config) -> Field:
         data = config.data
@@ -60,6 +61,12 @@ class AudioKind(SeriesKind):
                 "data.irregular is for series with times; the frames of sound have equal steps",
                 got=data.irregular,
                 remedy="leave it out",
+            )
+        if data.features == "mfcc" and config.model.band_warp:
+            raise ConfigError(
+                "model.band_warp moves bands of a spectrum, and features=mfcc has none",
+                got=config.model.band_warp,
+                remedy="leave it out, or use features=logmel",
             )
         if data.features == "mfcc" and data.coefficients > data.bands:
             raise ConfigError(

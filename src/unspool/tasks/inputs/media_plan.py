@@ -29,13 +29,14 @@ from unspool.data.read.columns import (
 from unspool.data.read.files import unreadable
 from unspool.data.read.grouped import grouped_table
 from unspool.data.read.json_lines import json_label, json_text
-from unspool.data.read.media import Medium, stamp
+from unspool.data.read.media import MEDIA, MUSIC, Medium, stamp
 from unspool.data.read.reader import joined
 from unspool.errors import DataError
 from unspool.tasks.inputs.kind import Asked, Target
 from unspool.tasks.inputs.series_plan import step_labels
 
 FIT = 5
+ROLLS = ("chorales", "rolls")  # formats of frames of music
 TABLES = ("csv", "tsv", "jsonl", "json", "parquet", "arrow", "excel", "memory")
 TEXTS = ("text", "transcript", "transcription", "sentence", "words", *TEXT_NAMES)
 SEVERAL = re.compile(r"(caption|description|text|sentence)s?[ _-]?\d+")  # caption_1, caption_2
@@ -131,9 +132,22 @@ def by_file(
 
 
 def described(table: Table, files: Column, medium: Medium) -> str:
-    if table.format in (medium.name, "pixels", "chorales", "rolls"):
+    if table.format in (medium.name, "pixels", *ROLLS):
         return table.summary
     return f"{table.summary}, {medium.noun} in {table.reader.noun} {files.name!r}"
+
+
+def refuse_media(table: Table, task: str) -> None:
+    """Files whose names are all the text that there is, where texts are learnt."""
+    found = [own for own in MEDIA if table.format == own.name]
+    music = found == [MUSIC] or table.format in ROLLS
+    if not found and not music:
+        return
+    raise DataError(
+        f"holds {'music' if music else found[0].noun}, and {task} learns texts",
+        where=table.name,
+        remedy="--task compose goes on with music" if music else "name a file of texts",
+    )
 
 
 def answer_column(

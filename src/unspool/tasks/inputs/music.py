@@ -9,11 +9,9 @@ from unspool.data.plan import Plan
 from unspool.data.read import Column, Table
 from unspool.data.read.media import MUSIC
 from unspool.tasks.inputs.kind import Asked
-from unspool.tasks.inputs.media_plan import media_column, plan_media
+from unspool.tasks.inputs.media_plan import ROLLS, media_column, plan_media
 from unspool.tasks.inputs.series import SeriesKind
 from unspool.tasks.inputs.text import AT_ONCE
-
-ROLLS = ("chorales", "rolls")  # formats of frames
 
 
 def music_column(table: Table, data: DataConfig) -> Column | None:

@@ -45,6 +45,7 @@ NETWORKS: dict[str, dict[str, Any]] = {
 class SeriesKind(InputKind):
     name = "series"
     rows = "recordings"
+    spectral = False  # whether its channels are bands of a spectrum
 
     def field(self, config: Config) -> Field:
         kind = FeatureField if config.model.network in AT_ONCE else SeriesField
@@ -87,6 +88,12 @@ class SeriesKind(InputKind):
                 f"data.stride leaves steps out: it must be at most data.window={data.window}",
                 got=data.stride,
                 remedy=f"set stride={data.window} or less",
+            )
+        if config.model.band_warp and not self.spectral:
+            raise ConfigError(
+                "model.band_warp moves the bands of sound",
+                got=config.model.band_warp,
+                remedy="leave it out",
             )
         if config.embedding.file is not None or config.embedding.contextual is not None:
             raise ConfigError(

@@ -15,8 +15,7 @@ def windows_of(part: Part, field: str, data: DataConfig) -> Windows | None:
     """The windows that the rows of a part are read in; None: each as a whole."""
     if not data.window:
         return None
-    stride = data.stride or max(1, data.window // 2)
-    return cut_windows(part[field].lengths, data.window, stride)
+    return cut_windows(part[field].lengths, data.window, data.window_stride)
 
 
 def merged(scores: np.ndarray, windows: Windows, kind: Kind) -> np.ndarray:

@@ -4,6 +4,7 @@ and probabilities of their tokens out; and its loss."""
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import torch
@@ -19,6 +20,8 @@ from unspool.search.batched import DecoderSearch
 from unspool.search.ctc import Text
 from unspool.search.decoding import Decoding
 from unspool.tasks.decoder import real_targets
+from unspool.tasks.transcribe.fusion import FusedDecoder
+from unspool.tasks.transcribe.language import LanguageScores
 from unspool.tasks.transcribe.options import Transcribing
 from unspool.tasks.transcribe.search import CtcSearch, Found, aligned
 from unspool.text.tokenizers import Tokenizer
@@ -26,13 +29,24 @@ from unspool.text.vocab import BEGIN_ID, END_ID
 
 
 class AttentionSearch:
-    """Greedy or beam search, with the weights as they are now; a text has at most as many tokens as
-    its recording has steps."""
+    """Greedy or beam search, with the weights as they are now, and a language model where there is
+    one; a text has at most as many tokens as its recording has steps."""
 
     def __init__(self, model: Transcriber, tokenizer: Tokenizer, options: Transcribing) -> None:
         assert model.decoder is not None
         self.model, self.decoder = model, model.decoder
-        self.search = DecoderSearch(model.decoder)
+        self.fused = options.lm is not None
+        self.search = DecoderSearch(
+            model.decoder,
+            partial(
+                FusedDecoder,
+                language=LanguageScores(options.lm, tokenizer),
+                weight=options.lm_weight,
+                bonus=options.bonus,
+            )
+            if self.fused
+            else None,
+        )
         self.decoding = Decoding(beam=options.beam, nbest=options.nbest)
         self.forbidden = tuple(i for i in tokenizer.special_ids() if i != END_ID)
 
@@ -48,9 +62,18 @@ class AttentionSearch:
         for row, own in enumerate(best):
             own_log_p = None if log_p is None else log_p[row, : limits[row]]
             kept = [Text(list(h.tokens), h.log_probability, h.score) for h in own]
+            if self.fused:
+                kept = self._by_decoder(kept, encoded.select(torch.tensor([row])))
             spans = token_spans(own[0], own_log_p)
             found.append(Found(kept, spans, np.exp(token_scores[row])))
         return found
+
+    def _by_decoder(self, texts: list[Text], encoded: Encoded) -> list[Text]:
+        """With the log probabilities of the decoder alone, of texts of one row."""
+        whole = [[*text.ids, END_ID] for text in texts]
+        many = encoded.select(torch.zeros(len(texts), dtype=torch.int64))
+        found = token_log_p(self.decoder, many, whole)
+        return [text._replace(log_p=float(own.sum())) for text, own in zip(texts, found)]
 
 
 class HybridSearch:

@@ -72,8 +72,12 @@ class LanguageScores:
 
     def mapped(self) -> Tensor:
         """(N, V) of the network's tokens"""
-        found = self.next[:, self.ids]
-        return torch.where(self.known, found, NEVER)
+        return self.of_tokens(self.next[:, self.ids], self.known)
+
+    @staticmethod
+    def of_tokens(log_p: Tensor, known: Tensor) -> Tensor:
+        """(N, V), NEVER for tokens that are not `known` (V,)"""
+        return torch.where(known, log_p, NEVER)
 
     def advance(self, rows: Tensor, new: Tensor, tokens: Tensor) -> Tensor:
         with torch.inference_mode():

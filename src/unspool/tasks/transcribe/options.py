@@ -50,12 +50,11 @@ class Transcribing:
 
     def described(self, decoder: str) -> str:
         """In words, of a model whose decoder finds the texts."""
-        if decoder != "ctc":
+        if decoder == "ctc":
+            found = "greedy" if self.greedy else f"prefix beam search of width {self.beam}"
+        else:
             found = "greedy" if self.beam == 1 else f"beam search of width {self.beam}"
-            return f"{'attention' if decoder == 'attention' else 'CTC and attention'}, {found}"
-        if self.greedy:
-            return "greedy"
-        found = f"prefix beam search of width {self.beam}"
+            found = f"{'attention' if decoder == 'attention' else 'CTC and attention'}, {found}"
         if self.lm is not None:
             found += f", language model {getattr(self.lm, 'path', '')} with weight"
             found += f" {self.lm_weight:g}"
@@ -75,10 +74,16 @@ def chosen_decoder(objective: Objective, options: Transcribing) -> Objective:
             got=f"decoder={found}",
             remedy="leave it out, or train with --set objective=hybrid",
         )
-    if found != "ctc" and (options.lm is not None or options.bonus):
+    if found == "hybrid" and (options.lm is not None or options.bonus):
         raise ConfigError(
-            "a language model and a bonus are for the search of CTC",
-            got=f"decoder={found}",
-            remedy="give --decoder ctc, too" if objective == "hybrid" else "leave them out",
+            "a language model and a bonus are for the search of CTC, or of attention",
+            got="decoder=hybrid",
+            remedy="give --decoder ctc or --decoder attention, too",
+        )
+    if found == "attention" and options.bonus and options.lm is None:
+        raise ConfigError(
+            "a bonus for each token is for the search of CTC, or for a language model",
+            got="decoder=attention",
+            remedy="give --lm, too, or leave it out",
         )
     return found

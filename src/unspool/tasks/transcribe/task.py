@@ -223,7 +223,7 @@ class Transcribe(Task):
             encoder = build_encoder(model, field, patch=model.patch)
         else:
             masks = masks_of(model)
-            augment = SpecAugment(field.size, masks) if masks.times or masks.bands else None
+            augment = SpecAugment(field.size, masks) if masks.any else None
             reduction = StridedConvolutions(field.size, model.hidden, model.patch, augment=augment)
             encoder = build_encoder(model, field, channels=reduction.size)
         decoder = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -11,7 +11,9 @@ import torch
 from torch import Tensor
 
 from unspool.data.fields.text import TextField
+from unspool.data.fields.tokens import Tokens
 from unspool.data.part import Part
+from unspool.nn.copying import CopyOutput, copy_shares, number_tokens
 from unspool.nn.models.seq2seq import Seq2Seq
 from unspool.search import Hypothesis
 from unspool.search.batched import BatchedSearch
@@ -30,6 +32,19 @@ class Candidate(NamedTuple):
     log_probability: float
 
 
+class CopiedToken(NamedTuple):
+    """Where a written token comes from.
+
+    p_gen      the probability with which the model wrote a token of its vocabulary at this step
+    copied     the probability that this token was copied
+    position   the source token that it was copied from most probably; None where there is none
+    """
+
+    p_gen: float
+    copied: float
+    position: int | None
+
+
 @dataclass(frozen=True)
 class Translation(Answer):
     """The best translation of a text, and the others that were asked for.
@@ -37,9 +52,12 @@ class Translation(Answer):
     alignment   (tokens, source_tokens): where each token looked; None where nothing looks, or
                 nobody asked
     cut         the text was longer than the model reads
+    copied      of each token, where it comes from; None where the model does not copy, or nobody
+                asked for the alignment
     """
 
     plural: ClassVar[str] = "translations"
+    noun: ClassVar[str] = "translation"
 
     text: str
     translation: str
@@ -49,6 +67,7 @@ class Translation(Answer):
     tokens: list[str]
     alignment: np.ndarray | None = None
     cut: bool = False
+    copied: list[CopiedToken] | None = None
 
     def __str__(self) -> str:
         return one_line(self.translation)
@@ -60,7 +79,7 @@ class Translation(Answer):
         return ["\t".join(map(str, row[:3])) for row in self.rows(number)]
 
     def header(self) -> list[str]:
-        return ["number", "score", "translation", "text"]
+        return ["number", "score", self.noun, "text"]
 
     def rows(self, number: int) -> list[list[Any]]:
         return [
@@ -75,14 +94,22 @@ class Translation(Answer):
     def to_json(self) -> dict[str, Any]:
         found: dict[str, Any] = {
             "text": self.text,
-            "translation": self.translation,
+            self.noun: self.translation,
             "score": self.score,
-            "nbest": [candidate._asdict() for candidate in self.nbest],
+            "nbest": [
+                {self.noun: text, "score": score, "log_probability": log_p}
+                for text, score, log_p in self.nbest
+            ],
             "source_tokens": self.source_tokens,
             "tokens": self.tokens,
         }
         if self.alignment is not None:
             found["alignment"] = np.round(self.alignment.astype(float), 4).tolist()
+        if self.copied is not None:
+            found["copied"] = [
+                {"p_gen": round(p_gen, 4), "copied": round(copied, 4), "position": position}
+                for p_gen, copied, position in self.copied
+            ]
         return found
 
 
@@ -93,6 +120,8 @@ class Translator:
     most        tokens that it can write at all; None: no limit
     """
 
+    answer: ClassVar[type[Translation]] = Translation
+
     def __init__(
         self,
         model: Seq2Seq,
@@ -102,79 +131,142 @@ class Translator:
         aligns: bool,
         most: int | None = None,
     ) -> None:
-        self.searcher, self.most = BatchedSearch(model), most
+        self.model, self.searcher, self.most = model, BatchedSearch(model), most
         self.field, self.aligns = source, aligns
         self.source, self.target = source.fitted, target.fitted
+
+    @property
+    def copies(self) -> bool:
+        """Whether the model copies tokens of the source."""
+        return self.field.copied_into is not None
 
     def __call__(self, texts: Sequence[str], decoding: Decoding) -> list[Translation]:
         """In the order of the texts; batching changes no answer, except of sampling."""
         numbers = [i for i, text in enumerate(texts) if text.strip()]
         found = {
-            i: Translation(text, "", 0.0, [Candidate("", 0.0, 0.0)], [END], [])
+            i: self.answer(text, "", 0.0, [Candidate("", 0.0, 0.0)], [END], [])
             for i, text in enumerate(texts)
             if not text.strip()
         }
         if numbers:
             name = self.field.name
             part = Part.of({name: self.field}, **{name: [texts[i] for i in numbers]})
-            tokens = part[name]
             for row, hypotheses in self.search(part, decoding):
-                i, cut = numbers[row], tokens.is_shortened(row)
-                ids = tokens[row].tolist()
-                found[i] = self._present(texts[i], ids, hypotheses, decoding, cut=cut)
+                i = numbers[row]
+                found[i] = self._present(texts[i], part[name], row, hypotheses, decoding)
         return [found[i] for i in range(len(texts))]
 
     def search(self, part: Part, decoding: Decoding) -> Iterator[tuple[int, list[Hypothesis]]]:
         """Of each source, in some order: its row, and what was found, best first."""
-        unknown, framing = self._copies(decoding) or decoding.keep_unknown, self.field.frame.size
+        unknown, framing = self._replaces(decoding) or decoding.keep_unknown, self.field.frame.size
         return self.searcher(
             part,
             self.field.name,
             decoding,
             forbidden=(PAD_ID, BEGIN_ID) if unknown else (PAD_ID, BEGIN_ID, UNK_ID),
-            aligned=self.aligns and (decoding.alignment or self._copies(decoding)),
+            aligned=self.aligns and (decoding.alignment or self._replaces(decoding)),
             limit=lambda tokens: decoding.limit(tokens - framing, most=self.most),
             generator=torch.Generator().manual_seed(decoding.seed),
         )
 
-    def _copies(self, decoding: Decoding) -> bool:
-        """Whether unknown words are to be replaced by those of the source they look at."""
+    def _replaces(self, decoding: Decoding) -> bool:
+        """Whether unknown words are to be replaced by those of the source they look at; a model
+        that copies has none."""
         unknowns = not isinstance(self.target, SubwordTokenizer)
-        return self.aligns and unknowns and not decoding.keep_unknown
+        return self.aligns and unknowns and not self.copies and not decoding.keep_unknown
+
+    def beyond(self, copies: np.ndarray, pieces: Sequence[str]) -> dict[int, str]:
+        """The tokens of a source that the vocabulary of the target does not have, by the numbers
+        that a search gives them.
+
+        copies   of the source, as `TextField` numbers them
+        pieces   what stands in the text, of which the frame is no part
+        """
+        size, first = len(self.target), len(self.field.frame.before)
+        numbers = number_tokens(torch.from_numpy(copies)[None], size).ids[0].tolist()
+        inside = numbers[first : first + len(pieces)]
+        return {number: piece for number, piece in zip(inside, pieces) if number >= size}
+
+    def shown(self, tokens: Sequence[int], beyond: Mapping[int, str]) -> list[str]:
+        """A readable string for each token of the extended vocabulary."""
+        return [beyond[t] if t in beyond else self.target.shown([t])[0] for t in tokens]
 
     def _present(
         self,
         text: str,
-        ids: list[int],
+        values: Tokens,
+        row: int,
         hypotheses: list[Hypothesis],
         decoding: Decoding,
-        *,
-        cut: bool,
     ) -> Translation:
-        pieces = self.source.pieces(text)
-        spelt = [self._spell(h, pieces, decoding) for h in hypotheses]
+        ids, pieces = values[row].tolist(), self.source.pieces(text)
+        beyond = self.beyond(values.copies(row), pieces) if self.copies else {}
+        spelt = [self.spell(h, pieces, beyond, decoding) for h in hypotheses]
         best = hypotheses[0]
-        seen = None
+        seen, copied = None, None
         if decoding.alignment and best.alignment is not None:
             seen = best.alignment[:, : len(ids)].float().cpu().numpy()
-        return Translation(
+        if decoding.alignment and self.copies:
+            copied = self.copied(values[row], values.copies(row), best.tokens)
+        return self.answer(
             text,
             spelt[0],
             best.score,
             [Candidate(t, h.score, h.log_probability) for t, h in zip(spelt, hypotheses)],
-            self.source.shown(ids),
-            self.target.shown(best.tokens),
+            self._read(ids, pieces),
+            self.shown(best.tokens, beyond),
             seen,
-            cut,
+            values.is_shortened(row),
+            copied,
         )
 
-    def _spell(self, found: Hypothesis, pieces: list[str], decoding: Decoding) -> str:
-        """The text of a hypothesis; where a word is unknown, the word of the source it looks at."""
-        if UNK_ID not in found.tokens or found.alignment is None or not self._copies(decoding):
+    def _read(self, ids: list[int], pieces: list[str]) -> list[str]:
+        """The tokens of a source; a model that copies knows the words that are unknown."""
+        found, first = self.source.shown(ids), len(self.field.frame.before)
+        if self.copies and not isinstance(self.source, SubwordTokenizer):
+            inside = pieces[: len(ids) - self.field.frame.size]
+            found[first : first + len(inside)] = inside
+        return found
+
+    def copied(
+        self, source: np.ndarray, copies: np.ndarray, tokens: Sequence[int]
+    ) -> list[CopiedToken]:
+        """Where each token of a translation comes from."""
+        decoder = self.model.decoder
+        assert isinstance(decoder.output, CopyOutput)
+        numbered = number_tokens(torch.from_numpy(copies)[None], decoder.output.vocab)
+        ids, written = torch.from_numpy(source)[None], torch.tensor(tokens, dtype=torch.int64)
+        with torch.inference_mode():
+            encoded = self.model.encode(ids, torch.tensor([len(source)]), numbered)
+            inputs = torch.tensor([[BEGIN_ID, *tokens]])
+            h, alignment = decoder.read(inputs, encoded)
+            assert alignment is not None
+            found = copy_shares(
+                decoder.output, h[0, :-1], alignment[0, :-1], numbered.ids[0], written
+            )
+        rows = zip(found.gate.tolist(), found.copied.tolist(), found.position.tolist())
+        return [CopiedToken(g, c, None if at < 0 else at) for g, c, at in rows]
+
+    def spell(
+        self,
+        found: Hypothesis,
+        pieces: list[str],
+        beyond: Mapping[int, str],
+        decoding: Decoding,
+    ) -> str:
+        """The text of a hypothesis; where a word is unknown, the word of the source that was
+        copied, or that it looks at."""
+        looks = None
+        if UNK_ID in found.tokens and found.alignment is not None and self._replaces(decoding):
+            looks = strongest(found.alignment, len(pieces))
+        if looks is None and not beyond:
             return self.target.decode(found.tokens)
-        looks = strongest(found.alignment, len(pieces))
         words = [
-            pieces[looks[t]] if token == UNK_ID else self.target.vocab[token]
+            beyond[token]
+            if token in beyond
+            else pieces[looks[t]]
+            if token == UNK_ID and looks is not None
+            else self.target.vocab[token]
             for t, token in enumerate(found.tokens)
         ]
         if isinstance(self.target, WordTokenizer):

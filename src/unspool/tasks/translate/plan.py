@@ -34,19 +34,21 @@ NAMES = KNOWN_NAMES | LANGUAGES | {*SOURCE_NAMES, *TARGET_NAMES}
 TABLES = ("csv", "tsv", "jsonl", "json", "parquet", "arrow", "excel", "memory")
 
 
-def plan_sources(table: Table, data: DataConfig) -> Plan:
+def plan_sources(table: Table, data: DataConfig, *, task: str = "translate") -> Plan:
     """What is to be translated."""
     if table.format == "parallel":
-        summary = f"{table.summary} -> translate"
-        return Plan("translate", table, {"source": table.columns[0]}, FIT, summary)
+        summary = f"{table.summary} -> {task}"
+        return Plan(task, table, {"source": table.columns[0]}, FIT, summary)
     names = (*SOURCE_NAMES, *TEXT_NAMES)
-    return input_plan("translate", table, data, field="source", names=names, leftmost=True)
+    return input_plan(task, table, data, field="source", names=names, leftmost=True)
 
 
-def plan_pairs(table: Table, data: DataConfig, *, named: bool) -> Plan | None:
+def plan_pairs(
+    table: Table, data: DataConfig, *, named: bool, task: str = "translate"
+) -> Plan | None:
     if table.format == "parallel":
         columns = dict(zip(("source", "target"), table.columns))
-        return Plan("translate", table, columns, FIT, f"{table.summary} -> translate")
+        return Plan(task, table, columns, FIT, f"{table.summary} -> {task}")
     sure = named or bool(data.source or data.target)
     if not sure and (data.text or data.label):
         return None
@@ -59,7 +61,7 @@ def plan_pairs(table: Table, data: DataConfig, *, named: bool) -> Plan | None:
     if table.format not in TABLES:
         if named or (sure and table.format not in SENTENCES):
             raise DataError(
-                "holds no pairs: translate needs two columns or two files",
+                f"holds no pairs: {task} needs two columns or two files",
                 where=table.path,
                 remedy=REMEDY,
             )
@@ -73,7 +75,7 @@ def plan_pairs(table: Table, data: DataConfig, *, named: bool) -> Plan | None:
     source, target = _choose(table, data, pair)
     noun = f"{table.reader.noun}s"
     names = (f"{column.name!r}" if table.header else column.name for column in (source, target))
-    summary = f"{table.summary}, pairs of {noun} {' and '.join(names)} -> translate"
+    summary = f"{table.summary}, pairs of {noun} {' and '.join(names)} -> {task}"
     settings = {}
     if single_words(source) or single_words(target):
         settings = {"tokenizer.kind": "char"}
@@ -82,7 +84,7 @@ def plan_pairs(table: Table, data: DataConfig, *, named: bool) -> Plan | None:
         summary += " (--task generate reads one column)"
     columns = {"source": source, "target": target}
     convert = TEXTS if table.typed else None
-    return Plan("translate", table, columns, FIT, summary, convert, settings)
+    return Plan(task, table, columns, FIT, summary, convert, settings)
 
 
 def looks_like_pairs(table: Table) -> bool:

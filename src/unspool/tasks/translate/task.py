@@ -6,15 +6,15 @@ In training the decoder reads the target that is to be written, one step behind.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import nn
 
-from unspool.config import Config, DataConfig, TokenizerConfig
+from unspool.config import Config, DataConfig
 from unspool.data.corpus import Fields
 from unspool.data.fields.bytepairs import Stretches
 from unspool.data.fields.field import Field
@@ -25,17 +25,19 @@ from unspool.data.read import Table
 from unspool.data.store.columns import Progress, Stored
 from unspool.errors import ConfigError
 from unspool.io.files import in_run
+from unspool.nn.encoder import Copies
 from unspool.nn.models.seq2seq import Seq2Seq
 from unspool.search.decoding import GREEDY, Decoding
 from unspool.tasks.bleu import corpus_bleu
-from unspool.tasks.decoder import build_decoder, check_decoder, real_targets
+from unspool.tasks.decoder import build_decoder, check_copying, check_decoder
 from unspool.tasks.encoder import build_encoder, check_learned_positions
 from unspool.tasks.size import longest_document
-from unspool.tasks.task import Step, Task, chunks, walk
+from unspool.tasks.task import Report, Step, Task, chunks, walk
 from unspool.tasks.token_readings import TranslateReading
 from unspool.tasks.translate.answer import Translation, Translator
 from unspool.tasks.translate.plan import plan_pairs, plan_sources
 from unspool.tasks.translate.report import TranslateReport
+from unspool.tasks.translate.sides import encode, is_joint, may_copy, sides, target_tensors
 from unspool.text.tokenizers import Tokenizer
 from unspool.text.vocab import SENTENCE_SPECIALS
 
@@ -106,6 +108,8 @@ class Translate(Task):
         "train.patience": 5,
     }
 
+    translates: ClassVar[type[Translator]] = Translator
+    too_long: ClassVar[Literal["cut", "leave out"]] = "leave out"  # pairs that are too long
     unit = "pairs"
     most_held_out = 5000  # more cost time and change little
 
@@ -118,7 +122,7 @@ class Translate(Task):
                 auto="bpe",
                 specials=SENTENCE_SPECIALS,
                 max_length=longest_document(config),
-                too_long="leave out",
+                too_long=cls.too_long,
                 **options,
             )
 
@@ -126,6 +130,8 @@ class Translate(Task):
         # from <s> on.
         source = side("source", marks=(False, True))
         target = side("target", marks=(True, True), is_target=True, file=TARGET_TOKENIZER)
+        if config.model.copying:
+            source.copied_into = target.copied_into = target
         return {"source": source, "target": target}
 
     @classmethod
@@ -139,6 +145,12 @@ class Translate(Task):
             Stretches(stored.columns[side.name], stored.columns[side.name].spans()[rows])
             for side in (source, target)
         ]
+        if source.copied_into is not None and not may_copy(source):
+            raise ConfigError(
+                "model.copy needs words or characters, or one vocabulary of byte pairs for both"
+                " sides: byte pairs of two vocabularies have nothing in common",
+                remedy="set joint=true or kind=word, and start from no other model",
+            )
         if source.tokenizer is not None:
             if source.settings.joint:
                 raise ConfigError(
@@ -183,6 +195,7 @@ class Translate(Task):
     def check_config(cls, config: Config) -> None:
         check_learned_positions(config)
         model = config.model
+        check_copying(config)
         if model.network == "transformer":
             if model.reverse_source:
                 raise ConfigError(
@@ -213,20 +226,29 @@ class Translate(Task):
             model, self.input_field, length=longest, reverse=model.reverse_source
         )
         decoder = build_decoder(
-            model, written, memory=encoder.size, embedding=model.embedding, length=longest
+            model,
+            written,
+            memory=encoder.size,
+            embedding=model.embedding,
+            length=longest,
+            copying=model.copying,
         )
         return Seq2Seq(encoder, decoder, shared=shared)
 
-    def example_inputs(self) -> tuple[Tensor, ...]:
+    def example_inputs(self) -> tuple[Any, ...]:
         ids = torch.ones(1, 3, dtype=torch.int64)
-        return ids, torch.tensor([3]), ids[:, :2]
+        copies = Copies(ids, len(self.target_tokenizer)) if self.config.model.copying else None
+        return ids, torch.tensor([3]), ids[:, :2], copies
 
     def loss(self, model: nn.Module, batch: Batch, carry: Any) -> Step:
         assert isinstance(model, Seq2Seq)
+        source, target = batch["source"], batch["target"]
         smoothing = self.config.train.label_smoothing
-        vectors, targets = targets_of(model, batch)
-        loss = model.decoder.output.loss(vectors, targets, label_smoothing=smoothing)
-        return Step(loss, len(targets), len(targets) + int(batch["source"].lengths.sum()), None)
+        loss = model.decoder.loss(
+            target_tensors(target), encode(model, source), label_smoothing=smoothing
+        )
+        targets = int((target.lengths - 1).sum())
+        return Step(loss, targets, targets + int(source.lengths.sum()), None)
 
     def validate(self, model: nn.Module, part: Part) -> dict[str, float]:
         assert isinstance(model, Seq2Seq)
@@ -236,17 +258,19 @@ class Translate(Task):
         texts = [translation.translation for translation in found]
         exact = np.mean([text == wanted for text, wanted in zip(texts, references)])
         return {
-            "bleu": corpus_bleu(texts, [[own] for own in references]).value,
+            **self.judge(texts, references),
             "exact": float(exact),
             "loss": nats / tokens,
         }
 
-    def rank(self, metrics: dict[str, float]) -> tuple[float, ...]:
-        return metrics["bleu"], metrics["exact"], -metrics["loss"]
+    def judge(self, texts: Sequence[str], references: Sequence[str]) -> dict[str, float]:
+        """The figures of some texts, with `metric` among them."""
+        return {"bleu": corpus_bleu(texts, [[own] for own in references]).value}
 
-    def evaluate(
-        self, model: nn.Module, part: Part, options: Decoding | None = None
-    ) -> TranslateReport:
+    def rank(self, metrics: dict[str, float]) -> tuple[float, ...]:
+        return metrics[self.metric], metrics["exact"], -metrics["loss"]
+
+    def evaluate(self, model: nn.Module, part: Part, options: Decoding | None = None) -> Report:
         assert isinstance(model, Seq2Seq)
         rows = np.arange(len(part))
         found, references = self._translate(model, part, rows, options or Decoding())
@@ -263,7 +287,7 @@ class Translate(Task):
         assert isinstance(model, Seq2Seq)
         settings, most = self.config.model, self.config.data.max_length
         transformer = settings.network == "transformer"
-        return Translator(
+        return self.translates(
             model,
             *sides(self.fields),
             aligns=transformer or settings.attention != "none",
@@ -283,9 +307,11 @@ class Translate(Task):
         nats, tokens = 0.0, 0
         with torch.inference_mode():
             for batch in walk(self.batches(part, training=False), model):
-                vectors, targets = targets_of(model, batch)
-                nats += float(model.decoder.output.token_losses(vectors, targets).double().sum())
-                tokens += len(targets)
+                losses = model.decoder.token_losses(
+                    target_tensors(batch["target"]), encode(model, batch["source"])
+                )
+                nats += float(losses.double().sum())
+                tokens += len(losses)
         return nats, tokens
 
     def save(self, folder: Path) -> None:
@@ -304,22 +330,3 @@ class Translate(Task):
         else:
             target.tokenizer = source.tokenizer
         return cls(config, fields)
-
-
-def sides(fields: Fields) -> tuple[TextField, TextField]:
-    source, target = fields["source"], fields["target"]
-    assert isinstance(source, TextField)
-    assert isinstance(target, TextField)
-    return source, target
-
-
-def is_joint(settings: TokenizerConfig) -> bool:
-    """Whether both sides get one vocabulary; unless it is said, byte pairs do."""
-    return settings.kind in ("auto", "bpe") if settings.joint is None else settings.joint
-
-
-def targets_of(model: Seq2Seq, batch: Batch) -> tuple[Tensor, Tensor]:
-    """`real_targets` of pairs."""
-    source, target = batch["source"], batch["target"]
-    encoded = model.encoder(source.ids, source.lengths)
-    return real_targets(model.decoder, encoded, target.ids, target.lengths)

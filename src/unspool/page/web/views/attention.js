@@ -16,6 +16,7 @@ import { Reader, digitsOf } from './attention/reader.js';
 import { keenest, kindsOf, largest, mean, scaleEnd } from './attention/weights.js';
 
 const COLUMN = 352; // pixels of a picture at least, if there are two side by side: 22rem, as in `.columns`
+const COPIED = 0.5; // probability from which on a token counts as copied
 const GAP = 24; // between them
 const INSET = 36; // around each
 
@@ -191,7 +192,15 @@ class Attention {
     const swatches = [0, 0.25, 0.5, 0.75, 1].map((x) => el('span', null,
       el('span', { class: 'swatch', style: { background: sequential(x) } }),
       ` ${(x * most).toFixed(digitsOf(most))}${x === 1 ? more : ''}`));
-    return el('p', { class: 'legend' }, shown.length > 1 ? 'Weight, in all heads' : 'Weight', swatches);
+    return el('p', { class: 'legend' }, shown.length > 1 ? 'Weight, in all heads' : 'Weight', swatches,
+      this.copiedLegend());
+  }
+
+  // What the rings of the matrix mean, with the tokens that were copied.
+  copiedLegend() {
+    const names = this.marks.map(([row]) => `“${visible(this.kind.rows.names[row])}” (p_gen `
+      + `${this.copied[row].p_gen.toFixed(2)})`);
+    return names.length > 0 ? el('span', { class: 'copied', text: ` Copied, with a ring: ${names.join(', ')}` }) : '';
   }
 
   // Shows the row that is pointed at, or the chosen one.
@@ -205,7 +214,7 @@ class Attention {
     const told = this.rowSentence(row, weights);
     this.lines.light(this.weights, row);
     this.lines.element.setAttribute('aria-label', `Lines. ${told}`);
-    this.matrix.draw(this.weights, this.most, row, column);
+    this.matrix.draw(this.weights, this.most, row, column, this.marks);
     this.matrix.canvas.setAttribute('aria-label',
       `Matrix of ${rows.names.length} by ${columns.names.length} weights. ${told}`);
   }
@@ -214,7 +223,32 @@ class Attention {
     const names = this.kind.columns.names;
     const best = weights.map((weight, j) => [weight, j]).sort((a, b) => b[0] - a[0]).slice(0, 3);
     const told = best.map(([weight, j]) => `“${visible(names[j])}” ${weight.toFixed(2)}`).join(', ');
-    return `“${visible(this.kind.rows.names[row])}” looks most at ${told}.`;
+    return `“${visible(this.kind.rows.names[row])}” looks most at ${told}.${this.copiedSentence(row)}`;
+  }
+
+  // Where a written token comes from, of a model that copies.
+  copiedSentence(row) {
+    const own = this.copied[row];
+    if (!own) return '';
+    const gate = ` (p_gen ${own.p_gen.toFixed(2)})`;
+    if (own.position === null || own.copied < COPIED) return ` It was generated${gate}.`;
+    return ` It was copied from “${visible(this.trace.tokens[own.position])}” with probability `
+      + `${own.copied.toFixed(2)}${gate}.`;
+  }
+
+  // Of the rows on show, where each token comes from.
+  get copied() {
+    const { rows, columns } = this.kind;
+    if (rows.axis !== 'written' || columns.axis !== 'read') return [];
+    return (this.trace.copied ?? []).slice(rows.first, rows.first + rows.names.length);
+  }
+
+  // [row, column] of what was copied, in the matrix.
+  get marks() {
+    const { first, names } = this.kind.columns;
+    return this.copied.flatMap((own, row) => (
+      own.position !== null && own.copied >= COPIED && own.position >= first && own.position < first + names.length
+        ? [[row, own.position - first]] : []));
   }
 
   point(row, column) {

@@ -29,7 +29,7 @@ export const playing = {
     const view = new Playing(root, context);
     view.controls();
     try {
-      view.draw(await context.ask('compose', view.asked()));
+      view.draw(await context.ask('continuation', view.asked()));
     } catch (error) {
       if (error.name === 'AbortError' || context.signal.aborted) throw error;
       view.fail(error.message);
@@ -106,11 +106,12 @@ class Playing {
   gateTrack({ kind, values }) {
     const signed = SIGNED.includes(kind);
     const most = signed ? Math.max(1e-6, ...values.flat().map(Math.abs)) : 1;
-    return heatTrack({
+    const track = heatTrack({
       name: kind, rows: values, names: this.data.units.map((unit) => `unit ${unit}`), signed, most,
       height: ROW * values.length, tellRow: () => null,
       scale: signed ? `±${most.toFixed(2)}, of ${values.length} units` : `0 to 1, of ${values.length} units`,
     });
+    return { ...track, tell: () => '' };
   }
 
   // What is written, in numbers beside the data's.
@@ -120,7 +121,7 @@ class Playing {
     const rows = NUMBERS.map(([name, title]) => el('tr', null, el('th', { scope: 'row', text: title }),
       el('td', { class: 'number', text: shown(name, numbers[name]) }),
       learnt === null ? null : el('td', { class: 'number', text: shown(name, learnt[name]) })));
-    const head = ['', 'written', ...(learnt === null ? [] : ['training data'])];
+    const head = ['number', 'written', ...(learnt === null ? [] : ['training data'])];
     return el('div', null,
       el('table', null, el('caption', { class: 'note', text: `What the model has written, in numbers${ended ? '; it ended the piece itself' : ''}` }),
         el('thead', null, el('tr', null, head.map((text) => el('th', { scope: 'col', text })))), el('tbody', null, rows)));

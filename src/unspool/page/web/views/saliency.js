@@ -65,7 +65,7 @@ class Saliency {
     const { context, trace } = this;
     const { run } = context;
     const asked = trace.choices.map((each, i) => [i, `${i + 1} ${visible(each.asked)}`]);
-    const label = trace.task === 'translate' ? 'Token that is written' : 'At';
+    const label = ['translate', 'summarize'].includes(trace.task) ? 'Token that is written' : 'At';
     return el('div', { class: 'controls' },
       asked.length > 1
         ? selectField('saliency-step', label, asked, this.step,

@@ -76,7 +76,8 @@ export class Matrix {
     this.context.scale(ratio, ratio);
   }
 
-  draw(matrix, most, row, column) {
+  // `marks`: [row, column] of cells that get a ring, what was copied.
+  draw(matrix, most, row, column, marks = []) {
     const { context, cell, left, top, colours } = this;
     context.clearRect(0, 0, this.width, this.height);
     context.imageSmoothingEnabled = false;
@@ -86,12 +87,25 @@ export class Matrix {
     context.strokeRect(left - 0.5, top - 0.5,
       cell * this.columns.length + 1, cell * this.rows.length + 1);
     this.names(row, column);
+    this.rings(marks);
     if (row !== null) {
       context.strokeStyle = colours.accent;
       context.lineWidth = 2;
       context.strokeRect(left - 1, top + row * cell - 1, cell * this.columns.length + 2, cell + 2);
       context.lineWidth = 1;
     }
+  }
+
+  rings(marks) {
+    const { context, cell, left, top, colours } = this;
+    context.strokeStyle = colours.accent;
+    context.lineWidth = 2;
+    for (const [i, j] of marks) {
+      context.beginPath();
+      context.arc(left + (j + 0.5) * cell, top + (i + 0.5) * cell, Math.max(2, cell / 2 - 2), 0, 2 * Math.PI);
+      context.stroke();
+    }
+    context.lineWidth = 1;
   }
 
   // Every name, or every n-th where there is no room; always that of the row and of the column.

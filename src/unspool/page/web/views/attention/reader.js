@@ -70,7 +70,7 @@ export class Reader {
   choiceAt(row) {
     const { choices, task } = this.trace;
     const { axis, first } = this.kind.rows;
-    if (task === 'translate' && axis !== 'written') return undefined;
+    if (['translate', 'summarize'].includes(task) && axis !== 'written') return undefined;
     return choices.length === 1 ? choices[0] : choices[first + row];
   }
 }

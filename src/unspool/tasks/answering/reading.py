@@ -1,0 +1,100 @@
+"""How `look` reads a question and its context: where the answer begins, and where it ends."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from unspool.data.fields.pair import as_pair
+from unspool.tasks.answering.answer import NONE
+from unspool.tasks.answering.search import best_span
+from unspool.tasks.reading import AnswerText, Reading, longest, shown, unknown
+
+if TYPE_CHECKING:
+    from unspool.tasks.task import Task
+
+
+class SpanReading(Reading):
+    """Two steps, the start and the end of an answer; what is answered is one of the T tokens, the
+    first standing for no answer. Of a long context the window with the best span is read."""
+
+    def __init__(
+        self, task: Task, model: Any, text: Any, ids: np.ndarray | None = None, first: int = 0
+    ) -> None:
+        self.task, self.model = task, model
+        pair = as_pair(text)
+        field: Any = task.input_field
+        if ids is None:
+            part = task.part(question=[pair])
+            ids, first = best_window(task, model, part)
+        self.ids, self.first = ids[: longest(model)], first
+        names = shown(task.tokenizer, self.ids.tolist())
+        super().__init__(field.shown(pair), names, len(ids))
+
+    @property
+    def asked(self) -> Sequence[str]:
+        return ["start", "end"]
+
+    def default_step(self) -> int:
+        return 0
+
+    def together(self, readings: Sequence[SpanReading]) -> Tensor:
+        rows = torch.from_numpy(np.stack([each.ids for each in readings]))
+        lengths = torch.full((len(rows),), rows.shape[1])
+        firsts = torch.tensor([each.first for each in readings])
+        return self.model(rows, lengths, firsts).transpose(1, 2)  # (R, 2, T)
+
+    def chosen(self, scores: Tensor) -> list[int]:
+        """The best span; 0 and 0 where no answer is better."""
+        task: Any = self.task
+        x = scores.double().cpu().numpy()
+        i, j, span = best_span(x[0, self.first :], x[1, self.first :], len(self.ids))
+        if span - float(x[:, 0].sum()) <= task.threshold:
+            return [0, 0]
+        return [self.first + i, self.first + j]
+
+    def name(self, answer: int) -> str:
+        return NONE if answer == 0 else self.tokens[answer]
+
+    def answer_text(self, scores: Tensor) -> AnswerText:
+        start, stop = self.chosen(scores)
+        p = self.values(scores)
+        first, last = float(p[0, start]), float(p[1, stop])
+        note = f"probability {first:.4f} of its start, {last:.4f} of its end"
+        if start == 0:
+            return AnswerText(NONE, note)
+        return AnswerText(self.task.tokenizer.decode(self.ids[start : stop + 1].tolist()), note)
+
+    def removable(self, step: int) -> list[int]:
+        return []  # the answers are the tokens themselves
+
+    def without(self, token: int) -> SpanReading:
+        raise NotImplementedError
+
+    def blank(self) -> SpanReading:
+        ids = np.full_like(self.ids, unknown(self.task.tokenizer))
+        return SpanReading(self.task, self.model, self.text, ids, self.first)
+
+    @property
+    def input_module(self) -> nn.Module:
+        between = self.model.encoder.between
+        return self.network if between is None else between
+
+
+@torch.no_grad()
+def best_window(task: Any, model: Any, part: Any) -> tuple[np.ndarray, int]:
+    """The ids of the window with the best span, and the step where its context begins."""
+    values = task.windowed(part, training=False)["question"]
+    best, found = -np.inf, 0
+    for row in range(len(values)) if len(values) > 1 else ():
+        ids = torch.from_numpy(values[row])[None]
+        first = torch.tensor([int(values.firsts[row])])
+        y = model(ids, torch.tensor([ids.shape[1]]), first)[0].double().numpy()
+        span = best_span(y[first:, 0], y[first:, 1], len(y))[2]
+        if span > best:
+            best, found = span, row
+    return values[found], int(values.firsts[found])

@@ -1,0 +1,199 @@
+"""answer, about stories: sentences and a question in, one of the answers of the training data out.
+
+sentences (B, S) -> network -> memory (B, S, H) -> hops of attention -> scores (B, C); or, without
+hops, story and question as one sequence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from unspool.config import Config, DataConfig
+from unspool.data.fields.field import Field
+from unspool.data.fields.label import LabelField
+from unspool.data.fields.story import StoryField, StorySequenceField, as_story, joined
+from unspool.data.plan import Conversion, Plan, Values
+from unspool.data.read import Table
+from unspool.data.read import joined as joined_columns
+from unspool.errors import ConfigError, DataError
+from unspool.nn.models.story import StoryReader
+from unspool.tasks.answering.plan import marked_plan
+from unspool.tasks.classify import Classify
+from unspool.tasks.document import CNN, TRANSFORMER
+from unspool.tasks.encoder import build_encoder, recurrent_models
+from unspool.tasks.label_readings import ClassifyReading
+from unspool.tasks.pair_plan import is_marked
+from unspool.tasks.pair_readings import PairClassifyReading
+from unspool.tasks.plan import PLAIN
+from unspool.tasks.reading import Reading, unknown
+
+FIT = 6
+
+
+class StoryReading(ClassifyReading):
+    """What is read are sentences; what is written, the hops over them."""
+
+    def __init__(self, task: Any, model: Any, text: Any, blanked: bool = False) -> None:
+        sentences, question = as_story(text)
+        most = task.config.model.memory
+        kept = sentences[-most:] if most else sentences
+        self.task, self.model, self.story, self.blanked = task, model, (kept, question), blanked
+        self.before, self.pieces = [], None
+        shown = task.input_field.shown((kept, question))
+        Reading.__init__(self, shown, kept, len(sentences))
+        self.written = [f"hop {k + 1}" for k in range(model.memory.hops)]
+
+    def together(self, readings: Sequence[Any]) -> Tensor:
+        task: Any = self.task
+        field = task.input_field
+        batch = field.collate(
+            field.encode([own.story for own in readings]), np.arange(len(readings))
+        )
+        ids = batch.ids
+        if self.blanked:
+            ids = torch.where(ids > 0, torch.full_like(ids, unknown(task.tokenizer)), ids)
+            asked = batch.questions
+            ids[asked] = batch.ids[asked]
+        scores = self.model(ids, *batch.inputs[1:])
+        return scores[:, None] / task.decision.temperature
+
+    def removable(self, step: int) -> list[int]:
+        return list(range(len(self.tokens))) if len(self.tokens) > 1 else []
+
+    def without(self, token: int) -> StoryReading:
+        sentences, question = self.story
+        left = sentences[:token] + sentences[token + 1 :]
+        return StoryReading(self.task, self.model, (left, question))
+
+    def blank(self) -> StoryReading:
+        return StoryReading(self.task, self.model, self.story, blanked=True)
+
+    @property
+    def input_module(self) -> nn.Module:
+        return self.model.memory
+
+
+class SequenceReading(PairClassifyReading):
+    def __init__(self, task: Any, model: Any, text: Any, *rest: Any) -> None:
+        super().__init__(task, model, joined(as_story(text)), *rest)
+
+
+class StoryAnswers(Classify):
+    name = "answer"
+    default_model = "gru"
+    unit = "questions"
+    reads_contextual = False
+    fine_tunes = False
+    constant = "most frequent answer"
+    defaults: ClassVar[Mapping[str, Any]] = {
+        "model.hidden": 64,
+        "model.embedding": 64,
+        "model.dropout": 0.1,
+        "model.pooling": "last",
+        "train.batch": 32,
+        "train.lr": 3e-3,
+        "train.schedule": "linear",
+        "train.epochs": 60,
+        "train.patience": 0,
+        "tokenizer.lowercase": True,
+    }
+
+    def __init__(self, config: Config, fields: Any) -> None:
+        super().__init__(config, fields)
+        self.looked_at = StoryReading if config.model.hops else SequenceReading
+        self.aside = ("encoder.", "pooling.") if config.model.hops else ()  # read sentences
+
+    @classmethod
+    def make_fields(cls, config: Config) -> dict[str, Field]:
+        story: Field
+        if config.model.hops:
+            story = StoryField("story", config.tokenizer, memory=config.model.memory)
+        else:
+            story = StorySequenceField("story", config.tokenizer, max_length=config.data.max_length)
+        return {"story": story, "label": LabelField("label", config.data.missing)}
+
+    @classmethod
+    def check_config(cls, config: Config) -> None:
+        if config.model.pooling == "cls":
+            raise ConfigError(
+                "model.pooling=cls is not for stories", remedy="use last, mean, max or attention"
+            )
+        if config.model.network not in ("recurrent", "cnn", "transformer"):
+            raise ConfigError(
+                "a story is read by a network", got=config.model_name, remedy="name another model"
+            )
+
+    @classmethod
+    def models(cls) -> dict[str, dict[str, Any]]:
+        return {**recurrent_models(), "cnn": CNN, "transformer": TRANSFORMER}
+
+    @classmethod
+    def baselines(cls, config: Config) -> list[Config]:
+        return []
+
+    @classmethod
+    def candidates(cls) -> list[str]:
+        return []
+
+    @classmethod
+    def plan(
+        cls, table: Table, data: DataConfig, *, named: bool = False, outputs: bool = True
+    ) -> Plan | None:
+        return plan_stories(table, data, outputs=outputs)
+
+    def build(self) -> nn.Module:
+        model = self.config.model
+        if not model.hops:
+            return super().build()
+        return StoryReader(
+            build_encoder(model, self.input_field),
+            pooling=model.pooling,
+            hidden=model.hidden,
+            hops=model.hops,
+            ages=model.memory or 64,
+            classes=len(self.labels),
+            dropout=model.dropout,
+        )
+
+    def example_inputs(self) -> tuple[Any, ...]:
+        if not self.config.model.hops:
+            return super().example_inputs()
+        one = torch.ones(1, dtype=torch.int64)
+        return torch.ones(2, 3, dtype=torch.int64), torch.tensor([3, 3]), one[:, None], one, 0 * one
+
+    def example(self, words: list[str]) -> Any:
+        half = -(-len(words) // 2)
+        return f"{' '.join(words[:half])}. ||| {' '.join(words[half:] or words)}"
+
+
+def plan_stories(table: Table, data: DataConfig, *, outputs: bool) -> Plan | None:
+    """A story, a question, an answer."""
+    settings = {"data.input": "story", "data.multilabel": False}
+    if not outputs and (table.format in PLAIN or is_marked(table)):
+        plan = marked_plan(table)
+        return replace(plan, columns={"story": plan.columns["question"]})
+    names = {column.name: column for column in table.columns}
+    if not {"story", "question"} <= set(names):
+        return None
+    story = joined_columns([names["story"], names["question"]])
+    about = f"{table.summary}, stories in 'story', questions in 'question'"
+    if not outputs:
+        convert = Conversion("stories", told)
+        return Plan("answer", table, {"story": story}, FIT, f"{about} -> answer", convert, settings)
+    if "answer" not in names:
+        raise DataError(
+            "has no column 'answer', which answer needs", where=table.name, remedy="give one"
+        )
+    columns = {"story": story, "label": names["answer"]}
+    summary = f"{about}, answers in 'answer' -> answer"
+    return Plan("answer", table, columns, FIT, summary, Conversion("stories", told), settings)
+
+
+def told(values: Values, names: tuple[str, ...], where: str) -> Values:
+    return tuple(as_story(values[0], where)), *values[1:]

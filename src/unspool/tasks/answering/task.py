@@ -1,0 +1,66 @@
+"""answer: a question and where its answer is looked for.
+
+In a context (`spans.py`) an answer is a stretch of it; about a story (`stories.py`) one of the
+answers of the training data. What the table holds decides, `data.input`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from unspool.config import Config, DataConfig
+from unspool.data.corpus import Corpus
+from unspool.data.fields.field import Field
+from unspool.data.plan import Plan
+from unspool.data.read import Table
+from unspool.tasks.answering.spans import SpanAnswers
+from unspool.tasks.answering.stories import StoryAnswers
+from unspool.tasks.task import Task
+
+
+def kind_of(data: DataConfig) -> type[SpanAnswers] | type[StoryAnswers]:
+    return StoryAnswers if data.input == "story" else SpanAnswers
+
+
+class AnswerQuestions(SpanAnswers):
+    """Makes the task of the one kind or the other."""
+
+    def __new__(cls, config: Config, fields: Any) -> Any:
+        return kind_of(config.data)(config, fields)
+
+    @classmethod
+    def make_fields(cls, config: Config) -> dict[str, Field]:
+        return kind_of(config.data).make_fields(config)
+
+    @classmethod
+    def check_config(cls, config: Config) -> None:
+        kind_of(config.data).check_config(config)
+
+    @classmethod
+    def load_corpus(cls, config: Config, plans: Mapping[str, Plan], **options: Any) -> Corpus:
+        return kind_of(config.data).load_corpus(config, plans, **options)
+
+    @classmethod
+    def suited(cls, settings: Mapping[str, Any], plan: Plan | None = None) -> dict[str, Any]:
+        """What differs between stories and contexts."""
+        if settings.get("data.input", settings.get("input")) == "story":
+            return dict(StoryAnswers.defaults)
+        return {}
+
+    @classmethod
+    def plan(
+        cls, table: Table, data: DataConfig, *, named: bool = False, outputs: bool = True
+    ) -> Plan | None:
+        if data.input in ("auto", "story"):
+            found = StoryAnswers.plan(table, data, named=named, outputs=outputs)
+            if found is not None and (outputs or data.input == "story"):
+                return found
+        if data.input not in ("auto", "question"):
+            return None
+        return SpanAnswers.plan(table, data, named=named, outputs=outputs)
+
+    @classmethod
+    def load(cls, config: Config, folder: Path) -> Task:  # type: ignore[override]
+        return kind_of(config.data).load(config, folder)

@@ -1,0 +1,1 @@
+"""Summarize: a text to a shorter text."""

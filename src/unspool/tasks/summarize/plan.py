@@ -1,0 +1,72 @@
+"""Which columns of a table are documents and their summaries: by their names, or as asked for."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from unspool.config import DataConfig
+from unspool.data.plan import Plan
+from unspool.data.read import Column, Table
+from unspool.data.read.columns import LABEL_NAMES, known, shown
+from unspool.tasks.translate.plan import plan_pairs
+
+DOCUMENTS = ("body", "article", "document", "dialogue", "text", "content")
+SUMMARIES = ("summary", "subject", "headline", "title", "highlights", "abstract")
+REFERENCES = ("others", "references")  # columns of further summaries
+FIT = 3  # names are surer than that two columns look like pairs
+SHORTER = 2  # times a summary must be shorter than its document, unless the task is named
+
+
+def plan_summaries(table: Table, data: DataConfig, *, named: bool) -> Plan | None:
+    """Unless the task is named, names make a table one of summaries, where these are shorter than
+    the documents, no column is called like a label, and nothing else was asked for."""
+    columns = table.columns if table.header or table.typed else []
+    source, target = known(columns, DOCUMENTS), known(columns, SUMMARIES)
+    if not named:
+        asked = data.source or data.target or data.text or data.label
+        if asked or source is None or target is None or known(columns, LABEL_NAMES):
+            return None
+        if mean_length(source) < SHORTER * mean_length(target):
+            return None
+    names: dict[str, Any] = {}
+    if source is not None and target is not None:
+        names = {
+            "source": data.source or source.name,
+            "target": data.target or target.name,
+        }
+    plan = plan_pairs(table, data.model_copy(update=names), named=True, task="summarize")
+    if plan is None or plan.table.format == "parallel":
+        return plan
+    noun, further = plan.table.reader.noun, references_column(plan.table)
+    document, summary = (f"{plan.columns[name].name!r}" for name in ("source", "target"))
+    more = f", further references in {further.name!r}" if further is not None else ""
+    where = f"documents in {noun} {document}, summaries in {summary}{more}"
+    said = f"{plan.table.summary}, {where} -> summarize"
+    if not named:
+        said += " (--task translate reads them as pairs)"
+    return replace(plan, fit=FIT, summary=said, settings={})
+
+
+def mean_length(column: Column) -> float:
+    values = shown(column.sample)
+    return sum(map(len, values)) / max(1, len(values))
+
+
+def references_column(table: Table) -> Column | None:
+    """That of further summaries: lists of texts, or one text."""
+    return known(table.columns, REFERENCES) if table.header or table.typed else None
+
+
+def further_references(plan: Plan) -> list[list[str]]:
+    """Of every row of a table the summaries besides its own; [] where there are none."""
+    column = references_column(plan.table)
+    if column is None:
+        return []
+    number = plan.table.columns.index(column)
+    return [texts_of(given[number]) for _, given in plan.whole_rows()]
+
+
+def texts_of(value: Any) -> list[str]:
+    values = value if isinstance(value, list) else [value]
+    return [str(each) for each in values if each is not None and str(each).strip()]

@@ -1,0 +1,126 @@
+"""summarize: a text in, a shorter one out. It is `translate` with copying, its own way to read a
+table, and ROUGE for BLEU.
+
+A document that is longer than data.max_length is cut, and counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from torch import nn
+
+from unspool.config import Config, DataConfig
+from unspool.data.corpus import Corpus
+from unspool.data.part import Part
+from unspool.data.plan import Plan
+from unspool.data.read import Table
+from unspool.data.store.columns import Progress
+from unspool.nn.models.seq2seq import Seq2Seq
+from unspool.search.decoding import Decoding
+from unspool.tasks.summarize.plan import further_references, plan_summaries
+from unspool.tasks.summarize.report import SummarizeReport
+from unspool.tasks.summarize.rouge import METRICS, rouge
+from unspool.tasks.translate.answer import Translation, Translator
+from unspool.tasks.translate.plan import plan_sources
+from unspool.tasks.translate.task import MODELS, Translate
+from unspool.text.tokenizers import Tokenizer
+
+
+class Summary(Translation):
+    """The best summary of a text, and the others that were asked for."""
+
+    plural = "summaries"
+    noun = "summary"
+
+
+class Summarizer(Translator):
+    answer = Summary
+
+
+class Summarize(Translate):
+    """The best weights are those with the highest ROUGE-L of greedy summaries."""
+
+    name = "summarize"
+    metric = "rougeL"
+    default_model = "bahdanau"
+    answer = Summary
+    translates: ClassVar[type[Translator]] = Summarizer
+    too_long: ClassVar[Literal["cut", "leave out"]] = "cut"
+    unit = "documents"
+    defaults: ClassVar[Mapping[str, Any]] = {
+        **Translate.defaults,
+        "data.max_length": 400,
+        "tokenizer.kind": "word",
+        "tokenizer.joint": True,
+        "tokenizer.vocab": 20_000,
+        "model.hidden": 128,
+        "model.embedding": 128,
+        "model.copy": True,
+        "train.batch": 32,
+        "train.batch_tokens": 16_384,
+        "train.label_smoothing": 0.0,
+    }
+
+    @classmethod
+    def models(cls) -> dict[str, dict[str, Any]]:
+        """Without attention there is nothing to copy by."""
+        return {
+            name: {**own, "model.copy": False} if own.get("model.attention") == "none" else own
+            for name, own in MODELS.items()
+        }
+
+    @classmethod
+    def plan(
+        cls, table: Table, data: DataConfig, *, named: bool = False, outputs: bool = True
+    ) -> Plan | None:
+        if not outputs:
+            return plan_sources(table, data, task=cls.name)
+        return plan_summaries(table, data, named=named)
+
+    @classmethod
+    def load_corpus(
+        cls,
+        config: Config,
+        plans: Mapping[str, Plan],
+        *,
+        fitted: Tokenizer | None = None,
+        progress: Progress | None = None,
+    ) -> Corpus:
+        corpus = super().load_corpus(config, plans, fitted=fitted, progress=progress)
+        for name, part in corpus.parts.items():
+            corpus.notes += [f"{name}: {note}" for note in longer_summaries(part)]
+        return corpus
+
+    def encode(self, plan: Plan, progress: Progress | None = None) -> tuple[Part, list[str]]:
+        part, notes = super().encode(plan, progress)
+        return part, [*notes, *longer_summaries(part)]
+
+    def judge(self, texts: Sequence[str], references: Sequence[str]) -> dict[str, float]:
+        means = 100 * rouge(texts, [[own] for own in references]).mean(0)
+        return dict(zip(METRICS, means.tolist()))
+
+    def evaluate(
+        self, model: nn.Module, part: Part, options: Decoding | None = None
+    ) -> SummarizeReport:
+        assert isinstance(model, Seq2Seq)
+        rows = np.arange(len(part))
+        found, own = self._translate(model, part, rows, options or Decoding())
+        further = further_references(part.plan) if part.plan is not None else []
+        references = [
+            [text, *(further[row] if further else [])] for text, row in zip(own, part.rows)
+        ]
+        return SummarizeReport(found, references, *self._nats(model, part))
+
+
+def longer_summaries(part: Part) -> list[str]:
+    """A note on rows whose summary is longer than its document: they are read all the same."""
+    if "target" not in part:
+        return []
+    longer = part["target"].raw.lengths > part["source"].raw.lengths
+    if not longer.any():
+        return []
+    first = part.where(int(np.argmax(longer)))
+    return [f"{longer.sum():,} summaries are longer than their documents, the first at {first}"]

@@ -1,0 +1,46 @@
+"""Where the tokens of a text stand in it: a tokenizer and a text in, characters out."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from unspool.text.tokenizers import BPETokenizer, PretrainedTokenizer, Tokenizer, WordTokenizer
+from unspool.text.words import token_spans
+
+
+def token_places(tokenizer: Tokenizer, text: str) -> np.ndarray:
+    """(T, 2): the first character of each token of `tokenizer.ids(text)`, and that after its last.
+
+    Where a normal form changes the number of characters, which is rare, places of words are those
+    of the text itself, and others may be off by as many.
+    """
+    if isinstance(tokenizer, PretrainedTokenizer):
+        found = tokenizer.model.encode(text, add_special_tokens=False).offsets
+        return as_places(found)
+    if isinstance(tokenizer, WordTokenizer):
+        return word_places(text, tokenizer.normalizer(text), split=tokenizer.split)
+    normal = tokenizer.normalizer(text)
+    if isinstance(tokenizer, BPETokenizer):  # a character of a piece is a byte of the text
+        sizes = [len(tokenizer.vocab[int(i)]) for i in tokenizer.ids(text)]
+        character = np.repeat(np.arange(len(normal)), [len(c.encode()) for c in normal])
+        character = np.append(character, len(normal))
+        stops = np.cumsum(sizes, dtype=np.int64)
+        starts = character[np.minimum(stops - np.array(sizes, np.int64), len(character) - 1)]
+        last = character[np.clip(stops - 1, 0, len(character) - 1)]
+        return np.minimum(np.stack([starts, last + 1], 1), len(text))
+    at = np.arange(len(normal))
+    return np.minimum(np.stack([at, at + 1], 1), len(text))
+
+
+def word_places(text: str, normal: str, *, split: str) -> np.ndarray:
+    """Of words and punctuation marks; `normal`: the text in the normal form that is read."""
+    own = token_spans(normal, split=split)
+    if len(normal) != len(text):
+        raw = token_spans(text, split=split)
+        if len(raw) == len(own):
+            own = raw
+    return np.minimum(as_places([(span.start, span.stop) for span in own]), len(text))
+
+
+def as_places(found: list[tuple[int, int]]) -> np.ndarray:
+    return np.array(found, dtype=np.int64).reshape(-1, 2)

@@ -1,0 +1,277 @@
+"""From a corpus to its topics: read, count, fit, choose how many, name them by their words."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from unspool.config import TokenizerConfig
+from unspool.data.plan import Plan
+from unspool.data.store.columns import Progress
+from unspool.errors import ConfigError, DataError
+from unspool.tasks.opening import Source
+from unspool.text.normalize import Normalizer
+from unspool.text.words import words as split_words
+from unspool.topic_model.coherence import coherence
+from unspool.topic_model.corpus import (
+    Documents,
+    Vocabulary,
+    choose_vocabulary,
+    count_words,
+    open_documents,
+    read_documents,
+)
+from unspool.topic_model.map import place
+from unspool.topic_model.methods import METHODS, Assigned, Method
+from unspool.topic_model.result import MapPoint, NearDocument, Topic, Topics, Tried, beginning
+from unspool.topic_model.settings import TopicsConfig, TopicSettings
+from unspool.topic_model.times import DateColumn, find_dates, over_time
+from unspool.topic_model.vectors import DocumentVectors, corpus_vectors, open_vectors
+from unspool.topic_model.words import class_tf_idf, top_words
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+Note = Callable[[str], None]
+SPARE = 4  # times as many near documents are looked at as shown: some are the same text
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """Topics of one number: the largest first, with their words and the coherence of each."""
+
+    method: Method
+    assigned: Assigned
+    words: list[list[tuple[str, float]]]
+    coherence: list[float]
+
+    @property
+    def mean(self) -> float:
+        return float(np.mean(self.coherence))
+
+
+class Corpus:
+    """What topics are looked for in: documents, their counts, and what the method reads."""
+
+    def __init__(
+        self, documents: Documents, vocabulary: Vocabulary, counts: csr_matrix, x: Any
+    ) -> None:
+        self.documents, self.vocabulary, self.counts, self.x = documents, vocabulary, counts, x
+
+    def fit(self, settings: TopicSettings, count: int, note: Note) -> Fitted:
+        method = METHODS[settings.method](settings)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            method.fit(self.x, count)
+            assigned = method.assign(self.x)
+        if any("iterations" in str(warning.message) for warning in caught):
+            note(
+                f"{settings.method} with {count} topics had not settled when it was stopped;"
+                " --set iterations=N allows it more"
+            )
+        order = np.argsort(-assigned.shares.sum(0), kind="stable")
+        method.reorder(order)
+        assigned = Assigned(assigned.shares[:, order], assigned.nearness[:, order])
+        weights = None if settings.ranking == "ctfidf" else method.word_weights()
+        if weights is None:
+            weights = class_tf_idf(self.counts, assigned.shares)
+        words = top_words(weights, self.vocabulary.words, settings.words)
+        names = [[word for word, _ in own] for own in words]
+        return Fitted(method, assigned, words, coherence(self.documents, names, settings.window))
+
+
+def find_topics(
+    source: Source,
+    config: TopicsConfig,
+    *,
+    start: str | Path | None = None,
+    date: str | None = None,
+    note: Note,
+    progress: Progress | None = None,
+) -> tuple[Topics, Documents, Assigned]:
+    """The topics of a corpus, its documents, and the topics of each of these.
+
+    start   the folder of the model whose vectors are clustered
+    date    the column of the dates; None: by the look of the values, "none": there is none
+    """
+    began = time.monotonic()
+    settings = config.topics
+    vectors = _vectors(settings, start)
+    plan = open_documents(source, config.data)
+    notes: list[str] = []
+
+    def keep(line: str) -> None:
+        notes.append(line)
+        note(line)
+
+    note(plan.summary)
+    dates = find_dates(plan.table, date, config.data.date_format)
+    if dates is not None:
+        keep(dates.note())
+    documents = read_documents(plan, config.tokenizer, progress)
+    if documents.empty:
+        keep(f"{documents.empty:,} of {documents.total:,} rows are empty, and have no topic")
+    vocabulary = choose_vocabulary(documents, settings)
+    for line in vocabulary.notes:
+        keep(line)
+    counts = count_words(documents, vocabulary)
+    x: Any = counts
+    if vectors is not None:
+        assert start is not None
+        length = settings.max_length
+        x = corpus_vectors(documents, start, vectors, max_length=length, progress=progress)
+    corpus = Corpus(documents, vocabulary, counts, x)
+    fitted, tried = choose_count(corpus, settings, keep, progress)
+    topic = fitted.assigned.topic
+    without = int((topic < 0).sum())
+    if without:
+        keep(f"{without:,} documents have none of the words, and no topic")
+    times = None
+    if dates is not None:
+        times = over_time(_times(plan, dates)[documents.rows], fitted.assigned.shares)
+    near = nearest_rows(fitted.assigned, settings.documents * SPARE)
+    points = place(fitted.assigned, counts, x if vectors is not None else None, settings)
+    texts = _some_texts(documents, [*(i for own in near for i in own), *points.rows])
+    mean = fitted.assigned.shares[topic >= 0].mean(0)
+    topics = [
+        Topic(
+            number=k + 1,
+            words=fitted.words[k],
+            share=float(mean[k]),
+            documents=int((topic == k).sum()),
+            coherence=fitted.coherence[k],
+            nearest=_nearest(near[k], fitted.assigned.nearness[:, k], texts, settings.documents),
+        )
+        for k in range(len(fitted.words))
+    ]
+    found = Topics(
+        config=config,
+        method=fitted.method,
+        words=vocabulary.words,
+        topics=topics,
+        summary=plan.summary,
+        notes=notes,
+        rows=documents.total,
+        empty=documents.empty,
+        without=without,
+        tried=tried,
+        times=times,
+        points=[
+            MapPoint(x, y, int(topic[i]) + 1, texts[i].text)
+            for i, (x, y) in zip(points.rows, points.at.tolist())
+        ],
+        seconds=time.monotonic() - began,
+        vectors=vectors,
+    )
+    return found, documents, fitted.assigned
+
+
+def _vectors(settings: TopicSettings, start: str | Path | None) -> DocumentVectors | None:
+    needed = METHODS[settings.method].reads_vectors
+    if needed and start is None:
+        raise ConfigError(
+            "--method clusters needs vectors of documents",
+            remedy="name the folder of a model with --from: a run of --task pretrain or elmo, or"
+            " MiniLM's",
+        )
+    if start is not None and not needed:
+        raise ConfigError(
+            f"--method {settings.method} counts words, and reads no vectors",
+            got=f"--from {start}",
+            remedy="leave one of them out: --from alone makes clusters",
+        )
+    return None if start is None else open_vectors(start, max_length=settings.max_length)
+
+
+def choose_count(
+    corpus: Corpus, settings: TopicSettings, note: Note, progress: Progress | None
+) -> tuple[Fitted, list[Tried]]:
+    """Topics of the number that was given, or of the one with the largest coherence of a few."""
+    number, words = len(corpus.documents), len(corpus.vocabulary.words)
+    most = min(number, words)
+    where = corpus.documents.plan.table.name
+    if settings.count == 1:
+        raise ConfigError(
+            "one topic is all documents", where="--topics", got=1, remedy="ask for 2 or more"
+        )
+    if settings.count > most:
+        raise DataError(
+            f"there are fewer {'documents' if most == number else 'words'} than topics: {most:,}",
+            where=where,
+            got=f"--topics {settings.count}",
+            remedy="ask for fewer topics",
+        )
+    if settings.count:
+        return corpus.fit(settings, settings.count, note), []
+    counts = [count for count in sorted(set(settings.counts)) if count <= most // 2]
+    counts = counts or [min(max(2, most // 2), most)]
+    found: list[tuple[int, Fitted]] = []
+    for i, count in enumerate(counts):
+        if progress is not None:
+            progress("finding topics", i / len(counts))
+        found.append((count, corpus.fit(settings, count, note)))
+    tried = [Tried(count, fitted.mean) for count, fitted in found]
+    count, best = max(found, key=lambda own: own[1].mean)
+    others = ", ".join(f"{own.topics} ({own.coherence:.4f})" for own in tried)
+    note(
+        f"topics: {count}, the number with the largest coherence of {others}; --topics N asks for N"
+    )
+    return best, tried
+
+
+def nearest_rows(assigned: Assigned, count: int) -> list[list[int]]:
+    """Of each topic the documents that have it as their largest, the nearest first."""
+    found = []
+    for k in range(assigned.shares.shape[1]):
+        own = np.flatnonzero(assigned.topic == k)
+        order = np.argsort(-assigned.nearness[own, k], kind="stable")[:count]
+        found.append(own[order].tolist())
+    return found
+
+
+def _nearest(
+    rows: Sequence[int], nearness: np.ndarray, texts: dict[int, NearDocument], count: int
+) -> list[NearDocument]:
+    different = {texts[i].text: i for i in reversed(rows)}
+    order = sorted(different.values(), key=list(rows).index)[:count]
+    return [texts[i]._replace(nearness=float(nearness[i])) for i in order]
+
+
+def _some_texts(documents: Documents, wanted: Sequence[int]) -> dict[int, NearDocument]:
+    """The beginnings of some documents, by their number."""
+    numbers = {int(documents.rows[i]): i for i in wanted}
+    table = documents.plan.table
+    found = {}
+    for number, row in enumerate(documents.plan.rows()):
+        if number in numbers:
+            where = Path(table.where(row.line, file=row.file)).name
+            found[numbers[number]] = NearDocument(where, 0.0, beginning(row.values[0]))
+    return found
+
+
+def _times(plan: Plan, dates: DateColumn) -> np.ndarray:
+    return np.array([dates.time(row.values[0]) for row in plan.table.rows([dates.column])])
+
+
+def count_texts(texts: Sequence[str], words: list[str], settings: TokenizerConfig) -> csr_matrix:
+    """(N, V) how often each of some texts has each word, as `count_words` counts a corpus."""
+    from scipy.sparse import csr_matrix
+
+    number = {word: i for i, word in enumerate(words)}
+    normalizer = Normalizer(settings.normalize, settings.lowercase)
+    rows, columns = [], []
+    for row, text in enumerate(texts):
+        tokens = split_words(normalizer(text), split=settings.split, newlines=False)
+        found = [number[token] for token in tokens if token in number]
+        rows += [row] * len(found)
+        columns += found
+    ones = np.ones(len(rows), np.float64)
+    counts = csr_matrix((ones, (rows, columns)), shape=(len(texts), len(words)))
+    counts.sum_duplicates()
+    return counts

@@ -1,0 +1,172 @@
+"""The folder of topics: what new texts get their topics from, and what people look at.
+
+topics.json · model.safetensors · documents.csv, every column of the corpus with the topic of each
+row · topics.html · map.png · hashes.json
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+import unspool
+from unspool.data.check.fix import Partial
+from unspool.data.plan import Plan
+from unspool.errors import RunError
+from unspool.io.files import AGAIN, list_hash, read_json, write_atomic, write_json
+from unspool.topic_model.corpus import Documents
+from unspool.topic_model.map import draw_map
+from unspool.topic_model.methods import METHODS, Assigned
+from unspool.topic_model.result import Topic, Topics, Tried
+from unspool.topic_model.settings import TopicsConfig
+from unspool.topic_model.times import OverTime
+from unspool.topic_model.vectors import model_record, open_vectors
+from unspool.training.place import begun
+from unspool.training.tensors import DamagedFile, load_tensors, save_tensors
+
+FORMAT = 1
+FILE, WEIGHTS, TABLE, PAGE, MAP = (
+    "topics.json", "model.safetensors", "documents.csv", "topics.html", "map.png",
+)  # fmt: skip
+
+
+def is_topics(path: str | Path) -> bool:
+    """Whether a folder holds topics that were found before."""
+    return (Path(path) / FILE).is_file()
+
+
+def save_topics(topics: Topics, documents: Documents, assigned: Assigned, path: Path) -> list[str]:
+    """Write the folder; returns the names of the two columns that the table has more."""
+    with begun(path):
+        topics.path = path
+        names = write_table(path / TABLE, documents, assigned, topics)
+        tensors = {
+            name: torch.from_numpy(np.ascontiguousarray(own))
+            for name, own in topics.method.tensors().items()
+        }
+        save_tensors(path / WEIGHTS, tensors, {"method": topics.config.topics.method})
+        list_hash(path / TABLE)
+        write_atomic(path / PAGE, topics.to_html())
+        if topics.points:
+            draw_map(topics, path / MAP)
+        write_json(
+            path / FILE,
+            {
+                "format": FORMAT,
+                "unspool": unspool.__version__,
+                "config": topics.config.model_dump(mode="json"),
+                "start": topics.start,
+                "words": topics.words,
+                **topics.to_json(),
+            },
+        )
+    return names
+
+
+def write_table(path: Path, documents: Documents, assigned: Assigned, topics: Topics) -> list[str]:
+    """Every row of the corpus, with the topic and its share; both are empty where there is none."""
+    plan = documents.plan
+    names = [column.name for column in plan.table.columns]
+    own = [free_name(name, names) for name in ("topic", topics.method.measure)]
+    number = np.full(documents.total, -1)
+    number[documents.rows] = np.arange(len(documents))
+    values = assigned.shares if topics.method.measure == "share" else assigned.nearness
+    with Partial(path) as file:
+        table = csv.writer(file, lineterminator="\n")
+        table.writerow([*names, *own])
+        for row, (_, given) in enumerate(plan.whole_rows()):
+            i = int(number[row])
+            k = int(assigned.topic[i]) if i >= 0 else -1
+            found = [topics.names[k], f"{values[i, k]:.6f}"] if k >= 0 else ["", ""]
+            table.writerow([*map(cell, given), *found])
+    return own
+
+
+def free_name(name: str, taken: Sequence[str]) -> str:
+    while name in taken:
+        name = f"found_{name}"
+    return name
+
+
+def cell(value: Any) -> str:
+    """A raw value of any format, in a table of text."""
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+
+
+def train_command(plan: Plan, path: Path, label: str) -> str:
+    """How a classifier learns these topics."""
+    text = ",".join(own.name for own in plan.columns["text"].own)
+    quoted = f"'{text}'" if " " in text else text
+    return f"unspool train {path / TABLE} --text {quoted} --label {label}"
+
+
+def load_topics(path: str | Path, *, start: str | Path | None = None) -> Topics:
+    """The topics of a folder. `start`: where the model of the vectors is, if it was moved."""
+    folder = Path(path)
+    stored = read_json(folder / FILE)
+    if not isinstance(stored, dict) or stored.get("format") != FORMAT:
+        raise RunError(
+            f"topics of format {stored.get('format') if isinstance(stored, dict) else None!r};"
+            f" this version reads {FORMAT}",
+            where=folder / FILE,
+            remedy=AGAIN,
+        )
+    try:
+        config = TopicsConfig.model_validate(stored["config"])
+        method = METHODS[config.topics.method](config.topics)
+        tensors, _ = load_tensors(folder / WEIGHTS)
+        method.restore({name: own.numpy() for name, own in tensors.items()})
+        topics = Topics(
+            config=config,
+            method=method,
+            words=stored["words"],
+            topics=[Topic.from_json(own) for own in stored["topics"]],
+            summary=stored["summary"],
+            notes=stored["notes"],
+            rows=stored["rows"],
+            empty=stored["empty"],
+            without=stored["without_words"],
+            tried=[Tried(**own) for own in stored["tried"]],
+            times=None if stored["times"] is None else OverTime.from_json(stored["times"]),
+            start=stored["start"],
+            seconds=stored["seconds"],
+            path=folder,
+        )
+    except FileNotFoundError:
+        raise RunError("missing from the folder", where=folder / WEIGHTS, remedy=AGAIN) from None
+    except DamagedFile as error:
+        raise RunError(f"damaged: {error}", where=folder / WEIGHTS, remedy=AGAIN) from None
+    except (KeyError, TypeError, ValueError) as error:
+        raise RunError(
+            f"damaged: {type(error).__name__} {error}", where=folder / FILE, remedy=AGAIN
+        ) from None
+    if method.reads_vectors:
+        topics.vectors = _vectors(topics, start)
+    return topics
+
+
+def _vectors(topics: Topics, start: str | Path | None) -> Any:
+    assert topics.start is not None
+    path = Path(start if start is not None else topics.start["path"])
+    if not path.is_dir():
+        raise RunError(
+            "the folder of the model that makes vectors for these topics is gone",
+            where=topics.path,
+            got=str(path),
+            remedy="name where it is now with --from",
+        )
+    if model_record(path)["sha256"] != topics.start["sha256"]:
+        raise RunError(
+            "not the model that these topics were made with: its weights differ",
+            where=path,
+            remedy="name that one with --from, or find the topics anew",
+        )
+    return open_vectors(path, max_length=topics.config.topics.max_length)

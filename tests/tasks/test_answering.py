@@ -1,0 +1,274 @@
+"""answer: spans against brute force, SQuAD's scores against their definition, columns, bad input,
+contexts in windows, and stories."""
+
+from __future__ import annotations
+
+import collections
+import json
+import random
+import re
+import string
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+import unspool
+from unspool.config import DataConfig, TokenizerConfig
+from unspool.data.fields.question import QuestionField, context_windows
+from unspool.data.fields.story import as_story
+from unspool.errors import DataError
+from unspool.nn.models.story import MemoryHops
+from unspool.nn.taps import record
+from unspool.tasks.answering.search import best_of_windows, best_span, best_threshold
+from unspool.tasks.answering.squad import f1_of, normalized, score
+from unspool.tasks.opening import open_plan
+from unspool.text.places import token_places
+from unspool.text.subwords import fit_bpe
+from unspool.text.tokenizers import NFC, CharTokenizer, WordTokenizer
+from unspool.text.vocab import Vocab
+
+WORDS = ["the", "a", "An", "cat", "cat,", "dog", "Dog!", "sat", "", "on.", "is-", "the", "42", "é"]
+
+
+def official(given: str, wanted: str) -> tuple[float, float]:
+    """Exact match and F1 as the evaluation script of SQuAD 2.0 defines them, step by step."""
+
+    def tokens(text: str) -> list[str]:
+        text = "".join(c for c in text.lower() if c not in set(string.punctuation))
+        return re.sub(r"\b(a|an|the)\b", " ", text).split()
+
+    one, other = tokens(given), tokens(wanted)
+    same = sum((collections.Counter(one) & collections.Counter(other)).values())
+    if not one or not other:
+        f1 = float(one == other)
+    elif same == 0:
+        f1 = 0.0
+    else:
+        precision, recall = same / len(one), same / len(other)
+        f1 = 2 * precision * recall / (precision + recall)
+    return float(" ".join(one) == " ".join(other)), f1
+
+
+def test_scores_are_those_of_squad() -> None:
+    rng = random.Random(3)
+    for _ in range(2000):
+        a, b = (" ".join(rng.choices(WORDS, k=rng.randint(0, 5))) for _ in range(2))
+        exact, f1 = official(a, b)
+        assert (normalized(a) == normalized(b)) == bool(exact)
+        assert f1_of(a, b) == pytest.approx(f1)
+    assert score("cat", ["a dog", "the cat"]) == (1, 1)
+    assert score("", []) == (1, 1)
+    assert score("cat", []) == (0, 0)
+
+
+def test_best_span_against_all_spans() -> None:
+    rng = np.random.default_rng(4)
+    for steps, longest in ((1, 3), (5, 2), (9, 9), (12, 4)):
+        starts, stops = rng.normal(size=(2, steps))
+        every = {
+            (i, j): starts[i] + stops[j]
+            for i in range(steps)
+            for j in range(i, min(steps, i + longest))
+        }
+        i, j, found = best_span(starts, stops, longest)
+        assert found == pytest.approx(max(every.values()))
+        assert every[i, j] == pytest.approx(found)
+
+
+def test_best_of_several_windows() -> None:
+    low = np.full((6, 2), -9.0)
+    one, other = low.copy(), low.copy()
+    one[0], other[0] = (1.0, 1.0), (0.5, 0.0)  # no answer
+    one[3, 0], one[4, 1] = 2.0, 1.0
+    other[2, 0], other[2, 1] = 2.0, 3.0
+    found = best_of_windows([one, other], [2, 2], [0, 7], 4)
+    assert (found.start, found.stop) == (7, 7)
+    assert (found.span, found.none) == (5.0, 0.5)
+
+
+def test_threshold_against_all_thresholds() -> None:
+    rng = np.random.default_rng(5)
+    for _ in range(30):
+        margins, answered = rng.normal(size=12), rng.random(12)
+        silent = (rng.random(12) < 0.5).astype(float)
+        every = [
+            np.where(margins > t, answered, silent).mean()
+            for t in [margins.min() - 1, *margins, margins.max() + 1]
+        ]
+        t = best_threshold(margins, answered, silent)
+        assert np.where(margins > t, answered, silent).mean() == pytest.approx(max(every))
+
+
+TEXTS = ["Ulm, and  Bern's 2nd café!", "", " a\tb ", "naïve Übung 日本 — x"]
+
+
+def test_tokens_map_back_to_characters() -> None:
+    bpe = fit_bpe(TEXTS * 3, size=280, min_count=1, normalizer=NFC)
+    for text in TEXTS:
+        words = WordTokenizer(Vocab.of([]))
+        for (start, stop), piece in zip(token_places(words, text), words.pieces(text)):
+            assert text[start:stop] == piece
+        chars = CharTokenizer(Vocab.of([]))
+        assert [text[a:b] for a, b in token_places(chars, text)] == list(text)
+        places = token_places(bpe, text)
+        assert len(places) == len(bpe.ids(text))
+        if text.isascii() and text:
+            assert "".join(text[a:b] for a, b in places) == text
+
+
+def test_windows_cover_a_context() -> None:
+    field = QuestionField("question", TokenizerConfig(kind="word"))
+    context = " ".join(f"w{i}" for i in range(30))
+    field.tokenizer = WordTokenizer(Vocab.of([*context.split(), "who"]))
+    questions = field.encode([("who ?", context), ("who", "w1 w2")])
+    found = context_windows(questions, 14, 0)
+    assert found.lengths.max() <= 14
+    assert sorted(set(found.windows.origin.tolist())) == [0, 1]
+    seen = set()
+    for row in np.flatnonzero(found.windows.origin == 0).tolist():
+        own = found[row][found.firsts[row] :]
+        first = int(found.windows.first[row])
+        assert field.tokenizer.decode(own) == " ".join(f"w{first + i}" for i in range(len(own)))
+        seen |= set(range(first, first + len(own)))
+    assert seen == set(range(30))
+    assert questions.tokens_of(0, context.index("w7"), context.index("w9") - 1) == (7, 8)
+
+
+def write(path: Path, rows: list[dict]) -> Path:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def spans(path: Path, **data) -> list:
+    return [row.values[1] for row in open_plan(path, DataConfig(**data), "answer").rows()]
+
+
+CONTEXT = "Anna lives in Ulm, and Carl in Bern."
+ROW = {"question": "Where is Anna?", "context": CONTEXT}
+
+
+def test_answers_in_many_spellings(tmp_path) -> None:
+    path = tmp_path / "q.jsonl"
+    for own in (
+        {"answer": "Ulm"},
+        {"answers": [{"text": "Ulm", "answer_start": 14}]},
+        {"answers": {"text": ["Ulm"], "answer_start": [14]}},
+        {"answer": "Ulm", "start": 14},
+        {"span": "(14, 17)"},
+    ):
+        rows = [{**ROW, **own}, {**ROW, **dict.fromkeys(own)}]
+        assert spans(write(path, rows)) == [[[14, 17]], []], own
+    marked = {
+        "question": "x?",
+        "review": CONTEXT + " ANSWERNOTFOUND",
+        "human_ans_indices": "(37, 51)",
+    }
+    table = write(path, [marked, {**marked, "human_ans_indices": "(14, 17)"}])
+    found = open_plan(table, DataConfig(), None)
+    assert found.task == "answer"
+    assert "ANSWERNOTFOUND" in found.summary
+    assert [row.values[1] for row in found.rows()] == [[], [[14, 17]]]
+    assert next(found.rows()).values[0][1] == CONTEXT + " "
+
+
+BAD = {
+    "q.jsonl:1: the answer does not stand in the context; got 'Rome'": {"answer": "Rome"},
+    "q.jsonl:1: the answer lies outside of its context of 36 characters": {"span": "(30, 40)"},
+    "the answer does not stand at character 3 of the context, but at 14": {
+        "answer": "Ulm",
+        "start": 3,
+    },
+}
+
+
+@pytest.mark.parametrize("message", BAD)
+def test_bad_answers(tmp_path, message: str) -> None:
+    with pytest.raises(DataError, match=re.escape(message)):
+        spans(write(tmp_path / "q.jsonl", [{**ROW, **BAD[message]}]))
+
+
+def test_a_question_without_a_context(tmp_path) -> None:
+    path = write(tmp_path / "q.jsonl", [{"question": "x?", "answer": "y"}])
+    with pytest.raises(DataError, match="has no column of the contexts, which answer needs"):
+        spans(path)
+    (tmp_path / "s.txt").write_text("1 Where is Anna?\tUlm\t1\n")
+    with pytest.raises(DataError, match=r"s.txt:1: a question without a story before it"):
+        open_plan(tmp_path / "s.txt", DataConfig(format="stories"), "answer")
+    (tmp_path / "d.json").write_text('{"data": [{"paragraphs": [{"qas": []}, 5]}]}')
+    with pytest.raises(DataError, match=r"d.json: is no JSON as SQuAD has it"):
+        open_plan(tmp_path / "d.json", DataConfig(), "answer")
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory) -> unspool.api.run.Run:
+    """One that has learnt to find a place, and that of Eva nothing is said."""
+    folder = tmp_path_factory.mktemp("answering")
+    places = ["Ulm", "Bern", "Kiel", "Jena"]
+    rows = []
+    for i in range(80):
+        one, other = places[i % 4], places[(i // 4) % 4]
+        context = f"Anna lives in {one} , and Carl works in {other} ."
+        who, answer = [("Anna live", one), ("Carl work", other), ("Eva live", "")][i % 3]
+        rows.append({"question": f"Where does {who} ?", "context": context, "answer": answer})
+    return unspool.train(
+        write(folder / "q.jsonl", rows), model="bigru", out=folder / "run", hidden=16, embedding=16,
+        epochs=14, batch=8, lr=1e-2, dropout=0.0, test_share=0.2,
+    )  # fmt: skip
+
+
+def test_spans_are_learnt(run, tmp_path) -> None:
+    assert run.report.metrics["f1"] > run.report.metrics["no_answer_f1"] + 0.2
+    (found,) = run.predict(
+        ("Where does Anna live ?", "Anna lives in Kiel , and Carl works in Ulm .")
+    )
+    assert found.context[found.start : found.stop] == found.answer
+    assert found.to_json()["question"] == "Where does Anna live ?"
+    (empty,) = run.predict([("Where does Anna live ?", "")])
+    assert (empty.answer, empty.note) == ("", "without a context")
+    long = "Nobody knows . " * 200 + "Anna lives in Kiel , and Carl works in Ulm ."
+    (far,) = run.predict(("Where does Anna live ?", long))
+    assert far.context[far.start : far.stop] == far.answer
+    look = run.trace("Where does Anna live ? ||| Anna lives in Ulm .")
+    assert [choice.asked for choice in look.choices] == ["start", "end"]
+    assert look.find("pair_attention")
+    again = unspool.load(run.path)
+    assert again.task.threshold == run.task.threshold
+
+
+def test_stories_are_read(tmp_path) -> None:
+    path = tmp_path / "s.txt"
+    path.write_text(
+        "1 Anna went to Ulm.\n2 Carl went to Bern.\n3 Where is Anna? \tUlm\t1\n"
+        "4 Anna went to Kiel.\n5 Where is Anna?\tKiel\t4\n"
+        "1 Eva left.\n2 Where is Eva?\tUlm\t1\n"
+    )
+    found = open_plan(path, DataConfig())
+    assert found.task == "answer"
+    rows = [row.values for row in found.rows()]
+    assert rows[1] == ((["Anna went to Ulm.", "Carl went to Bern.", "Anna went to Kiel."],
+                        "Where is Anna?"), "Kiel")  # fmt: skip
+    assert as_story("Anna left. Eva came! ||| Who?") == (["Anna left.", "Eva came!"], "Who?")
+    with pytest.raises(DataError, match="a story is a list of sentences with a question"):
+        as_story(["a"], "item 1")
+
+
+def test_hops_are_their_equations() -> None:
+    torch.manual_seed(1)
+    memory = MemoryHops(4, hops=2, ages=3)
+    m, u = torch.randn(2, 5, 4), torch.randn(2, 4)
+    sizes = torch.tensor([5, 2])
+    with record(memory, "alignment") as trace:
+        found = memory(m, u, sizes)
+    for row, size in enumerate(sizes.tolist()):
+        own, asked = m[row, 5 - size :], u[row]
+        for hop, (key, value) in enumerate(zip(memory.keys, memory.values)):
+            ages = [min(size - 1 - s, 2) for s in range(size)]
+            e = torch.stack([asked @ (key(own[s]) + memory.ages[0, ages[s]]) for s in range(size)])
+            alpha = (e / 2).softmax(0)
+            torch.testing.assert_close(trace["alignment"][row, hop, 5 - size :], alpha)
+            asked = asked + sum(
+                alpha[s] * (value(own[s]) + memory.ages[1, ages[s]]) for s in range(size)
+            )
+        torch.testing.assert_close(found[row], asked)
