@@ -155,7 +155,8 @@ def main() -> None:
                     predicted = [str(own) for own in run.predict([own.pixels for own in test])]
                     exact = np.array([a == own.sentence for a, own in zip(predicted, test)])
                     digit = [
-                        a.split()[1] == own.sentence.split()[1] for a, own in zip(predicted, test)
+                        a.split()[1:2] == own.sentence.split()[1:2]
+                        for a, own in zip(predicted, test)
                     ]
                     way = [
                         a.split()[3:] == own.sentence.split()[3:] for a, own in zip(predicted, test)

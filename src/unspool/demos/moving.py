@@ -11,7 +11,7 @@ import json
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -91,7 +91,7 @@ def run(write: Callable[[str], None]) -> None:
     from rich.console import Console
 
     watcher = Printed(Console(stderr=True))
-    shared = {
+    shared: dict[str, Any] = {
         "input": "video", "embedding": 24, "hidden": 48, "dropout": 0.0, "batch": 8,
         "lr": 3e-3, "note": write, "watcher": watcher,
     }  # fmt: skip

@@ -42,7 +42,7 @@ def picture(subject: Subject, query: Query) -> dict[str, Any]:
     alignment = getattr(reading, "alignment", lambda: None)()
     return {
         "size": list(pixels.shape),
-        "pixels": base64.b64encode(np.clip(np.rint(pixels), 0, 255).astype(np.uint8)).decode(),
+        "pixels": base64.b64encode(as_bytes(pixels)).decode(),
         "values": [np.round(own, 6).ravel().tolist() for own in values],
         "frames": [float(own.sum()) for own in values],
         "hidden": {"side": hidden.side, "values": hidden.values.round(6).tolist()},
@@ -54,6 +54,10 @@ def picture(subject: Subject, query: Query) -> dict[str, Any]:
         "written": list(reading.written),
         "attention": None if alignment is None else over_pixels(field, alignment, pixels.shape),
     }
+
+
+def as_bytes(pixels: np.ndarray) -> bytes:
+    return np.clip(np.rint(pixels), 0, 255).astype(np.uint8).tobytes()
 
 
 def over_pixels(field: Any, alignment: np.ndarray, size: tuple[int, ...]) -> list[Any]:
