@@ -28,13 +28,13 @@ from rows import DATA, Row, main, measured, size, train
 
 BABI, SUBJQA = DATA / "qa/babi_v1.2_en1k", DATA / "qa/subjqa"
 OPINION = DATA / "opinion/semeval14_absa"
-SEQUENCE = {"hops": 0, "hidden": 64, "embedding": 32, "epochs": 20, "dropout": 0.1}
+SEQUENCE = {"hops": 0, "hidden": 64, "embedding": 32, "epochs": 10, "dropout": 0.1}
 STORIES: dict[str, dict[str, Any]] = {
     "lstm": {"model": "lstm", **SEQUENCE},
     "gru": {"model": "gru", **SEQUENCE},
     "attention": {"model": "gru", "hops": 3, "hidden": 48, "embedding": 32, "epochs": 60},
     "transformer": {
-        "model": "transformer", "hops": 0, "layers": 2, "hidden": 64, "epochs": 20, "dropout": 0.1,
+        "model": "transformer", "hops": 0, "layers": 2, "hidden": 64, "epochs": 10, "dropout": 0.1,
         "word_dropout": 0.0, "pooling": "mean", "lr": 1e-3,
     },
 }  # fmt: skip

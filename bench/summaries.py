@@ -3,6 +3,7 @@
     python bench/summaries.py FOLDER                  train what FOLDER has not yet, score all
     python bench/summaries.py FOLDER --models copy    one of them
     python bench/summaries.py FOLDER --table          print the tables from what is scored there
+    python bench/summaries.py --lead                  the lead alone
     python bench/summaries.py --speed                 copying against none, in one run
 
 14,436 e-mails to learn from, of which 1,000 are held out to choose the epoch by ROUGE-L of greedy
@@ -32,7 +33,8 @@ from unspool.search.decoding import Decoding
 from unspool.tasks import build_model
 from unspool.tasks.metrics import bootstrap_mean
 from unspool.tasks.opening import open_plan
-from unspool.tasks.summarize.report import SummarizeReport
+from unspool.tasks.summarize.plan import further_references
+from unspool.tasks.summarize.report import SummarizeReport, lead
 from unspool.tasks.summarize.rouge import METRICS, rouge
 from unspool.tasks.summarize.task import Summarize
 
@@ -89,8 +91,18 @@ def score(name: str, folder: Path) -> dict[str, Any]:
     }
 
 
+def lead_alone() -> None:
+    plan = open_plan(CORPUS / "dev.jsonl.gz", make_config("summarize").data, "summarize")
+    pairs = [row.values for row in plan.rows()]
+    references = [[own, *more] for (_, own), more in zip(pairs, further_references(plan))]
+    words = round(np.mean([len(own[0].split()) for own in references]))
+    texts = lead([body for body, _ in pairs], words)
+    for title, wanted in (("sent", [own[:1] for own in references]), ("best of four", references)):
+        print(f"lead, {words} words, {title} | {figures((100 * rouge(texts, wanted)).tolist())}")
+
+
 def leads(report: SummarizeReport) -> list[str]:
-    return [" ".join(found.text.split()[: report.words]) for found in report.summaries]
+    return lead([found.text for found in report.summaries], report.words)
 
 
 def figures(rows: list[list[float]]) -> str:
@@ -117,7 +129,9 @@ def table(stored: dict[str, Any]) -> None:
 
 
 def speed(rounds: int) -> None:
-    """The time of a training step and of a beam search, with and without copying, in turns."""
+    """The time of the processor, on one thread, of training steps and beam searches, with copying
+    and without, in turns."""
+    torch.set_num_threads(1)
     plans = {"train": open_plan(CORPUS / "train.jsonl.gz", make_config("summarize").data)}
     made: dict[str, Any] = {}
     for name in ("attention", "copy", "coverage"):
@@ -135,17 +149,17 @@ def speed(rounds: int) -> None:
     for round_ in range(rounds + 1):
         for name, (task, model, batches, texts) in made.items():
             model.train()
-            began = time.perf_counter()
+            began = time.process_time()
             for batch in batches:
                 model.zero_grad()
                 with torch.autocast("cpu", torch.bfloat16):
                     loss = task.loss(model, batch, None).loss
                 loss.backward()
-            middle = time.perf_counter()
+            middle = time.process_time()
             model.eval()
             list(task.predict(model, texts, Decoding(max_length=10, min_length=10)))
             if round_:  # the first is not counted
-                times[name].append((middle - began, time.perf_counter() - middle))
+                times[name].append((middle - began, time.process_time() - middle))
     plain = np.median(times["attention"], 0)
     for name, own in times.items():
         train, write = np.median(own, 0)
@@ -160,11 +174,15 @@ def main() -> None:
     parser.add_argument("folder", type=Path, nargs="?")
     parser.add_argument("--models", default=",".join(SETTINGS))
     parser.add_argument("--table", action="store_true")
+    parser.add_argument("--lead", action="store_true")
     parser.add_argument("--speed", action="store_true")
     parser.add_argument("--rounds", type=int, default=7)
     given = parser.parse_args()
     if not CORPUS.exists():
         sys.exit(f"no e-mails in {CORPUS}")
+    if given.lead:
+        lead_alone()
+        return
     if given.speed:
         speed(given.rounds)
         return

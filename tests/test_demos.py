@@ -25,6 +25,7 @@ from unspool.demos import (
     memory,
     opinions,
     reviews,
+    shapes,
 )
 from unspool.insight.gradients import CELL_NAMES
 
@@ -294,3 +295,21 @@ def test_the_digits_demo_runs_small(tmp_path, monkeypatch) -> None:
     assert any(line.startswith("CER ") for line in lines)
     assert any(line.startswith("somebody says 271828, and the model writes") for line in lines)
     assert (tmp_path / "runs" / "demo-digits" / "lattice.png").stat().st_size > 10_000
+
+
+def test_scenes_of_shapes() -> None:
+    """Each scene is in one part, and its picture shows its colours where its words say."""
+    known, new = shapes.split_scenes()
+    assert not set(known) & set(new)
+    assert len(new) == 200
+    assert len(known) + len(new) == len(set(shapes.all_scenes())) == 800
+    for i, scene in enumerate(new[:20]):
+        x = shapes.picture_of(scene, np.random.default_rng(i)).astype(int)
+        middles = []
+        for thing in (scene.first, scene.second):
+            near = np.abs(x - np.array(shapes.COLOURS[thing.colour])).sum(2) < 75
+            assert near.sum() > 20, scene.caption
+            middles.append(np.argwhere(near).mean(0))
+        axis = 1 if scene.relation == "left of" else 0
+        if scene.first.colour != scene.second.colour:
+            assert middles[0][axis] < middles[1][axis]

@@ -62,7 +62,7 @@ def train(
               their labels
     labels    of texts in memory, one for each
     valid     data to validate on, as `data`, or a tuple of texts and labels; likewise `test`
-    task      classify, regress, tag, generate, translate, pretrain or elmo; by default what the
+    task      classify, regress, tag, generate, translate, caption, ... or elmo; by default what the
               data suggest
     model     a cell's name, with `bi` before it for both directions: lstm, bigru, ...; transformer
               or cnn; for translate seq2seq, bahdanau, luong or transformer

@@ -115,7 +115,8 @@ def show_series(
     from unspool.insight.trace import trace_reading
 
     field = run.task.input_field
-    item = field.recording(first_recording(path, run.task), path)
+    raw = first_recording(path, run.task)
+    item = field.recording(raw, path)
     reading = run.task.reading(run.model, item)
     traced = trace_reading(reading, run.task, run.model)
     at = None if step is None else step - 1
@@ -123,7 +124,7 @@ def show_series(
     print_answer(traced, why, "steps", as_json=as_json)
     if album.folder is not None:
         ahead = next(iter(run.task.predict(run.model, [item]))) if run.task.looks_ahead else None
-        album.add(kind_pictures(field, item, reading, why, path))
+        album.add(kind_pictures(field, raw, item, reading, why, path))
         if field.filmed:
             parts = field.by_curve(why.parts)
             why = why._replace(parts=parts, elements=tuple(field.channels))
@@ -131,11 +132,13 @@ def show_series(
         write_trace(traced, album.folder)
 
 
-def kind_pictures(field: Any, item: Any, reading: Any, why: Any, path: str) -> list[Any]:
-    """Of what is more than curves: an image, a drawing, the lattice of a transcript over its
-    spectrum, or contributions under it."""
+def kind_pictures(field: Any, raw: Any, item: Any, reading: Any, why: Any, path: str) -> list[Any]:
+    """Of what is more than curves: an image, where each word of its caption looked, a drawing, the
+    lattice of a transcript over its spectrum, or contributions under it."""
     from unspool.data.read.strokes import Strokes
     from unspool.insight.plots import (
+        attention_maps,
+        caption_figure,
         drawing_figure,
         frames_figure,
         image_figure,
@@ -151,10 +154,17 @@ def kind_pictures(field: Any, item: Any, reading: Any, why: Any, path: str) -> l
         steps = reading.tokens[len(reading.before) :]
         return [("frames", frames_figure(shown, values, steps, title=title))]
     if field.pictured:
-        values = field.shape.spread(why.values[len(reading.before) :], len(item))
+        pixels = field.image(raw)
+        values = field.shape.spread(why.values[len(reading.before) :], pixels.shape[1])
         about = f"{why.measure} {why.answer_value:.3f}" if lattice is None else lattice.text
-        figure = image_figure(field.pixels(item), values, title=f"{name}: {why.answer}, {about}")
-        return [("image", figure)]
+        figure = image_figure(pixels, values, title=f"{name}: {why.answer}, {about}")
+        attended = reading.alignment() if hasattr(reading, "alignment") else None
+        if attended is None:
+            return [("image", figure)]
+        maps = attention_maps(field, attended, pixels.shape[1])
+        title = f"{name}: {' '.join(reading.written[:-1])}"
+        words = caption_figure(pixels, maps, reading.written, title=title)
+        return [("image", figure), ("words", words)]
     if lattice is not None:
         title = f"{name}: {lattice.text}"
         return [("lattice", lattice_figure(item, field.duration, lattice, title=title))]

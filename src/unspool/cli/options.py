@@ -37,9 +37,10 @@ Task = Annotated[
         metavar="TASK",
         help="classify (a label for each text, or several), regress (numbers for each text), tag (a"
         " tag for each word), generate (a language model), translate (a text for each text),"
-        " summarize (a shorter one), transcribe (a text for each recording or drawing), forecast"
-        " (the next steps of series), handwrite (the next points of a pen, or a text written by"
-        " hand), compose (what follows in a piece of music),"
+        " summarize (a shorter one), transcribe (a text for each recording or drawing), caption (a"
+        " text that describes an image or a clip), forecast (the next steps of series), handwrite"
+        " (the next points of a pen, or a text written by hand), compose (what follows in a piece"
+        " of music),"
         " pretrain (hidden tokens, no labels) or elmo (contextual vectors, no labels)."
         "  [default: what the data suggest]",
     ),
@@ -52,8 +53,9 @@ Model = Annotated[
         metavar="MODEL",
         help="A cell: elman, irnn, lstm, peephole, coupled, gru, mingru or minlstm; with `bi`"
         " before it for both directions: bilstm, bigru, ... Or cnn or transformer; for translate"
-        " also seq2seq, bahdanau or luong; for classify and regress also linear, a baseline of"
-        " n-grams, or auto, the best of several.  [default: bilstm for classify, regress and tag,"
+        " also seq2seq, bahdanau or luong; for caption xu or vinyals; for classify and regress also"
+        " linear, a baseline of n-grams, or auto, the best of several.  [default: bilstm for"
+        " classify, regress and tag,"
         " lstm for generate, transformer for translate and pretrain]",
     ),
 ]

@@ -31,6 +31,8 @@ class Picture(NamedTuple):
 def picture_of(run: Run) -> Picture:
     """What there is to draw of the answers of a run."""
     task = run.task
+    if "alignment" in option_names(task.options) and not task.reads_tokens:
+        return Picture("attention of every word", attention)
     if "alignment" in option_names(task.options):
         return Picture("alignment", alignment)
     if task.looks_ahead:
@@ -38,7 +40,7 @@ def picture_of(run: Run) -> Picture:
     if hasattr(task.looked_at, "transcript"):
         return Picture("lattice", lattice)
     raise ConfigError(
-        "--picture is for translations, forecasts and transcripts",
+        "--picture is for translations, captions, forecasts and transcripts",
         where=run.path,
         got=f"a {task.name} model",
         remedy="leave it out, or draw what it reads with unspool look",
@@ -82,6 +84,25 @@ def alignment(run: Run, item: Any, answer: Any, options: Any) -> Figure:
             remedy="leave out --picture, or train bahdanau, luong or transformer",
         )
     return alignment_figure(answer)
+
+
+def attention(run: Run, item: Any, answer: Any, options: Any) -> Figure:
+    """Where each word of a caption looked."""
+    from unspool.insight.plots import attention_maps, caption_figure, matrix_figure
+
+    field: Any = run.task.input_field
+    if answer.alignment is None or not len(answer.tokens):
+        raise ConfigError(
+            "there is no attention to draw",
+            where=run.path,
+            got="an empty caption" if not len(answer.tokens) else "a model without attention",
+            remedy="leave out --picture, or train one with attention",
+        )
+    if not hasattr(field, "shape"):  # steps that are no parts of one image
+        return matrix_figure(answer.alignment, field.labels(item), answer.tokens)
+    pixels = field.image(item)
+    maps = attention_maps(field, answer.alignment, pixels.shape[1])
+    return caption_figure(pixels, maps, answer.tokens, title=f"{answer.name}: {answer}")
 
 
 def forecast(run: Run, item: Any, answer: Any, options: Any) -> Figure:

@@ -97,6 +97,7 @@ def predict(
       tag         the text with its spans, [ORG EU] rejects ..., or tags, EU/PROPN ...
       translate   the translation, by beam search; with --nbest number, score, translation
       summarize   the summary, in the same way
+      caption     the caption, by beam search; with --nbest number, score, caption
       transcribe  the text, its confidence and the name of the recording, separated by
                   tabs; with --nbest number, score, text
       generate    the text and its continuation; see `unspool generate`

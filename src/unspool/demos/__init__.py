@@ -17,6 +17,7 @@ from unspool.demos import (
     moving,
     opinions,
     reviews,
+    shapes,
 )
 
 
@@ -37,6 +38,10 @@ DEMOS: dict[str, Demo] = {
         "movements of a hand: which one a recording is, and where each begins", gestures.run
     ),
     "digits": Demo("strings of spoken digits become text, with the time of each", digits.run),
+    "shapes": Demo(
+        "pictures of coloured shapes are described, word by word, by a model with attention",
+        shapes.run,
+    ),
     "handwriting": Demo(
         "a network learns to write words with a pen, letter by letter", handwriting.run
     ),

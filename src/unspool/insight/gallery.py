@@ -94,10 +94,18 @@ def series_pictures(
     spans = [(start - begin, stop - begin) for start, stop in spans]
     for layer in layers_of(trace):
         name = f"gates-{layer[0].part}-{layer[0].layer}-{layer[0].direction}"
-        yield name, gates_over_time(series, layer, spans)
+        written = layer[0].axes[0] == "written"
+        yield name, gates_figure(trace, layer) if written else gates_over_time(series, layer, spans)
     for kind in HEADS:
-        if found := trace.find(kind):
+        every = trace.find(kind)
+        if found := [own for own in every if "written" not in own.axes]:
             yield kind.replace("_", "-"), attention_over_time(series, found, spans)
+        if own := [each for each in every if "written" in each.axes]:
+            suffix = "-written" if found else ""
+            yield (
+                f"{kind.replace('_', '-')}{suffix}",
+                heads_figure(trace._replace(arrays=own), kind),
+            )
     for window in trace.find("window"):
         yield "window", window_figure(window.values, trace.written)
     for array in trace.find("pooling"):

@@ -22,6 +22,7 @@ from unspool.data.fields.words import WordsField
 from unspool.errors import ConfigError, choose
 from unspool.nn.cells import CELLS, cell_options
 from unspool.nn.convolution import ConvolutionStack
+from unspool.nn.efficientnet import EncoderInput
 from unspool.nn.encoder import Encoder
 from unspool.nn.frames import ClipAugment, FrameInput
 from unspool.nn.images import Augmentation, ConvolutionalInput, ImageAugment, Patches
@@ -102,12 +103,23 @@ def vector_input(field: SeriesField | HistoryField, options: InputOptions) -> Ve
     )
 
 
-def image_input(field: ImageSource, options: InputOptions) -> InputLayer:
+def image_input(field: Any, options: InputOptions) -> InputLayer:
     shape = field.shape
     patches = Patches(shape.height, shape.colours, *shape.patches)
     augment: Augment | None = None
     if any(options.augmentation):
         augment = ImageAugment(patches, options.augmentation, together=options.patch)
+    if shape.reading == "encoder":
+        encoded = EncoderInput(
+            shape.height,
+            shape.width,
+            options.size or DEFAULT_SIZE,
+            dropout=options.dropout,
+            augment=augment,
+        )
+        if field.encoder is not None:
+            encoded.encoder.start_from(field.encoder)
+        return encoded
     if shape.reading not in CNN:
         size = options.patch * shape.size
         return VectorInput(size, options.size, dropout=options.dropout, augment=augment)

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from unspool.data.read.recording import Recording
 from unspool.data.store.ragged import Windows, cut_windows
+from unspool.nn.efficientnet import EncoderInput
 from unspool.nn.images import ConvolutionalInput
 from unspool.tasks.label_readings import (
     ClassifyReading,
@@ -57,7 +58,7 @@ class SeriesInput(Reading):
             vectors = field.vectors(whole, 0)
         self.task, self.model, self.vectors = task, model, vectors[: longest(model)]
         # Where a convolution makes other steps, those are looked at: the vectors of its grid.
-        self.convolved = isinstance(model.encoder.input, ConvolutionalInput)
+        self.convolved = isinstance(model.encoder.input, ConvolutionalInput | EncoderInput)
         self.before = names_before(model.encoder)
         self.cost = field.cost
         self.elements = [] if self.convolved else field.inputs

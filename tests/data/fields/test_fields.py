@@ -20,6 +20,7 @@ from unspool.data.fields.history import HistoryField
 from unspool.data.fields.image import ImageFeatures, ImageField
 from unspool.data.fields.image_shape import ImageShape
 from unspool.data.fields.joined import JoinedField
+from unspool.data.fields.known_answer import KnownAnswerField
 from unspool.data.fields.label import LabelField
 from unspool.data.fields.labels import LabelsField
 from unspool.data.fields.music import MusicFeatures, MusicFrames
@@ -158,6 +159,7 @@ def cases() -> dict[str, tuple[Callable[[], Field], list[Any]]]:
         "story": (lambda: StoryField("story", WORDS, memory=2), STORIES),
         "story-sequence": (lambda: StorySequenceField("story", WORDS), STORIES),
         "label": (lambda: LabelField("label"), ["x", "y", "x", "z", "y"]),
+        "known-answer": (lambda: KnownAnswerField("label"), ["x", "y", "x", "z", "y"]),
         "labels": (lambda: LabelsField("labels"), [["x", "y"], [], ["z", "x", "x"], ["y"], ["z"]]),
         "tags": (lambda: TagsField("tags"), TAGS),
         "number": (lambda: NumberField("number"), ["1", "2.5", "-3", "4e2", "0"]),

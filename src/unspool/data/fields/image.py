@@ -323,6 +323,7 @@ class ImageSource(SeriesField):
             "rows": f"{own.height:,} rows",
             "columns": "their columns",
             "cnn": f"a convolutional grid of {own.grid[0]} x {own.grid[1]}" if own.width else "",
+            "encoder": f"the grid of {own.grid[0]} x {own.grid[1]} of a trained encoder",
             "cnn_columns": f"columns of a convolutional grid, one for {own.stride}",
         }[own.reading]
         colours = "grey" if own.colours == 1 else "red, green and blue"
@@ -378,7 +379,7 @@ class ImageSource(SeriesField):
         return self.shape.vectors(values.scaled(row))
 
     def hide(self, vectors: np.ndarray, step: int, mean: np.ndarray) -> None:
-        if self.shape.reading != "cnn":
+        if self.shape.reading not in ("cnn", "encoder"):
             return super().hide(vectors, step, mean)
         down, across = (self.stride * at for at in divmod(step, self.shape.grid[1]))
         pixels = vectors.reshape(len(vectors), self.shape.height, self.shape.colours)
@@ -436,8 +437,14 @@ class ImageSource(SeriesField):
     def as_read(self, own: Recording) -> Recording:
         """With the steps that are shown."""
         x = self.shape.shown(np.asarray(own.values, dtype=np.float32))
-        channels = self.colours if self.shape.reading == "cnn" else self.shape.elements()
+        channels = (
+            self.colours if self.shape.reading in ("cnn", "encoder") else self.shape.elements()
+        )
         return Recording(x, tuple(channels), name=own.name)
+
+    def image(self, raw: Any) -> np.ndarray:
+        """(H, W, C) from 0 to 255, as the model reads it"""
+        return self.pixels(self.recording(raw, "the image"))
 
     def pixels(self, own: Recording) -> np.ndarray:
         """(W, H·C) -> (H, W, C), as the model reads it"""
@@ -489,11 +496,26 @@ class ImageSource(SeriesField):
 
 
 class ImageField(ImageSource):
-    """Steps for a network."""
+    """Steps for a network.
 
-    def __init__(self, name: str, shape: ImageShape, *, scaling: str = "channel") -> None:
+    encoder   the file of a trained encoder, from which that of a new model starts; None: there is
+              none, or it has its weights already
+    """
+
+    def __init__(
+        self,
+        name: str,
+        shape: ImageShape,
+        *,
+        scaling: str = "channel",
+        encoder: Path | None = None,
+    ) -> None:
         super().__init__(name, scaling=scaling)
-        self.shape = shape
+        self.shape, self.encoder = shape, encoder
+
+    def load(self, folder: Path) -> None:
+        super().load(folder)
+        self.encoder = None
 
 
 class ImageFeatures(FeatureField, ImageSource):

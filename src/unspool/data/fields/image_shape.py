@@ -19,8 +19,9 @@ from unspool.errors import ConfigError
 LARGEST = 64  # pixels of the longer side, or of the height of columns, where no size is set
 WHOLE = 8  # patches along the shorter side
 LEAST = 2  # pixels of a side
-CNN = ("cnn", "cnn_columns")  # what a convolutional input layer reads, as columns
-ONE_SIZE = ("patches", "rows", "cnn")  # which need images of one size
+CNN = ("cnn", "cnn_columns", "encoder")  # what a convolutional input layer reads, as columns
+ONE_SIZE = ("patches", "rows", "cnn", "encoder")  # which need images of one size
+ENCODED = 224  # pixels of a side that a trained encoder reads
 
 
 class PatchShape(NamedTuple):
@@ -79,6 +80,8 @@ class ImageShape(NamedTuple):
         """How often a convolutional layer halves both sides; 0 where there is none."""
         if self.reading not in CNN:
             return 0
+        if self.reading == "encoder":
+            return 5
         return 2 if min(self.height, self.width or self.height) >= 16 else 1
 
     @property
@@ -169,7 +172,7 @@ class ImageShape(NamedTuple):
         """(W, H·C) -> (T, K), of each step what a page shows: its elements; of a place of the grid
         of a convolution the mean colours of the pixels that it stands for. Where a convolution
         makes columns, those of the image are shown"""
-        if self.reading != "cnn":
+        if self.reading not in ("cnn", "encoder"):
             return self.vectors(columns)
         x = columns.reshape(len(columns), self.height, self.colours).swapaxes(0, 1)  # (H, W, C)
         side = self.stride

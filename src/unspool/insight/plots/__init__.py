@@ -13,6 +13,7 @@ from unspool.insight.plots.attention import (
     matrix_figure,
     pooling_figure,
 )
+from unspool.insight.plots.caption import attention_maps, caption_figure
 from unspool.insight.plots.filters import features_figure, ngram_figure
 from unspool.insight.plots.forecasts import forecast_figure
 from unspool.insight.plots.graph import graph_figure
@@ -27,6 +28,8 @@ from unspool.insight.plots.strokes import drawing_figure, window_figure
 __all__ = [
     "IDEAS",
     "alignment_figure",
+    "attention_maps",
+    "caption_figure",
     "confusion_figure",
     "drawing_figure",
     "features_figure",

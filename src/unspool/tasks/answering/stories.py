@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from unspool.config import Config, DataConfig
 from unspool.data.fields.field import Field
-from unspool.data.fields.label import LabelField
+from unspool.data.fields.known_answer import KnownAnswerField
 from unspool.data.fields.story import StoryField, StorySequenceField, as_story, joined
 from unspool.data.plan import Conversion, Plan, Values
 from unspool.data.read import Table
@@ -116,7 +116,7 @@ class StoryAnswers(Classify):
             story = StoryField("story", config.tokenizer, memory=config.model.memory)
         else:
             story = StorySequenceField("story", config.tokenizer, max_length=config.data.max_length)
-        return {"story": story, "label": LabelField("label", config.data.missing)}
+        return {"story": story, "label": KnownAnswerField("label", config.data.missing)}
 
     @classmethod
     def check_config(cls, config: Config) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from unspool.config import Config, DataConfig
+from unspool.data.fields.encoded_image import EncodedImages
 from unspool.data.fields.field import Field
 from unspool.data.fields.image import ImageFeatures, ImageField
-from unspool.data.fields.image_shape import CNN, ONE_SIZE, ImageShape
+from unspool.data.fields.image_shape import CNN, ENCODED, ONE_SIZE, ImageShape
 from unspool.data.plan import Plan
 from unspool.data.read import Table
 from unspool.errors import ConfigError
@@ -22,12 +24,35 @@ COLOURS = {"auto": 0, "grey": 1, "rgb": 3}
 READINGS = {"transformer": "patches", "cnn": "cnn"}
 
 
+def encoded_field(name: str, config: Config) -> Field:
+    """Images as a trained encoder reads them: frozen, or as the first layers of the network."""
+    from unspool.nn.efficientnet import FEATURES, EfficientNetLite0
+
+    data = config.data
+    shape = ImageShape(
+        data.height or ENCODED, data.width or ENCODED, 3, "encoder", resize=data.resize
+    )
+    path = Path(data.image_encoder or "")
+    if config.model.tuned_encoder:
+        return ImageField(name, shape, scaling="none", encoder=path)
+    return EncodedImages(
+        name,
+        shape,
+        read=EfficientNetLite0.read,
+        path=path,
+        features=FEATURES,
+        scaling=data.scaling,
+    )
+
+
 class ImageKind(SeriesKind):
     name = "image"
     rows = "images"
 
     def field(self, config: Config) -> Field:
         data = config.data
+        if data.image_encoder is not None:
+            return encoded_field(self.name, config)
         reading = READINGS.get(config.model.network, "rows")
         shape = ImageShape(
             data.height,
@@ -50,7 +75,9 @@ class ImageKind(SeriesKind):
         network = settings.get("model.network", settings.get("network", "recurrent"))
         reading = settings.get("data.reading", settings.get("reading", "auto"))
         found = super().suited(settings, plan)
-        if reading == "auto":
+        if settings.get("data.image_encoder", settings.get("image_encoder")) is not None:
+            reading = found["data.reading"] = "encoder"
+        elif reading == "auto":
             reading = found["data.reading"] = READINGS.get(network, "rows")
         if network == "transformer" and reading in ONE_SIZE:
             found["model.positions"] = "learned"
@@ -62,7 +89,7 @@ class ImageKind(SeriesKind):
         found.pop("model.positions", None)  # those of the text that is written
         if settings.get("model.network", settings.get("network", "recurrent")) == "recurrent":
             found["model.encoder"] = "none"
-            if settings.get("data.reading", settings.get("reading", "auto")) == "auto":
+            if found.get("data.reading") == "rows":
                 found["data.reading"] = "cnn"
         return found
 
@@ -86,6 +113,20 @@ class ImageKind(SeriesKind):
                 "data.irregular and data.scaling=window are for series",
                 got=f"irregular={data.irregular}, scaling={data.scaling}",
                 remedy="leave it out, or set scaling=series: each image by itself",
+            )
+        if (data.reading == "encoder") != (data.image_encoder is not None):
+            raise ConfigError(
+                "data.reading=encoder and data.image_encoder go together",
+                got=f"reading={data.reading}, image_encoder={data.image_encoder}",
+                remedy="name the file of a trained encoder with --set image_encoder=FILE",
+            )
+        changes = config.model.flip or config.model.crop or config.model.colour_jitter
+        if data.image_encoder is not None and not config.model.tuned_encoder and changes:
+            raise ConfigError(
+                "the features of a frozen encoder are computed once, so images cannot be changed in"
+                " training",
+                got="flip, crop or colour_jitter",
+                remedy="leave it out, or set tuned_encoder=true",
             )
         if data.reading in CNN and config.model.patch > 1:
             raise ConfigError(

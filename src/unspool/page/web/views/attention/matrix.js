@@ -7,6 +7,7 @@ import { short } from '../../tokens.js';
 
 const SMALLEST = 6; // pixels of a cell
 const LARGEST = 28;
+const RING = '#d55e00'; // stands out from every weight
 const LABEL = 13; // pixels that a name needs
 
 // One pixel a weight; CSS makes it as large as wanted.
@@ -97,8 +98,8 @@ export class Matrix {
   }
 
   rings(marks) {
-    const { context, cell, left, top, colours } = this;
-    context.strokeStyle = colours.accent;
+    const { context, cell, left, top } = this;
+    context.strokeStyle = RING;
     context.lineWidth = 2;
     for (const [i, j] of marks) {
       context.beginPath();

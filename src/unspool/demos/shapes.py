@@ -1,0 +1,147 @@
+"""Pictures of two coloured shapes, and what they show in words.
+
+There are 800 scenes: two things, each a shape in a colour, one left of the other or above it. Of a
+quarter of them there is no picture in training.
+"""
+
+from __future__ import annotations
+
+import csv
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from unspool.api.train import train
+from unspool.insight.plots import attention_maps, caption_figure
+from unspool.io.pictures import save_picture
+from unspool.training.place import free_folder
+from unspool.training.progress import Printed
+
+SIDE = 32
+EACH = 3  # pictures of a scene in training
+EPOCHS = 12
+COLOURS = {
+    "red": (214, 40, 40), "green": (40, 160, 70), "blue": (40, 90, 210), "yellow": (240, 200, 40),
+    "purple": (150, 60, 180),
+}  # fmt: skip
+SHAPES = ("circle", "square", "triangle", "cross")
+HELD_OUT = 0.25  # of all scenes
+
+
+class Thing(NamedTuple):
+    colour: str
+    shape: str
+
+    def __str__(self) -> str:
+        return f"a {self.colour} {self.shape}"
+
+
+class Scene(NamedTuple):
+    """Two things, one left of the other or above it."""
+
+    first: Thing
+    relation: str
+    second: Thing
+
+    @property
+    def caption(self) -> str:
+        return f"{self.first} {self.relation} {self.second}"
+
+
+def all_scenes() -> list[Scene]:
+    things = [Thing(colour, shape) for colour in COLOURS for shape in SHAPES]
+    return [Scene(a, how, b) for a in things for how in ("left of", "above") for b in things]
+
+
+def split_scenes(seed: int = 1) -> tuple[list[Scene], list[Scene]]:
+    """Those of training, and those that are held out."""
+    every = all_scenes()
+    order = np.random.default_rng(seed).permutation(len(every))
+    held = int(HELD_OUT * len(every))
+    return [every[i] for i in order[held:]], [every[i] for i in order[:held]]
+
+
+def picture_of(scene: Scene, rng: np.random.Generator) -> np.ndarray:
+    """(32, 32, 3) uint8: shapes of different sizes on a light ground with a little noise."""
+    x = 235 + rng.normal(0, 6, (SIDE, SIDE, 3))
+    down, across = np.mgrid[:SIDE, :SIDE]
+    for number, (colour, shape) in enumerate((scene.first, scene.second)):
+        along = 8 + 16 * number + int(rng.integers(-1, 2))
+        other = int(rng.integers(9, SIDE - 9))
+        row, column = (other, along) if scene.relation == "left of" else (along, other)
+        size = int(rng.integers(5, 8))
+        inside = covers(shape, down - row, across - column, size)
+        x[inside] = np.array(COLOURS[colour]) + rng.normal(0, 8, 3)
+    return np.clip(x, 0, 255).astype(np.uint8)
+
+
+def covers(shape: str, y: np.ndarray, x: np.ndarray, size: int) -> np.ndarray:
+    """Which pixels, so far below and right of its middle, a shape covers."""
+    if shape == "circle":
+        return y**2 + x**2 <= size**2
+    if shape == "square":
+        return np.maximum(abs(y), abs(x)) <= size - 1
+    if shape == "triangle":
+        return (abs(y) <= size - 1) & (2 * abs(x) <= y + size)
+    return (np.maximum(abs(y), abs(x)) <= size) & (np.minimum(abs(y), abs(x)) <= size // 3)
+
+
+def write_pictures(folder: Path, chosen: Sequence[Scene], *, seed: int) -> None:
+    """A picture of each scene, and captions.csv that describes them."""
+    from PIL import Image
+
+    rng = np.random.default_rng(seed)
+    folder.mkdir(parents=True)
+    with (folder / "captions.csv").open("w", newline="", encoding="utf-8") as file:
+        table = csv.writer(file)
+        table.writerow(["file", "caption"])
+        for i, scene in enumerate(chosen):
+            Image.fromarray(picture_of(scene, rng)).save(folder / f"{i:04}.png")
+            table.writerow([f"{i:04}.png", scene.caption])
+
+
+def settings() -> dict[str, Any]:
+    """Of a small model that learns this in a minute."""
+    return {
+        "hidden": 96, "embedding": 48, "dropout": 0.1, "lr": 4e-3, "batch": 32, "epochs": EPOCHS,
+    }  # fmt: skip
+
+
+def run(write: Callable[[str], None]) -> None:
+    from rich.console import Console
+
+    with tempfile.TemporaryDirectory() as scratch:
+        seen, unseen = Path(scratch) / "pictures", Path(scratch) / "unseen"
+        known, new = split_scenes()
+        write_pictures(seen, EACH * known, seed=1)
+        write_pictures(unseen, new, seed=2)
+        write(
+            "Two coloured shapes and where they are, in words. The test part has a picture of each"
+        )
+        write(f"of the {len(new)} scenes of {len(known) + len(new)} that are not in training:")
+        write("")
+        trained = train(
+            seen, task="caption", model="xu", test=unseen, note=write,
+            watcher=Printed(Console(stderr=True)), out=free_folder("demo", "shapes"), **settings(),
+        )  # fmt: skip
+        for line in trained.report.lines() if trained.report else []:
+            write(line)
+        item = unseen / "0000.png"
+        answer = trained.predict([item])[0]
+        write("")
+        write(f"a picture of {new[0].caption}; the model writes: {answer.caption}")
+        field = trained.task.input_field
+        reading: Any = trained.task.reading(trained.model, item)
+        pixels = field.image(item)
+        maps = attention_maps(field, reading.alignment(), pixels.shape[1])
+    picture = trained.path / "attention.png"
+    save_picture(caption_figure(pixels, maps, reading.written, title=answer.caption), picture)
+    write(f"picture, where each word looked: {picture}")
+    write("")
+    write("Next:")
+    write(f"  unspool look {trained.path}   other pictures, and what changes without a part of one")
+    write(f"  unspool summary {trained.path}")
+    write("  unspool train FOLDER   your own images, with a table file,caption")
