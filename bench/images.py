@@ -4,6 +4,7 @@
     python bench/images.py digits --models lstm --seeds 1
     python bench/images.py lines                           random words in Pillow's bitmap font
     python bench/images.py store                           20,000 images of 128 x 128 into the cache
+    python bench/images.py train                           an epoch of them, and its memory
 
 Digits come with scikit-learn: 1,797, of which a stratified fifth is the test part, the same for all
 seeds. The epoch is chosen on a tenth of the others.
@@ -14,6 +15,7 @@ from __future__ import annotations
 import argparse
 import resource
 import tempfile
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -113,19 +115,60 @@ def lines(seeds: int, epochs: int, count: int = 1500) -> None:
             )
 
 
-def store(count: int = 20_000, size: int = 128) -> None:
-    """How long images take to be decoded and stored, and how much memory."""
+def write_images(home: Path, count: int, size: int) -> Path:
+    """JPEG images of coarse noise, in two folders."""
     from PIL import Image
 
     rng = np.random.default_rng(1)
+    for label in ("a", "b"):
+        (home / label).mkdir(parents=True)
+    for i in range(count):
+        x = rng.integers(0, 256, (size // 8, size // 8, 3)).astype(np.uint8)
+        Image.fromarray(x).resize((size, size)).save(home / "ab"[i % 2] / f"{i}.jpg")
+    return home
+
+
+class Resident(threading.Thread):
+    """The largest memory of this process, a few times a second: its own (RssAnon), and pages of
+    mapped files (RssFile), which the system takes back when it needs them; in MB."""
+
+    def __init__(self) -> None:
+        super().__init__(daemon=True)
+        self.most = {"RssAnon": 0.0, "RssFile": 0.0}
+        self.ended = threading.Event()
+
+    def run(self) -> None:
+        while not self.ended.wait(0.2):
+            for line in Path("/proc/self/status").read_text().splitlines():
+                name, _, rest = line.partition(":")
+                if name in self.most:
+                    self.most[name] = max(self.most[name], int(rest.split()[0]) / 1e3)
+
+
+def trained(count: int = 20_000, size: int = 128) -> None:
+    """An epoch on stored images: what is in memory, whatever their number."""
     with tempfile.TemporaryDirectory() as folder:
-        home = Path(folder) / "images"
-        for label in ("a", "b"):
-            (home / label).mkdir(parents=True)
-        for i in range(count):
-            x = rng.integers(0, 256, (size // 8, size // 8, 3)).astype(np.uint8)
-            image = Image.fromarray(x).resize((size, size))
-            image.save(home / "ab"[i % 2] / f"{i}.jpg")
+        home = write_images(Path(folder) / "images", count, size)
+        watch, start = Resident(), time.process_time()
+        watch.start()
+        unspool.train(
+            home, model="gru", reading="rows", height=size, width=size, epochs=1, hidden=64,
+            baseline=False, out=Path(folder) / "run",
+        )  # fmt: skip
+        watch.ended.set()
+        watch.join()
+        print(
+            f"train: {count:,} images of {size} x {size}, {3 * count * size * size / 1e6:,.0f} MB"
+            f" of pixels, stored and read for an epoch in {time.process_time() - start:.0f} s of"
+            f" one core; its own memory at most {watch.most['RssAnon']:,.0f} MB, pages of mapped"
+            f" files {watch.most['RssFile']:,.0f} MB"
+        )
+
+
+def store(count: int = 20_000, size: int = 128) -> None:
+    """How long images take to be decoded and stored, and how much memory."""
+    with tempfile.TemporaryDirectory() as folder:
+        home = write_images(Path(folder) / "images", count, size)
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         start = time.process_time()
         plan = open_plan(home, DataConfig())
@@ -147,7 +190,7 @@ def store(count: int = 20_000, size: int = 128) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", choices=["digits", "lines", "store"])
+    parser.add_argument("what", choices=["digits", "lines", "store", "train"])
     parser.add_argument("--models", nargs="+", choices=list(MODELS), default=list(MODELS))
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--epochs", type=int, default=40)
@@ -157,8 +200,10 @@ def main() -> None:
         digits(given.models, given.seeds, given.epochs)
     elif given.what == "lines":
         lines(given.seeds, given.epochs)
-    else:
+    elif given.what == "store":
         store(given.images)
+    else:
+        trained(given.images)
 
 
 if __name__ == "__main__":

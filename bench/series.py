@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import argparse
 import gzip
+import platform
 import re
 import sys
 import tempfile
@@ -31,7 +32,6 @@ from torch import nn
 from torch.nn import functional as F
 
 import unspool
-from regress import processor
 from rows import DATA, size
 from unspool.tasks.metrics import bootstrap_mean
 
@@ -176,6 +176,14 @@ def plain_torch(run: unspool.api.run.Run, test: Path) -> tuple[np.ndarray, float
     model.load_state_dict(weights)
     model.eval()
     return right(tested)[0], seconds
+
+
+def processor() -> str:
+    """As Linux names it."""
+    path = Path("/proc/cpuinfo")
+    lines = path.read_text().splitlines() if path.exists() else []
+    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor() or platform.machine()
 
 
 def shown(models: dict[str, list[Result]]) -> list[str]:

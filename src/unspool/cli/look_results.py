@@ -149,7 +149,7 @@ def kind_pictures(field: Any, raw: Any, item: Any, reading: Any, why: Any, path:
     name, lattice = item.name or path, reading.lattice()
     if field.filmed:
         title = f"{name}: {why.answer}, {why.measure} {why.answer_value:.3f}"
-        values = field.at_pixels(why.parts[len(reading.before) :])
+        values = field.pixel_values(why.parts[len(reading.before) :])
         shown = field.pixels(item)[: len(values)]
         steps = reading.tokens[len(reading.before) :]
         return [("frames", frames_figure(shown, values, steps, title=title))]

@@ -14,6 +14,7 @@ from unspool.demos import (
     handwriting,
     hello,
     memory,
+    moving,
     opinions,
     reviews,
     shapes,
@@ -47,6 +48,7 @@ DEMOS: dict[str, Demo] = {
     "chorale": Demo(
         "harmony in four voices is learnt, and continued as MIDI and a piano roll", chorale.run
     ),
+    "moving": Demo("a shape moves: each frame has a label, and so has the clip", moving.run),
     "forecast": Demo("the next day of a power grid, hour by hour, with intervals", forecast.run),
     "hello": Demo("an Elman network with 40 parameters learns to write HELLO", hello.run),
     "memory": Demo("four cells and how far back they learn, up to 200 steps", memory.run),

@@ -133,7 +133,8 @@ def run(write: Callable[[str], None]) -> None:
         answer = trained.predict([item])[0]
         write("")
         write(f"a picture of {new[0].caption}; the model writes: {answer.caption}")
-        field, reading = trained.task.input_field, trained.task.reading(trained.model, item)
+        field = trained.task.input_field
+        reading: Any = trained.task.reading(trained.model, item)
         pixels = field.image(item)
         maps = attention_maps(field, reading.alignment(), pixels.shape[1])
     picture = trained.path / "attention.png"

@@ -48,7 +48,7 @@ class Vectors:
 
     def at(self, alphas: np.ndarray) -> Iterator[Tensor]:
         """x' + α (x - x') for each α, so many at a time as memory is for: (n, T, E)"""
-        rows = rows_at_once(self.size, len(self.x))
+        rows = rows_at_once(self.size, len(self.x) * self.reading.cost)
         for some in torch.from_numpy(alphas).split(rows):
             points = self.baseline + some[:, None, None] * (self.x - self.baseline)
             yield points.to(self.number)

@@ -262,7 +262,7 @@ def integrate(vectors: Vectors, step: int, answer: int, read: int, narrow: float
     own, steps = gathered(low, high), PIECES * NODES
     total = float(ends[-1] - ends[0])
     close = close_to(total)
-    while steps < min(MOST, read // len(vectors.x)):
+    while steps < min(MOST, read // (len(vectors.x) * vectors.reading.cost)):
         wrong = own.sum((1, 2)) - rise
         if abs(wrong.sum()) <= close and np.abs(wrong).sum() <= PAIRED * close:
             break
@@ -301,7 +301,7 @@ def deleted(
     tokens = reading.removable(step)
     most = max(1, DELETIONS // len(reading.tokens))
     tokens = sorted(sorted(tokens, key=lambda t: -abs(values[t]))[:most])
-    found, rows = [], rows_at_once(size, len(reading.tokens))
+    found, rows = [], rows_at_once(size, len(reading.tokens) * reading.cost)
     for first in range(0, len(tokens), rows):
         some = tokens[first : first + rows]
         scores = reading.together([reading.without(token) for token in some])

@@ -25,6 +25,7 @@ from unspool.nn.positions import Learned, Rotary, Sinusoidal
 from unspool.page.music import continuation
 from unspool.page.neighbours import neighbours
 from unspool.page.pen import example_words, write
+from unspool.page.pictures import picture
 from unspool.page.series import ahead, chosen, over_time, reasons, shown_input, weights
 from unspool.page.sound import plays, sound, transcript
 from unspool.page.steps import steps
@@ -230,6 +231,7 @@ ANSWERS: dict[str, Answer] = {
     "choices": chosen,
     "sound": sound,
     "transcript": transcript,
+    "picture": picture,
     "write": write,
     "continuation": continuation,
     "ahead": ahead,
@@ -254,6 +256,7 @@ DEFAULTS: dict[str, dict[str, str]] = {
     "choices": {"text": ""},
     "sound": {"text": ""},
     "transcript": {"text": ""},
+    "picture": {"text": "", "step": "", "answer": ""},
     "write": {"words": "", "bias": "1", "temperature": "1", "seed": "1", "length": "700"},
     "continuation": {
         "text": "",

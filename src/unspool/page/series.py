@@ -163,7 +163,10 @@ def over_time(reading: Reading, found: Saliency) -> dict[str, Any]:
     """Contributions with the steps of the series that they are of; without tokens before it, and
     without channels that contribute nothing."""
     before = max(0, -reading.first_step)
-    parts = found.parts
+    parts, field = found.parts, reading.task.input_field
+    if parts is not None and getattr(field, "filmed", False):
+        found = found._replace(elements=tuple(field.channels))
+        parts = field.by_curve(parts)
     kept = [] if parts is None else np.flatnonzero(np.abs(parts).max(0) > 0).tolist()
     return {
         "answer": found.answer,

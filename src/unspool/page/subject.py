@@ -108,6 +108,7 @@ class Subject(NamedTuple):
         return {
             "shown_as": field.shown_as,
             "channels": field.channels,
+            "pictured": bool(getattr(field, "pictured", False)),
             "examples": [example_name(field, own) for own in self.examples],
         }
 

@@ -16,6 +16,7 @@ from unspool.nn.recurrent import Recurrent
 from unspool.nn.taps import taps
 from unspool.page.music import composes
 from unspool.page.pen import draws, example_words
+from unspool.page.pictures import shows_pixels
 from unspool.page.series import saved_steps
 from unspool.page.sound import writes
 from unspool.page.subject import Subject
@@ -100,6 +101,7 @@ VIEWS: dict[str, View] = {
             ),
         ],
     ),
+    "picture": View(shows_pixels, lambda subject, text: asked_of(subject, text, "picture")),
     "transcript": View(writes, lambda subject, text: asked_of(subject, text, "transcript")),
     "writing": View(draws, lambda subject, text: [("write", {"words": example_words(subject)})]),
     "playing": View(composes, lambda subject, text: [("continuation", {"text": text})]),

@@ -73,6 +73,7 @@ class Reading(ABC):
     elements     names of the elements of the vectors that `input_module` reads, where people know
                  them: the channels of a series
     measure      what the values of answers are: probabilities, or numbers
+    cost         tokens that a step counts as, where a network of its own reads each
     least        of `explained`, below which an answer is impossible: such a tag is in no allowed
                  sequence of tags
     """
@@ -85,6 +86,7 @@ class Reading(ABC):
     copied: Sequence[Any] = ()
     backwards = False
     first_step = 0
+    cost = 1
     elements: Sequence[str] = ()
     measure: ClassVar[str] = "probability"
     least: ClassVar[float] = -500.0

@@ -60,6 +60,7 @@ class SeriesInput(Reading):
         # Where a convolution makes other steps, those are looked at: the vectors of its grid.
         self.convolved = isinstance(model.encoder.input, ConvolutionalInput | EncoderInput)
         self.before = names_before(model.encoder)
+        self.cost = field.cost
         self.elements = [] if self.convolved else field.inputs
         self.first_step = -len(self.before)
         steps = names if self.convolved else names[: len(self.vectors)]

@@ -6,10 +6,13 @@ raw: a `Picture`, the path of a file, an array (H, W) or (H, W, C), an image of 
 
 from __future__ import annotations
 
+import base64
 import json
+import tempfile
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,7 +20,7 @@ import numpy as np
 from torch import Tensor
 
 from unspool.data.fields.field import Where
-from unspool.data.fields.image_shape import ImageShape, colour_names
+from unspool.data.fields.image_shape import ImageShape, colour_names, patches, uncut
 from unspool.data.fields.series import SeriesField
 from unspool.data.fields.series_examiner import SeriesExaminer
 from unspool.data.fields.series_features import FeatureField
@@ -204,6 +207,22 @@ def load_shape(path: Path, noun: str, colours: int = 0) -> ImageShape:
     if not fine:
         raise not_a_shape(path, noun)
     return shape
+
+
+@contextmanager
+def given_file(value: dict[str, Any], where: str) -> Iterator[Path]:
+    """A file that came in JSON, {"name": ..., "file": its bytes in base64}, on disk."""
+    try:
+        data = base64.b64decode(value["file"], validate=True)
+        ending = Path(str(value.get("name") or "")).suffix.lower()[:8]
+    except (TypeError, ValueError):
+        raise DataError(
+            "no file: its bytes are not in base64", where=where, remedy="give it as base64"
+        ) from None
+    with tempfile.TemporaryDirectory(prefix="unspool-given-") as folder:
+        path = Path(folder) / f"given{ending if ending.isascii() else ''}"
+        path.write_bytes(data)
+        yield path
 
 
 def not_a_shape(path: Path, noun: str) -> RunError:
@@ -436,6 +455,23 @@ class ImageSource(SeriesField):
         if not self.shape.any_width:
             steps = int(self.shape.steps(np.array([self.shape.width]))[0])
         return super().example(steps)
+
+    def pixel_values(self, vectors: np.ndarray) -> np.ndarray:
+        """Numbers of the elements of steps, of each pixel, its colours together: (1, H, W)"""
+        own = self.shape
+        return uncut(vectors, own.height, *own.patches).sum(2)[None]
+
+    def covered(self, vectors: np.ndarray, top: int, left: int, side: int) -> np.ndarray:
+        """Steps of an image with the mean colour, 0, in a square of it."""
+        x = uncut(vectors, self.shape.height, *self.shape.patches).copy()
+        x[top : top + side, left : left + side] = 0
+        return patches(x, *self.shape.patches)
+
+    def from_json(self, value: Any, where: str) -> Recording:
+        if isinstance(value, dict) and "file" in value:
+            with given_file(value, where) as path:
+                return self.recording(Picture(path, str(value.get("name") or "given")), where)
+        return super().from_json(value, where)
 
     def advise(self, values: Any, unknown: float) -> Iterator[tuple[str | None, str]]:
         return iter(())

@@ -215,6 +215,13 @@ def patches(x: np.ndarray, high: int, wide: int) -> np.ndarray:
     return cut.swapaxes(1, 2).reshape(-1, high * wide * colours)
 
 
+def uncut(vectors: np.ndarray, height: int, high: int, wide: int) -> np.ndarray:
+    """What `patches` has cut: (H/ph · W/pw, ph · pw · C) -> (H, W, C)"""
+    x = vectors.reshape(height // high, -1, high, wide, vectors.shape[1] // (high * wide))
+    x = x.swapaxes(1, 2)
+    return x.reshape(height, -1, x.shape[-1])
+
+
 def with_colours(pixels: np.ndarray, colours: int) -> np.ndarray:
     """(H, W, 1 or 3) -> (H, W, colours); grey is the luma of ITU-R 601, as Pillow has it"""
     if pixels.shape[2] == colours:

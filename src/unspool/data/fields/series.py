@@ -110,6 +110,7 @@ class RecordingsField(Field):
     spectral: ClassVar[bool] = False  # whether its channels are bands of frequencies
     pictured: ClassVar[bool] = False  # whether its steps are parts of an image, or
     filmed: ClassVar[bool] = False  # frames of a video
+    cost: int = 1  # steps of usual vectors that take as long as one
 
     @property
     def duration(self) -> float:

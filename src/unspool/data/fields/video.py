@@ -22,6 +22,7 @@ from unspool.data.fields.image import (
     ImageWriter,
     Seen,
     colour_moments,
+    given_file,
     load_shape,
     remarks,
 )
@@ -109,6 +110,10 @@ class VideoSource(SeriesField):
     def size(self) -> int:
         own = self.shape
         return own.height * own.width * own.colours
+
+    @property
+    def cost(self) -> int:  # type: ignore[override]
+        return max(1, self.shape.height * self.shape.width // 64)
 
     @property
     def inputs(self) -> list[str]:
@@ -301,7 +306,7 @@ class VideoSource(SeriesField):
         x = own.values.reshape(len(own), self.shape.width, self.shape.height, self.shape.colours)
         return x.swapaxes(1, 2)
 
-    def at_pixels(self, parts: np.ndarray) -> np.ndarray:
+    def pixel_values(self, parts: np.ndarray) -> np.ndarray:
         """Numbers of the elements of frames, (T, W·H·C), of each pixel: (T, H, W)"""
         own = self.shape
         return parts.reshape(len(parts), own.width, own.height, own.colours).sum(3).swapaxes(1, 2)
@@ -323,6 +328,9 @@ class VideoSource(SeriesField):
         }
 
     def from_json(self, value: Any, where: str) -> Recording:
+        if isinstance(value, dict) and "file" in value:
+            with given_file(value, where) as path:
+                return self.recording(Clip(path, str(value.get("name") or "given")), where)
         try:
             name, count = str(value.get("name") or ""), int(value["frames"])
             size = [int(side) for side in value["size"]]
@@ -346,6 +354,13 @@ class VideoSource(SeriesField):
         own = self.as_read(own)
         x = own.values.reshape(len(own), -1, self.shape.colours).mean(1, dtype=np.float32)
         return Recording(x, tuple(self.channels), name=own.name)
+
+    def covered(self, vectors: np.ndarray, top: int, left: int, side: int) -> np.ndarray:
+        """Frames (T, W·H·C) with the mean colour, 0, in a square of each."""
+        own = self.shape
+        x = vectors.reshape(len(vectors), own.width, own.height, own.colours).copy()
+        x[:, left : left + side, top : top + side] = 0
+        return x.reshape(vectors.shape)
 
     def by_curve(self, parts: np.ndarray) -> np.ndarray:
         """Numbers of the elements of frames, (T, W·H·C), of each colour: (T, C)"""

@@ -18,14 +18,17 @@ const TABLES = '.csv,.tsv,.txt,.json,text/csv,text/plain,application/json';
 // of one that is no example, and what else there is in the form.
 const KINDS = {
   sound: {
-    noun: 'Recording', accept: '.wav,.wave,audio/wav', largest: SOUND, read: readWav, called: ({ name }) => name,
+    noun: 'Recording', files: 'WAV ', accept: '.wav,.wave,audio/wav', largest: SOUND, read: readWav, called: ({ name }) => name,
   },
   drawing: {
     noun: 'Drawing', accept: TABLES, largest: LARGEST, read: readTable,
     called: ({ name, values }) => `${name || 'given'}, ${count(values)} points`,
   },
+  picture: {
+    noun: 'Image', accept: 'image/*', largest: SOUND, read: readPicture, called: ({ name }) => name || 'given',
+  },
   music: {
-    noun: 'Piece', accept: '.mid,.midi,audio/midi', largest: SOUND, read: readMidi, called: ({ name }) => name,
+    noun: 'Piece', files: 'MIDI ', accept: '.mid,.midi,audio/midi', largest: SOUND, read: readMidi, called: ({ name }) => name,
   },
   series: {
     noun: 'Series', accept: TABLES, largest: LARGEST, read: readTable,
@@ -37,9 +40,9 @@ export class InputForm {
   // onlook(text): an input was given; onerror(line): what was given is none
   constructor(run, { onlook, onerror }) {
     Object.assign(this, { run, onlook, onerror });
-    const { plays, shown_as: shown, words } = run.input;
-    this.kind = KINDS[plays ? 'sound' : { drawing: 'drawing', 'piano roll': 'music' }[shown] ?? 'series'];
-    this.binary = [KINDS.sound, KINDS.music].includes(this.kind);
+    const { plays, shown_as: shown, words, pictured } = run.input;
+    this.kind = KINDS[plays ? 'sound' : pictured ? 'picture' : { drawing: 'drawing', 'piano roll': 'music' }[shown] ?? 'series'];
+    this.binary = [KINDS.sound, KINDS.music, KINDS.picture].includes(this.kind);
     // What belongs to a text, as a drawing of a word does, cannot be given without it.
     const fixed = run.saved || words !== '';
     this.select = el('select', { id: 'text', disabled: run.saved, onchange: () => onlook(this.select.value) });
@@ -57,7 +60,7 @@ export class InputForm {
     el('div', { class: 'controls' },
       el('label', null, el('span', { text: run.saved ? 'The model read' : `${this.kind.noun} for the model to read` }), this.select),
       this.sound,
-      fixed ? null : el('label', { class: 'file' }, el('span', { text: `or a ${plays ? 'WAV ' : this.binary ? 'MIDI ' : ''}file, which may be dropped here` }), this.file)),
+      fixed ? null : el('label', { class: 'file' }, el('span', { text: `or a ${this.kind.files ?? ''}file, which may be dropped here` }), this.file)),
     fixed || this.binary ? null : shown === 'drawing' ? this.drawn() : this.pasted());
   }
 
@@ -143,13 +146,17 @@ function readTable(text, name, run) {
   return JSON.stringify(readSeries(text, run.input.channels, name));
 }
 
-// What is no WAV or MIDI file, Python refuses.
+// What is no WAV or MIDI file and no image, Python refuses.
 function readWav(buffer, name) {
   return JSON.stringify({ name, wav: inBase64(buffer) });
 }
 
 function readMidi(buffer, name) {
   return JSON.stringify({ name, midi: inBase64(buffer) });
+}
+
+function readPicture(buffer, name) {
+  return JSON.stringify({ name, file: inBase64(buffer) });
 }
 
 // The bytes of a file as they are.

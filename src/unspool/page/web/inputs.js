@@ -16,6 +16,9 @@ const SHOWN = {
     name: channels.length > 1 ? 'channels' : channels[0], height: 150,
     curves: channels.map((name, i) => ({ name, values: values[i] })),
   }),
+  frames: ({ channels, values }) => curveTrack({
+    name: 'mean colour', height: 80, curves: channels.map((name, i) => ({ name, values: values[i] })),
+  }),
   drawing: ({ channels, values }) => curveTrack({
     name: 'movements of the pen', height: 110, curves: channels.map((name, i) => ({ name, values: values[i] })),
   }),
@@ -51,7 +54,7 @@ const SHOWN = {
   },
 };
 
-const NOUNS = { drawing: 'point', spectrum: 'frame' };
+const NOUNS = { drawing: 'point', spectrum: 'frame', frames: 'frame' };
 
 // Some of the bands, the highest at the top: [[row, '1.2 kHz']].
 function frequencies(channels) {

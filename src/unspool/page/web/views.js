@@ -27,6 +27,7 @@ import { gradients } from './views/gradients.js';
 import { neighbours } from './views/neighbours.js';
 import { ngrams } from './views/ngrams.js';
 import { playing } from './views/playing.js';
+import { picture } from './views/picture.js';
 import { positions } from './views/positions.js';
 import { saliency } from './views/saliency.js';
 import { training } from './views/training.js';
@@ -35,5 +36,5 @@ import { unrolled } from './views/unrolled.js';
 import { writing } from './views/writing.js';
 
 export const VIEWS = [
-  ahead, transcript, writing, playing, unrolled, attention, saliency, gradients, ngrams, positions, neighbours, training,
+  ahead, picture, transcript, writing, playing, unrolled, attention, saliency, gradients, ngrams, positions, neighbours, training,
 ];
