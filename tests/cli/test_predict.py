@@ -180,10 +180,16 @@ def test_options_of_decoding_that_make_no_sense(
 def test_a_classifier_has_no_beam(unspool, classifier) -> None:
     ended = unspool("predict", classifier, "a film", "--length-penalty", 1)
     assert ended.code == 2
-    assert "--length-penalty is for translations; got 'a classify model'" in ended.err
+    assert (
+        "--length-penalty is for translations, summaries and captions; got 'a classify model'"
+        in ended.err
+    )
     ended = unspool("evaluate", classifier, "reviews.csv", "--beam", 2)
     assert ended.code == 2
-    assert "--beam is for translations and transcripts; got 'a classify model'" in ended.err
+    assert (
+        "--beam is for translations, summaries, transcripts and captions; got 'a classify model'"
+        in ended.err
+    )
 
 
 def test_picture_of_an_alignment(unspool, translator, classifier, pairs, tmp_path) -> None:

@@ -84,7 +84,7 @@ def generate(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Let a trained model write a text, draw by hand, or go on with music.
+    """Let a trained model write a text, draw or compose.
 
     The text appears as it is sampled: the prompt, then its continuation. Handwriting and music are
     written to a file, or printed with --json; of music its numbers are shown beside those of the

@@ -194,9 +194,10 @@ def meant_for(run: LoadedRun, flag: str, able: Sequence[type[AnyTask]]) -> Confi
     """The error of a flag that is for other tasks."""
     from unspool.errors import ConfigError
 
-    answers = dict.fromkeys(task.answer.plural for task in able if task.answer is not None)
+    answers = list(dict.fromkeys(task.answer.plural for task in able if task.answer is not None))
+    whose = " and ".join([", ".join(answers[:-1]), answers[-1]] if answers[1:] else answers)
     return ConfigError(
-        f"--{flag.replace('_', '-')} is for {' and '.join(answers)}",
+        f"--{flag.replace('_', '-')} is for {whose}",
         where=run.path,
         got=f"a {run.task.name} model",
         remedy="leave it out",
