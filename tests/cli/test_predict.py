@@ -206,7 +206,7 @@ def test_picture_of_an_alignment(unspool, translator, classifier, pairs, tmp_pat
     other = unspool("predict", classifier, "a film", "--picture", picture)
     assert other.code == 2
     assert (
-        "--picture is for translations, forecasts and transcripts; got 'a classify model'"
+        "--picture is for translations, captions, forecasts and transcripts; got 'a classify model'"
         in other.err
     )
     blind = tmp_path / "blind"

@@ -24,7 +24,8 @@ def pretrained(book, tmp_path_factory):
 def test_pretrain_then_classify(unspool, book, reviews, tmp_path) -> None:
     first = unspool("train", book, "-t", "pretrain", "-o", tmp_path / "p", "-s", "epochs=1", *SMALL)
     assert first.code == 0
-    assert "one document a line -> pretrain" in first.err
+    hint = "(--format labelled where each begins with a label)"
+    assert f"one document a line {hint} -> pretrain" in first.err
     assert "tokens predicted in" in first.out
     assert first.err.splitlines()[-1].startswith(f"next: unspool predict {tmp_path / 'p'}")
     second = unspool(

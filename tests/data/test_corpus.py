@@ -249,11 +249,11 @@ def test_auto_kind(tmp_path) -> None:
     cases = {
         "dna.tsv": ("n\tACGTACGT\nei\tTTGACCA\n" * 20, None, "char"),
         "names.csv": (
-            "text,label\nvan Dijk,nl\nMeier,de\nSchmidt,de\nBakker,nl\n" * 9,
+            "text,label\n" + "van Dijk,nl\nMeier,de\nSchmidt,de\nBakker,nl\n" * 9,
             None,
             "char",
         ),
-        "reviews.csv": ("text,label\na fine film,x\nsuch a dull plot,y\n" * 20, None, "word"),
+        "reviews.csv": ("text,label\n" + "a fine film,x\nsuch a dull plot,y\n" * 20, None, "word"),
         "book.txt": ("it was a dark night\nand it rained\n" * 20, "generate", "char"),
     }
     for name, (content, task, kind) in cases.items():

@@ -162,7 +162,7 @@ def test_a_gradient_reaches_every_parameter_of_decoder_and_encoder(form: str) ->
 @pytest.mark.parametrize("form", ["none", "additive", "feeding", "concat", "transformer"])
 def test_gradcheck(form: str) -> None:
     case = Case(form)
-    memory, lengths, state = case.encoded
+    memory, lengths, state, _ = case.encoded
 
     def run(memory: Tensor, h: Tensor) -> Tensor:
         layers = (state[0], ((h, state[1][0][1]), state[1][1]))

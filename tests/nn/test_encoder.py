@@ -104,7 +104,7 @@ def test_a_state_continues_where_it_was_left(network: str) -> None:
 
 def test_a_reversed_sequence_ends_with_its_first_token() -> None:
     encoder, ids = build("tokens", "recurrent", reverse=True), torch.randint(V, (B, S))
-    outputs, _, state = encoder(ids, LENGTHS)
+    outputs, _, state, _ = encoder(ids, LENGTHS)
     close(outputs[:, 0], state[0][0][0])  # output 0 belongs to token 0, the last to be read
     for i, n in enumerate(LENGTHS.tolist()):
         x = encoder.input(ids[i : i + 1, :n].flip(1))

@@ -195,7 +195,7 @@ def test_attention_pooling_shows_its_weights() -> None:
 def test_last_pooling_gives_the_final_states(cell: str, bidirectional: bool) -> None:
     encoder = Encoder(TokenInput(9, 4), Recurrent(cell, 4, 3, bidirectional=bidirectional))
     lengths = torch.tensor([5, 1, 3])
-    outputs, _, state = encoder(torch.randint(2, 9, (3, 5)), lengths)
+    outputs, _, state, _ = encoder(torch.randint(2, 9, (3, 5)), lengths)
     pooled = POOLINGS["last"](encoder.size, bidirectional=encoder.bidirectional)(outputs, lengths)
     torch.testing.assert_close(pooled, torch.cat([way[0] for way in state[-1]], -1))
 
@@ -261,7 +261,7 @@ def test_a_transformer_encoder_is_its_parts() -> None:
     options = TransformerOptions(4, 2, positions="none")
     encoder = Encoder(options.token_input(9), TransformerEncoder(options), cls=ClassToken(4)).eval()
     ids, lengths = torch.randint(9, (2, 5)), torch.tensor([5, 2])
-    outputs, read, state = encoder(ids, lengths)
+    outputs, read, state, _ = encoder(ids, lengths)
     assert read.tolist() == [6, 3]
     cls = encoder.cls.vector.expand(2, 1, 4)
     x = torch.cat([cls, encoder.input.embedding.weight[ids]], 1)

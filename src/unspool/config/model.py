@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from pydantic import AliasChoices
 
-from unspool.config.section import Section, Widths, setting
+from unspool.config.section import MOST, Section, Widths, setting
 
 
 class ModelConfig(Section):
@@ -97,7 +97,10 @@ class ModelConfig(Section):
         le=100,
     )
     memory: int = setting(
-        64, "answer, about stories: sentences that are remembered, the latest (0: all)", ge=0
+        64,
+        "answer, about stories: sentences that are remembered, the latest (0: all)",
+        ge=0,
+        le=MOST,
     )
     dense: int = setting(
         0,

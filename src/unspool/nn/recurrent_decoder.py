@@ -143,7 +143,8 @@ class RecurrentDecoder(Decoder):
             self.attention = Additive(hidden, memory, units=units, coverage=coverage)
         elif attention != "none":
             self.attention = Multiplicative(hidden, memory, score=attention)
-        self.alignment = Tap()
+        if self.attention is not None:
+            self.alignment = Tap()
         self.beta = nn.Linear(hidden, 1) if gated else None
         more = memory if attention in ("none", "additive") else hidden * input_feeding
         self.recurrent = Recurrent(

@@ -115,7 +115,7 @@ def test_labels_that_are_one(tmp_path) -> None:
         rows[i]["label"] = "X"
     rows[1]["label"] = "rare"
     found = kinds(look(table(tmp_path / "a.csv", rows)))
-    assert found["label-spelling"].what.endswith("white space: 'X' and 'x'")
+    assert found["label-spelling"].what.endswith("only in spelling: 'X' and 'x'")
     assert found["label-spelling"].count == 2
     assert "'rare' 1" in found["rare-label"].what
 

@@ -193,7 +193,7 @@ class SpanAnswers(Task):
             if "span" in batch:
                 span = batch["span"]
                 for k, wanted in enumerate((span.starts, span.stops)):
-                    nats += float(F.cross_entropy(y[..., k], wanted, reduction="sum")) / 2
+                    nats += float(F.cross_entropy(y[..., k], wanted, reduction="sum").cpu()) / 2
             for row, own, length in zip(batch.rows, as_array(y), batch["question"].lengths):
                 scores[row] = own[: int(length)]
         origin, first, _ = values.windows
