@@ -13,6 +13,9 @@ from scipy.special import log_expit, log_softmax
 from sklearn.calibration import calibration_curve
 from sklearn.metrics import brier_score_loss, log_loss
 
+from unspool.config import TrainConfig
+from unspool.data.fields.label import LabelField
+from unspool.data.fields.labels import LabelsField
 from unspool.tasks.calibration import (
     COLDEST,
     HOTTEST,
@@ -21,6 +24,9 @@ from unspool.tasks.calibration import (
     quality_of_several,
     reliability,
 )
+from unspool.tasks.decision import Decision
+from unspool.tasks.multiclass import OneLabel
+from unspool.tasks.multilabel import SeveralLabels
 
 
 def softmax(z: np.ndarray) -> np.ndarray:
@@ -81,6 +87,49 @@ def test_a_part_without_an_error_makes_no_answer_certain() -> None:
     found = fit_temperature(z, np.eye(2)[z.argmax(1)], softmax)
     assert COLDEST < found < 1
     assert softmax(z / found).max() < 0.999
+
+
+def decision(kind: str, classes: int) -> Decision:
+    names = [f"label {i}" for i in range(classes)]
+    if kind == "sigmoid":
+        several = LabelsField("labels")
+        several.names = names
+        return SeveralLabels(several, TrainConfig())
+    one = LabelField("label")
+    one.names = names
+    return OneLabel(one, TrainConfig())
+
+
+@pytest.mark.parametrize("kind", ["softmax", "sigmoid"])
+def test_rows_that_are_all_right_and_sure_keep_their_loss(kind) -> None:
+    """The row that is spread over all labels alone would make them less sure."""
+    rng = np.random.default_rng(5)
+    y = np.eye(4)[rng.integers(0, 4, 60)]
+    z = np.where(y > 0, 6.0, -6.0) + 0.3 * rng.normal(size=y.shape)
+    assert fit_temperature(z, y, softmax if kind == "softmax" else sigmoid) > 1
+    own = decision(kind, 4)
+    own.fit(z, y.argmax(1) if kind == "softmax" else y.astype(bool))
+    assert own.temperature == 1
+    assert own.fitted  # what is stored is that there is none
+
+
+@pytest.mark.parametrize("kind", ["softmax", "sigmoid"])
+@given(st.integers(0, 10_000), st.integers(1, 12), st.floats(0.01, 30))
+def test_no_temperature_raises_the_loss_that_it_is_fitted_to(kind, seed, rows, scale) -> None:
+    rng = np.random.default_rng(seed)
+    z, truth = scale * rng.normal(size=(rows, 3)), rng.integers(0, 3, rows)
+    y = np.eye(3, dtype=bool)[truth]
+    if seed % 2:  # half of them are right
+        z = np.where(y, abs(z), -abs(z))
+    own = decision(kind, 3)
+    own.fit(z, truth if kind == "softmax" else y)
+
+    def loss(t: float) -> float:
+        if kind == "softmax":
+            return -log_softmax(z / t, 1)[y].mean()
+        return -np.where(y, log_expit(z / t), log_expit(-z / t)).mean()
+
+    assert loss(own.temperature) <= loss(1.0) + 1e-9
 
 
 def test_scores_that_mislead_give_the_highest_temperature() -> None:

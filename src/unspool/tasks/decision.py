@@ -102,7 +102,7 @@ class Decision(ABC):
         """To rows that were not trained on, when the weights have been chosen; returns notes."""
         if not self.train.calibrate:
             return []
-        self.temperature = fit_temperature(scores, self.multi_hot(truth), self.normalised)
+        self.temperature = self.best_temperature(scores, truth)
         self.fitted = True
         found = self.calibration(scores, truth)
         return [
@@ -110,6 +110,13 @@ class Decision(ABC):
             f" loss {found.before.nll:.4f} -> {found.after.nll:.4f}, ECE {found.before.ece:.4f} ->"
             f" {found.after.ece:.4f}"
         ]
+
+    def best_temperature(self, scores: np.ndarray, truth: np.ndarray) -> float:
+        """1 where the one that is fitted would raise the loss of these rows: it is fitted to a row
+        more, which weighs more than all others where these are right and sure."""
+        found = fit_temperature(scores, self.multi_hot(truth), self.normalised)
+        before, after = (self.quality(self.normalised(scores / t), truth).nll for t in (1.0, found))
+        return found if after < before else 1.0
 
     def fit_folds(self, folds: Sequence[Unseen]) -> FoldCalibration:
         """To the rows of all folds, by the scores of the models that have not seen them.
@@ -130,8 +137,7 @@ class Decision(ABC):
         p = []
         for own in fitting:
             z, y = pooled([other for other in fitting if other is not own])
-            temperature = fit_temperature(z, self.multi_hot(y), self.normalised)
-            p.append(self.normalised(own.scores / temperature))
+            p.append(self.normalised(own.scores / self.best_temperature(z, y)))
         before = self.quality(self.normalised(scores), truth)
         after = self.quality(np.concatenate(p), truth)
         return FoldCalibration(CalibrationReport(self.temperature, before, after), notes)
