@@ -19,6 +19,7 @@ import argparse
 import json
 import tempfile
 import time
+from collections import Counter
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -136,21 +137,19 @@ def answers(clips: list[Moving], task: str) -> list[Any]:
 
 
 def described(run: Any, train: list[Moving], test: list[Moving]) -> str:
-    """What of the sentences of clips is right; of those that are wrong, how many are of a
-    combination that has been seen instead."""
+    """What of the sentences of clips is right, what is confused most often, and how many of those
+    that are wrong are of a combination that has been seen instead."""
     said = [str(own) for own in run.predict([own.pixels for own in test])]
     true = [own.sentence for own in test]
-    digit, way = (
-        np.array([a.split()[part] == b.split()[part] for a, b in zip(said, true)])
-        for part in (slice(1, 2), slice(3, None))
-    )
-    exact = np.array([a == b for a, b in zip(said, true)])
-    seen = {own.sentence for own in train}
-    instead = sum(a in seen for a, right in zip(said, exact) if not right)
-    return (
-        f"exact {exact.mean():.4f}, digit {digit.mean():.4f}, direction {way.mean():.4f};"
-        f" {(~exact).sum()} wrong, {instead} of them as seen in training"
-    )
+    exact, seen = [a == b for a, b in zip(said, true)], {own.sentence for own in train}
+    found = [f"exact {np.mean(exact):.4f}"]
+    for what, part in (("digit", slice(1, 2)), ("direction", slice(3, None))):
+        pairs = [(" ".join(own.split()[part]) for own in both) for both in zip(true, said)]
+        wrong = Counter(f"{a} > {b}" for a, b in pairs if a != b)
+        most = ", ".join(f"{pair} {many}" for pair, many in wrong.most_common(5))
+        found.append(f"{what} {1 - wrong.total() / len(test):.4f} ({most})")
+    instead = sum(own in seen for own, right in zip(said, exact) if not right)
+    return "; ".join([*found, f"{instead} of {exact.count(False)} wrong as seen in training"])
 
 
 def main() -> None:

@@ -14,6 +14,7 @@ import unspool
 from pictures import CLASSES, shape, write_lines
 from unspool.config import DataConfig
 from unspool.errors import DataError
+from unspool.nn.inputs import PAD, UNKNOWN
 from unspool.nn.taps import record
 from unspool.search.decoding import Decoding
 from unspool.tasks.caption.task import unattended
@@ -192,6 +193,36 @@ def test_doubly_stochastic_attention(run, home: Path) -> None:
     (more - plain).backward()
     assert run.model.decoder.attention.v.weight.grad.abs().sum() > 0
     run.model.zero_grad()
+
+
+def test_word_dropout_hides_words_that_were_written(run, home: Path, monkeypatch) -> None:
+    """In training alone, and never <s>; what is to be written stays."""
+    model = run.config.model.model_copy(update={"word_dropout": 0.5})
+    task = type(run.task)(run.config.model_copy(update={"model": model}), run.task.fields)
+    part = task.part(image=[home / "0.png"] * 40, caption=[captions(0)] * 40)
+    captions_of = part.collate(np.arange(40))["caption"]
+    encoded = run.model.encoder(*part.collate(np.arange(40))["image"].inputs)
+    read, vectors = [], run.model.decoder.vectors
+
+    def watched(ids, *args, **options):
+        read.append(ids)
+        return vectors(ids, *args, **options)
+
+    monkeypatch.setattr(run.model.decoder, "vectors", watched)
+    try:
+        run.model.train()
+        trained = task.targets(run.model, encoded, captions_of)[1]
+    finally:
+        run.model.eval()
+    judged = task.targets(run.model, encoded, captions_of)[1]
+    before = captions_of.ids[:, :-1]
+    real = (before != PAD) & (torch.arange(before.shape[1]) > 0)
+    assert torch.equal(trained, judged)
+    assert torch.equal(read[1], before)
+    assert torch.equal(read[0][~real], before[~real])
+    hidden = read[0] != before
+    assert (read[0][hidden] == UNKNOWN).all()
+    assert 0.35 < float(hidden[real].float().mean()) < 0.65  # of 240 tokens and more
 
 
 def test_what_look_reads(run, home: Path) -> None:

@@ -110,7 +110,12 @@ class ModelConfig(Section):
     dropout: float = setting(
         0.3, "dropout on embeddings, between layers and on the output", ge=0, lt=1
     )
-    word_dropout: float = setting(0.0, "share of tokens replaced by <unk> in training", ge=0, lt=1)
+    word_dropout: float = setting(
+        0.0,
+        "share of tokens replaced by <unk> in training; caption: of those that the decoder reads",
+        ge=0,
+        lt=1,
+    )
     time_masks: int = setting(
         0,
         "series, audio: stretches of time that are hidden in training (SpecAugment)",

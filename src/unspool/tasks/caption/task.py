@@ -194,11 +194,17 @@ class CaptionTask(Task):
             loss = loss + weight * attended.sum() / len(targets)
         return Step(loss, len(targets), len(targets) + int(x.lengths.sum()), None)
 
-    @staticmethod
-    def targets(model: Seq2Seq, encoded: Encoded, captions: TextsBatch) -> tuple[Tensor, Tensor]:
+    def targets(
+        self, model: Seq2Seq, encoded: Encoded, captions: TextsBatch
+    ) -> tuple[Tensor, Tensor]:
         """`real_targets` of all captions of what was read."""
-        own = encoded.select(captions.rows)
-        return real_targets(model.decoder, own, captions.ids, captions.lengths)
+        return real_targets(
+            model.decoder,
+            encoded.select(captions.rows),
+            captions.ids,
+            captions.lengths,
+            word_dropout=self.config.model.word_dropout,
+        )
 
     def validate(self, model: nn.Module, part: Part) -> dict[str, float]:
         assert isinstance(model, Seq2Seq)
