@@ -1,7 +1,8 @@
-"""Passes over large float32 arrays of the CPU: dropout; the gradient of a softmax with its loss.
+"""Passes over large float32 arrays of the CPU: dropout; the gradient of a softmax with its loss;
+log probabilities of a decoder that copies.
 
 torch samples the mask of dropout in one thread, and takes ten passes over the logits of a softmax
-layer to get their gradient.
+layer to get their gradient, and nearly as many over those of a decoder that copies.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import torch
 from torch import Tensor
 
 from unspool import native
+from unspool.native.memory import empty
 
 
 def can_pass(x: Tensor) -> bool:
@@ -36,3 +38,22 @@ def softmax_gradient_(logits: Tensor, targets: Tensor, *, smoothing: float, scal
     return native._kernels.softmax_gradient(
         logits, targets, smoothing, scale, torch.get_num_threads()
     )
+
+
+def log_mixture(
+    scores: Tensor, alignment: Tensor, tokens: Tensor, sources: Tensor, *, vocab: int, size: int
+) -> Tensor:
+    """Log probabilities (R, size) of the extended vocabulary; the reference is `CopyOutput.mix`.
+
+    scores     (R, K) of `vocab` tokens, then of generating; what comes after is not read
+    alignment  (R, S)
+    tokens     (M, S) of the extended vocabulary, -1 at padding
+    sources    (R,) int32: which of the M is a row's own
+    """
+    log_p = empty(len(scores), size, dtype=torch.float32)
+    arrays = {
+        "scores": scores, "alignment": alignment, "tokens": tokens, "sources": sources,
+        "log_p": log_p,
+    }  # fmt: skip
+    native._kernels.log_mixture(arrays, vocab, torch.get_num_threads())
+    return log_p

@@ -20,7 +20,7 @@ from unspool.native.operator import WIDTH
 
 
 class Step(NamedTuple):
-    logits: Tensor  # (R, V)
+    logits: Tensor  # (R, V), and after them what V is padded with
     state: Tensor  # (P, R, H)
     alignment: Tensor  # (R, S)
 
@@ -31,7 +31,7 @@ class RecurrentSearch:
 
     def __init__(self, weights: Weights, V: Tensor, b: Tensor, *, E: int, D: int, A: int) -> None:
         cell, hidden, width = weights.cells[0], V.shape[1], WIDTH[False]
-        self.hidden, self.vocab, self.tokens = hidden, len(b), E
+        self.hidden, self.tokens = hidden, E
         self.pads = Pads.of(hidden, E, D, A, width)
         self.feeding = weights.feeding
         ready = pad_weights(weights, self.pads, join=True)
@@ -86,7 +86,7 @@ class RecurrentSearch:
         if coverage is not None:
             arrays["coverage"] = coverage
         self._search.step(arrays)
-        return made._replace(logits=made.logits[:, : self.vocab])
+        return made
 
 
 def own(tensors: dict[str, Tensor]) -> dict[str, Tensor]:

@@ -50,6 +50,11 @@ class Decoder(nn.Module, ABC):
     embedding: TokenEmbedding
     coverage_weight: float = 0.0
 
+    @property
+    def copying(self) -> bool:
+        """Whether tokens of the source may be copied; then scores are log probabilities."""
+        return isinstance(self.output, CopyOutput)
+
     def forward(self, ids: Tensor, encoded: Encoded | None = None) -> Tensor:
         """Scores (B, T, V) for the token after each of ids (B, T), which are given: "teacher
         forcing". Padding after a sentence's end changes nothing before it."""
@@ -104,7 +109,8 @@ class Decoder(nn.Module, ABC):
     def _real(self, targets: Targets, encoded: Encoded | None) -> RealTargets:
         """What the output layer sees before each target token: padding is left out."""
         ids, lengths = targets.ids[:, 1:].contiguous(), targets.lengths - 1
-        vectors, alignment = self.read(targets.ids[:, :-1].contiguous(), encoded, lengths=lengths)
+        read = targets.ids if targets.read is None else targets.read
+        vectors, alignment = self.read(read[:, :-1].contiguous(), encoded, lengths=lengths)
         keep = keep_mask(lengths, ids.shape[1])
         real = RealTargets(where_kept(vectors, keep), where_kept(ids, keep))
         if not isinstance(self.output, CopyOutput):
@@ -168,11 +174,13 @@ class Targets(NamedTuple):
     ids       (B, 1 + T) from the start token on
     lengths   (B,) of these
     copies    (B, 1 + T) as the `Copies` of the source number them; None: as `ids` do
+    read      (B, 1 + T) what the decoder reads of them, such as with words dropped; None: `ids`
     """
 
     ids: Tensor
     lengths: Tensor
     copies: Tensor | None = None
+    read: Tensor | None = None
 
 
 class RealTargets(NamedTuple):

@@ -174,10 +174,10 @@ class RecurrentDecoder(Decoder):
         self, encoded: Encoded | None = None, *, aligned: bool = False
     ) -> RecurrentDecoderState:
         """With attention every state after a step has its alignment, asked for or not."""
-        return self._start(encoded)._replace(table=self.copy_table(encoded))
+        return self.initial_state(encoded)._replace(table=self.copy_table(encoded))
 
-    def _start(self, encoded: Encoded | None) -> RecurrentDecoderState:
-        """The state for whole targets."""
+    def initial_state(self, encoded: Encoded | None) -> RecurrentDecoderState:
+        """The state before the first token, without what may be copied."""
         if encoded is None:
             raise ValueError("a RecurrentDecoder reads a memory: give what an encoder has read")
         memory, keep = encoded.outputs, encoded.keep
@@ -222,7 +222,7 @@ class RecurrentDecoder(Decoder):
     def read(
         self, ids: Tensor, encoded: Encoded | None = None, *, lengths: Tensor | None = None
     ) -> Read:
-        state = self._start(encoded)
+        state = self.initial_state(encoded)
         y = self.embedding(self.known(ids))  # (B, T, E)
         lengths = check_lengths(lengths, y)
         mask = self._mask(*y.shape[:2])
@@ -285,8 +285,7 @@ class RecurrentDecoder(Decoder):
         h = found.output
         if h is None:
             h = self._join(found.context, found.states, packed)
-        copying = isinstance(self.output, CopyOutput)
-        return Read(packing.unpack(h), packing.unpack(found.alignment) if copying else None)
+        return Read(packing.unpack(h), packing.unpack(found.alignment) if self.copying else None)
 
     def native_weights(self) -> Weights:
         """As the kernels take them."""

@@ -15,9 +15,10 @@ from torch.nn import functional as F
 from unspool import native
 from unspool.native.attention_weights import Source
 from unspool.native.decoder import WIDTH, Memory, PackedDecoder, Past, Shape
+from unspool.native.passes import log_mixture
 from unspool.native.recurrent_search import RecurrentSearch
-from unspool.nn.copying import CopyTable
-from unspool.nn.decoders import TransformerSeqDecoder
+from unspool.nn.copying import number_tokens
+from unspool.nn.decoders import Decoder, TransformerSeqDecoder
 from unspool.nn.encoder import Encoded
 from unspool.nn.recurrent_decoder import RecurrentDecoder
 from unspool.nn.transformer_blocks import DecoderBlock
@@ -41,12 +42,42 @@ def unsupported_reason(decoder: nn.Module) -> str | None:
     return None
 
 
+class SourceTokens(NamedTuple):
+    """What may be copied from B sources: tokens (B, S) of an extended vocabulary of `size`, -1 at
+    padding. Rows of a search know their source, so nothing is copied for each of them."""
+
+    tokens: Tensor
+    vocab: int
+    size: int
+
+    @classmethod
+    def of(cls, decoder: Decoder, encoded: Encoded) -> SourceTokens | None:
+        """None where the decoder does not copy."""
+        if not decoder.copying:
+            return None
+        copies, vocab = decoder.copies(encoded), decoder.output.vocab
+        if copies.size is None:
+            copies = number_tokens(copies.ids, vocab)
+        assert copies.size is not None
+        ids, keep = copies.ids, encoded.keep
+        tokens = ids if keep is None else ids.masked_fill(~keep, -1)
+        return cls(tokens.contiguous(), vocab, copies.size)
+
+    def mix(self, scores: Tensor, alignment: Tensor | None, sources: Tensor) -> Tensor:
+        """What `CopyOutput.mix` gives, of scores (R, K) with K > vocab, α (R, S) and the source
+        (R,) of each row."""
+        assert alignment is not None
+        return log_mixture(
+            scores, alignment, self.tokens, sources, vocab=self.vocab, size=self.size
+        )
+
+
 class PackedState(NamedTuple):
     past: Past
     memory: Memory | None
     aligned: bool
     alignment: Tensor | None = None  # (R, S)
-    table: CopyTable | None = None
+    copies: SourceTokens | None = None
 
 
 class PackedSearch:
@@ -56,7 +87,7 @@ class PackedSearch:
         reason = unsupported_reason(decoder)
         if reason is not None:
             raise ValueError(f"cannot pack this decoder: {reason}")
-        self.decoder = decoder
+        self.decoder, self.copying = decoder, decoder.copying
         self.blocks = [b for b in decoder.transformer.layers if isinstance(b, DecoderBlock)]
         self.output = decoder.output.folded()
         self.vocab = len(self.output[1])
@@ -83,9 +114,10 @@ class PackedSearch:
             assert attention is not None
             bias = None if attention.b is None else attention.b[width:]
             keys_values.append(F.linear(memory, attention.W[width:], bias).contiguous())
-        past, table = self.packed.start(len(memory)), self.decoder.copy_table(encoded)
         read = Memory(tuple(keys_values), keep.contiguous())
-        return PackedState(past, read, aligned or table is not None, None, table)
+        copies = SourceTokens.of(self.decoder, encoded)
+        past = self.packed.start(len(memory))
+        return PackedState(past, read, aligned or self.copying, None, copies)
 
     def step(self, ids: Tensor, state: PackedState) -> tuple[Tensor, PackedState]:
         transformer = self.decoder.transformer
@@ -94,13 +126,15 @@ class PackedSearch:
         x = transformer.prepare_input(vectors[:, None], offset=steps)[:, 0]
         aligning = self.decoder.aligning_layer if state.aligned else None
         logits, past, looked = self.packed.step(x, state.past, state.memory, aligning=aligning)
-        scores = self.decoder.mixed(logits[:, : self.vocab], looked, state.table)
+        if state.copies is not None:
+            scores = state.copies.mix(logits, looked, past.sources)
+        else:
+            scores = logits[:, : self.vocab]
         return scores, state._replace(past=past, alignment=looked)
 
     def select(self, state: PackedState, rows: Tensor) -> PackedState:
         alignment = None if state.alignment is None else state.alignment[rows]
-        table = None if state.table is None else state.table.select(rows)
-        return state._replace(past=state.past.select(rows), alignment=alignment, table=table)
+        return state._replace(past=state.past.select(rows), alignment=alignment)
 
     def _shape(self) -> Shape:
         options, first = self.decoder.transformer.options, self.blocks[0]
@@ -161,7 +195,7 @@ class PackedRecurrentState(NamedTuple):
     cells: Tensor  # (P, R, H)
     source: Source  # rows of one memory are not copied
     alignment: Tensor | None = None  # (R, S)
-    table: CopyTable | None = None
+    copies: SourceTokens | None = None
     coverage: Tensor | None = None  # (R, S)
 
 
@@ -173,7 +207,8 @@ class PackedRecurrentSearch:
         reason = recurrent_unsupported_reason(decoder)
         if reason is not None:
             raise ValueError(f"cannot pack this decoder: {reason}")
-        self.decoder = decoder
+        self.decoder, self.copying = decoder, decoder.copying
+        self.vocab = len(decoder.output.b)
         self.embedding = decoder.embedding.weight.detach() * decoder.embedding.scale
         weights = decoder.native_weights()
         units = decoder.size if weights.v is None else len(weights.v)
@@ -190,19 +225,24 @@ class PackedRecurrentSearch:
         self, encoded: Encoded | None = None, *, aligned: bool = False
     ) -> PackedRecurrentState:
         """Every state after a step has its alignment, asked for or not."""
-        state = self.decoder.start(encoded)
+        state = self.decoder.initial_state(encoded)
+        assert encoded is not None
         assert state.memory is not None
         cells = self.packed.start([layer[0] for layer in state.cells])
         source = self.packed.source(*state.memory[:3])
-        return PackedRecurrentState(cells, source, None, state.table, state.coverage)
+        copies = SourceTokens.of(self.decoder, encoded)
+        return PackedRecurrentState(cells, source, None, copies, state.coverage)
 
     def step(self, ids: Tensor, state: PackedRecurrentState) -> tuple[Tensor, PackedRecurrentState]:
         y = self.embedding.index_select(0, self.decoder.known(ids))
-        source, table, coverage = state.source, state.table, state.coverage
+        source, copies, coverage = state.source, state.copies, state.coverage
         logits, cells, alignment = self.packed.step(y, state.cells, source, coverage)
         coverage = None if coverage is None else coverage + alignment
-        scores = self.decoder.mixed(logits, alignment, table)
-        return scores, PackedRecurrentState(cells, source, alignment, table, coverage)
+        if copies is not None:
+            scores = copies.mix(logits, alignment, source.sources)
+        else:
+            scores = logits[:, : self.vocab]
+        return scores, PackedRecurrentState(cells, source, alignment, copies, coverage)
 
     def select(self, state: PackedRecurrentState, rows: Tensor) -> PackedRecurrentState:
         def of_rows(found: Tensor | None) -> Tensor | None:
@@ -212,6 +252,6 @@ class PackedRecurrentSearch:
             state.cells.index_select(1, rows),
             state.source.select(rows),
             of_rows(state.alignment),
-            None if state.table is None else state.table.select(rows),
+            state.copies,
             of_rows(state.coverage),
         )

@@ -127,7 +127,8 @@ def step(
 ) -> tuple[Tensor, Any]:
     """Log probabilities (R, V), in single precision at least, of what the rules allow."""
     logits, state = decoder.step(ids, state)
-    log_p = log_softmax(logits)
+    # A decoder that copies gives log probabilities.
+    log_p = logits if getattr(decoder, "copying", False) else log_softmax(logits)
     if log_p[:, 0].isnan().any():  # one NaN makes the whole row NaN
         raise ValueError("the decoder gave scores that are not numbers (NaN or infinite)")
     return rules.apply(log_p, live), state

@@ -1,17 +1,10 @@
-"""From the `model` section of a config to the decoder that writes a text from what was read; and
-the texts that it is trained on."""
+"""From the `model` section of a config to the decoder that writes a text from what was read."""
 
 from __future__ import annotations
 
-import torch
-from torch import Tensor
-
 from unspool.config import Config, ModelConfig
 from unspool.errors import ConfigError
-from unspool.nn.decoders import Decoder, TransformerSeqDecoder
-from unspool.nn.encoder import Encoded
-from unspool.nn.inputs import WordDropout
-from unspool.nn.masks import keep_mask, where_kept
+from unspool.nn.decoders import TransformerSeqDecoder
 from unspool.nn.recurrent_decoder import RecurrentDecoder
 from unspool.tasks.encoder import checked_options, transformer_options
 
@@ -108,27 +101,3 @@ def check_copying(config: Config) -> None:
             got="transformer" if transformer else f"model.attention={model.attention}",
             remedy="set coverage=false, or attention=additive of a recurrent model",
         )
-
-
-def real_targets(
-    decoder: Decoder,
-    encoded: Encoded,
-    ids: Tensor,
-    lengths: Tensor,
-    *,
-    word_dropout: float = 0.0,
-) -> tuple[Tensor, Tensor]:
-    """What the output layer sees before each token of texts and before their ends, (N, size), and
-    these tokens (N,): padding is left out.
-
-    ids            (B, T) with <s> before and </s> behind each text, padded
-    lengths        (B,) of these
-    word_dropout   share of the tokens that the decoder reads, but for <s>, that are <unk> in
-                   training, so that a word follows less from those before it (Bowman et al. 2016)
-    """
-    inputs, targets = ids[:, :-1].contiguous(), ids[:, 1:].contiguous()
-    if word_dropout and decoder.training:
-        inputs = torch.cat([inputs[:, :1], WordDropout(word_dropout)(inputs[:, 1:])], dim=1)
-    vectors = decoder.vectors(inputs, encoded, lengths=lengths - 1)
-    keep = keep_mask(lengths - 1, targets.shape[1])
-    return where_kept(vectors, keep), where_kept(targets, keep)

@@ -2,6 +2,7 @@
 #include "passes.h"
 
 #include <algorithm>
+#include <cfloat>
 #include <cmath>
 
 #include "vec.h"
@@ -68,6 +69,44 @@ double softmax_gradient(float* z, const int64_t* t, int64_t from, int64_t to, in
     return total;
 }
 
-const Passes passes{dropout, softmax_gradient};
+// log Σ e^z
+float log_sum(const float* z, int64_t size) {
+    const int64_t whole = size / LANES * LANES;
+    vec highest = splat(-INFINITY), powers = splat(0);
+    for (int64_t k = 0; k < whole; k += LANES) highest = most(load(z + k), highest);
+    float m = -INFINITY;
+    for (int lane = 0; lane < LANES; ++lane) m = std::max(m, highest[lane]);
+    for (int64_t k = whole; k < size; ++k) m = std::max(m, z[k]);
+    for (int64_t k = 0; k < whole; k += LANES) powers += exp(load(z + k) - m);
+    float total = sum(powers);
+    for (int64_t k = whole; k < size; ++k) total += std::exp(z[k] - m);
+    return m + std::log(total);
+}
+
+float log_sigmoid(float x) { return std::min(x, 0.0f) - std::log1p(std::exp(-std::fabs(x))); }
+
+void log_mixture(const float* z, float* y, int64_t from, int64_t to, const Mixture& mixture) {
+    const int64_t V = mixture.V, L = mixture.L, S = mixture.S, whole = V / LANES * LANES;
+    for (int64_t row = from; row < to; ++row) {
+        const float* const scores = z + row * mixture.K;
+        float* const log_p = y + row * L;
+        const float gate = scores[V], copied = log_sigmoid(-gate);
+        const float shift = log_sigmoid(gate) - log_sum(scores, V);
+        for (int64_t k = 0; k < whole; k += LANES) store(log_p + k, load(scores + k) + shift);
+        for (int64_t k = whole; k < V; ++k) log_p[k] = scores[k] + shift;
+        std::fill(log_p + V, log_p + L, -INFINITY);
+        const float* const alignment = mixture.alignment + row * S;
+        const int64_t* const tokens = mixture.tokens + mixture.sources[row] * S;
+        for (int64_t j = 0; j < S; ++j) {
+            if (tokens[j] < 0) continue;
+            // log(a + b) = log a + log(1 + b / a) with b <= a; a token without any weight stays possible
+            float& old = log_p[tokens[j]];
+            const float more = copied + std::log(alignment[j] + FLT_MIN);
+            old = std::max(old, more) + std::log1p(std::exp(-std::fabs(old - more)));
+        }
+    }
+}
+
+const Passes passes{dropout, softmax_gradient, log_mixture};
 
 }  // namespace unspool::ISA

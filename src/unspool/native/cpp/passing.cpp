@@ -75,6 +75,41 @@ double softmax_gradient(nb::handle logits, nb::handle targets, float smoothing, 
     return total;
 }
 
+// R rows of K scores, of which V are of tokens; M sources of S steps; L tokens of the extended vocabulary.
+struct MixtureArrays {
+    const float *scores, *alignment;
+    const int64_t* tokens;
+    const int32_t* sources;
+    float* log_p;
+};
+
+void log_mixture(nb::handle arrays, int64_t vocab, int threads) {
+    using J = MixtureArrays;
+    static const Fields<J> fields{
+        field<&J::scores>("scores", "R,K"),       field<&J::alignment>("alignment", "R,S"),
+        field<&J::tokens>("tokens", "M,S"),       field<&J::sources>("sources", "R"),
+        field<&J::log_p>("log_p", "R,L"),
+    };
+    Sizes sizes;
+    J given{};
+    fields.read("log_mixture", arrays, ~0u, 0, sizes, given);
+    const int64_t R = sizes.of('R'), M = sizes.of('M'), L = sizes.of('L'), S = sizes.of('S'), K = sizes.of('K');
+    if (vocab < 1 || vocab >= K || vocab > L)
+        throw nb::value_error(("the kernel log_mixture has no " + std::to_string(vocab) + " tokens and a gate in " +
+                               std::to_string(K) + " scores, for " + std::to_string(L)).c_str());
+    for (int64_t i = 0; i < M * S; ++i)
+        if (given.tokens[i] >= L)
+            throw nb::index_error(("token " + std::to_string(given.tokens[i]) + " is not one of the " +
+                                   std::to_string(L) + " of the extended vocabulary").c_str());
+    for (int64_t r = 0; r < R; ++r)
+        if (given.sources[r] < 0 || given.sources[r] >= M)
+            throw nb::index_error(("sources must be of the " + std::to_string(M) + " there are").c_str());
+    const Mixture mixture{K, vocab, L, S, given.alignment, given.tokens, given.sources};
+    share(R, R * L, threads, [&](const Share& part, int) {
+        passes->log_mixture(given.scores, given.log_p, part.from, part.to, mixture);
+    });
+}
+
 enum ChainUse : unsigned { ALPHA = 1, BETA = 2, VITERBI = 4 };
 
 // B sequences of T steps of C tags.
@@ -130,6 +165,7 @@ void define_passes(nb::module_& module) {
                nb::arg("threads"));
     module.def("softmax_gradient", &softmax_gradient, nb::arg("logits"), nb::arg("targets"),
                nb::arg("smoothing"), nb::arg("scale"), nb::arg("threads"));
+    module.def("log_mixture", &log_mixture, nb::arg("arrays"), nb::arg("vocab"), nb::arg("threads"));
     module.def("chain_forward", &chain<ALPHA>, nb::arg("arrays"), nb::arg("threads"));
     module.def("chain_backward", &chain<BETA>, nb::arg("arrays"), nb::arg("threads"));
     module.def("chain_viterbi", &chain<VITERBI>, nb::arg("arrays"), nb::arg("threads"));

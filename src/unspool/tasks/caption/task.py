@@ -24,7 +24,9 @@ from unspool.data.part import Batch, Part
 from unspool.data.plan import Plan
 from unspool.data.read import Table
 from unspool.errors import ConfigError, DataError
+from unspool.nn.decoders import Targets
 from unspool.nn.encoder import Encoded
+from unspool.nn.inputs import WordDropout
 from unspool.nn.masks import keep_mask
 from unspool.nn.models.seq2seq import Seq2Seq
 from unspool.nn.taps import record
@@ -32,7 +34,7 @@ from unspool.search.decoding import GREEDY, Decoding
 from unspool.tasks.caption.answer import Caption, Captioner
 from unspool.tasks.caption.reading import CaptionReading
 from unspool.tasks.caption.report import CaptionReport, CaptionScores
-from unspool.tasks.decoder import build_decoder, check_decoder, real_targets
+from unspool.tasks.decoder import build_decoder, check_decoder
 from unspool.tasks.encoder import build_encoder
 from unspool.tasks.inputs import input_kind, plan_input, read_field, reads_text
 from unspool.tasks.inputs.items import named_recordings
@@ -183,28 +185,27 @@ class CaptionTask(Task):
         x, captions = batch[self.input], batch["caption"]
         smoothing, weight = self.config.train.label_smoothing, self.config.model.doubly_stochastic
         encoded = model.encoder(*x.inputs)
+        targets, own = self.targets(model, encoded, captions)
+        count = int((captions.lengths - 1).sum())
         if weight:
             with record(model.decoder, "alignment") as trace:
-                vectors, targets = self.targets(model, encoded, captions)
+                loss = model.decoder.loss(targets, own, label_smoothing=smoothing)
             attended = unattended(trace["alignment"], captions.lengths - 1, encoded, captions.rows)
+            loss = loss + weight * attended.sum() / count
         else:
-            vectors, targets = self.targets(model, encoded, captions)
-        loss = model.decoder.output.loss(vectors, targets, label_smoothing=smoothing)
-        if weight:
-            loss = loss + weight * attended.sum() / len(targets)
-        return Step(loss, len(targets), len(targets) + int(x.lengths.sum()), None)
+            loss = model.decoder.loss(targets, own, label_smoothing=smoothing)
+        return Step(loss, count, count + int(x.lengths.sum()), None)
 
     def targets(
         self, model: Seq2Seq, encoded: Encoded, captions: TextsBatch
-    ) -> tuple[Tensor, Tensor]:
-        """`real_targets` of all captions of what was read."""
-        return real_targets(
-            model.decoder,
-            encoded.select(captions.rows),
-            captions.ids,
-            captions.lengths,
-            word_dropout=self.config.model.word_dropout,
-        )
+    ) -> tuple[Targets, Encoded]:
+        """All captions, and for each of them what was read. In training the decoder reads <unk> for
+        some of their words, so that a word follows less from those before it (Bowman et al. 2016).
+        """
+        ids, share, read = captions.ids, self.config.model.word_dropout, None
+        if share and model.training:
+            read = torch.cat([ids[:, :1], WordDropout(share)(ids[:, 1:-1]), ids[:, -1:]], dim=1)
+        return Targets(ids, captions.lengths, read=read), encoded.select(captions.rows)
 
     def validate(self, model: nn.Module, part: Part) -> dict[str, float]:
         assert isinstance(model, Seq2Seq)
@@ -260,9 +261,10 @@ class CaptionTask(Task):
         with torch.inference_mode():
             for batch in walk(self.batches(part, training=False), model):
                 encoded = model.encoder(*batch[self.input].inputs)
-                vectors, targets = self.targets(model, encoded, batch["caption"])
-                nats += float(model.decoder.output.token_losses(vectors, targets).double().sum())
-                tokens += len(targets)
+                targets = self.targets(model, encoded, batch["caption"])
+                losses = model.decoder.token_losses(*targets)
+                nats += float(losses.double().sum())
+                tokens += len(losses)
         return nats, tokens
 
 

@@ -12,14 +12,13 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from unspool.nn.ctc import TokenSpan, ctc_losses, steps_needed
-from unspool.nn.decoders import Decoder
+from unspool.nn.decoders import Decoder, Targets
 from unspool.nn.encoder import Encoded
 from unspool.nn.models.transcriber import Transcriber
 from unspool.search import Hypothesis
 from unspool.search.batched import DecoderSearch
 from unspool.search.ctc import Text
 from unspool.search.decoding import Decoding
-from unspool.tasks.decoder import real_targets
 from unspool.tasks.transcribe.fusion import FusedDecoder
 from unspool.tasks.transcribe.language import LanguageScores
 from unspool.tasks.transcribe.options import Transcribing
@@ -154,5 +153,5 @@ def attention_loss(
     ids       (B, N) with <s> before and </s> behind each text, padded
     lengths   (B,) of these
     """
-    vectors, targets = real_targets(decoder, encoded, ids, lengths)
-    return decoder.output.loss(vectors, targets, label_smoothing=smoothing), len(targets)
+    loss = decoder.loss(Targets(ids, lengths), encoded, label_smoothing=smoothing)
+    return loss, int((lengths - 1).sum())
