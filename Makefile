@@ -57,9 +57,11 @@ SANITIZED = g++ -std=c++20 -g -O1 -Wno-psabi -I$(CPP)
 KINDS = $(SANITIZED) tests/native/kinds.cpp $(CPP)/kernels.cpp -o build/kinds
 ATTENTION = $(SANITIZED) tests/native/attention.cpp $(CPP)/attention_decoder.cpp $(CPP)/kernels.cpp -o build/attention
 
+NUMBERS := float bf16
+
 sanitize:
 	mkdir -p build
-	for number in float bf16; do \
+	for number in $(NUMBERS); do \
 	  for flags in -fsanitize=thread -fsanitize=address,undefined '-fsanitize=address,undefined $(AVX512)'; do \
 	    echo "$$number $$flags"; $(KINDS) -DNUMBER=$$number $$flags && build/kinds || exit 1; \
 	    $(ATTENTION) -DNUMBER=$$number $$flags && build/attention || exit 1; \

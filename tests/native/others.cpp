@@ -92,6 +92,34 @@ void test_softmax_gradient() {
     agree("softmax's loss", Doubles{found}, Doubles{loss}, 1e-5);
 }
 
+void test_log_mixture() {
+    constexpr int64_t ROWS = 4, V = 37, K = 48, L = 40, S = 6;
+    const Floats z = random_numbers(ROWS * K, 3);
+    Floats alignment = random_numbers(ROWS * S), y(ROWS * L);
+    for (int64_t r = 0; r < ROWS; ++r) {
+        double total = 0;
+        for (int64_t j = 0; j < S; ++j) total += alignment[r * S + j] = std::fabs(alignment[r * S + j]);
+        for (int64_t j = 0; j < S; ++j) alignment[r * S + j] /= total;
+    }
+    const std::vector<int64_t> tokens{5, 38, 5, 0, -1, 39, 36, 37, 38, 39, -1, -1};
+    const std::vector<int32_t> sources{0, 1, 1, 0};
+    const Mixture mixture{K, V, L, S, alignment.data(), tokens.data(), sources.data()};
+    ISA::passes.log_mixture(z.data(), y.data(), 0, 3, mixture);
+    ISA::passes.log_mixture(z.data(), y.data(), 3, ROWS, mixture);
+    Doubles wanted(ROWS * L), found(y.begin(), y.end());
+    for (int64_t r = 0; r < ROWS; ++r) {
+        const double gate = 1 / (1 + std::exp(-double(z[r * K + V])));
+        double Z = 0;
+        for (int64_t k = 0; k < V; ++k) Z += std::exp(double(z[r * K + k]));
+        for (int64_t k = 0; k < V; ++k) wanted[r * L + k] = gate * std::exp(double(z[r * K + k])) / Z;
+        for (int64_t j = 0; j < S; ++j)
+            if (const int64_t token = tokens[sources[r] * S + j]; token >= 0)
+                wanted[r * L + token] += (1 - gate) * alignment[r * S + j];
+    }
+    for (double& each : found) each = std::exp(each);
+    agree("log_mixture", found, wanted, 1e-5);
+}
+
 void test_chains() {
     constexpr int64_t B = 3, T = 6, C = 7;
     const std::vector<int64_t> lengths{6, 1, 4};
@@ -398,6 +426,7 @@ void test_decoder(bool pre_norm, Activation activation, double tolerance) {
 int main() {
     test_dropout();
     test_softmax_gradient();
+    test_log_mixture();
     test_chains();
     for (bool cbow : {false, true}) test_word2vec(cbow);
     for (bool pre_norm : {false, true})

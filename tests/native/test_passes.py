@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 import torch
@@ -12,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.nn import functional as F
 
+from rounding import rounding
 from unspool import native
 from unspool.native import passes
 from unspool.nn.cross_entropy import softmax_gradient_
@@ -159,3 +161,86 @@ def test_not_a_number_is_seen_and_bad_targets_are_refused() -> None:
         TypeError, match=r"takes targets as contiguous int64 \(N\) = \(2\), not float32"
     ):
         passes.softmax_gradient_(torch.zeros(2, 20), torch.tensor([1.0, 2.0]), smoothing=0, scale=1)
+
+
+def mixed(vocab: int, steps: int, *, large: float = 1.0, sources: int = 3) -> dict[str, Any]:
+    """What `log_mixture` reads: some tokens of the sources beyond the vocabulary, some twice, some
+    padding; one row has no real step."""
+    torch.manual_seed(vocab * 100 + steps)
+    rows, size = 5, vocab + 4
+    tokens = torch.randint(-1, size, (sources, steps))
+    tokens[1] = -1
+    alignment = (torch.randn(rows, steps) * large).softmax(-1)
+    return {
+        "scores": torch.randn(rows, vocab + 7) * large,
+        "alignment": alignment,
+        "tokens": tokens,
+        "sources": torch.tensor([0, 2, 0, 1, 2], dtype=torch.int32),
+        "vocab": vocab,
+        "size": size,
+    }
+
+
+@settings(deadline=None)
+@given(
+    vocab=st.integers(1, 70),
+    steps=st.integers(1, 9),
+    large=st.sampled_from([0.1, 1.0, 30.0, 1e3]),
+)
+def test_log_mixture_is_that_of_single_tokens(vocab: int, steps: int, large: float) -> None:
+    """The sum over positions, term by term, in double precision."""
+    given = mixed(vocab, steps, large=large)
+    scores, alignment = given["scores"].double(), given["alignment"].double()
+    gate = torch.sigmoid(scores[:, vocab])
+    p = torch.zeros(len(scores), given["size"], dtype=torch.double)
+    p[:, :vocab] = gate[:, None] * scores[:, :vocab].softmax(-1)
+    tiny = torch.finfo(torch.float32).tiny  # what keeps every token of a source possible
+    there = p > 0
+    for row, source in enumerate(given["sources"].tolist()):
+        for j, token in enumerate(given["tokens"][source].tolist()):
+            if token >= 0:
+                p[row, token] += torch.sigmoid(-scores[row, vocab]) * (alignment[row, j] + tiny)
+                there[row, token] = True
+    found = passes.log_mixture(**given)
+    assert (found[:, vocab:][~there[:, vocab:]] == -torch.inf).all()
+    wanted, shown = p.log(), p > 1e-300  # smaller ones have few digits, or none, in double
+    bound = rounding(vocab + 2 * steps, size=max(1.0, 20 * large))
+    torch.testing.assert_close(found.double()[shown], wanted[shown], rtol=0, atol=bound)
+
+
+def test_log_mixture_with_a_nan_is_nan_in_its_row_alone() -> None:
+    given = mixed(40, 6)
+    given["scores"][2, 33] = torch.nan
+    found = passes.log_mixture(**given)
+    assert found[2, :40].isnan().all()
+    assert not found[[0, 1, 3, 4]].isnan().any()
+
+
+def test_log_mixture_shares_rows_among_threads() -> None:
+    given = mixed(20_000, 30)
+    before = torch.get_num_threads()
+    found = []
+    try:
+        for threads in (1, 2):
+            torch.set_num_threads(threads)
+            found.append(passes.log_mixture(**given))
+    finally:
+        torch.set_num_threads(before)
+    assert torch.equal(*found)
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"tokens": torch.full((3, 6), 44)}, "token 44 is not one of the 44 of the extended"),
+        ({"sources": torch.tensor([0, 0, 3, 0, 0], dtype=torch.int32)}, "sources must be of the 3"),
+        ({"sources": torch.tensor([0, 0, -1, 0, 0], dtype=torch.int32)}, "must be of the 3 there"),
+        ({"vocab": 47}, "has no 47 tokens and a gate in 47 scores, for 44"),
+        ({"vocab": 45}, "has no 45 tokens and a gate in 47 scores, for 44"),
+        ({"alignment": torch.zeros(5, 7)}, r"takes tokens as contiguous .* \(M, S\) = \(3, 7\)"),
+        ({"scores": torch.zeros(4, 47)}, r"takes alignment as contiguous .* \(R, S\) = \(4, \?\)"),
+    ],
+)
+def test_log_mixture_refuses_what_does_not_fit(changed: dict[str, Any], message: str) -> None:
+    with pytest.raises((TypeError, ValueError, IndexError), match=message):
+        passes.log_mixture(**{**mixed(40, 6), **changed})
