@@ -55,7 +55,7 @@ class SourceTokens(NamedTuple):
         """None where the decoder does not copy."""
         if not decoder.copying:
             return None
-        copies, vocab = decoder.copies(encoded), decoder.output.vocab
+        copies, vocab = decoder.copies(encoded), len(decoder.output.b)
         if copies.size is None:
             copies = number_tokens(copies.ids, vocab)
         assert copies.size is not None
