@@ -202,22 +202,24 @@ def test_word_dropout_hides_words_that_were_written(run, home: Path, monkeypatch
     part = task.part(image=[home / "0.png"] * 40, caption=[captions(0)] * 40)
     captions_of = part.collate(np.arange(40))["caption"]
     encoded = run.model.encoder(*part.collate(np.arange(40))["image"].inputs)
-    read, vectors = [], run.model.decoder.vectors
+    read, own = [], run.model.decoder.read
 
     def watched(ids, *args, **options):
         read.append(ids)
-        return vectors(ids, *args, **options)
+        return own(ids, *args, **options)
 
-    monkeypatch.setattr(run.model.decoder, "vectors", watched)
+    monkeypatch.setattr(run.model.decoder, "read", watched)
     try:
         run.model.train()
-        trained = task.targets(run.model, encoded, captions_of)[1]
+        trained, rows = task.targets(run.model, encoded, captions_of)
+        run.model.decoder.token_losses(trained, rows)
     finally:
         run.model.eval()
-    judged = task.targets(run.model, encoded, captions_of)[1]
+    judged, rows = task.targets(run.model, encoded, captions_of)
+    run.model.decoder.token_losses(judged, rows)
     before = captions_of.ids[:, :-1]
     real = (before != PAD) & (torch.arange(before.shape[1]) > 0)
-    assert torch.equal(trained, judged)
+    assert torch.equal(trained.ids, judged.ids)
     assert torch.equal(read[1], before)
     assert torch.equal(read[0][~real], before[~real])
     hidden = read[0] != before
