@@ -18,8 +18,6 @@ import torch
 from torch import Tensor, nn
 
 from unspool.config import Config, DataConfig
-from unspool.config.memory import refuse_too_large
-from unspool.config.numbers import check_numbers
 from unspool.data.fields.field import Chunk, Field
 from unspool.data.fields.stream import TextStream
 from unspool.data.part import Part
@@ -34,8 +32,9 @@ from unspool.nn.models.language_model import (
     TransformerLanguageModel,
 )
 from unspool.nn.network import map_state
-from unspool.search import Sampling, stream
+from unspool.search import stream
 from unspool.tasks.answer import Answer, one_line
+from unspool.tasks.continuing import SampledTokens
 from unspool.tasks.encoder import (
     build_encoder,
     check_context,
@@ -82,11 +81,9 @@ TRANSFORMER: dict[str, Any] = {
     "train.beta2": 0.99,
 }
 
-TOKEN = 48  # bytes of a token that was written, as a number of Python's in a list
-
 
 @dataclass(frozen=True, kw_only=True)
-class Generation:
+class Generation(SampledTokens):
     """How a text is continued.
 
     length       tokens to write
@@ -95,30 +92,11 @@ class Generation:
     top_p        sample from the fewest tokens whose probability reaches p
     """
 
+    described: ClassVar[str] = "a text of {} tokens"
+    step_bytes: ClassVar[int] = 48  # a number of Python's in a list
+
     length: int = 200
     temperature: float = 0.8
-    top_k: int = 0
-    top_p: float = 1.0
-    seed: int = 1
-
-    def __post_init__(self) -> None:
-        check_numbers(self)
-        if self.length < 0:
-            raise ConfigError("length must be 0 or more", got=self.length)
-        refuse_too_large(
-            f"a text of {self.length:,} tokens", TOKEN * self.length, remedy="give a smaller length"
-        )
-        self.sampling()
-
-    def sampling(self, forbidden: tuple[int, ...] = ()) -> Sampling:
-        """How each token is sampled; the `forbidden` ones never are."""
-        return Sampling(
-            temperature=self.temperature,
-            top_k=self.top_k,
-            top_p=self.top_p,
-            seed=self.seed,
-            forbidden=forbidden,
-        )
 
 
 @dataclass(frozen=True)

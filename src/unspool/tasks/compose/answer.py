@@ -9,22 +9,18 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from unspool.config.memory import refuse_too_large
-from unspool.config.numbers import check_numbers
 from unspool.data.fields.music_numbers import MusicNumbers, music_numbers
 from unspool.data.read.music import Piece, piece_to_json, pitch_name
-from unspool.errors import ConfigError
-from unspool.search import Sampling
 from unspool.tasks.answer import Answer
+from unspool.tasks.continuing import SampledTokens
 
-STEP = 4000  # bytes that a step takes while it is written
 HEIGHT = 6  # of a key in a picture, in pixels
 WIDTH = (4, 12)  # of a step
 GIVEN, WRITTEN = "#8a8a8a", "#1f5fa8"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Composing:
+class Composing(SampledTokens):
     """How music is continued.
 
     length       steps of the grid to add; a model of events may end sooner
@@ -34,30 +30,11 @@ class Composing:
     top_p        of events: sample from the fewest whose probability reaches p
     """
 
+    described: ClassVar[str] = "music of {} steps"
+    step_bytes: ClassVar[int] = 4000
+
     length: int = 64
     temperature: float = 1.0
-    top_k: int = 0
-    top_p: float = 1.0
-    seed: int = 1
-
-    def __post_init__(self) -> None:
-        check_numbers(self)
-        if self.length < 0:
-            raise ConfigError("length must be 0 or more", got=self.length)
-        refuse_too_large(
-            f"music of {self.length:,} steps", STEP * self.length, remedy="give a smaller length"
-        )
-        self.sampling()
-
-    def sampling(self, forbidden: tuple[int, ...] = ()) -> Sampling:
-        """How each event is sampled; the `forbidden` ones never are."""
-        return Sampling(
-            temperature=self.temperature,
-            top_k=self.top_k,
-            top_p=self.top_p,
-            seed=self.seed,
-            forbidden=forbidden,
-        )
 
 
 @dataclass(frozen=True, eq=False)

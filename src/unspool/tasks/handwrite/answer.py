@@ -9,20 +9,18 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from unspool.config.memory import refuse_too_large
-from unspool.config.numbers import check_numbers
 from unspool.data.read.strokes import Strokes
 from unspool.errors import ConfigError
 from unspool.tasks.answer import Answer
+from unspool.tasks.continuing import Continuing
 
 END = "end"  # what the mark behind a text is called
-POINT = 2000  # bytes that a point takes while it is written
 WIDTH = 800  # of a picture, in pixels, at most
 HEIGHT = 300
 
 
 @dataclass(frozen=True, kw_only=True)
-class Writing:
+class Writing(Continuing):
     """How a drawing is continued, or a text is written.
 
     text         to be written, by a model that was trained with texts
@@ -31,21 +29,16 @@ class Writing:
     bias         the larger, the neater and the less varied (Graves 2013)
     """
 
+    described: ClassVar[str] = "a drawing of {} points"
+    step_bytes: ClassVar[int] = 2000
+
     text: str | None = None
     length: int = 700
     temperature: float = 1.0
     bias: float = 0.0
-    seed: int = 1
 
     def __post_init__(self) -> None:
-        check_numbers(self)
-        if self.length < 0:
-            raise ConfigError("length must be 0 or more", got=self.length)
-        refuse_too_large(
-            f"a drawing of {self.length:,} points",
-            POINT * self.length,
-            remedy="give a smaller length",
-        )
+        super().__post_init__()
         if not 0 <= self.temperature <= 100:
             raise ConfigError("temperature must lie between 0 and 100", got=self.temperature)
         if not 0 <= self.bias <= 20:
