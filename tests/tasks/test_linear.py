@@ -15,7 +15,7 @@ from sklearn.pipeline import FeatureUnion
 import unspool
 from unspool.errors import ConfigError, RunError
 from unspool.tasks import TASKS
-from unspool.tasks.linear import features, fit_linear
+from unspool.tasks.linear import Logistic, features, fit_linear
 from unspool.tasks.opening import open_plan
 
 GOOD = ["good", "fine", "great", "lovely", "superb", "warm", "clever", "moving"]
@@ -291,3 +291,51 @@ def test_damaged_ngrams(run, tmp_path) -> None:
     (copy / "ngrams.json").write_text(json.dumps(stored))
     with pytest.raises(RunError, match="not the n-grams of the vocabulary"):
         unspool.load(copy)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_log_count_ratios_are_those_of_naive_bayes(classes, table) -> None:
+    """Against scikit-learn's naive Bayes, and its regression on what it weighs."""
+    from scipy.sparse import csr_matrix
+    from sklearn.naive_bayes import MultinomialNB
+
+    task, parts = fitted(table, "classify", label="label")
+    x = features(parts["train"]["text"], task.features)
+    truth = np.random.default_rng(1).integers(0, classes, x.shape[0])
+    solver = Logistic(task.decision, ratios=True)
+    solver.decision = Known(truth, task.decision)
+    weights = solver.solve(x, parts["train"], np.arange(len(truth)), 3.0)
+    scores = weights.scores(x, classes)
+    for k in [1] if classes == 2 else range(classes):
+        own = truth == k
+        bayes = MultinomialNB(alpha=1.0).fit(csr_matrix((x > 0).astype(float)), own)
+        r = bayes.feature_log_prob_[1] - bayes.feature_log_prob_[0]
+        oracle = LogisticRegression(C=3.0, max_iter=10_000, tol=1e-10).fit(x.multiply(r), own)
+        wanted = oracle.decision_function(x.multiply(r))
+        np.testing.assert_allclose(scores[:, k], wanted, atol=2e-2)
+        assert np.corrcoef(scores[:, k], wanted)[0, 1] > 0.9999
+
+
+class Known:
+    """The decision of a task, of other labels."""
+
+    def __init__(self, truth, decision) -> None:
+        self.labels, self.train = truth, decision.train
+
+    def truth(self, labels):
+        return self.labels
+
+
+def test_ratios_are_a_model_of_texts_alone(table, tmp_path) -> None:
+    run = unspool.train(table, model="nb_linear", label="label", out=tmp_path / "nb", threads=1)
+    assert run.report.metrics["accuracy"] > 0.75
+    again = unspool.load(run.path)
+    texts = ["good fine film", "a dull, poor plot"]
+    for one, other in zip(run.predict(texts), again.predict(texts)):
+        assert one.to_json() == other.to_json()
+    assert [str(own).split()[0] for own in run.predict(texts)] == ["yes", "no"]
+    series = tmp_path / "series.csv"
+    rows = [f"{i // 10},{i % 10},{i * 7 % 5},{'ab'[i // 10 % 2]}" for i in range(200)]
+    series.write_text("id,time,x,label\n" + "\n".join(rows) + "\n")
+    with pytest.raises(ConfigError, match="log-count ratios are of n-grams"):
+        unspool.train(series, task="classify", model="nb_linear", out=tmp_path / "no", threads=1)

@@ -38,7 +38,7 @@ RESULT = "auto.json"
 UNITS = {"": 1, "s": 1, "m": 60, "h": 3600}
 LEAST = 5.0  # seconds for which a network is worth beginning
 FOLDS = 5
-SMALL = 20_000  # rows, beyond which a tenth is enough to choose by
+SMALL = 10_000  # rows, beyond which a tenth is enough to choose by
 
 
 def seconds_of(budget: str | float) -> float:

@@ -150,7 +150,8 @@ def _auto(
         for name in kind.candidates()
     }
     first = next(iter(named.values()))
-    configs = {own.model_name: own for own in kind.baselines(first)} | named
+    quick = [*kind.baselines(first), *kind.quick_candidates(first)]
+    configs = {own.model_name: own for own in quick} | named
     plans = open_plans(plan, first, sources, shown.note)
     folder = RunFolder(Path(out) if out else free_folder(plan.table.path, AUTO))
     with folder.making():

@@ -15,6 +15,10 @@ class ModelConfig(Section):
     network: Literal[
         "recurrent", "cnn", "transformer", "linear", "constant", "bigram", "ensemble"
     ] = setting("recurrent", "kind of network; follows from --model")
+    log_count_ratios: bool = setting(
+        False,
+        "linear, classify: weigh n-grams by naive Bayes' log-count ratios; follows from --model",
+    )
     cell: str = setting("lstm", "recurrent cell")
     bidirectional: bool = setting(False, "read the sequence in both directions")
     layers: int = setting(1, "stacked layers", ge=1, le=1000)

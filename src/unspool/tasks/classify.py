@@ -31,10 +31,10 @@ from unspool.tasks.answer import Answer
 from unspool.tasks.calibration import FoldCalibration, Unseen
 from unspool.tasks.decision import Decision
 from unspool.tasks.document import CHUNK, DocumentTask
-from unspool.tasks.inputs import holds_no_text, input_kind, plan_input, read_field
+from unspool.tasks.inputs import holds_no_text, input_kind, plan_input, read_field, reads_text
 from unspool.tasks.label_plan import plan_labels
 from unspool.tasks.label_readings import ClassifyReading
-from unspool.tasks.linear import Logistic
+from unspool.tasks.linear import NB_LINEAR, Logistic, baseline_config
 from unspool.tasks.multiclass import OneLabel, Prediction
 from unspool.tasks.multilabel import SeveralLabels
 from unspool.tasks.pair_plan import pair_inputs, paired
@@ -72,8 +72,24 @@ class Classify(DocumentTask):
         return {read.name: read, "label": kind("label", config.data.missing)}
 
     @classmethod
+    def models(cls) -> dict[str, dict[str, Any]]:
+        return {**super().models(), "nb_linear": NB_LINEAR}
+
+    @classmethod
+    def quick_candidates(cls, config: Config) -> list[Config]:
+        if not reads_text(config) or config.data.multilabel:
+            return []
+        return [baseline_config(config, "nb_linear", NB_LINEAR)]
+
+    @classmethod
     def check_config(cls, config: Config) -> None:
         super().check_config(config)
+        if config.model.log_count_ratios and not reads_text(config):
+            raise ConfigError(
+                "log-count ratios are of n-grams, which texts alone have",
+                got=f"input {config.data.input}",
+                remedy="use --model linear",
+            )
         train = config.train
         if train.oversample and train.class_weights != "none":
             raise ConfigError(
@@ -123,7 +139,7 @@ class Classify(DocumentTask):
         return self.decision.temperature
 
     def solver(self) -> Logistic:
-        return Logistic(self.decision)
+        return Logistic(self.decision, ratios=self.config.model.log_count_ratios)
 
     def batches(self, part: Part, *, training: bool) -> BucketBatches:
         found = super().batches(part, training=training)

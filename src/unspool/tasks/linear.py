@@ -36,6 +36,7 @@ LINEAR: dict[str, Any] = {
     "tokenizer.min_count": 2,
     "tokenizer.vocab": 1_000_000,
 }
+NB_LINEAR: dict[str, Any] = {**LINEAR, "model.log_count_ratios": True}
 CONSTANT: dict[str, Any] = {**LINEAR, "model.network": "constant"}
 STRENGTHS = (0.3, 1.0, 3.0, 10.0, 30.0)  # C of scikit-learn: one over the penalty
 USUAL = 10.0  # where there is too little to choose by
@@ -45,7 +46,10 @@ SHOWN = 15  # n-grams of a class in a model card
 
 def baseline_config(config: Config, name: str, preset: Mapping[str, Any]) -> Config:
     """A baseline on the data of another config: the same rows, of which all of the text is read."""
-    given = {key.split(".")[1]: value for key, value in preset.items() if "tokenizer." in key}
+    given, model = (
+        {key.split(".")[1]: value for key, value in preset.items() if key.startswith(section)}
+        for section in ("tokenizer.", "model.")
+    )
     kind = config.tokenizer.kind
     return config.model_copy(
         update={
@@ -57,7 +61,7 @@ def baseline_config(config: Config, name: str, preset: Mapping[str, Any]) -> Con
                 split=config.tokenizer.split,
                 normalize=config.tokenizer.normalize,
             ),
-            "model": ModelConfig(network=preset["model.network"]),
+            "model": ModelConfig(**model),
             "embedding": type(config.embedding)(),
         }
     )
@@ -90,19 +94,36 @@ class Solver(ABC):
 
 class Logistic(Solver):
     """Logistic regression with an L2 penalty: multinomial for one label a row, one regression a
-    label for several."""
+    label for several.
 
-    def __init__(self, decision: Decision) -> None:
-        self.decision = decision
+    With `ratios` x_f r_f is read instead of x_f (Wang & Manning 2012), by one regression a label:
+
+        r_f = ln (p_f / Σ p) − ln (q_f / Σ q),    p_f = 1 + rows with the label that have feature f,
+                                                  q_f = 1 + rows without it that have f
+
+    What is found are weights W_f r_f of x_f, so that the model is linear in the same features.
+    """
+
+    def __init__(self, decision: Decision, *, ratios: bool = False) -> None:
+        self.decision, self.ratios = decision, ratios
         self.model: Any = None  # scikit-learn's, of the latest fit
 
     def solve(self, x: csr_matrix, part: Part, rows: np.ndarray, strength: float) -> Weights:
         truth = self.decision.truth(part["label"])[rows]
+        if truth.ndim == 1 and self.ratios and truth.max() > 1:
+            truth = truth[:, None] == np.arange(truth.max() + 1)
         if truth.ndim == 1:
-            return self._solve(x, truth, strength)
+            return self._weighed(x, truth, strength)
         self.model = None
-        found = [self._solve(x, own, strength) for own in truth.T]
+        found = [self._weighed(x, own, strength) for own in truth.T]
         return Weights(*(np.concatenate(each, -1) for each in zip(*found)))
+
+    def _weighed(self, x: csr_matrix, truth: np.ndarray, strength: float) -> Weights:
+        if not self.ratios:
+            return self._solve(x, truth, strength)
+        r = log_count_ratios(x, truth > 0)
+        W, b = self._solve(x.multiply(r).tocsr(), truth, strength)
+        return Weights(W * r[:, None], b)
 
     def _solve(self, x: csr_matrix, truth: np.ndarray, strength: float) -> Weights:
         from sklearn.exceptions import ConvergenceWarning
@@ -129,6 +150,12 @@ class Logistic(Solver):
         share = self.decision.multi_hot(self.decision.truth(part["label"])).mean(0)
         one = self.decision.truth(part["label"]).ndim == 1
         return np.log(share) if one else np.log(share) - np.log(np.maximum(1 - share, 1e-9))
+
+
+def log_count_ratios(x: csr_matrix, own: np.ndarray) -> np.ndarray:
+    """(F,) of features (N, F) how much more often they occur in rows that are a label's `own`."""
+    p, q = (1.0 + np.asarray((x[rows] > 0).sum(0)).ravel() for rows in (own, ~own))
+    return np.log(p / p.sum()) - np.log(q / q.sum())
 
 
 class Ridge(Solver):

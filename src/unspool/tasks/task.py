@@ -271,6 +271,11 @@ class Task(ABC):
         return []
 
     @classmethod
+    def quick_candidates(cls, config: Config) -> list[Config]:
+        """Of further simple models that --model auto tries, on the same data."""
+        return []
+
+    @classmethod
     def candidates(cls) -> list[str]:
         """The networks that --model auto tries; none where it does not apply."""
         return []
