@@ -32,6 +32,7 @@ from unspool.page.subject import open_subject
 
 CHROMIUM = "/usr/bin/chromium"
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"]
+FILLERS = ["please", "note", "that", "we", "shall", "meet", "soon", "thanks", "for", "help"]
 SHOTS = Path(__file__).parents[2] / "build" / "screenshots"
 
 
@@ -41,6 +42,20 @@ def ratings(reviews, tmp_path_factory) -> Path:
     rows = reviews.read_text().replace(",pos\n", ",40.5\n").replace(",neg\n", ",-7\n")
     path = tmp_path_factory.mktemp("ratings") / "ratings.csv"
     path.write_text(rows.replace(",label\n", ",rating\n", 1))
+    return path
+
+
+@pytest.fixture(scope="session")
+def mails(tmp_path_factory) -> Path:
+    """Texts with a name that stands after `with`, and nowhere else, and in their summary."""
+    rng = np.random.default_rng(1)
+    path = tmp_path_factory.mktemp("mails") / "mails.csv"
+    lines = ["article,summary"]
+    for _ in range(400):
+        name = "".join(rng.choice([*"bcdfgklmnprstv"], 7))
+        before, after = (" ".join(rng.choice(FILLERS, rng.integers(4, 8))) for _ in range(2))
+        lines.append(f"{before} with {name} {after},meeting with {name}")
+    path.write_text("\n".join(lines) + "\n")
     return path
 
 

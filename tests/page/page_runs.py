@@ -16,6 +16,7 @@ WRITTEN = {"task": "handwrite", "mixture": 2, "text_window": 2, "epochs": 1, "ba
 RUNS: dict[str, tuple[str, dict[str, Any]]] = {
     "bilstm": ("classifier", {}),
     "bahdanau": ("translator", {}),
+    "copying": ("mails", {**SMALL, "hidden": 32, "embedding": 24, "min_count": 2, "epochs": 6}),
     "tagger": ("tagger", {}),
     "transformer": ("reviews", {**TRANSFORMER, "epochs": 12, "test_share": 0.1}),
     "writer": ("book", {**TRANSFORMER, "task": "generate", "epochs": 2, "bptt": 32}),
@@ -48,6 +49,7 @@ OTHERS = ("fitted", "spoken", "tones", "letters", "words", "scribble", "chorale"
 TEXTS = {
     "bilstm": "a lovely film with a dull plot",
     "bahdanau": "red house AEIOUA and green tree",
+    "copying": "please note that with zzyzxqq we shall meet",
     "tagger": "Anna Kunz met Bern today .",
     "transformer": "a lovely film with a dull plot",
     "writer": "the film was",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -169,6 +170,30 @@ def test_a_translation_is_written_step_by_step(look, server_of, shot) -> None:
     expect(candidates).to_have_count(len(traced["candidates"]))
     assert candidates.first.inner_text().startswith(traced["candidates"][0]["translation"])
     shot(page, "attention-bahdanau")
+
+
+def test_a_summary_shows_what_was_copied(look, shot) -> None:
+    page = look("copying", view="attention", step=2)
+    assert page.locator("#answer, .answer").first.inner_text().startswith("Answer: meeting with")
+    assert "but may copy: ‹zzyzxqq›" in page.locator(".unknown").inner_text()
+    assert page.locator(".reader .word.source").inner_text().startswith("‹zzyzxqq›")
+    origin = page.locator(".reader .origin")
+    assert re.fullmatch(
+        r"It was copied from “‹zzyzxqq›” .* 1\.00 \(p_gen .*\)\.", origin.inner_text()
+    )
+    page.locator("#player").fill("0")
+    assert origin.inner_text().startswith("It was generated (p_gen")
+    expect(page.locator(".reader .word.source")).to_have_count(0)
+    head = page.locator("[aria-label='What the search found'] th").first
+    assert head.inner_text() == "summary"
+    shot(page, "attention-copying")
+
+
+def test_what_does_not_copy_says_nothing_of_it(look) -> None:
+    page = look("bahdanau", view="attention")
+    assert page.locator(".reader .origin").is_hidden()
+    head = page.locator("[aria-label='What the search found'] th").first
+    assert head.inner_text() == "translation"
 
 
 def test_playing(look) -> None:

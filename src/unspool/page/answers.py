@@ -58,6 +58,8 @@ def about(subject: Subject, query: Query) -> dict[str, Any]:
         "example": subject.example,
         "input": {**subject.input(), "plays": plays(subject), "words": example_words(subject)},
         "answers": explains(subject),
+        "writes": getattr(task.answer, "noun", ""),
+        "copies": bool(getattr(getattr(model, "decoder", None), "copying", False)),
         "longest": 0 if model is None else longest(model),
         "saved": False,
     }

@@ -93,7 +93,7 @@ class Page {
     this.answer.replaceChildren('Reading …');
     try {
       const said = await ask('answer', { text });
-      if (text === this.text) this.answer.replaceChildren(...answerParts(said));
+      if (text === this.text) this.answer.replaceChildren(...answerParts(said, this.run.copies));
     } catch (error) {
       if (error.name !== 'AbortError') this.answer.hidden = true;
     }
@@ -303,7 +303,7 @@ function addressParams() {
 }
 
 // "Answer: pos, probability 0.9560. The data say pos." and what the model does not know.
-function answerParts({ answer, note, truth, unknown }) {
+function answerParts({ answer, note, truth, unknown }, copies) {
   const parts = answer === '' ? [note] : ['Answer: ', el('strong', { class: 'token', text: visible(answer) })];
   if (answer !== '' && note !== '') parts.push(el('span', { class: 'soft', text: `, ${note.replaceAll('-', '−')}` }));
   if (truth !== '') {
@@ -312,7 +312,7 @@ function answerParts({ answer, note, truth, unknown }) {
   if (unknown.length > 0) {
     const names = unknown.slice(0, UNKNOWN).join(' ') + (unknown.length > UNKNOWN ? ' …' : '');
     parts.push(el('span', { class: 'soft unknown' },
-      'Not in the vocabulary, so that the model reads <unk>: ', el('span', { class: 'token', text: names })));
+      `Not in the vocabulary, so that the model reads <unk>${copies ? ', but may copy' : ''}: `, el('span', { class: 'token', text: names })));
   }
   return parts;
 }

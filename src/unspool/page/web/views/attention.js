@@ -93,7 +93,7 @@ class Attention {
     this.root.classList.add('stack');
     this.root.append(...[
       this.controls, windowLine(this.trace, this.context), this.readerBox, this.pictures,
-      candidatesOf(this.trace),
+      candidatesOf(this.trace, this.context.run.writes),
     ].filter((part) => part !== null));
     this.root.addEventListener('keydown', (event) => this.onKey(event), { signal });
     this.drawControls();
@@ -208,7 +208,10 @@ class Attention {
     const row = this.pointed ?? this.row;
     const weights = this.weights[row];
     const whose = typeof this.head === 'number' ? '' : `, on the mean of ${this.heads.length} heads`;
-    this.reader.show({ chosen: this.row, row, weights, most: this.most, whose });
+    const marked = this.marks.filter(([at]) => at === row).map(([, where]) => where);
+    this.reader.show({
+      chosen: this.row, row, weights, most: this.most, whose, marked, origin: this.copiedSentence(row),
+    });
     if (this.lines === null) return;
     const { rows, columns } = this.kind;
     const told = this.rowSentence(row, weights);
@@ -290,15 +293,15 @@ class Attention {
   }
 }
 
-// What the beam of a translator found, the best first.
-function candidatesOf({ candidates }) {
+// What a beam search found, the best first; `noun`: what it is called.
+function candidatesOf({ candidates }, noun) {
   if (candidates.length === 0) return null;
   const number = (text) => el('td', { class: 'number', text });
   return el('section', null,
     el('h2', { text: 'What the search found' }),
     el('div', { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': 'What the search found' },
       el('table', null,
-        el('thead', null, el('tr', null, el('th', { text: 'translation' }),
+        el('thead', null, el('tr', null, el('th', { text: noun }),
           el('th', { class: 'number', text: 'score' }),
           el('th', { class: 'number', text: 'log probability' }))),
         el('tbody', null, candidates.map((each) => el('tr', null, el('td', { text: each.translation }),

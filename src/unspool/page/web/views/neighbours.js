@@ -70,7 +70,7 @@ function tokens(found, { run, go, signal }) {
   if (found.tokens.length === 0 || run.saved) return null;
   const at = found.tokens.findIndex((token) => token === found.word);
   const whole = line(found.tokens, {
-    name: found.side === 'read' ? 'Tokens of the text' : 'Tokens of the translation',
+    name: found.side === 'read' ? 'Tokens of the text' : `Tokens of the ${run.writes}`,
     of: (i) => ({ label: `Neighbours of ${visible(found.tokens[i])}` }),
     onchoose: (i) => go({ word: found.tokens[i] }),
   });

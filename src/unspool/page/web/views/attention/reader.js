@@ -23,15 +23,17 @@ export class Reader {
     this.player?.element.append(keys);
     this.looks = el('p', { class: 'looks' });
     this.columns = el('div');
+    this.origin = el('p', { class: 'origin soft' });
     this.choice = el('div');
     this.element = el('div', { class: 'surface reader' },
       this.line, this.player?.element,
-      el('div', { class: 'columns' }, el('div', null, this.looks, this.columns), this.choice));
+      el('div', { class: 'columns' }, el('div', null, this.looks, this.columns, this.origin), this.choice));
   }
 
   // `chosen` is the row of the line and of the slider, `row` the one whose weights are shown, on a scale
-  // up to `most`; `whose` is added where they are not those of one head.
-  show({ chosen, row, weights, most, whose }) {
+  // up to `most`; `whose` is added where they are not those of one head. `origin` says where the token
+  // comes from, and `marked` are the columns that it was copied from, of a model that copies.
+  show({ chosen, row, weights, most, whose, marked = [], origin = '' }) {
     const { axis, first, names } = this.kind.rows;
     if (this.line !== null) {
       choose(this.line, first + chosen);
@@ -40,7 +42,9 @@ export class Reader {
     }
     this.player?.show(chosen, visible(names[chosen]));
     this.looks.textContent = `${this.who(names[row])} looks at${whose}:`;
-    clear(this.columns).append(this.shaded(weights, most));
+    clear(this.columns).append(this.shaded(weights, most, marked));
+    this.origin.textContent = origin;
+    this.origin.hidden = origin === '';
     const choice = this.choiceAt(row);
     clear(this.choice).append(...(choice === undefined ? [] : [choiceOf(choice, this.trace.task)]));
   }
@@ -52,7 +56,7 @@ export class Reader {
   }
 
   // The words that are looked at, each with its weight.
-  shaded(weights, most) {
+  shaded(weights, most, marked) {
     const digits = digitsOf(Math.max(...weights));
     return line(this.kind.columns.names, {
       name: 'What it looks at',
@@ -60,7 +64,7 @@ export class Reader {
       of: (j) => {
         const colour = sequential(weights[j] / most);
         const [note, label] = [weights[j].toFixed(digits), `weight ${weights[j].toFixed(4)}`];
-        return { note, label, colour, ink: ink(colour) };
+        return { note, label, colour, ink: ink(colour), kind: marked.includes(j) ? 'source' : undefined };
       },
     });
   }
