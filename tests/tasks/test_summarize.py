@@ -6,6 +6,7 @@ import json
 import random
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from unspool.api.run import Run
@@ -81,6 +82,19 @@ def test_unknown_words_are_copied_and_it_is_known_from_where(run: Run) -> None:
     plain = run.predict("please note that with zzyzxqq we shall meet")[0]
     assert plain.copied is None
     assert plain.translation == found.translation
+
+
+def test_names_that_nobody_has_seen_are_learnt_to_be_copied(run: Run, mails: Path) -> None:
+    """Source and target agree on the number of an unknown word, so its loss is that of copying."""
+    held = [json.loads(line) for line in (mails.parent / "dev.jsonl").read_text().splitlines()]
+    part = run.task.part(
+        source=[row["body"] for row in held], target=[row["subject"] for row in held]
+    )
+    batch = part.collate(np.arange(len(part)))
+    names = batch["target"].copies[:, 3]  # <s> meeting with NAME </s>
+    assert (names >= len(run.task.target_tokenizer)).all()
+    assert (batch["source"].copies == names[:, None]).sum(1).tolist() == [1] * len(held)
+    assert run.evaluate(mails.parent / "dev.jsonl").metrics["loss"] < 0.5
 
 
 def test_a_look_names_what_was_copied(run: Run) -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from unspool.errors import ConfigError, RunError
 from unspool.text.normalize import Normalizer
 from unspool.text.subwords import fit_bpe
-from unspool.text.tokenizers import CharTokenizer, Tokenizer, WordTokenizer
+from unspool.text.tokenizers import CharTokenizer, Frame, Tokenizer, WordTokenizer
 from unspool.text.vocab import PAD, SENTENCE_SPECIALS, UNK, Vocab
 
 CHAR = CharTokenizer(Vocab.of("abcdeé ñ\n"), normalizer=Normalizer("nfc", lowercase=True))
@@ -150,3 +150,12 @@ def test_the_open_end_of_a_text(text: str, end: str) -> None:
     assert tokenizer.open_end(text) == end
     long = "x" * 300_000  # of which every end was tried once
     assert tokenizer.open_end(f"{text} {long} ") == f"{long} "
+
+
+@pytest.mark.parametrize("frame", [Frame(), Frame((2,)), Frame((), (3,)), Frame((2,), (3,))])
+def test_a_frame_keeps_every_bit_of_large_ids(frame: Frame) -> None:
+    """Floats have 53 bits; tokens beyond a vocabulary have numbers of 62."""
+    ids = np.array([2**62 - 1, 2**53 + 1], dtype=np.int64)
+    framed = frame.around(ids)
+    assert framed.dtype == np.int64
+    assert framed.tolist() == [*frame.before, 2**62 - 1, 2**53 + 1, *frame.after]

@@ -40,7 +40,9 @@ class Frame(NamedTuple):
         return len(self.before) + len(self.after)
 
     def around(self, ids: np.ndarray) -> np.ndarray:
-        return np.concatenate([self.before, ids, self.after]).astype(np.int64)
+        # numpy takes an empty tuple for floats, which would round numbers beyond 2^53.
+        before, after = (np.array(own, dtype=np.int64) for own in self)
+        return np.concatenate([before, ids, after]).astype(np.int64)
 
 
 class PairFrame(NamedTuple):
