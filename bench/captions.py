@@ -1,15 +1,18 @@
 """Captions of photographs: attention against none, a CNN trained here against a trained encoder.
 
     python bench/captions.py train DATA --encoder FILE.pth --runs RUNS [--only NAME]
+    python bench/captions.py emoji FOLDER --encoder FILE.pth --runs RUNS [--only NAME]
     python bench/captions.py judge --runs RUNS
-    python bench/captions.py pictures DATA --runs RUNS --to FOLDER
+    python bench/captions.py pictures --runs RUNS --to FOLDER [--only NAME]
     python bench/captions.py speed [--encoder FILE.pth]
-    python bench/captions.py oracle FILE.pth PACKAGES
+    python bench/captions.py oracle FILE.pth PACKAGES [--photos FOLDER]
 
 DATA is a table `image,caption`, such as captions.txt of Flickr8k: 1,000 images with five captions
-each are split by the seed into 800, 100 and 100. `judge` compares the captions of the test images
-with those of the same model for other images of the test part (20 derangements), by a paired
-bootstrap over images: does a model look at what it describes?
+each are split by the seed into 800, 100 and 100. FOLDER of `emoji` has images32.npz (N, 32, 32, 3)
+and captions.tsv, whose last column names each image: a tenth is the test part, a tenth of the rest
+validates. `judge` compares the captions of the test images with those of the same model for other
+images of the test part (20 derangements), by a paired bootstrap over images: does a model look at
+what it describes?
 """
 
 from __future__ import annotations
@@ -38,17 +41,43 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "efficientnet-mean": ("vinyals", ENCODED),
     "efficientnet-transformer": ("transformer", {"epochs": 10}),
 }
+NAMES = {"test_share": 0.1, "min_count": 2, "dropout": 0.4, "epochs": 30, "patience": 10}
+EMOJI: dict[str, tuple[str, dict[str, Any]]] = {
+    "emoji-cnn-attention": ("xu", {"embedding": 64, "crop": 0.05}),
+    "emoji-efficientnet-attention": ("xu", {"embedding": 128}),
+}
 SHIFTS, RESAMPLES = 20, 2000
 
 
 def train(data: Path, encoder: str, runs: Path, only: str | None) -> None:
     for name, (model, settings) in VARIANTS.items():
-        if only not in (None, name) or (runs / name).exists():
-            continue
-        own = {} if name.startswith("cnn") else {"image_encoder": encoder}
-        started = time.perf_counter()
-        run = unspool.train(data, model=model, out=runs / name, **PHOTOS, **settings, **own)
-        print(name, f"{time.perf_counter() - started:.0f} s", run.report, sep="\n", flush=True)
+        learn(data, name, model, {**PHOTOS, **settings}, encoder, runs, only)
+
+
+def emoji(folder: Path, encoder: str, runs: Path, only: str | None) -> None:
+    """Images of 32 x 32 and their names."""
+    with np.load(folder / "images32.npz") as found:
+        images = found["images"]
+    rows = (folder / "captions.tsv").read_text(encoding="utf-8").splitlines()
+    runs.mkdir(parents=True, exist_ok=True)
+    data = runs / "emoji.npz"
+    if not data.exists():
+        np.savez(data, x=images, caption=np.array([row.split("\t")[-1] for row in rows]))
+    for name, (model, settings) in EMOJI.items():
+        learn(data, name, model, {**NAMES, **settings}, encoder, runs, only)
+
+
+def learn(
+    data: Path, name: str, model: str, settings: dict[str, Any], encoder: str, runs: Path,
+    only: str | None,
+) -> None:  # fmt: skip
+    if only not in (None, name) or (runs / name).exists():
+        return
+    own = {"image_encoder": encoder} if "efficientnet" in name else {}
+    started, busy = time.perf_counter(), time.process_time()
+    run = unspool.train(data, model=model, out=runs / name, **settings, **own)
+    took, core = time.perf_counter() - started, time.process_time() - busy
+    print(name, f"{took:.0f} s, {core:.0f} s of the core", run.report, sep="\n", flush=True)
 
 
 def judged(captions: list[dict[str, Any]]) -> dict[str, Any]:
@@ -84,15 +113,19 @@ def judged(captions: list[dict[str, Any]]) -> dict[str, Any]:
             "p": float((gain <= 0).mean()),
         }
 
-    def bleu(own: np.ndarray) -> np.ndarray:
-        return bleu_of(own, smoothed=False)
+    def bleu(order: int) -> dict[str, Any]:
+        true, other, drawn, drawn_other = (
+            bleu_of(own, order=order, smoothed=False)
+            for own in (
+                statistics.sum(0), other_statistics.sum(0), draws @ statistics,
+                draws @ other_statistics,
+            )
+        )  # fmt: skip
+        return compared(true, other, drawn - drawn_other)
 
     return {
-        "bleu4": compared(
-            bleu(statistics.sum(0)),
-            bleu(other_statistics.sum(0)),
-            bleu(draws @ statistics) - bleu(draws @ other_statistics),
-        ),
+        "bleu4": bleu(4),
+        "bleu1": bleu(1),
         "cider": compared(cider.mean(), other_cider.mean(), draws @ (cider - other_cider) / n),
         "distinct": len({" ".join(own) for own in texts}),
         "images": n,
@@ -101,7 +134,7 @@ def judged(captions: list[dict[str, Any]]) -> dict[str, Any]:
 
 def judge(runs: Path) -> None:
     found = {}
-    for name in VARIANTS:
+    for name in (*VARIANTS, *EMOJI):
         path = runs / name / "evaluation.json"
         if path.exists():
             own = json.loads(path.read_text())
@@ -111,8 +144,8 @@ def judge(runs: Path) -> None:
     target.write_text(json.dumps(found, indent=2) + "\n")
 
 
-def pictures(data: Path, runs: Path, to: Path, name: str) -> None:
-    """Five captions of test images with where each word looked."""
+def pictures(runs: Path, to: Path, name: str) -> None:
+    """Five captions of test images, evenly spaced in the test part, with where each word looked."""
     from unspool.insight.plots import attention_maps, caption_figure
     from unspool.io.pictures import save_picture
 
@@ -233,8 +266,8 @@ def cached(encoder: str, images: int = 40) -> None:
     print(f"{computed / read:.0f} times as fast")
 
 
-def oracle(path: Path, packages: str) -> None:
-    """Features against the package's own forward."""
+def oracle(path: Path, packages: str, photos: Path | None) -> None:
+    """Features against the package's own forward: of random pixels, and of photographs."""
     from unspool.nn.efficientnet import MEAN, STD, EfficientNetLite0
 
     sys.path.insert(0, packages)
@@ -251,30 +284,44 @@ def oracle(path: Path, packages: str) -> None:
         if size == 224:  # of others its padding is that of 224
             print(f"{size}: largest difference {float((wanted - found).abs().max()):.2e}")
         print(f"{size}: grid {tuple(found.shape)}")
+    if photos is None:
+        return
+    from PIL import Image
+
+    names = sorted(photos.glob("*.jpg"))[:24]
+    pixels = [np.asarray(Image.open(own).convert("RGB").resize((224, 224))) for own in names]
+    x = torch.from_numpy(np.stack(pixels)).permute(0, 3, 1, 2).float()
+    with torch.no_grad():
+        wanted, found = theirs.extract_features((x - MEAN) / STD), ours(x)
+    apart, most = float((wanted - found).abs().max()), float(wanted.abs().max())
+    print(f"{len(names)} photographs: largest difference {apart:.2e}, largest feature {most:.2f}")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=["train", "judge", "pictures", "oracle", "speed"])
+    parser.add_argument("what", choices=["train", "emoji", "judge", "pictures", "oracle", "speed"])
     parser.add_argument("data", nargs="?", type=Path)
     parser.add_argument("packages", nargs="?", default="")
     parser.add_argument("--encoder")
     parser.add_argument("--runs", type=Path, default=Path("runs/captions"))
     parser.add_argument("--only")
+    parser.add_argument("--photos", type=Path)
     parser.add_argument("--to", type=Path, default=Path("runs/captions/pictures"))
     given = parser.parse_args()
     if given.what == "train":
         train(given.data, given.encoder, given.runs, given.only)
+    elif given.what == "emoji":
+        emoji(given.data, given.encoder, given.runs, given.only)
     elif given.what == "judge":
         judge(given.runs)
     elif given.what == "pictures":
-        pictures(given.data, given.runs, given.to, given.only or "efficientnet-attention")
+        pictures(given.runs, given.to, given.only or "efficientnet-attention")
     elif given.what == "speed":
         speed()
         if given.encoder:
             cached(given.encoder)
     else:
-        oracle(given.data, given.packages)
+        oracle(given.data, given.packages, given.photos)
 
 
 if __name__ == "__main__":
