@@ -31,15 +31,17 @@ import unspool
 from unspool.tasks.bleu import bleu_of, bleu_statistics
 from unspool.tasks.caption.metrics import cider_d, words_of
 
-PHOTOS = {"test_share": 0.1, "min_count": 3, "dropout": 0.4, "patience": 6}
-CNN = {"height": 64, "width": 64, "epochs": 8, "embedding": 128, "flip": 0.5, "crop": 0.1}
-ENCODED = {"epochs": 10, "embedding": 256}
+PHOTOS = {
+    "test_share": 0.1, "min_count": 3, "dropout": 0.4, "patience": 6, "batch": 16, "lr": 2e-3,
+}  # fmt: skip
+CNN = {"height": 64, "width": 64, "epochs": 14, "embedding": 128, "flip": 0.5, "crop": 0.1}
+ENCODED = {"epochs": 14, "embedding": 256}
 VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "cnn-attention": ("xu", CNN),
     "cnn-mean": ("vinyals", CNN),
     "efficientnet-attention": ("xu", ENCODED),
     "efficientnet-mean": ("vinyals", ENCODED),
-    "efficientnet-transformer": ("transformer", {"epochs": 10}),
+    "efficientnet-transformer": ("transformer", {"epochs": 14, "lr": 1e-3}),
 }
 NAMES = {"test_share": 0.1, "min_count": 2, "dropout": 0.4, "epochs": 30, "patience": 10}
 EMOJI: dict[str, tuple[str, dict[str, Any]]] = {

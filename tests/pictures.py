@@ -45,6 +45,17 @@ def write_table(home: Path, count: int, target: str = "label") -> Path:
     return home
 
 
+def write_captions(home: Path, count: int, size: int = 8) -> Path:
+    """Images, and captions.csv with their names and what they show."""
+    home.mkdir(parents=True, exist_ok=True)
+    rows = ["file,caption"]
+    for i in range(count):
+        Image.fromarray(shape(i, size)).save(home / f"{i}.png")
+        rows.append(f"{i}.png,it shows a {CLASSES[i % 3]}")
+    (home / "captions.csv").write_text("\n".join(rows) + "\n")
+    return home
+
+
 def line(text: str, seed: int = 0) -> np.ndarray:
     """(13, W) uint8: a text in Pillow's bitmap font, dark on light, with some noise."""
     rng = np.random.default_rng(seed)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 from PIL import Image
 
@@ -75,3 +76,36 @@ def test_pictures_and_checks(model: str, data: Path, here: Path, unspool) -> Non
     if model == "xu":
         ended = unspool("check", data)
         assert ended.code == 0, ended.err
+
+
+def test_images_that_are_described(data: Path, here: Path, unspool, refused) -> None:
+    """What is no whole image is refused in one line when it is to be described; other kinds of
+    images are described."""
+    ended = unspool("train", data, "--out", here / "run", *QUICK)
+    assert ended.code == 0, ended.err
+    noise = Image.fromarray(np.random.default_rng(1).integers(0, 256, (40, 40, 3), dtype=np.uint8))
+    noise.save(here / "whole.jpg")
+    (here / "half.jpg").write_bytes((here / "whole.jpg").read_bytes()[:900])
+    (here / "text.png").write_text("hello, I am a text")
+    Image.new("1", (20_000, 20_000)).save(here / "huge.png")
+    (here / "captions.csv").write_text("file,caption\nhalf.jpg,a half\n")
+    for name, says in {
+        "half.jpg": "half.jpg: cannot be decoded",
+        "text.png": "text.png: is no image that can be read",
+        "huge.png": "huge.png: is too large to be decoded",
+        "none.png": "none.png: no such file",
+    }.items():
+        refused("predict", here / "run", here / name, says=[says])
+    refused("evaluate", here / "run", here / "captions.csv", says=["half.jpg: cannot be decoded"])
+    noise.convert("CMYK").save(here / "cmyk.jpg")
+    Image.fromarray(shape(1).astype(np.uint16) * 250).save(here / "deep.png")
+    Image.new("L", (1, 1), 90).save(here / "point.png")
+    names = [here / name for name in ("whole.jpg", "cmyk.jpg", "deep.png", "point.png")]
+    ended = unspool("predict", here / "run", *names)
+    assert ended.code == 0, ended.err
+    assert len(ended.out.splitlines()) == 4
+
+
+def test_an_unknown_column_of_images(data: Path, refused) -> None:
+    table = data / "captions.csv"
+    refused("train", table, "--series", "photo", *QUICK, says=["no column 'photo'"])

@@ -23,6 +23,7 @@ import numpy as np
 import pytest
 from page_runs import RUNS, TEXTS, settle
 
+from pictures import write_captions
 from tones import write_labels, write_texts
 from unspool.api.train import train
 from unspool.demos.chorale import write_chorales
@@ -123,6 +124,12 @@ def chorales(tmp_path_factory) -> Path:
     path = tmp_path_factory.mktemp("chorales") / "chorales.json"
     write_chorales(path, count=30)
     return path
+
+
+@pytest.fixture(scope="session")
+def captions(tmp_path_factory) -> Path:
+    """Images of a bar, a line or a dot, and what they show."""
+    return write_captions(tmp_path_factory.mktemp("captions") / "captions", 90, size=16)
 
 
 def write_steps(path: Path, count: int, *, mixed: bool) -> Path:

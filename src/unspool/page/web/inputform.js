@@ -54,14 +54,22 @@ export class InputForm {
     this.element = el('form', {
       class: 'input series-input', hidden: run.parameters === null,
       onsubmit: (event) => event.preventDefault(),
-      ondragover: (event) => event.preventDefault(),
-      ondrop: (event) => { event.preventDefault(); if (!fixed) this.read(event.dataTransfer.files[0]); },
     },
     el('div', { class: 'controls' },
       el('label', null, el('span', { text: run.saved ? 'The model read' : `${this.kind.noun} for the model to read` }), this.select),
       this.sound,
       fixed ? null : el('label', { class: 'file' }, el('span', { text: `or a ${this.kind.files ?? ''}file, which may be dropped here` }), this.file)),
     fixed || this.binary ? null : shown === 'drawing' ? this.drawn() : this.pasted());
+    if (!fixed) this.dropped();
+  }
+
+  // Anywhere on the page: elsewhere than on the form the browser would leave the page for the file.
+  dropped() {
+    document.addEventListener('dragover', (event) => event.preventDefault());
+    document.addEventListener('drop', (event) => {
+      event.preventDefault();
+      this.read(event.dataTransfer.files[0]);
+    });
   }
 
   pasted() {

@@ -65,7 +65,10 @@ def media_column(table: Table, data: DataConfig, medium: Medium) -> Column | Non
         return None
     if data.input == medium.name and data.series is not None:
         return table.column(data.series, option="--series")
-    for column in table.columns:
+    columns = table.columns
+    if data.series is not None:
+        columns = table.several(data.series, option="--series")
+    for column in columns:
         given = [value for value in column.sample if isinstance(value, str) and value]
         if given and sum(map(medium.named, given)) > 0.9 * len(given):
             return column

@@ -5,7 +5,7 @@
 // the pixels.
 
 import { barTrack } from '../tracks.js';
-import { diverging, sequential } from '../colour.js';
+import { diverging } from '../colour.js';
 import { el } from '../dom.js';
 import { inputTracks, timeOf } from '../inputs.js';
 import { visible } from '../tokens.js';
@@ -66,7 +66,7 @@ class Picture {
   answer() {
     const { answer, measure, answer_value: value } = this.data;
     const asked = this.data.asked[this.data.step];
-    const at = asked === '' ? '' : this.data.written.length > 0 ? ', the next word' : ` at ${asked}`;
+    const at = asked === '' ? '' : this.data.written.length > 0 ? ', the next word,' : ` at ${asked}`;
     return el('p', null, 'The answer', at, ' is ', el('strong', { class: 'token', text: visible(answer) }), ` with ${measure} ${value.toFixed(4)}.`);
   }
 
@@ -106,7 +106,7 @@ class Picture {
 
   draw() {
     this.paint(this.plain, () => null);
-    this.paint(this.mixed, this.layer());
+    this.paint(this.mixed, this.layer(), ['pixels', 'hidden'].includes(this.over));
     this.note.textContent = this.told();
   }
 
@@ -117,31 +117,34 @@ class Picture {
     if (this.over === 'attention') {
       const weights = data.attention[data.step];
       const most = Math.max(...weights) || 1;
-      return (i) => [rgb(sequential(1)), 0.85 * (weights[i] / most)];
+      return (i) => [[0, 0, 0], 0.85 * (1 - weights[i] / most)];
     }
     if (this.over === 'hidden') {
       const { side, values } = data.hidden;
       const most = Math.max(...values.flat().map((own) => Math.abs(data.answer_value - own))) || 1;
       return (i) => {
         const lost = (data.answer_value - values[Math.floor(Math.floor(i / width) / side)][Math.floor((i % width) / side)]) / most;
-        return [rgb(diverging(Math.sign(lost))), 0.8 * Math.abs(lost)];
+        return [tint(lost), 0.8 * Math.abs(lost)];
       };
     }
     const most = Math.max(...data.values.map((own) => Math.max(...own.map(Math.abs)))) || 1;
     return (i) => {
       const value = data.values[at][i] / most;
-      return [rgb(diverging(Math.sign(value))), Math.min(1, 1.6 * Math.sqrt(Math.abs(value)) * 0.6)];
+      return [tint(value), Math.min(1, 1.6 * Math.sqrt(Math.abs(value)) * 0.6)];
     };
   }
 
-  paint(canvas, layer) {
+  // Under orange and blue the image is grey, so that its own colours are not taken for them.
+  paint(canvas, layer, grey = false) {
     const { width, height, colours, bytes, at } = this;
     const pen = canvas.getContext('2d');
     const image = pen.createImageData(width, height);
     for (let i = 0; i < width * height; i += 1) {
       const over = layer(i);
+      const first = (at * width * height + i) * colours;
+      const light = (bytes[first] + bytes[first + (colours === 1 ? 0 : 1)] + bytes[first + (colours === 1 ? 0 : 2)]) / 3;
       for (let c = 0; c < 3; c += 1) {
-        const own = bytes[(at * width * height + i) * colours + (colours === 1 ? 0 : c)];
+        const own = grey ? light : bytes[first + (colours === 1 ? 0 : c)];
         image.data[4 * i + c] = over === null ? own : own * (1 - over[1]) + over[0][c] * over[1];
       }
       image.data[4 * i + 3] = 255;
@@ -153,15 +156,25 @@ class Picture {
     const { data, over, at } = this;
     const frame = this.frames === 1 ? '' : `Frame ${this.input.steps[at]}: it contributes ${data.frames[at].toFixed(4)}. `;
     const words = {
-      pixels: 'Orange pixels speak for the answer, blue ones against it; their contributions (integrated gradients) add up to what the answer is more than that to nothing but mean colours.',
+      pixels: 'Orange pixels speak for the answer, blue ones against it; their contributions (integrated gradients) add up to how much more it is than for an image of mean colours alone.',
       hidden: `A patch of ${data.hidden.side} x ${data.hidden.side} pixels at a time has the mean colour${this.frames === 1 ? '' : ', in all frames'}. Orange: without it the answer has a lower ${data.measure}, ${Math.min(...data.hidden.values.flat()).toFixed(4)} at least; blue: a higher one.`,
-      attention: 'The bluer, the more weight the word gave to that part of the image.',
+      attention: this.looked(),
       nothing: '',
     };
     return frame + words[over];
   }
+
+  // How much of the weight of the word lies on the tenth of the pixels with most of it.
+  looked() {
+    if (!this.choices.includes('attention')) return '';
+    const weights = [...this.data.attention[this.data.step]].sort((a, b) => b - a);
+    const sum = (some) => some.reduce((a, b) => a + b, 0);
+    const share = sum(weights.slice(0, Math.max(1, Math.round(weights.length / 10)))) / (sum(weights) || 1);
+    return `The brighter, the more weight the word gave to that part of the image: ${Math.round(100 * share)} % of it lie on a tenth of the pixels, where an even look would have 10 %.`;
+  }
 }
 
-function rgb(colour) {
-  return colour.match(/\d+/g).map(Number);
+// Orange or blue that can be told apart on light and on dark pixels, as three numbers.
+function tint(value) {
+  return diverging(0.65 * Math.sign(value)).match(/\d+/g).map(Number);
 }
