@@ -298,11 +298,17 @@ def test_the_digits_demo_runs_small(tmp_path, monkeypatch) -> None:
 
 
 def test_scenes_of_shapes() -> None:
-    """Each scene is in one part, and its picture shows its colours where its words say."""
-    known, new = shapes.split_scenes()
-    assert not set(known) & set(new)
-    assert len(new) == 200
-    assert len(known) + len(new) == len(set(shapes.all_scenes())) == 800
+    """No colour is in training with the shape that it has in the test part, and both are there with
+    others; a picture shows its colours where its words say."""
+    known, held = shapes.split_things()
+    seen, new = shapes.training_scenes(known), shapes.scenes_of(held)
+    pairs = {thing for scene in seen for thing in (scene.first, scene.second)}
+    assert not pairs & {thing for scene in new for thing in (scene.first, scene.second)}
+    assert {pair.colour for pair in pairs} == set(shapes.COLOURS) == {own.colour for own in held}
+    assert {pair.shape for pair in pairs} == set(shapes.SHAPES)
+    assert len(set(seen)) == shapes.PICTURES
+    assert len(set(new)) == len(new) == 200
+    assert not set(held) & set(shapes.split_things(1)[1])
     for i, scene in enumerate(new[:20]):
         x = shapes.picture_of(scene, np.random.default_rng(i)).astype(int)
         middles = []
@@ -313,3 +319,15 @@ def test_scenes_of_shapes() -> None:
         axis = 1 if scene.relation == "left of" else 0
         if scene.first.colour != scene.second.colour:
             assert middles[0][axis] < middles[1][axis]
+
+
+def test_the_shapes_demo_runs_small(tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(shapes, "PICTURES", 40)
+    monkeypatch.setattr(shapes, "EPOCHS", 1)
+    lines: list[str] = []
+    shapes.run(lines.append)
+    assert any("red circle, orange square, yellow triangle" in line for line in lines)
+    says = r"\d+\.\d % of the sentences about coloured shapes never seen are right"
+    assert any(re.fullmatch(says, line) for line in lines)
+    assert (tmp_path / "runs" / "demo-shapes" / "attention.png").stat().st_size > 5_000
