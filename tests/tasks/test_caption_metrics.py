@@ -65,6 +65,7 @@ def test_figures_of_pycocoevalcap(count, seed, cider, bleu, rouge) -> None:
 
 def test_pycocoevalcap_itself() -> None:
     pytest.importorskip("pycocoevalcap")
+    from pycocoevalcap.bleu.bleu_scorer import BleuScorer
     from pycocoevalcap.cider.cider_scorer import CiderScorer
     from pycocoevalcap.rouge.rouge import Rouge
 
@@ -73,6 +74,12 @@ def test_pycocoevalcap_itself() -> None:
     for text, own in zip(texts, references):
         oracle += (text, own)
     scores = CaptionScores(texts, references)
+    bleu = BleuScorer(n=4)
+    for text, own in zip(texts, references):
+        bleu += (text, own)
+    wanted, _ = bleu.compute_score(option="closest", verbose=0)
+    found = [scores.figures[f"bleu{n}"] for n in (1, 2, 3, 4)]
+    assert found == pytest.approx([100 * own for own in wanted], rel=1e-6)
     assert scores.cider == pytest.approx(oracle.compute_score()[1], rel=1e-9)
     rouge = [Rouge().calc_score([text], own) for text, own in zip(texts, references)]
     assert scores.rouge == pytest.approx(rouge, rel=1e-9)
