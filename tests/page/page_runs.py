@@ -40,13 +40,17 @@ RUNS: dict[str, tuple[str, dict[str, Any]]] = {
     "words": ("word_strokes", {**SMALL, **WRITTEN, "model": "lstm"}),
     "scribble": ("letter_strokes", {**SMALL, **WRITTEN, "model": "gru", "conditional": False}),
     "chorale": ("chorales", {**SMALL, "model": "lstm", "layers": 2, "epochs": 2, "batch": 8}),
-    "captioned": ("captions", {**SMALL, "model": "xu", "epochs": 20, "dropout": 0}),
+    "captioned": ("captions", {**SMALL, "model": "xu", "epochs": 30, "dropout": 0}),
+    "described": ("captions", {**TRANSFORMER, "epochs": 2}),
     "own": ("loads", {**SMALL, **AHEAD, "model": "lstm", "strategy": "recursive"}),
 }
 # Those that read series, whose inputs are examples by number.
 SERIES = ("moves", "attends", "labelled", "next", "own")
 # Those that read sound, strokes, music or images.
-OTHERS = ("fitted", "spoken", "tones", "letters", "words", "scribble", "chorale", "captioned")
+OTHERS = (
+    "fitted", "spoken", "tones", "letters", "words", "scribble", "chorale", "captioned",
+    "described",
+)  # fmt: skip
 TEXTS = {
     "bilstm": "a lovely film with a dull plot",
     "bahdanau": "red house AEIOUA and green tree",

@@ -15,6 +15,7 @@ from page_runs import settle
 from PIL import Image
 
 from pictures import shape
+from unspool.page.views import views_of
 
 DROP = """([where, name, content]) => {
     const bytes = Uint8Array.from(atob(content), (char) => char.charCodeAt(0));
@@ -47,6 +48,24 @@ def painted(page: Any, number: int) -> np.ndarray:
         [...own.getContext('2d').getImageData(0, 0, own.width, own.height).data]]"""
     height, width, values = page.locator("canvas.pixels").nth(number).evaluate(script)
     return np.array(values).reshape(height, width, 4)[..., :3]
+
+
+def test_what_there_is_to_see(server_of) -> None:
+    """Where a decoder looks is over the pixels; what looks at the grid itself has weights too."""
+    of = {name: views_of(server_of(name).subject) for name in ("captioned", "described")}
+    assert of["captioned"] == ["picture", "unrolled", "saliency", "training"]
+    assert of["described"] == ["picture", "attention", "saliency", "positions", "training"]
+    (kind,) = asked(server_of("described"), "weights", text=1)["kinds"]
+    assert kind["kind"] == "self_attention"
+    steps = asked(server_of("captioned"), "steps", text=1)
+    assert steps["part"] == "decoder"
+    assert steps["given"] == ["<s>", *steps["tokens"][:-1]]
+
+
+def test_a_decoder_is_unrolled_over_its_words(look) -> None:
+    page = look("captioned", view="unrolled")
+    assert page.get_by_role("alert").all_inner_texts() == []
+    assert page.locator("#layer").input_value() == "decoder 1 forwards"
 
 
 def test_where_each_word_looked(look, server_of, shot) -> None:

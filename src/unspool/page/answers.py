@@ -276,7 +276,7 @@ DEFAULTS: dict[str, dict[str, str]] = {
     "states": {"text": "", "step": "", "answer": ""},
     "steps": {
         "text": "",
-        "part": "encoder",
+        "part": "",
         "layer": "1",
         "direction": "forwards",
         "first": "0",

@@ -48,7 +48,7 @@ def shown_input(subject: Subject, query: Query) -> dict[str, Any]:
 
 
 def weights(subject: Subject, query: Query) -> dict[str, Any]:
-    """Every head's weights, who looks (rows) at whom (columns).
+    """Every head's weights of what reads the series, who looks (rows) at whom (columns).
 
     Of a long series some steps are one row and one column: the mean of the rows, and the sum over
     the columns, so that a row still adds up to 1. `edges` are the steps between them.
@@ -69,11 +69,11 @@ def weights(subject: Subject, query: Query) -> dict[str, Any]:
                 "kind": kind,
                 "layers": [
                     {"layer": own.layer or 1, "heads": rounded(pooled(own, first, groups))}
-                    for own in trace.find(kind)
+                    for own in found
                 ],
             }
             for kind in ATTENTION
-            if trace.find(kind)
+            if (found := [own for own in trace.find(kind) if own.part == "encoder"])
         ],
     }
 

@@ -99,9 +99,12 @@ def steps(subject: Subject, query: Query) -> dict[str, Any]:
 
 
 def chosen_layer(trace: Trace, query: Query) -> list[Recorded]:
-    """What was recorded of the layer and direction that the query asks for."""
-    wanted = f"{query['part']}, layer {query['layer']}, {query['direction']}"
+    """What was recorded of the layer and direction that the query asks for; without a part, of the
+    encoder, or of the decoder where nothing else is recurrent."""
     layers = {own[0].title.partition(":")[0]: own for own in layers_of(trace)}
+    decodes = all(name.startswith("decoder") for name in layers)
+    part = query["part"] or ("decoder" if layers and decodes else "encoder")
+    wanted = f"{part}, layer {query['layer']}, {query['direction']}"
     if wanted not in layers:
         raise ConfigError(
             "the model has no such recurrent layer",

@@ -57,6 +57,14 @@ def is_recurrent(subject: Subject) -> bool:
     return whole and isinstance(getattr(encoder, "network", None), Recurrent)
 
 
+def attends(subject: Subject) -> bool:
+    """Where a decoder looks at what is no text, other views have."""
+    found = taps_of(subject, ".weights", ".alignment")
+    if subject.task.reads_tokens:
+        return bool(found)
+    return any(not path.startswith("decoder.") for path in found)
+
+
 def has_filters(subject: Subject) -> bool:
     encoder: Any = getattr(subject.model, "encoder", None)
     return isinstance(getattr(encoder, "network", None), ConvolutionStack)
@@ -113,7 +121,7 @@ VIEWS: dict[str, View] = {
         ),
     ),
     "attention": View(
-        lambda subject: bool(taps_of(subject, ".weights", ".alignment")),
+        attends,
         lambda subject, text: asked_of(
             subject, text, "trace" if subject.task.reads_tokens else "weights"
         ),

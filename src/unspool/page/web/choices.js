@@ -16,6 +16,7 @@ const SENTENCES = {
   translate: () => 'The next token is',
   summarize: () => 'The next token is',
   transcribe: () => 'The model writes',
+  caption: () => 'The next word is',
   handwrite: () => 'The pen is',
   compose: (asked) => `“${visible(asked)}” is followed by`,
   elmo: (asked) => `“${visible(asked)}” is followed by`,

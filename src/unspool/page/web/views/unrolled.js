@@ -36,7 +36,9 @@ export const unrolled = {
     const { text } = context;
     if (isOverTime(context.run)) {
       const [input, found] = await Promise.all([context.ask('input', { text }), context.ask('steps', { text, ...asked })]);
-      new UnrolledOverTime(root, context, input, found).build();
+      // A decoder reads the tokens that it has written, whatever the encoder reads.
+      if (found.given === null) new UnrolledOverTime(root, context, input, found).build();
+      else new Unrolled(root, context, found).build();
       return;
     }
     const data = await context.ask('steps', { text, ...asked });
