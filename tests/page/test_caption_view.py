@@ -68,6 +68,15 @@ def test_a_decoder_is_unrolled_over_its_words(look) -> None:
     assert page.locator("#layer").input_value() == "decoder 1 forwards"
 
 
+def test_saliency_of_any_word(look, server_of) -> None:
+    words = asked(server_of("captioned"), "picture", text=1)["written"]
+    page = look("captioned", view="saliency", step=1)
+    expect(page.locator(".choice p")).to_contain_text(f"The next word is {words[1]} with")
+    page.select_option("#saliency-word", "3")
+    settle(page)
+    expect(page.locator(".choice p")).to_contain_text(f"The next word is {words[3]} with")
+
+
 def test_where_each_word_looked(look, server_of, shot) -> None:
     """The slider has the words of the caption, and the layer is the attention of the chosen one."""
     page = look("captioned", view="picture")

@@ -116,6 +116,7 @@ export function labelAt(run) {
   const words = {
     transcribe: (step) => `At ${step} the model writes`,
     compose: (step) => `After step ${step} the most probable key is`,
+    caption: () => 'The next word is',
     handwrite: (step) => `After the point that follows point ${step} the model expects`,
   };
   return words[run.task] ?? ((step) => `The label at ${step} is`);

@@ -9,6 +9,7 @@ import { selectField } from '../../fields.js';
 import { channelTrack, drawingOf, inputTracks, labelAt, timeOf, unreadLine } from '../../inputs.js';
 import { fixed, signed } from '../../maths.js';
 import { Timeline } from '../../timeline.js';
+import { visible } from '../../tokens.js';
 import { barTrack, valueAt } from '../../tracks.js';
 import { CLOSE, METHODS, reasonsFor, strongest } from './asking.js';
 
@@ -52,7 +53,11 @@ export class SaliencyOverTime {
     const { run } = context;
     const likely = this.choice.alternatives.map((each) => each.answer);
     const answers = [...new Set([this.answer, this.choice.answer, ...likely, ...(run.labels ?? [])])];
+    // Words that are written, none of which belongs to a step.
+    const written = this.choices.length > 1 && this.spans.length === 0;
+    const words = this.choices.map((own, i) => [String(i), `${i + 1}: ${visible(own.asked)}`]);
     return el('div', { class: 'controls' },
+      written ? selectField('saliency-word', 'Word', words, String(this.step), (step) => context.go({ step, answer: null }), run.saved) : null,
       selectField('saliency-answer', 'Answer', answers, this.answer, (answer) => context.go({ answer }), run.saved),
       selectField('saliency-method', 'Method', Object.entries(METHODS), this.method, (method) => context.go({ method }), run.saved));
   }
