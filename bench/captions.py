@@ -23,6 +23,7 @@ import argparse
 import json
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,7 @@ import numpy as np
 import torch
 
 import unspool
+from unspool.search.decoding import Decoding
 from unspool.tasks.bleu import bleu_of, bleu_statistics
 from unspool.tasks.caption.metrics import cider_d, words_of
 
@@ -51,6 +53,9 @@ EMOJI: dict[str, tuple[str, dict[str, Any]]] = {
     "emoji-efficientnet-attention": ("xu", {"embedding": 128}),
 }
 SHIFTS, RESAMPLES = 20, 2000
+# Chosen on the validation part of efficientnet-attention: BLEU-4 15.5; without it 10.7, with 3 14.6
+BLOCKED = "--no-repeat-ngram 2"
+UNREPEATED = Decoding(no_repeat_ngram=2)
 
 
 def train(data: Path, encoder: str, runs: Path, only: str | None) -> None:
@@ -137,13 +142,22 @@ def judged(captions: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def judge(runs: Path) -> None:
+    """As models describe by themselves; photographs also without any two words twice in a row."""
     found = {}
     for name in (*VARIANTS, *EMOJI):
         path = runs / name / "evaluation.json"
-        if path.exists():
-            own = json.loads(path.read_text())
-            found[name] = judged(own["captions"])
-            print(name, json.dumps(found[name]))
+        if not path.exists():
+            continue
+        captions = json.loads(path.read_text())["captions"]
+        found[name] = judged(captions)
+        print(name, json.dumps(found[name]))
+        if name in VARIANTS:
+            answers = unspool.load(runs / name).predict(
+                [own["name"] for own in captions], UNREPEATED
+            )
+            again = [{**own, "caption": new.caption} for own, new in zip(captions, answers)]
+            found[f"{name}, {BLOCKED}"] = judged(again)
+            print(f"{name}, {BLOCKED}", json.dumps(found[f"{name}, {BLOCKED}"]), flush=True)
     target = Path(__file__).parent / "results" / "captions.json"
     target.write_text(json.dumps(found, indent=2) + "\n")
 
@@ -190,13 +204,13 @@ def pictures(runs: Path, to: Path, name: str) -> None:
     captions = json.loads((runs / name / "evaluation.json").read_text())["captions"]
     to.mkdir(parents=True, exist_ok=True)
     for i, own in enumerate(captions[:: max(1, len(captions) // 5)][:5]):
-        reading = run.task.reading(run.model, own["name"])
+        (answer,) = run.predict([own["name"]], replace(UNREPEATED, alignment=True))
         field = run.task.input_field
         image = field.image(own["name"])
-        maps = attention_maps(field, reading.alignment(), image.shape[1])
-        figure = caption_figure(image, maps, reading.written, title=own["caption"])
+        maps = attention_maps(field, answer.alignment, image.shape[1])
+        figure = caption_figure(image, maps, answer.tokens, title=answer.caption)
         save_picture(figure, to / f"{name}-{i}.png")
-        print(own["name"], "|", own["caption"], "|", own["references"][0])
+        print(own["name"], "|", answer.caption, "|", own["references"][0])
 
 
 class Plain(torch.nn.Module):

@@ -94,7 +94,7 @@ def test_where_each_word_looked(look, server_of, shot) -> None:
         expect(page.locator("output")).to_have_text(words[step])
         expect(page.locator("#panel p strong").first).to_have_text(words[step])
         weights = np.reshape(found["attention"][step], (16, 16, 1))
-        seen = pixels * (0.15 + 0.85 * weights / weights.max())
+        seen = pixels * (0.25 + 0.75 * weights / weights.max())
         assert np.abs(painted(page, 1) - seen).max() < 1
         share = np.sort(weights.ravel())[-26:].sum() / weights.sum()
         expect(page.locator("#panel p.note").last).to_contain_text(

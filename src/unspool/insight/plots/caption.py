@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 ACROSS = 6  # panels in a row
 SIDE = 1.9  # inches of the longer side of an image
 WORDS = 35  # that are shown
+DARK = 0.25  # what is left of the light where a word did not look
 
 
 def attention_maps(field: Any, weights: np.ndarray, columns: int) -> np.ndarray:
@@ -42,7 +43,7 @@ def caption_figure(
     grid[0].imshow(shown)
     grid[0].set_title("the image", fontsize=8, loc="left")
     for axes, word, own in zip(grid[1:], words, maps):
-        light = 0.15 + 0.85 * own / (float(own.max()) or 1.0)
+        light = DARK + (1 - DARK) * own / (float(own.max()) or 1.0)
         axes.imshow(shown * light[..., None])
         axes.set_title(f"{label(word)}  {concentration(own):.0%}", fontsize=8, loc="left")
     for axes in grid:
@@ -51,7 +52,7 @@ def caption_figure(
         quiet(axes)
     for axes in grid[panels:]:
         axes.set_visible(False)
-    figure.suptitle(label(title), fontsize=10, x=0.02, ha="left")
+    figure.suptitle(label(title), fontsize=10, x=0.004, ha="left")
     return figure
 
 

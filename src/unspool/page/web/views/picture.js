@@ -117,7 +117,7 @@ class Picture {
     if (this.over === 'attention') {
       const weights = data.attention[data.step];
       const most = Math.max(...weights) || 1;
-      return (i) => [[0, 0, 0], 0.85 * (1 - weights[i] / most)];
+      return (i) => [[0, 0, 0], 0.75 * (1 - weights[i] / most)];
     }
     if (this.over === 'hidden') {
       const { side, values } = data.hidden;
