@@ -86,7 +86,7 @@ def figures(split: Split, guess: np.ndarray) -> dict[str, float]:
     truth, known = split.ratings["test"], split.ratings["train"]
     report = number_report("rating", truth, guess, mean=known.mean(), median=np.median(known))
     print("\n".join(report.lines()), file=sys.stderr)
-    return {name: report.metrics[name] for name in ("mae", "rmse", "r2", "spearman")}
+    return {name: report.figures[name].value for name in ("mae", "rmse", "r2", "spearman")}
 
 
 ROWS = {
