@@ -34,7 +34,8 @@ SEQUENCE = {"hops": 0, "hidden": 64, "embedding": 32, "epochs": 20, "dropout": 0
 STORIES: dict[str, dict[str, Any]] = {
     "lstm": {"model": "lstm", **SEQUENCE},
     "gru": {"model": "gru", **SEQUENCE},
-    "attention": {"model": "gru", "hops": 3, "hidden": 48, "embedding": 32, "epochs": 60},
+    "attention": {"model": "memory", "epochs": 100},
+    "reduction": {"model": "reduction", "epochs": 100},
     "transformer": {
         "model": "transformer", "hops": 0, "layers": 2, "hidden": 64, "epochs": 20, "dropout": 0.1,
         "word_dropout": 0.0, "pooling": "mean", "lr": 1e-3,

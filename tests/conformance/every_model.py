@@ -70,6 +70,8 @@ VARIANTS: dict[str, list[tuple[str, dict[str, Any]]]] = {
         ("bilstm", {"pair": "sequence"}),
         ("transformer", {"positions": "learned", "pooling": "mean"}),
         ("gru", {"input": "story", "hops": 2, "memory": 3}),
+        ("memory", {"input": "story", "hops": 2, "memory": 3}),
+        ("reduction", {"input": "story", "pooling": "attention"}),
         ("bilstm", {"input": "story", "hops": 0}),
         ("transformer", {"input": "story", "hops": 1, "pooling": "mean"}),
         ("transformer", {"input": "story", "hops": 0, "pooling": "mean"}),

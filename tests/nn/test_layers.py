@@ -177,6 +177,11 @@ def test_pooling_values() -> None:
     assert POOLINGS["last"](2, bidirectional=True)(x, lengths).tolist() == [[3, 8]]
     assert POOLINGS["mean"](2)(x, lengths).tolist() == [[2, 5]]
     assert POOLINGS["max"](2)(x, lengths).tolist() == [[3, 8]]
+    position = POOLINGS["position"](2)
+    assert position(x, lengths).tolist() == [[4, 10]]
+    with torch.no_grad():
+        position.f[1] = torch.tensor([2.0, -1.0])
+    assert position(x, lengths).tolist() == [[7, 6]]
 
 
 def test_attention_pooling_shows_its_weights() -> None:

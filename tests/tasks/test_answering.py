@@ -18,8 +18,8 @@ import unspool
 from unspool.config import DataConfig, TokenizerConfig
 from unspool.data.fields.question import QuestionField, context_windows
 from unspool.data.fields.story import as_story
-from unspool.errors import DataError
-from unspool.nn.models.story import MemoryHops
+from unspool.errors import ConfigError, DataError
+from unspool.nn.models.story import MemoryHops, QueryReduction
 from unspool.nn.taps import record
 from unspool.tasks.answering.search import best_of_windows, best_span, best_threshold
 from unspool.tasks.answering.squad import f1_of, normalized, score
@@ -272,3 +272,75 @@ def test_hops_are_their_equations() -> None:
                 alpha[s] * (value(own[s]) + memory.ages[1, ages[s]]) for s in range(size)
             )
         torch.testing.assert_close(found[row], asked)
+
+
+def test_query_reduction_is_its_recurrence() -> None:
+    torch.manual_seed(2)
+    memory = QueryReduction(4, hops=2)
+    x, u, sizes = torch.randn(2, 5, 4), torch.randn(2, 4), torch.tensor([5, 2])
+    with torch.no_grad():  # gates that are neither open nor closed
+        for gate in memory.gates:
+            gate.bias.zero_()
+    with record(memory, "alignment") as trace:
+        found = memory(x, u, sizes)
+    for row, size in enumerate(sizes.tolist()):
+        own = x[row, 5 - size :]
+        q = [u[row]] * size
+        for hop, (gate, candidate) in enumerate(zip(memory.gates, memory.candidates)):
+            z, r = torch.stack([gate(a * b) for a, b in zip(own, q)]).sigmoid().unbind(1)
+            c = [r[s] * candidate(torch.cat([own[s], q[s]])).tanh() for s in range(size)]
+            h, forwards = torch.zeros(4), []
+            share = torch.zeros(size)
+            for s in range(size):
+                h = z[s] * c[s] + (1 - z[s]) * h
+                share = (1 - z[s]) * share + z[s] * torch.eye(size)[s]
+                forwards.append(h)
+            torch.testing.assert_close(trace["alignment"][row, hop, 5 - size :], share)
+            g, backwards = torch.zeros(4), []
+            for s in reversed(range(size)):
+                g = z[s] * c[s] + (1 - z[s]) * g
+                backwards.insert(0, g)
+            q = [a + b for a, b in zip(forwards, backwards)]
+        torch.testing.assert_close(found[row], h)
+
+
+MOVES = ["Anna", "Carl", "Eva"]
+
+
+@pytest.fixture(scope="module")
+def stories(tmp_path_factory) -> Path:
+    """Who went where last: 150 questions."""
+    path = tmp_path_factory.mktemp("stories") / "s.txt"
+    rng = random.Random(6)
+    lines = []
+    for _ in range(150):
+        moves = [(rng.choice(MOVES), rng.choice(["Ulm", "Bern", "Kiel"])) for _ in range(4)]
+        who = rng.choice(moves)[0]
+        where = dict(moves)[who]
+        lines += [f"{i} {a} went to {b}." for i, (a, b) in enumerate(moves, 1)]
+        lines.append(f"5 Where is {who}?\t{where}\t1")
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def test_stories_are_learnt_by_reduction(stories, tmp_path) -> None:
+    run = unspool.train(
+        stories, out=tmp_path / "run", hidden=16, embedding=16, epochs=25, lr=1e-2, batch=16
+    )
+    assert (run.config.model_name, run.config.model.hops) == ("reduction", 2)
+    assert run.report.metrics["accuracy"] > 0.9
+    (found,) = run.predict(
+        "Carl went to Ulm. Anna went to Bern. Carl went to Kiel. ||| Where is Carl?"
+    )
+    assert found.label == "Kiel"
+    look = run.trace("Carl went to Ulm. Anna went to Bern. Carl went to Kiel. ||| Where is Carl?")
+    (weights,) = look.find("alignment")
+    assert weights.values[-1].argmax() == 2
+
+
+def test_a_context_needs_a_network(tmp_path, stories) -> None:
+    path = write(tmp_path / "q.jsonl", [{**ROW, "answer": "Ulm"}] * 20)
+    with pytest.raises(ConfigError, match="model.encoder=none is for stories"):
+        unspool.train(path, model="reduction", out=tmp_path / "run")
+    with pytest.raises(ConfigError, match="a story that is read as one sequence needs a network"):
+        unspool.train(stories, model="memory", hops=0, out=tmp_path / "run")

@@ -116,7 +116,9 @@ def draft_config(
     from_file = read_toml(config_file) if config_file else {}
     from_file.pop("task", None)
     models = kind.models()
-    usual = start.model if start is not None and start.model in models else kind.default_model
+    usual = kind.usual_model({**from_file, **settings})
+    if start is not None and start.model in models:
+        usual = start.model
     name = model or str(from_file.pop("model", usual))
     if start is not None and name != start.model and name in models and start.model in models:
         raise ConfigError(

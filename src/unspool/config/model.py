@@ -63,7 +63,8 @@ class ModelConfig(Section):
     encoder: Literal["network", "none"] = setting(
         "network",
         "caption: what reads the steps before a decoder attends to them: the network, or nothing"
-        " but the input layer, such as a CNN (none; follows from --model)",
+        " but the input layer, such as a CNN (none; follows from --model); answer, about stories:"
+        " what reads the words of a sentence",
     )
     tuned_encoder: bool = setting(
         False,
@@ -82,10 +83,10 @@ class ModelConfig(Section):
         "with copy, of additive attention: it reads what it has attended to before, and attending"
         " to the same again costs",
     )
-    pooling: Literal["last", "mean", "max", "attention", "cls"] = setting(
+    pooling: Literal["last", "mean", "max", "attention", "position", "cls"] = setting(
         "max",
-        "classify, regress: how the states of a document become one vector; cls (transformer): by a"
-        " learned one before its text",
+        "classify, regress: how the states of a document become one vector; position: a sum with"
+        " learned weights for each position; cls (transformer): by a learned one before its text",
     )
     pair: Literal["auto", "sequence", "bidaf", "decomposable"] = setting(
         "auto",
@@ -93,10 +94,15 @@ class ModelConfig(Section):
         " them (Seo et al. 2017; Parikh et al. 2016); auto: sequence for a transformer, otherwise"
         " bidaf",
     )
+    reasoning: Literal["attention", "reduction"] = setting(
+        "attention",
+        "answer, about stories: attention over a memory of sentences (Sukhbaatar et al. 2015), or a"
+        " recurrence over them that changes what is asked (Seo et al. 2017); follows from --model",
+    )
     hops: int = setting(
         3,
-        "answer, about stories: how often the memory of their sentences is looked at (0: story and"
-        " question are read as one sequence)",
+        "answer, about stories: how often the memory of their sentences is looked at, or layers of"
+        " the recurrence (0: story and question are read as one sequence)",
         ge=0,
         le=100,
     )

@@ -155,6 +155,33 @@ class AttentionPooling(Pooling):
         return (self.weights(weights)[..., None] * outputs).sum(1)
 
 
+class PositionPooling(Pooling):
+    """A sum in which each element of each position has a weight that is learnt, so that the order
+    of a short sentence is not lost (Henaff et al. 2017, section 2.1): Σ_t f_t ∘ h_t. Steps from
+    the last of the `POSITIONS` on share its weights."""
+
+    POSITIONS = 32
+
+    def __init__(self, size: int, *, bidirectional: bool = False) -> None:
+        super().__init__(size, bidirectional=bidirectional)
+        self.f = nn.Parameter(torch.ones(self.POSITIONS, size))
+
+    def pool(self, outputs: Tensor, lengths: Tensor, keep: Tensor) -> Tensor:
+        return self.pool_all(zero_padding(outputs, keep))
+
+    def pool_all(self, outputs: Tensor) -> Tensor:
+        return (outputs * self.weights(0, outputs)).sum(1)
+
+    def extend(self, outputs: Tensor, carried: Any = None) -> Pooled:
+        total, steps = (0.0, 0) if carried is None else carried
+        total = total + (outputs * self.weights(steps, outputs)).sum(1, dtype=torch.float64)
+        return Pooled(total.to(outputs.dtype), (total, steps + outputs.shape[1]))
+
+    def weights(self, first: int, outputs: Tensor) -> Tensor:
+        steps = torch.arange(first, first + outputs.shape[1], device=outputs.device)
+        return self.f[steps.clamp(max=self.POSITIONS - 1)].to(outputs.dtype)
+
+
 class ClsPooling(Pooling):
     """The output at step 0, that of the class token: of an encoder with `cls`."""
 
@@ -174,5 +201,6 @@ POOLINGS: dict[str, type[Pooling]] = {
     "mean": MeanPooling,
     "max": MaxPooling,
     "attention": AttentionPooling,
+    "position": PositionPooling,
     "cls": ClsPooling,
 }

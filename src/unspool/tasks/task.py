@@ -234,6 +234,11 @@ class Task(ABC):
         return []
 
     @classmethod
+    def usual_model(cls, settings: Mapping[str, Any]) -> str:
+        """The name of the model where none is given."""
+        return cls.default_model
+
+    @classmethod
     def suited(cls, settings: Mapping[str, Any], plan: Plan | None = None) -> dict[str, Any]:
         """Defaults that suit what is read, `data.input`, of a model with these settings; `plan`: of
         the training data, where they are known."""

@@ -1,5 +1,5 @@
 """A story and a question in, the scores of answers out: a memory of sentences that is looked at
-several times."""
+several times, or a recurrence over them that changes what is asked."""
 
 from __future__ import annotations
 
@@ -59,6 +59,65 @@ class MemoryHops(nn.Module):
         return f"memory of sentences, {self.hops} hops"
 
 
+class QueryReduction(nn.Module):
+    """A recurrence over vectors of sentences x_s that turns what is asked, q_s, into what is to be
+    asked with that sentence known (Seo et al. 2017), a layer a hop; the first has q_s = u:
+
+        z_s  = σ(w · (x_s ∘ q_s) + b)            r_s = σ(v · (x_s ∘ q_s) + c)
+        c_s  = r_s tanh(W [x_s; q_s] + d)
+        h→_s = z_s c_s + (1 − z_s) h→_{s−1}      h←_s = z_s c_s + (1 − z_s) h←_{s+1}
+        q_s  = h→_s + h←_s of the layer before;  of the last layer, h→ after the last sentence
+
+    The gates are numbers, so that a state is a weighted sum over the sentences, which is how it is
+    computed: h→_t = Σ_{s≤t} z_s Π_{s<i≤t} (1 − z_i) c_s. A tap on the weights of the last state
+    in all layers, `alignment` (B, K, S); their sum is at most 1.
+    """
+
+    START = -2.5  # of b: gates are nearly closed at first, so that early sentences reach the end
+
+    def __init__(self, size: int, *, hops: int) -> None:
+        super().__init__()
+        self.size, self.hops = size, hops
+        self.gates = nn.ModuleList(nn.Linear(size, 2) for _ in range(hops))  # of z and r
+        self.candidates = nn.ModuleList(nn.Linear(2 * size, size) for _ in range(hops))
+        self.alignment = Tap()
+        for layer in (*self.gates, *self.candidates):
+            init.linear_(layer)
+        for layer in self.gates:
+            with torch.no_grad():
+                layer.bias[0].fill_(self.START)
+
+    def forward(self, x: Tensor, u: Tensor, sizes: Tensor) -> Tensor:
+        """x (B, S, H), the latest last; u (B, H); sizes (B,) -> (B, H)"""
+        steps = x.shape[1]
+        keep = keep_mask(sizes, steps, device=x.device).flip(1)  # the first are padding
+        q = u[:, None].expand_as(x)
+        found = []
+        for gate, candidate in zip(self.gates, self.candidates):
+            a, r = gate(x * q).float().unbind(-1)  # (B, S)
+            z = a.sigmoid() * keep
+            c = r.sigmoid()[..., None] * torch.tanh(candidate(torch.cat([x, q], -1)))
+            left = torch.where(keep, nn.functional.logsigmoid(-a), 0)  # log (1 - z)
+            sums = left.cumsum(1)
+            forwards = carried(sums, z)  # (B, S, S)
+            backwards = carried((left - sums).flip(1), z.flip(1)).flip(1, 2)
+            found.append(forwards[:, -1])
+            q = (forwards + backwards).to(c.dtype) @ c
+        self.alignment(torch.stack(found, 1))
+        return (found[-1][:, None].to(c.dtype) @ c).squeeze(1)
+
+    def describe(self) -> str:
+        return f"query reduction over sentences, {self.hops} layers"
+
+
+def carried(sums: Tensor, z: Tensor) -> Tensor:
+    """sums (B, S) of log (1 - z) up to each step, z (B, S) -> the share of c_s in the state h_t of
+    a gated recurrence, (B, T, S): z_s Π_{s<i≤t} (1 − z_i), 0 where s > t."""
+    past = torch.ones(z.shape[1], z.shape[1], dtype=torch.bool, device=z.device).tril()
+    apart = (sums[:, :, None] - sums[:, None]).masked_fill(~past, 0)
+    return apart.exp() * z[:, None] * past
+
+
 class Projection(nn.Module):
     """W v + b, (..., size) -> (..., H)"""
 
@@ -84,6 +143,7 @@ class StoryReader(nn.Module):
         *,
         pooling: str,
         hidden: int,
+        reasoning: str,
         hops: int,
         ages: int,
         classes: int,
@@ -93,7 +153,11 @@ class StoryReader(nn.Module):
         self.encoder = encoder
         self.pooling = POOLINGS[pooling](encoder.size, bidirectional=encoder.bidirectional)
         self.project = Projection(encoder.size, hidden)
-        self.memory = MemoryHops(hidden, hops=hops, ages=ages)
+        self.memory: MemoryHops | QueryReduction
+        if reasoning == "attention":
+            self.memory = MemoryHops(hidden, hops=hops, ages=ages)
+        else:
+            self.memory = QueryReduction(hidden, hops=hops)
         self.dropout = Dropout(dropout)
         self.output = LabelOutput(hidden, classes)
 

@@ -110,6 +110,12 @@ class SpanAnswers(Task):
     @classmethod
     def check_config(cls, config: Config) -> None:
         check_learned_positions(config)
+        if config.model.encoder == "none":
+            raise ConfigError(
+                "model.encoder=none is for stories, and a context is read by a network",
+                got=config.model_name,
+                remedy="name another model",
+            )
         for name, wrong in (("model.tied", config.model.tied), ("data.window", config.data.window)):
             if wrong:
                 raise ConfigError(

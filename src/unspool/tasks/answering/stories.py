@@ -34,6 +34,11 @@ from unspool.tasks.plan import PLAIN
 from unspool.tasks.reading import Reading, unknown
 
 FIT = 6
+WORDS = {"model.encoder": "none", "model.pooling": "position"}  # no network reads a sentence
+MEMORIES: dict[str, dict[str, Any]] = {
+    "memory": {**WORDS, "model.reasoning": "attention"},
+    "reduction": {**WORDS, "model.reasoning": "reduction", "model.hops": 2, "model.memory": 128},
+}
 
 
 class StoryReading(ClassifyReading):
@@ -86,7 +91,7 @@ class SequenceReading(PairClassifyReading):
 
 class StoryAnswers(Classify):
     name = "answer"
-    default_model = "gru"
+    default_model = "reduction"
     unit = "questions"
     reads_contextual = False
     fine_tunes = False
@@ -124,6 +129,12 @@ class StoryAnswers(Classify):
             raise ConfigError(
                 "model.pooling=cls is not for stories", remedy="use last, mean, max or attention"
             )
+        if config.model.encoder == "none" and not config.model.hops:
+            raise ConfigError(
+                "a story that is read as one sequence needs a network",
+                got=f"{config.model_name} with model.hops=0",
+                remedy="name another model, or set hops=2",
+            )
         if config.model.network not in ("recurrent", "cnn", "transformer"):
             raise ConfigError(
                 "a story is read by a network", got=config.model_name, remedy="name another model"
@@ -131,7 +142,7 @@ class StoryAnswers(Classify):
 
     @classmethod
     def models(cls) -> dict[str, dict[str, Any]]:
-        return {**recurrent_models(), "cnn": CNN, "transformer": TRANSFORMER}
+        return {**recurrent_models(), "cnn": CNN, "transformer": TRANSFORMER, **MEMORIES}
 
     @classmethod
     def baselines(cls, config: Config) -> list[Config]:
@@ -155,6 +166,7 @@ class StoryAnswers(Classify):
             build_encoder(model, self.input_field),
             pooling=model.pooling,
             hidden=model.hidden,
+            reasoning=model.reasoning,
             hops=model.hops,
             ages=model.memory or 64,
             classes=len(self.labels),

@@ -16,8 +16,12 @@ from unspool.data.fields.field import Field
 from unspool.data.plan import Plan
 from unspool.data.read import Table
 from unspool.tasks.answering.spans import SpanAnswers
-from unspool.tasks.answering.stories import StoryAnswers
+from unspool.tasks.answering.stories import WORDS, StoryAnswers
 from unspool.tasks.task import Task
+
+
+def about_story(settings: Mapping[str, Any]) -> bool:
+    return settings.get("data.input", settings.get("input")) == "story"
 
 
 def kind_of(data: DataConfig) -> type[SpanAnswers] | type[StoryAnswers]:
@@ -45,9 +49,18 @@ class AnswerQuestions(SpanAnswers):
     @classmethod
     def suited(cls, settings: Mapping[str, Any], plan: Plan | None = None) -> dict[str, Any]:
         """What differs between stories and contexts."""
-        if settings.get("data.input", settings.get("input")) == "story":
-            return dict(StoryAnswers.defaults)
-        return {}
+        if not about_story(settings):
+            return {}
+        words = settings.get("model.encoder", settings.get("encoder")) == "none"
+        return {**StoryAnswers.defaults, **(WORDS if words else {})}
+
+    @classmethod
+    def usual_model(cls, settings: Mapping[str, Any]) -> str:
+        return (StoryAnswers if about_story(settings) else SpanAnswers).default_model
+
+    @classmethod
+    def models(cls) -> dict[str, dict[str, Any]]:
+        return {**SpanAnswers.models(), **StoryAnswers.models()}
 
     @classmethod
     def plan(
