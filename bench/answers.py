@@ -36,6 +36,7 @@ STORIES: dict[str, dict[str, Any]] = {
     "gru": {"model": "gru", **SEQUENCE},
     "attention": {"model": "memory", "epochs": 100},
     "reduction": {"model": "reduction", "epochs": 100},
+    "written": {"model": "reduction", "answer": "write", "epochs": 100},
     "transformer": {
         "model": "transformer", "hops": 0, "layers": 2, "hidden": 64, "epochs": 20, "dropout": 0.1,
         "word_dropout": 0.0, "pooling": "mean", "lr": 1e-3,

@@ -72,6 +72,8 @@ VARIANTS: dict[str, list[tuple[str, dict[str, Any]]]] = {
         ("gru", {"input": "story", "hops": 2, "memory": 3}),
         ("memory", {"input": "story", "hops": 2, "memory": 3}),
         ("reduction", {"input": "story", "pooling": "attention"}),
+        ("reduction", {"input": "story", "answer": "write"}),
+        ("transformer", {"input": "story", "hops": 1, "pooling": "mean", "answer": "write"}),
         ("bilstm", {"input": "story", "hops": 0}),
         ("transformer", {"input": "story", "hops": 1, "pooling": "mean"}),
         ("transformer", {"input": "story", "hops": 0, "pooling": "mean"}),

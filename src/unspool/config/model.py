@@ -99,6 +99,11 @@ class ModelConfig(Section):
         "answer, about stories: attention over a memory of sentences (Sukhbaatar et al. 2015), or a"
         " recurrence over them that changes what is asked (Seo et al. 2017); follows from --model",
     )
+    answer: Literal["choose", "write"] = setting(
+        "choose",
+        "answer, about stories: choose among the answers of the training data, or write one, token"
+        " by token",
+    )
     hops: int = setting(
         3,
         "answer, about stories: how often the memory of their sentences is looked at, or layers of"

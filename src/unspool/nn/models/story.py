@@ -3,18 +3,31 @@ several times, or a recurrence over them that changes what is asked."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
 from unspool.nn import init
+from unspool.nn.decoders import TransformerSeqDecoder
 from unspool.nn.dropout import Dropout
-from unspool.nn.encoder import Encoder
+from unspool.nn.encoder import Encoded, Encoder
 from unspool.nn.heads import LabelOutput
-from unspool.nn.masks import keep_mask, masked_softmax
+from unspool.nn.masks import keep_mask, masked_softmax, zero_padding
 from unspool.nn.pooling import POOLINGS
+from unspool.nn.recurrent_decoder import RecurrentDecoder
 from unspool.nn.taps import Tap
+
+
+class Recalled(NamedTuple):
+    """What a story says about what is asked.
+
+    vector   (B, H) of the whole story
+    states   (B, S, H) of each sentence, for a decoder that attends to them
+    """
+
+    vector: Tensor
+    states: Tensor
 
 
 class MemoryHops(nn.Module):
@@ -40,8 +53,8 @@ class MemoryHops(nn.Module):
             init.linear_(layer)
         nn.init.normal_(self.ages, std=0.1)
 
-    def forward(self, m: Tensor, u: Tensor, sizes: Tensor) -> Tensor:
-        """m (B, S, H), the latest last; u (B, H); sizes (B,) -> (B, H)"""
+    def forward(self, m: Tensor, u: Tensor, sizes: Tensor) -> Recalled:
+        """m (B, S, H), the latest last; u (B, H); sizes (B,)"""
         steps = m.shape[1]
         age = torch.arange(steps - 1, -1, -1, device=m.device).clamp(max=self.ages.shape[1] - 1)
         keep = keep_mask(sizes, steps, device=m.device).flip(1)  # the first are padding
@@ -51,9 +64,10 @@ class MemoryHops(nn.Module):
             e = ((key(m) + key_age) @ u[:, :, None]).squeeze(2) / self.size**0.5  # (B, S)
             alpha = masked_softmax(e, keep)
             found.append(alpha)
-            u = u + (alpha[:, None] @ (value(m) + value_age)).squeeze(1)
+            states = value(m) + value_age
+            u = u + (alpha[:, None] @ states).squeeze(1)
         self.alignment(torch.stack(found, 1))
-        return u
+        return Recalled(u, states)
 
     def describe(self) -> str:
         return f"memory of sentences, {self.hops} hops"
@@ -78,17 +92,17 @@ class QueryReduction(nn.Module):
     def __init__(self, size: int, *, hops: int) -> None:
         super().__init__()
         self.size, self.hops = size, hops
-        self.gates = nn.ModuleList(nn.Linear(size, 2) for _ in range(hops))  # of z and r
+        gates = [nn.Linear(size, 2) for _ in range(hops)]  # of z and r
+        self.gates = nn.ModuleList(gates)
         self.candidates = nn.ModuleList(nn.Linear(2 * size, size) for _ in range(hops))
         self.alignment = Tap()
         for layer in (*self.gates, *self.candidates):
             init.linear_(layer)
-        for layer in self.gates:
-            with torch.no_grad():
-                layer.bias[0].fill_(self.START)
+        for gate in gates:
+            nn.init.constant_(gate.bias[:1], self.START)
 
-    def forward(self, x: Tensor, u: Tensor, sizes: Tensor) -> Tensor:
-        """x (B, S, H), the latest last; u (B, H); sizes (B,) -> (B, H)"""
+    def forward(self, x: Tensor, u: Tensor, sizes: Tensor) -> Recalled:
+        """x (B, S, H), the latest last; u (B, H); sizes (B,)"""
         steps = x.shape[1]
         keep = keep_mask(sizes, steps, device=x.device).flip(1)  # the first are padding
         q = u[:, None].expand_as(x)
@@ -104,7 +118,7 @@ class QueryReduction(nn.Module):
             found.append(forwards[:, -1])
             q = (forwards + backwards).to(c.dtype) @ c
         self.alignment(torch.stack(found, 1))
-        return (found[-1][:, None].to(c.dtype) @ c).squeeze(1)
+        return Recalled((found[-1][:, None].to(c.dtype) @ c).squeeze(1), x + q)
 
     def describe(self) -> str:
         return f"query reduction over sentences, {self.hops} layers"
@@ -133,7 +147,7 @@ class Projection(nn.Module):
         return f"linear {self.linear.in_features} -> {self.linear.out_features}"
 
 
-class StoryReader(nn.Module):
+class StoryEncoder(nn.Module):
     """A network reads each sentence, and the question; pooled and projected to H they are the
     memory and what is asked of it."""
 
@@ -146,7 +160,6 @@ class StoryReader(nn.Module):
         reasoning: str,
         hops: int,
         ages: int,
-        classes: int,
         dropout: float,
     ) -> None:
         super().__init__()
@@ -159,13 +172,64 @@ class StoryReader(nn.Module):
         else:
             self.memory = QueryReduction(hidden, hops=hops)
         self.dropout = Dropout(dropout)
+
+    def recall(
+        self, ids: Tensor, lengths: Tensor, sentences: Tensor, sizes: Tensor, questions: Tensor
+    ) -> Recalled:
+        """ids (M, T) of distinct texts, lengths (M,), sentences (B, S), sizes (B,), questions
+        (B,)"""
+        encoded: Any = self.encoder(ids, lengths)
+        v = self.project(self.dropout(self.pooling(encoded.outputs, encoded.lengths)))  # (M, H)
+        found: Recalled = self.memory(v[sentences], v[questions], sizes)
+        return found
+
+
+class StoryReader(StoryEncoder):
+    """Scores (B, C) of C answers."""
+
+    def __init__(self, encoder: Encoder, *, hidden: int, classes: int, **options: Any) -> None:
+        super().__init__(encoder, hidden=hidden, **options)
         self.output = LabelOutput(hidden, classes)
 
     def forward(
         self, ids: Tensor, lengths: Tensor, sentences: Tensor, sizes: Tensor, questions: Tensor
     ) -> Tensor:
-        """ids (M, T) of distinct texts, lengths (M,), sentences (B, S), sizes (B,), questions (B,)
-        -> scores (B, C)"""
-        encoded: Any = self.encoder(ids, lengths)
-        v = self.project(self.dropout(self.pooling(encoded.outputs, encoded.lengths)))  # (M, H)
-        return self.output(self.dropout(self.memory(v[sentences], v[questions], sizes)))
+        found = self.recall(ids, lengths, sentences, sizes, questions)
+        return self.output(self.dropout(found.vector))
+
+
+class StoryWriter(StoryEncoder):
+    """A decoder writes the answer, token by token: it begins with what the story says about what
+    is asked, and attends to the sentences. Scores (B, T, V) of the next tokens."""
+
+    def __init__(
+        self, encoder: Encoder, decoder: RecurrentDecoder | TransformerSeqDecoder, **options: Any
+    ) -> None:
+        super().__init__(encoder, **options)
+        self.decoder = decoder
+
+    def forward(
+        self,
+        ids: Tensor,
+        lengths: Tensor,
+        sentences: Tensor,
+        sizes: Tensor,
+        questions: Tensor,
+        inputs: Tensor,
+    ) -> Tensor:
+        """inputs (B, T): the tokens of the answer that are already there, from <s> on"""
+        return self.decoder(inputs, self.encode(ids, lengths, sentences, sizes, questions))
+
+    def encode(
+        self, ids: Tensor, lengths: Tensor, sentences: Tensor, sizes: Tensor, questions: Tensor
+    ) -> Encoded:
+        """The vector of what is asked stands before those of the sentences, in the order of the
+        story: a Transformer, which has no first state, attends to it as well."""
+        vector, states = self.recall(ids, lengths, sentences, sizes, questions)
+        steps = states.shape[1]
+        # Padding comes first in a story, and last in what a decoder reads.
+        order = (steps - sizes[:, None] + torch.arange(steps)).clamp(max=steps - 1)  # (B, S)
+        states = states.gather(1, order.to(states.device)[..., None].expand_as(states))
+        outputs = self.dropout(torch.cat([vector[:, None], states], 1))
+        keep = keep_mask(sizes + 1, steps + 1, device=outputs.device)
+        return Encoded(zero_padding(outputs, keep), sizes + 1, (((vector,),),))

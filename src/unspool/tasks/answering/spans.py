@@ -110,6 +110,12 @@ class SpanAnswers(Task):
     @classmethod
     def check_config(cls, config: Config) -> None:
         check_learned_positions(config)
+        if config.model.answer == "write":
+            raise ConfigError(
+                "an answer in a context is a stretch of it",
+                got="model.answer=write",
+                remedy="leave it out",
+            )
         if config.model.encoder == "none":
             raise ConfigError(
                 "model.encoder=none is for stories, and a context is read by a network",

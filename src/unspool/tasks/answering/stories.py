@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from unspool.config import Config, DataConfig
+from unspool.config import Config, DataConfig, ModelConfig
 from unspool.data.fields.field import Field
 from unspool.data.fields.known_answer import KnownAnswerField
 from unspool.data.fields.story import StoryField, StorySequenceField, as_story, joined
@@ -45,6 +45,10 @@ class StoryReading(ClassifyReading):
     """What is read are sentences; what is written, the hops over them."""
 
     def __init__(self, task: Any, model: Any, text: Any, blanked: bool = False) -> None:
+        self.read_story(task, model, text, blanked)
+        self.written = [f"hop {k + 1}" for k in range(model.memory.hops)]
+
+    def read_story(self, task: Any, model: Any, text: Any, blanked: bool) -> None:
         sentences, question = as_story(text)
         most = task.config.model.memory
         kept = sentences[-most:] if most else sentences
@@ -52,21 +56,23 @@ class StoryReading(ClassifyReading):
         self.before, self.pieces = [], None
         shown = task.input_field.shown((kept, question))
         Reading.__init__(self, shown, kept, len(sentences))
-        self.written = [f"hop {k + 1}" for k in range(model.memory.hops)]
 
     def together(self, readings: Sequence[Any]) -> Tensor:
         task: Any = self.task
-        field = task.input_field
+        return self.model(*self.batch(readings))[:, None] / task.decision.temperature
+
+    def batch(self, readings: Sequence[Any]) -> tuple[Tensor, ...]:
+        """What the model reads of some stories."""
+        field = self.task.input_field
         batch = field.collate(
             field.encode([own.story for own in readings]), np.arange(len(readings))
         )
         ids = batch.ids
         if self.blanked:
-            ids = torch.where(ids > 0, torch.full_like(ids, unknown(task.tokenizer)), ids)
+            ids = torch.where(ids > 0, torch.full_like(ids, unknown(self.task.tokenizer)), ids)
             asked = batch.questions
             ids[asked] = batch.ids[asked]
-        scores = self.model(ids, *batch.inputs[1:])
-        return scores[:, None] / task.decision.temperature
+        return ids, *batch.inputs[1:]
 
     def removable(self, step: int) -> list[int]:
         return list(range(len(self.tokens))) if len(self.tokens) > 1 else []
@@ -162,26 +168,34 @@ class StoryAnswers(Classify):
         model = self.config.model
         if not model.hops:
             return super().build()
-        return StoryReader(
-            build_encoder(model, self.input_field),
-            pooling=model.pooling,
-            hidden=model.hidden,
-            reasoning=model.reasoning,
-            hops=model.hops,
-            ages=model.memory or 64,
-            classes=len(self.labels),
-            dropout=model.dropout,
-        )
+        encoder = build_encoder(model, self.input_field)
+        return StoryReader(encoder, classes=len(self.labels), **memory_options(model))
 
     def example_inputs(self) -> tuple[Any, ...]:
         if not self.config.model.hops:
             return super().example_inputs()
-        one = torch.ones(1, dtype=torch.int64)
-        return torch.ones(2, 3, dtype=torch.int64), torch.tensor([3, 3]), one[:, None], one, 0 * one
+        return smallest_story()
 
     def example(self, words: list[str]) -> Any:
         half = -(-len(words) // 2)
         return f"{' '.join(words[:half])}. ||| {' '.join(words[half:] or words)}"
+
+
+def memory_options(model: ModelConfig) -> dict[str, Any]:
+    """Of a `StoryEncoder`."""
+    return {
+        "pooling": model.pooling,
+        "hidden": model.hidden,
+        "reasoning": model.reasoning,
+        "hops": model.hops,
+        "ages": model.memory or 64,
+        "dropout": model.dropout,
+    }
+
+
+def smallest_story() -> tuple[Tensor, ...]:
+    one = torch.ones(1, dtype=torch.int64)
+    return torch.ones(2, 3, dtype=torch.int64), torch.tensor([3, 3]), one[:, None], one, 0 * one
 
 
 def plan_stories(table: Table, data: DataConfig, *, outputs: bool) -> Plan | None:

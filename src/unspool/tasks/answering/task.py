@@ -1,7 +1,8 @@
 """answer: a question and where its answer is looked for.
 
-In a context (`spans.py`) an answer is a stretch of it; about a story (`stories.py`) one of the
-answers of the training data. What the table holds decides, `data.input`.
+In a context (`spans.py`) an answer is a stretch of it; about a story one of the answers of the
+training data (`stories.py`), or written (`written.py`). What the table holds decides, `data.input`,
+and `model.answer`.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from unspool.data.plan import Plan
 from unspool.data.read import Table
 from unspool.tasks.answering.spans import SpanAnswers
 from unspool.tasks.answering.stories import WORDS, StoryAnswers
+from unspool.tasks.answering.written import WrittenStoryAnswers
 from unspool.tasks.task import Task
 
 
@@ -24,27 +26,29 @@ def about_story(settings: Mapping[str, Any]) -> bool:
     return settings.get("data.input", settings.get("input")) == "story"
 
 
-def kind_of(data: DataConfig) -> type[SpanAnswers] | type[StoryAnswers]:
-    return StoryAnswers if data.input == "story" else SpanAnswers
+def kind_of(config: Config) -> type[SpanAnswers | StoryAnswers | WrittenStoryAnswers]:
+    if config.data.input != "story":
+        return SpanAnswers
+    return WrittenStoryAnswers if config.model.answer == "write" else StoryAnswers
 
 
 class AnswerQuestions(SpanAnswers):
     """Makes the task of the one kind or the other."""
 
     def __new__(cls, config: Config, fields: Any) -> Any:
-        return kind_of(config.data)(config, fields)
+        return kind_of(config)(config, fields)
 
     @classmethod
     def make_fields(cls, config: Config) -> dict[str, Field]:
-        return kind_of(config.data).make_fields(config)
+        return kind_of(config).make_fields(config)
 
     @classmethod
     def check_config(cls, config: Config) -> None:
-        kind_of(config.data).check_config(config)
+        kind_of(config).check_config(config)
 
     @classmethod
     def load_corpus(cls, config: Config, plans: Mapping[str, Plan], **options: Any) -> Corpus:
-        return kind_of(config.data).load_corpus(config, plans, **options)
+        return kind_of(config).load_corpus(config, plans, **options)
 
     @classmethod
     def suited(cls, settings: Mapping[str, Any], plan: Plan | None = None) -> dict[str, Any]:
@@ -76,4 +80,4 @@ class AnswerQuestions(SpanAnswers):
 
     @classmethod
     def load(cls, config: Config, folder: Path) -> Task:  # type: ignore[override]
-        return kind_of(config.data).load(config, folder)
+        return kind_of(config).load(config, folder)

@@ -1,0 +1,307 @@
+"""answer, about stories, with answers that are written: sentences and a question in, a text out.
+
+sentences (B, S) -> network -> memory (B, S, H) -> hops -> decoder, token by token -> scores
+(B, T, V). So a list of things, or words in an order that no answer of the training data has, can be
+answered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from unspool.config import Config, DataConfig
+from unspool.data.corpus import Fields
+from unspool.data.fields.field import Field
+from unspool.data.fields.story import StoryField
+from unspool.data.fields.text import TextField
+from unspool.data.part import Batch, Part
+from unspool.data.plan import Plan
+from unspool.data.read import Table
+from unspool.errors import ConfigError
+from unspool.nn.models.story import StoryWriter
+from unspool.search.batched import DecoderSearch
+from unspool.search.decoding import GREEDY, Decoding
+from unspool.search.rules import Hypothesis
+from unspool.tasks.answer import Answer, one_line
+from unspool.tasks.answering.stories import (
+    StoryAnswers,
+    StoryReading,
+    memory_options,
+    plan_stories,
+    smallest_story,
+)
+from unspool.tasks.decoder import build_decoder, check_decoder, real_targets
+from unspool.tasks.encoder import build_encoder
+from unspool.tasks.metrics import wilson_interval
+from unspool.tasks.task import Report, Step, Task, chunks, walk
+from unspool.tasks.translate.answer import Candidate
+from unspool.tasks.written import WrittenReading
+from unspool.text.tokenizers import Tokenizer
+from unspool.text.vocab import BEGIN_ID, PAD_ID, SENTENCE_SPECIALS, UNK_ID
+
+CHUNK = 256  # stories that are answered at once
+LONGEST = 64  # tokens of an answer
+
+
+@dataclass(frozen=True)
+class WrittenAnswer(Answer):
+    """The best answer to a question, and the others that were asked for."""
+
+    plural: ClassVar[str] = "answers"
+    text: str
+    answer: str
+    score: float
+    nbest: list[Candidate]
+
+    def __str__(self) -> str:
+        return one_line(self.answer)
+
+    def header(self) -> list[str]:
+        return ["number", "score", "answer", "text"]
+
+    def rows(self, number: int) -> list[list[Any]]:
+        return [
+            [number, f"{own.score:.4f}", one_line(own.translation), self.text] for own in self.nbest
+        ]
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "answer": self.answer,
+            "score": self.score,
+            "nbest": [
+                {
+                    "answer": own.translation,
+                    "score": own.score,
+                    "log_probability": own.log_probability,
+                }
+                for own in self.nbest
+            ],
+            "text": self.text,
+        }
+
+
+class WrittenReport(Report):
+    """The share of questions whose answer is right in every token, and the loss of the tokens."""
+
+    def __init__(self, right: np.ndarray, nats: float, tokens: int) -> None:
+        self.scores, self.count = right.astype(float), len(right)
+        self.interval = self.interval_over([self])
+        self.metrics = {"accuracy": float(self.scores.mean()), "loss": nats / max(1, tokens)}
+
+    def interval_over(self, reports: Sequence[Report]) -> tuple[float, float]:
+        return wilson_interval(float(np.mean([r.scores.mean() for r in reports])), self.count)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "task": "answer",
+            "examples": self.count,
+            **self.metrics,
+            "accuracy_interval": list(self.interval),
+        }
+
+    def lines(self) -> list[str]:
+        low, high = self.interval
+        return [
+            f"{self.count} questions",
+            f"accuracy  {self.metrics['accuracy']:.4f}   95 % interval {low:.4f} to {high:.4f}"
+            " (Wilson), answers that are right in every token",
+            f"loss      {self.metrics['loss']:.4f} nats a token",
+        ]
+
+
+class WrittenStoryReading(WrittenReading, StoryReading):
+    """At each step the next token of the answer, after those before it; sentences are read."""
+
+    def __init__(
+        self,
+        task: Any,
+        model: Any,
+        text: Any,
+        blanked: bool = False,
+        target: list[int] | None = None,
+    ) -> None:
+        self.read_story(task, model, text, blanked)
+        if target is None:
+            part = task.part(**{task.input: [self.story]})
+            ((_, found),) = task.search(model, part, Decoding(nbest=5))
+            target = list(found[0].tokens)
+            self.candidates = [task.candidate(own) for own in found]
+        self.write(task.target_tokenizer, target)
+
+    def together(self, readings: Sequence[Any]) -> Tensor:
+        found: Tensor = self.model(*self.batch(readings), self.inputs(readings))
+        return found
+
+    def without(self, token: int) -> WrittenStoryReading:
+        sentences, question = self.story
+        left = sentences[:token] + sentences[token + 1 :]
+        return type(self)(self.task, self.model, (left, question), target=self.target)
+
+    def blank(self) -> WrittenStoryReading:
+        return type(self)(self.task, self.model, self.story, True, self.target)
+
+
+class WrittenStoryAnswers(Task):
+    """The best weights are those with the most right answers of a greedy search."""
+
+    name = "answer"
+    metric = "accuracy"
+    higher_is_better = True
+    default_model = StoryAnswers.default_model
+    looked_at = WrittenStoryReading
+    answer = WrittenAnswer
+    options = Decoding
+    items: ClassVar[tuple[type, ...]] = (str, tuple, list)
+    unit = "questions"
+    defaults: ClassVar[Mapping[str, Any]] = StoryAnswers.defaults
+
+    def __init__(self, config: Config, fields: Fields) -> None:
+        super().__init__(config, fields)
+        self.aside = ("encoder.", "pooling.")  # read sentences
+
+    @classmethod
+    def make_fields(cls, config: Config) -> dict[str, Field]:
+        story = StoryField("story", config.tokenizer, memory=config.model.memory)
+        written = TextField(
+            "label",
+            config.tokenizer,
+            auto="word",
+            specials=SENTENCE_SPECIALS,
+            marks=(True, True),
+            max_length=LONGEST,
+            is_target=True,
+            file="answer_tokenizer.json",
+        )
+        return {"story": story, "label": written}
+
+    @classmethod
+    def check_config(cls, config: Config) -> None:
+        StoryAnswers.check_config(config)
+        model = config.model
+        if not model.hops:
+            raise ConfigError(
+                "an answer is written from a memory of sentences",
+                got="model.hops=0",
+                remedy="set hops=2, or answer=choose",
+            )
+        if model.network != "transformer" and not model.embedding:
+            raise ConfigError(
+                "a decoder needs vectors of the tokens it has written",
+                got="model.embedding=0",
+                remedy="set model.embedding above 0",
+            )
+        if model.network == "transformer" and model.positions == "learned":
+            raise ConfigError(
+                "a story is read sentence by sentence, of any length",
+                got="positions=learned",
+                remedy="set positions=sinusoidal or rotary",
+            )
+        check_decoder(config)
+
+    @classmethod
+    def models(cls) -> dict[str, dict[str, Any]]:
+        return StoryAnswers.models()
+
+    @classmethod
+    def plan(
+        cls, table: Table, data: DataConfig, *, named: bool = False, outputs: bool = True
+    ) -> Plan | None:
+        return plan_stories(table, data, outputs=outputs)
+
+    @property
+    def target_tokenizer(self) -> Tokenizer:
+        found = self.fields["label"]
+        assert isinstance(found, TextField)
+        return found.fitted
+
+    def build(self) -> StoryWriter:
+        model = self.config.model
+        decoder = build_decoder(
+            model, len(self.target_tokenizer), memory=model.hidden, embedding=model.embedding
+        )
+        return StoryWriter(build_encoder(model, self.input_field), decoder, **memory_options(model))
+
+    def example_inputs(self) -> tuple[Any, ...]:
+        return *smallest_story(), torch.tensor([[BEGIN_ID]])
+
+    example = StoryAnswers.example
+
+    def loss(self, model: nn.Module, batch: Batch, carry: Any) -> Step:
+        vectors, targets = self.targets(model, batch)
+        smoothing = self.config.train.label_smoothing
+        loss = model.decoder.output.loss(vectors, targets, label_smoothing=smoothing)  # type: ignore[union-attr, operator]
+        return Step(loss, len(targets), len(targets) + int(batch["story"].lengths.sum()), None)
+
+    @staticmethod
+    def targets(model: nn.Module, batch: Batch) -> tuple[Tensor, Tensor]:
+        """`real_targets` of the answers of a batch."""
+        assert isinstance(model, StoryWriter)
+        encoded, answers = model.encode(*batch["story"].inputs), batch["label"]
+        return real_targets(model.decoder, encoded, answers.ids, answers.lengths)
+
+    @torch.inference_mode()
+    def search(
+        self, model: nn.Module, part: Part, decoding: Decoding
+    ) -> Iterator[tuple[int, list[Hypothesis]]]:
+        """Of each row, in some order, what was found, best first."""
+        assert isinstance(model, StoryWriter)
+        searcher = DecoderSearch(model.decoder)
+        unknown = () if decoding.keep_unknown else (UNK_ID,)
+        generator = torch.Generator().manual_seed(decoding.seed)
+        for batch in walk(self.row_batches(part.only("story"), training=False), model):
+            found = searcher(
+                model.encode(*batch["story"].inputs),
+                decoding,
+                [decoding.max_length or LONGEST] * len(batch.rows),
+                forbidden=(PAD_ID, BEGIN_ID, *unknown),
+                aligned=False,
+                generator=generator,
+            )
+            yield from zip(batch.rows.tolist(), found)
+
+    def judged(
+        self, model: nn.Module, part: Part, decoding: Decoding
+    ) -> tuple[np.ndarray, float, int]:
+        """(N,) whether each answer is right in every token; the loss of all tokens, and their
+        number."""
+        right, wanted = np.zeros(len(part), bool), part["label"]
+        for row, found in self.search(model, part, decoding):
+            right[row] = list(found[0].tokens) == wanted[row][1:-1].tolist()
+        nats, tokens = 0.0, 0
+        with torch.inference_mode():
+            for batch in walk(self.batches(part, training=False), model):
+                vectors, targets = self.targets(model, batch)
+                losses = model.decoder.output.token_losses(vectors, targets)  # type: ignore[union-attr, operator]
+                nats += float(losses.double().sum())
+                tokens += len(targets)
+        return right, nats, tokens
+
+    def validate(self, model: nn.Module, part: Part) -> dict[str, float]:
+        return WrittenReport(*self.judged(model, part, GREEDY)).metrics
+
+    def evaluate(
+        self, model: nn.Module, part: Part, options: Decoding | None = None
+    ) -> WrittenReport:
+        return WrittenReport(*self.judged(model, part, options or Decoding()))
+
+    def predict(
+        self, model: nn.Module, items: Iterable[Any], options: Decoding | None = None
+    ) -> Iterator[WrittenAnswer]:
+        for some in chunks(items, CHUNK):
+            part = self.part(story=some)
+            found: list[Any] = [None] * len(some)
+            for row, hypotheses in self.search(model, part, options or Decoding()):
+                kept = [self.candidate(own) for own in hypotheses]
+                shown = self.input_field.shown(some[row])
+                found[row] = WrittenAnswer(shown, kept[0].translation, kept[0].score, kept)
+            yield from found
+
+    def candidate(self, own: Hypothesis) -> Candidate:
+        text = self.target_tokenizer.decode(own.tokens)
+        return Candidate(text, own.score, own.log_probability)
