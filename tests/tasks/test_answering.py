@@ -260,7 +260,7 @@ def test_hops_are_their_equations() -> None:
     m, u = torch.randn(2, 5, 4), torch.randn(2, 4)
     sizes = torch.tensor([5, 2])
     with record(memory, "alignment") as trace:
-        found = memory(m, u, sizes)
+        found = memory(m, u, sizes).vector
     for row, size in enumerate(sizes.tolist()):
         own, asked = m[row, 5 - size :], u[row]
         for hop, (key, value) in enumerate(zip(memory.keys, memory.values)):
@@ -282,7 +282,7 @@ def test_query_reduction_is_its_recurrence() -> None:
         for gate in memory.gates:
             gate.bias.zero_()
     with record(memory, "alignment") as trace:
-        found = memory(x, u, sizes)
+        found = memory(x, u, sizes).vector
     for row, size in enumerate(sizes.tolist()):
         own = x[row, 5 - size :]
         q = [u[row]] * size
@@ -360,7 +360,7 @@ def test_answers_are_written(tmp_path) -> None:
     story = "Anna got the milk. Anna got the ball. ||| What has Anna?"
     (found,) = unspool.load(run.path).predict(story, nbest=2)
     assert found.answer.replace(" ", "") == "milk,ball"
-    assert [own["answer"] for own in found.to_json()["nbest"]][0] == found.answer
+    assert next(own["answer"] for own in found.to_json()["nbest"]) == found.answer
     (unseen,) = run.predict("Anna got the ball. Anna got the milk. ||| What has Anna?", nbest=9)
     assert "ball,milk" in [own.translation.replace(" ", "") for own in unseen.nbest]
     look = run.trace(story)
