@@ -143,8 +143,8 @@ def opinions(name: str) -> dict[str, Any]:
 
             corpus = Path(scratch) / "corpus.txt"
             opinion_corpus(corpus)
-            unspool.embed(
-                corpus, out=Path(scratch) / "words", format="lines", size=200, lowercase=True
+            unspool.embed.embed(
+                str(corpus), out=Path(scratch) / "words", format="lines", size=200, lowercase=True
             )
             settings = {
                 "model": "bilstm", "pair": "decomposable", "dropout": 0.5, "lowercase": True,
