@@ -183,22 +183,22 @@ EMPTY = [
     ("q", {"question": "", "context": "Ulm is here.", "answer": "Ulm"}),
     ("q", {"question": "Who?", "context": "", "answer": ""}),
     ("q", {"question": "Who?", "context": None, "answer": ""}),
-    ("q", {"question": "Who?", "context": " ANSWERNOTFOUND", "answer": ""}),
+    ("q", {"question": "Who?", "context": "  ", "answer": ""}),
+    ("q", {"question": "  ", "context": "Ulm is here.", "answer": "Ulm"}),
     ("s", {"story": [], "question": "Who?", "answer": "Ulm"}),
     ("s", {"story": ["Anna left."], "question": "", "answer": "Ulm"}),
     ("s", {"story": ["Anna left."], "question": "Who?", "answer": ""}),
 ]
 
 
-@pytest.mark.parametrize("kind, row", EMPTY)
+@pytest.mark.parametrize(("kind", "row"), EMPTY)
 def test_rows_with_an_empty_side_are_left_out(tmp_path, kind: str, row: dict) -> None:
-    good = {
-        "q": {"question": "Who?", "context": "Anna is here.", "answer": "Anna"},
-        "s": {"story": ["Anna left.", "Eva came."], "question": "Who?", "answer": "Anna"},
+    told = {
+        "q": {"context": "Anna and Eva are here."},
+        "s": {"story": ["Anna left.", "Eva came."]},
     }[kind]
-    path = write(
-        tmp_path / "e.jsonl", [*[{**good, "question": f"Who {i}?"} for i in range(12)], row]
-    )
+    good = [{**told, "question": f"Who {i}?", "answer": ("Anna", "Eva")[i % 2]} for i in range(12)]
+    path = write(tmp_path / "e.jsonl", [*good, row])
     plan = open_plan(path, DataConfig(), "answer")
     config = draft_config("answer", None, plan.settings, None)
     corpus = TASKS["answer"].load_corpus(config, {"train": plan})

@@ -123,7 +123,8 @@ def without_mark(context: str) -> str:
 
 def texts_alone(values: Values, names: tuple[str, ...], where: str) -> Values:
     question, context = (json_text(own, names[0], where) for own in values[0])
-    return ([question.strip(), without_mark(context)],)
+    context = without_mark(context)
+    return ([question.strip(), context if context.strip() else ""],)
 
 
 def spans(columns: Sequence[Column], start: Column | None) -> Any:
