@@ -45,7 +45,7 @@ STORIES: dict[str, dict[str, Any]] = {
 READERS: dict[str, dict[str, Any]] = {
     "attention": {"model": "bigru", "hidden": 64, "embedding": 100, "epochs": 8, "dropout": 0.3},
     "transformer": {"model": "transformer", "hidden": 96, "epochs": 8},
-    "minilm": {"epochs": 2, "max_length": 192, "batch": 16},
+    "minilm": {"epochs": 4, "max_length": 128, "batch": 16, "lr": 1.5e-4},
 }
 
 
