@@ -24,6 +24,7 @@ from unspool.data.part import Batch, Part
 from unspool.data.plan import Plan
 from unspool.data.read import Table
 from unspool.errors import ConfigError
+from unspool.nn.decoders import Targets
 from unspool.nn.models.story import StoryWriter
 from unspool.search.batched import DecoderSearch
 from unspool.search.decoding import GREEDY, Decoding
@@ -36,7 +37,7 @@ from unspool.tasks.answering.stories import (
     plan_stories,
     smallest_story,
 )
-from unspool.tasks.decoder import build_decoder, check_decoder, real_targets
+from unspool.tasks.decoder import build_decoder, check_decoder
 from unspool.tasks.encoder import build_encoder
 from unspool.tasks.metrics import wilson_interval
 from unspool.tasks.task import Report, Step, Task, chunks, walk
@@ -233,17 +234,16 @@ class WrittenStoryAnswers(Task):
     example = StoryAnswers.example
 
     def loss(self, model: nn.Module, batch: Batch, carry: Any) -> Step:
-        vectors, targets = self.targets(model, batch)
-        smoothing = self.config.train.label_smoothing
-        loss = model.decoder.output.loss(vectors, targets, label_smoothing=smoothing)  # type: ignore[union-attr, operator]
-        return Step(loss, len(targets), len(targets) + int(batch["story"].lengths.sum()), None)
+        assert isinstance(model, StoryWriter)
+        targets, smoothing = self.targets(batch), self.config.train.label_smoothing
+        encoded = model.encode(*batch["story"].inputs)
+        loss = model.decoder.loss(targets, encoded, label_smoothing=smoothing)
+        count = int((targets.lengths - 1).sum())
+        return Step(loss, count, count + int(batch["story"].lengths.sum()), None)
 
     @staticmethod
-    def targets(model: nn.Module, batch: Batch) -> tuple[Tensor, Tensor]:
-        """`real_targets` of the answers of a batch."""
-        assert isinstance(model, StoryWriter)
-        encoded, answers = model.encode(*batch["story"].inputs), batch["label"]
-        return real_targets(model.decoder, encoded, answers.ids, answers.lengths)
+    def targets(batch: Batch) -> Targets:
+        return Targets(batch["label"].ids, batch["label"].lengths)
 
     @torch.inference_mode()
     def search(
@@ -270,16 +270,17 @@ class WrittenStoryAnswers(Task):
     ) -> tuple[np.ndarray, float, int]:
         """(N,) whether each answer is right in every token; the loss of all tokens, and their
         number."""
+        assert isinstance(model, StoryWriter)
         right, wanted = np.zeros(len(part), bool), part["label"]
         for row, found in self.search(model, part, decoding):
             right[row] = list(found[0].tokens) == wanted[row][1:-1].tolist()
         nats, tokens = 0.0, 0
         with torch.inference_mode():
             for batch in walk(self.batches(part, training=False), model):
-                vectors, targets = self.targets(model, batch)
-                losses = model.decoder.output.token_losses(vectors, targets)  # type: ignore[union-attr, operator]
+                encoded = model.encode(*batch["story"].inputs)
+                losses = model.decoder.token_losses(self.targets(batch), encoded)
                 nats += float(losses.double().sum())
-                tokens += len(targets)
+                tokens += len(losses)
         return right, nats, tokens
 
     def validate(self, model: nn.Module, part: Part) -> dict[str, float]:
