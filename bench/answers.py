@@ -148,7 +148,7 @@ def opinions(name: str) -> dict[str, Any]:
             )
             settings = {
                 "model": "bilstm", "pair": "decomposable", "dropout": 0.5, "lowercase": True,
-                "embedding.from": Path(scratch) / "words",
+                "embedding.from": str(Path(scratch) / "words"),
             }  # fmt: skip
         run = train(data, scratch, "run", test=test, threads=1, **settings)
     value = {key: run.report.metrics[key] for key in ("accuracy", "macro_f1")}
