@@ -12,8 +12,9 @@ from PIL import Image, ImageOps
 from torch.nn import functional as F
 
 from pictures import shape as some_image
-from unspool.data.fields.image import ImageFeatures, ImageField, Images, colour_moments
+from unspool.data.fields.image import ImageFeatures, ImageField, Images
 from unspool.data.fields.image_shape import ImageShape, patches, with_colours
+from unspool.data.fields.pixels import colour_moments
 from unspool.data.read import Column
 from unspool.data.read.picture import Header
 from unspool.errors import ConfigError, DataError, RunError

@@ -16,8 +16,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from unspool.data.fields.image import FILE, ImageField, load_shape
+from unspool.data.fields.image import FILE, ImageField
 from unspool.data.fields.image_shape import ImageShape
+from unspool.data.fields.pixels import load_shape
 from unspool.data.fields.series import SeriesField
 from unspool.data.read import Column
 from unspool.data.read.picture import as_picture

@@ -6,49 +6,33 @@ raw: a `Picture`, the path of a file, an array (H, W) or (H, W, C), an image of 
 
 from __future__ import annotations
 
-import base64
-import json
-import tempfile
-from array import array
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 from torch import Tensor
 
-from unspool.data.fields.field import Where
-from unspool.data.fields.image_shape import ImageShape, colour_names, patches, uncut
-from unspool.data.fields.series import SeriesField
-from unspool.data.fields.series_examiner import SeriesExaminer
+from unspool.data.fields.image_shape import ImageShape, patches, uncut
+from unspool.data.fields.pixels import (
+    PixelField,
+    PixelWriter,
+    Seen,
+    block_means,
+    load_shape,
+    not_a_shape,
+    one_moments,
+    remarks,
+)
 from unspool.data.fields.series_features import FeatureField
 from unspool.data.fields.series_values import Moments, Series
-from unspool.data.read import Column
 from unspool.data.read.picture import ENDINGS, Decoded, Header, Picture, as_picture, is_pillow
 from unspool.data.read.recording import Recording, numbers
-from unspool.data.store.columns import Progress, WhereStep
 from unspool.data.store.ragged import Ragged
-from unspool.errors import DataError, RunError
-from unspool.io.files import AGAIN, read_json, write_json
+from unspool.errors import DataError
 
 FILE = "image.json"
-LOOKED = 200  # images whose headers are looked at
-FLUSH = 1 << 24  # bytes that are written, or summed, at once
-SHOWN = 3  # sizes in a note
 LONGEST = 16  # pixels of a side that a linear model reads
-
-
-class Seen(NamedTuple):
-    """What was found in the files of a column.
-
-    sizes   how many images have each (height, width)
-    others  how many were turned, were transparent, move, or have more than 8 bits
-    """
-
-    sizes: dict[tuple[int, int], int]
-    others: dict[str, int]
 
 
 class Images(Series):
@@ -72,47 +56,17 @@ class Images(Series):
         x = self.raw[row]
         own = self.moments
         if own is None:
-            mean, std = colour_moments([x], self.shape.colours)
-            own = of_columns(Moments(mean, np.where(std > 1e-6, std, 1.0)), self.shape)
+            own = of_columns(one_moments(x, self.shape.colours), self.shape)
         return ((x - own.mean) / own.std).astype(np.float32)
 
 
-class ImageColumn(NamedTuple):
-    """N images: `values` (M, H·C) columns, uint8 or float32, memory-mapped."""
-
-    values: Ragged
-    seen: Seen
-    times: None = None
-
-    def __len__(self) -> int:
-        return len(self.values)
-
-    @classmethod
-    def load(cls, folder: Path, name: str) -> ImageColumn:
-        """What a writer has stored."""
-        about = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
-        path = folder / f"{name}.values.bin"
-        empty = path.stat().st_size == 0
-        dtype = np.dtype(about["dtype"])
-        flat = np.empty(0, dtype) if empty else np.memmap(path, dtype, mode="r")
-        lengths = np.load(folder / f"{name}.lengths.npy")
-        seen = Seen({(h, w): many for h, w, many in about["sizes"]}, about["others"])
-        return cls(Ragged.of_lengths(flat.reshape(-1, about["width"]), lengths), seen)
+def of_columns(moments: Moments, shape: ImageShape) -> Moments:
+    """Of each colour -> of each element of a column"""
+    return Moments(*(np.tile(own, shape.height) for own in moments))
 
 
-class ImageWriter:
-    """Decodes images, and stores them at the size that a model reads: bytes, until one has more
-    than 8 bits; from then on float32."""
-
-    def __init__(self, folder: Path, name: str, shape: ImageShape) -> None:
-        self.folder, self.name, self.shape = folder, name, shape
-        self.path = folder / f"{name}.values.bin"
-        self.path.touch()
-        self.dtype: np.dtype[Any] = np.dtype(np.uint8)
-        self.pending = bytearray()
-        self.lengths = array("q")
-        self.sizes: Counter[tuple[int, int]] = Counter()
-        self.others: Counter[str] = Counter()
+class ImageWriter(PixelWriter):
+    """Stores columns of pixels."""
 
     def add(self, values: list[Any], where: Callable[[int], str]) -> None:
         for i, raw in enumerate(values):
@@ -123,118 +77,31 @@ class ImageWriter:
             self.lengths.append(len(x))
             self._write(x)
 
-    def _write(self, x: np.ndarray) -> None:
-        if x.dtype != self.dtype and self.dtype == np.uint8:
-            self._widen()
-        self.pending += x.astype(self.dtype).tobytes()
-        if len(self.pending) >= FLUSH:
-            self._flush()
-
     @property
     def width(self) -> int:
-        """Values of a row of what is stored: of a column of pixels."""
         return self.shape.height * self.shape.colours
 
-    def _flush(self) -> None:
-        with open(self.path, "ab") as file:
-            file.write(self.pending)
-        self.pending.clear()
 
-    def _widen(self) -> None:
-        self._flush()
-        self.dtype = np.dtype(np.float32)
-        narrow = self.path.with_suffix(".narrow")
-        self.path.rename(narrow)
-        with open(narrow, "rb") as source, open(self.path, "wb") as file:
-            while data := source.read(FLUSH):
-                file.write(np.frombuffer(data, np.uint8).astype(np.float32).tobytes())
-        narrow.unlink()
-
-    def close(self) -> None:
-        self._flush()
-        lengths = np.frombuffer(self.lengths, dtype=np.int64)
-        np.save(self.folder / f"{self.name}.lengths.npy", lengths)
-        about = {
-            "dtype": self.dtype.name,
-            "width": self.width,
-            "sizes": [[*size, many] for size, many in self.sizes.most_common()],
-            "others": dict(self.others),
-        }
-        (self.folder / f"{self.name}.json").write_text(json.dumps(about), encoding="utf-8")
-
-
-def remarks(header: Header, pixels: np.ndarray) -> list[str]:
-    """What a note counts about an image."""
-    found = {
-        "turned": header.turned,
-        "clear": header.clear,
-        "moving": header.frames > 1,
-        "deep": pixels.dtype != np.uint8,
-    }
-    return [name for name, holds in found.items() if holds]
-
-
-def colour_moments(images: Iterable[np.ndarray], colours: int) -> Moments:
-    """Mean and standard deviation of each colour, (C,) each, of images as columns (W, H·C)."""
-    count, total, squares = 0, np.zeros(colours), np.zeros(colours)
-    for x in images:
-        pixels = x.reshape(-1, colours).astype(np.float64)
-        count += len(pixels)
-        total += pixels.sum(0)
-        squares += (pixels**2).sum(0)
-    mean = total / max(1, count)
-    return Moments(mean, np.sqrt(np.maximum(squares / max(1, count) - mean**2, 0)))
-
-
-def of_columns(moments: Moments, shape: ImageShape) -> Moments:
-    """Of each colour -> of each element of a column"""
-    return Moments(*(np.tile(own, shape.height) for own in moments))
-
-
-def load_shape(path: Path, noun: str, colours: int = 0) -> ImageShape:
-    """What `save` has written of a shape; `colours` that it must have, 0: any."""
-    try:
-        shape = ImageShape(**read_json(path))
-        sides = (shape.height, shape.width, shape.patch)
-        fine = all(isinstance(own, int) and 0 <= own <= 8192 for own in sides)
-        fine &= shape.height > 0 and shape.colours in ((colours,) if colours else (1, 3))
-        fine &= shape.any_width == (shape.width == 0)
-        if fine and shape.reading == "patches":
-            high, wide = shape.patches
-            fine = high > 0 and not shape.height % high and not shape.width % wide
-    except (TypeError, ValueError, KeyError):
-        fine = False
-    if not fine:
-        raise not_a_shape(path, noun)
-    return shape
-
-
-@contextmanager
-def given_file(value: dict[str, Any], where: str) -> Iterator[Path]:
-    """A file that came in JSON, {"name": ..., "file": its bytes in base64}, on disk."""
-    try:
-        data = base64.b64decode(value["file"], validate=True)
-        ending = Path(str(value.get("name") or "")).suffix.lower()[:8]
-    except (TypeError, ValueError):
-        raise DataError(
-            "no file: its bytes are not in base64", where=where, remedy="give it as base64"
-        ) from None
-    with tempfile.TemporaryDirectory(prefix="unspool-given-") as folder:
-        path = Path(folder) / f"given{ending if ending.isascii() else ''}"
-        path.write_bytes(data)
-        yield path
-
-
-def not_a_shape(path: Path, noun: str) -> RunError:
-    return RunError(f"not how {noun} are read", where=path, remedy=AGAIN)
-
-
-class ImageSource(SeriesField):
+class ImageSource(PixelField):
     """What fields of images have in common: how a file becomes columns of pixels."""
 
     kind = "image"
-    pictured = True
-    shape: ImageShape
+    rows = "images"
+    one = "image"
+    looked = 200
+    file = FILE
+    remarks: ClassVar[Mapping[str, str]] = {
+        "turned": "are turned upright as their EXIF says",
+        "clear": "with transparent parts are put on white",
+        "moving": "are animations, of which the first frame is read (--set input=video: all)",
+        "deep": "have more than 8 bits, and are kept with all of them",
+    }
+
+    def header(self, raw: Any) -> Header:
+        return as_picture(raw, "item").header()
+
+    def opened(self, path: Path, name: str) -> Picture:
+        return Picture(path, name)
 
     @property
     def unit(self) -> str:  # type: ignore[override]
@@ -251,10 +118,6 @@ class ImageSource(SeriesField):
         return self.shape.elements()
 
     @property
-    def colours(self) -> list[str]:
-        return colour_names(self.shape.colours)
-
-    @property
     def stride(self) -> int:
         return self.shape.stride
 
@@ -262,10 +125,6 @@ class ImageSource(SeriesField):
     def most_steps(self) -> int:
         rows, columns = (0, 0) if self.shape.any_width else self.shape.grid
         return rows * columns
-
-    def look(self, column: Column) -> None:
-        headers = [as_picture(raw, "item").header() for raw in column.sample[:LOOKED]]
-        self.shape = self.shape.settled(headers)
 
     def recording(self, raw: Any, where: str) -> Recording:
         """Columns (W, H·C) from 0 to 255"""
@@ -276,48 +135,16 @@ class ImageSource(SeriesField):
         x = self.shape.columns(self.shape.resized(decoded.pixels, where))
         return Recording(x, tuple(self.channels), name=picture.name)
 
-    def storage_key(self) -> Any:
-        own = self.shape
-        return [self.kind, own.height, own.width, own.colours, own.resize]
-
     def writer(self, folder: Path) -> Any:
         return ImageWriter(folder, self.name, self.shape)
-
-    def open(self, folder: Path, key: dict[str, Any], where: WhereStep) -> Any:
-        return ImageColumn.load(folder, self.name)
-
-    def blank(self, column: Any) -> np.ndarray:
-        """None: an image has pixels."""
-        return np.zeros(len(column), dtype=bool)
-
-    def fit(
-        self,
-        column: Any,
-        rows: np.ndarray,
-        *,
-        where: str,
-        progress: Progress | None = None,
-    ) -> list[str]:
-        found = colour_moments((column.values[row] for row in rows), self.shape.colours)
-        if not found.std.max() > 1e-6:
-            raise DataError(
-                "every image of the training part is of the same colour, so there is nothing to"
-                " learn",
-                where=where,
-                got=", ".join(f"{own:g}" for own in found.mean),
-                remedy="look at the files",
-            )
-        self._set_moments(Moments(found.mean, np.where(found.std > 1e-6, found.std, 1.0)))
-        return [self.described(len(rows)), *self.changed(column.seen)]
 
     def _set_moments(self, found: Moments) -> None:
         self.mean, self.std = of_columns(found, self.shape)
         rows = range(1, self.shape.height + 1)
         self.channels = [f"{row} {name}" for row in rows for name in self.colours]
 
-    def described(self, count: int) -> str:
+    def described(self, lengths: np.ndarray) -> str:
         own = self.shape
-        size = f"{own.height} x {own.width}" if own.width else f"{own.height} high, of any width"
         what = {
             "patches": f"{self.most_steps:,} patches of {own.patch} x {own.patch}",
             "rows": f"{own.height:,} rows",
@@ -326,54 +153,10 @@ class ImageSource(SeriesField):
             "encoder": f"the grid of {own.grid[0]} x {own.grid[1]} of a trained encoder",
             "cnn_columns": f"columns of a convolutional grid, one for {own.stride}",
         }[own.reading]
-        colours = "grey" if own.colours == 1 else "red, green and blue"
-        return f"image: {count:,} in train, {size} (height x width), {colours}, read as {what}"
-
-    def changed(self, seen: Seen) -> list[str]:
-        """What was done to the images of files."""
-        own, notes = self.shape, []
-        same = {
-            size: many
-            for size, many in seen.sizes.items()
-            if size[0] == own.height and (own.any_width or size[1] == own.width)
-        }
-        other = {size: many for size, many in seen.sizes.items() if size not in same}
-        if other:
-            listed = [f"{many:,} of {h} x {w}" for (h, w), many in list(other.items())[:SHOWN]]
-            more = f" and {len(other) - SHOWN:,} more sizes" if len(other) > SHOWN else ""
-            how = "in proportion" if own.any_width else f"({own.resize})"
-            notes.append(
-                f"{sum(other.values()):,} images resized {how} to"
-                f" {own.height} x {own.width or 'any width'}: {', '.join(listed)}{more}"
-                f" (--set height={'' if own.any_width else ' and width'}= for another size)"
-            )
-        said = {
-            "turned": "are turned upright as their EXIF says",
-            "clear": "with transparent parts are put on white",
-            "moving": "are animations, of which the first frame is read (--set input=video: all)",
-            "deep": "have more than 8 bits, and are kept with all of them",
-        }
-        notes += [f"{seen.others[k]:,} images {t}" for k, t in said.items() if k in seen.others]
-        return notes
-
-    def invent(self, *, vocab: int, classes: int) -> None:
-        self.shape = self.shape.settled([Header(32, 32, 1, "L")])
-        colours = self.shape.colours
-        self._set_moments(Moments(np.zeros(colours), np.ones(colours)))
-
-    def values(self, column: Any, progress: Progress | None = None) -> Any:
-        found = self._series(column.values, None)
-        found.seen = column.seen
-        return found
+        return f"image: {len(lengths):,} in train, {self.size_note()}, read as {what}"
 
     def _series(self, raw: Ragged, times: Ragged | None) -> Any:
-        moments: Moments | None = Moments(self.mean, self.std)
-        if self.scaling == "none":
-            moments = Moments(np.zeros_like(self.mean), np.ones_like(self.std))
-        return Images(raw, None if self.scaling == "series" else moments, self.shape)
-
-    def unknown(self, values: Any, where: Where) -> list[str]:
-        return self.changed(values.seen) if getattr(values, "seen", None) else []
+        return Images(raw, self.scaled_by(), self.shape)
 
     def vectors(self, values: Any, row: int) -> np.ndarray:
         return self.shape.vectors(values.scaled(row))
@@ -467,27 +250,6 @@ class ImageSource(SeriesField):
         x[top : top + side, left : left + side] = 0
         return patches(x, *self.shape.patches)
 
-    def from_json(self, value: Any, where: str) -> Recording:
-        if isinstance(value, dict) and "file" in value:
-            with given_file(value, where) as path:
-                return self.recording(Picture(path, str(value.get("name") or "given")), where)
-        return super().from_json(value, where)
-
-    def advise(self, values: Any, unknown: float) -> Iterator[tuple[str | None, str]]:
-        return iter(())
-
-    def examiner(self, values: Any) -> SeriesExaminer | None:
-        """None: pixels are not compared one by one."""
-        return None
-
-    @property
-    def files(self) -> tuple[str, ...]:
-        return (*super().files, FILE)
-
-    def save(self, folder: Path) -> None:
-        super().save(folder)
-        write_json(folder / FILE, self.shape._asdict())
-
     def load(self, folder: Path) -> None:
         super().load(folder)
         self.shape = load_shape(folder / FILE, "images")
@@ -510,8 +272,8 @@ class ImageField(ImageSource):
         scaling: str = "channel",
         encoder: Path | None = None,
     ) -> None:
-        super().__init__(name, scaling=scaling)
-        self.shape, self.encoder = shape, encoder
+        super().__init__(name, shape, scaling=scaling)
+        self.encoder = encoder
 
     def load(self, folder: Path) -> None:
         super().load(folder)
@@ -522,19 +284,18 @@ class ImageFeatures(FeatureField, ImageSource):
     """Pixels for a linear model: of images of one size, averaged to at most 16 x 16; of others,
     statistics of their columns."""
 
-    def __init__(self, name: str, shape: ImageShape, *, scaling: str = "channel") -> None:
-        super().__init__(name, scaling=scaling)
-        self.shape = shape
+    def __init__(self, name: str, shape: ImageShape, **options: Any) -> None:
+        super().__init__(name, shape=shape, **options)
 
     @property
     def _small(self) -> tuple[int, int]:
-        return min(LONGEST, self.shape.height), min(LONGEST, self.shape.width)
+        return min(LONGEST, self.shape.width), min(LONGEST, self.shape.height)
 
     @property
     def names(self) -> list[str]:
         if self.shape.any_width:
             return super().names
-        high, wide = self._small
+        wide, high = self._small
         small = self.shape._replace(reading="patches", patch=1, height=high, width=wide)
         return [f"{place} {name[4:]}" for place in small.names(wide) for name in small.elements()]
 
@@ -542,8 +303,5 @@ class ImageFeatures(FeatureField, ImageSource):
         if self.shape.any_width:
             return super().features_of(x)
         pixels = x.reshape(self.shape.width, self.shape.height, self.shape.colours)
-        for axis, count in enumerate(reversed(self._small)):
-            ends = np.arange(count + 1) * pixels.shape[axis] // count
-            sums = np.add.reduceat(pixels, ends[:-1], axis)
-            pixels = sums / np.expand_dims(np.diff(ends), [i for i in range(3) if i != axis])
-        return pixels.swapaxes(0, 1).reshape(-1).astype(np.float64)
+        small = block_means(pixels, self._small)
+        return small.swapaxes(0, 1).reshape(-1).astype(np.float64)

@@ -9,40 +9,35 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
 
 from unspool.data.fields.field import Chunk, Where
-from unspool.data.fields.image import (
-    ImageColumn,
-    ImageWriter,
+from unspool.data.fields.image_shape import ImageShape, colour_names
+from unspool.data.fields.pixels import (
+    PixelField,
+    PixelWriter,
     Seen,
-    colour_moments,
-    given_file,
+    block_means,
     load_shape,
+    one_moments,
     remarks,
 )
-from unspool.data.fields.image_shape import ImageShape, colour_names
-from unspool.data.fields.series import SeriesBatch, SeriesField, StoredSize
-from unspool.data.fields.series_examiner import SeriesExaminer
+from unspool.data.fields.series import SeriesBatch, StoredSize
 from unspool.data.fields.series_features import FeatureField
 from unspool.data.fields.series_values import Moments, Series
-from unspool.data.read import Column
 from unspool.data.read.clip import ENDINGS, Clip, as_clip
 from unspool.data.read.picture import Header, Picture, as_picture, is_pillow
 from unspool.data.read.recording import Recording
-from unspool.data.store.columns import Progress, WhereStep
+from unspool.data.store.columns import Progress
 from unspool.data.store.ragged import Ragged
 from unspool.errors import DataError
-from unspool.io.files import write_json
 
 FILE = "video.json"
-LOOKED = 50  # clips whose first frames are looked at
-SHOWN = 3  # sizes in a note
 LONGEST = 8  # pixels of a side that a linear model reads
 GRID = 8  # largest side of the grid of a frame
 STORED = 400_000  # bytes of an example that a run keeps, at most
@@ -70,13 +65,12 @@ class Clips(Series):
 def scale(x: np.ndarray, moments: Moments | None, colours: int) -> np.ndarray:
     """(T, W·H·C) by the mean and deviation of each colour; None: its own"""
     if moments is None:
-        mean, std = colour_moments([x], colours)
-        moments = Moments(mean, np.where(std > 1e-6, std, 1.0))
+        moments = one_moments(x, colours)
     mean, std = (own.astype(np.float32) for own in moments)
     return ((x.reshape(len(x), -1, colours) - mean) / std).astype(np.float32).reshape(x.shape)
 
 
-class ClipWriter(ImageWriter):
+class ClipWriter(PixelWriter):
     """Decodes clips frame by frame, and stores frames at the size that a model reads."""
 
     def add(self, values: list[Any], where: Callable[[int], str]) -> None:
@@ -97,14 +91,29 @@ class ClipWriter(ImageWriter):
         return self.shape.width * self.shape.height * self.shape.colours
 
 
-class VideoSource(SeriesField):
+class VideoSource(PixelField):
     """What fields of videos have in common: how clips become frames of one size."""
 
     kind = "video"
     unit = "frames"
-    pictured = True
     filmed = True
-    shape: ImageShape
+    rows = "clips"
+    one = "frame"
+    looked = 50  # by their first frames
+    file = FILE
+    remarks: ClassVar[Mapping[str, str]] = {
+        MIXED: "have frames of different sizes",
+        STILL: "have one frame, which does not move",
+        "turned": "are turned upright",
+        "clear": "with transparent parts are put on white",
+        "deep": "have more than 8 bits, and are kept with all of them",
+    }
+
+    def header(self, raw: Any) -> Header:
+        return as_clip(raw, "item").header()
+
+    def opened(self, path: Path, name: str) -> Clip:
+        return Clip(path, name)
 
     @property
     def size(self) -> int:
@@ -130,10 +139,6 @@ class VideoSource(SeriesField):
             found += 1
         return found
 
-    def look(self, column: Column) -> None:
-        headers = [as_clip(raw, "item").header() for raw in column.sample[:LOOKED]]
-        self.shape = self.shape.settled(headers)
-
     def recording(self, raw: Any, where: str) -> Recording:
         """Frames (T, W·H·C) from 0 to 255"""
         if isinstance(raw, Recording):
@@ -142,19 +147,8 @@ class VideoSource(SeriesField):
         found = [self.shape.columns(self.shape.resized(x, where)).ravel() for _, x in clip.frames()]
         return Recording(np.stack(found), tuple(self.channels), name=clip.name)
 
-    def storage_key(self) -> Any:
-        own = self.shape
-        return [self.kind, own.height, own.width, own.colours, own.resize]
-
     def writer(self, folder: Path) -> Any:
         return ClipWriter(folder, self.name, self.shape)
-
-    def open(self, folder: Path, key: dict[str, Any], where: WhereStep) -> Any:
-        return ImageColumn.load(folder, self.name)
-
-    def blank(self, column: Any) -> np.ndarray:
-        """None: a clip has frames."""
-        return np.zeros(len(column), dtype=bool)
 
     def fit(
         self,
@@ -172,84 +166,37 @@ class VideoSource(SeriesField):
                 where=where,
                 remedy="set a smaller window, or none",
             )
-        found = colour_moments((column.values[row] for row in rows), self.shape.colours)
-        if not found.std.max() > 1e-6:
-            raise DataError(
-                "every frame of the training part is of the same colour, so there is nothing to"
-                " learn",
-                where=where,
-                got=", ".join(f"{own:g}" for own in found.mean),
-                remedy="look at the files",
-            )
-        self._set_moments(Moments(found.mean, np.where(found.std > 1e-6, found.std, 1.0)))
-        own = self.shape
-        colours = "grey" if own.colours == 1 else "red, green and blue"
+        return super().fit(column, rows, where=where, progress=progress)
+
+    def described(self, lengths: np.ndarray) -> str:
         least, most = int(lengths.min()), int(lengths.max())
         many = f"{least:,}" if least == most else f"{least:,} to {most:,}"
-        note = (
-            f"video: {len(rows):,} clips in train, {many} frames each, {own.height} x {own.width}"
-            f" (height x width), {colours}, a frame read by {self.described()}"
+        return (
+            f"video: {len(lengths):,} clips in train, {many} frames each, {self.size_note()}, a"
+            f" frame read by {self.reader_note()}"
         )
-        return [note, *self.changed(column.seen)]
 
-    def described(self) -> str:
+    def reader_note(self) -> str:
         if self.shape.reading == "patches":
             rows, columns = self.shape.grid
             return f"{rows * columns:,} patches of {self.shape.patch} x {self.shape.patch}"
         high, wide = (-(-own >> self.halvings) for own in (self.shape.height, self.shape.width))
         return f"a CNN with a grid of {high} x {wide}"
 
+    def counted(self, rows: int) -> str:
+        """Sizes are those of their frames, of which a clip may have several."""
+        return "frames of clips"
+
     def _set_moments(self, found: Moments) -> None:
         self.mean, self.std = found
         self.channels = colour_names(self.shape.colours)
 
-    def changed(self, seen: Seen) -> list[str]:
-        """What was done to the frames of files."""
-        own, notes = self.shape, []
-        other = {size: n for size, n in seen.sizes.items() if size != (own.height, own.width)}
-        if other:
-            listed = [f"{many:,} of {h} x {w}" for (h, w), many in list(other.items())[:SHOWN]]
-            more = f" and {len(other) - SHOWN:,} more sizes" if len(other) > SHOWN else ""
-            notes.append(
-                f"frames of clips resized ({own.resize}) to {own.height} x {own.width}:"
-                f" {', '.join(listed)}{more} (--set height= and width= for another size)"
-            )
-        said = {
-            MIXED: "have frames of different sizes",
-            STILL: "have one frame, which does not move",
-            "turned": "are turned upright",
-            "clear": "with transparent parts are put on white",
-            "deep": "have more than 8 bits, and are kept with all of them",
-        }
-        notes += [f"{seen.others[k]:,} clips {t}" for k, t in said.items() if k in seen.others]
-        return notes
-
-    def invent(self, *, vocab: int, classes: int) -> None:
-        self.shape = self.shape.settled([Header(32, 32, 1, "L")])
-        self._set_moments(Moments(np.zeros(self.shape.colours), np.ones(self.shape.colours)))
-
-    def values(self, column: Any, progress: Progress | None = None) -> Any:
-        found = self._series(column.values, None)
-        found.seen = column.seen
-        return found
-
     def _series(self, raw: Ragged, times: Ragged | None) -> Any:
         raw = raw.cut(self.max_length) if self.max_length else raw
-        return Clips(raw, self._scaling(), self.shape.colours)
-
-    def _scaling(self) -> Moments | None:
-        """None: each clip by its own."""
-        if self.scaling in ("series", "window"):
-            return None
-        if self.scaling == "none":
-            return Moments(np.zeros_like(self.mean), np.ones_like(self.std))
-        return Moments(self.mean, self.std)
+        return Clips(raw, self.scaled_by(), self.shape.colours)
 
     def check(self, values: Any, where: Where) -> list[str]:
         return []
-
-    def unknown(self, values: Any, where: Where) -> list[str]:
-        return self.changed(values.seen) if getattr(values, "seen", None) else []
 
     def vectors(self, values: Any, row: int) -> np.ndarray:
         return values.scaled(row)
@@ -295,7 +242,7 @@ class VideoSource(SeriesField):
         own = self.as_steps(raw)
         self.refuse(own, f"frame {read + 1}")
         room = max(0, self.max_length - read) if self.max_length else len(own)
-        x = scale(own.values[:room], self._scaling(), self.shape.colours)
+        x = scale(own.values[:room], self.scaled_by(), self.shape.colours)
         if not len(x):
             return Chunk((), 0, before, cut=True)
         inputs = SeriesBatch(torch.from_numpy(x[None]), torch.tensor([len(x)])).inputs
@@ -329,8 +276,7 @@ class VideoSource(SeriesField):
 
     def from_json(self, value: Any, where: str) -> Recording:
         if isinstance(value, dict) and "file" in value:
-            with given_file(value, where) as path:
-                return self.recording(Clip(path, str(value.get("name") or "given")), where)
+            return super().from_json(value, where)
         try:
             name, count = str(value.get("name") or ""), int(value["frames"])
             size = [int(side) for side in value["size"]]
@@ -374,21 +320,6 @@ class VideoSource(SeriesField):
             "steps": own.steps(),
         }
 
-    def advise(self, values: Any, unknown: float) -> Iterator[tuple[str | None, str]]:
-        return iter(())
-
-    def examiner(self, values: Any) -> SeriesExaminer | None:
-        """None: pixels are not compared one by one."""
-        return None
-
-    @property
-    def files(self) -> tuple[str, ...]:
-        return (*super().files, FILE)
-
-    def save(self, folder: Path) -> None:
-        super().save(folder)
-        write_json(folder / FILE, self.shape._asdict())
-
     def load(self, folder: Path) -> None:
         super().load(folder)
         self.shape = load_shape(folder / FILE, "videos", len(self.channels))
@@ -397,18 +328,13 @@ class VideoSource(SeriesField):
 class VideoField(VideoSource):
     """Frames for a network."""
 
-    def __init__(self, name: str, shape: ImageShape, **options: Any) -> None:
-        super().__init__(name, **options)
-        self.shape = shape
-
 
 class VideoFeatures(FeatureField, VideoSource):
     """Frames for a linear model, averaged to at most 8 x 8: the first, the last, their mean, and
     the mean change from one to the next."""
 
     def __init__(self, name: str, shape: ImageShape, **options: Any) -> None:
-        super().__init__(name, **options)
-        self.shape = shape
+        super().__init__(name, shape=shape, **options)
 
     @property
     def _small(self) -> tuple[int, int]:
@@ -425,11 +351,7 @@ class VideoFeatures(FeatureField, VideoSource):
     def features_of(self, x: np.ndarray) -> np.ndarray:
         own = self.shape
         small = x.reshape(len(x), own.width, own.height, own.colours)
-        for axis, count in enumerate(self._small, 1):
-            ends = np.arange(count + 1) * small.shape[axis] // count
-            shape = [1, 1, 1, 1]
-            shape[axis] = count
-            small = np.add.reduceat(small, ends[:-1], axis) / np.diff(ends).reshape(shape)
+        small = block_means(small, self._small, 1)
         change = np.abs(np.diff(small, axis=0)).mean(0) if len(x) > 1 else np.zeros_like(small[0])
         rows = (small[0], small[-1], small.mean(0), change)
         return np.concatenate([each.reshape(-1) for each in rows]).astype(np.float64)

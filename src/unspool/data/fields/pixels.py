@@ -1,0 +1,359 @@
+"""What fields of images and of videos have in common: pixels of one size, stored as bytes, scaled
+by colour.
+
+raw: what `recording` of a subclass takes. values: its own. tensors: `SeriesBatch`.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import tempfile
+from array import array
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from unspool.data.fields.field import Where
+from unspool.data.fields.image_shape import ImageShape, colour_names
+from unspool.data.fields.series import SeriesField
+from unspool.data.fields.series_examiner import SeriesExaminer
+from unspool.data.fields.series_values import Moments
+from unspool.data.read import Column
+from unspool.data.read.picture import Header
+from unspool.data.read.recording import Recording
+from unspool.data.store.columns import Progress, WhereStep
+from unspool.data.store.ragged import Ragged
+from unspool.errors import DataError, RunError
+from unspool.io.files import AGAIN, read_json, write_json
+
+FLUSH = 1 << 24  # bytes that are written, or summed, at once
+SHOWN = 3  # sizes in a note
+
+
+class Seen(NamedTuple):
+    """What was found in the files of a column.
+
+    sizes   how many images have each (height, width)
+    others  how many were turned, were transparent, move, or have more than 8 bits
+    """
+
+    sizes: dict[tuple[int, int], int]
+    others: dict[str, int]
+
+
+class PixelColumn(NamedTuple):
+    """N images or clips: rows of pixels `values` (M, ·), uint8 or float32, memory-mapped."""
+
+    values: Ragged
+    seen: Seen
+    times: None = None
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @classmethod
+    def load(cls, folder: Path, name: str) -> PixelColumn:
+        """What a writer has stored."""
+        about = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
+        path = folder / f"{name}.values.bin"
+        empty = path.stat().st_size == 0
+        dtype = np.dtype(about["dtype"])
+        flat = np.empty(0, dtype) if empty else np.memmap(path, dtype, mode="r")
+        lengths = np.load(folder / f"{name}.lengths.npy")
+        seen = Seen({(h, w): many for h, w, many in about["sizes"]}, about["others"])
+        return cls(Ragged.of_lengths(flat.reshape(-1, about["width"]), lengths), seen)
+
+
+class PixelWriter:
+    """Decodes files, and stores their pixels at the size that a model reads: bytes, until one has
+    more than 8 bits; from then on float32."""
+
+    def __init__(self, folder: Path, name: str, shape: ImageShape) -> None:
+        self.folder, self.name, self.shape = folder, name, shape
+        self.path = folder / f"{name}.values.bin"
+        self.path.touch()
+        self.dtype: np.dtype[Any] = np.dtype(np.uint8)
+        self.pending = bytearray()
+        self.lengths = array("q")
+        self.sizes: Counter[tuple[int, int]] = Counter()
+        self.others: Counter[str] = Counter()
+
+    def add(self, values: list[Any], where: Callable[[int], str]) -> None:
+        raise NotImplementedError
+
+    def _write(self, x: np.ndarray) -> None:
+        if x.dtype != self.dtype and self.dtype == np.uint8:
+            self._widen()
+        self.pending += x.astype(self.dtype).tobytes()
+        if len(self.pending) >= FLUSH:
+            self._flush()
+
+    @property
+    def width(self) -> int:
+        """Values of a row of what is stored."""
+        raise NotImplementedError
+
+    def _flush(self) -> None:
+        with open(self.path, "ab") as file:
+            file.write(self.pending)
+        self.pending.clear()
+
+    def _widen(self) -> None:
+        self._flush()
+        self.dtype = np.dtype(np.float32)
+        narrow = self.path.with_suffix(".narrow")
+        self.path.rename(narrow)
+        with open(narrow, "rb") as source, open(self.path, "wb") as file:
+            while data := source.read(FLUSH):
+                file.write(np.frombuffer(data, np.uint8).astype(np.float32).tobytes())
+        narrow.unlink()
+
+    def close(self) -> None:
+        self._flush()
+        lengths = np.frombuffer(self.lengths, dtype=np.int64)
+        np.save(self.folder / f"{self.name}.lengths.npy", lengths)
+        about = {
+            "dtype": self.dtype.name,
+            "width": self.width,
+            "sizes": [[*size, many] for size, many in self.sizes.most_common()],
+            "others": dict(self.others),
+        }
+        (self.folder / f"{self.name}.json").write_text(json.dumps(about), encoding="utf-8")
+
+
+def remarks(header: Header, pixels: np.ndarray) -> list[str]:
+    """What a note counts about an image."""
+    found = {
+        "turned": header.turned,
+        "clear": header.clear,
+        "moving": header.frames > 1,
+        "deep": pixels.dtype != np.uint8,
+    }
+    return [name for name, holds in found.items() if holds]
+
+
+def colour_moments(images: Iterable[np.ndarray], colours: int) -> Moments:
+    """Mean and standard deviation of each colour, (C,) each, of images as columns (W, H·C)."""
+    count, total, squares = 0, np.zeros(colours), np.zeros(colours)
+    for x in images:
+        pixels = x.reshape(-1, colours).astype(np.float64)
+        count += len(pixels)
+        total += pixels.sum(0)
+        squares += (pixels**2).sum(0)
+    mean = total / max(1, count)
+    return Moments(mean, np.sqrt(np.maximum(squares / max(1, count) - mean**2, 0)))
+
+
+def one_moments(x: np.ndarray, colours: int) -> Moments:
+    """Of one image or clip, by which it is scaled by itself."""
+    return safe(colour_moments([x], colours))
+
+
+def safe(moments: Moments) -> Moments:
+    """With 1 for the deviation of a colour that is everywhere the same."""
+    return Moments(moments.mean, np.where(moments.std > 1e-6, moments.std, 1.0))
+
+
+def block_means(x: np.ndarray, counts: Sequence[int], first: int = 0) -> np.ndarray:
+    """Averaged to `counts` blocks along the axes from `first` on."""
+    for axis, count in enumerate(counts, first):
+        ends = np.arange(count + 1) * x.shape[axis] // count
+        sizes = np.diff(ends).reshape([-1 if i == axis else 1 for i in range(x.ndim)])
+        x = np.add.reduceat(x, ends[:-1], axis) / sizes
+    return x
+
+
+def load_shape(path: Path, noun: str, colours: int = 0) -> ImageShape:
+    """What `save` has written of a shape; `colours` that it must have, 0: any."""
+    try:
+        shape = ImageShape(**read_json(path))
+        sides = (shape.height, shape.width, shape.patch)
+        fine = all(isinstance(own, int) and 0 <= own <= 8192 for own in sides)
+        fine &= shape.height > 0 and shape.colours in ((colours,) if colours else (1, 3))
+        fine &= shape.any_width == (shape.width == 0)
+        if fine and shape.reading == "patches":
+            high, wide = shape.patches
+            fine = high > 0 and not shape.height % high and not shape.width % wide
+    except (TypeError, ValueError, KeyError):
+        fine = False
+    if not fine:
+        raise not_a_shape(path, noun)
+    return shape
+
+
+@contextmanager
+def given_file(value: dict[str, Any], where: str) -> Iterator[Path]:
+    """A file that came in JSON, {"name": ..., "file": its bytes in base64}, on disk."""
+    try:
+        data = base64.b64decode(value["file"], validate=True)
+        ending = Path(str(value.get("name") or "")).suffix.lower()[:8]
+    except (TypeError, ValueError):
+        raise DataError(
+            "no file: its bytes are not in base64", where=where, remedy="give it as base64"
+        ) from None
+    with tempfile.TemporaryDirectory(prefix="unspool-given-") as folder:
+        path = Path(folder) / f"given{ending if ending.isascii() else ''}"
+        path.write_bytes(data)
+        yield path
+
+
+def not_a_shape(path: Path, noun: str) -> RunError:
+    return RunError(f"not how {noun} are read", where=path, remedy=AGAIN)
+
+
+class PixelField(SeriesField):
+    """How files become pixels of one size; what a step is, is the affair of a subclass.
+
+    rows      what the rows of a column are called
+    one       what one image of them is called
+    looked    rows whose headers are looked at
+    file      of the run folder, with the shape
+    remarks   what a note says of rows by what was seen in their files
+    """
+
+    pictured = True
+    rows: ClassVar[str]
+    one: ClassVar[str]
+    looked: ClassVar[int]
+    file: ClassVar[str]
+    remarks: ClassVar[Mapping[str, str]]
+    shape: ImageShape
+
+    def __init__(self, name: str, shape: ImageShape, **options: Any) -> None:
+        super().__init__(name, **options)
+        self.shape = shape
+
+    def header(self, raw: Any) -> Header:
+        """Of an image, or of the first frame of a clip."""
+        raise NotImplementedError
+
+    def opened(self, path: Path, name: str) -> Any:
+        """A file, as `recording` takes it."""
+        raise NotImplementedError
+
+    def described(self, lengths: np.ndarray) -> str:
+        """A note of what is read, of rows with so many steps as they are stored."""
+        raise NotImplementedError
+
+    def counted(self, rows: int) -> str:
+        """Of how many rows a note of their size is."""
+        return f"{rows:,} {self.rows}"
+
+    def _set_moments(self, found: Moments) -> None:
+        """Mean and deviation of each colour."""
+        raise NotImplementedError
+
+    @property
+    def colours(self) -> list[str]:
+        return colour_names(self.shape.colours)
+
+    def look(self, column: Column) -> None:
+        self.shape = self.shape.settled([self.header(raw) for raw in column.sample[: self.looked]])
+
+    def storage_key(self) -> Any:
+        own = self.shape
+        return [self.kind, own.height, own.width, own.colours, own.resize]
+
+    def open(self, folder: Path, key: dict[str, Any], where: WhereStep) -> Any:
+        return PixelColumn.load(folder, self.name)
+
+    def blank(self, column: Any) -> np.ndarray:
+        """None: there are pixels in all of them."""
+        return np.zeros(len(column), dtype=bool)
+
+    def fit(
+        self,
+        column: Any,
+        rows: np.ndarray,
+        *,
+        where: str,
+        progress: Progress | None = None,
+    ) -> list[str]:
+        found = colour_moments((column.values[row] for row in rows), self.shape.colours)
+        if not found.std.max() > 1e-6:
+            raise DataError(
+                f"every {self.one} of the training part is of the same colour, so there is nothing"
+                " to learn",
+                where=where,
+                got=", ".join(f"{own:g}" for own in found.mean),
+                remedy="look at the files",
+            )
+        self._set_moments(safe(found))
+        return [self.described(column.values.lengths[rows]), *self.changed(column.seen)]
+
+    def size_note(self) -> str:
+        own = self.shape
+        size = f"{own.height} x {own.width}" if own.width else f"{own.height} high, of any width"
+        return f"{size} (height x width), {'grey' if own.colours == 1 else 'red, green and blue'}"
+
+    def changed(self, seen: Seen) -> list[str]:
+        """What was done to the pixels of files."""
+        own, notes = self.shape, []
+        other = {
+            (h, w): many
+            for (h, w), many in seen.sizes.items()
+            if h != own.height or not (own.any_width or w == own.width)
+        }
+        if other:
+            listed = [f"{many:,} of {h} x {w}" for (h, w), many in list(other.items())[:SHOWN]]
+            more = f" and {len(other) - SHOWN:,} more sizes" if len(other) > SHOWN else ""
+            how = "in proportion" if own.any_width else f"({own.resize})"
+            settings = "height=" if own.any_width else "height= and width="
+            notes.append(
+                f"{self.counted(sum(other.values()))} resized {how} to {own.height} x"
+                f" {own.width or 'any width'}: {', '.join(listed)}{more} (--set {settings} for"
+                " another size)"
+            )
+        notes += [
+            f"{seen.others[name]:,} {self.rows} {text}"
+            for name, text in self.remarks.items()
+            if name in seen.others
+        ]
+        return notes
+
+    def invent(self, *, vocab: int, classes: int) -> None:
+        self.shape = self.shape.settled([Header(32, 32, 1, "L")])
+        colours = self.shape.colours
+        self._set_moments(Moments(np.zeros(colours), np.ones(colours)))
+
+    def values(self, column: Any, progress: Progress | None = None) -> Any:
+        found: Any = self._series(column.values, None)
+        found.seen = column.seen
+        return found
+
+    def scaled_by(self) -> Moments | None:
+        """None: each row by its own."""
+        if self.scaling in ("series", "window"):
+            return None
+        if self.scaling == "none":
+            return Moments(np.zeros_like(self.mean), np.ones_like(self.std))
+        return Moments(self.mean, self.std)
+
+    def unknown(self, values: Any, where: Where) -> list[str]:
+        return self.changed(values.seen) if getattr(values, "seen", None) else []
+
+    def from_json(self, value: Any, where: str) -> Recording:
+        if isinstance(value, dict) and "file" in value:
+            with given_file(value, where) as path:
+                return self.recording(self.opened(path, str(value.get("name") or "given")), where)
+        return super().from_json(value, where)
+
+    def advise(self, values: Any, unknown: float) -> Iterator[tuple[str | None, str]]:
+        return iter(())
+
+    def examiner(self, values: Any) -> SeriesExaminer | None:
+        """None: pixels are not compared one by one."""
+        return None
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        return (*super().files, self.file)
+
+    def save(self, folder: Path) -> None:
+        super().save(folder)
+        write_json(folder / self.file, self.shape._asdict())
