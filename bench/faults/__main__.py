@@ -3,6 +3,7 @@ numbers, abuse of the page's server.
 
     python bench/faults --minutes 10                       all parts, for ten minutes
     python bench/faults --only inputs --cases 20000        one part, so many cases
+    python bench/faults --only inputs --data clips,songs --cases 500     of these formats alone
     python bench/faults --only inputs --case 1234 --seed 7 one case again, with what it printed
 
 A failure is an exit code that is not documented, a traceback or a warning, an error of more than
@@ -19,6 +20,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+import samples
 from attack import Attack
 from disks import Disks
 from flips import Flips
@@ -71,10 +73,15 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--errors", action="store_true", help="print what was refused, too")
     parser.add_argument("--runs", metavar="DIR", help="train the runs there, or use them again")
     parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--data", metavar="NAMES", help="inputs, folders: these formats alone")
     options = parser.parse_args()
     for name in options.only.split(",") if options.only else ():
         if name not in PARTS:
             parser.error(f"no part {name!r}; choose from {', '.join(PARTS)}")
+    samples.wanted += options.data.split(",") if options.data else []
+    for name in samples.wanted:
+        if name not in (known := [*samples.FORMATS, *samples.SHELVES]):
+            parser.error(f"no format {name!r}; choose from {', '.join(known)}")
     if not options.short and (options.case, options.minutes, options.cases) == (None, None, None):
         parser.error("give --minutes, --cases, --short or --case")
     return options

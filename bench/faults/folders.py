@@ -16,7 +16,7 @@ from pathlib import Path
 
 from mutate import damage, damage_json, damage_value
 from part import Part
-from samples import OF_SERIES, RUNS, TEXTS, path_of, question, train_run, train_vectors
+from samples import OF_SERIES, RUNS, TEXTS, path_of, question, train_run, train_vectors, wanted_runs
 from supervise import Case, Ended, apart, in_this_process
 
 HASHES = "hashes.json"
@@ -35,12 +35,12 @@ class Folders(Part):
 
     def answers(self) -> dict[str, list[tuple[list[str], Ended | None]]]:
         """Of all whole runs, to all that they are asked."""
-        for name in RUNS:
+        for name in wanted_runs():
             train_run(name, self.runs)
         train_vectors(self.runs)
         return {
             name: [(words, self.answer(name, words)) for words in self.commands(name)]
-            for name in [*RUNS, "vectors"]
+            for name in [*wanted_runs(), "vectors"]
         }
 
     def answer(self, name: str, words: list[str]) -> Ended | None:

@@ -20,9 +20,11 @@ from samples import (
     SETTINGS,
     SHELVES,
     VECTORS,
+    needed,
     task_of,
     toml,
     train_run,
+    wanted_runs,
     write_sample,
 )
 from supervise import Case, apart, in_this_process
@@ -63,7 +65,9 @@ class Inputs(Part):
         rng = case.random
         samples.odd_words, samples.odd_numbers = [], []
         kind = rng.random()
-        if kind < 0.06:
+        if samples.wanted:
+            self.data(case)
+        elif kind < 0.06:
             self.vectors(case)
         elif kind < 0.12:
             self.toml(case)
@@ -76,6 +80,8 @@ class Inputs(Part):
         task = task_of(name)
         options = reading_options(rng, series=name in OF_SERIES)
         command = rng.choice(COMMANDS)
+        if command in ("check", "train") and rng.random() < 0.9:
+            options += needed(name)
         if command == "check":
             asked = ["-t", rng.choice([task, *FORMATS_TASKS])] if rng.random() < 0.3 else []
             case.run("check", path, *asked, *options, *(["--json"] if rng.random() < 0.3 else []))
@@ -86,10 +92,11 @@ class Inputs(Part):
                 "embed", path, "-o", "out", "-s", "size=4", "-s", "epochs=1", *no_labels(options)
             )
         else:
-            alike = [n for n in RUNS if (RUNS[n][0] in OF_SERIES) == (name in OF_SERIES)]
+            runs = wanted_runs()
+            alike = [n for n in runs if (RUNS[n][0] in OF_SERIES) == (name in OF_SERIES)]
             run = self.runs / rng.choice([n for n in alike if RUNS[n][1] == task] or alike)
             if rng.random() < 0.2:
-                run = self.runs / rng.choice(list(RUNS))
+                run = self.runs / rng.choice(runs)
             if command == "look":
                 case.run("look", run, path, "--json")
             elif command == "follow":
@@ -177,8 +184,10 @@ FORMATS_TASKS = sorted({format.task for format in FORMATS.values()} | {"pretrain
 
 def train_and_read(runs: Path) -> None:
     """Train all runs, and read every format, so that what it takes is imported."""
-    for name in RUNS:
+    for name in wanted_runs():
         train_run(name, runs)
+    if samples.wanted:
+        return
     with tempfile.TemporaryDirectory() as folder:
         for name in [*FORMATS, *SHELVES]:
             in_this_process(["check", str(write_sample(name, Path(folder)))], Path(folder), None)
@@ -197,14 +206,13 @@ def write_damaged(folder: Path, rng: random.Random) -> tuple[str, str]:
     """Data as a path, and the name of the format that they are like."""
     folder.mkdir()
     shape = rng.random()
-    if shape < 0.06:
-        return write_parallel(folder, rng), "pairs"
-    if shape < 0.12:
-        return write_folder(folder, rng), "plain"
-    if shape < 0.24:
-        return write_damaged_shelf(folder, rng)
-    name = rng.choice(list(FORMATS))
-    ending, make, _ = FORMATS[name]
+    name = rng.choice(samples.wanted or list(FORMATS))
+    if name in SHELVES:
+        return write_damaged_shelf(folder, rng, name)
+    if not samples.wanted and shape < 0.24:
+        return write_several(folder, rng, shape)
+    ending, make = FORMATS[name][:2]
+
     if rng.random() < 0.5:  # a whole file with odd content
         samples.odd_words = rng.choices(ODD_WORDS, k=rng.randint(1, 12))
         samples.odd_numbers = rng.choices(ODD_NUMBERS, k=rng.randint(1, 3))
@@ -222,6 +230,15 @@ def write_damaged(folder: Path, rng: random.Random) -> tuple[str, str]:
         path = path.with_name(path.name + packing)
     path.write_bytes(content)
     return str(path), name
+
+
+def write_several(folder: Path, rng: random.Random, shape: float) -> tuple[str, str]:
+    """Data of several files."""
+    if shape < 0.06:
+        return write_parallel(folder, rng), "pairs"
+    if shape < 0.12:
+        return write_folder(folder, rng), "plain"
+    return write_damaged_shelf(folder, rng, rng.choice(list(SHELVES)))
 
 
 def write_parallel(folder: Path, rng: random.Random) -> str:
@@ -252,9 +269,8 @@ def write_folder(folder: Path, rng: random.Random) -> str:
     return str(folder)
 
 
-def write_damaged_shelf(folder: Path, rng: random.Random) -> tuple[str, str]:
+def write_damaged_shelf(folder: Path, rng: random.Random, name: str) -> tuple[str, str]:
     """A folder of recordings or drawings, some of whose files are damaged, or one file of it."""
-    name = rng.choice(list(SHELVES))
     if rng.random() < 0.2:
         samples.odd_numbers = rng.choices(ODD_NUMBERS, k=rng.randint(1, 3))
     place = SHELVES[name].write(folder / name, rng)

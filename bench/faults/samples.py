@@ -12,11 +12,13 @@ import math
 import random
 import struct
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import date, timedelta
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
+import video_samples as video
 from music_samples import chorales, write_songs
 
 WORDS = [
@@ -25,6 +27,7 @@ WORDS = [
 ]  # fmt: skip
 odd_words: list[str] = []  # which a case may fill, and texts then hold
 odd_numbers: list[str] = []  # the same for the numbers of series
+wanted: list[str] = []  # names of the formats that are attacked; empty: all
 SETTINGS = {
     "hidden": 8, "embedding": 6, "filters": 4, "heads": 2, "layers": 1, "character_embedding": 4,
     "character_hidden": 4, "projection": 6, "batch": 8, "threads": 1, "bptt": 16, "vocab": 300,
@@ -32,6 +35,7 @@ SETTINGS = {
 
 
 RATE = 8000
+VIDEO = {"input": "video"}  # which images could be as well
 HORIZON = {"horizon": 3, "window": 6}  # which forecasts need
 
 
@@ -297,7 +301,7 @@ def ts(rng: random.Random) -> bytes:
 def npz(rng: random.Random) -> bytes:
     import numpy as np
 
-    content, found = io.BytesIO(), motions(rng)
+    found = motions(rng)
     labels = np.array([label for label, _ in found])
     flat = [[valued(rng, v) for v in step] for _, series in found for step in series]
     lengths = np.array([len(series) for _, series in found])
@@ -306,10 +310,22 @@ def npz(rng: random.Random) -> bytes:
         arrays = {"x": np.array(flat[:48]).reshape(16, 3, 2), "label": labels}
     elif rng.random() < 0.3:
         arrays = {"x": np.array(flat), "y": labels, "offsets": np.cumsum([0, *lengths])}
+    return archive(arrays, rng)
+
+
+def archive(arrays: dict[str, Any], rng: random.Random) -> bytes:
+    """A .npz file; of odd arrays, where there are odd numbers."""
+    import numpy as np
+
+    content = io.BytesIO()
     if odd_numbers:
         odd_array(arrays, rng)
     rng.choice([np.savez, np.savez_compressed])(content, **arrays)
     return content.getvalue()
+
+
+def clip_arrays(rng: random.Random) -> bytes:
+    return archive(video.clip_arrays(rng), rng)
 
 
 def odd_array(arrays: dict[str, Any], rng: random.Random) -> None:
@@ -525,7 +541,7 @@ def pixels(rng: random.Random) -> bytes:
     """Images as arrays."""
     import numpy as np
 
-    content, size = io.BytesIO(), rng.choice([(5, 4), (5, 4, 3), (5, 4, 1)])
+    size = rng.choice([(5, 4), (5, 4, 3), (5, 4, 1)])
     count = rng.choice([16, 16, 20])
     labels = [rng.choice(["dark", "bright"]) for _ in range(count)]
     images = [
@@ -534,10 +550,7 @@ def pixels(rng: random.Random) -> bytes:
     ]
     arrays: dict[str, Any] = {"x": np.array(images, np.uint8).reshape(count, *size)}
     arrays["y"] = np.array(labels)
-    if odd_numbers:
-        odd_array(arrays, rng)
-    rng.choice([np.savez, np.savez_compressed])(content, **arrays)
-    return content.getvalue()
+    return archive(arrays, rng)
 
 
 def glove(rng: random.Random) -> bytes:
@@ -561,11 +574,12 @@ def toml(rng: random.Random) -> bytes:
 
 
 class Format(NamedTuple):
-    """A format of data: the ending of its files and what makes one."""
+    """A format of data: the ending of its files and what makes one, and settings that it needs."""
 
     ending: str
     make: Callable[[random.Random], bytes]
     task: str
+    settings: Mapping[str, str] = MappingProxyType({})
 
 
 FORMATS = {
@@ -604,16 +618,18 @@ FORMATS = {
     "inkml": Format(".inkml", inkml, "transcribe"),
     "entailment": Format(".csv", entailment, "classify"),
     "chorales": Format(".json", chorales, "compose"),
+    "clip_arrays": Format(".npz", clip_arrays, "classify", VIDEO),
     "summaries": Format(".jsonl", summaries, "summarize"),
     "questions": Format(".jsonl", questions, "answer"),
 }
 
 
 class Shelf(NamedTuple):
-    """Data that are a folder of files: what writes it."""
+    """Data that are a folder of files: what writes it, and settings that it needs."""
 
     write: Callable[[Path, random.Random], Path]
     task: str
+    settings: Mapping[str, str] = MappingProxyType({})
 
 
 SHELVES = {
@@ -624,10 +640,13 @@ SHELVES = {
     "pictures": Shelf(write_pictures, "classify"),
     "songs": Shelf(write_songs, "compose"),
     "captions": Shelf(write_captions, "caption"),
+    "clips": Shelf(video.write_clips, "classify", VIDEO),
+    "scenes": Shelf(video.write_scenes, "tag", VIDEO),
 }
 OF_SERIES = (
     "steps", "speeds", "loads", "dated", "wide", "nested", "ts", "npz", "npy", "lists", "strokes",
-    "drawings", "sketches", "unipen", "inkml", "pixels", "chorales", *SHELVES,
+    "drawings", "sketches", "unipen", "inkml", "pixels", "chorales", "clip_arrays",
+    *SHELVES,
 )  # fmt: skip
 VECTORS = {"glove": glove, "word2vec": word2vec, "binary": word2vec_binary}
 
@@ -678,6 +697,8 @@ RUNS: dict[str, tuple[str, str, str, dict[str, Any]]] = {
     "composer": ("chorales", "compose", "gru", {}),
     "pianist": ("songs", "compose", "transformer", {}),
     "describer": ("captions", "caption", "xu", {"valid_share": 0.3}),
+    "watcher": ("clips", "classify", "gru", VIDEO),
+    "spotter": ("scenes", "tag", "bigru", VIDEO),
 }
 
 
@@ -686,8 +707,22 @@ def path_of(name: str, folder: Path) -> Path:
     return folder / (name if name in SHELVES else f"{name}{FORMATS[name].ending}")
 
 
+def made(name: str) -> Format | Shelf:
+    return SHELVES[name] if name in SHELVES else FORMATS[name]
+
+
 def task_of(name: str) -> str:
-    return SHELVES[name].task if name in SHELVES else FORMATS[name].task
+    return made(name).task
+
+
+def needed(name: str) -> list[str]:
+    """Options of a command that reads data of a format, without which they are something else."""
+    return [word for key, value in made(name).settings.items() for word in ("-s", f"{key}={value}")]
+
+
+def wanted_runs() -> list[str]:
+    """Those of the formats that are attacked; all, where there are none of them."""
+    return [name for name in RUNS if RUNS[name][0] in wanted] or list(RUNS)
 
 
 def write_sample(name: str, folder: Path, seed: int = 1) -> Path:
