@@ -23,6 +23,7 @@ import numpy as np
 import pytest
 from page_runs import RUNS, TEXTS, settle
 
+from films import NAMES, clip
 from pictures import write_captions
 from tones import write_labels, write_texts
 from unspool.api.train import train
@@ -130,6 +131,21 @@ def chorales(tmp_path_factory) -> Path:
 def captions(tmp_path_factory) -> Path:
     """Images of a bar, a line or a dot, and what they show."""
     return write_captions(tmp_path_factory.mktemp("captions") / "captions", 90, size=16)
+
+
+@pytest.fixture(scope="session")
+def moving_clips(tmp_path_factory) -> Path:
+    """Clips with a label each, a label a frame, and a caption."""
+    home = tmp_path_factory.mktemp("clips")
+    rows = []
+    for i in range(48):
+        np.save(home / f"{i}.npy", clip(i, size=16))
+        name = NAMES[i % 4]
+        tags = [*[name] * 4, "still"]
+        rows.append({"file": f"{i}.npy", "label": name, "tags": tags, "caption": f"it goes {name}"})
+    path = home / "clips.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
 
 
 def write_steps(path: Path, count: int, *, mixed: bool) -> Path:

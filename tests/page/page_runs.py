@@ -12,6 +12,8 @@ AHEAD = {"task": "forecast", "target": "load", "horizon": 6, "window": 24, "epoc
 HEARD = {"bands": 16, "epochs": 12, "layers": 1}
 WRITTEN = {"task": "handwrite", "mixture": 2, "text_window": 2, "epochs": 1, "baseline": False}
 
+FILMED = {"input": "video", "epochs": 6, "baseline": False}
+
 # name -> the fixture of its data or of its run, and how to train on the former
 RUNS: dict[str, tuple[str, dict[str, Any]]] = {
     "bilstm": ("classifier", {}),
@@ -42,14 +44,17 @@ RUNS: dict[str, tuple[str, dict[str, Any]]] = {
     "chorale": ("chorales", {**SMALL, "model": "lstm", "layers": 2, "epochs": 2, "batch": 8}),
     "captioned": ("captions", {**SMALL, "model": "xu", "epochs": 30, "dropout": 0}),
     "described": ("captions", {**TRANSFORMER, "epochs": 2}),
+    "clips": ("moving_clips", {**SMALL, **FILMED, "model": "bilstm", "label": "label"}),
+    "frames": ("moving_clips", {**SMALL, **FILMED, "model": "gru", "task": "tag", "label": "tags"}),
+    "told": ("moving_clips", {**SMALL, **FILMED, "model": "xu", "task": "caption", "epochs": 20}),
     "own": ("loads", {**SMALL, **AHEAD, "model": "lstm", "strategy": "recursive"}),
 }
 # Those that read series, whose inputs are examples by number.
 SERIES = ("moves", "attends", "labelled", "next", "own")
-# Those that read sound, strokes, music or images.
+# Those that read sound, strokes, music, images or videos.
 OTHERS = (
     "fitted", "spoken", "tones", "letters", "words", "scribble", "chorale", "captioned",
-    "described",
+    "described", "clips", "frames", "told",
 )  # fmt: skip
 TEXTS = {
     "bilstm": "a lovely film with a dull plot",

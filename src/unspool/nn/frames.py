@@ -42,20 +42,30 @@ class ClipAugment(Augment):
 
 
 class FrameInput(InputLayer):
-    """x_t = W relu([v_1; ...; v_G]) + b, where v_1, ..., v_G (K,) are what an image layer makes of
-    frame t: the vectors of the grid of a CNN, or of patches. Where something is in a frame thus
-    stays known. Padding is left out.
+    """x_t (E,) of frame t, of which an image layer makes a grid of vectors v_ij (K,), after a relu.
 
-    image     (N, ·, ·) -> (N, G, K): reads columns (N, W, H·C), or patches
-    grid      G
+    Of a CNN x_t = W [m; p; q] + b, where for each element k of its vectors
+
+        m_k        = max_ij v_ijk                      whether something is in the frame
+        α_ijk      = exp(κ_k v_ijk) / Σ_ab exp(κ_k v_abk)
+        (p_k, q_k) = Σ_ij α_ijk (y_i, x_j)             where: its expected position, from -1 to 1
+
+    the spatial softmax of Levine et al. (2016) with κ its inverse temperatures. So what is seen is
+    the same wherever it is. Of patches, which see no more than themselves, x_t is W [v_11; v_12;
+    ...] + b. Padding is left out.
+
+    image     (N, ·, ·) -> (N, rows · columns, K): reads columns (N, W, H·C), or patches
+    grid      rows and columns
     width     W of a frame
-    patches   how frames are cut for `image`; None: into columns
+    patches   how frames are cut for `image`; None: into columns, for a CNN
     """
+
+    position: Tensor
 
     def __init__(
         self,
         image: ConvolutionalInput | VectorInput,
-        grid: int,
+        grid: tuple[int, int],
         size: int,
         *,
         width: int,
@@ -70,9 +80,13 @@ class FrameInput(InputLayer):
         self.width, self.height, self.colours = width, height, colours
         self.patches = patches
         self.augment = augment
-        self.linear = nn.Linear(grid * image.size, size)
+        rows, columns = grid
+        self.linear = nn.Linear((3 if patches is None else rows * columns) * image.size, size)
         self.dropout = Dropout(dropout)
         init.linear_(self.linear)
+        self.kappa = nn.Parameter(torch.ones(image.size)) if patches is None else None
+        y, x = (torch.linspace(-1, 1, own) if own > 1 else torch.zeros(1) for own in grid)
+        self.register_buffer("position", torch.cartesian_prod(y, x), persistent=False)  # (G, 2)
 
     def forward(self, values: Tensor, lengths: Tensor | None = None) -> Tensor:
         B, T, _ = values.shape
@@ -93,8 +107,14 @@ class FrameInput(InputLayer):
         if self.patches is not None:
             images = Patches(self.height, self.colours, self.height, 1).images(columns)
             columns = self.patches.sequences(images)
-        return self.linear(torch.relu(self.image(columns)).flatten(1))
+        v = torch.relu(self.image(columns)).float()  # (N, G, K)
+        if self.kappa is None:
+            return self.linear(v.flatten(1))
+        alpha = torch.softmax(self.kappa * v, 1)
+        where = alpha.transpose(1, 2) @ self.position  # (N, K, 2)
+        return self.linear(torch.cat([v.amax(1), where[..., 0], where[..., 1]], 1))
 
     def describe(self) -> str:
         what = "residual CNN" if self.patches is None else "patches"
-        return f"frames: {what}, grid of {self.grid} x {self.image.size} as {self.size}"
+        rows, columns = self.grid
+        return f"frames: {what}, {rows} x {columns} positions of {self.image.size} as {self.size}"

@@ -258,7 +258,7 @@ DEFAULTS: dict[str, dict[str, str]] = {
     "choices": {"text": ""},
     "sound": {"text": ""},
     "transcript": {"text": ""},
-    "picture": {"text": "", "step": "", "answer": ""},
+    "picture": {"text": "", "step": "", "answer": "", "layer": "1"},
     "write": {"words": "", "bias": "1", "temperature": "1", "seed": "1", "length": "700"},
     "continuation": {
         "text": "",

@@ -8,17 +8,14 @@ from __future__ import annotations
 import base64
 from typing import Any
 
-import numpy as np
-
 from unspool.errors import ConfigError
-from unspool.insight.plots.recurrence import layers_of
-from unspool.insight.trace import rounded, trace_reading
+from unspool.insight.trace import trace_reading
+from unspool.page.gates import gates
 from unspool.page.pen import decimal
 from unspool.page.subject import Query, Subject
 from unspool.tasks.compose.answer import Composed
 
 LONGEST = 1024  # steps
-UNITS = 24  # of a layer that are shown
 
 
 def composes(subject: Subject) -> bool:
@@ -52,31 +49,15 @@ def continuation(subject: Subject, query: Query) -> dict[str, Any]:
         "numbers": found.numbers._asdict(),
         "data_numbers": None if found.learnt is None else found.learnt._asdict(),
         "midi": base64.b64encode(found.midi()).decode(),
-        **gates(subject, found, query.number("layer", least=1, most=1000)),
+        **recorded(subject, found, query.number("layer", least=1, most=1000)),
     }
 
 
-def gates(subject: Subject, found: Composed, layer: int) -> dict[str, Any]:
-    """What is recorded of one recurrent layer while the piece is read: (units, steps) each. Of
-    events, at each step those of the last event before it ends."""
+def recorded(subject: Subject, found: Composed, layer: int) -> dict[str, Any]:
+    """The gates while the piece is read; of events, at each step those of the last event before it
+    ends."""
     task: Any = subject.task
     if not len(found.piece.notes):
-        return {"layers": 0, "layer": 0, "units": [], "gates": []}
+        return gates(None, layer)
     trace = trace_reading(task.reading(subject.trained, found.piece), task, subject.trained)
-    layers = layers_of(trace)
-    if not layers:
-        return {"layers": 0, "layer": 0, "units": [], "gates": []}
-    own = layers[min(layer, len(layers)) - 1]
-    at = task.step_rows(found.piece)[: len(found.piece)]
-    at = at[at < len(own[0].values)]
-    moves = own[-1].values[at].std(0)
-    units = np.sort(np.argsort(-moves, kind="stable")[:UNITS])
-    return {
-        "layers": len(layers),
-        "layer": min(layer, len(layers)),
-        "units": units.tolist(),
-        "gates": [
-            {"kind": array.kind.replace("_", " "), "values": rounded(array.values[at][:, units].T)}
-            for array in own
-        ],
-    }
+    return gates(trace, layer, task.step_rows(found.piece)[: len(found.piece)])

@@ -15,7 +15,10 @@ import torch
 from unspool.errors import ConfigError
 from unspool.insight.pixels import hidden_patches, pixel_contributions
 from unspool.insight.saliency import answer_of, step_of
+from unspool.insight.trace import Trace, trace_reading
+from unspool.page.gates import gates
 from unspool.page.subject import Query, Subject
+from unspool.tasks.reading import Reading
 
 
 def shows_pixels(subject: Subject) -> bool:
@@ -26,8 +29,8 @@ def shows_pixels(subject: Subject) -> bool:
 
 
 def picture(subject: Subject, query: Query) -> dict[str, Any]:
-    """The frames, one of an image, with what each pixel contributes to the answer at a step, and
-    that answer without each patch."""
+    """The frames, one of an image, with what each pixel contributes to the answer at a step, that
+    answer without each patch, and of frames the gates of a recurrent layer."""
     if not shows_pixels(subject):
         raise ConfigError("the model reads no images", where=subject.path)
     field, reading = subject.task.input_field, subject.read(query["text"])
@@ -53,7 +56,15 @@ def picture(subject: Subject, query: Query) -> dict[str, Any]:
         "answer_value": float(reading.values(scores)[step, answer]),
         "written": list(reading.written),
         "attention": None if alignment is None else over_pixels(field, alignment, pixels.shape),
+        **gates(frames_read(subject, reading), query.number("layer", least=1, most=1000)),
     }
+
+
+def frames_read(subject: Subject, reading: Reading) -> Trace | None:
+    """The run that read frames, recorded; None of an image, whose steps are parts of it."""
+    if not subject.task.input_field.filmed:
+        return None
+    return trace_reading(reading, subject.task, subject.trained)
 
 
 def as_bytes(pixels: np.ndarray) -> bytes:

@@ -142,13 +142,13 @@ def frame_input(field: VideoSource, options: InputOptions) -> FrameInput:
     image: ConvolutionalInput | VectorInput
     if shape.reading == "patches":
         patches = Patches(shape.height, shape.colours, *shape.patches)
-        image, grid = VectorInput(shape.size, size), shape.grid[0] * shape.grid[1]
+        image, grid = VectorInput(shape.size, size), shape.grid
     else:
         halvings = field.halvings
         image = ConvolutionalInput(
             shape.height, shape.width, shape.colours, size, halvings=halvings
         )
-        grid = -(-shape.height >> halvings) * -(-shape.width >> halvings)
+        grid = -(-shape.height >> halvings), -(-shape.width >> halvings)
     return FrameInput(
         image,
         grid,

@@ -1,12 +1,15 @@
 // The view `picture`: an image, or the frames of a video, with what each pixel contributes to the
 // answer, with what the answer would be without each patch, or with where a caption looked.
 //
+// Under the frames of a video are the gates of a recurrent layer.
+//
 // In the address: at, the frame; step, the word or frame that is asked about; over, what is laid over
-// the pixels.
+// the pixels; layer, whose gates are shown.
 
 import { barTrack } from '../tracks.js';
 import { diverging } from '../colour.js';
 import { el } from '../dom.js';
+import { gateTracks, layerField } from '../gates.js';
 import { inputTracks, timeOf } from '../inputs.js';
 import { visible } from '../tokens.js';
 import { Timeline } from '../timeline.js';
@@ -24,7 +27,7 @@ export const picture = {
   async show(root, context) {
     const { text, params } = context;
     const [input, data] = await Promise.all([
-      context.ask('input', { text }), context.ask('picture', { text, step: params.get('step') ?? '' }),
+      context.ask('input', { text }), context.ask('picture', { text, step: params.get('step') ?? '', layer: params.get('layer') ?? '1' }),
     ]);
     new Picture(root, context, input, data).build();
   },
@@ -86,7 +89,7 @@ class Picture {
       });
       parts.push(el('label', null, el('span', { text: data.written.length > 0 ? 'Word of the caption' : 'Frame that is asked about' }), step, output));
     }
-    return el('div', { class: 'controls' }, parts);
+    return el('div', { class: 'controls' }, parts, layerField(data, context));
   }
 
   timeline() {
@@ -100,7 +103,7 @@ class Picture {
     if (data.attention !== null) {
       tracks.push(barTrack({ name: 'where it looked', values: data.attention[data.step].slice(-this.frames), most: 1 }));
     }
-    window.requestAnimationFrame(() => time.show(tracks));
+    window.requestAnimationFrame(() => time.show([...tracks, ...gateTracks(data)]));
     return [el('div', { class: 'surface' }, time.element)];
   }
 

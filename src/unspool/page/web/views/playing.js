@@ -4,15 +4,12 @@
 // In the address: given, length, temperature, seed, layer, tempo.
 
 import { el } from '../dom.js';
-import { selectField } from '../fields.js';
+import { gateTracks, layerField } from '../gates.js';
 import { Timeline } from '../timeline.js';
-import { heatTrack } from '../tracks.js';
 import { rollTrack } from './playing/roll.js';
 import { Sound } from './playing/sound.js';
 
 const SHOWN = 64; // steps that are seen at a time
-const ROW = 4; // pixels of a unit
-const SIGNED = ['hidden state', 'cell state', 'candidate'];
 const GIVEN = ['given', 'length', 'temperature', 'seed', 'layer'];
 const NUMBERS = [
   ['in_key', 'notes in key'], ['parallel_fifths', 'changes with parallel fifths'], ['repeated', 'repeated steps'], ['notes', 'notes a step'],
@@ -91,27 +88,15 @@ class Playing {
       steps: Array.from({ length: data.steps }, (_, i) => String(i + 1)), label: 'The piece, and the gates', signal,
       onchoose: (step) => { this.step = step; if (this.sound.playing) this.start(); },
     });
-    const layers = Array.from({ length: data.layers }, (_, i) => [i + 1, `layer ${i + 1}`]);
     this.root.append(
       el('div', { class: 'controls' }, this.play,
         el('label', null, el('span', { text: 'Beats a minute' }), this.tempo),
-        data.layers > 1 ? selectField('layer', 'Gates of', layers, data.layer, (layer) => this.context.go({ layer })) : null,
+        layerField(data, this.context),
         el('button', { type: 'button', id: 'midi', text: 'Download MIDI', onclick: () => this.save() }), this.said),
       el('div', { class: 'surface' }, this.time.element), this.about());
-    this.time.show([rollTrack(data), ...data.gates.map((own) => this.gateTrack(own))]);
+    this.time.show([rollTrack(data), ...gateTracks(data)]);
     if (data.steps > SHOWN) this.time.range(0, SHOWN);
     this.at(0);
-  }
-
-  gateTrack({ kind, values }) {
-    const signed = SIGNED.includes(kind);
-    const most = signed ? Math.max(1e-6, ...values.flat().map(Math.abs)) : 1;
-    const track = heatTrack({
-      name: kind, rows: values, names: this.data.units.map((unit) => `unit ${unit}`), signed, most,
-      height: ROW * values.length, tellRow: () => null,
-      scale: signed ? `±${most.toFixed(2)}, of ${values.length} units` : `0 to 1, of ${values.length} units`,
-    });
-    return { ...track, tell: () => '' };
   }
 
   // What is written, in numbers beside the data's.
