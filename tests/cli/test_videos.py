@@ -10,6 +10,7 @@ import pytest
 from PIL import Image
 
 from films import NAMES, clip, write_folders, write_frames, write_gif
+from unspool.data.read.music import as_piece, piece_of_frames
 
 QUICK = ["--set", "epochs=1", "--set", "hidden=8", "--set", "embedding=8", "--set", "valid_share=0"]
 QUICK += ["--set", "baseline=false", "--set", "precision=fp32", "--model", "gru"]
@@ -83,7 +84,13 @@ def test_labels_of_frames(here: Path, unspool, refused) -> None:
         ("left/bad.gif", b"", "bad.gif: the file is empty"),
         ("left/0/9.png", b"hello", "9.png: is no image that can be read"),
         ("left/bad.npy", b"\x93NUMPY???", "bad.npy"),
-        ("left/bad.mp4", b"\0\0\0\x18ftyp", "bad.mp4: "),
+        ("left/bad.mp4", b"\0\0\0\x18ftyp", "bad.mp4: cannot be decoded (Invalid data found"),
+        (
+            "left/bad.mp4",
+            b"no film, but a text\n",
+            "bad.mp4: cannot be decoded (Invalid data found",
+        ),
+        ("left/bad.mp4", b"", "bad.mp4: the file is empty"),
     ],
 )
 def test_what_cannot_be_read(here: Path, refused, name: str, content: bytes, says: str) -> None:
@@ -91,6 +98,36 @@ def test_what_cannot_be_read(here: Path, refused, name: str, content: bytes, say
     (home / name).parent.mkdir(exist_ok=True)
     (home / name).write_bytes(content)
     refused("train", home, *VIDEO, *QUICK, says=[says])
+
+
+def test_an_array_of_another_shape(here: Path, refused) -> None:
+    home = write_folders(here / "x", 8)
+    np.savez(home / "left" / "flat.npz", np.zeros(5))
+    refused("train", home, *VIDEO, *QUICK, says=["flat.npz: holds no frames; got 'arr_0 (5,)'"])
+
+
+def test_clips_that_the_table_does_not_name(here: Path, unspool, refused) -> None:
+    """Folders of frames and files are counted; a clip without labels is refused."""
+    home = tagged(here / "x")
+    write_frames(home / "more", clip(1))
+    write_gif(home / "other.gif", clip(2))
+    (home / "notes").mkdir()
+    asked = ["train", home, "--task", "tag", *VIDEO, *QUICK]
+    ended = unspool(*asked, "--out", here / "run")
+    assert ended.code == 0, ended.err
+    assert "(2 clips of its folder are not in the table)" in ended.err
+    with (home / "table.csv").open("a") as file:
+        file.write("more,\n")
+    refused(*asked, says=["table.csv:10: 5 steps have 0 labels in 'labels'"])
+
+
+def test_music_without_notes(here: Path, refused) -> None:
+    home = here / "songs"
+    home.mkdir()
+    for i in range(4):
+        (home / f"{i}.mid").write_bytes(as_piece([[60, 64], [62]] * 8, "x").midi())
+    (home / "silent.mid").write_bytes(piece_of_frames(np.zeros((3, 88))).midi())
+    refused("train", home, "--set", "epochs=1", says=["silent.mid: a MIDI file without notes"])
 
 
 def test_a_gif_that_ends_early(here: Path, refused) -> None:

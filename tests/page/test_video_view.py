@@ -57,9 +57,10 @@ def test_a_label_a_frame(look, shot) -> None:
     page = look("frames", view="picture")
     assert {"update gate", "reset gate", "hidden state"} <= set(tracks(page))
     assert page.locator("#layer").count() == 0
-    page.locator("#step").fill("0")
+    page.locator("#step").fill("2")
     settle(page)
-    expect(page.locator("output[for=step]")).to_have_text("1")
+    expect(page.locator("output[for=step]")).to_have_text("2")
+    expect(page.locator("form.input label").first).to_contain_text("Video for the model to read")
     shot(page, "picture-frames")
 
 

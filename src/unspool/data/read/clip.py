@@ -226,6 +226,13 @@ def is_frame(path: Path) -> bool:
     return path.name.lower().endswith(FRAMES) and not path.name.startswith(".") and path.is_file()
 
 
+def is_clip(path: Path) -> bool:
+    """Whether a file or a folder is one, where videos are asked for."""
+    if path.is_dir():
+        return any(map(is_frame, path.iterdir()))
+    return path.name.lower().endswith(ENDINGS) and not path.name.startswith(".")
+
+
 def in_order(path: Path) -> tuple[list[str | int], str]:
     """2.png before 10.png."""
     parts = re.split(r"(\d+)", path.name.lower())

@@ -266,7 +266,8 @@ def no_image(name: str, file: Any) -> DataError:
 
 
 def undecoded(name: str, error: Exception) -> DataError:
-    reason = str(error).partition("\n")[0].strip().rstrip(".") or type(error).__name__
+    text = getattr(error, "strerror", None) or str(error)  # without the path and a number
+    reason = text.partition("\n")[0].strip().rstrip(".") or type(error).__name__
     return DataError(
         f"cannot be decoded ({reason})", where=name, remedy="copy or save it again, or leave it out"
     )

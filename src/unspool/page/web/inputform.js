@@ -27,6 +27,9 @@ const KINDS = {
   picture: {
     noun: 'Image', accept: 'image/*', largest: SOUND, read: readPicture, called: ({ name }) => name || 'given',
   },
+  video: {
+    noun: 'Video', files: 'GIF ', accept: 'image/*', largest: SOUND, read: readPicture, called: ({ name }) => name || 'given',
+  },
   music: {
     noun: 'Piece', files: 'MIDI ', accept: '.mid,.midi,audio/midi', largest: SOUND, read: readMidi, called: ({ name }) => name,
   },
@@ -41,8 +44,9 @@ export class InputForm {
   constructor(run, { onlook, onerror }) {
     Object.assign(this, { run, onlook, onerror });
     const { plays, shown_as: shown, words, pictured } = run.input;
-    this.kind = KINDS[plays ? 'sound' : pictured ? 'picture' : { drawing: 'drawing', 'piano roll': 'music' }[shown] ?? 'series'];
-    this.binary = [KINDS.sound, KINDS.music, KINDS.picture].includes(this.kind);
+    const shapes = { drawing: 'drawing', 'piano roll': 'music', frames: 'video' };
+    this.kind = KINDS[plays ? 'sound' : shapes[shown] ?? (pictured ? 'picture' : 'series')];
+    this.binary = [KINDS.sound, KINDS.music, KINDS.picture, KINDS.video].includes(this.kind);
     // What belongs to a text, as a drawing of a word does, cannot be given without it.
     const fixed = run.saved || words !== '';
     this.select = el('select', { id: 'text', disabled: run.saved, onchange: () => onlook(this.select.value) });

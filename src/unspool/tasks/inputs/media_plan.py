@@ -17,6 +17,7 @@ from unspool.data.fields.texts import texts_of
 from unspool.data.parts import split_column
 from unspool.data.plan import Conversion, Plan, Values
 from unspool.data.read import Column, Table
+from unspool.data.read.clip import is_clip
 from unspool.data.read.columns import (
     CAPTION_NAMES,
     LABEL_NAMES,
@@ -280,8 +281,11 @@ class Located:
         first = [value for value in files.sample if value not in (None, "")]
         self.column = files._replace(sample=[self.value(value, "") for value in first])
         if table.files and not self.by_name:
-            beside = (own.name for own in self.home.iterdir() if medium.named(own.name))
-            left = sum(name not in named for name in beside)
+            left = sum(
+                own.name not in named
+                and (is_clip(own) if medium.stepped else medium.named(own.name))
+                for own in self.home.iterdir()
+            )
             if left:
                 self.remark += f" ({left:,} {medium.plural} of its folder are not in the table)"
 
