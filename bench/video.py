@@ -36,7 +36,7 @@ MOVES = {
 NAMES = tuple(MOVES)
 FRAMES, SIDE, DIGIT, STILL = 5, 32, 20, "still"
 SHARED: dict[str, Any] = {
-    "input": "video", "embedding": 48, "hidden": 96, "dropout": 0.1, "epochs": 12, "lr": 2e-3,
+    "input": "video", "embedding": 64, "hidden": 96, "dropout": 0.1, "epochs": 12, "lr": 2e-3,
     "batch": 32, "baseline": False, "crop": 0.05,
 }  # fmt: skip
 
