@@ -18,6 +18,7 @@ from unspool.search.decoding import Decoding
 from unspool.tasks.opening import open_plan
 from unspool.tasks.summarize.report import SummarizeReport
 from unspool.tasks.summarize.task import Summarize
+from unspool.text.vocab import END_ID
 
 FILLERS = ["please", "note", "that", "we", "shall", "meet", "soon", "thanks", "for", "help"]
 
@@ -95,6 +96,25 @@ def test_names_that_nobody_has_seen_are_learnt_to_be_copied(run: Run, mails: Pat
     assert (names >= len(run.task.target_tokenizer)).all()
     assert (batch["source"].copies == names[:, None]).sum(1).tolist() == [1] * len(held)
     assert run.evaluate(mails.parent / "dev.jsonl").metrics["loss"] < 0.5
+
+
+def test_summaries_are_neither_empty_nor_longer_than_their_documents(
+    mails: Path, tmp_path: Path
+) -> None:
+    """Of a model that has learnt nothing but to end, or never to."""
+    run = train(mails, out=tmp_path / "run", hidden=8, embedding=8, epochs=1, threads=1)
+    texts = ["please note that we shall meet", " ".join(["please note"] * 15)]
+    bias = run.model.decoder.output.b.data
+    gate = run.model.decoder.output.generate.bias.data.fill_(50.0)  # nothing is copied
+    assert gate.item() == 50
+    bias[END_ID] = 50.0
+    assert [len(found.tokens) for found in run.predict(texts)] == [1, 1]
+    assert [len(found.tokens) for found in run.predict(texts, Decoding(min_length=3))] == [3, 3]
+    bias[END_ID] = -50.0
+    assert [len(found.tokens) for found in run.predict(texts)] == [10, 30]
+    assert [len(found.tokens) for found in run.predict(texts, Decoding(min_length=20))] == [20, 30]
+    assert [len(found.tokens) for found in run.predict(texts, Decoding(max_length=40))] == [40, 40]
+    assert run.predict("")[0].translation == ""
 
 
 def test_a_look_names_what_was_copied(run: Run) -> None:

@@ -6,7 +6,8 @@ A document that is longer than data.max_length is cut, and counted.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -20,6 +21,7 @@ from unspool.data.read import Table
 from unspool.data.store.columns import Progress
 from unspool.nn.models.seq2seq import Seq2Seq
 from unspool.search.decoding import Decoding
+from unspool.search.rules import Hypothesis
 from unspool.tasks.summarize.plan import further_references, plan_summaries
 from unspool.tasks.summarize.report import SummarizeReport
 from unspool.tasks.summarize.rouge import METRICS, rouge
@@ -36,8 +38,22 @@ class Summary(Translation):
     noun = "summary"
 
 
+SHORT = 10  # tokens that every summary may have
+
+
 class Summarizer(Translator):
+    """A summary is never empty, and unless it was asked for not longer than its document."""
+
     answer = Summary
+
+    def search(self, part: Part, decoding: Decoding) -> Iterator[tuple[int, list[Hypothesis]]]:
+        return super().search(part, replace(decoding, min_length=max(1, decoding.min_length)))
+
+    def limit(self, source: int, decoding: Decoding) -> int:
+        most = super().limit(source, decoding)
+        if decoding.max_length:
+            return most
+        return min(most, max(source, decoding.min_length, SHORT))
 
 
 class Summarize(Translate):

@@ -165,9 +165,13 @@ class Translator:
             decoding,
             forbidden=(PAD_ID, BEGIN_ID) if unknown else (PAD_ID, BEGIN_ID, UNK_ID),
             aligned=self.aligns and (decoding.alignment or self._replaces(decoding)),
-            limit=lambda tokens: decoding.limit(tokens - framing, most=self.most),
+            limit=lambda tokens: self.limit(tokens - framing, decoding),
             generator=torch.Generator().manual_seed(decoding.seed),
         )
+
+    def limit(self, source: int, decoding: Decoding) -> int:
+        """The most tokens for a source of so many."""
+        return decoding.limit(source, most=self.most)
 
     def _replaces(self, decoding: Decoding) -> bool:
         """Whether unknown words are to be replaced by those of the source they look at; a model
