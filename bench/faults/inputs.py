@@ -42,7 +42,7 @@ ENCODINGS = [
 COLUMNS = ["text", "label", "0", "1", "2", "3", "-1", "99", "²", "text,label", "text,text", "", ",",
            "x", "9" * 30, "tokens", "tags", "rating", "form", "xpos", "é"]  # fmt: skip
 COMMANDS = ["check", "check", "train", "train", "train", "predict", "predict", "evaluate", "embed",
-            "look", "follow"]  # fmt: skip
+            "topics", "look", "follow"]  # fmt: skip
 MODELS = ["bilstm", "gru", "cnn", "transformer", "linear", "lstm", "bahdanau", "elmo", "majority"]
 SMALL = [
     word
@@ -91,6 +91,8 @@ class Inputs(Part):
             case.run(
                 "embed", path, "-o", "out", "-s", "size=4", "-s", "epochs=1", *no_labels(options)
             )
+        elif command == "topics":
+            self.topics(case, path, options)
         else:
             runs = wanted_runs()
             alike = [n for n in runs if (RUNS[n][0] in OF_SERIES) == (name in OF_SERIES)]
@@ -133,6 +135,24 @@ class Inputs(Part):
             case.check(
                 not (case.folder / "out").exists(), f"refused, but left a folder: {ended.error}"
             )
+
+    def topics(self, case: Case, path: str, options: list[str]) -> None:
+        """Found, and then given to new texts, or to the same file."""
+        rng = case.random
+        asked = [word for word in options if word.startswith(("--format", "--encoding", "--text"))]
+        own = ["-s", "map=none"] if rng.random() < 0.8 else []
+        if rng.random() < 0.7:
+            own += ["--topics", rng.choice(["1", "2", "3", "500"])]
+        if rng.random() < 0.5:
+            own += ["--method", rng.choice(["nmf", "lda", "clusters"])]
+        ended = case.run("topics", path, "-o", "out", *own, *asked)
+        made = (case.folder / "out").exists()
+        if ended.code == 0:
+            case.check(made, "topics ended well without a folder")
+            new = ["--file", path] if rng.random() < 0.5 else ["good film", ""]
+            case.run("topics", "out", *new, "--json")
+        elif ended.code == 2:
+            case.check(not made, f"refused, but left a folder: {ended.error}")
 
     def predict(self, case: Case, run: Path, path: str, options: list[str]) -> None:
         """A file, and the same compressed, have the same answers."""

@@ -13,6 +13,15 @@ from unspool.topic_model.times import OverTime
 COLOURS = tuple(f"var(--series-{i})" for i in range(1, 7))
 WIDTH, HEIGHT, MARGIN = 960, 640, 24
 DOT = 3.2
+# Around a dot, at its size; topics of one colour differ in shape.
+SHAPES = (
+    "M-1 0a1 1 0 1 0 2 0a1 1 0 1 0-2 0z",  # a circle
+    "M-.9-.9h1.8v1.8h-1.8z",
+    "M0-1.2L1.1.8H-1.1z",
+    "M0-1.3L1.1 0L0 1.3L-1.1 0z",
+    "M0 1.2L1.1-.8H-1.1z",
+    "M-.4-1.2h.8v.8h.8v.8h-.8v.8h-.8v-.8h-.8v-.8h.8z",
+)
 BAR = 26  # width of a period of the chart, at most
 CHART, LEFT, BOTTOM = 46, 210, 18
 
@@ -37,10 +46,21 @@ def colour(number: int) -> str:
     return COLOURS[(number - 1) % len(COLOURS)]
 
 
+def mark(number: int, x: float, y: float, title: str) -> str:
+    """The dot of a document."""
+    shape = SHAPES[(number - 1) // len(COLOURS) % len(SHAPES)]
+    return (
+        f'<path d="{shape}" transform="translate({x:.1f} {y:.1f}) scale({DOT})"'
+        f' fill="{colour(number)}" fill-opacity="0.6"><title>{escape(title)}</title></path>'
+    )
+
+
 def overview(topics: Sequence[Topic]) -> str:
     most = max(topic.share for topic in topics) or 1.0
     rows = "".join(
         f'<tr><td class="number">{topic.number}</td>'
+        f'<td><svg viewBox="0 0 12 12" style="width:.75rem">{mark(topic.number, 6, 6, topic.name)}'
+        "</svg></td>"
         f'<td class="text"><a href="#topic-{topic.number}">'
         f"{escape(' '.join(word for word, _ in topic.words))}</a></td>"
         f'<td><svg viewBox="0 0 120 12" role="img" style="width:7.5rem">'
@@ -51,7 +71,7 @@ def overview(topics: Sequence[Topic]) -> str:
         for topic in topics
     )
     head = (
-        '<tr><th></th><th>words</th><th></th><th class="number">share</th>'
+        '<tr><th></th><th></th><th>words</th><th></th><th class="number">share</th>'
         '<th class="number">documents</th><th class="number">NPMI</th></tr>'
     )
     return f'<section class="scroll"><table>{head}{rows}</table></section>'
@@ -78,12 +98,7 @@ def drawn_map(topics: Topics) -> str:
     names = {topic.number: topic.name for topic in topics.topics}
     parts = []
     for p in topics.points:
-        x, y = at(p.x, p.y)
-        parts.append(
-            f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{DOT}" fill="{colour(p.topic)}"'
-            f' fill-opacity="0.6"><title>{escape(names[p.topic])}: {escape(p.text)}</title>'
-            "</circle>"
-        )
+        parts.append(mark(p.topic, *at(p.x, p.y), f"{names[p.topic]}: {p.text}"))
     for number, centre in sorted(centres(topics).items()):
         x, y = at(*centre)
         parts.append(
