@@ -3,6 +3,7 @@
     python bench/topics.py FOLDER                         all ways on both corpora
     python bench/topics.py FOLDER --corpora imdb --ways nmf,lda
     python bench/topics.py FOLDER --table                 print the table from the stored figures
+    python bench/topics.py FOLDER --rankings              ways to rank the words of clusters
 
 2,000 reviews of IMDB and 2,000 e-mails of AESLC, every few rows of their training files; 20 topics,
 scikit-learn's English stop words, otherwise the defaults. All ways choose from the same words, and
@@ -35,9 +36,16 @@ from rows import DATA, STORE
 from unspool.config import DataConfig
 from unspool.text.words import words as split_words
 from unspool.topic_model.coherence import coherence
-from unspool.topic_model.corpus import choose_vocabulary, open_documents, read_documents
+from unspool.topic_model.corpus import (
+    choose_vocabulary,
+    count_words,
+    open_documents,
+    read_documents,
+)
+from unspool.topic_model.map import latent
 from unspool.topic_model.settings import make_config
 from unspool.topic_model.vectors import open_vectors
+from unspool.topic_model.words import class_tf_idf, top_words
 
 FIGURES = STORE / "topics.json"
 TOPICS = 20
@@ -158,6 +166,35 @@ def minilm_vectors(texts: list[str], folder: Path) -> tuple[np.ndarray, float]:
     return np.concatenate(found), seconds
 
 
+def rankings(path: Path) -> None:
+    """Weights of words by which topics are named, for the same 20 clusters: k-means of singular
+    vectors of TF-IDF, as no model is needed. `square root` and `BM25` are BERTopic's options
+    reduce_frequent_words and bm25_weighting; `documents` counts a word once a document."""
+    from sklearn.cluster import KMeans
+
+    config = make_config(SETTINGS, {}, None)
+    documents = read_documents(open_documents(path, DataConfig(text="text")), config.tokenizer)
+    vocabulary = choose_vocabulary(documents, config.topics)
+    counts = count_words(documents, vocabulary)
+    labels = KMeans(TOPICS, n_init=4, random_state=1).fit(latent(counts, 1)).labels_
+    shares = np.eye(TOPICS)[labels]
+    n = np.asarray(counts.T @ shares).T
+    tf, f, A = n / n.sum(1, keepdims=True), np.maximum(n.sum(0), 1), n.sum() / len(n)
+    idf, bm25 = np.log1p(A / f), np.log1p(np.maximum(A - f + 0.5, 0) / (f + 0.5))
+    ways = {
+        "class-based TF-IDF": class_tf_idf(counts, shares),
+        "BM25": tf * bm25,
+        "square root": np.sqrt(tf) * idf,
+        "square root, BM25": np.sqrt(tf) * bm25,
+        "documents": class_tf_idf(counts.sign(), shares),
+    }
+    for name, weights in ways.items():
+        words = [[word for word, _ in own] for own in top_words(weights, vocabulary.words, 10)]
+        found = figures(words, coherence(documents, words, config.topics.window), 0.0)
+        print(f"| {path.stem} | {name} | {found['npmi']:.4f} | {found['different']:.2f} |")
+        print("   ", "; ".join(" ".join(own[:5]) for own in words[:4]), flush=True)
+
+
 def figures(words: list[list[str]], npmi: list[float], seconds: float) -> dict[str, Any]:
     return {
         "topics": len(words),
@@ -197,7 +234,13 @@ def main() -> None:
     parser.add_argument("--corpora", default=",".join(CORPORA))
     parser.add_argument("--ways", default=",".join(WAYS))
     parser.add_argument("--table", action="store_true")
+    parser.add_argument("--rankings", action="store_true")
     given = parser.parse_args()
+    if given.rankings:
+        given.folder.mkdir(parents=True, exist_ok=True)
+        for corpus in given.corpora.split(","):
+            rankings(corpus_file(corpus, given.folder))
+        return
     if not given.table:
         if not DATA.is_dir():
             sys.exit(f"no data: {DATA} is not there")
