@@ -15,6 +15,7 @@ import unspool
 from unspool.cli import run
 from unspool.errors import UserError
 from unspool.topic_model.methods import METHODS
+from unspool.topic_model.page import mark
 from unspool.topic_model.settings import TopicSettings
 
 KINDS = {
@@ -184,12 +185,32 @@ def test_clusters_of_the_vectors_of_a_run(tmp_path, capsys) -> None:
     assert len(unspool.topics(tmp_path / "out", start=tmp_path / "moved")) == 3
 
 
+def test_words_that_the_font_of_the_map_lacks(tmp_path) -> None:
+    """Warnings are errors here."""
+    texts = ["船 海 波 船长", "海 船 风 波", "披萨 奶酪 番茄", "番茄 奶酪 烤箱"] * 5
+    found = unspool.topics(texts, count=2, max_share=0.9, out=tmp_path / "out", quiet=True)
+    assert any(
+        "海" in topic.name or "船" in topic.name or "波" in topic.name for topic in found.topics
+    )
+    assert (tmp_path / "out" / "map.png").exists()
+
+
+def test_a_map_of_many_topics_has_a_shape_for_those_of_one_colour(found) -> None:
+    marks = [mark(number, 1.0, 2.0, "a <b>") for number in range(1, 37)]
+    assert len(set(marks)) == 36
+    assert all("a &lt;b&gt;" in own for own in marks)
+    assert found.to_html().count("<path") == len(found.points) + len(found.topics)
+
+
 BAD = [
     (["one.csv"], "several documents have in common, and there is one document"),
     (["empty.csv"], "several documents have in common, and there is no document"),
     (["small.csv", "-k", "50"], "fewer documents than topics: 12; got '--topics 50'"),
     (["small.csv", "-k", "1"], "one topic is all documents"),
     (["numbers.csv"], "no column holds texts"),
+    (["series.npz"], "no field holds a text among series"),
+    (["strokes.npz", "--date", "split"], "column 'split' holds no dates; got 'train'"),
+    (["strokes.npz", "--date", "strokes"], "column 'strokes' holds no dates"),
     (["small.csv", "--text", "kind"], "no column 'kind'"),
     (["small.csv", "--date", "review"], "column 'review' holds no dates"),
     (["small.csv", "--method", "clusters"], "--method clusters needs vectors"),
@@ -212,6 +233,10 @@ def test_bad_input_is_one_line(arguments, message, tmp_path, monkeypatch, capsys
         lines = "".join(f'"{row}",{i}\n' for i, row in enumerate(rows))
         Path(f"{name}.csv").write_text(f"review,id\n{lines}")
     Path("numbers.csv").write_text("a,b\n" + "1,2\n3,4\n" * 9)
+    np.savez("series.npz", x=np.ones((6, 5, 2), dtype=np.float32))
+    drawn = np.empty(3, object)
+    drawn[:] = [np.array([[1.0, 2.0, 0.0], [3.0, 4.0, 1.0]])] * 3
+    np.savez("strokes.npz", train=drawn, valid=drawn, test=drawn)
     assert run(["topics", *arguments]) == 2
     error = capsys.readouterr().err.splitlines()[-1]
     assert message in error

@@ -5,6 +5,7 @@ matplotlib is imported when the first picture is drawn: nothing else waits for i
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -38,9 +39,12 @@ def new_figure(width: float, height: float) -> Figure:
 
 
 def save_picture(figure: Figure, path: Path) -> None:
+    """A character that the font does not have, such as a Chinese one, is a box."""
     from matplotlib import rc_context
 
     # Text in an SVG stays text; no date, so that the same picture is the same file.
-    with rc_context({"svg.fonttype": "none", "svg.hashsalt": "unspool"}):
+    look = rc_context({"svg.fonttype": "none", "svg.hashsalt": "unspool"})
+    with look, warnings.catch_warnings():
+        warnings.filterwarnings("ignore", r"Glyph .* missing from font", UserWarning)
         plain = {"Date": None} if path.suffix.lower() == ".svg" else None
         figure.savefig(path, dpi=150, metadata=plain)

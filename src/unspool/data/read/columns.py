@@ -11,6 +11,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from unspool.data.read.reader import Column
 
 TEXT_NAMES = (
@@ -53,6 +55,9 @@ MISSING = frozenset({
 
 
 def is_missing(value: Any) -> bool:
+    """An array, of a series or of strokes, is a value."""
+    if isinstance(value, np.ndarray):
+        return False
     return value is None or value != value or str(value).strip().lower() in MISSING
 
 
