@@ -8,7 +8,7 @@
 
 14,436 e-mails to learn from, of which 1,010 are held out to choose the epoch by ROUGE-L of greedy
 subjects, and with the model that copies the options of the search; the 1,960 of the dev part are
-written once. Bodies are cut to their first 80 tokens. ROUGE is against the subject that was sent,
+judged. Bodies are cut to their first 80 tokens. ROUGE is against the subject that was sent,
 and against the best of it and three more by other people; differences are by a paired bootstrap
 over the e-mails. A run that was cut off is continued. Without ../shared/data (or $UNSPOOL_DATA) it
 says so and ends.
