@@ -60,7 +60,7 @@ SANITIZED = g++ -std=c++20 -g -O1 -Wno-psabi -I$(CPP)
 KINDS = $(SANITIZED) tests/native/kinds.cpp $(CPP)/kernels.cpp -o build/kinds
 ATTENTION = $(SANITIZED) tests/native/attention.cpp $(CPP)/attention_decoder.cpp $(CPP)/kernels.cpp -o build/attention
 
-NUMBERS := float bf16
+NUMBERS := float bf16  # of the recurrent kernels; none: the others alone
 
 sanitize:
 	mkdir -p build
