@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import json
 from pathlib import Path
 
 import numpy as np
@@ -10,8 +12,10 @@ import torch
 
 import unspool
 from pictures import write_folders
-from unspool.errors import ConfigError, DataError
+from unspool.errors import ConfigError, DataError, UserError
 from unspool.nn.efficientnet import EfficientNetLite0
+from unspool.page.answers import answer
+from unspool.page.subject import open_subject
 
 QUICK = {
     "hidden": 8, "embedding": 8, "epochs": 1, "height": 32, "width": 32, "valid_share": 0,
@@ -66,3 +70,35 @@ def test_what_does_not_go_together(encoder: Path, tmp_path: Path) -> None:
         unspool.train(home, **{**QUICK, "image_encoder": str(encoder), "flip": 0.5})
     with pytest.raises(ConfigError, match=r"reading=encoder and data.image_encoder go together"):
         unspool.train(home, **{**QUICK, "reading": "encoder"})
+
+
+def test_the_page_of_features(encoder: Path, tmp_path: Path) -> None:
+    """A file given to the page is seen with its pixels; what is explained are the features at each
+    position, whose contributions add up, and of which one at a time is hidden."""
+    home = write_folders(tmp_path / "x", 9)
+    given = {**QUICK, "height": 64, "width": 64, "image_encoder": str(encoder)}
+    run = unspool.train(home, out=tmp_path / "run", **given)
+    subject = open_subject(run.path)
+    with pytest.raises(UserError, match="no image was given"):
+        answer(subject, "picture", {"text": ""})
+    item = home / "bar" / "0.png"
+    field = subject.task.input_field
+    kept = json.dumps(field.to_json(item))
+    found = answer(subject, "picture", {"text": kept})
+    assert found["size"] == [1, 64, 64, 3]
+    image = np.rint(field.image(item)).astype(np.uint8)
+    assert base64.b64decode(found["pixels"]) == image.tobytes()
+    reading = subject.read(kept)
+    vectors = run.task.reading(run.model, item).vectors
+    assert np.allclose(reading.vectors, vectors, atol=1e-3)
+    scores, blank = reading.run().detach(), reading.blank().run().detach()
+    chosen = reading.chosen(scores[0])[0]
+    total = float(reading.explained(scores, 0, chosen) - reading.explained(blank, 0, chosen))
+    assert abs(sum(map(sum, found["values"])) - total) < 0.01 * max(1, abs(total))
+    assert np.shape(found["hidden"]["values"]) == field.shape.grid == (2, 2)
+    assert found["hidden"]["side"] == 32
+    other = reading.vectors.copy()
+    other[2] = 0  # the second row, on the left
+    scores = type(reading)(reading.task, reading.model, reading.item, other).run().detach()
+    wanted = float(reading.values(scores[0])[0, chosen])
+    assert found["hidden"]["values"][1][0] == pytest.approx(wanted, abs=1e-5)

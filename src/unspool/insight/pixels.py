@@ -15,7 +15,7 @@ import torch
 from unspool.insight.inputs import rows_at_once
 from unspool.insight.saliency import METHODS
 
-PATCHES = 8  # along the longer side
+PATCHES = 8  # along the longer side, where the field has no grid of its own
 
 
 class Hidden(NamedTuple):
@@ -43,7 +43,7 @@ def hidden_patches(reading: Any, step: int, answer: int) -> Hidden:
     """What becomes of the answer where each patch has the mean colour."""
     field = reading.task.input_field
     height, width = field.pixel_values(reading.vectors).shape[1:]
-    side = -(-max(height, width) // PATCHES)
+    side = -(-max(height, width) // getattr(field, "patches_across", PATCHES))
     corners = [(i, j) for i in range(0, height, side) for j in range(0, width, side)]
     found, rows = [], rows_at_once(1, len(reading.vectors) * reading.cost)
     for first in range(0, len(corners), rows):

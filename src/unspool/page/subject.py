@@ -76,9 +76,12 @@ class Subject(NamedTuple):
         if self.task.reads_tokens:
             return text
         if not text.strip():
+            pictured = getattr(self.task.input_field, "pictured", False)
             raise DataError(
-                "there is nothing to look at: no series was given",
-                remedy="choose a file with columns of numbers, or paste some",
+                f"there is nothing to look at: no {'image' if pictured else 'series'} was given",
+                remedy="choose a file, or drop one on the page"
+                if pictured
+                else "choose a file with columns of numbers, or paste some",
             )
         known = self.known(text)
         try:

@@ -6,8 +6,11 @@ is stored, and read from disk after that: the encoder is frozen.
 
 from __future__ import annotations
 
+import base64
 import hashlib
+import io
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
@@ -18,10 +21,10 @@ from torch import Tensor
 
 from unspool.data.fields.image import FILE, ImageField
 from unspool.data.fields.image_shape import ImageShape
-from unspool.data.fields.pixels import load_shape
+from unspool.data.fields.pixels import given_file, load_shape
 from unspool.data.fields.series import SeriesField
 from unspool.data.read import Column
-from unspool.data.read.picture import as_picture
+from unspool.data.read.picture import Picture, as_picture
 from unspool.data.read.recording import Recording
 from unspool.data.store.columns import Progress
 from unspool.errors import DataError
@@ -39,6 +42,14 @@ class ImageEncoder(Protocol):
     def save(self, path: Path) -> None: ...
 
 
+@dataclass(frozen=True, eq=False)
+class EncodedRecording(Recording):
+    """Features (T, K) of an image, and its pixels (H, W, 3) from 0 to 255 as the encoder read
+    them."""
+
+    pixels: np.ndarray | None = None
+
+
 class EncodedImages(SeriesField):
     """Features for a network.
 
@@ -50,6 +61,7 @@ class EncodedImages(SeriesField):
     kind = "image"
     pictured = True
     unit = "positions of a grid"
+    covers = "mean features"  # what `covered` puts in place of a patch
 
     def __init__(
         self,
@@ -96,12 +108,15 @@ class EncodedImages(SeriesField):
         """(T, K)"""
         if isinstance(raw, Recording):
             return raw
-        x = torch.from_numpy(np.array(self.image(raw, where), dtype=np.float32))
-        found = self.encoder.features(x[None])[0].numpy()
-        return Recording(found, tuple(self.channels), name=as_picture(raw, where).name)
+        pixels = np.array(self.image(raw, where), dtype=np.float32)
+        found = self.encoder.features(torch.from_numpy(pixels)[None])[0].numpy()
+        name = as_picture(raw, where).name
+        return EncodedRecording(found, tuple(self.channels), name=name, pixels=pixels)
 
     def image(self, raw: Any, where: str = "the image") -> np.ndarray:
         """(H, W, C) from 0 to 255, as the encoder reads it"""
+        if isinstance(raw, EncodedRecording) and raw.pixels is not None:
+            return raw.pixels
         return self.shape.resized(as_picture(raw, where).decode().pixels, where)
 
     def fit(
@@ -132,6 +147,55 @@ class EncodedImages(SeriesField):
 
     def labels(self, raw: Any) -> list[str]:
         return self.shape.names(self.shape.width)
+
+    def pixels(self, own: Recording) -> np.ndarray:
+        return self.image(own)
+
+    def picture(self, raw: Any) -> dict[str, Any]:
+        """How large the vector of features is at each position: 1,280 rows would show nothing."""
+        sizes = np.linalg.norm(self.recording(raw, "the image").values, axis=1)
+        return {
+            "channels": ["length of the features"],
+            "values": [sizes.round(4).tolist()],
+            "steps": self.labels(raw),
+        }
+
+    @property
+    def patches_across(self) -> int:
+        return max(self.shape.grid)
+
+    def pixel_values(self, vectors: np.ndarray) -> np.ndarray:
+        """Numbers of the features of positions, (T, K), evenly over their pixels: (1, H, W)"""
+        own = self.shape
+        rows, columns = own.grid
+        each = vectors.sum(1) * rows * columns / (own.height * own.width)
+        return own.spread(each, own.width)[None]
+
+    def covered(self, vectors: np.ndarray, top: int, left: int, side: int) -> np.ndarray:
+        """Features of an image with the mean, 0, at the positions in a square of it."""
+        (rows, columns), own = self.shape.grid, self.shape
+        middles = np.stack(np.mgrid[:rows, :columns] + 0.5, -1)
+        middles *= (own.height / rows, own.width / columns)
+        inside = ((middles >= (top, left)) & (middles < (top + side, left + side))).all(-1)
+        return np.where(inside.reshape(-1, 1), np.float32(0), vectors)
+
+    def to_json(self, raw: Any) -> dict[str, Any]:
+        """The pixels, of which features are made again."""
+        if isinstance(raw, Recording) and not isinstance(raw, EncodedRecording):
+            return super().to_json(raw)
+        from PIL import Image
+
+        file = io.BytesIO()
+        pixels = np.rint(self.image(raw)).clip(0, 255).astype(np.uint8)
+        Image.fromarray(pixels).save(file, "PNG")
+        name = raw.name if isinstance(raw, Recording) else as_picture(raw, "").name
+        return {"name": name, "file": base64.b64encode(file.getvalue()).decode()}
+
+    def from_json(self, value: Any, where: str) -> Recording:
+        if isinstance(value, dict) and "file" in value:
+            with given_file(value, where) as path:
+                return self.recording(Picture(path, str(value.get("name") or "given")), where)
+        return super().from_json(value, where)
 
     def may_be_stored(self, raw: Any) -> bool:
         """Features say nothing to people, and are many."""
