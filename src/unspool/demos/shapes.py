@@ -44,7 +44,7 @@ class Thing(NamedTuple):
     shape: str
 
     def __str__(self) -> str:
-        return f"a {self.colour} {self.shape}"
+        return f"{'an' if self.colour[0] in 'aeiou' else 'a'} {self.colour} {self.shape}"
 
 
 class Scene(NamedTuple):
