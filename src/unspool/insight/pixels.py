@@ -44,13 +44,18 @@ def hidden_patches(reading: Any, step: int, answer: int) -> Hidden:
     field = reading.task.input_field
     height, width = field.pixel_values(reading.vectors).shape[1:]
     side = -(-max(height, width) // getattr(field, "patches_across", PATCHES))
+    encoded = getattr(field, "covered_vectors", None)  # of a field whose steps are no pixels
+    covered = None if encoded is None else encoded(reading.item, side)
     corners = [(i, j) for i in range(0, height, side) for j in range(0, width, side)]
     found, rows = [], rows_at_once(1, len(reading.vectors) * reading.cost)
     for first in range(0, len(corners), rows):
         some = []
-        for top, left in corners[first : first + rows]:
+        for n, (top, left) in enumerate(corners[first : first + rows], first):
             own = copy.copy(reading)
-            own.vectors = field.covered(reading.vectors, top, left, side)
+            if covered is None:
+                own.vectors = field.covered(reading.vectors, top, left, side)
+            else:
+                own.vectors = covered[n]
             some.append(own)
         for scores in reading.together(some):
             found.append(float(reading.values(scores)[step, answer]))

@@ -48,11 +48,7 @@ def picture(subject: Subject, query: Query) -> dict[str, Any]:
         "pixels": base64.b64encode(as_bytes(pixels)).decode(),
         "values": [np.round(own, 6).ravel().tolist() for own in values],
         "frames": [float(own.sum()) for own in values],
-        "hidden": {
-            "side": hidden.side,
-            "values": hidden.values.round(6).tolist(),
-            "covers": getattr(field, "covers", "the mean colour"),
-        },
+        "hidden": {"side": hidden.side, "values": hidden.values.round(6).tolist()},
         "asked": list(reading.asked),
         "step": step,
         "answer": reading.name(answer),

@@ -61,7 +61,7 @@ class EncodedImages(SeriesField):
     kind = "image"
     pictured = True
     unit = "positions of a grid"
-    covers = "mean features"  # what `covered` puts in place of a patch
+    _covered: tuple[Any, list[np.ndarray]] | None = None
 
     def __init__(
         self,
@@ -171,13 +171,20 @@ class EncodedImages(SeriesField):
         each = vectors.sum(1) * rows * columns / (own.height * own.width)
         return own.spread(each, own.width)[None]
 
-    def covered(self, vectors: np.ndarray, top: int, left: int, side: int) -> np.ndarray:
-        """Features of an image with the mean, 0, at the positions in a square of it."""
-        (rows, columns), own = self.shape.grid, self.shape
-        middles = np.stack(np.mgrid[:rows, :columns] + 0.5, -1)
-        middles *= (own.height / rows, own.width / columns)
-        inside = ((middles >= (top, left)) & (middles < (top + side, left + side))).all(-1)
-        return np.where(inside.reshape(-1, 1), np.float32(0), vectors)
+    def covered_vectors(self, own: Recording, side: int) -> list[np.ndarray]:
+        """Steps (T, K) of the image with its mean colour in a square, one square after the other,
+        row by row. Those of the latest image are kept: each of its words is asked about."""
+        image = self.image(own)
+        key = (hashlib.sha256(image.tobytes()).digest(), side)
+        if self._covered is None or self._covered[0] != key:
+            found = []
+            for top in range(0, len(image), side):
+                for left in range(0, image.shape[1], side):
+                    x = image.copy()
+                    x[top : top + side, left : left + side] = image.mean((0, 1))
+                    found.append(self.vectors(self.encode([self.recording(x, "the image")]), 0))
+            self._covered = (key, found)
+        return self._covered[1]
 
     def to_json(self, raw: Any) -> dict[str, Any]:
         """The pixels, of which features are made again."""

@@ -160,7 +160,7 @@ class Picture {
     const frame = this.frames === 1 ? '' : `Frame ${this.input.steps[at]}: it contributes ${data.frames[at].toFixed(4)}. `;
     const words = {
       pixels: 'Orange pixels speak for the answer, blue ones against it; their contributions (integrated gradients) add up to how much more it is than for an image of mean colours alone.',
-      hidden: `A patch of ${data.hidden.side} x ${data.hidden.side} pixels at a time has ${data.hidden.covers}${this.frames === 1 ? '' : ', in all frames'}. Orange: without it the answer has a lower ${data.measure}, ${Math.min(...data.hidden.values.flat()).toFixed(4)} at least; blue: a higher one.`,
+      hidden: `A patch of ${data.hidden.side} x ${data.hidden.side} pixels at a time has the mean colour${this.frames === 1 ? '' : ', in all frames'}. Orange: without it the answer has a lower ${data.measure}, ${Math.min(...data.hidden.values.flat()).toFixed(4)} at least; blue: a higher one.`,
       attention: this.looked(),
       nothing: '',
     };
