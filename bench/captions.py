@@ -170,8 +170,8 @@ def shapes() -> None:
     from unspool.demos import shapes as demo
 
     cases: list[tuple[int, dict[str, Any]]] = [
-        (0, {}), (0, {"seed": 2}), (3, {}), (0, {"attention": "additive"}),
-        (0, {"label_smoothing": 0.0}), (0, {"colour_jitter": 0.0}),
+        (1, {}), (2, {"seed": 2}), (0, {}), (0, {"seed": 2}), (0, {"attention": "additive"}),
+        (0, {"label_smoothing": 0.0}),
     ]  # fmt: skip
     for fold, changed in cases:
         known, held = demo.split_things(fold)
