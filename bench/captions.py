@@ -170,7 +170,7 @@ def shapes() -> None:
     from unspool.demos import shapes as demo
 
     cases: list[tuple[int, dict[str, Any]]] = [
-        (1, {}), (2, {"seed": 2}), (0, {}), (0, {"seed": 2}), (0, {"attention": "additive"}),
+        (1, {}), (0, {}), (2, {"seed": 2}), (0, {"seed": 2}), (0, {"attention": "additive"}),
         (0, {"label_smoothing": 0.0}),
     ]  # fmt: skip
     for fold, changed in cases:
