@@ -5,10 +5,8 @@ colours one of six shapes is held out: no picture in training shows it, and the 
 nothing else. What is learnt of colours and of shapes has to be put together anew.
 
 The attention is multiplicative ("general", Luong et al. 2015): what it reads goes to the word that
-is written, and not through the LSTM, which would learn which shapes a colour was seen with.
-Smoothed labels keep the output layer from learning the same: without them the score of a shape that
-never follows a colour falls and falls. Jittered colours keep the CNN from learning each coloured
-shape by heart.
+is written, and not through the LSTM, which might learn which shapes a colour was seen with. Smoothed
+labels and jittered colours are meant to keep the rest of the model from learning the same.
 """
 
 from __future__ import annotations
@@ -61,7 +59,7 @@ class Scene(NamedTuple):
 
 def split_things(fold: int = 0) -> tuple[list[Thing], list[Thing]]:
     """Those of training, and those that are held out: a shape of each colour, another one in each
-    fold. Settings were chosen on folds 1 and 2."""
+    fold. Settings were chosen on folds 1 and 2, the last of them after fold 0 had been seen."""
     held = [Thing(own, SHAPES[(i + fold) % len(SHAPES)]) for i, own in enumerate(COLOURS)]
     every = [Thing(colour, shape) for colour in COLOURS for shape in SHAPES]
     return [own for own in every if own not in held], held
