@@ -5,8 +5,8 @@ colours one of six shapes is held out: no picture in training shows it, and the 
 nothing else. What is learnt of colours and of shapes has to be put together anew.
 
 The attention is multiplicative ("general", Luong et al. 2015): what it reads goes to the word that
-is written, and not through the LSTM, which might learn which shapes a colour was seen with. Smoothed
-labels and jittered colours are meant to keep the rest of the model from learning the same.
+is written, and not through the LSTM, which might learn which shapes a colour was seen with.
+Smoothed labels and jittered colours are meant to keep the rest from learning the same.
 """
 
 from __future__ import annotations
