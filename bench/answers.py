@@ -8,8 +8,9 @@
 bAbI, tasks 1 to 15 with 1,000 questions each: the error on the test file, per cent, of the epoch
 that was best on a tenth of the training file. SubjQA: exact match and F1 on dev; the epoch, and the
 threshold of no answer, by a tenth of train. SemEval-14: the polarity towards a target of
-restaurants, on the test file; word vectors are learnt from IMDB, the reviews of SubjQA and
-the sentences of SemEval-14 (training files). Without ../shared/data (or $UNSPOOL_DATA) it says so
+restaurants, on the test file; word vectors are learnt from IMDB, the reviews of SubjQA, MR, SST and
+the sentences of SemEval-14 (training files), and a classifier of the sentiment of MR and SST is
+what the model starts from. Without ../shared/data (or $UNSPOOL_DATA) it says so
 and ends.
 """
 
@@ -22,7 +23,7 @@ import importlib.util
 import sys
 import tempfile
 import time
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -133,24 +134,59 @@ def opinion_corpus(path: Path) -> None:
                 out.write(lines[i].replace("$T$", lines[i + 1]) + "\n")
 
 
+@cache
+def sentiment_run(scratch: str) -> Path:
+    """A BiLSTM that has learnt the sentiment of sentences (MR and SST, training files, as negative,
+    neutral or positive), with word vectors that were learnt from the corpus of opinions."""
+    import unspool
+
+    corpus, table = Path(scratch) / "corpus.txt", Path(scratch) / "sentiment.csv"
+    opinion_corpus(corpus)
+    of_fine = ["-1", "-1", "0", "1", "1"]
+    with open(table, "w", encoding="utf-8", newline="") as out, open(corpus, "a") as more:
+        rows = csv.writer(out)
+        rows.writerow(["text", "label"])
+        for name, labels in (("rt-polarity.all", ["-1", "1"]), ("stsa.fine.train", of_fine)):
+            with open(DATA / "sentiment/sent-conv" / name, encoding="latin-1") as file:
+                for line in file:
+                    label, text = line.rstrip("\n").split(" ", 1)
+                    rows.writerow([text, labels[int(label)]])
+                    more.write(text + "\n")
+    words = str(Path(scratch) / "words")
+    unspool.embed.embed(str(corpus), out=Path(words), format="lines", size=200, lowercase=True)
+    settings = {"model": "bilstm", "lowercase": True, "dropout": 0.5, "epochs": 5}
+    run = train(table, scratch, "sentiment", threads=1, **settings, **{"embedding.from": words})
+    return Path(run.path)
+
+
+def marked(part: str, path: Path) -> Path:
+    """The sentences as a table, each with its target between dollar signs."""
+    lines = (OPINION / f"Restaurants_{part}.xml.seg").read_text(encoding="utf-8").splitlines()
+    with open(path, "w", encoding="utf-8", newline="") as out:
+        rows = csv.writer(out)
+        rows.writerow(["text", "label"])
+        for i in range(0, len(lines) - 2, 3):
+            rows.writerow([lines[i].replace("$T$", f"$ {lines[i + 1]} $"), lines[i + 2]])
+    return path
+
+
+SCRATCH = tempfile.TemporaryDirectory()  # of what runs with several seeds share
+
+
 def opinions(name: str) -> dict[str, Any]:
     started = time.perf_counter()
-    data, test = (OPINION / f"Restaurants_{part}.xml.seg" for part in ("Train", "Test_Gold"))
     with tempfile.TemporaryDirectory() as scratch:
-        settings: dict[str, Any] = {"start": minilm()}
-        if name == "vectors":
-            import unspool
-
-            corpus = Path(scratch) / "corpus.txt"
-            opinion_corpus(corpus)
-            unspool.embed.embed(
-                str(corpus), out=Path(scratch) / "words", format="lines", size=200, lowercase=True
+        if name == "minilm":
+            data, test = (
+                OPINION / f"Restaurants_{part}.xml.seg" for part in ("Train", "Test_Gold")
             )
-            settings = {
-                "model": "bilstm", "pair": "decomposable", "dropout": 0.5, "lowercase": True,
-                "embedding.from": str(Path(scratch) / "words"),
-            }  # fmt: skip
-        run = train(data, scratch, "run", test=test, threads=1, **settings)
+            run = train(data, scratch, "run", test=test, threads=1, start=minilm())
+        else:
+            data, test = (
+                marked(own, Path(scratch) / f"{own}.csv") for own in ("Train", "Test_Gold")
+            )
+            start = sentiment_run(SCRATCH.name)
+            run = train(data, scratch, "run", test=test, threads=1, start=start, dropout=0.5)
     value = {key: run.report.metrics[key] for key in ("accuracy", "macro_f1")}
     return measured(name, value, size(run), started)
 

@@ -31,6 +31,7 @@ from torch import nn
 from answers import OPINION, minilm
 from rows import DATA, train
 from unspool.training.folder import RunFolder
+from unspool.training.log import Log
 from unspool.training.progress import Silent
 from unspool.training.trainer import Trainer
 
@@ -52,6 +53,7 @@ def ours(rows: list[tuple[str, str, str]], precision: str, folder: Path) -> Call
         threads=1, max_steps=1, valid_share=0.0,
     )  # fmt: skip
     trainer = Trainer(run.task, run.model, run.parts, RunFolder(run.path), Silent())
+    trainer.log = Log(trainer.folder.metrics, trainer.watcher.note)
     steps = trainer.batches.steps(0)
 
     def epoch() -> None:

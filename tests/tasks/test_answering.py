@@ -372,6 +372,8 @@ def test_answers_are_written(tmp_path) -> None:
     assert "ball,milk" in [own.translation.replace(" ", "") for own in unseen.nbest]
     look = run.trace(story)
     assert [choice.answer for choice in look.choices][::2] == ["milk", "ball"]
+    (weights,) = look.find("alignment")
+    assert weights.values.shape == (4, 2)
     for name, settings in (
         ("an answer is written from a memory of sentences", {"hops": 0, "model": "gru"}),
         ("a decoder needs vectors of the tokens it has written", {"embedding": 0}),

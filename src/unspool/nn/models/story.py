@@ -223,13 +223,13 @@ class StoryWriter(StoryEncoder):
     def encode(
         self, ids: Tensor, lengths: Tensor, sentences: Tensor, sizes: Tensor, questions: Tensor
     ) -> Encoded:
-        """The vector of what is asked stands before those of the sentences, in the order of the
-        story: a Transformer, which has no first state, attends to it as well."""
+        """The sentences in the order of the story, each with the vector of what is asked: a
+        Transformer has no first state that could hold it."""
         vector, states = self.recall(ids, lengths, sentences, sizes, questions)
         steps = states.shape[1]
         # Padding comes first in a story, and last in what a decoder reads.
         order = (steps - sizes[:, None] + torch.arange(steps)).clamp(max=steps - 1)  # (B, S)
         states = states.gather(1, order.to(states.device)[..., None].expand_as(states))
-        outputs = self.dropout(torch.cat([vector[:, None], states], 1))
-        keep = keep_mask(sizes + 1, steps + 1, device=outputs.device)
-        return Encoded(zero_padding(outputs, keep), sizes + 1, (((vector,),),))
+        outputs = self.dropout(states + vector[:, None])
+        keep = keep_mask(sizes, steps, device=outputs.device)
+        return Encoded(zero_padding(outputs, keep), sizes, (((vector,),),))

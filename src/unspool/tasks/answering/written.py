@@ -164,7 +164,7 @@ class WrittenStoryAnswers(Task):
 
     def __init__(self, config: Config, fields: Fields) -> None:
         super().__init__(config, fields)
-        self.aside = ("encoder.", "pooling.")  # read sentences
+        self.aside = ("encoder.", "pooling.", "memory.")  # within sentences, and hops
 
     @classmethod
     def make_fields(cls, config: Config) -> dict[str, Field]:
