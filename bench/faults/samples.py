@@ -129,6 +129,34 @@ def questions(rng: random.Random) -> bytes:
     return "\n".join(map(json.dumps, rows)).encode()
 
 
+def stories(rng: random.Random) -> bytes:
+    """Numbered sentences, and questions about them."""
+    lines = []
+    for _ in range(12):
+        told = [text for text in texts(rng, 3) if text.split()] or ["nothing"]
+        lines += [f"{i} {text}." for i, text in enumerate(told, 1)]
+        answer = ",".join(rng.sample(WORDS, rng.randint(1, 2)))
+        lines.append(f"{len(told) + 1} who {rng.choice(WORDS)}?\t{answer}\t1")
+    return "\n".join(lines).encode()
+
+
+def squad(rng: random.Random) -> bytes:
+    """SQuAD's JSON."""
+    paragraphs = []
+    for text in texts(rng, 20):
+        word = rng.choice(text.split() or [""])
+        given = [{"text": word, "answer_start": text.find(word)}] if word else []
+        qas = [{"id": "q", "question": f"who {rng.choice(WORDS)}?", "answers": given}]
+        paragraphs.append({"context": text, "qas": qas})
+    return json.dumps({"version": "v2.0", "data": [{"paragraphs": paragraphs}]}).encode()
+
+
+def opinions(rng: random.Random) -> bytes:
+    """Sentences with $T$, targets and polarities, a line each."""
+    rows = [f"the $T$ {t}\n{rng.choice(WORDS)}\n{rng.choice([-1, 0, 1])}" for t in texts(rng, 20)]
+    return "\n".join(rows).encode()
+
+
 def jsonl(rng: random.Random) -> bytes:
     return "\n".join(json.dumps({"text": t, "label": label_of(t)}) for t in texts(rng, 30)).encode()
 
@@ -621,6 +649,9 @@ FORMATS = {
     "clip_arrays": Format(".npz", clip_arrays, "classify", VIDEO),
     "summaries": Format(".jsonl", summaries, "summarize"),
     "questions": Format(".jsonl", questions, "answer"),
+    "stories": Format(".txt", stories, "answer"),
+    "squad": Format(".json", squad, "answer"),
+    "opinions": Format(".seg", opinions, "classify"),
 }
 
 
@@ -696,6 +727,9 @@ RUNS: dict[str, tuple[str, str, str, dict[str, Any]]] = {
     "logician": ("entailment", "classify", "bigru", {}),
     "composer": ("chorales", "compose", "gru", {}),
     "pianist": ("songs", "compose", "transformer", {}),
+    "finder": ("questions", "answer", "bigru", {}),
+    "story": ("stories", "answer", "reduction", {"valid_share": 0.3}),
+    "teller": ("stories", "answer", "memory", {"answer": "write", "valid_share": 0.3}),
     "describer": ("captions", "caption", "xu", {"valid_share": 0.3}),
     "watcher": ("clips", "classify", "gru", VIDEO),
     "spotter": ("scenes", "tag", "bigru", VIDEO),
@@ -749,6 +783,7 @@ def train_run(name: str, folder: Path, **more: Any) -> Path:
     return out
 
 
+OF_PAIRS = ("entailment", "questions", "stories")
 TEXTS = ["the film was good", "Anna met Bern <mask>", "zzz"]
 
 
@@ -763,7 +798,7 @@ def question(name: str, run: Path, data: Path) -> list[str]:
     if format in OF_SERIES:
         return ["predict", str(run), "--file", str(path_of(format, data)), "--json"]
     pairs = [f"{text} ||| {TEXTS[0]}" for text in TEXTS]
-    return ["predict", str(run), *(pairs if format == "entailment" else TEXTS), "--json"]
+    return ["predict", str(run), *(pairs if format in OF_PAIRS else TEXTS), "--json"]
 
 
 def train_vectors(folder: Path) -> Path:

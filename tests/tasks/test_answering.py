@@ -357,8 +357,8 @@ def test_answers_are_written(tmp_path) -> None:
     path = tmp_path / "s.txt"
     path.write_text("\n".join(lines) + "\n")
     run = unspool.train(
-        path, out=tmp_path / "run", answer="write", hidden=32, embedding=32, epochs=15, lr=1e-2,
-        batch=8, cell="gru", dropout=0.0,
+        path, out=tmp_path / "run", model="memory", answer="write", hidden=32, embedding=32,
+        epochs=15, lr=1e-2, batch=8, cell="gru", dropout=0.0,
     )  # fmt: skip
     assert run.report.metrics["accuracy"] > 0.9
     assert "right in every token" in str(run.report)

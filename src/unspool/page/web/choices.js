@@ -8,7 +8,8 @@ import { visible } from './tokens.js';
 
 // What an answer is, task by task: the words before it.
 const SENTENCES = {
-  answer: (asked) => (asked === '' ? 'The answer is' : `The ${asked} of the answer is`),
+  answer: (asked) => ({ '': 'The answer is', start: 'The start of the answer is', end: 'The end of the answer is' }[asked]
+    ?? 'The next token is'),
   classify: () => 'The answer is',
   tag: (asked) => `The tag of “${visible(asked)}” is`,
   generate: (asked) => `“${visible(asked)}” is followed by`,

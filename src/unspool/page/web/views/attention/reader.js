@@ -50,7 +50,10 @@ export class Reader {
   }
 
   who(name) {
-    if (this.kind.rows.axis === 'written') return `To write “${visible(name)}”, the model`;
+    if (this.kind.rows.axis === 'written') {
+      const hops = this.trace.choices[0]?.asked === ''; // over a story, of which one answer is made
+      return hops ? `In ${name} the model` : `To write “${visible(name)}”, the model`;
+    }
     return this.kind.rows.axis === 'read'
       ? `“${visible(name)}”` : 'To make one vector of the text, the model';
   }
