@@ -206,7 +206,7 @@ class StoryWriter(StoryEncoder):
         self, encoder: Encoder, decoder: RecurrentDecoder | TransformerSeqDecoder, **options: Any
     ) -> None:
         super().__init__(encoder, **options)
-        self.decoder = decoder
+        self.decoder: RecurrentDecoder | TransformerSeqDecoder = decoder
 
     def forward(
         self,
@@ -232,4 +232,7 @@ class StoryWriter(StoryEncoder):
         states = states.gather(1, order.to(states.device)[..., None].expand_as(states))
         outputs = self.dropout(states + vector[:, None])
         keep = keep_mask(sizes, steps, device=outputs.device)
-        return Encoded(zero_padding(outputs, keep), sizes, (((vector,),),))
+        decoder, layers = self.decoder, 1
+        if isinstance(decoder, RecurrentDecoder):
+            layers = len(decoder.recurrent.cells())  # each begins with the vector
+        return Encoded(zero_padding(outputs, keep), sizes, (((vector,),),) * layers)
