@@ -24,7 +24,7 @@ SEARCHED = [
     case
     for case in CASES
     if case.task in ("translate", "summarize", "caption")
-    or case.settings.get("answer") == "write"
+    or dict(case.settings).get("answer") == "write"
     or dict(case.settings).get("objective") in ("attention", "hybrid")
 ]
 # The cells are the same in an evaluation; what is around them differs from task to task.
