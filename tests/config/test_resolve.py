@@ -1,5 +1,7 @@
 """Settings: layers, names, refusals."""
 
+from pathlib import Path
+
 import pytest
 
 from unspool.config import Config, settings
@@ -32,6 +34,11 @@ def test_options_of_the_cell_by_bare_name_and_by_path() -> None:
 
 def test_none_unsets_a_column() -> None:
     assert make({"data.text": "review"}, {"data.text": "none"}).data.text is None
+
+
+def test_a_path_is_its_name() -> None:
+    config = make({"embedding.from": Path("runs") / "words"})
+    assert config.embedding.file == str(Path("runs/words"))
 
 
 def test_config_is_frozen_and_round_trips() -> None:

@@ -74,6 +74,7 @@ def layered(
             found = full_name(key, options=options, where=where, kind=kind)
             section, name = found.split(".", 1)
             given_in[f"{section}.{name}"] = where
+            value = str(value) if isinstance(value, Path) else value
             if name.startswith("options."):
                 chosen = tree[section].setdefault("options", {})
                 tree[section]["options"] = {**chosen, name.removeprefix("options."): value}
