@@ -56,7 +56,11 @@ def test_config_is_frozen_and_round_trips() -> None:
         ("epochs", "many", "train.epochs: input should be a valid integer"),
         ("dropout", 1.5, "model.dropout: input should be less than 1; got 1.5"),
         ("lr", 0, "train.lr: input should be greater than 0"),
-        ("pooling", "sum", "should be 'last', 'mean', 'max', 'attention' or 'cls'; got 'sum'"),
+        (
+            "pooling",
+            "sum",
+            "should be 'last', 'mean', 'max', 'attention', 'position' or 'cls'; got 'sum'",
+        ),
         ("precision", "fp8", "train.precision: input should be 'auto', 'fp32' or 'bf16'"),
     ],
 )
