@@ -171,7 +171,7 @@ def test_settings(unspool) -> None:
     ended = unspool("settings")
     assert "train.epochs" in ended.out
     assert "passes over the training data at most" in ended.out
-    assert "[last|mean|max|attention|cls]" in ended.out
+    assert "[last|mean|max|attention|position|cls]" in ended.out
     assert "reset=after" in ended.out
     assert "defaults of the task generate that differ: model.hidden=256" in ended.out
     result = json.loads(unspool("settings", "--json").out)

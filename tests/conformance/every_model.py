@@ -136,6 +136,7 @@ VARIANTS: dict[str, list[tuple[str, dict[str, Any]]]] = {
 
 # What reads series: every model of these tasks, and settings that change what is read.
 SERIES = ("classify", "regress", "tag")
+NGRAMS = ("nb_linear",)  # models of texts alone
 SERIES_VARIANTS: list[tuple[str, str, dict[str, Any]]] = [
     ("classify", "bigru", {"window": 4, "stride": 3}),
     ("classify", "cnn", {"scaling": "series", "embedding": 0}),
@@ -270,7 +271,8 @@ def all_cases() -> Iterator[Case]:
             yield Case(name, model, tuple(settings.items()))
     for name in SERIES:
         for model in TASKS[name].models():
-            yield Case(name, model, of_series(name, {}))
+            if model not in NGRAMS:
+                yield Case(name, model, of_series(name, {}))
     for name, model, settings in SERIES_VARIANTS:
         yield Case(name, model, of_series(name, settings))
     for name, model in STROKES:

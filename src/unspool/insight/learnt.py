@@ -23,8 +23,7 @@ from unspool.insight.gradients import (
 )
 from unspool.insight.inputs import seen_by
 from unspool.nn.cells import Cell
-from unspool.nn.images import ConvolutionalInput
-from unspool.nn.inputs import OneHot, VectorInput
+from unspool.nn.inputs import OneHot, TokenInput, VectorInput
 from unspool.nn.recurrent import Recurrent
 from unspool.nn.taps import record, taps
 from unspool.tasks import Task
@@ -84,18 +83,15 @@ def _recurrent(model: nn.Module) -> Recurrent:
 
 
 def _random(model: Any, cell: Cell, count: int, seed: int) -> Tensor:
-    """What the cell reads for random tokens; noise, where more is read than their vectors, and of
-    series what the input layer makes of noise."""
-    generator = torch.Generator().manual_seed(seed)
-    if isinstance(model.encoder.input, VectorInput):
-        noise = torch.randn(count, model.encoder.input.channels, generator=generator)
-        return model.encoder.input(noise).detach()
-    if isinstance(model.encoder.input, ConvolutionalInput):
+    """What the cell reads for random tokens, and of series what the input layer makes of noise;
+    noise, where more is read than vectors of tokens, or images and frames."""
+    generator, layer = torch.Generator().manual_seed(seed), model.encoder.input
+    if isinstance(layer, VectorInput):
+        return layer(torch.randn(count, layer.channels, generator=generator)).detach()
+    embedding = layer.embedding if isinstance(layer, TokenInput) else None
+    if embedding is None or embedding.size != cell.inputs:
         return torch.randn(count, cell.inputs, generator=generator)
-    embedding = model.encoder.input.embedding
     ids = torch.randint(embedding.vocab, (count,), generator=generator)
-    if embedding.size != cell.inputs:
-        return torch.randn(count, cell.inputs, generator=generator)
     return ids if isinstance(embedding, OneHot) else embedding.weight.detach()[ids]
 
 
