@@ -12,6 +12,8 @@ from asking import asked
 from expecting import eventually, expect
 from page_runs import TEXTS
 
+from unspool.insight.saliency import CLOSE
+
 
 def explained(look: Any, name: str, **params: Any) -> Any:
     """The page, when the reasons have come."""
@@ -49,7 +51,8 @@ def test_words_and_table_are_what_python_says(look, server_of, shot) -> None:
         assert ("changes" in rest) == (without[i]["answer"] != why["answer"])
     status = page.locator(".view [role=status]").inner_text()
     start, given, end = map(number, re.findall(r"−?\d+\.\d{4}", status)[:3])
-    assert start + given == pytest.approx(end, abs=2e-3)
+    # As close as contributions have to be, and three rounded numbers.
+    assert start + given == pytest.approx(end, abs=CLOSE * max(1, abs(end - start)) + 2e-4)
     assert given == pytest.approx(sum(why["values"]), abs=6e-5)
     assert 1 / (1 + np.exp(-end)) == pytest.approx(why["answer_value"], abs=1e-4)
     assert f"log odds {page_number(end)}, probability {why['answer_value']:.4f} of" in status
