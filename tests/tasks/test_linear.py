@@ -15,7 +15,7 @@ from sklearn.pipeline import FeatureUnion
 import unspool
 from unspool.errors import ConfigError, RunError
 from unspool.tasks import TASKS
-from unspool.tasks.linear import Logistic, features, fit_linear
+from unspool.tasks.linear import Logistic, features, fit_linear, log_count_ratios
 from unspool.tasks.opening import open_plan
 
 GOOD = ["good", "fine", "great", "lovely", "superb", "warm", "clever", "moving"]
@@ -310,6 +310,7 @@ def test_log_count_ratios_are_those_of_naive_bayes(classes, table) -> None:
         own = truth == k
         bayes = MultinomialNB(alpha=1.0).fit(csr_matrix((x > 0).astype(float)), own)
         r = bayes.feature_log_prob_[1] - bayes.feature_log_prob_[0]
+        np.testing.assert_allclose(log_count_ratios(x, own), r, atol=1e-12)
         oracle = LogisticRegression(C=3.0, max_iter=10_000, tol=1e-10).fit(x.multiply(r), own)
         wanted = oracle.decision_function(x.multiply(r))
         np.testing.assert_allclose(scores[:, k], wanted, atol=2e-2)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import json
 import tempfile
+from abc import ABC, abstractmethod
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -69,7 +70,7 @@ class PixelColumn(NamedTuple):
         return cls(Ragged.of_lengths(flat.reshape(-1, about["width"]), lengths), seen)
 
 
-class PixelWriter:
+class PixelWriter(ABC):
     """Decodes files, and stores their pixels at the size that a model reads: bytes, until one has
     more than 8 bits; from then on float32."""
 
@@ -83,8 +84,8 @@ class PixelWriter:
         self.sizes: Counter[tuple[int, int]] = Counter()
         self.others: Counter[str] = Counter()
 
-    def add(self, values: list[Any], where: Callable[[int], str]) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def add(self, values: list[Any], where: Callable[[int], str]) -> None: ...
 
     def _write(self, x: np.ndarray) -> None:
         if x.dtype != self.dtype and self.dtype == np.uint8:
@@ -94,9 +95,9 @@ class PixelWriter:
             self._flush()
 
     @property
+    @abstractmethod
     def width(self) -> int:
         """Values of a row of what is stored."""
-        raise NotImplementedError
 
     def _flush(self) -> None:
         with open(self.path, "ab") as file:
@@ -228,25 +229,25 @@ class PixelField(SeriesField):
         super().__init__(name, **options)
         self.shape = shape
 
+    @abstractmethod
     def header(self, raw: Any) -> Header:
         """Of an image, or of the first frame of a clip."""
-        raise NotImplementedError
 
+    @abstractmethod
     def opened(self, path: Path, name: str) -> Any:
         """A file, as `recording` takes it."""
-        raise NotImplementedError
 
+    @abstractmethod
     def described(self, lengths: np.ndarray) -> str:
         """A note of what is read, of rows with so many steps as they are stored."""
-        raise NotImplementedError
 
     def counted(self, rows: int) -> str:
         """Of how many rows a note of their size is."""
         return f"{rows:,} {self.rows}"
 
+    @abstractmethod
     def _set_moments(self, found: Moments) -> None:
         """Mean and deviation of each colour."""
-        raise NotImplementedError
 
     @property
     def colours(self) -> list[str]:
