@@ -24,7 +24,9 @@ import sys
 import tempfile
 import time
 from functools import cache, partial
+from itertools import permutations
 from pathlib import Path
+from statistics import mean
 from typing import Any
 
 from rows import DATA, Row, main, measured, size, stored, train
@@ -113,6 +115,47 @@ def reviews(domain: str, name: str) -> dict[str, Any]:
     return {**result, "figure": ", ".join(f"{key} {own:.1f}" for key, own in value.items())}
 
 
+def people(domain: str) -> dict[str, Any]:
+    """What a second person reaches, whose answer to the same question about the same review is
+    scored against that of the first: within train, and on dev by the answers that train has. Never
+    answering is scored on the same questions."""
+    from unspool.tasks.answering.squad import score
+
+    started = time.perf_counter()
+    train_part, dev = (asked(SUBJQA / f"{domain}-{part}.csv.gz") for part in ("train", "dev"))
+    within = [pair for own in train_part.values() for pair in permutations(own, 2)]
+    across = [
+        (other, own)
+        for key, answers in dev.items()
+        for own in answers
+        for other in train_part.get(key, [])
+    ]
+    value = {}
+    for name, pairs in (("train", within), ("dev", across)):
+        scores = [score(given, [wanted]) for given, wanted in pairs]
+        value |= {
+            f"pairs in {name}": len(pairs),
+            f"EM in {name}": 100 * mean(own.exact for own in scores),
+            f"F1 in {name}": 100 * mean(own.f1 for own in scores),
+            f"never answering in {name}": 100 * mean(not wanted for _, wanted in pairs),
+        }
+    result = measured("people", value, 0, started)
+    return {**result, "figure": ", ".join(f"{key} {own:.1f}" for key, own in value.items())}
+
+
+def asked(path: Path) -> dict[tuple[str, str], list[str]]:
+    """The answers to each question about a review; "" where somebody found none."""
+    csv.field_size_limit(10**9)
+    found: dict[tuple[str, str], list[str]] = {}
+    with gzip.open(path, "rt", encoding="utf-8") as file:
+        for row in csv.DictReader(file):
+            start, end = (int(own) for own in row["human_ans_indices"].strip("()").split(","))
+            answer = row["review"][start:end]
+            key = row["question"], row["review"]
+            found.setdefault(key, []).append("" if "ANSWERNOTFOUND" in answer else answer)
+    return found
+
+
 def opinion_corpus(path: Path) -> None:
     """Training texts without their labels, one a line."""
     csv.field_size_limit(10**9)
@@ -198,6 +241,10 @@ ROWS = {
         f"subjqa-{domain}-{own}": Row(f"SubjQA {domain}, {own}", partial(reviews, domain, own))
         for domain in ("electronics", "restaurants")
         for own in READERS
+    },
+    **{
+        f"subjqa-{domain}-people": Row(f"SubjQA {domain}, a second person", partial(people, domain))
+        for domain in ("electronics", "restaurants")
     },
     **{
         f"opinion-{own}": Row(f"SemEval-14 restaurants, {own}", partial(opinions, own))
