@@ -105,11 +105,14 @@ def reviews(domain: str, name: str) -> dict[str, Any]:
             precision="auto",
             **settings,
         )
-    figures = run.report.metrics
+    figures, parts = run.report.metrics, run.report.parts
     value = {
         "EM": 100 * figures["exact"],
         "F1": 100 * figures["f1"],
         "never answering": 100 * figures["no_answer_f1"],
+        "F1 with an answer": 100 * parts["with an answer"]["f1"],
+        "answered of these": 100 * parts["with an answer"]["answered"],
+        "answered of the others": 100 * parts["without one"]["answered"],
     }
     result = measured(name, value, size(run), started)
     return {**result, "figure": ", ".join(f"{key} {own:.1f}" for key, own in value.items())}
