@@ -117,7 +117,7 @@ def test_figures_by_hand(run) -> None:
             )
             with torch.inference_mode():
                 forecast = run.model(Window(*batch[:5]))
-                given = task.given(run.model, batch, forecast, ForecastOptions())
+                given = task.intervals(run.model, batch, forecast, ForecastOptions())
             past = stretches.past(row, origin).astype(float)
             y = stretches.values[int(stretches.series[row])][origin : origin + H, 0].astype(float)
             sd = stretches.scale[row]

@@ -11,7 +11,7 @@ from unspool.data.fields.history import HistoryField
 from unspool.data.read.recording import Recording, time_name
 from unspool.errors import ConfigError
 from unspool.tasks.answer import Answer
-from unspool.tasks.forecast import conformal as conformal
+from unspool.tasks.forecast.conformal import COVERAGES
 
 LEVEL = 0.95  # coverage that intervals promise unless another is asked for
 
@@ -32,11 +32,11 @@ class ForecastOptions:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if self.coverage not in conformal.COVERAGES:
+        if self.coverage not in COVERAGES:
             raise ConfigError(
                 "coverage must be one that intervals were made for",
                 got=self.coverage,
-                remedy="choose " + ", ".join(map(str, conformal.COVERAGES)),
+                remedy="choose " + ", ".join(map(str, COVERAGES)),
             )
         if not 20 <= self.paths <= 10_000:
             raise ConfigError("paths must lie between 20 and 10,000", got=self.paths)

@@ -15,20 +15,13 @@ import numpy as np
 
 from unspool.data.windows import Stretches, WindowBatch
 from unspool.tasks.forecast import metrics
+from unspool.tasks.forecast.intervals import Intervals
 from unspool.tasks.forecast.naive import NAIVE, NaiveForecast, naive2
 from unspool.tasks.task import Report, as_array
 
 SHOWN = ("mse", "mae", "smape", "mase")
 COMPARED = 1000  # windows at most for which Naive2, which looks at the whole past, is made
 EXAMPLES = 6  # of a report that are kept for a picture
-
-
-class Given(NamedTuple):
-    """Forecasts of some windows, (B, H) each, in the units of the file."""
-
-    center: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
 
 
 class Pasts(NamedTuple):
@@ -76,19 +69,19 @@ class Judge:
         self.seen = 0
         self._scales: dict[int, float] = {}
 
-    def add(self, batch: WindowBatch, given: Given) -> None:
+    def add(self, batch: WindowBatch, forecast: Intervals) -> None:
         y = np.where(as_array(batch.seen), as_array(batch.future), np.nan).astype(np.float64)
         sd = self.stretches.scale[batch.rows]
         pasts = self._pasts(batch.rows, batch.origins)
         scales = np.array([self._scales[row] for row in batch.rows.tolist()])
-        own = self._figures(y, given.center, sd, scales)
-        inside = metrics.covered(y, given.low, given.high)
-        width = metrics.mean_seen(given.high - given.low) / sd
+        own = self._figures(y, forecast.center, sd, scales)
+        inside = metrics.covered(y, forecast.low, forecast.high)
+        width = metrics.mean_seen(forecast.high - forecast.low) / sd
         tail = (1 - self.level) / 2
-        lost = metrics.pinball(y, given.low, tail) + metrics.pinball(y, given.high, 1 - tail)
+        lost = metrics.pinball(y, forecast.low, tail) + metrics.pinball(y, forecast.high, 1 - tail)
         self._keep("", {**own, "coverage": inside, "width": width, "pinball": lost / 2 / sd})
-        for name, forecast in NAIVE.items():
-            self._keep(name, self._figures(y, self._continued(forecast, pasts), sd, scales))
+        for name, method in NAIVE.items():
+            self._keep(name, self._figures(y, self._continued(method, pasts), sd, scales))
         every = max(1, -(-self.total // COMPARED))
         chosen = np.flatnonzero((self.seen + np.arange(len(y))) % every == 0)
         if len(chosen):
@@ -96,9 +89,9 @@ class Judge:
             few = self._figures(y[chosen], found, sd[chosen], scales[chosen])
             self._keep("naive2", few)
             self._keep("with naive2", {key: own[key][chosen] for key in ("smape", "mase")})
-        errors = ((y - given.center) / sd[:, None]) ** 2
+        errors = ((y - forecast.center) / sd[:, None]) ** 2
         self.by_step += np.stack([np.nansum(errors, 0), (~np.isnan(errors)).sum(0)])
-        self._keep_examples(batch, y, given)
+        self._keep_examples(batch, y, forecast)
         self.rows.append(batch.rows)
         self.origins.append(batch.origins)
         self.seen += len(y)
@@ -161,7 +154,7 @@ class Judge:
         past = series[: max(0, int(self.stretches.first[row]) - first)]
         return metrics.seasonal_error(past, self.season)
 
-    def _keep_examples(self, batch: WindowBatch, y: np.ndarray, given: Given) -> None:
+    def _keep_examples(self, batch: WindowBatch, y: np.ndarray, forecast: Intervals) -> None:
         every = max(1, self.total // EXAMPLES)
         for i in np.flatnonzero((self.seen + np.arange(len(y))) % every == 0):
             if len(self.examples) == EXAMPLES:
@@ -175,9 +168,9 @@ class Judge:
                     "name": self.name(int(batch.rows[i]), int(batch.origins[i])),
                     "past": rounded(past),
                     "true": rounded(y[i]),
-                    "predicted": rounded(given.center[i]),
-                    "low": rounded(given.low[i]),
-                    "high": rounded(given.high[i]),
+                    "predicted": rounded(forecast.center[i]),
+                    "low": rounded(forecast.low[i]),
+                    "high": rounded(forecast.high[i]),
                 }
             )
 

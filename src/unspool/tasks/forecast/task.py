@@ -7,13 +7,12 @@ intervals, which are made to hold on the validation part (`conformal.py`).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from unspool.config import Config, DataConfig
 from unspool.data.corpus import Corpus, Fields
@@ -23,49 +22,43 @@ from unspool.data.part import Part
 from unspool.data.plan import Plan
 from unspool.data.read import Table
 from unspool.data.read.columns import listed_names
-from unspool.data.read.recording import Recording, as_recording, numbers
-from unspool.data.read.steps import StepRows
+from unspool.data.read.recording import Recording, as_recording
 from unspool.data.split import HoldOut
 from unspool.data.store.columns import Progress, store_columns
 from unspool.data.windows import OriginBatches, Stretches, WindowBatch
 from unspool.errors import ConfigError, DataError
-from unspool.nn.distributions import UNCERTAIN, Point, Uncertain
-from unspool.nn.models.forecaster import (
-    DirectForecaster,
-    Forecaster,
-    Forecasts,
-    LinearForecaster,
-    RecursiveForecaster,
-    Window,
-)
-from unspool.tasks.encoder import build_encoder, check_model, recurrent_models
-from unspool.tasks.examples import KEPT, Example, plain
-from unspool.tasks.forecast import conformal as conformal
-from unspool.tasks.forecast.answer import LEVEL, Continuation, ForecastOptions, next_steps
+from unspool.nn.models.forecaster import Forecaster, Forecasts, RecursiveForecaster, Window
+from unspool.tasks.examples import Example
+from unspool.tasks.forecast.answer import Continuation, ForecastOptions, next_steps
+from unspool.tasks.forecast.conformal import Margins
+from unspool.tasks.forecast.examples import spread_examples
 from unspool.tasks.forecast.histories import HeldOut, load_histories, part_of
+from unspool.tasks.forecast.intervals import (
+    Intervals,
+    calibrated_intervals,
+    fit_margins,
+    model_intervals,
+)
 from unspool.tasks.forecast.linear import fit_ridge
+from unspool.tasks.forecast.models import (
+    build_forecaster,
+    check_forecasting,
+    forecasting_models,
+    linear_baselines,
+)
+from unspool.tasks.forecast.plan import plan_series
 from unspool.tasks.forecast.reading import ForecastReading
-from unspool.tasks.forecast.report import ForecastReport, Given, Judge
+from unspool.tasks.forecast.report import ForecastReport, Judge
 from unspool.tasks.forecast.stream import HistoryStream
-from unspool.tasks.inputs.series_plan import Found, find_series, may_be_series, with_static
 from unspool.tasks.linear import Fitting
 from unspool.tasks.reading import Reading
 from unspool.tasks.task import Step, Task, as_array, chunks, walk
 from unspool.text.tokenizers import Tokenizer
 
 CHUNK = 1024  # series continued at once
+APART = 40  # windows that do not overlap are enough to calibrate intervals
 VALIDATED = 4000  # windows of a validation while training, at most
 JUDGED = 50_000  # windows of a report, at most
-FIT = 3
-TRANSFORMER: dict[str, Any] = {
-    "model.network": "transformer",
-    "model.layers": 2,
-    "model.hidden": 64,
-    "model.pooling": "mean",
-    "train.lr": 5e-4,
-    "train.warmup": 0.1,
-}
-LINEAR: dict[str, Any] = {"model.network": "linear"}
 
 
 class Forecast(Task):
@@ -94,7 +87,7 @@ class Forecast(Task):
         super().__init__(config, fields)
         squared = config.train.loss == "squared" and config.model.output in ("auto", "point")
         self.metric = "mse" if squared else "mae"
-        self.margins = conformal.Margins()
+        self.margins = Margins()
 
     @property
     def history(self) -> HistoryField:
@@ -157,122 +150,24 @@ class Forecast(Task):
 
     @classmethod
     def models(cls) -> dict[str, dict[str, Any]]:
-        cnn = {"model.network": "cnn", "model.pooling": "max"}
-        return {**recurrent_models(), "cnn": cnn, "transformer": TRANSFORMER, "linear": LINEAR}
+        return forecasting_models()
 
     @classmethod
     def plan(
         cls, table: Table, data: DataConfig, *, named: bool = False, outputs: bool = True
     ) -> Plan | None:
-        """Series. Unless the task is named, they must have a time, and no labels."""
-        asked = data.model_copy(update={"target": None, "label": None})
-        if not may_be_series(table, asked) or (data.label is not None and not named):
-            return None
-        found = find_series(table, asked, None, named=named, words=True)
-        if found is None:
-            if not named:
-                return None
-            raise DataError(
-                "no columns of numbers were found to be series",
-                where=table.name,
-                remedy="name them with --series, and those of series and times with --id and"
-                " --time",
-            )
-        if not named and not is_timed(found):
-            return None
-        settings = found.settings
-        columns, convert = {"history": found.series}, found.convert
-        about = found.about
-        if found.static is not None:
-            columns["static"], convert = found.static, with_static(found.convert)
-            about += f", of each series {', '.join(own.name for own in found.static.own)}"
-        if unread := not_read(found):
-            about += f", not read: {', '.join(unread)}"
-        summary = f"{about} -> {cls.name}"
-        return Plan(cls.name, found.table, columns, FIT, summary, convert, settings)
+        return plan_series(cls.name, table, data, named=named)
 
     @classmethod
     def check_config(cls, config: Config) -> None:
-        model, data = config.model, config.data
-        check_model(model)
-        unread = {
-            "scaling": ("channel", "each window is scaled by itself: see model.center"),
-            "stride": (0, "every step of a series is learnt from: see train.windows"),
-        }
-        if data.irregular == "channel":
-            raise ConfigError(
-                "data.irregular is not for forecasts as channel: windows are steps of equal length",
-                got=data.irregular,
-                remedy="leave it out, or use irregular=resample, which leaves gaps",
-            )
-        for name, (usual, why) in unread.items():
-            if getattr(data, name) != usual:
-                raise ConfigError(
-                    f"data.{name} is not for forecasts: {why}",
-                    got=getattr(data, name),
-                    remedy="leave it out",
-                )
-        if model.strategy == "recursive" and (
-            model.network != "recurrent" or model.bidirectional or model.patch > 1
-        ):
-            raise ConfigError(
-                "strategy=recursive reads its own values step by step, which needs a recurrent"
-                " model that reads forwards, without patches",
-                got=config.model_name,
-                remedy="use a model such as gru with patch=1, or strategy=direct",
-            )
+        check_forecasting(config)
 
     def build(self) -> Forecaster:
-        model, field = self.config.model, self.history
-        if model.network == "linear":
-            return LinearForecaster(
-                field.length, field.horizon, Point(), model.center, field.known_size
-            )
-        uncertain = self.uncertain()
-        if model.strategy == "recursive":
-            return RecursiveForecaster(
-                build_encoder(model, field),
-                horizon=field.horizon,
-                uncertain=uncertain,
-                normalize=model.center,
-                dropout=model.dropout,
-            )
-        return DirectForecaster(
-            build_encoder(model, field, patch=model.patch, length=-(-field.length // model.patch)),
-            length=field.length,
-            horizon=field.horizon,
-            uncertain=uncertain,
-            normalize=model.center,
-            known=field.known_size,
-            patch=model.patch,
-            pooling=model.pooling,
-            skip=model.skip,
-            dropout=model.dropout,
-        )
-
-    def uncertain(self) -> Uncertain:
-        output = self.config.model.output
-        if output in ("auto", "point"):
-            return Point(self.config.train.loss)
-        return UNCERTAIN[output]()
+        return build_forecaster(self.config, self.history)
 
     @classmethod
     def baselines(cls, config: Config) -> list[Config]:
-        """Ridge regression, and the same with windows that are not normalised, or are where the
-        model's are not: what that alone does."""
-        other = "mean" if config.model.center == "none" else "none"
-        names = {"linear": config.model.center, f"linear, center={other}": other}
-        return [
-            config.model_copy(
-                update={
-                    "model_name": name,
-                    "model": config.model.model_copy(
-                        update={"network": "linear", "center": center}
-                    ),
-                }
-            )
-            for name, center in names.items()
-        ]
+        return linear_baselines(config)
 
     @property
     def at_once(self) -> bool:
@@ -334,8 +229,8 @@ class Forecast(Task):
         scale = part["history"].scale
         with torch.inference_mode():
             for batch in walk(batches, model):
-                found, loss = self.forecast_and_loss(model, batch)
-                center = self.given(model, batch, found, ForecastOptions()).center
+                forecast, loss = self.forecast_and_loss(model, batch)
+                center = model_intervals(model, batch, forecast, ForecastOptions()).center
                 seen = as_array(batch.seen)
                 y, sd = as_array(batch.future), scale[batch.rows][:, None]
                 wrong = np.where(seen, (center - y) / sd, 0)
@@ -352,61 +247,18 @@ class Forecast(Task):
         forecast, loss = model.forecast_and_loss(window, batch.future, batch.seen)
         return forecast, float(as_array(loss))
 
-    def given(
+    def intervals(
         self, model: Any, batch: WindowBatch, forecast: Forecasts, options: ForecastOptions
-    ) -> Given:
-        """The forecast of each window, with intervals that the margins have moved."""
-        center, low, high, scale = self.raw(model, batch, forecast, options)
-        margin = self.margins.at(options.coverage, self.history.horizon)
-        return Given(center, *conformal.widened(low, high, margin, scale))
-
-    def raw(
-        self, model: Any, batch: WindowBatch, forecast: Forecasts, options: ForecastOptions
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """(B, H) center and the model's own interval, and (B, 1) the scale of each window"""
-        tail = (1 - options.coverage) / 2
-        units = forecast.center, forecast.scale
-        center = as_array(value(model.uncertain.center(forecast.outputs), *units))
-        scale = as_array(forecast.scale).astype(np.float64)
-        if isinstance(model, RecursiveForecaster) and model.uncertain.samples:
-            paths = model.sample(Window(*batch[:5]), options.paths, options.seed)
-            low, middle, high = np.quantile(as_array(paths), (tail, 0.5, 1 - tail), axis=1)
-            return middle, low, high, scale
-        if isinstance(model, RecursiveForecaster):  # its quantiles are not those of a path
-            return center, center, center, scale
-        low, high = (model.uncertain.quantile(forecast.outputs, q) for q in (tail, 1 - tail))
-        if low is None or high is None:
-            return center, center, center, scale
-        return center, as_array(value(low, *units)), as_array(value(high, *units)), scale
+    ) -> Intervals:
+        return calibrated_intervals(self.margins, model, batch, forecast, options)
 
     def calibrate(self, model: nn.Module, part: Part | None) -> list[str]:
         if part is None:
             return ["intervals: nothing was held out to make them hold"]
-        field = self.history
-        apart = self.windows(part, stride=field.horizon)
-        batches = apart if apart.total >= 40 else self.windows(part, most=VALIDATED)
-        found: dict[float, list[np.ndarray]] = {level: [] for level in conformal.COVERAGES}
-        with torch.inference_mode():
-            for batch in walk(batches, model):
-                seen = as_array(batch.seen)
-                y = np.where(seen, as_array(batch.future), np.nan).astype(np.float64)
-                forecast = model(Window(*batch[:5]))
-                for level in found:
-                    _, low, high, scale = self.raw(model, batch, forecast, ForecastOptions(level))
-                    found[level].append(conformal.scores(y, low, high, scale))
-        scores = {level: np.concatenate(own) for level, own in found.items()}
-        self.margins.by_coverage = {
-            level: conformal.margins(own, level) for level, own in scores.items()
-        }
-        count = int((~np.isnan(scores[LEVEL])).sum(0).min())
-        notes = [f"intervals: made to hold on {count:,} windows of the validation part"]
-        if count < conformal.needed(LEVEL):
-            notes.append(
-                f"so few cannot promise {100 * LEVEL:g} %: intervals reach as far as the largest"
-                f" error among them, which promises {100 * count / (count + 1):.0f} %; hold more"
-                " out for more"
-            )
-        return notes
+        batches = self.windows(part, stride=self.history.horizon)
+        if batches.total < APART:
+            batches = self.windows(part, most=VALIDATED)
+        return fit_margins(self.margins, model, batches)
 
     def evaluate(
         self, model: Any, part: Part, options: ForecastOptions | None = None
@@ -431,7 +283,7 @@ class Forecast(Task):
         with torch.inference_mode():
             for batch in walk(batches, model):
                 forecast, loss = self.forecast_and_loss(model, batch)
-                judge.add(batch, self.given(model, batch, forecast, options))
+                judge.add(batch, self.intervals(model, batch, forecast, options))
                 losses.append(loss)
         return judge.report(metric=self.metric, loss=float(np.mean(losses)), stride=batches.stride)
 
@@ -453,7 +305,7 @@ class Forecast(Task):
         batch = field.collate(stretches, np.arange(len(stretches)))
         with torch.inference_mode():
             forecast = model(Window(*batch[:5]))
-            given = self.given(model, batch, forecast, options)
+            found = self.intervals(model, batch, forecast, options)
             sampled = self.sampled(model, batch, options) if options.samples else None
         for i, own in enumerate(past):
             rows = slice(i * K, (i + 1) * K)
@@ -461,9 +313,9 @@ class Forecast(Task):
                 own.name,
                 next_steps(own, field, first),
                 field.targets,
-                center=given.center[rows].T,
-                low=given.low[rows].T,
-                high=given.high[rows].T,
+                center=found.center[rows].T,
+                low=found.low[rows].T,
+                high=found.high[rows].T,
                 samples=None if sampled is None else sampled[rows].transpose(1, 2, 0),
                 paths=isinstance(model, RecursiveForecaster),
             )
@@ -490,26 +342,9 @@ class Forecast(Task):
         return np.repeat(lengths[:, None], len(self.history.channels), 1)
 
     def examples_of(self, part: Part, row: int, raw: Mapping[str, Any]) -> list[Example]:
-        """What stood before some steps of the stretch of a row, and what came then."""
         own, stretches = as_recording(raw["history"], "item"), part["history"]
-        last = int(stretches.end[row]) - self.history.horizon
-        origins = np.linspace(int(stretches.first[row]), last, KEPT).round().astype(int)
-        return [self.example_at(own, origin) for origin in np.unique(origins).tolist()]
-
-    def example_at(self, own: Recording, origin: int) -> Example:
-        """Up to two windows before a step, and what came from it on."""
-        field = self.history
-        first, ahead = max(0, origin - 2 * field.length), min(len(own), origin + field.horizon)
-        values = own.values[first:ahead].copy()
-        came = values[origin - first :, field.target_channels].copy()
-        values[origin - first :] = np.nan
-        if field.ahead:
-            known = field.ahead_channels
-            values[origin - first :, known] = own.values[origin:ahead, known]
-        else:
-            values = values[: origin - first]
-        past = replace(own[first : first + len(values)], values=values)
-        return Example(plain(field.to_json(past)), "", tuple(numbers(step) for step in came))
+        first, end = int(stretches.first[row]), int(stretches.end[row])
+        return spread_examples(self.history, own, first, end)
 
     def reading(self, model: nn.Module, item: Any) -> Reading:
         if self.at_once:
@@ -537,24 +372,3 @@ class Forecast(Task):
         assert isinstance(found, Forecast)
         found.margins.load(folder, found.history.horizon)
         return found
-
-
-def not_read(found: Found) -> list[str]:
-    """Columns of a table of steps that are no values, ids, times or static."""
-    reader = found.table.reader
-    if not isinstance(reader, StepRows):
-        return []
-    static = [] if found.static is None else [own.name for own in found.static.own]
-    used = {*static, *(key.name for key in reader.keys)}
-    return [own.name for own in reader.others if own.name not in used]
-
-
-def is_timed(found: Found) -> bool:
-    """Whether the steps of a table have times, and it holds nothing that could be a label."""
-    reader = found.table.reader
-    return isinstance(reader, StepRows) and reader.layout.time is not None and found.label is None
-
-
-def value(z: Tensor, center: Tensor, scale: Tensor) -> Tensor:
-    """From units of the window to those of the series, in float64."""
-    return center.double() + scale.double() * z.double()

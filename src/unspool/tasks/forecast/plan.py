@@ -1,0 +1,54 @@
+"""Which columns of a table are series to forecast: a `Table` in, a `Plan` out."""
+
+from __future__ import annotations
+
+from unspool.config import DataConfig
+from unspool.data.plan import Plan
+from unspool.data.read import Table
+from unspool.data.read.steps import StepRows
+from unspool.errors import DataError
+from unspool.tasks.inputs.series_plan import Found, find_series, may_be_series, with_static
+
+FIT = 3
+
+
+def plan_series(task: str, table: Table, data: DataConfig, *, named: bool) -> Plan | None:
+    """Series. Unless the task is named, they must have a time, and no labels."""
+    asked = data.model_copy(update={"target": None, "label": None})
+    if not may_be_series(table, asked) or (data.label is not None and not named):
+        return None
+    found = find_series(table, asked, None, named=named, words=True)
+    if found is None:
+        if not named:
+            return None
+        raise DataError(
+            "no columns of numbers were found to be series",
+            where=table.name,
+            remedy="name them with --series, and those of series and times with --id and --time",
+        )
+    if not named and not is_timed(found):
+        return None
+    columns, convert = {"history": found.series}, found.convert
+    about = found.about
+    if found.static is not None:
+        columns["static"], convert = found.static, with_static(found.convert)
+        about += f", of each series {', '.join(own.name for own in found.static.own)}"
+    if unread := not_read(found):
+        about += f", not read: {', '.join(unread)}"
+    return Plan(task, found.table, columns, FIT, f"{about} -> {task}", convert, found.settings)
+
+
+def is_timed(found: Found) -> bool:
+    """Whether the steps of a table have times, and it holds nothing that could be a label."""
+    reader = found.table.reader
+    return isinstance(reader, StepRows) and reader.layout.time is not None and found.label is None
+
+
+def not_read(found: Found) -> list[str]:
+    """Columns of a table of steps that are no values, ids, times or static."""
+    reader = found.table.reader
+    if not isinstance(reader, StepRows):
+        return []
+    static = [] if found.static is None else [own.name for own in found.static.own]
+    used = {*static, *(key.name for key in reader.keys)}
+    return [own.name for own in reader.others if own.name not in used]
