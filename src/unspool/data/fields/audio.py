@@ -19,7 +19,8 @@ import numpy as np
 from unspool.data.fields.audio_examiner import AudioExaminer
 from unspool.data.fields.audio_frames import FrameMaker, FrameState, Framing, frames
 from unspool.data.fields.field import Chunk
-from unspool.data.fields.series import SeriesField, SeriesWriter, StoredSize
+from unspool.data.fields.recordings import SeriesWriter, StoredSize
+from unspool.data.fields.series import SeriesField
 from unspool.data.fields.series_features import FeatureField
 from unspool.data.fields.series_values import Series, blocks
 from unspool.data.read import Column

@@ -15,7 +15,8 @@ import numpy as np
 
 from unspool.data.calendar import DAY, TimeStep, cycles_of, find_step
 from unspool.data.fields.history_examiner import HistoryExaminer
-from unspool.data.fields.series import RecordingsField, count, fit_moments
+from unspool.data.fields.recordings import RecordingsField, count
+from unspool.data.fields.series_values import fit_moments
 from unspool.data.fields.static import StaticColumn, static_vectors
 from unspool.data.read.recording import Recording
 from unspool.data.store.columns import Progress

@@ -18,7 +18,8 @@ import torch
 from torch import Tensor
 
 from unspool.data.fields.music_numbers import MusicNumbers, music_numbers
-from unspool.data.fields.series import SeriesField, SeriesWriter, StoredSize
+from unspool.data.fields.recordings import SeriesWriter, StoredSize
+from unspool.data.fields.series import SeriesField
 from unspool.data.fields.series_features import FeatureField
 from unspool.data.read.music import (
     KEYS,

@@ -27,7 +27,8 @@ from unspool.data.fields.pixels import (
     one_moments,
     remarks,
 )
-from unspool.data.fields.series import SeriesBatch, StoredSize
+from unspool.data.fields.recordings import StoredSize
+from unspool.data.fields.series import SeriesBatch
 from unspool.data.fields.series_features import FeatureField
 from unspool.data.fields.series_values import Moments, Series
 from unspool.data.read.clip import ENDINGS, Clip, as_clip

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from unspool.data.fields.history import HistoryField
-from unspool.data.fields.series import as_steps, refuse_times
+from unspool.data.fields.recordings import as_steps, refuse_times
 from unspool.data.read.recording import Recording
 from unspool.errors import ConfigError, DataError
 from unspool.tasks.forecast.answer import Continuation
