@@ -19,7 +19,7 @@ from unspool.api.run import Run
 from unspool.api.watching import Shown
 from unspool.config import Config
 from unspool.data.corpus import Corpus
-from unspool.data.fields.text import read_tokenizer
+from unspool.data.fields.tokenized import read_tokenizer
 from unspool.data.part import Part
 from unspool.data.plan import Plan
 from unspool.data.read import Table

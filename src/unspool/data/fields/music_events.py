@@ -3,7 +3,7 @@
 on_C4 shift_4 off_C4 on_E4        a C for four steps, then an E
 velocity_24                       how loud the notes after it are, 1 to 32, where that changes
 
-As of Oore et al. (2018). raw: as of `music.py`, or such a text. values: `Tokens`. tensors:
+As of Oore et al. (2018). raw: as of `pieces.py`, or such a text. values: `Tokens`. tensors:
 `TokenBatch`. All events are in the vocabulary, so that music can be transposed.
 """
 
@@ -19,8 +19,9 @@ import torch
 from torch import Tensor
 
 from unspool.config import TokenizerConfig
-from unspool.data.fields.music import FILE, Known, LeftOut, music_items, notes_about
-from unspool.data.fields.text import TextField, TextWriter
+from unspool.data.fields.pieces import COUNTED, FILE, Known, LeftOut, PieceField
+from unspool.data.fields.text import TextField
+from unspool.data.fields.tokenized import TextWriter
 from unspool.data.fields.tokens import Tokens
 from unspool.data.read import Column
 from unspool.data.read.music import (
@@ -28,10 +29,8 @@ from unspool.data.read.music import (
     LOWEST,
     NAMES,
     VELOCITY,
-    Midi,
     Piece,
     as_piece,
-    is_midi,
     piece_of_notes,
 )
 from unspool.data.store.columns import Progress, WhereStep
@@ -154,10 +153,9 @@ class EventWriter(TextWriter):
         self.left.close()
 
 
-class MusicEvents(TextField):
+class MusicEvents(PieceField, TextField):
     """A column of pieces as texts of events, each between <s> and </s>."""
 
-    kind = "music"
     unit = "events"
 
     def __init__(self, name: str, grid: int, *, max_length: int = 0) -> None:
@@ -209,9 +207,6 @@ class MusicEvents(TextField):
         found = super().open(folder, key, where)
         return EventColumn(**vars(found), left=LeftOut(folder, self.name).load())
 
-    def what_is_missing(self, column: Any, rows: np.ndarray) -> str:
-        return "no note"
-
     def fit(
         self, column: Any, rows: np.ndarray, *, where: str, progress: Progress | None = None
     ) -> list[str]:
@@ -220,14 +215,10 @@ class MusicEvents(TextField):
             piece_of_events(
                 column.types[i] for i in column.ids[column.offsets[row] : column.offsets[row + 1]]
             ).values
-            for row in rows[:500]
+            for row in rows[:COUNTED]
         )
-        first = (
-            f"music: {len(EVENTS)} kinds of events, {int(lengths.sum()):,} events in train, from"
-            f" {lengths.min():,} to {lengths.max():,} a piece"
-        )
-        notes = notes_about(column.left, self.known.grid)
-        return [first, *notes, f"train: {self.known.numbers}"]
+        events = f"music: {len(EVENTS)} kinds of events, {int(lengths.sum()):,} events"
+        return self.fit_notes(events, lengths, column.left)
 
     def invent(self, *, vocab: int, classes: int) -> None:
         vocabulary = Vocab.of(EVENTS, specials=SENTENCE_SPECIALS)
@@ -236,21 +227,11 @@ class MusicEvents(TextField):
     def encode(self, raw: Sequence[Any]) -> Tokens:
         return super().encode([self.text(own, f"item {i + 1}") for i, own in enumerate(raw)])
 
-    def items(self, given: Any) -> Iterable[Any]:
-        return music_items(given)
-
-    def named(self, name: str) -> Midi | None:
-        return Midi(Path(name), name) if is_midi(name) else None
-
     def shown(self, raw: Any) -> str:
         return str(self.piece(raw, "item"))
 
     def to_json(self, raw: Any) -> str:
         return self.text(raw)
-
-    def examiner(self, values: Any) -> None:  # type: ignore[override]
-        """Pieces are counted, and not compared."""
-        return
 
     def transposed(self, ids: Tensor, semitones: Tensor) -> Tensor:
         """(B, T), (B,) -> the notes of each row so many keys higher"""

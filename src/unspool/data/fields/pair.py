@@ -16,8 +16,9 @@ from torch import Tensor
 
 from unspool.config import TokenizerConfig
 from unspool.data.fields.field import Where
-from unspool.data.fields.text import TextField, TextWriter
+from unspool.data.fields.text import TextField
 from unspool.data.fields.text_examiner import TextExaminer
+from unspool.data.fields.tokenized import TextWriter
 from unspool.data.fields.tokens import Tokens, padded
 from unspool.data.read import Column
 from unspool.data.store.columns import Progress

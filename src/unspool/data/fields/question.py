@@ -72,18 +72,21 @@ class Questions(TokenPairs):
         """(N,) tokens."""
         return self.raw.lengths - self.split
 
-    def select(self, rows: np.ndarray) -> Questions:
-        found = super().select(rows)
-        return Questions(
-            found.raw,
-            found.split,
-            remap=self.remap,
-            pair_frame=self.pair_frame,
-            fill=self.fill,
-            characters=found.characters,
-            types=self.types,
-            places=self.places.select(rows),
+    @classmethod
+    def of(cls, pairs: TokenPairs, places: Ragged) -> Questions:
+        return cls(
+            pairs.raw,
+            pairs.split,
+            remap=pairs.remap,
+            pair_frame=pairs.pair_frame,
+            fill=pairs.fill,
+            characters=pairs.characters,
+            types=pairs.types,
+            places=places,
         )
+
+    def select(self, rows: np.ndarray) -> Questions:
+        return Questions.of(super().select(rows), self.places.select(rows))
 
     def tokens_of(self, row: int, start: int, stop: int) -> tuple[int, int] | None:
         """The first and the last token of a stretch of characters; None where it has none."""
@@ -171,24 +174,12 @@ class QuestionField(PairField):
             at = [np.arange(n) for n in np.diff(column.offsets)[1::2]]
             flat = np.concatenate([np.empty(0, np.int64), *at])
             values = np.stack([flat, flat + 1], 1)
-        return self._placed(found, Ragged.of_lengths(values, found.raw.lengths - found.split))
-
-    def _placed(self, found: TokenPairs, places: Ragged) -> Questions:
-        return Questions(
-            found.raw,
-            found.split,
-            remap=found.remap,
-            pair_frame=found.pair_frame,
-            fill=found.fill,
-            characters=found.characters,
-            types=found.types,
-            places=places,
-        )
+        return Questions.of(found, Ragged.of_lengths(values, found.raw.lengths - found.split))
 
     def encode(self, raw: Sequence[Any]) -> Questions:
         contexts = [as_pair(own)[1] for own in raw]
         places = Ragged.of([token_places(self.fitted, text) for text in contexts])
-        return self._placed(super().encode(raw), places)
+        return Questions.of(super().encode(raw), places)
 
     def check(self, values: Tokens, where: Any) -> list[str]:
         return []

@@ -20,7 +20,8 @@ from torch import Tensor
 from unspool.config import TokenizerConfig
 from unspool.data.fields.field import Measure, Where
 from unspool.data.fields.pair import MARK, PairField, PairWriter, TokenPairs, as_pair
-from unspool.data.fields.text import TextField, TextWriter
+from unspool.data.fields.text import TextField
+from unspool.data.fields.tokenized import TextWriter
 from unspool.data.fields.tokens import Tokens, padded
 from unspool.data.store.columns import Progress, WhereStep
 from unspool.data.store.ragged import Ragged
@@ -220,7 +221,7 @@ class StoryField(TextField):
     def advise(self, values: Any, unknown: float) -> Any:
         return iter(())
 
-    def examiner(self, values: Any) -> None:  # type: ignore[override]
+    def examiner(self, values: Any) -> None:
         return None
 
     def streaming_unsupported_reason(self) -> str | None:

@@ -5,19 +5,24 @@ raw: str. values: `Tokens`. tensors: `TokenBatch`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 import torch
 
 from unspool.config import TokenizerConfig
 from unspool.data.fields.bytepairs import Stretches, encode_subwords
-from unspool.data.fields.field import Chunk, Field, Measure, Where
+from unspool.data.fields.field import Chunk, Measure, Where
 from unspool.data.fields.spelling import collate_words
 from unspool.data.fields.text_examiner import TextExaminer
+from unspool.data.fields.tokenized import (
+    TextWriter,
+    TokenizedField,
+    read_tokenizer,
+    tokens_of_chunk,
+)
 from unspool.data.fields.tokens import (
     Pieces,
     TokenBatch,
@@ -30,34 +35,19 @@ from unspool.data.fields.tokens import (
 )
 from unspool.data.fields.vocabulary import UNITS, fit_tokenizer, made_of_words
 from unspool.data.read import Column
-from unspool.data.store.columns import Progress, WhereStep
+from unspool.data.store.columns import Progress
 from unspool.data.store.ragged import Ragged
-from unspool.data.store.tokens import TokenColumn, TokenWriter
-from unspool.errors import DataError, RunError
-from unspool.io.files import AGAIN, read_json, write_json
-from unspool.text.open_vocabulary import Rules, open_encoder
-from unspool.text.tokenizers import CharTokenizer, Frame, SubwordTokenizer, Tokenizer
+from unspool.data.store.tokens import TokenColumn
+from unspool.io.files import write_json
+from unspool.text.open_vocabulary import Rules
+from unspool.text.tokenizers import CharTokenizer, Frame, SubwordTokenizer
 from unspool.text.vocab import BEGIN_ID, END, END_ID, SPECIALS, UNK_ID, Vocab
 
 CHARACTERS = 16  # of a byte pair, more than most have
 FITTED = 1 << 18  # characters of one text that byte pairs are fitted to, at least
 
 
-class TextWriter:
-    """Strings to a `TokenColumn`."""
-
-    def __init__(self, folder: Path, name: str, rules: Rules) -> None:
-        self.encoder, self.tokens = open_encoder(rules), TokenWriter(folder, name)
-
-    def add(self, values: list[str], where: Callable[[int], str]) -> None:
-        ids, lengths = self.encoder.encode(values)
-        self.tokens.add(ids, lengths, list(map(len, values)))
-
-    def close(self) -> None:
-        self.tokens.close(self.encoder.types)
-
-
-class TextField(Field):
+class TextField(TokenizedField):
     """A column of texts.
 
     auto       what tokenizer.kind=auto means: a kind, or "look": words, unless there are too few
@@ -75,7 +65,6 @@ class TextField(Field):
     """
 
     kind = "text"
-    sized = True
     newlines: ClassVar[bool] = False  # whether line ends are tokens, too, where those are words
 
     def __init__(
@@ -96,22 +85,13 @@ class TextField(Field):
         self.settings, self.auto, self.specials = settings, auto, specials
         self.marks, self.max_length, self.spelled = marks, max_length, spelled
         self.too_long, self.is_target, self.file = too_long, is_target, file
-        self.tokenizer: Tokenizer | None = None
+        self.tokenizer = None
         self.copied_into: TextField | None = None
-
-    @property
-    def fitted(self) -> Tokenizer:
-        assert self.tokenizer is not None, f"the field {self.name!r} has not been fitted"
-        return self.tokenizer
 
     @property
     def unit(self) -> str:
         """What tokens are called."""
         return UNITS[self.fitted.kind]
-
-    @property
-    def vocabulary(self) -> int:
-        return len(self.fitted)
 
     @property
     def frame(self) -> Frame:
@@ -144,17 +124,8 @@ class TextField(Field):
             return Rules.of_tokenizer(self.tokenizer)
         return Rules.of(self.settings, newlines=self.newlines)
 
-    def storage_key(self) -> Any:
-        return [self.kind, asdict(self.rules)]
-
     def writer(self, folder: Path) -> TextWriter:
         return TextWriter(folder, self.name, self.rules)
-
-    def open(self, folder: Path, key: dict[str, Any], where: WhereStep) -> TokenColumn:
-        return TokenColumn.load(folder, self.name, key, where)
-
-    def blank(self, column: TokenColumn) -> np.ndarray:
-        return column.characters == 0
 
     def fit(
         self, column: TokenColumn, rows: np.ndarray, *, where: str, progress: Progress | None = None
@@ -305,7 +276,7 @@ class TextField(Field):
             home[ids] = row
         return {str(values.types[i]): int(home[i]) for i in np.flatnonzero(counts == 1).tolist()}
 
-    def examiner(self, values: Tokens) -> TextExaminer:
+    def examiner(self, values: Tokens) -> TextExaminer | None:
         return TextExaminer(values, words=self.fitted.kind != "char", unit=self.unit)
 
     def labels(self, text: str) -> list[str]:
@@ -322,35 +293,3 @@ class TextField(Field):
 
     def load(self, folder: Path) -> None:
         self.tokenizer = read_tokenizer(folder, self.file)
-
-
-def tokens_of_chunk(
-    text: str, before: str | None, cut: Callable[[str], Any], tokenizer: Tokenizer
-) -> tuple[Any, str]:
-    """What `cut` makes of a text that goes on after `before`, and the open end of both.
-
-    A DataError where the two have a token in common, which was read as if it had ended.
-    """
-    found = cut(text)
-    joined = (before or "") + text
-    if before and len(text) and list(cut(joined)) != [*cut(before), *found]:
-        raise DataError(
-            "the chunk begins within a token, and what came before was read as if it had ended",
-            got=text,
-            remedy="give whole words, with the space that stands before or after them",
-        )
-    return found, tokenizer.open_end(joined)
-
-
-def read_tokenizer(folder: Path, name: str = "tokenizer.json") -> Tokenizer:
-    """The tokenizer of a run folder; a RunError where it is damaged."""
-    path = folder / name
-    stored = read_json(path)
-    tokenizer = Tokenizer.from_json(stored, where=path)
-    if tokenizer.to_json().keys() != stored.keys():
-        raise RunError(
-            f"holds other fields than a tokenizer of the kind {tokenizer.kind!r} has",
-            where=path,
-            remedy=AGAIN,
-        )
-    return tokenizer

@@ -17,7 +17,8 @@ from torch import Tensor
 from unspool.config import TokenizerConfig
 from unspool.data.fields.bytepairs import Stretches
 from unspool.data.fields.field import Measure, Where
-from unspool.data.fields.text import TextField, TextWriter
+from unspool.data.fields.text import TextField
+from unspool.data.fields.tokenized import TextWriter
 from unspool.data.fields.tokens import Tokens, padded
 from unspool.data.read import Column
 from unspool.data.store.columns import Progress, WhereStep
@@ -208,7 +209,7 @@ class TextsField(TextField):
     def characters_once(self, values: Any) -> dict[str, int]:
         return {}
 
-    def examiner(self, values: Any) -> None:  # type: ignore[override]
+    def examiner(self, values: Any) -> None:
         """None: rows are compared by what is read."""
 
     @property

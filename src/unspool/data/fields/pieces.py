@@ -1,0 +1,133 @@
+"""What fields of music share, be it read as frames or as events: how pieces are given, what is left
+out of them, and what a run keeps of those that it was trained on.
+
+raw: a `Piece`, the path of a MIDI file, lists of pitches or an array (steps, 88).
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from unspool.data.fields.field import Field
+from unspool.data.fields.music_numbers import MusicNumbers, music_numbers
+from unspool.data.read.music import KEYS, Midi, Piece, as_piece, is_midi
+from unspool.data.read.recording import Recording
+from unspool.errors import RunError
+from unspool.io.files import AGAIN, read_json, write_json
+
+FILE = "music.json"
+OPENINGS = 256  # first frames that are kept
+COUNTED = 500  # pieces whose numbers are taken
+
+
+@dataclass
+class Known:
+    """What a run keeps of the music that it was trained on.
+
+    grid       steps of a beat
+    openings   the keys of the first frames of pieces
+    numbers    of the training pieces
+    """
+
+    grid: int
+    openings: list[list[int]] = field(default_factory=list)
+    numbers: MusicNumbers | None = None
+
+    def learn(self, pieces: Iterable[np.ndarray]) -> None:
+        """From the frames of pieces, (T, 88) each."""
+        found = list(pieces)
+        self.numbers = music_numbers(found[:COUNTED])
+        firsts = [np.flatnonzero(frames[0]).tolist() for frames in found[:OPENINGS] if len(frames)]
+        self.openings = [keys for keys in firsts if keys]
+
+    def save(self, folder: Path) -> None:
+        write_json(folder / FILE, asdict(self) | {"numbers": self.numbers and list(self.numbers)})
+
+    def load(self, folder: Path) -> None:
+        stored = read_json(folder / FILE)
+        try:
+            self.grid = int(stored["grid"])
+            self.openings = [[int(key) for key in own] for own in stored["openings"]]
+            numbers = stored["numbers"]
+            self.numbers = None if numbers is None else MusicNumbers(*map(float, numbers))
+            fine = 0 < self.grid <= 480
+            fine &= all(0 <= key < KEYS for own in self.openings for key in own)
+        except (KeyError, TypeError, ValueError, OverflowError):
+            fine = False
+        if not fine:
+            raise RunError("not what is known of music", where=folder / FILE, remedy=AGAIN)
+
+
+class LeftOut:
+    """How many notes of a column were left out or moved, by the reason, in a file beside it."""
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self.path = folder / f"{name}.left.json"
+        self.counts: Counter[str] = Counter()
+
+    def count(self, pieces: Iterable[Piece]) -> None:
+        for own in pieces:
+            self.counts["notes"] += len(own.notes)
+            self.counts.update(own.left)
+
+    def close(self) -> None:
+        self.path.write_text(json.dumps(self.counts), encoding="utf-8")
+
+    def load(self) -> dict[str, int]:
+        found: dict[str, int] = json.loads(self.path.read_text(encoding="utf-8"))
+        return found
+
+
+def notes_about(left: dict[str, int], grid: int) -> list[str]:
+    """What was left out and moved, in words."""
+    found = dict(left)
+    notes, moved = found.pop("notes", 0), found.pop("moved to the grid", 0)
+    tempos = found.pop("changes of the tempo", 0)
+    lines = [f"{many:,} notes {why} left out" for why, many in found.items()]
+    if moved:
+        lines.append(
+            f"{moved:,} of {notes:,} notes begin between the {grid} steps of a beat and were moved"
+            " to the nearest (--set grid= for another grid)"
+        )
+    if tempos:
+        lines.append(f"{tempos:,} changes of the tempo are not read: time is counted in beats")
+    return lines
+
+
+class PieceField(Field):
+    """A column of pieces; a subclass also derives from the field of what it reads them as."""
+
+    kind = "music"
+    known: Known
+
+    def what_is_missing(self, column: Any, rows: np.ndarray) -> str:
+        return "no note"
+
+    def fit_notes(self, what: str, lengths: np.ndarray, left: dict[str, int]) -> list[str]:
+        """Notes of a fit to pieces of such lengths, once `known` has learnt from them."""
+        first = f"{what} in train, from {lengths.min():,} to {lengths.max():,} a piece"
+        return [first, *notes_about(left, self.known.grid), f"train: {self.known.numbers}"]
+
+    def items(self, given: Any) -> Iterable[Any]:
+        """One piece, or several."""
+        one = isinstance(given, str | Path | Midi | Recording | dict)
+        if one or (isinstance(given, np.ndarray) and given.ndim == 2):
+            given = [given]
+        if not isinstance(given, Iterable):
+            as_piece(given, "item")
+        return (own if (found := self.named(own)) is None else found for own in given)
+
+    def named(self, name: Any) -> Midi | None:
+        known = isinstance(name, str) and is_midi(name)
+        return Midi(Path(name), name) if known else None
+
+    def examiner(self, values: Any) -> None:
+        """Pieces are counted, and not compared."""
+        return
