@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,7 +12,10 @@ import pytest
 import unspool
 from unspool.api import auto
 from unspool.api.auto import seconds_of
+from unspool.api.settings import make_config
+from unspool.config.resolve import changed
 from unspool.errors import ConfigError, UserError
+from unspool.training.checkpoint import Counters
 from unspool.training.signals import Interrupted
 
 SMALL = {"hidden": 8, "embedding": 8, "filters": 4, "heads": 2, "layers": 1, "epochs": 1,
@@ -163,6 +167,36 @@ def test_few_rows_are_scored_by_models_of_other_folds(data, tmp_path, monkeypatc
     mean = [list(own.probabilities.values()) for own in loaded.predict(texts)]
     np.testing.assert_allclose(mean, np.mean(each, 0), rtol=1e-5, atol=1e-6)
     assert "trained on this very file" in " ".join(loaded.evaluate(data).notes)
+    notes: list[str] = []
+    again = unspool.train(resume=True, out=run.path, note=notes.append, quiet=True)
+    assert notes == ["the search is finished"]
+    assert [own.to_json() for own in again.predict(texts)] == [
+        own.to_json() for own in unspool.load(run.path).predict(texts)
+    ]
+
+
+def test_a_network_that_is_too_slow_is_left_out_after_a_fold(data, tmp_path, monkeypatch) -> None:
+    few(monkeypatch)
+    monkeypatch.setattr(auto, "out_of_time", lambda run: run.config.model_name == "cnn")
+    notes: list[str] = []
+    run = train(data, tmp_path / "run", label="label", note=notes.append)
+    assert "— cnn: too slow for its time, left out" in notes
+    tried = json.loads((run.path / "auto.json").read_text())["models"]
+    assert [own["model"] for own in tried] == [*QUICK, "gru", "gru-seed2"]
+    assert [own.name for own in (run.path / "tried" / "cnn").iterdir()] == ["1"]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "epoch", "most", "late"),
+    [(8.0, 1, 8.0, True), (8.1, 0, 8.0, True), (8.0, 2, 8.0, False), (3.0, 1, 8.0, False),
+     (9.0, 0, 0.0, False)],
+)  # fmt: skip
+def test_a_network_that_has_made_two_epochs_was_not_too_slow(seconds, epoch, most, late) -> None:
+    run = SimpleNamespace(
+        counters=Counters(seconds=seconds, epoch=epoch),
+        config=changed(make_config("classify", "gru"), {"train.max_seconds": most}),
+    )
+    assert auto.out_of_time(run) is late
 
 
 def fold_rows(run, data):

@@ -37,6 +37,7 @@ AUTO = "auto"  # as the name of a model
 RESULT = "auto.json"
 UNITS = {"": 1, "s": 1, "m": 60, "h": 3600}
 LEAST = 5.0  # seconds for which a network is worth beginning
+LEAST_EPOCHS = 2  # of a fold, for which it is worth going on with the others
 FOLDS = 5
 SMALL = 10_000  # rows, beyond which a tenth is enough to choose by
 
@@ -126,11 +127,10 @@ class Search:
         return run
 
     def try_all(self) -> list[Tried]:
-        tried, waiting = list[Tried](), dict(self.configs)
+        tried, waiting, left = list[Tried](), dict(self.configs), self.budget
         while waiting:
             name = next(iter(waiting))
             config = waiting.pop(name)
-            left = self.budget - sum(own.seconds for own in tried)
             quick = TASKS[config.task](config, TASKS[config.task].make_fields(config)).at_once
             begun = (self.folder.path / "tried" / name).exists()
             if left < LEAST and not quick and not begun:
@@ -139,15 +139,18 @@ class Search:
             self.shown.note(f"— {name}, {max(0.0, left):.0f} s left")
             share = left / 2 if waiting else left
             limit = {} if quick else {"train.max_seconds": max(LEAST, share) / max(1, self.folds)}
-            tried.append(self.try_model(name, changed(config, limit)))
+            found, seconds = self.try_model(name, changed(config, limit))
+            left -= seconds
+            if found is not None:
+                tried.append(found)
             if not waiting and name in self.configs:
-                left = self.budget - sum(own.seconds for own in tried)
                 waiting = another_seed(tried, self.configs, left)
         return tried
 
-    def try_model(self, name: str, config: Config) -> Tried:
-        """On the validation part, or on every fold; what was begun before goes on."""
-        home, runs, seconds = self.folder.path / "tried" / name, [], 0.0
+    def try_model(self, name: str, config: Config) -> tuple[Tried | None, float]:
+        """On the validation part, or on every fold, and the seconds it took; None: the first fold
+        has shown that there is too little time. What was begun before goes on."""
+        home, runs, seconds = self.folder.path / "tried" / name, list[Run](), 0.0
         shown = self.shown
         for fold in range(1, self.folds + 1) if self.folds else [0]:
             settings = {"data.folds": self.folds, "data.fold": fold, "data.fold_part": "valid"}
@@ -161,8 +164,11 @@ class Search:
             trained = 0.0 if run.counters is None else run.counters.seconds
             seconds += max(trained, time.monotonic() - started)
             runs.append(run)
+            if fold == 1 and out_of_time(run):
+                self.shown.note(f"— {name}: too slow for its time, left out")
+                return None, seconds
             shown = shown._replace(note=lambda text: None)  # the others would say the same
-        return Tried.of(name, runs, seconds)
+        return Tried.of(name, runs, seconds), seconds
 
     def train(self, home: RunFolder, config: Config, shown: Shown) -> Run:
         try:
@@ -225,6 +231,14 @@ class Search:
             report.part = "test"
             run.keep(report)
         return run
+
+
+def out_of_time(run: Run) -> bool:
+    """Whether the seconds of a network were over when it had hardly begun."""
+    counters, most = run.counters, run.config.train.max_seconds
+    if counters is None or not 0 < most <= counters.seconds:
+        return False
+    return counters.epoch < LEAST_EPOCHS
 
 
 def another_seed(

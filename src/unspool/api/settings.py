@@ -189,19 +189,18 @@ def refuse_changes(
     }
     if kept:
         asked = asked.model_copy(update={"train": asked.train.model_copy(update=kept)})
-    if asked == stored:
-        return
     before, after = (
         {"task": config.task, "model_name": config.model_name, **_flat(config)}
         for config in (stored, asked)
     )
-    name = next(name for name in before if before[name] != after[name])
-    raise ConfigError(
-        f"the run has {name}={before[name]}, which --resume cannot change",
-        where=folder.path,
-        got=after[name],
-        remedy="leave the setting out, or train anew with another --out",
-    )
+    for name in before:
+        if before[name] != after[name]:
+            raise ConfigError(
+                f"the run has {name}={before[name]}, which --resume cannot change",
+                where=folder.path,
+                got=after[name],
+                remedy="leave the setting out, or train anew with another --out",
+            )
 
 
 def _flat(config: Config) -> dict[str, Any]:
