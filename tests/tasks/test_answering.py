@@ -25,8 +25,8 @@ from unspool.tasks import TASKS
 from unspool.tasks.answering.search import best_of_windows, best_span, best_threshold
 from unspool.tasks.answering.squad import score
 from unspool.tasks.opening import open_plan
-from unspool.text.places import token_places
 from unspool.text.subwords import fit_bpe
+from unspool.text.token_offsets import token_offsets
 from unspool.text.tokenizers import NFC, CharTokenizer, WordTokenizer
 from unspool.text.vocab import Vocab
 
@@ -86,11 +86,11 @@ def test_tokens_map_back_to_characters() -> None:
     bpe = fit_bpe(TEXTS * 3, size=280, min_count=1, normalizer=NFC)
     for text in TEXTS:
         words = WordTokenizer(Vocab.of([]))
-        for (start, stop), piece in zip(token_places(words, text), words.pieces(text)):
+        for (start, stop), piece in zip(token_offsets(words, text), words.pieces(text)):
             assert text[start:stop] == piece
         chars = CharTokenizer(Vocab.of([]))
-        assert [text[a:b] for a, b in token_places(chars, text)] == list(text)
-        places = token_places(bpe, text)
+        assert [text[a:b] for a, b in token_offsets(chars, text)] == list(text)
+        places = token_offsets(bpe, text)
         assert len(places) == len(bpe.ids(text))
         if text.isascii() and text:
             assert "".join(text[a:b] for a, b in places) == text

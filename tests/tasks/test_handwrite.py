@@ -12,7 +12,7 @@ import unspool
 from unspool.data.read.strokes import from_lines
 from unspool.demos.handwriting import LETTERS, letter, write_words, written
 from unspool.errors import ConfigError, DataError
-from unspool.nn.models.handwriting import Bigram, Drawn, OneGaussian
+from unspool.nn.models.handwriting import Bigram, Drawings, OneGaussian
 from unspool.tasks.handwrite.answer import Writing, svg_lines
 
 SMALL = {
@@ -76,7 +76,7 @@ def test_a_transformer_draws_point_by_point_what_it_reads_at_once(attending) -> 
     model = attending.model
     values = torch.randn(1, 9, 3)
     with torch.inference_mode():
-        whole = model.mixture(Drawn(values, torch.tensor([9])))
+        whole = model.mixture(Drawings(values, torch.tensor([9])))
         state = model.start(None)
         for t in range(9):
             own, state = model.step(values[:, t], state)
@@ -147,7 +147,7 @@ def test_gaussian_and_bigram_are_densities() -> None:
         for up in (0.0, 1.0):
             after = torch.cat([xy, torch.full((len(xy), 1), up)], 1)
             values = torch.stack([torch.full_like(after, 0.3), after, torch.zeros_like(after)], 1)
-            losses = model.losses(Drawn(values, torch.full((len(xy),), 3)))
+            losses = model.losses(Drawings(values, torch.full((len(xy),), 3)))
             assert isinstance(model, Bigram) or losses.pen.shape == (len(xy), 3)
             density = (-losses.move[:, 0]).exp()
             if isinstance(model, OneGaussian):  # whether the pen is up is counted apart

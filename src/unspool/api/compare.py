@@ -24,7 +24,7 @@ from unspool.io.files import write_atomic
 from unspool.tasks import TASKS
 from unspool.training.fold_report import FoldsReport
 from unspool.training.folder import RunFolder
-from unspool.training.place import claimed, refuse_run
+from unspool.training.output_folder import claimed, refuse_run
 from unspool.training.progress import Watcher
 
 

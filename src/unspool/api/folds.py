@@ -169,13 +169,13 @@ def merge_tables(folder: Path, folds: int) -> None:
             return
         header, *own = list(csv.reader(io.StringIO(read_hashed(path).decode())))
         rows += own
-    rows.sort(key=lambda row: place(row[1]))
+    rows.sort(key=lambda row: file_position(row[1]))
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows([header, *rows])
     write_hashed(folder / TABLE, text.getvalue())
 
 
-def place(line: str) -> tuple[str, int]:
+def file_position(line: str) -> tuple[str, int]:
     """`7`, or `file.csv:7`, as something to sort by."""
     found = re.fullmatch(r"(.*?)(\d+)", line)
     return (found[1], int(found[2])) if found else (line, 0)

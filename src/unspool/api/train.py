@@ -27,7 +27,7 @@ from unspool.tasks.opening import Source, open_plan, usual_columns
 from unspool.training.fold_report import FoldsReport
 from unspool.training.folder import RunFolder
 from unspool.training.machine import with_device, with_precision
-from unspool.training.place import check_rescue, free_folder
+from unspool.training.output_folder import check_rescue, free_folder
 from unspool.training.progress import Watcher
 from unspool.training.transfer import Start, open_start
 

@@ -41,7 +41,7 @@ from unspool.training.examples import write_examples
 from unspool.training.folder import RunFolder
 from unspool.training.machine import precision_note, tune_process, with_device, with_precision
 from unspool.training.optim import build_optimizer
-from unspool.training.place import held
+from unspool.training.output_folder import FolderHandle
 from unspool.training.signals import Interrupted, stop_on_signals
 from unspool.training.tensors import save_tensors
 from unspool.training.trainer import Trainer
@@ -200,7 +200,10 @@ def _fit(
     """At once: what has no steps has no checkpoints either."""
     tune_process(threads)
     task, started = TASKS[config.task](config, corpus.fields), time.monotonic()
-    with spare_folder(rescue, folder, task, corpus.parts) as spare, held(folder.path) as place:
+    with (
+        spare_folder(rescue, folder, task, corpus.parts) as spare,
+        FolderHandle(folder.path) as handle,
+    ):
         fitting = task.fit_model(corpus.parts)
         counters = Counters(
             tokens=int(corpus.parts["train"][task.input].tokens.sum()),
@@ -210,7 +213,7 @@ def _fit(
         shown.note(_about(task, fitting.model, folder))
         shown.note(f"fitted: {fitting.note}; {counters.seconds:.1f} s")
         try:
-            place.check()
+            handle.check()
             _save_fitted(folder, task, fitting, corpus)
         except OSError as error:
             what = f"cannot save the trained model ({error.strerror})"

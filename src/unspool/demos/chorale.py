@@ -21,7 +21,7 @@ from unspool.data.read.music import as_piece
 from unspool.insight.plots import roll_figure
 from unspool.io.files import write_atomic
 from unspool.io.pictures import save_picture
-from unspool.training.place import free_folder
+from unspool.training.output_folder import free_folder
 from unspool.training.progress import Printed
 
 PIECES = 360

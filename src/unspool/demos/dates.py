@@ -17,7 +17,7 @@ from typing import NamedTuple
 from unspool.api.train import train
 from unspool.insight.plots.attention import alignment_lines
 from unspool.search.decoding import Decoding
-from unspool.training.place import free_folder
+from unspool.training.output_folder import free_folder
 from unspool.training.progress import Printed
 
 FIRST, LAST = date(1900, 1, 1).toordinal(), date(2099, 12, 31).toordinal()

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from unspool.api.train import train
-from unspool.training.place import free_folder
+from unspool.training.output_folder import free_folder
 from unspool.training.progress import Printed
 
 DAYS = 200

@@ -19,7 +19,7 @@ from unspool.api.train import train
 from unspool.insight.plots import series_figure
 from unspool.io.pictures import save_picture
 from unspool.tasks.opening import open_inputs
-from unspool.training.place import free_folder
+from unspool.training.output_folder import free_folder
 from unspool.training.progress import Printed
 
 MOVES = ("circle", "push", "shake", "wave")

@@ -19,7 +19,7 @@ from unspool.api.train import train
 from unspool.insight.plots import drawing_figure, window_figure
 from unspool.io.pictures import save_picture
 from unspool.tasks.handwrite.answer import END, Writing
-from unspool.training.place import free_folder
+from unspool.training.output_folder import free_folder
 from unspool.training.progress import Printed
 
 # Points as x and y, one digit each; y points down, letters stand on 7. Strokes have spaces between.

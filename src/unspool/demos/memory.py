@@ -25,7 +25,7 @@ from unspool.insight.plots.style import COLOURS, DASHES, plain
 from unspool.io.pictures import new_figure, save_picture
 from unspool.nn.cells import Cell
 from unspool.nn.recurrent import Recurrent
-from unspool.training.place import free_folder
+from unspool.training.output_folder import free_folder
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

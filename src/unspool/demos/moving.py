@@ -20,7 +20,7 @@ from unspool.api.train import train
 from unspool.insight.plots import frames_figure
 from unspool.insight.saliency import explain
 from unspool.io.pictures import save_picture
-from unspool.training.place import free_folder
+from unspool.training.output_folder import free_folder
 from unspool.training.progress import Printed
 
 MOVES = {"left": (0, -1), "right": (0, 1), "up": (-1, 0), "down": (1, 0)}

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from unspool.api.run import Run
 from unspool.api.train import train
-from unspool.training.place import free_folder
+from unspool.training.output_folder import free_folder
 from unspool.training.progress import Printed
 
 PRODUCTS = {

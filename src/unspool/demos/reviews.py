@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from unspool.api.train import train
-from unspool.training.place import free_folder
+from unspool.training.output_folder import free_folder
 from unspool.training.progress import Printed
 
 THINGS = [

@@ -28,7 +28,7 @@ from unspool.io.files import write_atomic
 from unspool.native import word2vec as kernel
 from unspool.training.card import settings_lines, table_row
 from unspool.training.folder import RunFolder
-from unspool.training.place import free_folder
+from unspool.training.output_folder import free_folder
 from unspool.vectors import WordVectors
 from unspool.vectors.files import IN_FOLDER, save_in_folder
 

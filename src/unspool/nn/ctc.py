@@ -84,11 +84,11 @@ def align(log_p: Tensor, target: list[int]) -> list[TokenSpan]:
     best[: min(2, n)] = scores[0, :2]
     back = torch.zeros(steps, n, dtype=torch.int64)
     for t in range(1, steps):
-        moves = torch.full((3, n), -torch.inf, dtype=torch.float64)
-        moves[0] = best
-        moves[1, 1:] = best[:-1]
-        moves[2, 2:] = torch.where(skips[2:], best[:-2], -torch.inf)
-        found = moves.max(0)
+        candidates = torch.full((3, n), -torch.inf, dtype=torch.float64)
+        candidates[0] = best
+        candidates[1, 1:] = best[:-1]
+        candidates[2, 2:] = torch.where(skips[2:], best[:-2], -torch.inf)
+        found = candidates.max(0)
         best, back[t] = found.values + scores[t], found.indices
     state = n - 1 if n == 1 or best[-1] >= best[-2] else n - 2
     path = [state]

@@ -37,7 +37,7 @@ class Uncertain(ABC):
         """The value that y stays below with probability `level`; None where it is not known."""
         return None
 
-    samples: bool = False  # whether values can be drawn
+    samples: bool = False  # whether values can be sampled
 
     def sample(self, outputs: Tensor, u: Tensor) -> Tensor:
         """The value that two numbers u (..., 2), uniform in (0, 1), stand for."""

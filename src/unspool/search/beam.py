@@ -61,7 +61,7 @@ def beam(
     if not 0 <= alpha < float("inf"):
         raise ValueError(f"alpha must be 0 (no length penalty) or more, and finite; got {alpha}")
     found: list[list[Hypothesis]] = [[] for _ in range(len(first))]
-    live = [Sentence(place) for place in range(len(first))]  # those of one place side by side
+    live = [Sentence(example) for example in range(len(first))]  # those of one example side by side
     ids = first
     while live:
         allowed, state = step(decoder, ids, state, rules, live)
@@ -70,17 +70,17 @@ def beam(
         longer: list[list[Sentence]] = [[] for _ in found]
         parents: list[list[int]] = [[] for _ in found]
         for row, token, total in _continuations(allowed, live, width):
-            place = live[row].place
+            example = live[row].example
             if token == rules.end:
-                ended = [*found[place], live[row].end(total, penalty=penalty)]
+                ended = [*found[example], live[row].end(total, penalty=penalty)]
                 # Sorting is stable: of equals the one that was met first stays.
-                found[place] = sorted(ended, key=lambda h: -h.score)[:best]
+                found[example] = sorted(ended, key=lambda h: -h.score)[:best]
             else:
-                longer[place].append(live[row].longer(token, total, looked[row]))
-                parents[place].append(row)
+                longer[example].append(live[row].longer(token, total, looked[row]))
+                parents[example].append(row)
         live, rows = [], []
-        for place, (sentences, above, ended) in enumerate(zip(longer, parents, found)):
-            largest = length_penalty(rules.limit(place) + 1, alpha)
+        for example, (sentences, above, ended) in enumerate(zip(longer, parents, found)):
+            largest = length_penalty(rules.limit(example) + 1, alpha)
             if not (early_stop and _settled(sentences, ended, best, largest)):
                 live += sentences
                 rows += above
@@ -96,8 +96,8 @@ def _continuations(
     log_ps, tokens = largest(allowed, width)  # (R, k)
     before = [[s.log_probability] for s in live]
     totals = log_ps.new_tensor(before, dtype=torch.double) + log_ps
-    # The rows of each place side by side, (P, M, k): M is the fullest beam of the P places.
-    starts = [row for row, s in enumerate(live) if row == 0 or live[row - 1].place != s.place]
+    # The rows of each example side by side, (P, M, k): M is the fullest beam of the P examples.
+    starts = [row for row, s in enumerate(live) if row == 0 or live[row - 1].example != s.example]
     sizes = [end - start for start, end in zip(starts, [*starts[1:], len(live)])]
     side = totals.new_full((len(starts), max(sizes), totals.shape[-1]), -torch.inf)
     which = [p for p, size in enumerate(sizes) for _ in range(size)]

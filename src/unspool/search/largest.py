@@ -24,8 +24,8 @@ def largest(scores: Tensor, k: int) -> tuple[Tensor, Tensor]:
     inside = torch.arange(BLOCK, device=scores.device)
     # In the order of the row, as of equal scores any may be taken, but always the same one.
     blocks = maxima.topk(k).indices.sort(-1).values
-    places = (blocks[..., None] * BLOCK + inside).flatten(1)  # (R, k·BLOCK)
+    indices = (blocks[..., None] * BLOCK + inside).flatten(1)  # (R, k·BLOCK)
     rest = torch.arange(whole, size, device=scores.device).expand(rows, -1)
-    places = torch.cat([places, rest], 1)
-    values, at = scores.gather(1, places).topk(k)
-    return values, places.gather(1, at)
+    indices = torch.cat([indices, rest], 1)
+    values, at = scores.gather(1, indices).topk(k)
+    return values, indices.gather(1, at)

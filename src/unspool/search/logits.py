@@ -7,7 +7,7 @@ from torch import Tensor
 
 
 def keep_top_k(logits: Tensor, k: int) -> Tensor:
-    """All but the k largest logits of each row become -inf; ties at the k-th place are kept."""
+    """All but the k largest logits of each row become -inf; ties with the k-th are kept."""
     if k <= 0 or k >= logits.shape[-1]:
         return logits
     least = logits.topk(k, -1).values[..., -1:]
@@ -18,11 +18,11 @@ def keep_top_p(logits: Tensor, p: float) -> Tensor:
     """The nucleus (Holtzman et al. 2020): the fewest tokens whose probability reaches p."""
     if p >= 1:
         return logits
-    ordered, places = logits.sort(-1, descending=True)
+    ordered, indices = logits.sort(-1, descending=True)
     probabilities = ordered.softmax(-1)
     before = probabilities.cumsum(-1) - probabilities  # the mass of all more probable tokens
     ordered = ordered.masked_fill(before >= p, -torch.inf)
-    return torch.empty_like(logits).scatter_(-1, places, ordered)
+    return torch.empty_like(logits).scatter_(-1, indices, ordered)
 
 
 def sample(

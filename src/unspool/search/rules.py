@@ -73,9 +73,9 @@ class Rules:
         if self.end in self.forbidden:
             raise ValueError(f"the end, token {self.end}, may not be forbidden")
 
-    def limit(self, place: int) -> int:
+    def limit(self, example: int) -> int:
         """The most tokens of a sentence."""
-        return self.max_length if isinstance(self.max_length, int) else self.max_length[place]
+        return self.max_length if isinstance(self.max_length, int) else self.max_length[example]
 
     def apply(self, log_p: Tensor, sentences: Sequence[Sentence]) -> Tensor:
         """log_p (R, V), changed in place: -inf for what may not follow each of R sentences, which
@@ -84,7 +84,7 @@ class Rules:
         end = log_p[:, self.end].clamp(min=LEAST)
         if self.forbidden:
             log_p[:, list(self.forbidden)] = -torch.inf
-        full = [row for row, s in enumerate(sentences) if steps >= self.limit(s.place)]
+        full = [row for row, s in enumerate(sentences) if steps >= self.limit(s.example)]
         if full:
             log_p[full] = -torch.inf
         if steps < self.min_length:
@@ -105,9 +105,9 @@ def repeats(tokens: tuple[int, ...], n: int) -> list[int]:
 
 
 class Sentence(NamedTuple):
-    """One that has not ended: its place in the batch that was asked for, and how it began."""
+    """One that has not ended: which example of the batch it is for, and how it began."""
 
-    place: int
+    example: int
     tokens: tuple[int, ...] = ()
     log_probability: float = 0.0
     alignment: tuple[Tensor, ...] = ()
@@ -115,7 +115,7 @@ class Sentence(NamedTuple):
     def longer(self, token: int, log_probability: float, seen: Tensor | None) -> Sentence:
         """With one more token, the log probability of all, and what the step looked at."""
         alignment = self.alignment if seen is None else (*self.alignment, seen)
-        return Sentence(self.place, (*self.tokens, token), log_probability, alignment)
+        return Sentence(self.example, (*self.tokens, token), log_probability, alignment)
 
     def end(self, log_probability: float, *, penalty: float = 1.0) -> Hypothesis:
         alignment = torch.stack(self.alignment) if self.alignment else None

@@ -68,7 +68,7 @@ def _walk(
 ) -> list[Hypothesis]:
     """One way through: pick (R, V) -> (R,) chooses among what the rules allow."""
     check_first(first)
-    live = [Sentence(place) for place in range(len(first))]
+    live = [Sentence(example) for example in range(len(first))]
     found: list[Hypothesis | None] = [None] * len(live)
     ids = first
     while live:
@@ -79,7 +79,7 @@ def _walk(
         for row, (sentence, token) in enumerate(zip(live, chosen.tolist())):
             total = sentence.log_probability + log_ps[row]
             if token == rules.end:
-                found[sentence.place] = sentence.end(total)
+                found[sentence.example] = sentence.end(total)
             else:
                 longer.append(sentence.longer(token, total, looked[row]))
                 rows.append(row)

@@ -83,7 +83,9 @@ def bootstrap_bleu(
     """Percentile bootstrap interval of BLEU, sentences resampled (Koehn 2004); of several systems
     on the same sentences that of their mean."""
     n = len(statistics[0])
-    draws = np.random.default_rng(seed).multinomial(n, np.full(n, 1 / n), size=resamples)  # (R, N)
-    scores = np.mean([bleu_of(draws @ s, smoothed=smoothed) for s in statistics], axis=0)
+    samples = np.random.default_rng(seed).multinomial(
+        n, np.full(n, 1 / n), size=resamples
+    )  # (R, N)
+    scores = np.mean([bleu_of(samples @ s, smoothed=smoothed) for s in statistics], axis=0)
     low, high = np.quantile(scores, [(1 - level) / 2, (1 + level) / 2])
     return float(low), float(high)

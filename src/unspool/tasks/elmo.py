@@ -63,14 +63,14 @@ def inputs(batch: TokenBatch) -> tuple[Tensor, ...]:
 class ElmoReport(Report):
     """The mean loss of both directions, and the perplexity of each."""
 
-    def __init__(self, nats: np.ndarray, counts: np.ndarray) -> None:
+    def __init__(self, losses: np.ndarray, counts: np.ndarray) -> None:
         """Of each piece: the loss of the forward and of the backward model (N, 2), and how many
         words each has predicted (N,)."""
         total = int(counts.sum())
-        self.scores, self.weights = nats.mean(1) / counts, counts
+        self.scores, self.weights = losses.mean(1) / counts, counts
         self.interval = bootstrap_mean(self.scores, counts)
         self.pieces, self.count = len(counts), total
-        forward, backward = (nats.sum(0) / total).tolist()
+        forward, backward = (losses.sum(0) / total).tolist()
         self.metrics = {
             "loss": (forward + backward) / 2,
             "perplexity": perplexity((forward + backward) / 2),
@@ -183,15 +183,15 @@ class ElmoTask(Task):
         assert isinstance(model, ElmoModel)
         batches = self.batches(part, training=False)
         size = len(batches.part)
-        nats, counts = np.zeros((size, 2)), np.zeros(size)
+        sums, counts = np.zeros((size, 2)), np.zeros(size)
         with torch.inference_mode():
             for batch in walk(batches, model):
                 x = batch[self.input]
                 counts[batch.rows] = as_array(x.lengths) + 1
                 for direction, found in enumerate(model.read(*inputs(x))):
                     losses = as_array(model.output.token_losses(found.h, found.targets).double())
-                    np.add.at(nats[:, direction], batch.rows[as_array(found.rows)], losses)
-        return ElmoReport(nats, counts)
+                    np.add.at(sums[:, direction], batch.rows[as_array(found.rows)], losses)
+        return ElmoReport(sums, counts)
 
     def predict(self, model: nn.Module, items: Iterable[str], options: None = None) -> NoReturn:
         raise ConfigError(

@@ -105,9 +105,9 @@ def _rank(task: Task, own: Example) -> tuple[int, ...]:
     if not task.reads_tokens:
         return (max(0, stored_size(task, own).steps - STEPS),)
     count = len(own.text.split())
-    beside = max(WORDS[0] - count, count - WORDS[1], 0)
+    outside = max(WORDS[0] - count, count - WORDS[1], 0)
     unknown = int((task.tokenizer.encode(own.text) == UNK_ID).sum())
-    return beside, own.text.count("\n"), unknown
+    return outside, own.text.count("\n"), unknown
 
 
 def plain(value: Any, between: str = " ") -> str:

@@ -131,14 +131,14 @@ class GenerateReport(Report):
     """Mean negative log likelihood with its interval, perplexity, bits per character."""
 
     def __init__(
-        self, nats: np.ndarray, tokens: np.ndarray, *, characters: int, read: dict[str, int]
+        self, losses: np.ndarray, tokens: np.ndarray, *, characters: int, read: dict[str, int]
     ) -> None:
-        """`nats` and `tokens`: the total loss and the number of predictions of each window.
+        """`losses` and `tokens`: summed losses and the number of predictions of each window.
 
         `read` is how: in so many `lanes`, or from a `context` of so many tokens.
         """
-        total, count = float(nats.sum()), int(tokens.sum())
-        self.scores = nats / tokens
+        total, count = float(losses.sum()), int(tokens.sum())
+        self.scores = losses / tokens
         self.weights = tokens
         self.interval = bootstrap_mean(self.scores, tokens)
         self.tokens, self.characters, self.read = count, characters, read
@@ -296,17 +296,17 @@ class Generate(Task):
         `exact`, sooner, from somewhat less."""
         assert isinstance(model, NextTokenModel)
         batches, read = self._reading(part, exact=exact)
-        nats, tokens, state = [], [], None
+        sums, tokens, state = [], [], None
         with torch.inference_mode():
             for batch in walk(batches, model):
                 outputs, state = model.read(batch.ids, None if batch.first else state)
                 losses = model.output.token_losses(
                     outputs[:, batch.skip :], batch.targets[:, batch.skip :]
                 )
-                nats.append(as_array(losses.double().sum(1)))
+                sums.append(as_array(losses.double().sum(1)))
                 tokens.append(np.full(len(losses), losses.shape[1]))
         return GenerateReport(
-            np.concatenate(nats),
+            np.concatenate(sums),
             np.concatenate(tokens),
             characters=int(part[self.input].characters[0]),
             read=read,

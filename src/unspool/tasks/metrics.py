@@ -205,7 +205,7 @@ def bootstrap_precision(
     """Percentile bootstrap intervals of the mean average precision of K labels, and of that of all
     answers together, for p and truth (N, K); rows are resampled.
 
-    A row that is drawn w times weighs w, so each ranking is sorted once. From 2,000 resamples, of
+    A row that is sampled w times weighs w, so each ranking is sorted once. From 2,000 resamples, of
     many rows fewer, down to 200.
     """
     n, k = p.shape
@@ -214,8 +214,8 @@ def bootstrap_precision(
     rankings = [Ranking.of(own, y, np.arange(n)) for own, y in zip(p.T, truth.T)]
     together = Ranking.of(p.ravel(), truth.ravel(), np.repeat(np.arange(n), k))
     for start in range(0, resamples, RESAMPLES):
-        drawn = rng.integers(0, n, (min(RESAMPLES, resamples - start), n))
-        w = np.stack([np.bincount(own, minlength=n) for own in drawn]).astype(np.int32)  # (R, N)
+        sampled = rng.integers(0, n, (min(RESAMPLES, resamples - start), n))
+        w = np.stack([np.bincount(own, minlength=n) for own in sampled]).astype(np.int32)  # (R, N)
         each = [own.average_precision(w) for own in rankings]
         there = sum(own.any for own in each)
         macro = sum(own.value for own in each) / np.maximum(there, 1)
@@ -306,7 +306,7 @@ def bootstrap_ratio(
 
 
 def resampled_sums(values: np.ndarray, resamples: int = 2000, seed: int = 0) -> np.ndarray:
-    """Sums over N examples that are drawn with replacement: (N, K) -> (resamples, K)
+    """Sums over N examples that are sampled with replacement: (N, K) -> (resamples, K)
 
     Examples with the same numbers are interchangeable, so counts are sampled once for each distinct
     row: a million right-or-wrong answers cost no more than two.
@@ -346,11 +346,11 @@ def spearman_interval(rho: float, n: int) -> tuple[float, float]:
     return math.tanh(math.atanh(rho) - half), math.tanh(math.atanh(rho) + half)
 
 
-def perplexity(nats: float) -> float:
+def perplexity(loss: float) -> float:
     """exp of the mean negative log likelihood a token; infinite rather than an overflow."""
-    return math.exp(nats) if nats < 700 else math.inf
+    return math.exp(loss) if loss < 700 else math.inf
 
 
-def bits_per_character(total_nats: float, characters: int) -> float:
+def bits_per_character(summed_loss: float, characters: int) -> float:
     """Total negative log likelihood of a text, in bits, over its length in characters."""
-    return total_nats / NATS_PER_BIT / max(characters, 1)
+    return summed_loss / NATS_PER_BIT / max(characters, 1)

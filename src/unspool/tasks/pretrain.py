@@ -99,12 +99,12 @@ class Filling:
 class PretrainReport(Report):
     """Loss and accuracy at the masked positions."""
 
-    def __init__(self, nats: np.ndarray, right: np.ndarray, counts: np.ndarray) -> None:
+    def __init__(self, losses: np.ndarray, right: np.ndarray, counts: np.ndarray) -> None:
         """Of each document: total loss, right guesses, masked positions."""
-        self.scores, self.weights = nats / counts, counts
+        self.scores, self.weights = losses / counts, counts
         self.interval = bootstrap_mean(self.scores, counts)
         self.documents, self.count = len(counts), int(counts.sum())
-        mean = float(nats.sum() / counts.sum())
+        mean = float(losses.sum() / counts.sum())
         self.metrics = {
             "loss": mean,
             "perplexity": perplexity(mean),
@@ -202,7 +202,7 @@ class Pretrain(Task):
         assert isinstance(model, MaskedModel)
         batches = self.batches(part, training=False)
         size = len(batches.inner.part)
-        nats, right, counts = np.zeros(size), np.zeros(size), np.zeros(size)
+        sums, right, counts = np.zeros(size), np.zeros(size), np.zeros(size)
         with torch.inference_mode():
             for batch in walk(batches, model):
                 h = model.output.vectors(
@@ -211,10 +211,10 @@ class Pretrain(Task):
                 scores = model.output.output(h).float()  # (N, V)
                 losses = nn.functional.cross_entropy(scores, batch.targets, reduction="none")
                 rows = batch.rows[as_array(batch.chosen.nonzero()[:, 0])]
-                np.add.at(nats, rows, as_array(losses.double()))
+                np.add.at(sums, rows, as_array(losses.double()))
                 np.add.at(right, rows, as_array(scores.argmax(1) == batch.targets))
                 np.add.at(counts, rows, 1)
-        return PretrainReport(nats, right, counts)
+        return PretrainReport(sums, right, counts)
 
     def predict(
         self, model: nn.Module, items: Iterable[str], options: Filling | None = None

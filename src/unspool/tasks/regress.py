@@ -139,7 +139,7 @@ def errors(truth: np.ndarray, guess: np.ndarray) -> dict[str, float]:
 
 def error_intervals(truth: np.ndarray, guess: np.ndarray) -> dict[str, tuple[float, float]]:
     """95 % intervals of `errors`, by the bootstrap over examples; the variance of the truth is that
-    of the examples that were drawn."""
+    of the examples that were sampled."""
     wrong, y, n = guess - truth, truth - truth.mean(), len(truth)
     sums = resampled_sums(np.stack([np.abs(wrong), wrong**2, y, y**2], 1))  # (R, 4)
     spread = sums[:, 3] - sums[:, 2] ** 2 / n

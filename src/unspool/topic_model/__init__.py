@@ -31,7 +31,7 @@ from unspool.topic_model.folder import (
 from unspool.topic_model.result import Topic, TopicAnswer, Topics
 from unspool.topic_model.settings import make_config
 from unspool.topic_model.vectors import model_record
-from unspool.training.place import check_free, free_folder
+from unspool.training.output_folder import check_free, free_folder
 
 __all__ = ["Topic", "TopicAnswer", "Topics", "topics"]
 

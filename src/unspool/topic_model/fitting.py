@@ -27,7 +27,7 @@ from unspool.topic_model.corpus import (
     open_documents,
     read_documents,
 )
-from unspool.topic_model.map import place
+from unspool.topic_model.map import map_documents
 from unspool.topic_model.methods import METHODS, Assigned, Method
 from unspool.topic_model.result import MapPoint, NearDocument, Topic, Topics, Tried, beginning
 from unspool.topic_model.settings import TopicsConfig, TopicSettings
@@ -136,7 +136,7 @@ def find_topics(
     if dates is not None:
         times = over_time(_times(plan, dates)[documents.rows], fitted.assigned.shares)
     near = nearest_rows(fitted.assigned, settings.documents * SPARE)
-    points = place(fitted.assigned, counts, x if vectors is not None else None, settings)
+    points = map_documents(fitted.assigned, counts, x if vectors is not None else None, settings)
     texts = _some_texts(documents, [*(i for own in near for i in own), *points.rows])
     mean = fitted.assigned.shares[topic >= 0].mean(0)
     topics = [

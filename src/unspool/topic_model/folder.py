@@ -27,7 +27,7 @@ from unspool.topic_model.result import Topic, Topics, Tried
 from unspool.topic_model.settings import TopicsConfig
 from unspool.topic_model.times import OverTime
 from unspool.topic_model.vectors import model_record, open_vectors
-from unspool.training.place import begun
+from unspool.training.output_folder import begun
 from unspool.training.tensors import DamagedFile, load_tensors, save_tensors
 
 FORMAT = 1

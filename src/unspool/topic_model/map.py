@@ -22,23 +22,23 @@ if TYPE_CHECKING:
 
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">")
 LATENT = 50  # singular vectors
-FEWEST = 10  # documents that t-SNE can place
+FEWEST = 10  # documents that t-SNE can map
 
 
-class Placed(NamedTuple):
-    """Some documents, by their number, and where each is."""
+class Points(NamedTuple):
+    """Some documents, by their number, and the coordinates of each."""
 
     rows: list[int]
     at: np.ndarray  # (M, 2)
 
 
-def place(
+def map_documents(
     assigned: Assigned, counts: csr_matrix, vectors: np.ndarray | None, settings: TopicSettings
-) -> Placed:
+) -> Points:
     """At most `settings.mapped` documents that have a topic, chosen by the seed; by their vectors,
     or by latent semantic analysis: the largest singular vectors of their TF-IDF."""
     if settings.map == "none":
-        return Placed([], np.empty((0, 2)))
+        return Points([], np.empty((0, 2)))
     rows = np.flatnonzero(assigned.topic >= 0)
     if len(rows) > settings.mapped:
         random = np.random.default_rng(settings.seed)
@@ -55,7 +55,7 @@ def place(
         perplexity = min(30.0, (len(rows) - 1) / 3)
         model = TSNE(2, perplexity=perplexity, init=start, random_state=settings.seed)
         at = model.fit_transform(x.astype(np.float32))
-    return Placed(rows.tolist(), np.asarray(at, dtype=np.float64))
+    return Points(rows.tolist(), np.asarray(at, dtype=np.float64))
 
 
 def latent(counts: csr_matrix, seed: int) -> np.ndarray:

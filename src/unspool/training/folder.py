@@ -39,7 +39,7 @@ from unspool.nn.cells import CELLS
 from unspool.nn.init import left_empty
 from unspool.tasks import TASKS, Report, Task, build_model
 from unspool.tasks.stored_report import StoredReport, stored
-from unspool.training.place import CONFIG, begun
+from unspool.training.output_folder import CONFIG, begun
 from unspool.training.tensors import DamagedFile, TensorFile, load_tensors
 
 FORMAT = 1  # of the run folder; a newer one is refused

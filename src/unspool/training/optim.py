@@ -27,8 +27,8 @@ def build_optimizer(model: nn.Module, train: TrainConfig) -> torch.optim.Optimiz
     parameters: dict[tuple[int, bool], list[nn.Parameter]] = {(0, True): [], (0, False): []}
     for name, parameter in model.named_parameters():
         if parameter.requires_grad:
-            place = (below.get(name, 0), parameter.ndim >= 2)
-            parameters.setdefault(place, []).append(parameter)
+            group = (below.get(name, 0), parameter.ndim >= 2)
+            parameters.setdefault(group, []).append(parameter)
     groups = [
         {
             "params": some,

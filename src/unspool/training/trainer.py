@@ -31,7 +31,7 @@ from unspool.training.optim import (
     set_learning_rate,
     thaw,
 )
-from unspool.training.place import Place
+from unspool.training.output_folder import FolderHandle
 from unspool.training.progress import Watcher
 from unspool.training.signals import Interrupted, StopRequest
 from unspool.training.tensors import TensorFile, save_tensors
@@ -92,7 +92,7 @@ class Trainer:
         """Train to the end, or until a signal asks to stop (then save, and raise Interrupted)."""
         counters = self.counters
         saved_at = time.monotonic()
-        self.place = Place(self.folder.path)
+        self.handle = FolderHandle(self.folder.path)
         self.log = Log(self.folder.metrics, self.watcher.note)
         self.watcher.start(self.total, counters)
         try:
@@ -116,7 +116,7 @@ class Trainer:
         finally:
             self.watcher.close()
             self.log.close()
-            self.place.close()
+            self.handle.close()
             if self.board is not None:
                 self.board.close()
         return counters
@@ -180,13 +180,14 @@ class Trainer:
         counters.skipped += 1
         self.carry = None
         what = "loss" if not math.isfinite(loss) else "gradient"
-        place = f"epoch {counters.epoch + 1}, batch {counters.index + 1}"
+        position = f"epoch {counters.epoch + 1}, batch {counters.index + 1}"
         self.watcher.note(
-            f"{what} is not finite at {place} ({self.task.where(self.train_part, batch)}): skipped"
+            f"{what} is not finite at {position}"
+            f" ({self.task.where(self.train_part, batch)}): skipped"
         )
         if counters.bad >= self.train.max_bad_steps:
             raise TrainingError(
-                f"the {what} was not finite {counters.bad} times in a row, last at {place}",
+                f"the {what} was not finite {counters.bad} times in a row, last at {position}",
                 where=self.folder.path,
                 remedy=f"lower train.lr (now {self.train.lr:g}), set train.clip=0.5,"
                 " or use train.precision=fp32",
@@ -245,7 +246,7 @@ class Trainer:
         meta = {"step": self.counters.step, "rank": self.counters.best}
         best = TensorFile(state, meta if validated else {**meta, "validated": False})
         try:
-            self.place.check()
+            self.handle.check()
             save_tensors(self.folder.weights, *best)
             self.unsaved = False
         except OSError as error:
@@ -266,7 +267,7 @@ class Trainer:
                 self.watcher.note(f"cannot write a checkpoint ({error.strerror}); training goes on")
 
     def _save_all(self) -> None:
-        self.place.check()
+        self.handle.check()
         if self.unsaved and self.best is not None:
             save_tensors(self.folder.weights, *self.best)
             self.unsaved = False
@@ -289,8 +290,8 @@ class Trainer:
                 self.watcher.note("the best weights are lost; those of this moment are saved")
         lost, log, self.unsaved = self.folder, self.log, True
         self.folder = self.rescue()
-        self.place.close()
-        self.place = Place(self.folder.path)
+        self.handle.close()
+        self.handle = FolderHandle(self.folder.path)
         self.log = Log(self.folder.metrics, self.watcher.note)
         self.log.waiting = log.content()
         log.close()

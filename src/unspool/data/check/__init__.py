@@ -162,7 +162,7 @@ def doubtful_labels(rows: Rows, unit: str, notes: list[str]) -> Iterator[Draft]:
                 f"wrong {key}s were looked for in {result.judged:,} of {len(given):,} {unit}"
             )
         judged = zip(result.rows.tolist(), result.predicted, result.given, result.other)
-        said = {
+        messages = {
             row: f"given {names[given[row]]} ({100 * own:.0f} %), predicted {names[other]}"
             f" ({100 * p:.0f} %)"
             for row, other, own, p in judged
@@ -173,7 +173,7 @@ def doubtful_labels(rows: Rows, unit: str, notes: list[str]) -> Iterator[Draft]:
             f" (accuracy {result.accuracy:.3f}) is sure of another one",
             result.rows,
             "read them, the most doubtful first: --json and --html list more",
-            said.__getitem__,
+            messages.__getitem__,
             listed=100,
         )
 

@@ -43,7 +43,7 @@ def describe(
     wanted: dict[int, set[int]] = {}
     for draft in drafts:
         for number in draft.rows[: draft.listed].tolist():
-            part, row = rows.place(number)
+            part, row = rows.part_and_row(number)
             wanted.setdefault(id(part.plan), set()).add(int(part.rows[row]))
     asked = examiners(rows.corpus)
     surveys = {
@@ -53,7 +53,7 @@ def describe(
     }
 
     def example(draft: Draft, number: int) -> Example:
-        part, row = rows.place(number)
+        part, row = rows.part_and_row(number)
         shown = surveys[id(part.plan)].wanted[int(part.rows[row])]
         return Example(part.where(row), shown, draft.note(number))
 

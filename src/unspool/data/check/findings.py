@@ -89,7 +89,7 @@ def extremes(group: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndar
 
 def noted(rows: Rows, found: np.ndarray, others: np.ndarray, text: str) -> Callable[[int], str]:
     partner = dict(zip(found.tolist(), others.tolist()))
-    return lambda row: text.format(rows.beside(row, partner[row]))
+    return lambda row: text.format(rows.relative_position(row, partner[row]))
 
 
 def odd_sides(rows: Rows, sides: Sequence[str], unit: str) -> Iterator[Draft]:

@@ -133,6 +133,6 @@ def near_draft(
 
     def note(row: int) -> str:
         i = place[row]
-        return f"{100 * similarity[i]:.0f} % as {rows.beside(row, int(others[i]))}"
+        return f"{100 * similarity[i]:.0f} % as {rows.relative_position(row, int(others[i]))}"
 
     return Draft(kind, what, found, remedy, note)

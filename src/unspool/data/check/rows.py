@@ -46,15 +46,15 @@ class Rows:
     def __len__(self) -> int:
         return int(self.edges[-1])
 
-    def place(self, number: int) -> tuple[Part, int]:
+    def part_and_row(self, number: int) -> tuple[Part, int]:
         part = int(self.part[number])
         return self.parts[part], number - int(self.edges[part])
 
     def where(self, number: int) -> str:
-        part, row = self.place(number)
+        part, row = self.part_and_row(number)
         return part.where(row)
 
-    def beside(self, number: int, other: int) -> str:
+    def relative_position(self, number: int, other: int) -> str:
         """Where the other row is, for one that reads of the first: its line, where the file is the
         same."""
         one, two = self.where(number), self.where(other)

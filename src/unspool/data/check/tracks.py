@@ -50,10 +50,10 @@ def find_repetitions(tracks: Sequence[Track]) -> list[Repetition]:
     keys = [exact(track.values[span]) for track, span in zip(tracks, spans)]
     total = sum(map(len, keys))
     least = SURE + np.log2(max(1, total * len(tracks)))
-    telling = [row for row, own in enumerate(keys) if information(own) >= least]
+    informative = [row for row, own in enumerate(keys) if information(own) >= least]
     found: list[Repetition] = []
     firsts: dict[int, int] = {}
-    for row in telling:
+    for row in informative:
         first = firsts.setdefault(digest(keys[row]), row)
         if first != row:
             found.append(Repetition("same", row, first))

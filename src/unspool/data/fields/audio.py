@@ -56,7 +56,7 @@ class AudioWriter(SeriesWriter):
 
     def __init__(self, folder: Path, name: str, recording: Callable[[Any, str], Recording]) -> None:
         super().__init__(folder, name, recording)
-        self.place = folder / f"{name}.heard.json"
+        self.path = folder / f"{name}.heard.json"
         self.heard: Counter[Heard] = Counter()
 
     def add(self, values: list[Any], where: Callable[[int], str]) -> None:
@@ -66,7 +66,7 @@ class AudioWriter(SeriesWriter):
     def close(self) -> None:
         super().close()
         counts = [[*own, many] for own, many in sorted(self.heard.items())]
-        self.place.write_text(json.dumps(counts), encoding="utf-8")
+        self.path.write_text(json.dumps(counts), encoding="utf-8")
 
 
 class AudioSource(SeriesField):

@@ -21,18 +21,18 @@ from unspool.data.store.ragged import Ragged, Windows, cut_windows
 from unspool.data.store.tokens import TokenColumn
 from unspool.text.normalize import Normalizer
 from unspool.text.open_vocabulary import Rules
-from unspool.text.places import token_places, word_places
+from unspool.text.token_offsets import token_offsets, word_offsets
 from unspool.text.tokenizers import PairFrame, SubwordTokenizer
 
 LONGEST_QUESTION = 64  # tokens that are read of a question
 
 
 @dataclass(frozen=True)
-class PlacedColumn(TokenColumn):
-    """`places` (M, 2): where the words of the contexts stand in them, one context after the other;
-    None where the column is one of characters."""
+class ContextColumn(TokenColumn):
+    """`word_offsets` (M, 2): the characters of the words of the contexts, one context after the
+    other; None where the column is one of characters."""
 
-    places: np.ndarray | None = None
+    word_offsets: np.ndarray | None = None
 
 
 class QuestionWriter(PairWriter):
@@ -41,7 +41,7 @@ class QuestionWriter(PairWriter):
     def __init__(self, folder: Path, name: str, rules: Rules) -> None:
         super().__init__(folder, name, rules)
         self.file, self.rules = folder / f"{name}.places.npy", rules
-        self.places: list[np.ndarray] = [np.empty((0, 2), np.int64)]
+        self.offsets: list[np.ndarray] = [np.empty((0, 2), np.int64)]
 
     def add(self, values: list[Any], where: Callable[[int], str]) -> None:
         super().add(values, where)
@@ -50,22 +50,22 @@ class QuestionWriter(PairWriter):
         normalizer = Normalizer(self.rules.form, self.rules.lowercase)
         for value in values:
             text = as_pair(value)[1]
-            self.places.append(word_places(text, normalizer(text), split=self.rules.split))
+            self.offsets.append(word_offsets(text, normalizer(text), split=self.rules.split))
 
     def close(self) -> None:
         super().close()
-        np.save(self.file, np.concatenate(self.places))
+        np.save(self.file, np.concatenate(self.offsets))
 
 
 class Questions(TokenPairs):
     """N questions, whole, with their contexts.
 
-    places   of the tokens of each context, (·, 2) characters
+    token_offsets   of the tokens of each context, (·, 2) characters
     """
 
-    def __init__(self, *given: Any, places: Ragged, **options: Any) -> None:
+    def __init__(self, *given: Any, token_offsets: Ragged, **options: Any) -> None:
         super().__init__(*given, **options)
-        self.places = places
+        self.token_offsets = token_offsets
 
     @property
     def contexts(self) -> np.ndarray:
@@ -73,7 +73,7 @@ class Questions(TokenPairs):
         return self.raw.lengths - self.split
 
     @classmethod
-    def of(cls, pairs: TokenPairs, places: Ragged) -> Questions:
+    def of(cls, pairs: TokenPairs, token_offsets: Ragged) -> Questions:
         return cls(
             pairs.raw,
             pairs.split,
@@ -82,17 +82,17 @@ class Questions(TokenPairs):
             fill=pairs.fill,
             characters=pairs.characters,
             types=pairs.types,
-            places=places,
+            token_offsets=token_offsets,
         )
 
     def select(self, rows: np.ndarray) -> Questions:
-        return Questions.of(super().select(rows), self.places.select(rows))
+        return Questions.of(super().select(rows), self.token_offsets.select(rows))
 
     def tokens_of(self, row: int, start: int, stop: int) -> tuple[int, int] | None:
         """The first and the last token of a stretch of characters; None where it has none."""
-        places = self.places[row]
-        first = int(np.searchsorted(places[:, 1], start, side="right"))
-        last = int(np.searchsorted(places[:, 0], stop, side="left")) - 1
+        offsets = self.token_offsets[row]
+        first = int(np.searchsorted(offsets[:, 1], start, side="right"))
+        last = int(np.searchsorted(offsets[:, 0], stop, side="left")) - 1
         return (first, last) if first <= last else None
 
 
@@ -157,18 +157,19 @@ class QuestionField(PairField):
     def writer(self, folder: Path) -> QuestionWriter:
         return QuestionWriter(folder, self.name, self.rules)
 
-    def open(self, folder: Path, key: dict[str, Any], where: WhereStep) -> PlacedColumn:
+    def open(self, folder: Path, key: dict[str, Any], where: WhereStep) -> ContextColumn:
         found = super().open(folder, key, where)
-        places = np.load(folder / f"{self.name}.places.npy") if self.rules.kind == "word" else None
-        return PlacedColumn(**vars(found), places=places)
+        words = self.rules.kind == "word"
+        offsets = np.load(folder / f"{self.name}.places.npy") if words else None
+        return ContextColumn(**vars(found), word_offsets=offsets)
 
     def values(self, column: TokenColumn, progress: Progress | None = None) -> Questions:
         found = super().values(column, progress)
-        if getattr(column, "places", None) is not None:
-            values = column.places  # type: ignore[attr-defined]
+        if getattr(column, "word_offsets", None) is not None:
+            values = column.word_offsets  # type: ignore[attr-defined]
         elif isinstance(self.fitted, SubwordTokenizer):
             texts = texts_of(column, column.spans()[1::2])
-            own = [token_places(self.fitted, text) for text in texts]
+            own = [token_offsets(self.fitted, text) for text in texts]
             values = np.concatenate([np.empty((0, 2), np.int64), *own])
         else:
             at = [np.arange(n) for n in np.diff(column.offsets)[1::2]]
@@ -178,8 +179,8 @@ class QuestionField(PairField):
 
     def encode(self, raw: Sequence[Any]) -> Questions:
         contexts = [as_pair(own)[1] for own in raw]
-        places = Ragged.of([token_places(self.fitted, text) for text in contexts])
-        return Questions.of(super().encode(raw), places)
+        offsets = Ragged.of([token_offsets(self.fitted, text) for text in contexts])
+        return Questions.of(super().encode(raw), offsets)
 
     def check(self, values: Tokens, where: Any) -> list[str]:
         return []

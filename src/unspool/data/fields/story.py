@@ -1,6 +1,6 @@
 """story: sentences one after the other, and a question about them.
 
-raw: (list of sentences, question), or one str with ||| before the question. values: `Told`.
+raw: (list of sentences, question), or one str with ||| before the question. values: `Stories`.
 tensors: `StoryBatch`. `StorySequenceField` gives the same as one sequence.
 """
 
@@ -40,11 +40,11 @@ class Story(NamedTuple):
 
 def as_story(raw: Any, where: str = "") -> Story:
     """A story and a question, however they are given."""
-    told: Any
+    sentences: Any
     if isinstance(raw, str):
-        told, question = as_pair(raw, where)
+        sentences, question = as_pair(raw, where)
     elif isinstance(raw, list | tuple) and len(raw) == 2 and isinstance(raw[1], str):
-        told, question = raw
+        sentences, question = raw
     else:
         raise DataError(
             "a story is a list of sentences with a question",
@@ -52,13 +52,15 @@ def as_story(raw: Any, where: str = "") -> Story:
             got=raw,
             remedy=f"give (sentences, question), or both in one text with {MARK} between them",
         )
-    if isinstance(told, str):
-        told = [own.strip() for own in SENTENCE.findall(told) if own.strip()]
-    if not isinstance(told, list | tuple) or not all(isinstance(own, str) for own in told):
+    if isinstance(sentences, str):
+        sentences = [own.strip() for own in SENTENCE.findall(sentences) if own.strip()]
+    if not isinstance(sentences, list | tuple) or not all(
+        isinstance(own, str) for own in sentences
+    ):
         raise DataError(
-            "a sentence is a string", where=where or None, got=told, remedy="give strings"
+            "a sentence is a string", where=where or None, got=sentences, remedy="give strings"
         )
-    return Story(list(told), question)
+    return Story(list(sentences), question)
 
 
 def shown_story(raw: Any) -> str:
@@ -88,7 +90,7 @@ class StoryColumn(TokenColumn):
     texts: np.ndarray = None  # type: ignore[assignment]
 
 
-class Told:
+class Stories:
     """N stories: row n has the texts from `firsts[n]` on, `texts[n]` of them, the question last.
 
     most   sentences that are remembered, the latest; 0: all
@@ -145,8 +147,8 @@ class Told:
     def type_counts(self) -> np.ndarray:
         return self._joint.type_counts()
 
-    def select(self, rows: np.ndarray) -> Told:
-        return Told(self.tokens, self.firsts[rows], self.texts[rows], self.most, self.kinds)
+    def select(self, rows: np.ndarray) -> Stories:
+        return Stories(self.tokens, self.firsts[rows], self.texts[rows], self.most, self.kinds)
 
 
 class StoryWriter(TextWriter):
@@ -197,15 +199,17 @@ class StoryField(TextField):
         every = np.concatenate([np.empty(0, np.int64), *own])
         return super().fit(column, every, where=where, progress=progress)
 
-    def values(self, column: Any, progress: Progress | None = None) -> Told:  # type: ignore[override]
+    def values(self, column: Any, progress: Progress | None = None) -> Stories:  # type: ignore[override]
         texts = column.texts
-        return Told(super().values(column, progress), np.cumsum(texts) - texts, texts, self.memory)
+        return Stories(
+            super().values(column, progress), np.cumsum(texts) - texts, texts, self.memory
+        )
 
-    def encode(self, raw: Sequence[Any]) -> Told:  # type: ignore[override]
+    def encode(self, raw: Sequence[Any]) -> Stories:  # type: ignore[override]
         stories = [as_story(own) for own in raw]
         tokens = super().encode([t for own in stories for t in (*own.sentences, own.question)])
         texts = np.array([len(own.sentences) + 1 for own in stories], dtype=np.int64)
-        return Told(tokens, np.cumsum(texts) - texts, texts, self.memory)
+        return Stories(tokens, np.cumsum(texts) - texts, texts, self.memory)
 
     def fits(self, values: Any) -> np.ndarray:
         return np.ones(len(values), dtype=bool)
@@ -227,7 +231,7 @@ class StoryField(TextField):
     def streaming_unsupported_reason(self) -> str | None:
         return "its question comes after the whole story"
 
-    def collate(self, values: Told, rows: np.ndarray) -> StoryBatch:  # type: ignore[override]
+    def collate(self, values: Stories, rows: np.ndarray) -> StoryBatch:  # type: ignore[override]
         sizes = values.sizes[rows].astype(np.int64)
         most = max(1, int(sizes.max(initial=0)))
         ends = (values.firsts[rows] + values.texts[rows] - 1)[:, None]  # (B, 1) questions

@@ -46,25 +46,25 @@ def cached(
 
     `build` fills an empty folder; `load` opens a finished one. The key is anything JSON can write.
     """
-    place = _usable_dir() / _digest(key)
-    if _is_whole(place):
-        return load(place), True
-    build_folder = Path(tempfile.mkdtemp(prefix=TEMPORARY, dir=place.parent))
+    entry = _usable_dir() / _digest(key)
+    if _is_whole(entry):
+        return load(entry), True
+    build_folder = Path(tempfile.mkdtemp(prefix=TEMPORARY, dir=entry.parent))
     try:
         build(build_folder)
         _seal(build_folder)
-        _install(build_folder, place)
+        _install(build_folder, entry)
     except OSError as error:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
             raise
         raise DataError(
             "no room for the tokenised data",
-            where=place.parent,
+            where=entry.parent,
             remedy="free some space, or set UNSPOOL_CACHE to a folder on a larger disk",
         ) from None
     finally:
         shutil.rmtree(build_folder, ignore_errors=True)
-    return load(place), False
+    return load(entry), False
 
 
 def _digest(key: dict[str, Any]) -> str:
@@ -125,21 +125,21 @@ def _fingerprint(path: Path) -> list[int]:
     return [size, checksum]
 
 
-def _install(built: Path, place: Path) -> None:
-    """Rename `built` to `place`; another process may have been quicker, or left a damaged one."""
+def _install(built: Path, entry: Path) -> None:
+    """Rename `built` to `entry`; another process may have been quicker, or left a damaged one."""
     for _ in range(5):
         try:
-            os.rename(built, place)
+            os.rename(built, entry)
             return
         except OSError as error:
             if error.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):
                 raise
-        if _is_whole(place):
+        if _is_whole(entry):
             return
-        grave = Path(tempfile.mkdtemp(prefix=TEMPORARY, dir=place.parent))
+        grave = Path(tempfile.mkdtemp(prefix=TEMPORARY, dir=entry.parent))
         with contextlib.suppress(FileNotFoundError):
-            os.rename(place, grave / "damaged")
+            os.rename(entry, grave / "damaged")
         shutil.rmtree(grave, ignore_errors=True)
     raise DataError(
-        "the cache entry cannot be replaced", where=place, remedy="delete it and start again"
+        "the cache entry cannot be replaced", where=entry, remedy="delete it and start again"
     )

@@ -1,8 +1,8 @@
 """Points of a pen in, the distribution of the next one out.
 
-In: `Drawn`, points (B, T, 3) as moves (x, y) and pen up, perhaps with the texts that they are. Out:
-`losses`, nats a point; `step` for a search, one point at a time. `Handwriting` is the network of
-Graves (2013); `OneGaussian` and `Bigram` know no more than the moves, or the one before.
+In: `Drawings`, points (B, T, 3) as moves (x, y) and pen up, perhaps with the texts that they are.
+Out: `losses`, nats a point; `step` for a search, one point at a time. `Handwriting` is the network
+of Graves (2013); `OneGaussian` and `Bigram` know no more than the moves, or the one before.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ RARE = 0.01  # probability of a move outside of all cells
 WIDEST = 3.0  # of the cells of a bigram that was not fitted
 
 
-class Drawn(NamedTuple):
+class Drawings(NamedTuple):
     """B drawings padded to the longest, T points.
 
     values    (B, T, 3) moves in standard deviations, and pen up
@@ -65,7 +65,7 @@ class PenModel(nn.Module, ABC):
     """A distribution of the next point."""
 
     @abstractmethod
-    def losses(self, drawn: Drawn) -> PenLosses: ...
+    def losses(self, drawings: Drawings) -> PenLosses: ...
 
     @abstractmethod
     def start(self, text: Text | None) -> Any:
@@ -79,8 +79,8 @@ class PenModel(nn.Module, ABC):
         """Whether the whole text has been written."""
         return False
 
-    def forward(self, drawn: Drawn) -> PenLosses:
-        return self.losses(drawn)
+    def forward(self, drawings: Drawings) -> PenLosses:
+        return self.losses(drawings)
 
 
 class Handwriting(PenModel):
@@ -92,19 +92,19 @@ class Handwriting(PenModel):
         self.dropout = Dropout(dropout)
         self.output = PenOutput(encoder.size, components)
 
-    def mixture(self, drawn: Drawn) -> PenMixture:
+    def mixture(self, drawings: Drawings) -> PenMixture:
         """At each point, of the next."""
         # A Transformer makes no state of what it reads at once.
-        state = None if self.at_once else self.start(drawn.text)
-        encoded = self.encoder(drawn.values, drawn.lengths, state)
+        state = None if self.at_once else self.start(drawings.text)
+        encoded = self.encoder(drawings.values, drawings.lengths, state)
         return self.output(self.dropout(encoded.outputs))
 
     @property
     def at_once(self) -> bool:
         return isinstance(self.encoder.network, TransformerDecoder)
 
-    def losses(self, drawn: Drawn) -> PenLosses:
-        return masked(self.mixture(drawn), drawn)
+    def losses(self, drawings: Drawings) -> PenLosses:
+        return masked(self.mixture(drawings), drawings)
 
     def start(self, text: Text | None) -> Any:
         network = self.encoder.network
@@ -122,8 +122,8 @@ class Handwriting(PenModel):
         return isinstance(state, SynthesisState) and bool(state.window.passed().all())
 
 
-def masked(mixture: PenMixture, drawn: Drawn) -> PenLosses:
-    move, keep = drawn.next(), drawn.keep
+def masked(mixture: PenMixture, drawings: Drawings) -> PenLosses:
+    move, keep = drawings.next(), drawings.keep
     zero = mixture.up.new_zeros(())
     return PenLosses(
         torch.where(keep, mixture.move_nll(move.xy), zero),
@@ -153,8 +153,8 @@ class OneGaussian(PenModel):
             self.end.expand(shape),
         )
 
-    def losses(self, drawn: Drawn) -> PenLosses:
-        found = masked(self.mixture(*drawn.values.shape[:2]), drawn)
+    def losses(self, drawings: Drawings) -> PenLosses:
+        found = masked(self.mixture(*drawings.values.shape[:2]), drawings)
         return found._replace(move=self.nll(found.move))
 
     def start(self, text: Text | None) -> None:
@@ -204,13 +204,13 @@ class Bigram(PenModel):
         area = (width[0][:, None] + width[1][None]).reshape(-1)
         return F.pad(torch.cat([area, area]), (0, 1))
 
-    def losses(self, drawn: Drawn) -> PenLosses:
+    def losses(self, drawings: Drawings) -> PenLosses:
         """Of the pen is the part that the cells, pens together, do not explain: the end alone."""
-        move, keep = drawn.next(), drawn.keep
+        move, keep = drawings.next(), drawings.keep
         after = self.cells(torch.cat([move.xy, move.up[..., None]], -1))
         inside = after < self.states
         table = self.table.log_softmax(-1)
-        chosen = table[self.cells(drawn.values), after.clamp(max=self.states - 1)]
+        chosen = table[self.cells(drawings.values), after.clamp(max=self.states - 1)]
         density = chosen + math.log(1 - RARE) - self.log_area()[after]
         one = self.gaussian.mixture(*keep.shape)
         far = -one.move_nll(move.xy) + math.log(RARE)

@@ -199,13 +199,13 @@ class SpanAnswers(Task):
         windows = self.windowed(part, training=False)
         values: ContextWindows = windows["question"]
         scores: list[Any] = [None] * len(windows)
-        nats = 0.0
+        total = 0.0
         for batch in walk(self.row_batches(windows, training=False), model):
             y = model(*batch["question"].inputs)
             if "span" in batch:
                 span = batch["span"]
                 for k, wanted in enumerate((span.starts, span.stops)):
-                    nats += float(F.cross_entropy(y[..., k], wanted, reduction="sum").cpu()) / 2
+                    total += float(F.cross_entropy(y[..., k], wanted, reduction="sum").cpu()) / 2
             for row, own, length in zip(batch.rows, as_array(y), batch["question"].lengths):
                 scores[row] = own[: int(length)]
         origin, first, _ = values.windows
@@ -214,7 +214,7 @@ class SpanAnswers(Task):
             best_of_windows(scores[a:b], values.firsts[a:b].tolist(), first[a:b].tolist(), LONGEST)
             for a, b in pairwise(edges.tolist())
         ]
-        return found, nats / max(1, len(windows))
+        return found, total / max(1, len(windows))
 
     def judged(self, model: nn.Module, part: Part) -> Judged:
         found, loss = self.find(model, part)
@@ -288,11 +288,11 @@ class SpanAnswers(Task):
 
 def characters(questions: Questions, row: int, found: Found) -> tuple[int, int]:
     """The stretch of a context that a span of its tokens is."""
-    places = questions.places[row]
-    if not len(places):
+    offsets = questions.token_offsets[row]
+    if not len(offsets):
         return 0, 0
-    last = len(places) - 1
-    return int(places[min(found.start, last), 0]), int(places[min(found.stop, last), 1])
+    last = len(offsets) - 1
+    return int(offsets[min(found.start, last), 0]), int(offsets[min(found.stop, last), 1])
 
 
 def steps_of(questions: Questions, spans: Spans, found: ContextWindows) -> StepSpans:

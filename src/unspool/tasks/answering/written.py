@@ -90,10 +90,10 @@ class WrittenAnswer(Answer):
 class WrittenReport(Report):
     """The share of questions whose answer is right in every token, and the loss of the tokens."""
 
-    def __init__(self, right: np.ndarray, nats: float, tokens: int) -> None:
+    def __init__(self, right: np.ndarray, summed_loss: float, tokens: int) -> None:
         self.scores, self.count = right.astype(float), len(right)
         self.interval = self.interval_over([self])
-        self.metrics = {"accuracy": float(self.scores.mean()), "loss": nats / max(1, tokens)}
+        self.metrics = {"accuracy": float(self.scores.mean()), "loss": summed_loss / max(1, tokens)}
 
     def interval_over(self, reports: Sequence[Report]) -> tuple[float, float]:
         return wilson_interval(float(np.mean([r.scores.mean() for r in reports])), self.count)
@@ -274,14 +274,14 @@ class WrittenStoryAnswers(Task):
         right, wanted = np.zeros(len(part), bool), part["label"]
         for row, found in self.search(model, part, decoding):
             right[row] = list(found[0].tokens) == wanted[row][1:-1].tolist()
-        nats, tokens = 0.0, 0
+        total, tokens = 0.0, 0
         with torch.inference_mode():
             for batch in walk(self.batches(part, training=False), model):
                 encoded = model.encode(*batch["story"].inputs)
                 losses = model.decoder.token_losses(self.targets(batch), encoded)
-                nats += float(losses.double().sum())
+                total += float(losses.double().sum())
                 tokens += len(losses)
-        return right, nats, tokens
+        return right, total, tokens
 
     def validate(self, model: nn.Module, part: Part) -> dict[str, float]:
         return WrittenReport(*self.judged(model, part, GREEDY)).metrics

@@ -53,7 +53,7 @@ class CaptionReport(Report):
         names: Sequence[str],
         texts: Sequence[str],
         references: Sequence[Sequence[str]],
-        nats: float,
+        summed_loss: float,
         tokens: int,
     ) -> None:
         self.names, self.texts, self.references = names, texts, references
@@ -65,8 +65,8 @@ class CaptionReport(Report):
         self.metrics = {
             **self.parts.figures,
             "exact": float(self.parts.exact.mean()),
-            "loss": nats / max(1, tokens),
-            "perplexity": perplexity(nats / max(1, tokens)),
+            "loss": summed_loss / max(1, tokens),
+            "perplexity": perplexity(summed_loss / max(1, tokens)),
         }
 
     def to_json(self) -> dict[str, Any]:

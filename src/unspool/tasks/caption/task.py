@@ -209,7 +209,7 @@ class CaptionTask(Task):
 
     def validate(self, model: nn.Module, part: Part) -> dict[str, float]:
         assert isinstance(model, Seq2Seq)
-        nats, tokens = self._nats(model, part)
+        total, tokens = self._summed_loss(model, part)
         rows = np.unique(np.linspace(0, len(part) - 1, VALIDATED).astype(np.int64))
         some = part.select(rows)
         found = self.captioner(model)(some, [""] * len(some), GREEDY)
@@ -218,7 +218,7 @@ class CaptionTask(Task):
             "cider": scores.figures["cider"],
             "bleu4": scores.figures["bleu4"],
             "exact": float(scores.exact.mean()),
-            "loss": nats / max(1, tokens),
+            "loss": total / max(1, tokens),
         }
 
     def rank(self, metrics: dict[str, float]) -> tuple[float, ...]:
@@ -231,7 +231,7 @@ class CaptionTask(Task):
         names = self.names(part)
         found = self.captioner(model)(part, names, options or Decoding())
         texts = [own.caption for own in found]
-        return CaptionReport(names, texts, self.truth(part), *self._nats(model, part))
+        return CaptionReport(names, texts, self.truth(part), *self._summed_loss(model, part))
 
     def truth(self, part: Part) -> list[list[str]]:
         """The captions as they stand in the file."""
@@ -255,17 +255,17 @@ class CaptionTask(Task):
         aligns = settings.network == "transformer" or settings.attention != "none"
         return Captioner(model, self.input, self.captions, aligns=aligns)
 
-    def _nats(self, model: Seq2Seq, part: Part) -> tuple[float, int]:
-        """The total loss of the captions of a part, and how many tokens they have."""
-        nats, tokens = 0.0, 0
+    def _summed_loss(self, model: Seq2Seq, part: Part) -> tuple[float, int]:
+        """The sum of the token losses of a part, and how many tokens its captions have."""
+        total, tokens = 0.0, 0
         with torch.inference_mode():
             for batch in walk(self.batches(part, training=False), model):
                 encoded = model.encoder(*batch[self.input].inputs)
                 targets = self.targets(model, encoded, batch["caption"])
                 losses = model.decoder.token_losses(*targets)
-                nats += float(losses.double().sum())
+                total += float(losses.double().sum())
                 tokens += len(losses)
-        return nats, tokens
+        return total, tokens
 
 
 def unattended(alignment: Tensor, lengths: Tensor, encoded: Encoded, rows: Tensor) -> Tensor:

@@ -1,6 +1,6 @@
 """The two forms in which music is read and written: frames, and events.
 
-A `Form` has what differs between them: the field, the model, the nats of each step, how music is
+A `Form` has what differs between them: the field, the model, the loss of each step, how music is
 continued, and how it is looked at.
 """
 

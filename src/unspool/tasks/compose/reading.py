@@ -50,11 +50,11 @@ class FramesReading(SeriesInput):
         if len(self.vectors) < 2:
             return AnswerText("", f"next: {names}")
         targets = torch.from_numpy(self.vectors[1:]).to(scores.dtype)
-        nats = torch.nn.functional.binary_cross_entropy_with_logits(
+        loss = torch.nn.functional.binary_cross_entropy_with_logits(
             scores[:-1], targets, reduction="sum"
         )
         frames = len(self.vectors) - 1
-        return AnswerText("", f"{float(nats) / frames:.3f} nats a frame; next: {names}")
+        return AnswerText("", f"{float(loss) / frames:.3f} nats a frame; next: {names}")
 
     def removable(self, step: int) -> list[int]:
         return [t for t in super().removable(step) if t <= step]

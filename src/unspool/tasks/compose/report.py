@@ -14,20 +14,20 @@ class ComposeReport(Report):
     """Negative log-likelihood a step of the grid."""
 
     def __init__(
-        self, nats: np.ndarray, steps: np.ndarray, *, events: np.ndarray | None = None
+        self, losses: np.ndarray, steps: np.ndarray, *, events: np.ndarray | None = None
     ) -> None:
-        """(N,) of each piece: its nats, the steps that they are for, and of a model of events how
+        """(N,) of each piece: its loss, the steps that it is for, and of a model of events how
         many were predicted."""
         seen = steps > 0
-        nats, steps = nats[seen], steps[seen]
+        losses, steps = losses[seen], steps[seen]
         self.pieces, self.steps = len(steps), int(steps.sum())
-        self.scores, self.weights = nats / steps, steps
+        self.scores, self.weights = losses / steps, steps
         self.interval = bootstrap_mean(self.scores, steps) if len(steps) else (np.nan, np.nan)
-        nll = float(nats.sum() / max(1, self.steps))
+        nll = float(losses.sum() / max(1, self.steps))
         self.metrics = {"nll": nll, "loss": nll}
         self.events = None if events is None else int(events[seen].sum())
         if self.events is not None:
-            self.metrics["loss"] = float(nats.sum() / max(1, self.events))
+            self.metrics["loss"] = float(losses.sum() / max(1, self.events))
             self.metrics["perplexity"] = perplexity(self.metrics["loss"])
 
     def to_json(self) -> dict[str, Any]:

@@ -153,9 +153,9 @@ class Compose(Task):
         values, lengths = batch[self.input].inputs[:2]
         if model.training and self.config.model.transpose:
             values = self.transposed(values)
-        nats = self._nats(model, values, lengths)
+        losses = self._losses(model, values, lengths)
         count = int((lengths - 1).sum())
-        return Step(nats.sum() / max(1, count), count, int(lengths.sum()), carry=None)
+        return Step(losses.sum() / max(1, count), count, int(lengths.sum()), carry=None)
 
     def transposed(self, values: Tensor) -> Tensor:
         """Each row by some semitones, as far as there are keys; a function of the step's seed."""
@@ -169,7 +169,7 @@ class Compose(Task):
         semitones = (u * (down + up + 1)).floor().long() - down
         return field.transposed(values, torch.where(keys.any(1), semitones, 0))
 
-    def _nats(self, model: CausalModel, values: Tensor, lengths: Tensor) -> Tensor:
+    def _losses(self, model: CausalModel, values: Tensor, lengths: Tensor) -> Tensor:
         """(B, T - 1) of each prediction, 0 at padding. Without a state a Transformer reads all at
         once; what is longer than its context it reads as it does in generation."""
         read, targets = values[:, :-1], values[:, 1:]
@@ -187,15 +187,15 @@ class Compose(Task):
         self, model: nn.Module, part: Part, options: Composing | None = None
     ) -> ComposeReport:
         assert isinstance(model, CausalModel)
-        nats, steps, events = (np.zeros(len(part)) for _ in range(3))
+        losses, steps, events = (np.zeros(len(part)) for _ in range(3))
         with torch.inference_mode():
             for batch in walk(self.batches(part, training=False), model):
                 values, lengths = batch[self.input].inputs[:2]
-                found = self._nats(model, values, lengths)
-                nats[batch.rows] = as_array(found.double().sum(1))
+                found = self._losses(model, values, lengths)
+                losses[batch.rows] = as_array(found.double().sum(1))
                 steps[batch.rows] = self.form.steps(values, lengths)
                 events[batch.rows] = lengths.numpy() - 1
-        return ComposeReport(nats, steps, events=events if self.reads_tokens else None)
+        return ComposeReport(losses, steps, events=events if self.reads_tokens else None)
 
     def predict(
         self, model: nn.Module, items: Iterable[Any], options: Composing | None = None

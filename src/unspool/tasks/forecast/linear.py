@@ -62,11 +62,11 @@ def fit_ridge(task: Forecast, parts: Mapping[str, Part]) -> Fitting:
     log: list[dict[str, Any]] = []
     for strength in STRENGTHS if valid is not None else (USUAL,):
         weights = sums.solve(strength)
-        place(model, weights)
+        set_weights(model, weights)
         found = {} if valid is None else task.validate(model, valid)
         log.append({"strength": strength, **found, "weights": weights})
     best = min(log, key=lambda own: own.get(task.metric, 0.0))
-    place(model, best["weights"])
+    set_weights(model, best["weights"])
     note = f"ridge regression, λ = {best['strength']:g} x mean square"
     note += "" if valid is None else ", chosen on the validation part"
     tried = [{key: own[key] for key in own if key != "weights"} for own in log]
@@ -119,7 +119,7 @@ class Sums:
         return Weights(W - (G @ V)[..., 0].T, V[..., 0])
 
 
-def place(model: LinearForecaster, weights: Weights) -> None:
+def set_weights(model: LinearForecaster, weights: Weights) -> None:
     with torch.no_grad():
         model.sum.linear.weight.copy_(torch.from_numpy(weights.W[:-1].T))
         model.sum.linear.bias.copy_(torch.from_numpy(weights.W[-1]))

@@ -35,10 +35,10 @@ def fit_baseline(task: Handwrite, parts: Mapping[str, Part]) -> Fitting:
     counts = count(model, before, moves)
     valid, log = parts.get("valid"), list[dict[str, Any]]()
     for prior in PRIORS if valid is not None else (USUAL,):
-        place(model, counts, prior)
+        set_table(model, counts, prior)
         log.append({"prior": prior, **({} if valid is None else task.validate(model, valid))})
     best = min(log, key=lambda own: own.get(task.metric, 0.0))
-    place(model, counts, best["prior"])
+    set_table(model, counts, best["prior"])
     note = f"bigram of {CELLS} x {CELLS} cells, a prior of {best['prior']:g} moves"
     note += "" if valid is None else ", chosen on the validation part"
     return Fitting(model.eval(), log, note)
@@ -92,7 +92,7 @@ def count(model: Bigram, before: np.ndarray, moves: np.ndarray) -> Tensor:
 
 
 @torch.no_grad()
-def place(model: Bigram, counts: Tensor, prior: float) -> None:
+def set_table(model: Bigram, counts: Tensor, prior: float) -> None:
     """p(s | r) = (n(r, s) + prior p(s)) / (n(r) + prior), p(s) with a tenth of a move more each"""
     unigram = counts.sum(0) + 0.1
     p = counts + prior * unigram / unigram.sum()

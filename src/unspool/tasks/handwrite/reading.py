@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from unspool.nn.models.handwriting import Drawn
+from unspool.nn.models.handwriting import Drawings
 from unspool.tasks.handwrite.answer import END
 from unspool.tasks.reading import AnswerText
 from unspool.tasks.series_readings import SeriesInput
@@ -29,25 +29,25 @@ class HandwriteReading(SeriesInput):
     def default_step(self) -> int:
         return max(0, len(self.asked) - 2)  # after the last point nothing follows
 
-    def drawn(self, readings: Sequence[Any]) -> Drawn:
+    def drawings(self, readings: Sequence[Any]) -> Drawings:
         values, lengths = self.batch(readings)
         text = None
         if self.words is not None:
             rows = torch.zeros(len(readings), dtype=torch.int64)
             text = self.words.select(rows)
-        return Drawn(values, lengths, text)
+        return Drawings(values, lengths, text)
 
     def together(self, readings: Sequence[Any]) -> Tensor:
-        up = self.model.mixture(self.drawn(readings)).up
+        up = self.model.mixture(self.drawings(readings)).up
         return torch.stack([torch.zeros_like(up), up], -1)
 
     def answer_text(self, scores: Tensor) -> AnswerText:
         """How probable the whole drawing is."""
-        drawn = self.drawn([self])
-        losses = self.model.losses(drawn)
-        count = max(1, int(drawn.lengths[0]) - 1)
-        nats = float((losses.move + losses.pen).sum()) / count
-        return AnswerText("", f"The model gives the {count} moves of it {nats:.3f} nats a point.")
+        drawings = self.drawings([self])
+        losses = self.model.losses(drawings)
+        count = max(1, int(drawings.lengths[0]) - 1)
+        loss = float((losses.move + losses.pen).sum()) / count
+        return AnswerText("", f"The model gives the {count} moves of it {loss:.3f} nats a point.")
 
     def chosen(self, scores: Tensor) -> list[int]:
         return scores.argmax(-1).tolist()

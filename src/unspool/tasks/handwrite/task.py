@@ -31,7 +31,7 @@ from unspool.nn.cells import steady
 from unspool.nn.encoder import Encoder
 from unspool.nn.models.handwriting import (
     Bigram,
-    Drawn,
+    Drawings,
     Handwriting,
     OneGaussian,
     PenModel,
@@ -240,21 +240,21 @@ class Handwrite(Task):
     def example_inputs(self) -> tuple[Any, ...]:
         ids = torch.full((1, 2), UNK_ID)
         text = Text(ids, torch.tensor([2])) if self.conditional else None
-        return (Drawn(torch.zeros(1, 3, 3), torch.tensor([3]), text),)
+        return (Drawings(torch.zeros(1, 3, 3), torch.tensor([3]), text),)
 
-    def drawn(self, batch: Batch) -> Drawn:
+    def drawings(self, batch: Batch) -> Drawings:
         values, lengths = batch["strokes"].inputs
         if not self.conditional:
-            return Drawn(values, lengths)
+            return Drawings(values, lengths)
         text = batch["text"]
-        return Drawn(values, lengths, Text(text.ids, text.lengths))
+        return Drawings(values, lengths, Text(text.ids, text.lengths))
 
     def loss(self, model: nn.Module, batch: Batch, carry: Any) -> Step:
-        drawn = self.drawn(batch)
-        losses = model(drawn)
-        count = int((drawn.lengths - 1).sum())
+        drawings = self.drawings(batch)
+        losses = model(drawings)
+        count = int((drawings.lengths - 1).sum())
         loss = (losses.move + losses.pen).sum() / max(1, count)
-        return Step(loss, targets=count, tokens=int(drawn.lengths.sum()), carry=None)
+        return Step(loss, targets=count, tokens=int(drawings.lengths.sum()), carry=None)
 
     def validate(self, model: nn.Module, part: Part) -> dict[str, float]:
         return self.evaluate(model, part).metrics
@@ -265,11 +265,11 @@ class Handwrite(Task):
         moves, pens, points = (np.zeros(len(part)) for _ in range(3))
         with torch.inference_mode():
             for batch in walk(self.batches(part, training=False), model):
-                drawn = self.drawn(batch)
-                losses = model(drawn)
+                drawings = self.drawings(batch)
+                losses = model(drawings)
                 moves[batch.rows] = as_array(losses.move.double().sum(1))
                 pens[batch.rows] = as_array(losses.pen.double().sum(1))
-                points[batch.rows] = drawn.lengths.numpy() - 1
+                points[batch.rows] = drawings.lengths.numpy() - 1
         return HandwriteReport(moves, pens, points)
 
     def predict(

@@ -31,7 +31,7 @@ class SummarizeReport(Report):
         self,
         summaries: Sequence[Translation],
         references: Sequence[Sequence[str]],
-        nats: float,
+        summed_loss: float,
         count: int,
     ) -> None:
         self.summaries, self.references, self.tokens = summaries, references, count
@@ -45,8 +45,8 @@ class SummarizeReport(Report):
         self.metrics = {
             **dict(zip(METRICS, self.each.mean(0).tolist())),
             **{f"lead_{name}": own for name, own in zip(METRICS, self.lead.mean(0).tolist())},
-            "loss": nats / count,
-            "perplexity": perplexity(nats / count),
+            "loss": summed_loss / count,
+            "perplexity": perplexity(summed_loss / count),
         }
         blank = sum(not any(map(tokens, own)) for own in references)
         cut = sum(bool(found.cut) for found in summaries)

@@ -128,7 +128,7 @@ class Summarize(Translate):
         references = [
             [text, *(further[row] if further else [])] for text, row in zip(own, part.rows)
         ]
-        return SummarizeReport(found, references, *self._nats(model, part))
+        return SummarizeReport(found, references, *self._summed_loss(model, part))
 
 
 def longer_summaries(part: Part) -> list[str]:

@@ -1,4 +1,4 @@
-"""A language model beside a search: a run of `generate` in, the scores of tokens of another
+"""A language model within a search: a run of `generate` in, the scores of tokens of another
 vocabulary out."""
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class LanguageScores:
                         ids[grown], map_state(state, lambda own: own[grown])
                     )
                     following[grown] = logits.double().log_softmax(-1)
-                    state = placed(state, after, grown)
+                    state = with_rows(state, after, grown)
                 self.state = state
             else:
                 old = self.lists
@@ -118,7 +118,7 @@ class LanguageScores:
         return self.next[:, self.newline]
 
 
-def placed(state: Any, new: Any, rows: Tensor) -> Any:
+def with_rows(state: Any, new: Any, rows: Tensor) -> Any:
     """The state with some rows replaced."""
     return tuple(
         tuple(

@@ -333,7 +333,7 @@ class Transcribe(Task):
         self, model: Transcriber, part: Part, options: Transcribing
     ) -> tuple[list[Found], float]:
         found: list[Any] = [None] * len(part)
-        nats, tokens = 0.0, 0
+        summed_loss, tokens = 0.0, 0
         search = CtcSearch(self.target_tokenizer, options)
         for rows, log_p, steps in ctc_log_p(self, model, part):
             for row, own in zip(rows, search(log_p, steps)):
@@ -343,9 +343,9 @@ class Transcribe(Task):
                 ids, lengths = ctc_targets(self.fields, text)
                 losses = ctc_losses(log_p, steps, ids, lengths)
                 fits = torch.isfinite(losses)
-                nats += float(losses[fits].double().sum())
+                summed_loss += float(losses[fits].double().sum())
                 tokens += int(lengths[fits].sum())
-        return found, nats / max(1, tokens)
+        return found, summed_loss / max(1, tokens)
 
     def _by_attention(
         self, model: Transcriber, part: Part, options: Transcribing
@@ -353,7 +353,7 @@ class Transcribe(Task):
         """By a decoder alone, or by CTC and the decoder; recordings are read as wholes, however
         long."""
         found: list[Any] = [None] * len(part)
-        nats, tokens = 0.0, 0
+        summed_loss, tokens = 0.0, 0
         settings, tokenizer = self.config.model, self.target_tokenizer
         search: AttentionSearch | HybridSearch = AttentionSearch(model, tokenizer, options)
         if chosen_decoder(settings.objective, options) == "hybrid":
@@ -366,8 +366,8 @@ class Transcribe(Task):
             if "text" in part:
                 total, count = self.total_loss(model, encoded, steps, batch["text"])
                 if torch.isfinite(total):  # every text fits into its steps, which CTC asks for
-                    nats, tokens = nats + float(total), tokens + count
-        return found, nats / max(1, tokens)
+                    summed_loss, tokens = summed_loss + float(total), tokens + count
+        return found, summed_loss / max(1, tokens)
 
     def predict(
         self, model: nn.Module, items: Iterable[Any], options: Transcribing | None = None

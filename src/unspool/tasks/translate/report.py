@@ -17,7 +17,11 @@ class TranslateReport(Report):
     """BLEU with its interval and signature, chrF, exact matches, loss; keeps the translations."""
 
     def __init__(
-        self, translations: Sequence[Translation], references: list[str], nats: float, tokens: int
+        self,
+        translations: Sequence[Translation],
+        references: list[str],
+        summed_loss: float,
+        tokens: int,
     ) -> None:
         texts = [found.translation for found in translations]
         self.translations, self.references, self.tokens = translations, references, tokens
@@ -31,8 +35,8 @@ class TranslateReport(Report):
             "bleu": bleu.value,
             "chrf": chrf.value,
             "exact": float(self.scores.mean()),
-            "loss": nats / tokens,
-            "perplexity": perplexity(nats / tokens),
+            "loss": summed_loss / tokens,
+            "perplexity": perplexity(summed_loss / tokens),
         }
 
     def interval_over(self, reports: Sequence[Report]) -> tuple[float, float]:

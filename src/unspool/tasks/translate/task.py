@@ -252,7 +252,7 @@ class Translate(Task):
 
     def validate(self, model: nn.Module, part: Part) -> dict[str, float]:
         assert isinstance(model, Seq2Seq)
-        nats, tokens = self._nats(model, part)
+        total, tokens = self._summed_loss(model, part)
         rows = np.unique(np.linspace(0, len(part) - 1, VALIDATED).astype(np.int64))
         found, references = self._translate(model, part, rows, GREEDY)
         texts = [translation.translation for translation in found]
@@ -260,7 +260,7 @@ class Translate(Task):
         return {
             **self.judge(texts, references),
             "exact": float(exact),
-            "loss": nats / tokens,
+            "loss": total / tokens,
         }
 
     def judge(self, texts: Sequence[str], references: Sequence[str]) -> dict[str, float]:
@@ -274,7 +274,7 @@ class Translate(Task):
         assert isinstance(model, Seq2Seq)
         rows = np.arange(len(part))
         found, references = self._translate(model, part, rows, options or Decoding())
-        return TranslateReport(found, references, *self._nats(model, part))
+        return TranslateReport(found, references, *self._summed_loss(model, part))
 
     def predict(
         self, model: nn.Module, items: Iterable[str], options: Decoding | None = None
@@ -302,17 +302,17 @@ class Translate(Task):
         found = self.translator(model)([source for source, _ in pairs], decoding)
         return found, [target for _, target in pairs]
 
-    def _nats(self, model: Seq2Seq, part: Part) -> tuple[float, int]:
-        """The total loss of the targets of a part, and how many tokens they have."""
-        nats, tokens = 0.0, 0
+    def _summed_loss(self, model: Seq2Seq, part: Part) -> tuple[float, int]:
+        """The sum of the token losses of a part, and how many tokens its targets have."""
+        total, tokens = 0.0, 0
         with torch.inference_mode():
             for batch in walk(self.batches(part, training=False), model):
                 losses = model.decoder.token_losses(
                     target_tensors(batch["target"]), encode(model, batch["source"])
                 )
-                nats += float(losses.double().sum())
+                total += float(losses.double().sum())
                 tokens += len(losses)
-        return nats, tokens
+        return total, tokens
 
     def save(self, folder: Path) -> None:
         source, target = sides(self.fields)

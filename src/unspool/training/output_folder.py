@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Self
 
 from unspool.errors import ConfigError, RunError
 from unspool.io.files import HASHES, read_hashes
@@ -124,8 +125,8 @@ def refuse_other_files(path: Path) -> None:
         )
 
 
-class Place:
-    """A folder that is known again: another that has taken its name is not written into."""
+class FolderHandle:
+    """An open folder: another that has taken its name since then is not written into."""
 
     def __init__(self, path: Path) -> None:
         self.path, self.descriptor = path, -1
@@ -143,15 +144,11 @@ class Place:
             os.close(self.descriptor)
             self.descriptor = -1
 
+    def __enter__(self) -> Self:
+        return self
 
-@contextmanager
-def held(path: Path) -> Iterator[Place]:
-    """A folder as a `Place`."""
-    place = Place(path)
-    try:
-        yield place
-    finally:
-        place.close()
+    def __exit__(self, *error: object) -> None:
+        self.close()
 
 
 def free_folder(data: str, name: str) -> Path:

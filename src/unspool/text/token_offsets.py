@@ -8,17 +8,17 @@ from unspool.text.tokenizers import BPETokenizer, PretrainedTokenizer, Tokenizer
 from unspool.text.words import token_spans
 
 
-def token_places(tokenizer: Tokenizer, text: str) -> np.ndarray:
+def token_offsets(tokenizer: Tokenizer, text: str) -> np.ndarray:
     """(T, 2): the first character of each token of `tokenizer.ids(text)`, and that after its last.
 
-    Where a normal form changes the number of characters, which is rare, places of words are those
-    of the text itself, and others may be off by as many.
+    Where a normal form changes the number of characters, which is rare, offsets of words are those
+    in the text itself, and others may be off by as many.
     """
     if isinstance(tokenizer, PretrainedTokenizer):
         found = tokenizer.model.encode(text, add_special_tokens=False).offsets
-        return as_places(found)
+        return as_offsets(found)
     if isinstance(tokenizer, WordTokenizer):
-        return word_places(text, tokenizer.normalizer(text), split=tokenizer.split)
+        return word_offsets(text, tokenizer.normalizer(text), split=tokenizer.split)
     normal = tokenizer.normalizer(text)
     if isinstance(tokenizer, BPETokenizer):  # a character of a piece is a byte of the text
         sizes = [len(tokenizer.vocab[int(i)]) for i in tokenizer.ids(text)]
@@ -32,15 +32,15 @@ def token_places(tokenizer: Tokenizer, text: str) -> np.ndarray:
     return np.minimum(np.stack([at, at + 1], 1), len(text))
 
 
-def word_places(text: str, normal: str, *, split: str) -> np.ndarray:
+def word_offsets(text: str, normal: str, *, split: str) -> np.ndarray:
     """Of words and punctuation marks; `normal`: the text in the normal form that is read."""
     own = token_spans(normal, split=split)
     if len(normal) != len(text):
         raw = token_spans(text, split=split)
         if len(raw) == len(own):
             own = raw
-    return np.minimum(as_places([(span.start, span.stop) for span in own]), len(text))
+    return np.minimum(as_offsets([(span.start, span.stop) for span in own]), len(text))
 
 
-def as_places(found: list[tuple[int, int]]) -> np.ndarray:
+def as_offsets(found: list[tuple[int, int]]) -> np.ndarray:
     return np.array(found, dtype=np.int64).reshape(-1, 2)
