@@ -148,6 +148,51 @@ def moving_clips(tmp_path_factory) -> Path:
     return path
 
 
+@pytest.fixture(scope="session")
+def text_pairs(tmp_path_factory) -> Path:
+    """Whether a sentence follows from another."""
+    rng = np.random.default_rng(6)
+    lines = ["premise,hypothesis,label"]
+    for _ in range(120):
+        first, second = rng.choice(["man", "woman", "dog"], 2)
+        label = "yes" if first == second else "no"
+        lines.append(f"a {first} sleeps in the house,the {second} sleeps,{label}")
+    path = tmp_path_factory.mktemp("pairs") / "pairs.csv"
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+@pytest.fixture(scope="session")
+def placed_answers(tmp_path_factory) -> Path:
+    """Questions, and contexts with their answers, as SQuAD has them."""
+    places = ["Ulm", "Bern", "Kiel", "Jena"]
+    paragraphs = []
+    for i in range(60):
+        place = places[i % 4]
+        context = f"Anna lives in {place}, and Carl works in {places[i // 4 % 4]}."
+        found = {"text": place, "answer_start": context.index(place)}
+        asked = {"id": str(i), "question": "Where does Anna live?", "answers": [found]}
+        paragraphs.append({"context": context, "qas": [asked]})
+    path = tmp_path_factory.mktemp("squad") / "squad.json"
+    path.write_text(json.dumps({"data": [{"title": "places", "paragraphs": paragraphs}]}))
+    return path
+
+
+@pytest.fixture(scope="session")
+def stories(tmp_path_factory) -> Path:
+    """Who went where, in the format of bAbI; some answers are lists of two."""
+    rng = np.random.default_rng(7)
+    lines = []
+    for i in range(120):
+        moves = [(rng.choice(["Anna", "Carl"]), rng.choice(["kitchen", "hall"])) for _ in range(4)]
+        lines += [f"{n} {who} went to the {where}." for n, (who, where) in enumerate(moves, 1)]
+        who, where = moves[i % 4][0], [place for name, place in moves if name == moves[i % 4][0]]
+        lines.append(f"5 Where was {who}?\t{','.join(where[-2:])}\t1")
+    path = tmp_path_factory.mktemp("stories") / "stories.txt"
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
 def write_steps(path: Path, count: int, *, mixed: bool) -> Path:
     rng = np.random.default_rng(4)
     lines = ["id,time,x,y,move"]

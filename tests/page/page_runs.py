@@ -47,6 +47,14 @@ RUNS: dict[str, tuple[str, dict[str, Any]]] = {
     "clips": ("moving_clips", {**SMALL, **FILMED, "model": "bilstm", "label": "label"}),
     "frames": ("moving_clips", {**SMALL, **FILMED, "model": "gru", "task": "tag", "label": "tags"}),
     "told": ("moving_clips", {**SMALL, **FILMED, "model": "xu", "task": "caption", "epochs": 20}),
+    "pairs": ("text_pairs", {**SMALL, "model": "bilstm", "epochs": 2, "baseline": False}),
+    "spans": (
+        "placed_answers",
+        {**SMALL, "task": "answer", "model": "bigru", "epochs": 12, "dropout": 0.0},
+    ),
+    "reduction": ("stories", {**SMALL, "epochs": 2}),
+    "memory": ("stories", {**SMALL, "model": "memory", "epochs": 2}),
+    "lists": ("stories", {**SMALL, "answer": "write", "epochs": 8}),
     "own": ("loads", {**SMALL, **AHEAD, "model": "lstm", "strategy": "recursive"}),
 }
 # Those that read series, whose inputs are examples by number.
@@ -56,6 +64,7 @@ OTHERS = (
     "fitted", "spoken", "tones", "letters", "words", "scribble", "chorale", "captioned",
     "described", "clips", "frames", "told",
 )  # fmt: skip
+STORY = "Zoe went to the kitchen. Carl went to the hall. Zoe went to the hall. ||| Where was Zoe?"
 TEXTS = {
     "bilstm": "a lovely film with a dull plot",
     "bahdanau": "red house AEIOUA and green tree",
@@ -66,6 +75,9 @@ TEXTS = {
     "labels": "a film with tears and tanks",
     "cnn": "a lovely film with a dull plot",
     "rater": "a lovely film with a dull plot",
+    "pairs": "a man sleeps in the house ||| the dog sleeps",
+    "spans": "Where does Anna live? ||| Anna lives in Zug, and Carl works in Bern.",
+    **dict.fromkeys(("reduction", "memory", "lists"), STORY),
     **dict.fromkeys((*SERIES, *OTHERS), "1"),
 }
 

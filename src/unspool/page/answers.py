@@ -16,11 +16,13 @@ import torch
 from torch import Tensor
 
 from unspool import __version__
+from unspool.data.fields.story import StoryField
 from unspool.errors import ConfigError, choose
 from unspool.insight.filters import answering, first_convolution
 from unspool.insight.learnt import flow_of_run, state_gradients
 from unspool.insight.saliency import answer_of, explain, step_of
 from unspool.insight.trace import direction_of, layer_of, rounded, trace_reading
+from unspool.nn.models.story import MemoryHops, QueryReduction
 from unspool.nn.positions import Learned, Rotary, Sinusoidal
 from unspool.page.music import continuation
 from unspool.page.neighbours import neighbours
@@ -30,7 +32,7 @@ from unspool.page.series import ahead, chosen, over_time, reasons, shown_input, 
 from unspool.page.sound import plays, sound, transcript
 from unspool.page.steps import steps
 from unspool.page.subject import Query, Subject
-from unspool.page.views import explains, views_of
+from unspool.page.views import explains, taps_of, views_of
 from unspool.tasks.reading import is_marked, longest
 from unspool.training.log import read_log
 
@@ -39,7 +41,12 @@ SILENCE = 60.0  # seconds without a new record after which a run is not thought 
 WIDTH = 64  # of the vectors for a model without positions
 LONGEST = 512  # positions
 FURTHEST = 1000  # steps before the output
-KINDS: dict[type[Any], str] = {Sinusoidal: "sinusoidal", Learned: "learned", Rotary: "rotary"}
+KINDS: dict[type[Any], str] = {
+    Sinusoidal: "sinusoidal",
+    Learned: "learned",
+    Rotary: "rotary",
+    MemoryHops: "ages",
+}
 
 Answer = Callable[[Subject, Query], dict[str, Any]]
 
@@ -58,7 +65,8 @@ def about(subject: Subject, query: Query) -> dict[str, Any]:
         "example": subject.example,
         "input": {**subject.input(), "plays": plays(subject), "words": example_words(subject)},
         "answers": explains(subject),
-        "writes": getattr(task.answer, "noun", ""),
+        "writes": getattr(task.answer, "noun", "answer"),
+        "reduces": reduces(subject),
         "copies": bool(getattr(getattr(model, "decoder", None), "copying", False)),
         "longest": 0 if model is None else longest(model),
         "saved": False,
@@ -74,8 +82,14 @@ def answer_text(subject: Subject, query: Query) -> dict[str, Any]:
     return {
         **reading.answer_text(reading.run()[0])._asdict(),
         "truth": "" if known is None else known.truth,
-        "unknown": list(dict.fromkeys(filter(is_marked, reading.tokens))),
+        "unknown": list(dict.fromkeys(filter(is_marked, subject.words(reading)))),
     }
+
+
+def reduces(subject: Subject) -> bool:
+    """Whether what is shown as attention are the shares of the last states of query reduction."""
+    recorded = taps_of(subject, "memory.alignment")
+    return bool(recorded) and isinstance(getattr(subject.model, "memory", None), QueryReduction)
 
 
 def ngrams(subject: Subject, query: Query) -> dict[str, Any]:
@@ -107,23 +121,27 @@ def positions(subject: Subject, query: Query) -> dict[str, Any]:
     """How a model knows the position of a token: a vector for each of the first positions.
 
     Of rotary positions, which are no vectors but turn them: what becomes of (1, 0, 1, 0, ...). A
-    model without positions has the sinusoidal ones for its answer, marked as not its own.
+    model without positions has the sinusoidal ones for its answer, marked as not its own. Of a
+    memory of sentences: the vectors of ages, which are added where it is searched.
     """
     length = query.number("length", least=2, most=LONGEST)
     found = next((m for m in subject.trained.modules() if isinstance(m, tuple(KINDS))), None)
     layer: Any = Sinusoidal(WIDTH) if found is None else found
     values = vectors(layer, length)
+    none = "sentences" if isinstance(subject.task.input_field, StoryField) else "none"
     return {
-        "kind": "none" if found is None else KINDS[type(found)],
+        "kind": none if found is None else KINDS[type(found)],
         "limit": layer.length if isinstance(layer, Learned) else None,
         "values": rounded(values.numpy()),
     }
 
 
-def vectors(layer: Sinusoidal | Learned | Rotary, length: int) -> Tensor:
+def vectors(layer: Sinusoidal | Learned | Rotary | MemoryHops, length: int) -> Tensor:
     """(T, E)"""
     if isinstance(layer, Learned):
         return layer.P[:length]
+    if isinstance(layer, MemoryHops):
+        return layer.ages[0, :length]
     if isinstance(layer, Rotary):
         return layer(torch.tensor([1.0, 0.0]).repeat(length, layer.width // 2))
     return layer.encoding(length, like=torch.zeros(1))

@@ -47,7 +47,8 @@ def steps(subject: Subject, query: Query) -> dict[str, Any]:
     cell = model.get_submodule(path)
     assert isinstance(cell, Cell)
     backwards = reads_backwards(path, reading)
-    u, before = in_order(given[path], backwards)
+    starts = starts_of(reading) if layer[0].part == "encoder" else [0]
+    u, before = in_order(given[path], backwards, starts)
     passed = {array.kind: torch.from_numpy(array.values.copy()) for array in layer}
     added = terms(cell, u, before, passed)
 
@@ -78,6 +79,7 @@ def steps(subject: Subject, query: Query) -> dict[str, Any]:
         "layers": [layer_key(own) for own in layers_of(trace)],
         **layer_key(layer),
         "backwards": backwards,
+        "starts": starts,
         **tokens_of(trace, layer[0].part, window),
         "spans": reading.spans[window],
         "steps": len(u),
@@ -124,11 +126,20 @@ def reads_backwards(path: str, reading: Reading) -> bool:
     return path.endswith(".backwards") != is_turned(path, reading)
 
 
+def starts_of(reading: Reading) -> list[int]:
+    """The tokens at which an encoder begins anew: two texts with attention between them are each
+    read by itself."""
+    between = getattr(getattr(reading.model, "encoder", None), "between", None)
+    return [0] if between is None else [0, int(reading.first)]  # type: ignore[attr-defined]
+
+
 def in_order(
-    given: list[tuple[Tensor, tuple[Tensor, ...]]], backwards: bool
+    given: list[tuple[Tensor, tuple[Tensor, ...]]], backwards: bool, starts: list[int]
 ) -> tuple[Tensor, tuple[Tensor, ...]]:
     """u (T, G·H) and the states before each step, (T, H) each, in the order of the tokens."""
-    given = given[::-1] if backwards else given
+    if backwards:  # in each text by itself
+        stops = [*starts[1:], len(given)]
+        given = [step for a, b in zip(starts, stops) for step in given[a:b][::-1]]
     u = torch.cat([u for u, _ in given])
     return u, tuple(torch.cat(part) for part in zip(*(state for _, state in given)))
 
@@ -149,8 +160,9 @@ def tokens_of(trace: Trace, part: str, window: slice) -> dict[str, Any]:
 
 
 def choices_of(trace: Trace, part: str, window: slice) -> list[dict[str, Any]]:
-    """One for all, or one a step; an encoder of a translator makes none."""
+    """One a step, or, however many, for all; an encoder of a translator makes none."""
     if part == "encoder" and trace.written:
         return []
-    own = trace.choices if len(trace.choices) == 1 else trace.choices[window]
+    steps = len(trace.tokens if part == "encoder" else trace.written)
+    own = trace.choices[window] if len(trace.choices) == steps else trace.choices
     return [{**c._asdict(), "alternatives": [a._asdict() for a in c.alternatives]} for c in own]

@@ -130,7 +130,8 @@ class Page {
     }
     const done = this.showWorking(view, signal);
     this.title.textContent = view?.title ?? 'No such view';
-    this.about.textContent = (isOverTime(this.run) ? view?.aboutSeries : null) ?? view?.about ?? '';
+    const about = (isOverTime(this.run) ? view?.aboutSeries : null) ?? view?.about ?? '';
+    this.about.textContent = typeof about === 'function' ? about(this.run) : about;
     this.say(null);
     this.panel.setAttribute('aria-busy', 'true');
     try {
@@ -271,7 +272,7 @@ class TextForm {
         class: 'input', hidden: run.parameters === null,
         onsubmit: (event) => { event.preventDefault(); onlook(this.input.value); },
       },
-      el('label', { for: 'text', text: run.saved ? 'The model read' : 'Text for the model to read' }),
+      el('label', { for: 'text', text: formLabel(run) }),
       el('div', { class: 'row' },
         this.input, run.saved ? null : el('button', { class: 'primary', text: 'Look' })),
     );
@@ -286,6 +287,13 @@ class TextForm {
     this.input.style.height = 'auto';
     this.input.style.height = `${this.input.scrollHeight + 2}px`;
   }
+}
+
+// What to type; of two texts, what stands on which side of the mark between them.
+function formLabel({ saved, input }) {
+  if (saved) return 'The model read';
+  if (input.sides.length === 0) return 'Text for the model to read';
+  return `For the model to read: ${input.sides.join(' ||| ')}`;
 }
 
 const kept = []; // inputs that are too long for the address, whose number is in the history

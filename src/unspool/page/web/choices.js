@@ -23,6 +23,13 @@ const SENTENCES = {
   elmo: (asked) => `“${visible(asked)}” is followed by`,
 };
 
+// The choices that belong to a step, of so many steps: one answer for all of a text, one a step, or the
+// start and the end of an answer, whatever the step.
+export function choicesAt(choices, steps, step) {
+  if (choices.length !== steps) return choices;
+  return choices.slice(step, step + 1);
+}
+
 // `at` stands for the task's words where a step is no word.
 export function choiceOf(choice, task, at = null) {
   const { asked, answer, answer_value: value, alternatives, measure, given } = choice;

@@ -111,6 +111,22 @@ export function isOverTime(run) {
   return run.input.shown_as !== 'tokens';
 }
 
+// What the steps of an input are called.
+export function stepsOf(run) {
+  const { shown_as: shown, pictured } = run.input;
+  return { frames: 'frame', drawing: 'point' }[shown] ?? (pictured ? 'part of the image' : 'step');
+}
+
+// How they are named, where that needs saying.
+export function placesOf(run) {
+  return stepsOf(run) === 'part of the image' ? ' “2,3” is the third part of the second row.' : '';
+}
+
+// Whether what is read, looked at and explained are sentences instead of tokens.
+export function isOfSentences(run) {
+  return run.input.unit === 'sentence';
+}
+
 // What an answer at a step is, for `choiceOf`.
 export function labelAt(run) {
   const words = {

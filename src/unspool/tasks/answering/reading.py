@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from unspool.data.fields.pair import as_pair
 from unspool.tasks.answering.answer import NONE
 from unspool.tasks.answering.search import best_span
-from unspool.tasks.reading import AnswerText, Reading, longest, shown, unknown
+from unspool.tasks.reading import AnswerText, Reading, longest, named, unknown
 
 if TYPE_CHECKING:
     from unspool.tasks.task import Task
@@ -26,13 +26,24 @@ class SpanReading(Reading):
         self, task: Task, model: Any, text: Any, ids: np.ndarray | None = None, first: int = 0
     ) -> None:
         self.task, self.model = task, model
-        pair = as_pair(text)
+        pair, tokenizer = as_pair(text), task.tokenizer
         field: Any = task.input_field
+        self.context, self.offsets = pair[1], np.empty((0, 2), np.int64)
+        asked: list[str] = []
+        told: list[str] = []
+        before, between, _ = field.pair_frame
         if ids is None:
             part = task.part(question=[pair])
-            ids, first = best_window(task, model, part)
+            ids, first, begin = best_window(task, model, part)
+            self.offsets = part["question"].token_offsets[0][begin:]
+            asked = tokenizer.pieces(pair[0])[: first - len(before) - len(between)]
+            told = tokenizer.pieces(pair[1])[begin:]
         self.ids, self.first = ids[: longest(model)], first
-        names = shown(task.tokenizer, self.ids.tolist())
+        own = self.ids.tolist()
+        names = [
+            *named(tokenizer, own, asked, first=len(before))[:first],
+            *named(tokenizer, own, told, first=first)[first:],
+        ]
         super().__init__(field.shown(pair), names, len(ids))
 
     @property
@@ -58,16 +69,21 @@ class SpanReading(Reading):
         return [self.first + i, self.first + j]
 
     def name(self, answer: int) -> str:
-        return NONE if answer == 0 else self.tokens[answer]
+        """A token that occurs several times, with its number in the sequence."""
+        if answer == 0:
+            return NONE
+        token = self.tokens[answer]
+        return token if self.tokens.count(token) == 1 else f"{token} (token {answer + 1})"
 
     def answer_text(self, scores: Tensor) -> AnswerText:
         start, stop = self.chosen(scores)
         p = self.values(scores)
         first, last = float(p[0, start]), float(p[1, stop])
         note = f"probability {first:.4f} of its start, {last:.4f} of its end"
-        if start == 0:
+        if start == 0 or not len(self.offsets):
             return AnswerText(NONE, note)
-        return AnswerText(self.task.tokenizer.decode(self.ids[start : stop + 1].tolist()), note)
+        a, b = (min(step - self.first, len(self.offsets) - 1) for step in (start, stop))
+        return AnswerText(self.context[self.offsets[a, 0] : self.offsets[b, 1]], note)
 
     def removable(self, step: int) -> list[int]:
         return []  # the answers are the tokens themselves
@@ -86,8 +102,9 @@ class SpanReading(Reading):
 
 
 @torch.no_grad()
-def best_window(task: Any, model: Any, part: Any) -> tuple[np.ndarray, int]:
-    """The ids of the window with the best span, and the step where its context begins."""
+def best_window(task: Any, model: Any, part: Any) -> tuple[np.ndarray, int, int]:
+    """The ids of the window with the best span, the step where its context begins, and which token
+    of the whole context that is."""
     values = task.windowed(part, training=False)["question"]
     best, found = -np.inf, 0
     for row in range(len(values)) if len(values) > 1 else ():
@@ -97,4 +114,4 @@ def best_window(task: Any, model: Any, part: Any) -> tuple[np.ndarray, int]:
         span = best_span(y[first:, 0], y[first:, 1], len(y))[2]
         if span > best:
             best, found = span, row
-    return values[found], int(values.firsts[found])
+    return values[found], int(values.firsts[found]), int(values.windows.first[found])

@@ -4,7 +4,7 @@
 import { sequential } from '../colour.js';
 import { clear, el } from '../dom.js';
 import { selectField } from '../fields.js';
-import { isOverTime } from '../inputs.js';
+import { isOfSentences, isOverTime, placesOf, stepsOf } from '../inputs.js';
 import { fixed } from '../maths.js';
 import { visible } from '../tokens.js';
 import { windowLine } from '../windows.js';
@@ -12,7 +12,7 @@ import { headsGrid } from './attention/heads.js';
 import { Lines } from './attention/lines.js';
 import { Matrix } from './attention/matrix.js';
 import { AttentionOverTime } from './attention/overtime.js';
-import { Reader, digitsOf } from './attention/reader.js';
+import { Reader, digitsOf, nameOfRows } from './attention/reader.js';
 import { keenest, kindsOf, largest, mean, scaleEnd } from './attention/weights.js';
 
 const COLUMN = 352; // pixels of a picture at least, if there are two side by side: 22rem, as in `.columns`
@@ -23,8 +23,8 @@ const INSET = 36; // around each
 export const attention = {
   name: 'attention',
   title: 'Attention',
-  about: 'Which words look at which: a weight for each pair, the weights of a row add up to 1.',
-  aboutSeries: 'Which steps look at which: a weight for each pair, the weights of a row add up to 1.',
+  about: aboutWeights,
+  aboutSeries: (run) => `Which ${stepsOf(run).replace(/^\w+/, '$&s')} look at which: a weight for each pair, the weights of a row add up to 1.${placesOf(run)}`,
   applies: (run) => run.views.includes('attention'),
 
   async show(root, context) {
@@ -41,6 +41,16 @@ export const attention = {
     else root.append(windowLine(trace, context), el('p', { text: 'Nothing was written here.' }));
   },
 };
+
+// What the weights are, of what is read.
+function aboutWeights(run) {
+  if (run.reduces) {
+    return 'What the state of each hop after the last sentence is made of: a weight for each sentence. '
+      + 'The weights of a hop add up to 1 at most; the rest is the state before the first sentence, zero.';
+  }
+  const [who, whom] = isOfSentences(run) ? ['What looks at which sentence', ''] : ['Which words look at which', ' for each pair'];
+  return `${who}: a weight${whom}, the weights of a row add up to 1.`;
+}
 
 class Attention {
   constructor(root, context, trace, kinds) {
@@ -73,7 +83,8 @@ class Attention {
     const { rows } = this.kind;
     const { choices, written, step } = this.trace;
     const answering = written.length > 0 ? 'written' : 'read';
-    return choices.length > 1 && rows.axis === answering
+    const steps = (answering === 'written' ? written : this.trace.tokens).length;
+    return choices.length > 1 && choices.length === steps && rows.axis === answering
       ? step : rows.first + keenest(this.weights, this.kind);
   }
 
@@ -139,7 +150,7 @@ class Attention {
   keys() {
     const pair = (a, b, what) => [el('kbd', { text: a }), ' ', el('kbd', { text: b }), ` ${what}  `];
     return el('span', { class: 'keys note' },
-      pair('↑', '↓', this.kind.rows.axis === 'written' ? 'step' : 'token'),
+      pair('↑', '↓', nameOfRows(this.kind).toLowerCase()),
       this.heads.length > 1 ? pair('←', '→', 'head') : null,
       this.kind.layers.length > 1 ? pair('PgUp', 'PgDn', 'layer') : null);
   }
@@ -147,7 +158,8 @@ class Attention {
   drawReader() {
     this.reader?.player?.stop();
     const made = new Reader({
-      kind: this.kind, trace: this.trace, keys: this.keys(), signal: this.context.signal,
+      kind: this.kind, trace: this.trace, reduces: this.context.run.reduces, keys: this.keys(),
+      signal: this.context.signal,
       onrow: (row) => this.goRow(row),
     });
     this.readerBox.replaceChildren(made.element);
@@ -226,7 +238,8 @@ class Attention {
     const names = this.kind.columns.names;
     const best = weights.map((weight, j) => [weight, j]).sort((a, b) => b[0] - a[0]).slice(0, 3);
     const told = best.map(([weight, j]) => `“${visible(names[j])}” ${weight.toFixed(2)}`).join(', ');
-    return `“${visible(this.kind.rows.names[row])}” looks most at ${told}.${this.copiedSentence(row)}`;
+    const verb = this.context.run.reduces ? 'is made most of' : 'looks most at';
+    return `“${visible(this.kind.rows.names[row])}” ${verb} ${told}.${this.copiedSentence(row)}`;
   }
 
   // Where a written token comes from, of a model that copies.

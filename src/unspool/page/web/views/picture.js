@@ -11,6 +11,7 @@ import { diverging } from '../colour.js';
 import { el } from '../dom.js';
 import { gateTracks, layerField } from '../gates.js';
 import { inputTracks, timeOf } from '../inputs.js';
+import { signed } from '../maths.js';
 import { visible } from '../tokens.js';
 import { Timeline } from '../timeline.js';
 
@@ -62,7 +63,7 @@ class Picture {
     this.note = el('p', { class: 'note', 'aria-live': 'polite' });
     root.classList.add('stack');
     root.append(this.controls(), this.answer(),
-      el('div', { class: 'surface pictures' }, this.plain, this.mixed), this.note, ...this.timeline());
+      el('div', { class: 'surface beside' }, this.plain, this.mixed), this.note, ...this.timeline());
     this.draw();
   }
 
@@ -157,7 +158,7 @@ class Picture {
 
   told() {
     const { data, over, at } = this;
-    const frame = this.frames === 1 ? '' : `Frame ${this.input.steps[at]}: it contributes ${data.frames[at].toFixed(4)}. `;
+    const frame = this.frames === 1 ? '' : `Frame ${this.input.steps[at]}: it contributes ${signed(data.frames[at], 4)}. `;
     const words = {
       pixels: 'Orange pixels speak for the answer, blue ones against it; their contributions (integrated gradients) add up to how much more it is than for an image of mean colours alone.',
       hidden: `A patch of ${data.hidden.side} x ${data.hidden.side} pixels at a time has the mean colour${this.frames === 1 ? '' : ', in all frames'}. Orange: without it the answer has a lower ${data.measure}, ${Math.min(...data.hidden.values.flat()).toFixed(4)} at least; blue: a higher one.`,
@@ -173,7 +174,7 @@ class Picture {
     const weights = [...this.data.attention[this.data.step]].sort((a, b) => b - a);
     const sum = (some) => some.reduce((a, b) => a + b, 0);
     const share = sum(weights.slice(0, Math.max(1, Math.round(weights.length / 10)))) / (sum(weights) || 1);
-    return `The brighter, the more weight the word gave to that part of the image: ${Math.round(100 * share)} % of it lie on a tenth of the pixels, where an even look would have 10 %.`;
+    return `The brighter, the more weight the word gave to that part of the image: ${Math.round(100 * share)} % of it lies on a tenth of the pixels, where an even look would have 10 %.`;
   }
 }
 

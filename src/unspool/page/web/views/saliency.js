@@ -5,7 +5,7 @@ import { choiceOf } from '../choices.js';
 import { diverging, ink } from '../colour.js';
 import { clear, el } from '../dom.js';
 import { selectField } from '../fields.js';
-import { isOverTime } from '../inputs.js';
+import { isOfSentences, isOverTime, placesOf, stepsOf } from '../inputs.js';
 import { fixed, signed } from '../maths.js';
 import { choose, line, visible } from '../tokens.js';
 import { cutLine } from '../windows.js';
@@ -14,12 +14,13 @@ import { SaliencyOverTime } from './saliency/overtime.js';
 
 const ROWS = 60; // of the table, unless all are asked for
 const NOTED = 400; // tokens that have their number below them
+const SMALL = 0.1; // contributions below it need more digits
 
 export const saliency = {
   name: 'saliency',
   title: 'Saliency',
-  about: 'Why this answer: orange words speak for it (+), blue ones against it (−).',
-  aboutSeries: 'Why this answer: what each step, and each channel at it, contributes to it.',
+  about: (run) => `Why this answer: orange ${isOfSentences(run) ? 'sentences' : 'words'} speak for it (+), blue ones against it (−).`,
+  aboutSeries: (run) => `Why this answer: what each ${stepsOf(run)}, and each channel at it, contributes to it.${placesOf(run)}`,
   applies: (run) => run.views.includes('saliency'),
 
   // The answer is there at once; its reasons take longer and come into the view when it stands.
@@ -37,6 +38,7 @@ class Saliency {
   constructor(root, context, trace) {
     Object.assign(this, { root, context, trace });
     const { params } = context;
+    this.unit = isOfSentences(context.run) ? 'sentence' : 'token';
     const asked = params.get('step');
     this.step = asked in trace.choices ? Number(asked) : trace.step;
     this.choice = trace.choices[this.step];
@@ -54,7 +56,7 @@ class Saliency {
     this.table = el('div');
     this.root.classList.add('stack');
     this.root.append(...[
-      this.controls(), cutLine(this.trace), choiceOf(this.choice, this.trace.task), this.problem,
+      this.controls(), cutLine(this.trace, this.unit), choiceOf(this.choice, this.trace.task), this.problem,
       el('div', { class: 'surface' }, this.words, this.note), this.detail, this.table,
     ].filter((part) => part !== null));
     const { signal } = this.context;
@@ -65,7 +67,7 @@ class Saliency {
     const { context, trace } = this;
     const { run } = context;
     const asked = trace.choices.map((each, i) => [i, `${i + 1} ${visible(each.asked)}`]);
-    const label = ['translate', 'summarize'].includes(trace.task) ? 'Token that is written' : 'At';
+    const label = trace.written.length > 0 ? 'Token that is written' : 'At';
     return el('div', { class: 'controls' },
       asked.length > 1
         ? selectField('saliency-step', label, asked, this.step,
@@ -85,7 +87,7 @@ class Saliency {
   }
 
   async explain() {
-    const found = await reasonsFor(this, 'Reading the text again, with and without its tokens …');
+    const found = await reasonsFor(this, `Reading the text again, with and without its ${this.unit}s …`);
     if (found === null) return;
     this.found = found;
     this.draw();
@@ -94,14 +96,15 @@ class Saliency {
   draw() {
     const { values, tokens } = this.found;
     this.most = Math.max(...values.map(Math.abs)) || 1;
+    this.digits = this.most < SMALL ? 4 : 2;
     this.without = new Map(this.found.deletions.map((each) => [each.token, each]));
     this.note.textContent = this.sum();
     this.line = line(tokens, {
-      name: 'The text, coloured by what each token contributes',
+      name: `The text, coloured by what each ${this.unit} contributes`,
       of: (i) => {
         const colour = diverging(values[i] / this.most);
         return {
-          note: tokens.length <= NOTED ? signed(values[i], 2) : undefined,
+          note: tokens.length <= NOTED ? signed(values[i], this.digits) : undefined,
           label: `${visible(tokens[i])}: ${signed(values[i], 4)}${this.flips(i) ? ', decisive' : ''}`,
           colour, ink: ink(colour), kind: this.flips(i) ? 'flips' : '',
         };
@@ -126,9 +129,9 @@ class Saliency {
     const equal = Math.abs(start + sum - end) < 1e-4 ? '=' : '≈';
     const reached = this.isNumber ? to : `log odds ${to}, probability ${value.toFixed(4)}`;
     const close = gap <= CLOSE * Math.max(unit, Math.abs(total));
-    const lost = close ? '' : ` They should add up to ${signed(total, 4)}, but on the way from no token ` +
+    const lost = close ? '' : ` They should add up to ${signed(total, 4)}, but on the way from no ${this.unit} ` +
       'to these the answer changes faster than can be followed.';
-    return `Start ${from} (no token is read) + contributions ${fixed(sum, 4)} ${equal} ${reached} of ` +
+    return `Start ${from} (no ${this.unit} is read) + contributions ${fixed(sum, 4)} ${equal} ${reached} of ` +
       `“${visible(this.found.answer)}”; ${steps} points.${lost}`;
   }
 
@@ -151,10 +154,10 @@ class Saliency {
   legend() {
     const swatches = [-1, -0.5, 0, 0.5, 1].map((x) => el('span', null,
       el('span', { class: 'swatch', style: { background: diverging(x) } }),
-      ` ${signed(x * this.most, 2)}`));
+      ` ${signed(x * this.most, this.digits)}`));
     const flips = this.found.tokens.some((_, i) => this.flips(i));
     return el('p', { class: 'legend' }, swatches, flips
-      ? el('span', null, el('span', { class: 'word flips sample', text: 'word' }),
+      ? el('span', null, el('span', { class: 'word flips sample', text: this.unit === 'token' ? 'word' : this.unit }),
         ' without it another answer is most probable')
       : null);
   }
@@ -167,13 +170,13 @@ class Saliency {
       el('div', { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': 'Contributions' },
         el('table', { class: 'contributions' },
           el('thead', null, el('tr', null,
-            el('th', { text: 'token' }), el('th', { class: 'number', text: 'for it' }), el('td'),
-            el('th', { class: 'number', text: 'without it' }),
-            this.hasRivals ? el('th', { text: 'most probable then' }) : null)),
+            el('th', { text: this.unit }), el('th', { class: 'number', text: 'for it' }), el('td'),
+            this.without.size > 0 ? el('th', { class: 'number', text: 'without it' }) : null,
+            this.without.size > 0 && this.hasRivals ? el('th', { text: 'most probable then' }) : null)),
           el('tbody', null, shown.map((i) => this.row(i, tokens[i], values[i]))))),
       ...(shown.length < order.length
         ? [el('button', {
-          type: 'button', text: `Show all ${order.length.toLocaleString('en')} tokens`,
+          type: 'button', text: `Show all ${order.length.toLocaleString('en')} ${this.unit}s`,
           onclick: () => { this.all = true; this.drawTable(); this.mark(); },
         })] : []));
   }
@@ -191,8 +194,9 @@ class Saliency {
       el('th', { scope: 'row', class: 'token', text: visible(token) }),
       el('td', { class: 'number', text: signed(value, 4) }),
       el('td', { class: 'two-sided', 'aria-hidden': 'true' }, bar),
-      el('td', { class: 'number', text: other === undefined ? '–' : other.answer_value.toFixed(4) }),
-      this.hasRivals ? el('td', null,
+      this.without.size > 0
+        ? el('td', { class: 'number', text: other === undefined ? '–' : other.answer_value.toFixed(4) }) : null,
+      this.without.size > 0 && this.hasRivals ? el('td', null,
         other === undefined ? '–' : el('span', { class: 'token', text: visible(other.answer) }),
         this.flips(i) ? el('strong', { text: ' changes' }) : null) : null);
   }

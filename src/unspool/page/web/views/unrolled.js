@@ -3,7 +3,7 @@
 //
 // In the address: part, layer, direction; step, a position in the text from 1 on; unit; order.
 
-import { choiceOf } from '../choices.js';
+import { choiceOf, choicesAt } from '../choices.js';
 import { el } from '../dom.js';
 import { selectField } from '../fields.js';
 import { isOverTime } from '../inputs.js';
@@ -116,7 +116,8 @@ class Unrolled {
   notes() {
     const { data, context } = this;
     const lines = [];
-    const { backwards, given, units, hidden } = data;
+    const { backwards, given, units, hidden, starts } = data;
+    if (starts.length > 1) lines.push(`Each text is read by itself: the second begins at column ${starts[1] + 1}, from a state of zeros.`);
     if (backwards) lines.push('This direction reads the last token first: time runs from right to left.');
     if (given !== null) lines.push('Each step is given the token below, written before, and writes the one above.');
     if (units.length < hidden) lines.push(`Of ${hidden} units the ${units.length} that move most are shown.`);
@@ -169,8 +170,8 @@ class Unrolled {
     this.follow.show(step, unit);
     this.walk.show(step, unit, name);
     this.player.show(step, name);
-    const choice = data.choices.length === 1 ? data.choices[0] : data.choices[step];
-    this.answers.replaceChildren(...(choice === undefined ? [] : [choiceOf(choice, this.context.run.task)]));
+    const own = choicesAt(data.choices, this.count, step);
+    this.answers.replaceChildren(...own.map((choice) => choiceOf(choice, this.context.run.task)));
   }
 
   // Brings the column into sight, in its own box.

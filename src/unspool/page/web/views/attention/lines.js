@@ -7,13 +7,16 @@ import { short } from '../../tokens.js';
 
 const STEP = 24; // pixels between words
 const CHARACTER = 7.9; // pixels of a character
+const SPAN = 190; // pixels that names on the other side and the lines need
 const FAINT = 0.1; // of the largest weight: what is below is drawn only in the row that is lit
 const MOST = 900; // lines at once
 
 export class Lines {
   constructor({ rows, columns, width, onpoint, onchoose }) {
-    const most = width < 420 ? 11 : 14;
-    const [left, right] = [rows, columns].map((names) => names.map((name) => short(name, most)));
+    const [left, right] = [rows, columns].map((names) => {
+      const most = namesRoom(names, width);
+      return names.map((name) => short(name, most));
+    });
     const longest = (names) => Math.max(...names.map((name) => [...name].length)) * CHARACTER;
     const height = STEP * Math.max(left.length, right.length);
     this.from = longest(left) + 10;
@@ -82,6 +85,12 @@ export class Lines {
   top(row) {
     return middle(row) - STEP / 2;
   }
+}
+
+// Characters of a name, at most. Sentences, which often begin alike, get as many as there is room for.
+function namesRoom(names, width) {
+  if (names.some((name) => /\S\s+\S/.test(name))) return Math.max(11, Math.floor((width - SPAN) / CHARACTER));
+  return width < 420 ? 11 : 14;
 }
 
 function middle(i) {

@@ -8,6 +8,7 @@ import { short } from '../../tokens.js';
 const SMALLEST = 6; // pixels of a cell
 const LARGEST = 28;
 const RING = '#d55e00'; // stands out from every weight
+const SENTENCE = 32; // characters of a sentence above its column
 const LABEL = 13; // pixels that a name needs
 
 // One pixel a weight; CSS makes it as large as wanted.
@@ -41,7 +42,7 @@ function isCharacter(name) {
 export class Matrix {
   constructor({ rows, columns, width, onpoint, onchoose }) {
     this.rows = rows.map((name) => short(name, 12));
-    this.columns = columns.map((name) => short(name, 12));
+    this.columns = columns.map((name) => short(name, /\S\s+\S/.test(name) ? SENTENCE : 12));
     // Characters need no turning; the end of the text, behind them, does.
     this.upright = this.columns.slice(0, -1).every(isCharacter);
     this.canvas = el('canvas', { class: 'matrix', role: 'img' });

@@ -1,24 +1,24 @@
 // The words that look, one of them chosen, with what it looks at and what the model answers there. In:
 // a kind of attention, a trace. Out: an element; `show` puts a row into it.
 
-import { choiceOf } from '../../choices.js';
+import { choiceOf, choicesAt } from '../../choices.js';
 import { ink, sequential } from '../../colour.js';
 import { clear, el } from '../../dom.js';
 import { Player } from '../../player.js';
 import { choose, line, visible } from '../../tokens.js';
 
 export class Reader {
-  // onrow(row): a row was chosen; `keys` says which keys do so
-  constructor({ kind, trace, keys, signal, onrow }) {
-    Object.assign(this, { kind, trace });
+  // onrow(row): a row was chosen; `keys` says which keys do so; `reduces`: weights are the shares of a state
+  constructor({ kind, trace, reduces, keys, signal, onrow }) {
+    Object.assign(this, { kind, trace, reduces });
     const { axis, first, names } = kind.rows;
     this.line = axis === null ? null : line(names, {
-      name: axis === 'written' ? 'What is written' : 'What is read',
+      name: kind.hops ? 'Hops' : axis === 'written' ? 'What is written' : 'What is read',
       first,
       onchoose: (at) => onrow(at - first),
     });
     this.player = names.length < 2 ? null : new Player({
-      count: names.length, label: axis === 'written' ? 'Step' : 'Token', signal, onstep: onrow,
+      count: names.length, label: nameOfRows(kind), signal, onstep: onrow,
     });
     this.player?.element.append(keys);
     this.looks = el('p', { class: 'looks' });
@@ -38,24 +38,26 @@ export class Reader {
     if (this.line !== null) {
       choose(this.line, first + chosen);
       [...this.line.children].forEach((word, i) => (
-        word.classList.toggle('later', axis === 'written' && i > row)));
+        word.classList.toggle('later', axis === 'written' && !this.kind.hops && i > row)));
     }
     this.player?.show(chosen, visible(names[chosen]));
-    this.looks.textContent = `${this.who(names[row])} looks at${whose}:`;
+    this.looks.textContent = `${this.who(names[row], weights)}${whose}:`;
     clear(this.columns).append(this.shaded(weights, most, marked));
     this.origin.textContent = origin;
     this.origin.hidden = origin === '';
-    const choice = this.choiceAt(row);
-    clear(this.choice).append(...(choice === undefined ? [] : [choiceOf(choice, this.trace.task)]));
+    clear(this.choice).append(...this.choicesOf(row).map((choice) => choiceOf(choice, this.trace.task)));
   }
 
-  who(name) {
+  who(name, weights) {
+    if (this.reduces) {
+      const sum = weights.reduce((a, b) => a + b, 0);
+      return `In ${name} the last state is made of, ${sum.toFixed(2)} in all`;
+    }
     if (this.kind.rows.axis === 'written') {
-      const hops = this.trace.choices[0]?.asked === ''; // over a story, of which one answer is made
-      return hops ? `In ${name} the model` : `To write “${visible(name)}”, the model`;
+      return this.kind.hops ? `In ${name} the model looks at` : `To write “${visible(name)}”, the model looks at`;
     }
     return this.kind.rows.axis === 'read'
-      ? `“${visible(name)}”` : 'To make one vector of the text, the model';
+      ? `“${visible(name)}” looks at` : 'To make one vector of the text, the model looks at';
   }
 
   // The words that are looked at, each with its weight.
@@ -72,14 +74,19 @@ export class Reader {
     });
   }
 
-  // What the model answers at a row: one answer for all of a text, or one a token; while the source of
-  // a translation is read there is none.
-  choiceAt(row) {
-    const { choices, task } = this.trace;
+  // What the model answers at a row; while the source of a translation is read there is nothing.
+  choicesOf(row) {
+    const { choices, task, tokens, written } = this.trace;
     const { axis, first } = this.kind.rows;
-    if (['translate', 'summarize'].includes(task) && axis !== 'written') return undefined;
-    return choices.length === 1 ? choices[0] : choices[first + row];
+    if (['translate', 'summarize'].includes(task) && axis !== 'written') return [];
+    return choicesAt(choices, (axis === 'written' ? written : tokens).length, first + row);
   }
+}
+
+// What a row is called on its slider.
+export function nameOfRows({ rows, hops }) {
+  if (hops) return 'Hop';
+  return rows.axis === 'written' ? 'Step' : 'Token';
 }
 
 // Of weights up to `most`.

@@ -1,5 +1,6 @@
 // The attention in a trace. In: its JSON. Out: kinds of attention, each with the names of its rows
-// (who looks) and columns (at whom), and its layers: a matrix for each head.
+// (who looks) and columns (at whom), and its layers: a matrix for each head. Over a story of which one
+// answer is made, who looks are `hops`.
 
 import { short } from '../../tokens.js';
 
@@ -49,6 +50,7 @@ function kindOf(key, array, trace) {
       ? { axis: null, first: 0, names: ['the text'] }
       : side(rows, rows === 'written' ? trace.written : trace.tokens),
     columns: side(columns, inputs),
+    hops: rows === 'written' && trace.choices[0]?.asked === '',
     layers: [],
   };
 }

@@ -3,6 +3,7 @@
 
 const KEY = 6; // pixels of a key, at most
 const TALLEST = 240;
+const LETTERS = 12; // pixels that a name is high
 const CLASSES = ['C', 'C♯', 'D', 'D♯', 'E', 'F', 'F♯', 'G', 'G♯', 'A', 'A♯', 'B'];
 
 export function pitchName(pitch) {
@@ -25,7 +26,8 @@ export function rollTrack({ notes, given, grid }) {
       for (let pitch = low; pitch <= high; pitch += 1) {
         if (pitch % 12 !== 0) continue;
         pen.fillStyle = area.colour('--soft');
-        pen.fillText(pitchName(pitch), area.left - 6, top(pitch) + key / 2);
+        const middle = Math.min(height - LETTERS / 2, Math.max(LETTERS / 2, top(pitch) + key / 2)); // whole at the edges
+        pen.fillText(pitchName(pitch), area.left - 6, middle);
         pen.fillStyle = area.colour('--line');
         pen.fillRect(area.left, top(pitch) + key, area.width, 1);
       }

@@ -54,7 +54,7 @@ export class SaliencyOverTime {
     const likely = this.choice.alternatives.map((each) => each.answer);
     const answers = [...new Set([this.answer, this.choice.answer, ...likely, ...(run.labels ?? [])])];
     // Words that are written, none of which belongs to a step.
-    const written = this.choices.length > 1 && this.spans.length === 0;
+    const { written } = this;
     const words = this.choices.map((own, i) => [String(i), `${i + 1}: ${visible(own.asked)}`]);
     return el('div', { class: 'controls' },
       written ? selectField('saliency-word', 'Word', words, String(this.step), (step) => context.go({ step, answer: null }), run.saved) : null,
@@ -85,6 +85,11 @@ export class SaliencyOverTime {
     this.draw();
   }
 
+  // Whether the answers are the words of a text that is written.
+  get written() {
+    return this.choices.length > 1 && this.spans.length === 0;
+  }
+
   draw() {
     const { found, input, context } = this;
     const { values, channels, first, spans } = found;
@@ -105,7 +110,7 @@ export class SaliencyOverTime {
   sum() {
     const { method, values, total, gap, points, unit, start, end, answer_value: value, measure, asked } = this.found;
     const sum = values.reduce((a, b) => a + b, 0);
-    const where = asked === '' ? '' : ` at ${asked}`;
+    const where = asked === '' || this.written ? '' : ` at ${asked}`;
     if (method !== 'integrated') {
       return `Slopes at the series alone, in one step. They add up to ${signed(sum, 4)}, which means nothing in particular.`;
     }

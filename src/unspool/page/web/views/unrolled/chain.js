@@ -27,7 +27,9 @@ export function chain(data, { column, gutter, onchoose }) {
       svg('rect', { class: 'box', x: x(i) - side, y: middle - BOX / 2, width: 2 * side, height: BOX, rx: 5 }),
       svg('text', { x: x(i), y: middle + 4, 'text-anchor': 'middle', text: stepNumber(data, i) }),
     );
-    if (i + 1 < words.length) parts.push(joint(x(i) + side, x(i + 1) - side, middle, data.backwards));
+    if (i + 1 < words.length && !data.starts.includes(data.window.first + i + 1)) {
+      parts.push(joint(x(i) + side, x(i + 1) - side, middle, data.backwards));
+    }
     if (each) {
       const high = BAR * data.choices[i].answer_value;
       parts.push(svg('rect', { class: 'chance', x: x(i) - side, y: top - 4 - high, width: 2 * side, height: high }));
@@ -51,10 +53,12 @@ export function chain(data, { column, gutter, onchoose }) {
   return element;
 }
 
-// The number of a step in the order of reading, from 1 on.
+// The number of a step in the order of reading, from 1 on; in each text where two are read one by one.
 export function stepNumber(data, i) {
   const at = data.window.first + i;
-  return data.backwards ? data.steps - at : at + 1;
+  const start = data.starts.findLast((own) => own <= at);
+  const stop = data.starts.find((own) => own > at) ?? data.steps;
+  return data.backwards ? stop - at : at - start + 1;
 }
 
 // The part whose steps answer: of a translator its decoder, of other models all there is.
