@@ -38,12 +38,17 @@ from unspool.tasks.caption.metrics import cider_d, words_of
 PHOTOS = {
     "test_share": 0.1, "min_count": 3, "dropout": 0.4, "patience": 6, "batch": 16, "lr": 2e-3,
 }  # fmt: skip
-CNN = {"height": 64, "width": 64, "epochs": 14, "embedding": 128, "flip": 0.5, "crop": 0.1}
+CNN = {
+    "height": 32, "width": 32, "flip": 0.5, "crop": 0.05, "hidden": 128, "embedding": 64,
+    "dropout": 0.3, "word_dropout": 0.2, "epochs": 25, "patience": 0,
+}  # fmt: skip
 ENCODED = {"epochs": 14, "embedding": 256}
+GATED = {"context_gate": True, "doubly_stochastic": 1.0}
 VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "cnn-attention": ("xu", CNN),
     "cnn-mean": ("vinyals", CNN),
-    "efficientnet-attention": ("xu", ENCODED),
+    "efficientnet-attention": ("xu", {**ENCODED, **GATED}),
+    "efficientnet-attention-plain": ("xu", ENCODED),
     "efficientnet-mean": ("vinyals", ENCODED),
     "efficientnet-transformer": ("transformer", {"epochs": 14, "lr": 1e-3}),
 }
@@ -142,8 +147,10 @@ def judged(captions: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def judge(runs: Path) -> None:
-    """As models describe by themselves; photographs also without any two words twice in a row."""
-    found = {}
+    """As models describe by themselves; photographs also without any two words twice in a row. The
+    stored figures of runs that are not there are kept."""
+    target = Path(__file__).parent / "results" / "captions.json"
+    found = json.loads(target.read_text()) if target.exists() else {}
     for name in (*VARIANTS, *EMOJI):
         path = runs / name / "evaluation.json"
         if not path.exists():
@@ -158,7 +165,6 @@ def judge(runs: Path) -> None:
             again = [{**own, "caption": new.caption} for own, new in zip(captions, answers)]
             found[f"{name}, {BLOCKED}"] = judged(again)
             print(f"{name}, {BLOCKED}", json.dumps(found[f"{name}, {BLOCKED}"]), flush=True)
-    target = Path(__file__).parent / "results" / "captions.json"
     target.write_text(json.dumps(found, indent=2) + "\n")
 
 
