@@ -205,63 +205,74 @@ def build_encoder(
                    of which it hides parts itself; 0: it reads those of the field
     pair           two texts are read, as `model.pair` says
     """
-    masks = Masks() if channels else masks_of(model)
-    changes = Augmentation(model.flip, model.crop, model.colour_jitter)
-    length = field.most_steps or length
-    if model.network == "transformer":
-        # One position more than the text has tokens, for the cls vector or </s>.
-        options = transformer_options(model, length=length + 1 if length else None)
-        # Dropout of the vectors is the network's: it adds positions to them before.
-        inputs = input_layer(
-            field,
-            InputOptions(
-                size=options.width,
-                std=options.std,
-                scale=options.scale,
-                dropout=0.0,
-                word_dropout=model.word_dropout,
-                patch=patch,
-                channels=channels,
-                masks=masks,
-                augmentation=changes,
-            ),
-        )
-        added = AddFeatures(inputs, extra) if extra else None
-        token = ClassToken(options.width) if cls else None
-        transformer: Network = (
-            TransformerDecoder(options, cross=False) if causal else TransformerEncoder(options)
-        )
-        between = build_between(model, transformer, length=length) if pair else None
-        one = pair and between is None
-        return Encoder(
-            inputs,
-            transformer,
-            extra=added,
-            cls=token,
-            reverse=reverse,
-            segments=SegmentVectors(options.width, std=options.std) if one else None,
-            between=between,
-        )
-    std = model.embedding_std or embedding_std
-    inputs = input_layer(
-        field,
-        InputOptions(
-            size=model.embedding,
-            std=std,
-            scale=1.0,
-            dropout=model.dropout,
-            word_dropout=model.word_dropout,
-            patch=patch,
-            channels=channels,
-            masks=masks,
-            augmentation=changes,
-        ),
+    options = InputOptions(
+        size=model.embedding,
+        std=model.embedding_std or embedding_std,
+        scale=1.0,
+        dropout=model.dropout,
+        word_dropout=model.word_dropout,
+        patch=patch,
+        channels=channels,
+        masks=Masks() if channels else masks_of(model),
+        augmentation=Augmentation(model.flip, model.crop, model.colour_jitter),
     )
+    if model.network == "transformer":
+        return transformer_encoder(
+            model,
+            field,
+            options,
+            length=field.most_steps or length,
+            cls=cls,
+            causal=causal,
+            extra=extra,
+            reverse=reverse,
+            pair=pair,
+        )
+    inputs = input_layer(field, options)
     joined = ConcatFeatures(inputs, extra) if extra else None
     size = inputs.size if joined is None else joined.size
     network = build_network(model, size, steps=field.most_steps)
     between = build_between(model, network) if pair else None
     return Encoder(inputs, network, extra=joined, reverse=reverse, between=between)
+
+
+def transformer_encoder(
+    model: ModelConfig,
+    field: Field,
+    inputs: InputOptions,
+    *,
+    length: int,
+    cls: bool,
+    causal: bool,
+    extra: int,
+    reverse: bool,
+    pair: bool,
+) -> Encoder:
+    """`build_encoder` of a Transformer."""
+    # One position more than the text has tokens, for the cls vector or </s>.
+    options = transformer_options(model, length=length + 1 if length else None)
+    # Dropout of the vectors is the network's: it adds positions to them before.
+    layer = input_layer(
+        field,
+        inputs._replace(size=options.width, std=options.std, scale=options.scale, dropout=0.0),
+    )
+    # Layers draw their weights from one generator: their order is part of a seed.
+    added = AddFeatures(layer, extra) if extra else None
+    token = ClassToken(options.width) if cls else None
+    network: Network = (
+        TransformerDecoder(options, cross=False) if causal else TransformerEncoder(options)
+    )
+    between = build_between(model, network, length=length) if pair else None
+    one = pair and between is None
+    return Encoder(
+        layer,
+        network,
+        extra=added,
+        cls=token,
+        reverse=reverse,
+        segments=SegmentVectors(options.width, std=options.std) if one else None,
+        between=between,
+    )
 
 
 def pair_reading(model: ModelConfig) -> str:

@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from unspool.data.calendar import DAY, TimeStep, cycles_of, find_step
+from unspool.data.calendar import TimeStep, cycles_of, find_step
 from unspool.data.fields.history_examiner import HistoryExaminer
+from unspool.data.fields.history_steps import at_equal_steps, on_equal_steps, season_of, spread
 from unspool.data.fields.recordings import RecordingsField, count
 from unspool.data.fields.series_values import fit_moments
 from unspool.data.fields.static import StaticColumn, static_vectors
@@ -27,21 +28,8 @@ from unspool.errors import DataError, RunError, choose
 from unspool.io.files import AGAIN, read_json, write_json
 
 FILE = "history.json"
-# Steps of a season, by how many days a step takes
-SEASONS = ((0.9, 1.1, 7), (6.5, 7.5, 52), (28, 31, 12), (89, 93, 4))
 MOST_MONTHS = 12_000
-MOST_GAPS = 100  # equal steps for each value
-UNEVEN = 0.01  # of all steps: more is said
-
-
-def season_of(step: TimeStep) -> int:
-    """Steps of the season that such steps usually have; 1: none."""
-    if step.months or step.weekdays:
-        return 5 if step.weekdays else max(1, 12 // step.months)
-    days = step.seconds / DAY
-    if days <= 0.5:
-        return round(1 / days)
-    return next((steps for low, high, steps in SEASONS if low <= days <= high), 1)
+UNEVEN = 0.01  # of all steps: a note tells of more
 
 
 class HistoryField(RecordingsField):
@@ -200,33 +188,7 @@ class HistoryField(RecordingsField):
 
     def regular(self, column: VectorColumn) -> VectorColumn:
         """Series at equal steps, where that was asked for."""
-        if not self.resample or column.times is None:
-            return column
-        found = [
-            self._on_steps(np.asarray(column.values[row]), np.asarray(column.times[row]))
-            for row in range(len(column))
-        ]
-        values, times = (Ragged.of([own[i] for own in found]) for i in (0, 1))
-        return replace(column, values=values, times=times)
-
-    def _on_steps(self, values: np.ndarray, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(T, C), (T,) -> each value at the nearest of equal steps, the mean where there are
-        several; NaN where there is none."""
-        if not len(times):
-            return values, times
-        step = self.step.since(float(times[0]), times)
-        size = int(step[-1]) + 1
-        if size > MOST_GAPS * len(times):
-            raise DataError(
-                f"{len(times):,} values would be {size:,} equal steps of {self.step}",
-                remedy="leave out irregular=resample",
-            )
-        seen = ~np.isnan(values)
-        sums, counts = np.zeros((size, values.shape[1])), np.zeros((size, values.shape[1]))
-        np.add.at(sums, step, np.where(seen, values, 0))
-        np.add.at(counts, step, seen)
-        found = np.divide(sums, counts, out=np.full_like(sums, np.nan), where=counts > 0)
-        return found.astype(np.float32), self.step.after(times[0], np.arange(size))
+        return at_equal_steps(column, self.step) if self.resample else column
 
     def fit(
         self,
@@ -276,22 +238,7 @@ class HistoryField(RecordingsField):
             )
         if not self.length:
             self.length = min(room, max(3 * self.horizon, 2 * self.season))
-        kinds = [
-            f"{count(len(names), 'channel')} {what} ({', '.join(names[:6])}"
-            + (", ...)" if len(names) > 6 else ")")
-            for what, names in (
-                ("to be forecast", self.targets),
-                ("known ahead", [*self.ahead, *(f"time of the {c}" for c in self.cycles)]),
-                ("of which only the past is read", [self.channels[i] for i in self.extra_channels]),
-                ("not read", [] if self.extra else [self.channels[i] for i in self.other_channels]),
-            )
-            if names
-        ]
-        kinds += [
-            f"static {own.name} ({f'{own.size:,} categories' if own.categories else 'a number'})"
-            for own in self.static
-        ]
-        notes = ["; ".join(kinds)]
+        notes = ["; ".join(self._roles())]
         notes.append(
             f"{len(rows):,} series,"
             f" {int(ends.sum()):,} steps to train on; windows of {self.length} steps give the next"
@@ -300,6 +247,25 @@ class HistoryField(RecordingsField):
         if found.gaps.any():
             notes.append(f"{int(found.gaps.sum()):,} gaps in train are marked, not filled")
         return notes
+
+    def _roles(self) -> list[str]:
+        """What each channel is for, in words."""
+        roles = {
+            "to be forecast": self.targets,
+            "known ahead": [*self.ahead, *(f"time of the {c}" for c in self.cycles)],
+            "of which only the past is read": [self.channels[i] for i in self.extra_channels],
+            "not read": [] if self.extra else [self.channels[i] for i in self.other_channels],
+        }
+        found = [
+            f"{count(len(names), 'channel')} {role} ({', '.join(names[:6])}"
+            + (", ...)" if len(names) > 6 else ")")
+            for role, names in roles.items()
+            if names
+        ]
+        return found + [
+            f"static {own.name} ({f'{own.size:,} categories' if own.categories else 'a number'})"
+            for own in self.static
+        ]
 
     def invent(self, *, vocab: int, classes: int) -> None:
         self.channels, self.targets = ["1"], ["1"]
@@ -376,7 +342,7 @@ class HistoryField(RecordingsField):
         for i, own in enumerate(found):
             self.refuse(own, f"item {i + 1}")
             if self.resample and own.times is not None:
-                at_steps, grid = self._on_steps(own.values, own.times)
+                at_steps, grid = on_equal_steps(own.values, own.times, self.step)
                 found[i] = replace(own, values=at_steps, times=grid)
         values = Ragged.of([own.values for own in found])
         times = None
@@ -480,15 +446,3 @@ class HistoryField(RecordingsField):
             raise RunError(
                 "not the channels and windows of series", where=folder / FILE, remedy=AGAIN
             )
-
-
-def spread(past: np.ndarray) -> np.ndarray:
-    """(T, K) -> (K,) standard deviations; 1 where nothing moves"""
-    if not len(past):
-        return np.ones(past.shape[1])
-    seen = ~np.isnan(past)
-    size = np.maximum(seen.sum(0), 1)
-    x = np.where(seen, past, 0).astype(np.float64)
-    mean = x.sum(0) / size
-    found = np.sqrt((np.where(seen, x - mean, 0) ** 2).sum(0) / size)
-    return np.where(found > 1e-6 * np.abs(mean), found, 1.0)
