@@ -15,10 +15,11 @@ from torch import Tensor
 from unspool.nn.ctc import BLANK
 
 MIX = -7046029254386353131  # an odd number for hashes, 2⁶⁴ / φ
+NEVER = -torch.inf
 
 
 class NextScores(Protocol):
-    """A language model beside the search: of each of N prefixes the log probability of each token
+    """A language model within the search: of each of N prefixes the log probability of each token
     of the network."""
 
     def start(self, prefixes: int) -> Tensor:
@@ -54,6 +55,92 @@ def greedy_ctc(log_p: Tensor, lengths: Tensor) -> list[list[int]]:
     return found
 
 
+class Prefixes(NamedTuple):
+    """K prefixes of each of B rows, (B, K) each.
+
+    blank     ln p of the paths that end in a blank
+    token     ln p of those that end in the last token
+    last      this token, BLANK where there is none
+    size      how many tokens there are
+    key       a hash of them
+    parent    the key of the prefix without its last token
+    language  what the language model gives all of them, weighed
+    """
+
+    blank: Tensor
+    token: Tensor
+    last: Tensor
+    size: Tensor
+    key: Tensor
+    parent: Tensor
+    language: Tensor
+
+    @classmethod
+    def start(cls, rows: int, beam: int) -> Prefixes:
+        """The empty prefix, in the first slot of each row."""
+        never = torch.full((rows, beam), NEVER, dtype=torch.float64)
+        blank = never.clone()
+        blank[:, 0] = 0.0
+        none = torch.zeros(rows, beam, dtype=torch.int64)
+        # Slots that hold no prefix yet have hashes of their own.
+        key = -1 - torch.arange(beam).repeat(rows, 1)
+        key[:, 0] = 1
+        return cls(blank, never, none, none, key, none, torch.zeros_like(blank))
+
+    def total(self) -> Tensor:
+        return torch.logaddexp(self.blank, self.token)
+
+    def continued(self, p: Tensor) -> Continued:
+        """By one step with the log probabilities p (B, V)."""
+        beam = self.last.shape[1]
+        total = self.total()
+        stay_blank = total + p[:, BLANK, None]
+        again = p.gather(1, self.last)
+        stay_token = self.token + again
+        stay_token[self.last == BLANK] = NEVER
+        grow = total[..., None] + p[:, None]  # (B, K, V)
+        grow.scatter_(2, self.last[..., None], (self.blank + again)[..., None])
+        grow[..., BLANK] = NEVER
+        # Prefix j is prefix i and its last token: what grows into it joins it.
+        same = self.parent[:, None, :] == self.key[:, :, None]  # (B, i, j)
+        joins = grow.gather(2, self.last[:, None, :].expand(-1, beam, -1))  # i by the last of j
+        joins = torch.where(same & (self.last != BLANK)[:, None], joins, NEVER)
+        stay_token = torch.logaddexp(stay_token, joins.logsumexp(1))
+        row, i, j = same.nonzero(as_tuple=True)
+        grow[row, i, self.last[row, j]] = NEVER
+        return Continued(stay_blank, stay_token, grow)
+
+    def chosen(
+        self, after: Continued, slot: Tensor, grown: Tensor, new: Tensor, language: Tensor
+    ) -> Prefixes:
+        """Those of the slots (B, K), some of which have grown by the token `new` (B, K), to which
+        the language model gives `language` (B, K)."""
+        rows = torch.arange(len(slot))[:, None]
+        before = self.key[rows, slot]
+        return Prefixes(
+            torch.where(grown, NEVER, after.stay_blank[rows, slot]),
+            torch.where(grown, after.grow[rows, slot, new], after.stay_token[rows, slot]),
+            torch.where(grown, new, self.last[rows, slot]),
+            self.size[rows, slot] + grown,
+            torch.where(grown, mixed(before, new), before),
+            torch.where(grown, before, self.parent[rows, slot]),
+            self.language[rows, slot] + torch.where(grown, language, 0.0),
+        )
+
+
+class Continued(NamedTuple):
+    """ln p of prefixes after one step more.
+
+    stay_blank  (B, K) by a blank
+    stay_token  (B, K) by the last token again, or grown into from another prefix
+    grow        (B, K, V) by each token
+    """
+
+    stay_blank: Tensor
+    stay_token: Tensor
+    grow: Tensor
+
+
 def prefix_beam(
     log_p: Tensor,
     lengths: Tensor,
@@ -75,96 +162,51 @@ def prefix_beam(
     log_p      (B, T, V); lengths (B,)
     forbidden  tokens that are never written
     """
-    log_p = log_p.detach().double().cpu()
+    log_p = log_p.detach().double().cpu().clone()
     rows, steps, vocab = log_p.shape
-    log_p = log_p.clone()
     if forbidden:
-        log_p[..., list(forbidden)] = -torch.inf
-    never = -torch.inf
-    blank = torch.full((rows, beam), never, dtype=torch.float64)  # ends in a blank
-    token = blank.clone()  # ends in its last token
-    blank[:, 0] = 0.0
-    last = torch.zeros(rows, beam, dtype=torch.int64)
-    size = torch.zeros(rows, beam, dtype=torch.int64)
-    # Slots that hold no prefix yet have hashes of their own.
-    key = -1 - torch.arange(beam).repeat(rows, 1)
-    key[:, 0] = 1
-    parent = torch.zeros(rows, beam, dtype=torch.int64)
-    language_score = torch.zeros(rows, beam, dtype=torch.float64)  # weighed
-    scores = None if language is None else language.start(rows * beam).view(rows, beam, vocab)
+        log_p[..., list(forbidden)] = NEVER
+    prefixes = Prefixes.start(rows, beam)
+    scores = torch.zeros(rows, beam, vocab, dtype=torch.float64)  # of the language model, weighed
+    if language is not None:
+        scores = weight * language.start(rows * beam).view(rows, beam, vocab)
     chosen: list[tuple[Tensor, Tensor]] = []  # of each step: the slot before, and a token or 0
     base = torch.arange(rows)[:, None]
     for t in range(steps):
-        p = log_p[:, t]  # (B, V)
-        both = torch.logaddexp(blank, token)
-        stay_blank = both + p[:, BLANK, None]
-        stay_token = token + p.gather(1, last)
-        stay_token[last == BLANK] = never
-        grow = both[..., None] + p[:, None]  # (B, K, V)
-        own = last[..., None]
-        again = (blank + p.gather(1, last))[..., None]
-        grow.scatter_(2, own, again)
-        grow[..., BLANK] = never
-        # Prefix j is prefix i and its last token: what grows into it joins it.
-        same = parent[:, None, :] == key[:, :, None]  # (B, i, j)
-        joins = grow.gather(2, last[:, None, :].expand(-1, beam, -1))  # (B, i, j): i by last of j
-        joins = torch.where(same & (last != BLANK)[:, None], joins, never)
-        stay_token = torch.logaddexp(stay_token, joins.logsumexp(1))
-        row, i, j = same.nonzero(as_tuple=True)
-        grow[row, i, last[row, j]] = never
-        stay = torch.logaddexp(stay_blank, stay_token)
-        rank_stay, rank_grow = (
-            stay + language_score + bonus * size,
-            grow + (language_score + bonus * size)[..., None],
-        )
-        if scores is not None:
-            rank_grow = rank_grow + weight * scores
-        rank_grow = rank_grow + bonus
-        rank = torch.cat([rank_stay, rank_grow.view(rows, -1)], 1)
-        best = rank.topk(beam, 1).indices  # (B, K)
-        grown = best >= beam
-        slot = torch.where(grown, (best - beam) // vocab, best)
-        new = torch.where(grown, (best - beam) % vocab, 0)
+        after = prefixes.continued(log_p[:, t])
+        given = prefixes.language + bonus * prefixes.size
+        stay = torch.logaddexp(after.stay_blank, after.stay_token) + given
+        grow = after.grow + given[..., None] + scores + bonus
+        best = torch.cat([stay, grow.view(rows, -1)], 1).topk(beam, 1).indices  # (B, K)
         over = (lengths.cpu() <= t)[:, None]  # the row has ended: all stays as it is
-        keep = torch.arange(beam).expand(rows, -1)
-        slot, new, grown = (
-            torch.where(over, keep, slot),
-            torch.where(over, 0, new),
-            grown & ~over,
+        slot = torch.where(best < beam, best, (best - beam) // vocab)
+        slot = torch.where(over, torch.arange(beam).expand(rows, -1), slot)
+        grown = (best >= beam) & ~over
+        new = torch.where(grown, (best - beam) % vocab, 0)
+        found = prefixes.chosen(after, slot, grown, new, scores[base, slot, new])
+        prefixes = found._replace(
+            blank=torch.where(over, prefixes.blank, found.blank),
+            token=torch.where(over, prefixes.token, found.token),
         )
-        value = grow[base, slot, new]
-        if scores is not None:
-            language_score = language_score[base, slot] + torch.where(
-                grown, weight * scores[base, slot, new], 0.0
-            )
-        blank = torch.where(
-            over, blank, torch.where(grown, torch.tensor(never), stay_blank[base, slot])
-        )
-        token = torch.where(over, token, torch.where(grown, value, stay_token[base, slot]))
-        before = key[base, slot]
-        parent = torch.where(grown, before, parent[base, slot])
-        key = torch.where(grown, mixed(before, new), before)
-        last = torch.where(grown, new, last[base, slot])
-        size = size[base, slot] + grown
         chosen.append((slot, new))
-        if scores is not None and language is not None:
+        if language is not None:
             flat = (base * beam + slot).view(-1)
-            scores = language.advance(flat, grown.view(-1), new.view(-1)).view(rows, beam, vocab)
-    total = torch.logaddexp(blank, token)
-    final = total + language_score + bonus * size
+            advanced = language.advance(flat, grown.view(-1), new.view(-1))
+            scores = weight * advanced.view(rows, beam, vocab)
+    total = prefixes.total()
+    final = total + prefixes.language + bonus * prefixes.size
     if language is not None:
         final = final + weight * language.end().view(rows, beam)
-    order = final.sort(dim=1, descending=True, stable=True).indices
     texts = written(chosen, rows, beam)
-    found: list[list[Text]] = []
-    for number in range(rows):
+    found_texts: list[list[Text]] = []
+    for row, order in enumerate(final.sort(dim=1, descending=True, stable=True).indices.tolist()):
         best_first = [
-            Text(texts[number][k], float(total[number, k]), float(final[number, k]))
-            for k in order[number].tolist()
-            if total[number, k] > never
+            Text(texts[row][k], float(total[row, k]), float(final[row, k]))
+            for k in order
+            if total[row, k] > NEVER
         ]
-        found.append(best_first[:nbest])
-    return found
+        found_texts.append(best_first[:nbest])
+    return found_texts
 
 
 def mixed(key: Tensor, token: Tensor) -> Tensor:
