@@ -13,22 +13,39 @@ from typing import NamedTuple
 
 from unspool.config import DataConfig
 from unspool.data.fields.pair import MARK
+from unspool.data.parts import split_column
 from unspool.data.plan import Conversion, Plan, Values
 from unspool.data.read import Column, Table, joined
-from unspool.data.read.columns import has_strings, known, label_like, plain, shown
+from unspool.data.read.columns import (
+    has_strings,
+    known,
+    label_like,
+    of_numbers,
+    plain,
+    shown,
+)
 from unspool.data.read.json_lines import json_text
 from unspool.errors import DataError
-from unspool.tasks.plan import PLAIN, describe, documents, input_plan
+from unspool.tasks.plan import FOLDERS, PLAIN, describe, documents, input_plan
 
 # A text, and what belongs to it: the first pair of names that a table has.
 PAIR_NAMES = (
     ("text", "text_pair"), ("premise", "hypothesis"), ("sentence1", "sentence2"),
     ("sentence_1", "sentence_2"), ("sentence_a", "sentence_b"), ("text1", "text2"),
-    ("text_1", "text_2"), ("text_a", "text_b"), ("question1", "question2"), ("s1", "s2"),
+    ("text_1", "text_2"), ("text_a", "text_b"), ("question1", "question2"),
+    ("question_1", "question_2"), ("s1", "s2"), ("sent1", "sent2"),
+    ("#1 string", "#2 string"), ("anchor", "target"),
     ("query", "passage"), ("query", "document"), ("question", "passage"), ("question", "sentence"),
     ("question", "answer"), ("claim", "evidence"), ("text", "target"), ("sentence", "target"),
     ("review", "target"), ("tweet", "target"), ("text", "aspect"), ("sentence", "aspect"),
-    ("review", "aspect"),
+    ("review", "aspect"), ("question", "context"),
+)  # fmt: skip
+# What is answered about two texts, before any other name of a label: corpora of pairs have genres,
+# languages and sources beside it.
+PAIR_LABELS = (
+    "label", "labels", "gold_label", "class", "is_duplicate", "duplicate", "entailment",
+    "entailment_label", "entailment_judgment", "polarity", "sentiment", "stance", "similarity",
+    "similarity_score", "relatedness_score", "relevance", "score", "quality",
 )  # fmt: skip
 NONE = "none"
 FEWEST_WORDS = 3  # of the values of a column, on average, that looks like texts
@@ -117,11 +134,25 @@ def paired(task: str, table: Table, data: DataConfig, plan: Planned) -> Plan | N
         alone = plan(table, data)
         return alone if alone is None or data.text_pair == NONE or data.text else mentioning(alone)
     rest = without(table, texts.second)
-    found = plan(rest, data.model_copy(update={"text": texts.first.name}))
+    labels = pair_labels(rest, data, texts.first) if data.label is None else []
+    asked = {"label": labels[0]} if labels else {}
+    found = plan(rest, data.model_copy(update={"text": texts.first.name, **asked}))
     if found is None or "text" not in found.columns:
         # Without the second text nothing is left to be answered: it is that.
         return found if texts.named else plan(table, data)
-    return both(found, replace(found.table, reader=table.reader), texts)
+    whole = both(found, replace(found.table, reader=table.reader), texts)
+    others = ", ".join(map(repr, labels[1:]))
+    return noted(whole, f" (or {others}: --label)") if others else whole
+
+
+def pair_labels(table: Table, data: DataConfig, text: Column) -> list[str]:
+    """The columns that are called by what is answered about two texts; or the only one there is."""
+    if not table.header:
+        return []
+    others = [own for own in table.columns if own not in (text, split_column(table, data))]
+    names = {plain(own.name): own.name for own in reversed(others)}
+    found = [names[name] for name in PAIR_LABELS if name in names]
+    return found or [own.name for own in others if len(others) == 1 and of_numbers(own.sample)]
 
 
 def both(found: Plan, table: Table, texts: TwoTexts) -> Plan:
@@ -200,10 +231,16 @@ def mentioning(plan: Plan) -> Plan:
     """The plan, whose summary says which other column of texts is not read."""
     taken = {own.number for column in plan.columns.values() for own in column.own}
     others = [own for own in plan.table.columns if own.number not in taken]
-    found = [own.name for own in others if plan.table.header and like_texts(own)]
-    if not found:
+    found = [own.name for own in others if like_texts(own)]
+    if not found or plan.table.format in (*PLAIN, *FOLDERS):
         return plan
-    note = f"; {found[0]!r} is not read (--text-pair {found[0]} reads both)"
+    name = repr(found[0]) if plan.table.header else f"column {found[0]}"
+    asked = f'"{found[0]}"' if " " in found[0] else found[0]
+    return noted(plan, f"; {name} is not read (--text-pair {asked} reads both)")
+
+
+def noted(plan: Plan, note: str) -> Plan:
+    """The plan, whose summary says more of what is read."""
     head, _, task = plan.summary.rpartition(" -> ")
     return replace(plan, summary=f"{head}{note} -> {task}")
 

@@ -189,11 +189,11 @@ def _likely_label(table: Table, columns: Sequence[Column]) -> Column | None:
 def rivals(table: Table, data: DataConfig, text: Column, label: Column) -> str:
     """` (or 'coder2': --label)`: other columns that look like labels, where neither a name nor a
     setting has decided."""
-    if data.label is not None or not table.header or plain(label.name) in LABEL_NAMES:
+    if data.label is not None or plain(label.name) in LABEL_NAMES or table.format in PLAIN:
         return ""
     taken = (*text.own, *label.own, split_column(table, data))
     found = [
-        repr(column.name)
+        repr(column.name) if table.header else f"column {column.name}"
         for column in table.columns
         if column not in taken
         and column.name

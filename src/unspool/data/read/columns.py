@@ -20,8 +20,8 @@ TEXT_NAMES = (
     "question", "sequence", "utterance", "phrase", "headline", "description", "title", "line",
 )  # fmt: skip
 LABEL_NAMES = (
-    "label", "labels", "class", "sentiment", "category", "target", "polarity", "topic", "intent",
-    "emotion", "language", "genre", "tag", "stars", "rating", "y",
+    "label", "labels", "gold_label", "class", "sentiment", "category", "target", "polarity",
+    "topic", "intent", "emotion", "language", "genre", "tag", "stars", "rating", "y",
 )  # fmt: skip
 PLURAL_NAMES = (
     "tags", "genres", "topics", "categories", "classes", "emotions", "intents", "keywords",

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import json
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,7 +12,7 @@ from unspool.config import DataConfig
 from unspool.data.fields.pair import MARK
 from unspool.data.plan import Conversion, Plan, Values
 from unspool.data.read import Column, Table, joined
-from unspool.data.read.columns import is_missing, known
+from unspool.data.read.columns import is_missing, known, label_like, shown
 from unspool.data.read.json_lines import json_text
 from unspool.errors import DataError
 from unspool.tasks.pair_plan import is_marked
@@ -18,12 +20,20 @@ from unspool.tasks.plan import PLAIN
 
 FIT = 4
 QUESTIONS = ("question", "query")
-CONTEXTS = ("context", "passage", "paragraph", "review", "document", "article", "text", "story")
+CONTEXTS = (
+    "context", "passage", "paragraph", "review", "document", "article", "story_text", "text",
+    "story",
+)  # fmt: skip
 ANSWERS = ("answers.text", "answers", "answer", "answer_text")
 STARTS = (
     "answers.answer_start", "start", "answer_start", "human_ans_indices", "answer_indices", "span",
-    "spans",
+    "spans", "answer_char_ranges", "answer_token_ranges",
 )  # fmt: skip
+ENDS = ("answer_end", "end", "end_index")  # beside a start, where no column has the answers
+YES_NO = frozenset({"yes", "no", "maybe", "true", "false", "0", "1"})
+RANGE = re.compile(r"(\d{1,9}):(\d{1,9})")  # as of NewsQA: 196:228, 196:202,217:228|None
+NO_RANGE = re.compile(r"(None[|,]?)+")
+ARRAY = re.compile(r"array\((\[.*?\])(?:,\s*dtype=[^)]*)?\)", re.DOTALL)
 # At the end of a context: the answer where there is none.
 MARKS = ("ANSWERNOTFOUND", "CANNOTANSWER")
 
@@ -51,8 +61,12 @@ def plan_questions(table: Table, data: DataConfig, *, named: bool, outputs: bool
     start = known([own for own in table.columns if own not in (question, context)], STARTS)
     if answer is None and start is None:
         return refuse(table, "has no column of the answers, which answer needs") if named else None
+    if not named and answer is not None and start is None and are_classes(answer, context):
+        return None  # two texts and a label
     own = [column for column in (answer, start) if column is not None]
     own = own[:1] if len(own) > 1 and own[0] == own[1] else own
+    end = known(table.columns, ENDS) if answer is None else None
+    own += [end] if end is not None else []
     names = " and ".join(repr(column.name) for column in own)
     where = "" if start is not None or holds_starts(own[0]) else ", where they first stand"
     mark = next((m for m in MARKS if ends_with(context, m)), None)
@@ -104,13 +118,25 @@ def holds_starts(column: Column) -> bool:
     )
 
 
+def are_classes(answer: Column, context: Column) -> bool:
+    """Whether answers are yes and no, or a few others that stand in no context."""
+    given = [own for own in answer.sample if not is_missing(own)]
+    found = {str(own).strip().lower() for own in given}
+    if not found or found <= YES_NO:
+        return bool(found)
+    contexts = "\n".join(map(str, context.sample)).lower()
+    return label_like(shown(given)) and not any(own in contexts for own in found)
+
+
 def value_of(value: Any) -> Any:
-    """A list, a tuple or a dict, or what a string spells as one; anything else as it is."""
+    """A list, a tuple or a dict, or what a string spells as one, with the arrays of NumPy in it;
+    anything else as it is."""
     if isinstance(value, str) and value[:1] in "([{":
-        try:
-            return ast.literal_eval(value)
-        except (ValueError, SyntaxError, RecursionError, MemoryError):
-            return value
+        for read in (json.loads, ast.literal_eval):  # neither executes anything
+            try:
+                return read(ARRAY.sub(r"\1", value) if "array(" in value else value)
+            except (ValueError, SyntaxError, RecursionError, MemoryError):
+                continue
     return value
 
 
@@ -135,9 +161,18 @@ def spans(columns: Sequence[Column], start: Column | None) -> Any:
         (pair,) = texts_alone(values[:1], names, where)
         whole = json_text(values[0][1], names[0], where)
         cells = values[1] if both else [values[1]]
+        if start is not None and "token" in start.name.lower():
+            raise DataError(
+                "answers are ranges of tokens, and characters are counted here",
+                where=where,
+                got=cells[-1],
+                remedy="give them as answer_char_ranges, or as start and end in characters",
+            )
         if start is not None:
             answer = value_of(cells[0]) if both else None
             place = value_of(cells[-1])
+            if len(columns) > 1 and columns[0] == start:  # a start and an end
+                answer, place = None, [] if all(map(is_missing, cells)) else list(cells)
             found = placed(answer, place, whole, where)
         else:
             found = listed(value_of(cells[0]), whole, where)
@@ -149,7 +184,12 @@ def spans(columns: Sequence[Column], start: Column | None) -> Any:
 
 def placed(answer: Any, place: Any, context: str, where: str) -> list[list[int]]:
     """Answers with numbers of their own: (start, end), or the start of an answer's text."""
-    if isinstance(place, list | tuple) and len(place) == 2 and all(map(is_whole, place)):
+    if isinstance(place, str) and (RANGE.search(place) or NO_RANGE.fullmatch(place)):
+        pairs = [(int(a), int(b)) for a, b in RANGE.findall(place)]
+        return [checked(a, b, context, where) for a, b in dict.fromkeys(pairs)]
+    several = isinstance(answer, list | tuple)  # of which each number is the start of one
+    pair = isinstance(place, list | tuple) and len(place) == 2 and all(map(is_whole, place))
+    if pair and not several:
         return [checked(int(place[0]), int(place[1]), context, where)]
     starts = place if isinstance(place, list | tuple) else [place]
     texts = answer if isinstance(answer, list | tuple) else [answer]
@@ -171,7 +211,11 @@ def placed(answer: Any, place: Any, context: str, where: str) -> list[list[int]]
 
 
 def listed(answer: Any, context: str, where: str) -> list[list[int]]:
-    """Texts alone, or with `answer_start` or `start`, as SQuAD has them."""
+    """Texts alone, or with `answer_start` or `start`, as SQuAD has them: a dict each, or one of
+    lists."""
+    if isinstance(answer, dict) and isinstance(texts := answer.get("text"), list):
+        starts = answer.get("answer_start", answer.get("start")) or [None] * len(texts)
+        answer = [{"text": own, "start": at} for own, at in zip(texts, starts)]
     given = answer if isinstance(answer, list | tuple) else [answer]
     found = []
     for own in given:
@@ -193,11 +237,13 @@ def spelled(text: str, at: Any, context: str, where: str) -> list[int]:
             return span
     first = context.find(text)
     if first < 0 or not text:
+        near = context.lower().find(text.lower()) if text else -1
+        there = f" ({context[near : near + len(text)]!r})" if near >= 0 else ""
         raise DataError(
             "the answer does not stand in the context",
             where=where,
             got=text,
-            remedy="give it as it is spelled there, or leave it empty where there is none",
+            remedy=f"give it as it is spelled there{there}, or leave it empty where there is none",
         )
     if at is not None:
         raise DataError(

@@ -2,32 +2,41 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from unspool.config import DataConfig
 from unspool.data.plan import Plan
 from unspool.data.read import Column, Table
-from unspool.data.read.columns import LABEL_NAMES, known, shown
+from unspool.data.read.columns import LABEL_NAMES, known, label_like, shown
+from unspool.data.read.dates import find_format
 from unspool.tasks.translate.plan import plan_pairs
 
-DOCUMENTS = ("body", "article", "document", "dialogue", "text", "content")
-SUMMARIES = ("summary", "subject", "headline", "title", "highlights", "abstract")
+DOCUMENTS = ("body", "article", "document", "dialogue", "text", "content", "story", "news")
+SUMMARIES = (
+    "summary", "summaries", "subject", "headline", "headlines", "title", "highlights", "abstract",
+    "tldr",
+)  # fmt: skip
 REFERENCES = ("others", "references")  # columns of further summaries
 FIT = 3  # names are surer than that two columns look like pairs
 SHORTER = 2  # times a summary must be shorter than its document, unless the task is named
 
 
 def plan_summaries(table: Table, data: DataConfig, *, named: bool) -> Plan | None:
-    """Unless the task is named, names make a table one of summaries, where these are shorter than
-    the documents, no column is called like a label, and nothing else was asked for."""
+    """Unless the task is named, names make a table one of summaries, where one of the two columns
+    is much shorter than the other, none is called like a label, and nothing else was asked for. The
+    longer one has the documents, whatever it is called."""
     columns = table.columns if table.header or table.typed else []
     source, target = known(columns, DOCUMENTS), known(columns, SUMMARIES)
+    asked, turned = data.source or data.target, False
+    if source is not None and target is not None and not asked:
+        turned = mean_length(target) >= SHORTER * mean_length(source)
+        source, target = (target, source) if turned else (source, target)
     if not named:
-        asked = data.source or data.target or data.text or data.label
-        if asked or source is None or target is None or known(columns, LABEL_NAMES):
+        if asked or data.text or data.label or source is None or target is None:
             return None
-        if mean_length(source) < SHORTER * mean_length(target):
+        if known(columns, LABEL_NAMES) or mean_length(source) < SHORTER * mean_length(target):
             return None
     names: dict[str, Any] = {}
     if source is not None and target is not None:
@@ -42,10 +51,24 @@ def plan_summaries(table: Table, data: DataConfig, *, named: bool) -> Plan | Non
     document, summary = (f"{plan.columns[name].name!r}" for name in ("source", "target"))
     more = f", further references in {further.name!r}" if further is not None else ""
     where = f"documents in {noun} {document}, summaries in {summary}{more}"
+    if turned and source is not None and target is not None:
+        where += f", which are shorter (--source {target.name} --target {source.name} for the other"
+        where += " way round)"
     said = f"{plan.table.summary}, {where} -> summarize"
     if not named:
-        said += " (--task translate reads them as pairs)"
+        said += f" (--task translate reads them as pairs{labels_beside(columns, plan)})"
     return replace(plan, fit=FIT, summary=said, settings={})
+
+
+def labels_beside(columns: Sequence[Column], plan: Plan) -> str:
+    """`, --label Score learns that`: the first other column that looks like a label."""
+    taken = {own.number for column in plan.columns.values() for own in column.own}
+    for column in columns:
+        values = shown(column.sample)
+        several = column.number not in taken and len(set(values)) > 1 and label_like(values)
+        if several and find_format(values) is None:
+            return f", --label {column.name} learns that"
+    return ""
 
 
 def mean_length(column: Column) -> float:
