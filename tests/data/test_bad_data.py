@@ -144,8 +144,13 @@ def test_file_that_goes_away(tmp_path) -> None:
 
 
 def test_folder_with_nothing_usable(tmp_path) -> None:
+    write(tmp_path / "a.bin", b"what")
+    with pytest.raises(
+        DataError, match=r"no file that can be read, but 1 \.bin file\. Name a file"
+    ):
+        load(tmp_path)
     write(tmp_path / "a.bin", b"\x89PNG")
-    with pytest.raises(DataError, match=r"the folder holds no \.txt file"):
+    with pytest.raises(DataError, match=r"a\.bin: is a PNG image\. Give its name the ending \.png"):
         load(tmp_path)
 
 

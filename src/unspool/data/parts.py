@@ -10,20 +10,10 @@ from unspool.config import DataConfig
 from unspool.data.plan import Only, Plan
 from unspool.data.read import Column, Table
 from unspool.data.read.columns import plain
+from unspool.data.read.files import PARTS
 from unspool.errors import DataError
 
 NAMES = ("split", "part", "partition", "subset", "set", "fold", "dataset")
-PARTS = {
-    "train": "train",
-    "training": "train",
-    "valid": "valid",
-    "validation": "valid",
-    "val": "valid",
-    "dev": "valid",
-    "development": "valid",
-    "test": "test",
-    "testing": "test",
-}
 
 
 def split_column(table: Table, data: DataConfig) -> Column | None:

@@ -22,7 +22,7 @@ from unspool.data.read.arrays import LENGTHS, OFFSETS, damaged
 from unspool.data.read.clip import ARRAYS, ENDINGS, FILMS, Clip, ClipFile, is_frame
 from unspool.data.read.columns import plain
 from unspool.data.read.files import Report, TextFile, readable_name
-from unspool.data.read.media import TABLES, VIDEO, Found, MediaFiles
+from unspool.data.read.media import TABLES, VIDEO, Found, MediaFiles, several_tables
 from unspool.data.read.picture import MOST_PIXELS
 from unspool.data.read.pixels import Shape, array_shapes, header, read_array, stream
 from unspool.data.read.reader import SAMPLE, Column, Reader, Row
@@ -208,11 +208,7 @@ def find_clips(path: str, data: DataConfig) -> Found | None:
     listing = [own for own in tables if names_clips(own, names)]
     if listing and data.pattern is None:
         if len(listing) > 1:
-            raise DataError(
-                f"holds several tables of clips ({', '.join(own.name for own in listing)})",
-                where=path,
-                remedy=f"name the one to read, such as {listing[0]}",
-            )
+            raise several_tables(path, "clips", listing)
         return Found([TextFile(listing[0], str(listing[0]), data.encoding)], VIDEO, listed=True)
     return Found([ClipFile(own, readable_name(own), data.encoding) for own in found], VIDEO)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import bz2
 import gzip
 import lzma
+import re
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
@@ -21,6 +22,7 @@ from unspool.errors import DataError
 COMPRESSED = (".gz", ".bz2", ".xz", ".zip")  # endings that say nothing about the content
 DAMAGED = (EOFError, zlib.error, gzip.BadGzipFile, lzma.LZMAError, zipfile.BadZipFile)
 ZIP = b"PK\x03\x04"
+PICKLES = (".pkl", ".pickle")
 
 
 class Kind(NamedTuple):
@@ -35,6 +37,8 @@ class Kind(NamedTuple):
 EXPORT = "save it as CSV or as .xlsx first"
 UNPACK = "unpack it, and name a file in it"
 NO_TEXT = "name a file of text"
+PICKLE = "a pickle, which could run any code"
+UNPICKLE = "load it where you trust it, and save tables as CSV, lists as JSON, arrays as .npz"
 KINDS = (
     Kind(0, b"\x28\xb5\x2f\xfd", "a Zstandard file", "unpack it with zstd -d"),
     Kind(0, b"7z\xbc\xaf\x27\x1c", "a 7-Zip archive", UNPACK),
@@ -47,25 +51,53 @@ KINDS = (
     Kind(0, b"SQLite format 3\0", "an SQLite database", "export a table of it as CSV"),
     Kind(0, b"\x89HDF", "an HDF5 file", "export it as CSV or Parquet"),
     Kind(0, b"\x93NUMPY", "a NumPy array", "export it as CSV"),
-    Kind(0, b"\x80\x04\x95", "a pickle, which could run any code", "export it as CSV or Parquet"),
-    Kind(0, b"\x80\x05\x95", "a pickle, which could run any code", "export it as CSV or Parquet"),
+    *(Kind(0, bytes((0x80, version)), PICKLE, UNPICKLE) for version in (2, 3, 4, 5)),
     Kind(0, b"RDX3\n", "an R data file", "write it with write.csv() in R"),
     Kind(0, b"<stata_dta>", "a Stata file", "write it with `export delimited` in Stata"),
     Kind(0, b"$FL2", "an SPSS file", "save it as CSV in SPSS"),
-    Kind(0, b"\x89PNG", "a PNG image", NO_TEXT),
-    Kind(0, b"\xff\xd8\xff", "a JPEG image", NO_TEXT),
-    Kind(0, b"GIF8", "a GIF image", NO_TEXT),
-    Kind(0, b"RIFF", "a RIFF file (wav, avi, webp)", NO_TEXT),
-    Kind(0, b"fLaC", "FLAC audio", NO_TEXT),
-    Kind(0, b"OggS", "Ogg audio", NO_TEXT),
-    Kind(0, b"ID3", "MP3 audio", NO_TEXT),
-    Kind(0, b"MThd", "a MIDI file", NO_TEXT),
+    Kind(0, b"\x89PNG", "a PNG image", "give its name the ending .png"),
+    Kind(0, b"\xff\xd8\xff", "a JPEG image", "give its name the ending .jpg"),
+    Kind(0, b"GIF8", "a GIF image", "give its name the ending .gif"),
+    Kind(0, b"RIFF", "a RIFF file (wav, avi, webp)", "give its name the ending of its kind"),
+    Kind(0, b"fLaC", "FLAC audio", "give its name the ending .flac"),
+    Kind(0, b"OggS", "Ogg audio", "give its name the ending .ogg"),
+    Kind(0, b"ID3", "MP3 audio", "give its name the ending .mp3"),
+    Kind(0, b"MThd", "a MIDI file", "give its name the ending .mid"),
     Kind(0, b"\x7fELF", "a program", NO_TEXT),
 )
+SCORE = "MusicXML, a score"
+TO_MIDI = "save it as MIDI, for example with MuseScore: mscore -o a.mid a.musicxml"
+# Files that are not read, by their endings, and what to do about them.
+UNREAD = {
+    **dict.fromkeys(
+        (".musicxml", ".mxl", ".mscz", ".krn"), "save them as MIDI, for example with MuseScore"
+    ),
+    ".abc": "make MIDI of them with abc2midi, or put all into one file to learn them as text",
+    **dict.fromkeys(PICKLES, UNPICKLE.replace(" it ", " them ")),
+    **dict.fromkeys(
+        (
+            ".heic",
+            ".heif",
+            ".avif",
+            ".tif",
+            ".tiff",
+            ".svg",
+            ".psd",
+            ".raw",
+            ".cr2",
+            ".nef",
+            ".ppm",
+        ),
+        "save them as PNG or JPEG",
+    ),
+    ".pdf": "extract their texts, or save their pages as PNG",
+    **dict.fromkeys((".zip", ".tar", ".tgz", ".7z", ".rar"), "unpack them"),
+}
 TABLES = (
     Kind(0, b"PAR1", "a Parquet file", "leave out --format, or use --format parquet"),
     Kind(0, b"ARROW1", "an Arrow file", "leave out --format, or use --format arrow"),
 )
+IDX = re.compile(r".*[-.]idx[1-4](-ubyte)?", re.IGNORECASE)  # as of MNIST
 MAGIC = 262  # bytes that are looked at
 
 
@@ -96,6 +128,8 @@ def open_content(
                 where=name,
                 remedy="rename it, or compress it again",
             )
+        if path.suffix.lower() in PICKLES:
+            raise DataError(f"is {PICKLE}", where=name, remedy=UNPICKLE)
         yield raw, raw.tell
 
 
@@ -126,6 +160,8 @@ def open_member(archive: zipfile.ZipFile, name: str) -> BinaryIO:
         raise DataError(f"is {what}", where=name, remedy=remedy)
     if "mimetype" in found and "content.xml" in found:
         raise DataError("is an OpenDocument file", where=name, remedy=EXPORT)
+    if name.lower().endswith(".mxl"):
+        raise DataError(f"is {SCORE}, compressed", where=name, remedy=TO_MIDI)
     if len(found) != 1:
         some = ", ".join(found[:5]) + (", ..." if len(found) > 5 else "")
         raise DataError(
@@ -153,3 +189,8 @@ def content_name(path: Path) -> str:
             return path.stem
         return Path(found[0]).name if len(found) == 1 else path.stem
     return path.stem if path.suffix.lower() in COMPRESSED else path.name
+
+
+def is_idx(name: str) -> bool:
+    """Whether a file is called like those of MNIST."""
+    return IDX.fullmatch(name) is not None

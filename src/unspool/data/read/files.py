@@ -25,13 +25,23 @@ from itertools import islice
 from pathlib import Path
 from typing import BinaryIO
 
-from unspool.data.read.content import COMPRESSED, DAMAGED, content_name, open_content
+from unspool.data.read.content import (
+    COMPRESSED,
+    DAMAGED,
+    MAGIC,
+    UNREAD,
+    content_name,
+    is_idx,
+    open_content,
+    refuse_binary,
+)
 from unspool.data.read.encodings import encoding_of, find_encoding, suggestion
 from unspool.errors import DataError, nearest
 
 STDIN = "-"
 BLOCK = 1 << 20  # bytes read at once
 HEAD_BLOCKS = 4
+LOOKED_AT = 10_000  # files of a folder in which nothing can be read
 PIECE = 1 << 14  # characters of a stream handed on at once
 
 Report = Callable[[float], None]
@@ -54,6 +64,7 @@ class TextFile:
                 data = self._read(content)
                 first = decoder is None
                 if decoder is None:
+                    refuse_binary(data[:MAGIC], self.name)
                     codec = encoding_of(data, self.encoding)
                     inner = codecs.getincrementaldecoder(codec)()
                     decoder = io.IncrementalNewlineDecoder(inner, translate=True)
@@ -272,16 +283,34 @@ def texts_in(place: Path, names: Sequence[str], encoding: str) -> list[TextFile]
         )
     if recorded := recordings_in(place, encoding):
         return recorded
-    raise no_texts(place, names)
+    raise no_texts(place)
 
 
-def no_texts(place: Path, names: Sequence[str]) -> DataError:
-    """The error of a folder in which nothing can be read."""
-    endings = Counter(Path(name).suffix for name in names if Path(name).suffix)
-    common = endings.most_common(1)
+def no_texts(place: Path) -> DataError:
+    """The error of a folder in which nothing can be read: what is there, and what to do."""
+    paths = (own for own in sorted(place.rglob("*")) if own.is_file() and own.name[0] != ".")
+    found = list(islice(paths, LOOKED_AT))
+    common = Counter(own.suffix.lower() for own in found).most_common(1)
+    ending, count = common[0] if common else ("", 0)
+    what = "the folder holds no file that can be read"
+    what += f", but {count:,} {ending} file{'s' * (count > 1)}" if ending else ""
+    images = next(
+        (own for own in found if is_idx(content_name(own)) and "images" in own.name), None
+    )
+    if images is not None:
+        return DataError(what, where=place, remedy=f"name the file of images, such as {images}")
+    if ending in UNREAD:
+        return DataError(what, where=place, remedy=UNREAD[ending])
+    try:
+        for own in found[:1]:
+            with own.open("rb") as file:
+                refuse_binary(file.read(MAGIC), str(own))
+    except DataError as error:
+        return error
+    except OSError:
+        pass
     return DataError(
-        "the folder holds no .txt file"
-        + (f", but {common[0][1]:,} {common[0][0]} files" if common else ""),
+        what,
         where=place,
         remedy="name a file in it, or put one NAME.txt for each label there, or recordings as .csv,"
         " .tsv, .npy or .parquet",
@@ -322,19 +351,35 @@ def stem(path: Path) -> str:
     return path.name.removesuffix(".gz").rsplit(".", 1)[0]
 
 
-OF_PATHS = re.compile(r"(folder|name)(_\d+)?")  # names of the columns that paths make
+# Parts of data, by the names that columns, folders and arrays have for them.
+PARTS = {
+    "train": "train",
+    "training": "train",
+    "valid": "valid",
+    "validation": "valid",
+    "val": "valid",
+    "dev": "valid",
+    "development": "valid",
+    "test": "test",
+    "testing": "test",
+}
+OF_PATHS = re.compile(r"(folder|name)(_\d+)?|split")  # names of the columns that paths make
 
 
 def path_columns(files: Sequence[TextFile]) -> list[tuple[str, list[str]]]:
     """What the names of files say: the folder of each, its name, and the parts of both where every
-    file has as many: (name of the column, a value for each file)."""
+    file has as many; `split`, where folders are called train, test and the like: (name of the
+    column, a value for each file)."""
     root = Path(files[0].path).parents
     shared = next((p for p in root if all(p in file.path.parents for file in files)), None)
     folders = [list(f.path.parent.relative_to(shared).parts) if shared else [] for f in files]
+    split = split_folders(folders)
     names = [stem(file.path) for file in files]
     parts = [re.split(r"[_\- ]+", name) for name in names]
     found: list[tuple[str, list[str]]] = []
-    if all(folders):
+    if split and any(folders):
+        found.append(("folder", [own[-1] if own else "" for own in folders]))
+    elif all(folders):
         found.append(("folder", [own[-1] for own in folders]))
     depth = {len(own) for own in folders}
     if len(depth) == 1 and max(depth) > 1:
@@ -343,7 +388,20 @@ def path_columns(files: Sequence[TextFile]) -> list[tuple[str, list[str]]]:
     depth = {len(own) for own in parts}
     if len(depth) == 1 and max(depth) > 1:
         found += [(f"name_{i + 1}", [own[i] for own in parts]) for i in range(max(depth))]
-    return found
+    return [*found, ("split", split)] if split else found
+
+
+def split_folders(folders: list[list[str]]) -> list[str]:
+    """The parts of data that folders are called by, at the first level where all are, one of them
+    train; that level is taken out of `folders`. [] where there is none."""
+    for level in range(min(map(len, folders), default=0)):
+        names = [own[level] for own in folders]
+        found = {PARTS.get(name.lower()) for name in names}
+        if len(found) > 1 and "train" in found and None not in found:
+            for own in folders:
+                del own[level]
+            return names
+    return []
 
 
 def unreadable(path: Path, name: str, error: OSError | ValueError) -> DataError:

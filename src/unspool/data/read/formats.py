@@ -13,12 +13,15 @@ from unspool.config import DataConfig
 from unspool.data.read.arrays import Arrays
 from unspool.data.read.arrow import Arrow, Parquet
 from unspool.data.read.clips import ClipArrays, Clips, holds_clips
+from unspool.data.read.coco import Coco, looks_like_coco
 from unspool.data.read.columns import KNOWN_NAMES, TEXT_NAMES, is_number, label_like, plain
 from unspool.data.read.conll import Conll, ConllU, conll_format, looks_like_conll
+from unspool.data.read.content import SCORE, TO_MIDI, is_idx
 from unspool.data.read.delimited import Csv, Tsv
 from unspool.data.read.excel import Excel
 from unspool.data.read.files import TextFile
 from unspool.data.read.folder import Folder, Folders
+from unspool.data.read.idx import Idx
 from unspool.data.read.inkml import InkMl
 from unspool.data.read.json_lines import JsonArray, JsonLines
 from unspool.data.read.media import MidiFiles, Pictures, Sounds, medium_of
@@ -59,6 +62,7 @@ FORMATS: dict[str, type[Reader]] = {
     "chorales": Chorales,
     "rolls": PianoRolls,
     "pixels": Pixels,
+    "idx": Idx,
     "video": Clips,
     "clips": ClipArrays,
     "sketch": Sketches,
@@ -75,6 +79,7 @@ FORMATS: dict[str, type[Reader]] = {
     "parallel": Parallel,
     "seg": Seg,
     "squad": Squad,
+    "coco": Coco,
     "stories": Stories,
 }
 SUFFIXES = {
@@ -136,10 +141,14 @@ def guess_format(file: TextFile, data: DataConfig, *, sentences: bool = True) ->
             return Guess("pixels", True)
     if suffix in SUFFIXES:
         return Guess(SUFFIXES[suffix], True)
+    if is_idx(file.content_name):
+        return Guess("idx", True)
     if suffix == ".json" and holds_chords(file, asked=data.input == "music"):
         return Guess("chorales", True)
     if suffix == ".json" and looks_like_squad(file):
         return Guess("squad", True)
+    if suffix == ".json" and looks_like_coco(file):
+        return Guess("coco", True)
     if suffix == ".json":
         return Guess("json" if _is_json_array(file) else "jsonl", True)
     if sentences and suffix in SENTENCE_SUFFIXES:
@@ -153,6 +162,8 @@ def guess_format(file: TextFile, data: DataConfig, *, sentences: bool = True) ->
         return Guess("text", False)
     if len(lines) > 1 and MARKDOWN.fullmatch(lines[1].strip()):
         raise DataError("is a table in Markdown", where=file.name, remedy="save it as CSV")
+    if any(line.lstrip().startswith(("<score-partwise", "<score-timewise")) for line in lines):
+        raise DataError(f"is {SCORE}", where=file.name, remedy=TO_MIDI)
     if lines[0].lower().startswith("@problemname"):
         return Guess("ts", True)
     if any(line.startswith(".PEN_DOWN") for line in lines):

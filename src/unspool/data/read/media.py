@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 from unspool.config import DataConfig
+from unspool.data.read.beside import is_beside, listed_parts, transcripts
 from unspool.data.read.clip import FILMS, Clip
 from unspool.data.read.columns import CAPTION_NAMES
 from unspool.data.read.content import content_name
-from unspool.data.read.files import Report, TextFile, path_columns, readable_name
+from unspool.data.read.files import PARTS, Report, TextFile, path_columns, readable_name
 from unspool.data.read.music import ENDINGS as MIDIS
 from unspool.data.read.music import Midi
 from unspool.data.read.picture import ENDINGS as PICTURES
@@ -34,6 +35,12 @@ TABLES = (
     ".jsonl",
     ".txt",
 )  # in which a folder of such files may have texts or labels
+NOISE = "_background_noise_"  # a folder of Speech Commands, whose recordings have no label
+# What every folder may hold beside data.
+USUAL = re.compile(
+    r"(readme|license|licence|citation|changelog)(\..*)?|thumbs\.db|desktop\.ini", re.I
+)
+FEW = 3  # names of files that a line shows
 OTHERS = (".txt", ".txt.gz", *TABLES, ".npy", ".npz", ".ts", ".inkml", ".unp", ".unipen")
 
 
@@ -92,6 +99,8 @@ class MediaFiles(Reader):
         self.pattern = data.pattern
         named = [] if data.pattern is None else matched(files, data.pattern)
         taken = {name for name, _ in named}
+        named += [own for own in self.beside(files) if own[0] not in taken]
+        taken = {name for name, _ in named}
         named += [own for own in path_columns(files) if own[0] not in taken]
         made: list[Any] = [self.medium.make(file.unpacked(), file.name) for file in files]
         self.values: list[list[Any]] = [made, *(own for _, own in named)]
@@ -100,6 +109,14 @@ class MediaFiles(Reader):
             Column(name, i, own[:SAMPLE]) for i, (name, own) in enumerate(zip(names, self.values))
         ]
         self.remark = "" if data.pattern is None else f"named {data.pattern}"
+        if (split := dict(named).get("split")) and data.pattern is None:
+            parts = ", ".join(sorted(set(split), key=lambda own: [*PARTS].index(own.lower())))
+            by = "lists beside them" if "split" in taken else "folder"
+            self.remark = f"in the parts {parts} by {by}"
+
+    def beside(self, files: Sequence[TextFile]) -> list[tuple[str, list[str]]]:
+        """Columns that files beside them make."""
+        return []
 
     @property
     def options(self) -> dict[str, Any]:
@@ -121,6 +138,9 @@ class MediaFiles(Reader):
 class Sounds(MediaFiles):
     title = "recordings of sound"
     medium = AUDIO
+
+    def beside(self, files: Sequence[TextFile]) -> list[tuple[str, list[str]]]:
+        return [*transcripts(files), *listed_parts(files)]
 
 
 class Pictures(MediaFiles):
@@ -183,11 +203,13 @@ def stamp(path: Path) -> bytes:
 
 
 class Found(NamedTuple):
-    """Files of a kind; `listed`: instead of them, the table that names them."""
+    """Files of a kind; `listed`: instead of them, the table that names them; `remark`: what else is
+    in their folder, and not read."""
 
     files: list[TextFile]
     medium: Medium
     listed: bool = False
+    remark: str = ""
 
 
 def find_media(path: str, data: DataConfig) -> Found | None:
@@ -211,30 +233,61 @@ def find_media(path: str, data: DataConfig) -> Found | None:
     by_medium = {medium: [own for own in visible if medium.named(own.name)] for medium in asked}
     medium = max(asked, key=lambda own: len(by_medium[own]))  # the first of equally many
     found = by_medium[medium]
+    stems = {own.stem for own in found}
     tables = [own for own in visible if own.parent == place and own.suffix.lower() in TABLES]
-    listing = [own for own in tables if found and names_files(own, medium)]
+    listing = [own for own in tables if found and names_files(own, medium, stems)]
     others = [own for own in visible if own.name.endswith(OTHERS) and own not in listing]
     if not found or (len(others) > len(found) and data.input == "auto"):
         return None
     if listing and data.pattern is None:
         if len(listing) > 1:
-            raise DataError(
-                f"holds several tables of {medium.plural}"
-                f" ({', '.join(own.name for own in listing)})",
-                where=path,
-                remedy=f"name the one to read, such as {listing[0]}",
-            )
+            raise several_tables(path, medium.plural, listing)
         table = TextFile(listing[0], str(listing[0]), data.encoding)
         return Found([table], medium, listed=True)
-    return Found([TextFile(own, readable_name(own), data.encoding) for own in found], medium)
+    noise = {own for own in found if NOISE in own.relative_to(place).parts[:-1]}
+    found = [own for own in found if own not in noise] or found
+    files = [TextFile(own, readable_name(own), data.encoding) for own in found]
+    return Found(files, medium, remark=left_out(visible, found))
 
 
-def names_files(table: Path, medium: Medium) -> bool:
-    """Whether the first lines of a table name files of a kind; not of what cannot be read."""
+def several_tables(path: str, plural: str, tables: Sequence[Path]) -> DataError:
+    """The error of a folder in which several tables name files."""
+    by_part = {PARTS.get(own.stem.lower(), ""): own for own in tables}
+    remedy = f"name the one to read, such as {by_part.get('train', tables[0])}"
+    remedy += ", and others with --valid and --test" if "train" in by_part else ""
+    names = ", ".join(own.name for own in tables)
+    return DataError(f"holds several tables of {plural} ({names})", where=path, remedy=remedy)
+
+
+def left_out(visible: Sequence[Path], found: Sequence[Path]) -> str:
+    """`3 other files not read (a.svg, b.pdf, c.tif)`, but for what every folder may hold."""
+    known = set(found)
+    others = [own for own in visible if own not in known and own.is_file()]
+    others = [own for own in others if not USUAL.fullmatch(own.name) and not is_beside(own)]
+    if not others:
+        return ""
+    names = [own.name for own in others]
+    if len(others) > FEW:
+        names = sorted({own.suffix.lower() or own.name for own in others})
+    shown = ", ".join(names[:FEW]) + ", ..." * (len(names) > FEW)
+    return f"{len(others):,} other file{'s' * (len(others) > 1)} not read ({shown})"
+
+
+def names_files(table: Path, medium: Medium, stems: Set[str] = frozenset()) -> bool:
+    """Whether the first lines of a table name files of a kind, by their endings or as `stems`; not
+    of what cannot be read, or is a list of names and no table."""
     try:
         with open_regular(table) as file:
-            lines = file.read(1 << 16).decode("utf-8", "replace").splitlines()[1:10]
+            start = file.read(1 << 16).decode("utf-8", "replace")
     except (OSError, ValueError):
         return False
     ending = re.compile(rf"({'|'.join(map(re.escape, medium.endings))})\b", re.IGNORECASE)
-    return bool(lines) and sum(bool(ending.search(line)) for line in lines) > 0.5 * len(lines)
+    if table.suffix.lower() == ".json":
+        return '"annotations"' in start and bool(ending.search(start))
+    lines = start.splitlines()[1:10]
+    cells = [[cell.strip(' "') for cell in re.split(r"[,;|\t:{}]", line)] for line in lines]
+    named = [
+        len(own) > 1 and bool(ending.search(line) or not stems.isdisjoint(own))
+        for line, own in zip(lines, cells)
+    ]
+    return bool(lines) and sum(named) > 0.5 * len(lines)

@@ -23,7 +23,7 @@ from unspool.data.read.recording import Recording
 from unspool.errors import DataError
 from unspool.io.regular import read_regular
 
-ENDINGS = (".mid", ".midi")
+ENDINGS = (".mid", ".midi", ".kar")
 LOWEST, KEYS = 21, 88  # A0; 88 keys up to C8
 HIGHEST = LOWEST + KEYS - 1
 GRID = 4  # steps a beat

@@ -7,6 +7,7 @@ where a file or an array has more than 8 bits.
 
 from __future__ import annotations
 
+import io
 import os
 import warnings
 from collections.abc import Iterator
@@ -58,11 +59,12 @@ class Decoded(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Picture:
-    """A file, or pixels (H, W) or (H, W, C) in memory."""
+    """A file, pixels (H, W) or (H, W, C) in memory, or the bytes of a file there."""
 
     path: Path | None = None
     name: str = ""
     pixels: np.ndarray | None = None
+    encoded: bytes | None = None
 
     def __str__(self) -> str:
         return self.name or "image"
@@ -70,7 +72,8 @@ class Picture:
     @property
     def nbytes(self) -> int:
         """That it takes in memory."""
-        return 0 if self.pixels is None else self.pixels.nbytes
+        held = len(self.encoded) if self.encoded is not None else 0
+        return held if self.pixels is None else self.pixels.nbytes
 
     def header(self) -> Header:
         if self.pixels is not None:
@@ -98,12 +101,16 @@ class Picture:
     @contextmanager
     def opened(self) -> Iterator[Any]:
         """A `PIL.Image.Image` whose header has been read."""
-        assert self.path is not None
         Image = pillow(self.name)
-        try:
-            file = open_regular(self.path)
-        except (OSError, ValueError) as error:
-            raise unreadable(self.path, self.name, error) from None
+        file: Any
+        if self.encoded is not None:
+            file = io.BytesIO(self.encoded)
+        else:
+            assert self.path is not None
+            try:
+                file = open_regular(self.path)
+            except (OSError, ValueError) as error:
+                raise unreadable(self.path, self.name, error) from None
         with file, warnings.catch_warnings():
             # Its warnings are about sizes that are refused here, and damage that raises later.
             warnings.simplefilter("ignore")

@@ -33,6 +33,13 @@ class LongText(Lines):
 
     title = "one long text"
 
+    def __init__(self, files: Sequence[TextFile], data: DataConfig) -> None:
+        super().__init__(files, data)
+        if files[0].content_name.lower().endswith(".abc"):
+            self.remark = (
+                "tunes in ABC as letters (compose reads MIDI, which abc2midi makes of them)"
+            )
+
     def read(self, file: TextFile, numbers: Sequence[int], report: Report | None) -> Iterator[Row]:
         line = 1
         for piece in file.pieces(report):

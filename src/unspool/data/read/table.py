@@ -224,10 +224,12 @@ def open_table(path: str, data: DataConfig) -> Table:
         format = "folders"
     name = files[0].name if len(files) == 1 else path
     reader = FORMATS[format](files, data)
+    if media is not None and media.remark:
+        reader.remark = ", ".join(filter(None, (reader.remark, media.remark)))
     tables = Path(path).is_dir() and media is None
     tables = tables and format not in ("folder", "folders", "npy", *DRAWN)
     if tables and not any(of_numbers(column.sample) for column in reader.columns):
-        raise no_texts(Path(path), [file.path.name for file in files])
+        raise no_texts(Path(path))
     return Table(path, name, format, files, certain, data, reader)
 
 

@@ -10,18 +10,29 @@ import numpy as np
 from unspool.config import DataConfig
 from unspool.data.plan import Plan
 from unspool.data.read import Column, Table
+from unspool.data.read.embedded import is_encoded, pixel_column
 from unspool.data.read.media import IMAGE
 from unspool.data.read.picture import Picture
 from unspool.tasks.inputs.kind import Asked
-from unspool.tasks.inputs.media_plan import media_column, plan_media
+from unspool.tasks.inputs.media_plan import TABLES, media_column, plan_media
 
 
 def image_column(table: Table, data: DataConfig) -> Column | None:
     """The column of the images, or of the names of their files."""
     if data.input not in ("auto", IMAGE.name):
         return None
-    if table.format == "pixels":
+    if table.format in ("pixels", "idx"):
         return table.columns[0]
+    if table.format in TABLES and table.header and table.format != "memory":
+        columns = table.columns
+        if data.series is not None:
+            columns = table.several(data.series, option="--series")
+        for column in columns:
+            given = [value for value in column.sample if value not in (None, "")]
+            if given and all(map(is_encoded, given)):
+                return column
+        if (pixels := pixel_column(columns)) is not None:
+            return pixels
     asked = data.input == IMAGE.name and data.series is not None
     if table.format == "memory" and not asked:
         for column in table.columns:

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from unspool.config import DataConfig
 from unspool.data.fields.texts import texts_of
@@ -22,24 +24,36 @@ from unspool.data.read.columns import (
     CAPTION_NAMES,
     LABEL_NAMES,
     TEXT_NAMES,
+    continuous,
     is_number,
     known,
     label_like,
     shown,
 )
-from unspool.data.read.files import unreadable
+from unspool.data.read.embedded import (
+    encoded_picture,
+    is_encoded,
+    picture_of_cells,
+    pixel_shape,
+)
+from unspool.data.read.files import PARTS, unreadable
 from unspool.data.read.grouped import grouped_table
 from unspool.data.read.json_lines import json_label, json_text
-from unspool.data.read.media import MEDIA, MUSIC, Medium, stamp
+from unspool.data.read.media import IMAGE, MEDIA, MUSIC, Medium, names_files, stamp
+from unspool.data.read.media import TABLES as LISTS
 from unspool.data.read.reader import joined
 from unspool.errors import DataError
 from unspool.tasks.inputs.kind import Asked, Target
 from unspool.tasks.inputs.series_plan import step_labels
+from unspool.tasks.pair_plan import two_texts
 
 FIT = 5
 ROLLS = ("chorales", "rolls")  # formats of frames of music
-TABLES = ("csv", "tsv", "jsonl", "json", "parquet", "arrow", "excel", "memory")
+TABLES = ("csv", "tsv", "jsonl", "json", "coco", "parquet", "arrow", "excel", "memory")
 TEXTS = ("text", "transcript", "transcription", "sentence", "words", *TEXT_NAMES)
+LOOKED_AT = 20  # names of files, to find where they are
+LONGEST_NAME = 100
+ADDRESS = re.compile(r"(https?|s3|gs)://")
 SEVERAL = re.compile(r"(caption|description|text|sentence)s?[ _-]?\d+")  # caption_1, caption_2
 NUMBERS = ("target", "number", "score", *LABEL_NAMES)
 NAMES: dict[Target, tuple[str, ...]] = {
@@ -57,7 +71,8 @@ OTHERS: dict[Target, str] = {
 
 
 def media_column(table: Table, data: DataConfig, medium: Medium) -> Column | None:
-    """The column of the files."""
+    """The column of the files: of their names, or of names without endings where all that are
+    looked at are there."""
     if data.input not in ("auto", medium.name):
         return None
     if table.format == medium.name:
@@ -72,8 +87,60 @@ def media_column(table: Table, data: DataConfig, medium: Medium) -> Column | Non
     for column in columns:
         given = [value for value in column.sample if isinstance(value, str) and value]
         if given and sum(map(medium.named, given)) > 0.9 * len(given):
-            return column
+            # Names that pairs of texts come from, as in corpora of entailment, are no files.
+            of_texts = data.series is None and two_texts(table, data) is not None
+            return column if not of_texts or home_of(table, given, medium) else None
+    return next((own for own in columns if short_names(own, table, data, medium)), None)
+
+
+def short_names(column: Column, table: Table, data: DataConfig, medium: Medium) -> bool:
+    """Whether values are names of files without their endings, each another one."""
+    given = [value for value in column.sample if value not in (None, "")]
+    first = given[:LOOKED_AT]
+    if not table.files or not first or not all(isinstance(own, str) for own in first):
+        return False
+    if len(set(given)) < len(given) or any(len(own) > LONGEST_NAME for own in first):
+        return False
+    found = home_of(table, first, medium, short=True)
+    return found is not None and bool(found.ending) and two_texts(table, data) is None
+
+
+class Home(NamedTuple):
+    """Where files are, and the ending that a table leaves out of their names."""
+
+    folder: Path
+    ending: str = ""
+
+
+def home_of(
+    table: Table, names: Sequence[str], medium: Medium, *, short: bool = False
+) -> Home | None:
+    """The folder of the first files: the table's own, one in it, or one beside it.
+
+    short   whether names may lack their endings; then the last one is not looked at
+    """
+    own = Path(table.files[0].path).parent if table.files else Path()
+    first = [medium.file_of(name.strip()) for name in names[:LOOKED_AT]]
+    endings = [each for end in medium.endings for each in (end, end.upper())] if short else []
+    for folder in inside(own) if short else [*inside(own), *inside(around(own))[1:]]:
+        for end in ("", *endings):
+            known = (folder / f"{name}{end}" for name in first)
+            if all(each.is_file() or (medium.stepped and each.is_dir()) for each in known):
+                return Home(folder, end)
     return None
+
+
+def inside(folder: Path) -> list[Path]:
+    """A folder, and those in it."""
+    try:
+        found = sorted(own for own in folder.iterdir() if own.is_dir())
+    except OSError:
+        found = []
+    return [folder, *(own for own in found if not own.name.startswith("."))]
+
+
+def around(folder: Path) -> Path:
+    return folder / ".." if folder.name in ("", "..") else folder.parent
 
 
 def plan_media(
@@ -136,8 +203,12 @@ def by_file(
 
 
 def described(table: Table, files: Column, medium: Medium) -> str:
-    if table.format in (medium.name, "pixels", *ROLLS):
+    if table.format in (medium.name, "pixels", "idx", *ROLLS):
         return table.summary
+    if files.parts:
+        size = " x ".join(map(str, pixel_shape(files.parts)))
+        about = f"{medium.noun} of {size} pixels in columns {files.name}"
+        return f"{table.summary}, {about} (--set input=series reads series of numbers)"
     return f"{table.summary}, {medium.noun} in {table.reader.noun} {files.name!r}"
 
 
@@ -172,7 +243,8 @@ def answer_column(
         return found, f"{target} in {found.name!r}"
     if (data.label if of_texts else data.text) is not None:
         return None
-    others = [c for c in table.columns if c.number != files.number]
+    taken = {own.number for own in files.own}
+    others = [c for c in table.columns if c.number not in taken]
     others = [c for c in others if c != split_column(table, data)]
     names = NAMES[target]
     if of_texts and not named:
@@ -186,11 +258,38 @@ def answer_column(
             fits = fits and all(map(is_number, values)) and not label_like(values)
         return (usual, f"{target} in {usual.name!r}") if named or fits else None
     by_path = {c.name: c for c in others} if table.format == medium.name else {}
-    if target == "label" and "folder" in by_path:
-        return by_path["folder"], "label = folder (--label name_1 or --set pattern= for others)"
+    if not by_path and table.header and (only := only_answer(others, target)) is not None:
+        return only, f"{target} in {only.name!r}"
+    if target == "label" and "folder" in by_path and (named or "text" not in by_path):
+        return by_path["folder"], f"label = folder ({other_labels(by_path, medium)})"
+    texts = [] if by_path or table.header else list(filter(spoken, others))
+    if target == "text" and texts and (named or not medium.described):
+        more = "".join(f" (or {own.name}: --text)" for own in texts[1:2])
+        return texts[0], f"text in column {texts[0].name}{more}"
     if target == "text" and named and "name" in by_path:
         return by_path["name"], "text = name of the file, _ for spaces (--set pattern= for others)"
     return None
+
+
+def other_labels(by_path: Mapping[str, Column], medium: Medium) -> str:
+    """How to learn something else than the folder of a file."""
+    ways = "--label name_1 or --set pattern= for others"
+    if "folder_1" not in by_path:
+        return ways
+    if medium == IMAGE:
+        ways = f"{ways}; --set input=video where each folder is a clip"
+    return f"the inner one; --label folder_1 for the outer, {ways}"
+
+
+def only_answer(others: list[Column], target: Target) -> Column | None:
+    """The only column that looks like labels, or like numbers on a scale, whatever it is called."""
+    if any(map(spoken, others)):
+        return None
+    labels = [own for own in others if label_like(shown(own.sample))]
+    numbers = [own for own in others if own not in labels and continuous(own.sample)]
+    if target == "label" and len(labels) == 1:
+        return labels[0]
+    return numbers[0] if target == "number" and not labels and len(numbers) == 1 else None
 
 
 def a_step(column: Column) -> bool:
@@ -221,8 +320,13 @@ def several_captions(table: Table, others: list[Column], *, named: bool) -> Colu
         found = [c for c in others if SEVERAL.fullmatch(c.name.strip().lower())]
         captions = [c for c in found if c.name.strip().lower().startswith(CAPTION_NAMES)]
         return joined(found) if captions or (found and named) else None
-    spoken = [c for c in others if sum(" " in own for own in shown(c.sample)) > len(c.sample) / 2]
-    return spoken[0] if len(spoken) == 1 else None
+    texts = [column for column in others if spoken(column)]
+    return texts[0] if len(texts) == 1 else None
+
+
+def spoken(column: Column) -> bool:
+    """Whether most values are several words."""
+    return sum(" " in own for own in shown(column.sample)) > len(column.sample) / 2
 
 
 def nothing_to_learn(task: str, table: Table, medium: Medium, target: Target) -> DataError:
@@ -249,9 +353,22 @@ def nothing_to_learn(task: str, table: Table, medium: Medium, target: Target) ->
         remedy = "put the files of each label into a folder of its own, or name a part of their"
         remedy += f" names with --label: {shown_parts}" if parts else " names with --set pattern="
         remedy += "; texts: --task transcribe"
+    if table.format == medium.name and (tables := tables_below(table, medium)):
+        remedy = f"name the table that has their names: {tables[0]}"
     return DataError(
         f"holds {medium.noun} without {what}, which {task} needs", where=table.name, remedy=remedy
     )
+
+
+def tables_below(table: Table, medium: Medium) -> list[Path]:
+    """Tables in the folder of a table of files that have the names of these, or seem to."""
+    place = Path(table.path)
+    if not place.is_dir():
+        return []
+    stems = {Path(file.path).stem for file in table.files}
+    found = [own for own in sorted(place.rglob("*")) if own.suffix.lower() in (*LISTS, ".json")]
+    found = [own for own in found[:LOOKED_AT] if names_files(own, medium, stems)]
+    return sorted(found, key=lambda own: PARTS.get(own.stem.lower()) != "train")
 
 
 class Located:
@@ -264,13 +381,30 @@ class Located:
 
     def __init__(self, table: Table, files: Column, medium: Medium) -> None:
         self.medium = medium
-        self.home = Path()
+        self.home, self.ending = Path(), ""
         self.by_name = table.format == medium.name
         self.column, self.print, self.remark = files, "", ""
+        self.shape = pixel_shape(files.parts)
+        if files.parts or any(map(is_encoded, files.sample)):
+            self.column = files._replace(sample=[])
+            for value in files.sample:
+                with suppress(DataError):  # which is raised with its line when rows are read
+                    self.column.sample.append(self.value(value, ""))
+            return
         if not any(isinstance(value, str) for value in files.sample):  # values already
             return
-        self.home = Path(table.files[0].path).parent if table.files else Path()
-        self._look_in_folders(files)
+        self.home, self.ending = Path(table.files[0].path).parent if table.files else Path(), ""
+        names = [own for own in files.sample if isinstance(own, str) and own.strip()]
+        homes = (
+            home_of(table, own, medium, short=short)
+            for own, short in ((names, False), (names[:1], False), (names, True))
+        )
+        if found := next(filter(None, homes), None) if names else None:
+            if found.folder != self.home:
+                self.remark = f" in the folder {found.folder.name}"
+            self.home, self.ending = found
+        if self.ending:
+            self.remark += f", called {names[0]}{self.ending} and so on"
         digest, named = hashlib.sha256(), set[str]()
         for row in table.rows([files]):
             own = self.value(row.values[0], table.where(row.line, file=row.file))
@@ -289,19 +423,12 @@ class Located:
             if left:
                 self.remark += f" ({left:,} {medium.plural} of its folder are not in the table)"
 
-    def _look_in_folders(self, files: Column) -> None:
-        """Where the first file is not beside the table, but in a folder there, all are."""
-        names = (self.medium.file_of(own.strip()) for own in files.sample if isinstance(own, str))
-        name = next(filter(None, names), None)
-        if name is None or (self.home / name).exists() or not self.home.is_dir():
-            return
-        for folder in sorted(own for own in self.home.iterdir() if own.is_dir()):
-            if (folder / name).is_file():
-                self.home, self.remark = folder, f" in the folder {folder.name}"
-                return
-
     def value(self, given: Any, where: str) -> Any:
-        """What is in a file, by its name."""
+        """What is in a file, by its name; or in a cell."""
+        if self.shape:
+            return picture_of_cells(given, self.shape, where)
+        if isinstance(given, dict | bytes) or is_encoded(given):
+            return encoded_picture(given, where)
         if given is not None and not isinstance(given, str):
             return given
         if not given or not given.strip():
@@ -310,7 +437,14 @@ class Located:
                 where=where,
                 remedy="fill it in, or leave the row out",
             )
-        path = self.home / self.medium.file_of(given.strip())
+        if ADDRESS.match(given.strip()):
+            raise DataError(
+                "is an address, and nothing is downloaded",
+                where=where,
+                got=given,
+                remedy="download the files, and give their names",
+            )
+        path = self.home / f"{self.medium.file_of(given.strip())}{self.ending}"
         if not path.is_file() and not (self.medium.stepped and path.is_dir()):
             error = unreadable(path, str(path), FileNotFoundError())
             raise DataError(str(error), where=where)

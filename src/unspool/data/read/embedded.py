@@ -1,0 +1,105 @@
+"""Images inside the cells of a table: encoded, as bytes or in base64, or a column for each pixel.
+
+{"bytes": b"\\x89PNG...", "path": "1.png"}, b"\\xff\\xd8...", "iVBORw0KGgo..."      encoded
+pixel0, pixel1, ..., pixel783; 1x1, 1x2, ..., 28x28                             pixels
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import math
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from unspool.data.read.columns import is_number
+from unspool.data.read.picture import Picture
+from unspool.data.read.reader import Column, joined
+from unspool.errors import DataError
+
+STARTS = (b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"RIFF", b"BM")
+BASE64 = re.compile(r"(data:image/\w+;base64,)?(iVBORw0KGgo|/9j/|R0lGOD|UklGR|Qk[0-3])")
+NUMBERED = re.compile(r"(?:pixel|pix|px)[ _]?(\d+)", re.IGNORECASE)
+PLACED = re.compile(r"(\d+)x(\d+)")
+FEWEST = 16  # pixels of an image
+
+
+def is_encoded(value: Any) -> bool:
+    """Whether a cell holds an image."""
+    if isinstance(value, dict):
+        value = value.get("bytes")
+    if isinstance(value, bytes):
+        return value.startswith(STARTS)
+    return isinstance(value, str) and BASE64.match(value) is not None
+
+
+def encoded_picture(value: Any, where: str) -> Picture:
+    """The image of such a cell."""
+    if isinstance(value, dict):
+        value = value.get("bytes")
+    if isinstance(value, str):
+        try:
+            value = base64.b64decode(value.rpartition(",")[2].encode(), validate=True)
+        except (ValueError, binascii.Error):
+            value = None
+    if not isinstance(value, bytes):
+        raise DataError(
+            "holds no image, as other rows do", where=where, remedy="mend it, or leave the row out"
+        )
+    return Picture(None, where, None, value)
+
+
+def pixel_shape(columns: Sequence[Column]) -> tuple[int, ...]:
+    """(height, width) or (height, width, 3) of images whose pixels are columns; () where they are
+    called otherwise, or are too few or too many for a square."""
+    names = [column.name.strip() for column in columns]
+    if len(names) < FEWEST:
+        return ()
+    placed = [PLACED.fullmatch(name) for name in names]
+    if all(placed):
+        places = [(int(own[1]), int(own[2])) for own in placed if own]
+        (top, left), (bottom, right) = min(places), max(places)
+        height, width = bottom - top + 1, right - left + 1
+        square = places == [(top + i // width, left + i % width) for i in range(len(places))]
+        return (height, width) if square and len(places) == height * width else ()
+    numbers = [int(own[1]) for own in map(NUMBERED.fullmatch, names) if own]
+    if len(numbers) < len(names) or numbers != list(range(numbers[0], numbers[0] + len(names))):
+        return ()
+    for colours in (1, 3):
+        side = math.isqrt(len(names) // colours)
+        if side * side * colours == len(names):
+            return (side, side) if colours == 1 else (side, side, 3)
+    return ()
+
+
+def pixel_columns(columns: Sequence[Column]) -> list[Column]:
+    """Those that are called like pixels."""
+    every = [own for own in columns if NUMBERED.fullmatch(own.name.strip())]
+    return every or [own for own in columns if PLACED.fullmatch(own.name.strip())]
+
+
+def pixel_column(columns: Sequence[Column]) -> Column | None:
+    """The columns of pixels as one."""
+    found = pixel_columns(columns)
+    if not pixel_shape(found):
+        return None
+    return joined(found)._replace(name=f"{found[0].name} to {found[-1].name}")
+
+
+def picture_of_cells(values: Sequence[Any], shape: tuple[int, ...], where: str) -> Picture:
+    """The image of the cells of a row."""
+    try:
+        x = np.array(values, dtype=np.float32)
+    except (TypeError, ValueError):
+        x = np.array([np.nan])
+    if len(x) != math.prod(shape) or not np.isfinite(x).all():
+        bad = next((own for own in values if not is_number(own)), "")
+        raise DataError(
+            "a pixel is no number", where=where, got=bad, remedy="mend it, or leave the row out"
+        )
+    x = x.reshape(shape)
+    whole = ((x >= 0) & (x <= 255) & (x == np.floor(x))).all()
+    return Picture(None, where, x.astype(np.uint8) if whole else x)
