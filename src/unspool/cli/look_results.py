@@ -88,13 +88,13 @@ def show_answer(
     from unspool.insight.gallery import input_pictures
 
     traced = run.trace(text)
-    why = None
+    explanation = None
     if run.task.answer is not None:  # otherwise there are vectors alone
         at = None if step is None else step - 1
-        why = run.explain(text, step=at, answer=answer, method=method)
-    print_answer(traced, why, "tokens", as_json=as_json)
+        explanation = run.explain(text, step=at, answer=answer, method=method)
+    print_answer(traced, explanation, "tokens", as_json=as_json)
     if album.folder is not None:
-        album.add(input_pictures(traced, why))
+        album.add(input_pictures(traced, explanation))
         write_trace(traced, album.folder)
 
 
@@ -120,19 +120,21 @@ def show_series(
     reading = run.task.reading(run.model, item)
     traced = trace_reading(reading, run.task, run.model)
     at = None if step is None else step - 1
-    why = explain(reading, step=at, answer=answer, method=method)
-    print_answer(traced, why, "steps", as_json=as_json)
+    explanation = explain(reading, step=at, answer=answer, method=method)
+    print_answer(traced, explanation, "steps", as_json=as_json)
     if album.folder is not None:
         ahead = next(iter(run.task.predict(run.model, [item]))) if run.task.looks_ahead else None
-        album.add(kind_pictures(field, raw, item, reading, why, path))
+        album.add(kind_pictures(field, raw, item, reading, explanation, path))
         if field.filmed:
-            parts = field.by_curve(why.parts)
-            why = why._replace(parts=parts, elements=tuple(field.channels))
-        album.add(series_pictures(field.curves(item), traced, reading, why, ahead))
+            parts = field.by_curve(explanation.parts)
+            explanation = explanation._replace(parts=parts, elements=tuple(field.channels))
+        album.add(series_pictures(field.curves(item), traced, reading, explanation, ahead))
         write_trace(traced, album.folder)
 
 
-def kind_pictures(field: Any, raw: Any, item: Any, reading: Any, why: Any, path: str) -> list[Any]:
+def kind_pictures(
+    field: Any, raw: Any, item: Any, reading: Any, explanation: Any, path: str
+) -> list[Any]:
     """Of what is more than curves: an image, where each word of its caption looked, a drawing, the
     lattice of a transcript over its spectrum, or contributions under it."""
     from unspool.data.read.strokes import Strokes
@@ -148,16 +150,22 @@ def kind_pictures(field: Any, raw: Any, item: Any, reading: Any, why: Any, path:
 
     name, lattice = item.name or path, reading.lattice()
     if field.filmed:
-        title = f"{name}: {why.answer}, {why.measure} {why.answer_value:.3f}"
-        values = field.pixel_values(why.parts[len(reading.before) :])
+        title = (
+            f"{name}: {explanation.answer}, {explanation.measure} {explanation.answer_value:.3f}"
+        )
+        values = field.pixel_values(explanation.parts[len(reading.before) :])
         shown = field.pixels(item)[: len(values)]
         steps = reading.tokens[len(reading.before) :]
         return [("frames", frames_figure(shown, values, steps, title=title))]
     if field.pictured:
         pixels = field.image(raw)
-        values = field.shape.spread(why.values[len(reading.before) :], pixels.shape[1])
-        about = f"{why.measure} {why.answer_value:.3f}" if lattice is None else lattice.text
-        figure = image_figure(pixels, values, title=f"{name}: {why.answer}, {about}")
+        values = field.shape.spread(explanation.values[len(reading.before) :], pixels.shape[1])
+        about = (
+            f"{explanation.measure} {explanation.answer_value:.3f}"
+            if lattice is None
+            else lattice.text
+        )
+        figure = image_figure(pixels, values, title=f"{name}: {explanation.answer}, {about}")
         attended = reading.alignment() if hasattr(reading, "alignment") else None
         if attended is None:
             return [("image", figure)]
@@ -168,8 +176,8 @@ def kind_pictures(field: Any, raw: Any, item: Any, reading: Any, why: Any, path:
     if lattice is not None:
         title = f"{name}: {lattice.text}"
         return [("lattice", lattice_figure(item, field.duration, lattice, title=title))]
-    title = f"{name}: {why.answer}, {why.measure} {why.answer_value:.3f}"
-    values = why.values[-len(item) :]
+    title = f"{name}: {explanation.answer}, {explanation.measure} {explanation.answer_value:.3f}"
+    values = explanation.values[-len(item) :]
     if isinstance(item, Strokes):
         return [("strokes", drawing_figure([item], titles=[title], values=values))]
     if field.spectral:
@@ -190,14 +198,16 @@ def first_recording(path: str, task: Any) -> Any:
     raise DataError("there is no series in it", where=path, remedy="give a file with some")
 
 
-def print_answer(traced: Any, why: Any, noun: str, *, as_json: bool) -> None:
-    read = len(why.tokens if why is not None else traced.tokens)
+def print_answer(traced: Any, explanation: Any, noun: str, *, as_json: bool) -> None:
+    read = len(explanation.tokens if explanation is not None else traced.tokens)
     if traced.whole > read:
         show.note(f"only the first {read} of {traced.whole} {noun} are looked at")
     if as_json:
-        show.result(TraceAndReasons(traced.to_json(), why and why.to_json()), as_json=True)
-    elif why is not None:
-        show.result(why, as_json=False)
+        show.result(
+            TraceAndReasons(traced.to_json(), explanation and explanation.to_json()), as_json=True
+        )
+    elif explanation is not None:
+        show.result(explanation, as_json=False)
 
 
 def write_trace(traced: Any, folder: Path) -> None:

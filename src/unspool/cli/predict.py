@@ -129,7 +129,7 @@ def predict(
     """
     loaded = show.loaded(run)
     from unspool.cli.answers import check_ending, write_answers
-    from unspool.cli.pictured import drawing_first, picture_of, with_first
+    from unspool.cli.predict_picture import drawing_first, picture_of, with_first
 
     if following:
         from unspool.cli.follow import follow

@@ -34,13 +34,13 @@ from unspool.nn.models.language_model import (
 from unspool.nn.network import map_state
 from unspool.search import stream
 from unspool.tasks.answer import Answer, one_line
-from unspool.tasks.continuing import SampledTokens
 from unspool.tasks.encoder import (
     build_encoder,
     check_context,
     recurrent_models,
     transformer_options,
 )
+from unspool.tasks.generation_options import SamplingOptions
 from unspool.tasks.inputs import holds_no_text
 from unspool.tasks.inputs.media_plan import refuse_media
 from unspool.tasks.metrics import bits_per_character, bootstrap_mean, perplexity
@@ -83,7 +83,7 @@ TRANSFORMER: dict[str, Any] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Generation(SampledTokens):
+class Generation(SamplingOptions):
     """How a text is continued.
 
     length       tokens to write

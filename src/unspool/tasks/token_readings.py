@@ -32,7 +32,7 @@ from unspool.tasks.reading import (
     unknown,
 )
 from unspool.tasks.translate.answer import Candidate
-from unspool.tasks.written import WrittenReading
+from unspool.tasks.written_readings import WrittenReading
 from unspool.text.vocab import BEGIN, END, END_ID, MASK, MASK_ID, UNK_ID
 
 if TYPE_CHECKING:

@@ -47,8 +47,8 @@ def load_tensors(path: Path) -> TensorFile:
     except FileNotFoundError:
         raise
     except (SafetensorError, OSError, ValueError) as error:
-        why = error.strerror if isinstance(error, OSError) and error.strerror else error
-        raise DamagedFile(f"not a whole safetensors file ({why})") from None
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else error
+        raise DamagedFile(f"not a whole safetensors file ({reason})") from None
     try:
         note, checksum = parse_json(header["unspool"].encode())
     except (KeyError, ValueError, TypeError):

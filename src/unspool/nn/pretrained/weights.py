@@ -88,8 +88,8 @@ def read_json(path: Path) -> dict[str, Any]:
             remedy="give a folder with config.json, model.safetensors and tokenizer.json",
         ) from None
     except (OSError, ValueError) as error:
-        why = error.strerror if isinstance(error, OSError) else error
-        raise RunError(f"cannot be read ({why})", where=path, remedy=COPY) from None
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise RunError(f"cannot be read ({reason})", where=path, remedy=COPY) from None
     if not isinstance(value, dict):
         raise RunError("holds no settings", where=path, got=value, remedy=COPY)
     return value

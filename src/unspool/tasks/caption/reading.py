@@ -12,7 +12,7 @@ from torch import Tensor
 from unspool.search.decoding import Decoding
 from unspool.tasks.series_readings import SeriesInput
 from unspool.tasks.translate.answer import Candidate
-from unspool.tasks.written import WrittenReading
+from unspool.tasks.written_readings import WrittenReading
 
 if TYPE_CHECKING:
     from unspool.tasks.task import Task

@@ -12,7 +12,7 @@ import numpy as np
 from unspool.data.fields.music_numbers import MusicNumbers, music_numbers
 from unspool.data.read.music import Piece, piece_to_json, pitch_name
 from unspool.tasks.answer import Answer
-from unspool.tasks.continuing import SampledTokens
+from unspool.tasks.generation_options import SamplingOptions
 
 HEIGHT = 6  # of a key in a picture, in pixels
 WIDTH = (4, 12)  # of a step
@@ -20,7 +20,7 @@ GIVEN, WRITTEN = "#8a8a8a", "#1f5fa8"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Composing(SampledTokens):
+class Composing(SamplingOptions):
     """How music is continued.
 
     length       steps of the grid to add; a model of events may end sooner

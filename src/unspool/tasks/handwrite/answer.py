@@ -12,7 +12,7 @@ import numpy as np
 from unspool.data.read.strokes import Strokes
 from unspool.errors import ConfigError
 from unspool.tasks.answer import Answer
-from unspool.tasks.continuing import Continuing
+from unspool.tasks.generation_options import GenerationOptions
 
 END = "end"  # what the mark behind a text is called
 WIDTH = 800  # of a picture, in pixels, at most
@@ -20,7 +20,7 @@ HEIGHT = 300
 
 
 @dataclass(frozen=True, kw_only=True)
-class Writing(Continuing):
+class Writing(GenerationOptions):
     """How a drawing is continued, or a text is written.
 
     text         to be written, by a model that was trained with texts

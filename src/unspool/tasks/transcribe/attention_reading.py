@@ -12,7 +12,7 @@ from torch import Tensor
 from unspool.tasks.transcribe.attention import AttentionSearch
 from unspool.tasks.transcribe.options import GREEDY
 from unspool.tasks.transcribe.reading import ReducedInput
-from unspool.tasks.written import WrittenReading
+from unspool.tasks.written_readings import WrittenReading
 
 if TYPE_CHECKING:
     from unspool.tasks.task import Task

@@ -12,7 +12,7 @@ from unspool.search import Sampling
 
 
 @dataclass(frozen=True, kw_only=True)
-class Continuing:
+class GenerationOptions:
     """What all of them have.
 
     described    what is made, of how many steps, for a message
@@ -35,7 +35,7 @@ class Continuing:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SampledTokens(Continuing):
+class SamplingOptions(GenerationOptions):
     """A step is a token of a vocabulary."""
 
     top_k: int = 0
