@@ -202,6 +202,7 @@ def test_a_map_of_many_topics_has_a_shape_for_those_of_one_colour(found) -> None
     assert found.to_html().count("<path") == len(found.points) + len(found.topics)
 
 
+SPLIT = ["strokes.npz", "--text", "split"]
 BAD = [
     (["one.csv"], "several documents have in common, and there is one document"),
     (["empty.csv"], "several documents have in common, and there is no document"),
@@ -209,8 +210,9 @@ BAD = [
     (["small.csv", "-k", "1"], "one topic is all documents"),
     (["numbers.csv"], "no column holds texts"),
     (["series.npz"], "no field holds a text among series"),
-    (["strokes.npz", "--date", "split"], "column 'split' holds no dates; got 'train'"),
-    (["strokes.npz", "--date", "strokes"], "column 'strokes' holds no dates"),
+    (["strokes.npz"], "strokes.npz: no column holds texts; got 'strokes, split'"),
+    ([*SPLIT, "--date", "split"], "column 'split' holds no dates; got 'train'"),
+    ([*SPLIT, "--date", "strokes"], "column 'strokes' holds no dates"),
     (["small.csv", "--text", "kind"], "no column 'kind'"),
     (["small.csv", "--date", "review"], "column 'review' holds no dates"),
     (["small.csv", "--method", "clusters"], "--method clusters needs vectors"),

@@ -42,6 +42,7 @@ td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; wh
 td.where { font-family: var(--mono); font-size: .82rem; white-space: nowrap; }
 td.note { white-space: nowrap; }
 td.text { overflow-wrap: anywhere; min-width: 16rem; }
+@media (max-width: 40rem) { td.text { min-width: 8rem; } .wide svg { min-width: 40rem; } }
 .count { color: var(--bad); font-variant-numeric: tabular-nums; }
 .remedy { margin-top: .5rem; }
 code { font-family: var(--mono); font-size: .9em; }

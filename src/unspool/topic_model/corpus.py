@@ -14,6 +14,7 @@ import numpy as np
 
 from unspool.config import DataConfig, TokenizerConfig
 from unspool.data.fields.text import TextField
+from unspool.data.parts import split_column
 from unspool.data.plan import Plan
 from unspool.data.read import open_table
 from unspool.data.read.columns import shown
@@ -76,7 +77,9 @@ def open_documents(source: Source, data: DataConfig) -> Plan:
     plan = document_plan("topics", table, data)
     column = plan.columns["text"]
     given = "".join(shown(column.sample))
-    if given.strip() and not any(map(str.isalpha, given)):
+    part = split_column(table, data)  # its values are no texts
+    parts = data.text is None and part is not None and part.name == column.name
+    if parts or (given.strip() and not any(map(str.isalpha, given))):
         raise DataError(
             "no column holds texts" if data.text is None else f"{column.name!r} holds no texts",
             where=plan.table.name,

@@ -107,7 +107,8 @@ def drawn_map(topics: Topics) -> str:
             f'<text x="{x:.1f}" y="{y + 4:.1f}" text-anchor="middle">{number}'
             f"<title>{escape(names[number])}</title></text></a>"
         )
-    return f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img">{"".join(parts)}</svg>'
+    drawn = f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img">{"".join(parts)}</svg>'
+    return f'<div class="scroll wide">{drawn}</div>'
 
 
 def time_caption(times: OverTime) -> str:
