@@ -53,6 +53,13 @@ def test_the_chain_is_broken_between_the_texts(look, shot) -> None:
     shot(page, "unrolled-pair")
 
 
+def test_gradients_through_the_first_text(look, server_of) -> None:
+    page = look("pairs", view="gradients", reads="text")
+    expect(page.locator("#reads option:checked")).to_have_text("the first text")
+    flows = asked(server_of("pairs"), "gradients", text=TEXTS["pairs"])["flows"]
+    assert {len(flow["norms"]) for flow in flows} == {START}
+
+
 def test_the_form_says_what_is_read(look) -> None:
     label = 'label[for="text"]'
     for name, says in {

@@ -30,7 +30,7 @@ from unspool.page.pen import example_words, write
 from unspool.page.pictures import picture
 from unspool.page.series import ahead, chosen, over_time, reasons, shown_input, weights
 from unspool.page.sound import plays, sound, transcript
-from unspool.page.steps import steps
+from unspool.page.steps import starts_of, steps
 from unspool.page.subject import Query, Subject
 from unspool.page.views import explains, taps_of, views_of
 from unspool.tasks.reading import is_marked, longest
@@ -171,6 +171,7 @@ def states(subject: Subject, query: Query) -> dict[str, Any]:
         "tokens": list(reading.network_tokens),
         "spans": reading.spans,
         "whole": reading.whole,
+        "starts": starts_of(reading),
         "asked": list(reading.asked),
         "step": step,
         "answer": reading.name(answer),

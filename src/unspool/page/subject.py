@@ -123,7 +123,7 @@ class Subject(NamedTuple):
         return [
             name
             for text in (*sentences, question)
-            for name in named(own, own.encode(text), own.pieces(text))
+            for name in named(own, own.encode(text).tolist(), own.pieces(text))
         ]
 
     def input(self) -> dict[str, Any]:

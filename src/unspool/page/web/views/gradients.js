@@ -73,7 +73,7 @@ class Gradients {
         'The first layer of this run, and fresh cells of the same size which read the same. The gradient ',
         formula('∂L/∂s'), ' of an output is followed back from state to state; at the output its length is 1.'),
       el('div', { class: 'controls' },
-        selectField('reads', 'Reads', Object.entries(this.input === null ? READS : READS_SERIES), params.get('reads') ?? 'random',
+        selectField('reads', 'Reads', Object.entries(this.readings()), params.get('reads') ?? 'random',
           (reads) => context.go({ reads, at: null }), saved),
         params.get('reads') === 'text' ? null
           : selectField('steps', 'Steps back', STEPS, params.get('steps') ?? '100',
@@ -90,6 +90,12 @@ class Gradients {
       el('h2', { text: this.input === null ? 'In the text' : 'In the series' }), ...this.dependence(),
     );
     this.draw();
+  }
+
+  // What there is to read. Of two texts that are read each by itself it is the first.
+  readings() {
+    if (this.input !== null) return READS_SERIES;
+    return this.states.starts.length > 1 ? { ...READS, text: 'the first text' } : READS;
   }
 
   drawStates(rows) {
