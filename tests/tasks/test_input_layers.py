@@ -11,7 +11,8 @@ from unspool.data.fields.field import Field
 from unspool.data.fields.stream import TextStream
 from unspool.nn.inputs import TokenInput, VectorInput
 from unspool.tasks import TASKS
-from unspool.tasks.encoder import INPUT_LAYERS, InputOptions, build_encoder, input_layer
+from unspool.tasks.encoder import build_encoder
+from unspool.tasks.input_layers import INPUT_LAYERS, InputOptions, input_layer
 
 B, T, C = 2, 5, 3
 OPTIONS = InputOptions(size=4, std=0.1, scale=1.0, dropout=0.0, word_dropout=0.0)

@@ -6,36 +6,22 @@ The name of such a model is its cell's, with `bi` before it for both directions:
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 from unspool.config import Config, ModelConfig
 from unspool.config.memory import refuse_too_large
 from unspool.data.fields.field import Field
-from unspool.data.fields.history import HistoryField
-from unspool.data.fields.image import ImageSource
-from unspool.data.fields.image_shape import CNN, ONE_SIZE
-from unspool.data.fields.series import SeriesField
-from unspool.data.fields.text import TextField
-from unspool.data.fields.video import VideoSource
-from unspool.data.fields.words import WordsField
+from unspool.data.fields.image_shape import ONE_SIZE
 from unspool.errors import ConfigError, choose
 from unspool.nn.cells import CELLS, cell_options
 from unspool.nn.convolution import ConvolutionStack
-from unspool.nn.efficientnet import EncoderInput
 from unspool.nn.encoder import Encoder
-from unspool.nn.frames import ClipAugment, FrameInput
-from unspool.nn.images import Augmentation, ConvolutionalInput, ImageAugment, Patches
+from unspool.nn.images import Augmentation
 from unspool.nn.inputs import (
     AddFeatures,
-    Augment,
     ClassToken,
     ConcatFeatures,
-    InputLayer,
     Masks,
-    SpecAugment,
-    TokenInput,
-    VectorInput,
 )
 from unspool.nn.network import Network, PassThrough
 from unspool.nn.pairs import (
@@ -47,8 +33,7 @@ from unspool.nn.pairs import (
 from unspool.nn.recurrent import Recurrent
 from unspool.nn.transformer import TransformerDecoder, TransformerEncoder
 from unspool.nn.transformer_blocks import TransformerOptions
-
-DEFAULT_SIZE = 64  # of the vectors of a convolutional input layer where none is set
+from unspool.tasks.input_layers import InputOptions, input_layer
 
 
 def recurrent_models() -> dict[str, dict[str, Any]]:
@@ -56,126 +41,6 @@ def recurrent_models() -> dict[str, dict[str, Any]]:
     one = {cell: {"model.cell": cell, "model.bidirectional": False} for cell in CELLS}
     both = {f"bi{cell}": {"model.cell": cell, "model.bidirectional": True} for cell in CELLS}
     return one | both
-
-
-class InputOptions(NamedTuple):
-    """How an input layer makes the vectors of the steps of a field.
-
-    size           of a vector; 0: one-hot vectors
-    std, scale     of an embedding, see `TokenEmbedding`
-    dropout        on the elements of the vectors
-    word_dropout   share of the steps that are made unknown in training
-    patch          steps that are read as one, of vectors over time
-    masks          parts of them that are hidden in training
-    channels       of vectors over time, where they are not those of the field; 0: the field's
-    augmentation   how images are changed in training
-    """
-
-    size: int
-    std: float
-    scale: float
-    dropout: float
-    word_dropout: float
-    patch: int = 1
-    masks: Masks = Masks()
-    channels: int = 0
-    augmentation: Augmentation = Augmentation()
-
-
-def token_input(field: TextField | WordsField, options: InputOptions) -> TokenInput:
-    return TokenInput(
-        field.vocabulary,
-        options.size,
-        std=options.std,
-        scale=options.scale,
-        dropout=options.dropout,
-        word_dropout=options.word_dropout,
-    )
-
-
-def vector_input(field: SeriesField | HistoryField, options: InputOptions) -> VectorInput:
-    masks = options.masks
-    return VectorInput(
-        options.channels or options.patch * field.size,
-        options.size,
-        dropout=options.dropout,
-        augment=SpecAugment(field.size, masks) if masks.any else None,
-    )
-
-
-def image_input(field: Any, options: InputOptions) -> InputLayer:
-    shape = field.shape
-    patches = Patches(shape.height, shape.colours, *shape.patches)
-    augment: Augment | None = None
-    if any(options.augmentation):
-        augment = ImageAugment(patches, options.augmentation, together=options.patch)
-    if shape.reading == "encoder":
-        encoded = EncoderInput(
-            shape.height,
-            shape.width,
-            options.size or DEFAULT_SIZE,
-            dropout=options.dropout,
-            augment=augment,
-        )
-        if field.encoder is not None:
-            encoded.encoder.start_from(field.encoder)
-        return encoded
-    if shape.reading not in CNN:
-        size = options.patch * shape.size
-        return VectorInput(size, options.size, dropout=options.dropout, augment=augment)
-    return ConvolutionalInput(
-        shape.height,
-        shape.width,
-        shape.colours,
-        options.size or DEFAULT_SIZE,
-        halvings=shape.halvings,
-        by_columns=shape.any_width,
-        dropout=options.dropout,
-        augment=augment,
-    )
-
-
-def frame_input(field: VideoSource, options: InputOptions) -> FrameInput:
-    shape, size = field.shape, options.size or DEFAULT_SIZE
-    columns = Patches(shape.height, shape.colours, shape.height, 1)
-    patches: Patches | None = None
-    image: ConvolutionalInput | VectorInput
-    if shape.reading == "patches":
-        patches = Patches(shape.height, shape.colours, *shape.patches)
-        image, grid = VectorInput(shape.size, size), shape.grid
-    else:
-        halvings = field.halvings
-        image = ConvolutionalInput(
-            shape.height, shape.width, shape.colours, size, halvings=halvings
-        )
-        grid = -(-shape.height >> halvings), -(-shape.width >> halvings)
-    return FrameInput(
-        image,
-        grid,
-        size,
-        width=shape.width,
-        height=shape.height,
-        colours=shape.colours,
-        patches=patches,
-        dropout=options.dropout,
-        augment=ClipAugment(columns, options.augmentation) if any(options.augmentation) else None,
-    )
-
-
-INPUT_LAYERS: dict[type[Field], Callable[[Any, InputOptions], InputLayer]] = {
-    ImageSource: image_input,
-    VideoSource: frame_input,
-    SeriesField: vector_input,
-    HistoryField: vector_input,
-    TextField: token_input,
-    WordsField: token_input,
-}
-
-
-def input_layer(field: Field, options: InputOptions) -> InputLayer:
-    """The layer for the class of a field, or of one that it is derived from."""
-    make = next(INPUT_LAYERS[kind] for kind in type(field).__mro__ if kind in INPUT_LAYERS)
-    return make(field, options)
 
 
 def build_encoder(

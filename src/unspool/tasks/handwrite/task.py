@@ -39,17 +39,16 @@ from unspool.nn.models.handwriting import (
 from unspool.nn.taps import record
 from unspool.nn.text_window import Text, WindowedRecurrent
 from unspool.tasks.encoder import (
-    InputOptions,
     build_encoder,
     check_model,
     checked_options,
-    input_layer,
     recurrent_models,
 )
 from unspool.tasks.handwrite.answer import Handwritten, Writing
 from unspool.tasks.handwrite.baselines import fit_baseline
 from unspool.tasks.handwrite.reading import HandwriteReading
 from unspool.tasks.handwrite.report import HandwriteReport
+from unspool.tasks.input_layers import InputOptions, input_layer
 from unspool.tasks.inputs.strokes import preparation
 from unspool.tasks.inputs.strokes_plan import (
     FIT,
