@@ -42,15 +42,15 @@ def test_frames_and_gates(look, shot) -> None:
     step = page.locator(".surface [role=slider]")
     step.focus()
     step.press("Home")
-    expect(page.locator(".pictures + .note")).to_contain_text("Frame 0:")
+    expect(page.locator(".beside + .note")).to_contain_text("Frame 0:")
     step.press("ArrowRight")
-    expect(page.locator(".pictures + .note")).to_contain_text("Frame 1:")
+    expect(page.locator(".beside + .note")).to_contain_text("Frame 1:")
     shot(page, "picture-clips")
     page.select_option("#layer", "2")
     settle(page)
     expect(page.locator("#layer option:checked")).to_have_text("layer 1, backwards")
     page.select_option("#over", "hidden")
-    expect(page.locator(".pictures + .note")).to_contain_text("in all frames")
+    expect(page.locator(".beside + .note")).to_contain_text("in all frames")
 
 
 def test_a_label_a_frame(look, shot) -> None:
