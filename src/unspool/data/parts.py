@@ -13,7 +13,7 @@ from unspool.data.read.columns import plain
 from unspool.data.read.files import PARTS
 from unspool.errors import DataError
 
-NAMES = ("split", "part", "partition", "subset", "set", "fold", "dataset")
+NAMES = ("split", "part", "partition", "subset", "set", "fold", "dataset", "semeval_set")
 
 
 def split_column(table: Table, data: DataConfig) -> Column | None:

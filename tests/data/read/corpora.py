@@ -82,6 +82,9 @@ CORPORA = [
     Messy("sick.txt", text(table("pair_ID\tsentence_A\tsentence_B\tentailment_label\t"
           "relatedness_score", "\t", rows(NUMBERS, FIRST, SECOND, GOLD, SCORES))), "classify",
           pair(GOLD[0]), COUNT, r"'entailment_label' \(or 'relatedness_score': --label\)"),
+    Messy("sick-parts.txt", text(table("sentence_A\tsentence_B\tentailment_label\tSemEval_set",
+          "\t", rows(FIRST, SECOND, GOLD, ["TRAIN", "TRIAL"] * 20))), "classify", pair(GOLD[0]),
+          COUNT),
     Messy("quora.csv", text(table("id,qid1,qid2,question1,question2,is_duplicate", rows=rows(
           NUMBERS, NUMBERS, NUMBERS, FIRST, SECOND, ["0", "1"] * 20))), "classify", pair("0"),
           COUNT, "'question1' and 'question2'.*label in 'is_duplicate'"),

@@ -56,6 +56,20 @@ def write_parquet(path: Path) -> None:
     pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), path)
 
 
+def write_recordings(path: Path) -> None:
+    import pyarrow
+    import pyarrow.parquet
+
+    rows = [{"audio": {"bytes": sound(i), "path": None}, "text": "so it is"} for i in range(COUNT)]
+    pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), path)
+
+
+def write_arrays(path: Path) -> None:
+    x = np.stack([shape(i) for i in range(COUNT)])
+    y = np.arange(COUNT)[:, None] % 2
+    np.savez(path, train_images=x, train_labels=y, val_images=x[:4], val_labels=y[:4])
+
+
 @dataclass
 class Laid:
     """Files of a folder, and how it is read.
@@ -160,6 +174,26 @@ LAYOUTS = [
          "images in column 'image', label in 'label'"),
     Laid("a.parquet", write_parquet, task="classify", first=("a.parquet:1", "0"), count=COUNT,
          says="images in column 'image'"),
+    Laid("sound.parquet", write_recordings,
+         says="column 'audio' holds recordings of sound, which are read from files. Write each"),
+    Laid("medmnist.npz", write_arrays, task="classify", first=("medmnist.npz:1", "0"), count=COUNT,
+         says=r"other images not read: val_images \(4\) \(--series names an array\)"),
+    Laid("karpathy", {**images("Images"), "dataset.json": json.dumps({"images": [{"filename":
+         f"{i}.png", "sentences": [{"tokens": ["a"], "raw": f"a shape {i}"}, {"raw": "it"}],
+         "split": ["train", "restval", "test"][i % 3]} for i in range(COUNT)]})}, "dataset.json",
+         "caption", ("Images/0.png", ["a shape 0", "it"]), COUNT,
+         parts={"train": 8, "test": 4}),
+    Laid("list-of-files", {**images("img"), "train.txt": "".join(f"img/{i}.png {i % 2}\n" for i in
+         range(COUNT))}, "train.txt", says="is a list of files with spaces.*file,label above them"),
+    Laid("urban", {**{f"audio/fold{i % 3}/{i}.wav": sound(i) for i in range(9)},
+         "meta/u.csv": table("slice_file_name,fold,class", rows=[
+         (f"{i}.wav", i % 3, LABELS[i]) for i in range(9)])}, "meta/u.csv", "classify",
+         ("audio/fold0/0.wav", "cat"), 9, "in several folders, label in"),
+    Laid("urban-folder", {**{f"audio/fold{i % 3}/{i}.wav": sound(i) for i in range(9)},
+         "meta/u.csv": table("slice_file_name,class", rows=[(f"{i}.wav", own) for i,
+         own in enumerate(LABELS[:9])])}, task="classify",
+         first=("audio/fold0/0.wav", "fold0"), count=9,
+         says="meta/u.csv names them, too, and is read where it is named"),
     Laid("heic", {f"{own}/{i}.HEIC": b"\0" for own in "ab" for i in range(3)},
          says="but 6 .heic files. Save them as PNG or JPEG"),
     Laid("scores", {"a.musicxml": "<a/>", "b.musicxml": "<a/>"},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -101,3 +102,10 @@ def test_arrays_of_several_clips(tmp_path: Path) -> None:
         assert [len(own[0]) for own in found] == [5, 2, 4]
         assert [own[1] for own in found] == [[0, 1, 2, 3, 4], [5, 6], [7, 8, 9, 10]]
         assert np.array_equal(np.stack(frames(found[1][0]))[..., 0], x[1, :2])
+
+
+def test_a_film_without_pyav(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a.mp4").write_bytes(b"\0\0\0\x18ftypisom")
+    monkeypatch.setitem(sys.modules, "av", None)
+    with pytest.raises(DataError, match=r"a\.mp4: films need the package av.*unspool\[video\]"):
+        list(Clip(tmp_path / "a.mp4", "a.mp4").frames())

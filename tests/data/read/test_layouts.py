@@ -15,10 +15,15 @@ from test_messy import test_file as check_file
 
 from pictures import shape
 from unspool.config import DataConfig
+from unspool.data.fields.label import LabelColumn, LabelField
 from unspool.data.parts import split_plans
 from unspool.data.read.embedded import encoded_picture
 from unspool.errors import DataError
 from unspool.tasks.opening import open_plan
+
+
+def test_there_are_many() -> None:
+    assert len({case.name for case in (*CORPORA, *LAYOUTS)}) == len(CORPORA) + len(LAYOUTS) > 70
 
 
 @pytest.mark.parametrize("case", CORPORA, ids=lambda case: case.name)
@@ -37,7 +42,8 @@ def shown(value: Any, home: Path) -> Any:
 def test_layout(case: Laid, tmp_path) -> None:
     path = home = tmp_path / case.name
     if callable(case.files):
-        pytest.importorskip("pyarrow")
+        if path.suffix == ".parquet":
+            pytest.importorskip("pyarrow")
         case.files(path)
         home = tmp_path
     else:
@@ -76,6 +82,23 @@ def test_pixels_are_those_that_were_stored(tmp_path) -> None:
         for i, row in enumerate(plan.rows()):
             assert np.array_equal(row.values[0].decode().pixels[..., 0], shape(i)), name
         assert i == COUNT - 1
+
+
+def test_parts_by_the_names_of_semeval(tmp_path) -> None:
+    case = next(own for own in CORPORA if own.name == "sick-parts.txt")
+    case.write(tmp_path / case.name)
+    found, note = split_plans(open_plan(tmp_path / case.name, DataConfig()), DataConfig())
+    assert list(found) == ["train", "valid"]
+    assert note is not None
+    assert "'SemEval_set': train 20, valid 20" in note
+
+
+def test_a_label_that_may_be_none() -> None:
+    column = LabelColumn(np.array([0, 1, 2, 3, 0, 1, 2, 3]), ["-1", "0", "1", "2"])
+    notes = LabelField("label").fit(column, np.arange(8), where="a.csv")
+    assert "label -1 beside 0 to 2 is a class of its own" in " ".join(notes)
+    column = LabelColumn(np.array([0, 1, 2, 0, 1, 2]), ["-1", "0", "1"])  # of opinions
+    assert LabelField("label").fit(column, np.arange(6), where="a.csv") == []
 
 
 def test_a_cell_without_an_image() -> None:

@@ -24,6 +24,7 @@ from unspool.io.files import AGAIN, read_json, write_json
 
 FILE = "labels.json"
 MISSING_SIGNS = (".", "-", "--", "?")
+NO_LABEL = "-1"  # in data sets of Hugging Face
 
 
 class LabelColumn(NamedTuple):
@@ -178,6 +179,12 @@ class LabelField(NamesField):
             notes.append(
                 "labels that differ only in spelling are different classes:"
                 f" {shown_alike(alike)}; write each in one way"
+            )
+        others = sorted(set(self.names) - {NO_LABEL})
+        if NO_LABEL in self.names and len(others) > 2 and others == [*map(str, range(len(others)))]:
+            notes.append(
+                f"label {NO_LABEL} beside 0 to {others[-1]} is a class of its own; some data sets"
+                " write it where there is no label: leave these rows out then"
             )
         if len(single) > max(10, len(self.names) / 2):
             remedy = "is it the right column? --label names another"

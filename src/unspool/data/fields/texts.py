@@ -247,6 +247,8 @@ def texts_of(given: Any, name: str, where: str) -> list[str]:
         return [found] if found else []
     if isinstance(given, list | tuple):
         return [text for own in given for text in texts_of(own, name, where)]
+    if isinstance(given, dict) and isinstance(given.get("raw"), str):  # beside its tokens
+        return texts_of(given["raw"], name, where)
     raise DataError(
         f"the {name} is no text",
         where=where,

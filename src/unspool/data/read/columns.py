@@ -26,7 +26,7 @@ LABEL_NAMES = (
 PLURAL_NAMES = (
     "tags", "genres", "topics", "categories", "classes", "emotions", "intents", "keywords",
 )  # fmt: skip
-CAPTION_NAMES = ("caption", "captions", "description", "descriptions")
+CAPTION_NAMES = ("caption", "captions", "description", "descriptions", "sentences")
 KNOWN_NAMES = frozenset(TEXT_NAMES + LABEL_NAMES + PLURAL_NAMES + CAPTION_NAMES)
 # Names that say that there is a header, though not what a column is good for.
 OTHER_NAMES = frozenset({

@@ -20,7 +20,7 @@ from unspool.data.read.picture import Picture
 from unspool.data.read.reader import Column, joined
 from unspool.errors import DataError
 
-STARTS = (b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"RIFF", b"BM")
+STARTS = (b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"BM")
 BASE64 = re.compile(r"(data:image/\w+;base64,)?(iVBORw0KGgo|/9j/|R0lGOD|UklGR|Qk[0-3])")
 NUMBERED = re.compile(r"(?:pixel|pix|px)[ _]?(\d+)", re.IGNORECASE)
 PLACED = re.compile(r"(\d+)x(\d+)")
@@ -32,7 +32,7 @@ def is_encoded(value: Any) -> bool:
     if isinstance(value, dict):
         value = value.get("bytes")
     if isinstance(value, bytes):
-        return value.startswith(STARTS)
+        return value.startswith(STARTS) or (value[:4], value[8:12]) == (b"RIFF", b"WEBP")
     return isinstance(value, str) and BASE64.match(value) is not None
 
 

@@ -355,11 +355,13 @@ def stem(path: Path) -> str:
 PARTS = {
     "train": "train",
     "training": "train",
+    "restval": "train",  # of the splits of COCO by Karpathy: validation images to train on
     "valid": "valid",
     "validation": "valid",
     "val": "valid",
     "dev": "valid",
     "development": "valid",
+    "trial": "valid",
     "test": "test",
     "testing": "test",
 }

@@ -185,7 +185,7 @@ def guess_format(file: TextFile, data: DataConfig, *, sentences: bool = True) ->
             return Guess(format, True)
     if numbers := _number_table(lines):
         return Guess(numbers, True)
-    return Guess(_by_look(lines, data), False)
+    return Guess(_by_look(lines, data, file.name), False)
 
 
 def _number_table(lines: Sequence[str]) -> str | None:
@@ -201,7 +201,7 @@ def _number_table(lines: Sequence[str]) -> str | None:
     return None
 
 
-def _by_look(lines: Sequence[str], data: DataConfig) -> str:
+def _by_look(lines: Sequence[str], data: DataConfig, name: str) -> str:
     """A table where columns were asked for, or lines are cut alike by tabs; lines of `label text`;
     otherwise one long text."""
     if data.text or data.label:
@@ -211,6 +211,13 @@ def _by_look(lines: Sequence[str], data: DataConfig) -> str:
         return "tsv"
     if widths == {1} and all(medium_of(line.split("\t")[0]) for line in lines):
         return "tsv"
+    cells = [line.split(" ") for line in lines]
+    if len(lines) > 1 and all(len(own) == 2 and medium_of(own[0]) for own in cells):
+        raise DataError(
+            "is a list of files with spaces between their names and labels",
+            where=name,
+            remedy="put commas in place of the spaces, and a line file,label above them",
+        )
     if _looks_labelled(lines):
         return "labelled"
     if widths == {1} and label_like([line.split("\t")[1] for line in lines]):

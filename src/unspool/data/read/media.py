@@ -283,7 +283,8 @@ def names_files(table: Path, medium: Medium, stems: Set[str] = frozenset()) -> b
         return False
     ending = re.compile(rf"({'|'.join(map(re.escape, medium.endings))})\b", re.IGNORECASE)
     if table.suffix.lower() == ".json":
-        return '"annotations"' in start and bool(ending.search(start))
+        known = '"annotations"' in start or '"sentences"' in start
+        return known and bool(ending.search(start))
     lines = start.splitlines()[1:10]
     cells = [[cell.strip(' "') for cell in re.split(r"[,;|\t:{}]", line)] for line in lines]
     named = [

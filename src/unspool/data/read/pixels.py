@@ -76,12 +76,17 @@ class Pixels(Reader):
         self.keys = [
             name
             for name, own in shapes.items()
-            if own.shape == shape[:1] and own.dtype.kind in "biufU" and name != self.name
+            if own.shape in (shape[:1], (*shape[:1], 1))
+            and own.dtype.kind in "biufU"
+            and name != self.name
         ]
         first = list(islice(self._rows(files[0]), SAMPLE))
         names = ["image", *(plain(name) for name in self.keys)]
         self.columns = [Column(name, i, [r[i] for r in first]) for i, name in enumerate(names)]
         self.remark = f"{self.name!r} of shape {shape} and type {shapes[self.name].dtype}"
+        if others := [name for name in fitting if name != self.name]:
+            shown = ", ".join(f"{name} ({shapes[name].shape[0]:,})" for name in others)
+            self.remark += f", other images not read: {shown} (--series names an array)"
         if len(shape) == 3 and data.input == "auto":
             self.remark += " (--set input=series where it holds series of numbers)"
 
@@ -93,7 +98,8 @@ class Pixels(Reader):
         others = [read_array(file, key) for key in self.keys]
         for i, pixels in enumerate(image_arrays(file, self.name)):
             picture = Picture(None, f"{file.name}:{i + 1}", pixels)
-            yield picture, *(own[i] for own in others)
+            cells = [own[i] for own in others]
+            yield picture, *(own[0] if isinstance(own, list) else own for own in cells)
 
     def read(self, file: TextFile, numbers: Sequence[int], report: Report | None) -> Iterator[Row]:
         """The line of an image is its number, from 1."""

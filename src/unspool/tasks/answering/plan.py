@@ -237,7 +237,7 @@ def spelled(text: str, at: Any, context: str, where: str) -> list[int]:
             return span
     first = context.find(text)
     if first < 0 or not text:
-        near = context.lower().find(text.lower()) if text else -1
+        near = context.lower().find(text.lower()) if len(text) > 2 else -1
         there = f" ({context[near : near + len(text)]!r})" if near >= 0 else ""
         raise DataError(
             "the answer does not stand in the context",

@@ -130,6 +130,19 @@ def home_of(
     return None
 
 
+def scattered(own: Path, names: Sequence[str], medium: Medium) -> dict[str, Path]:
+    """Files below a folder, or below that around it, by their names, where the first ones of a
+    table are among them and no two have the same name."""
+    for folder in (own, around(own)):
+        found = [each for each in inside(folder)[1:] if folder == own or each != own]
+        files = [file for each in found for file in each.rglob("*") if medium.named(file.name)]
+        known = {file.name: file for file in files}
+        first = [medium.file_of(name.strip()) for name in names[:LOOKED_AT]]
+        if len(known) == len(files) and known.keys() >= set(first):
+            return known
+    return {}
+
+
 def inside(folder: Path) -> list[Path]:
     """A folder, and those in it."""
     try:
@@ -261,7 +274,10 @@ def answer_column(
     if not by_path and table.header and (only := only_answer(others, target)) is not None:
         return only, f"{target} in {only.name!r}"
     if target == "label" and "folder" in by_path and (named or "text" not in by_path):
-        return by_path["folder"], f"label = folder ({other_labels(by_path, medium)})"
+        ways = other_labels(by_path, medium)
+        if "not read" in table.reader.remark and (tables := tables_below(table, medium)):
+            ways += f"; {tables[0]} names them, too, and is read where it is named"
+        return by_path["folder"], f"label = folder ({ways})"
     texts = [] if by_path or table.header else list(filter(spoken, others))
     if target == "text" and texts and (named or not medium.described):
         more = "".join(f" (or {own.name}: --text)" for own in texts[1:2])
@@ -382,6 +398,7 @@ class Located:
     def __init__(self, table: Table, files: Column, medium: Medium) -> None:
         self.medium = medium
         self.home, self.ending = Path(), ""
+        self.scattered: Mapping[str, Path] = {}
         self.by_name = table.format == medium.name
         self.column, self.print, self.remark = files, "", ""
         self.shape = pixel_shape(files.parts)
@@ -403,6 +420,9 @@ class Located:
             if found.folder != self.home:
                 self.remark = f" in the folder {found.folder.name}"
             self.home, self.ending = found
+        elif names:
+            self.scattered = scattered(self.home, names, medium)
+            self.remark = " in several folders" if self.scattered else ""
         if self.ending:
             self.remark += f", called {names[0]}{self.ending} and so on"
         digest, named = hashlib.sha256(), set[str]()
@@ -444,7 +464,8 @@ class Located:
                 got=given,
                 remedy="download the files, and give their names",
             )
-        path = self.home / f"{self.medium.file_of(given.strip())}{self.ending}"
+        name = self.medium.file_of(given.strip())
+        path = self.scattered.get(name, self.home / f"{name}{self.ending}")
         if not path.is_file() and not (self.medium.stepped and path.is_dir()):
             error = unreadable(path, str(path), FileNotFoundError())
             raise DataError(str(error), where=where)
