@@ -13,6 +13,7 @@ from expecting import expect
 from page_runs import TEXTS, settle
 
 from unspool.api.run import load
+from unspool.page.answers import answer
 
 TOKENS = ["a", "man", "sleeps", "in", "the", "house", "<sep>", "the", "dog", "sleeps"]
 START = 7  # of the second text
@@ -93,7 +94,7 @@ def test_words_of_a_context_are_named(server_of, monkeypatch) -> None:
     run = load(server.subject.path)
     for task in (server.subject.task, run.task):
         monkeypatch.setattr(task, "threshold", -1000.0)  # always some answer
-    said = asked(server, "answer", text=text)
+    said = answer(server.subject, "answer", {"text": text})  # not as the server remembers it
     assert said["unknown"] == ["‹zug›"]
     assert said["answer"] == run.predict(text)[0].answer
 
