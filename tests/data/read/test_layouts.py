@@ -18,6 +18,7 @@ from unspool.config import DataConfig
 from unspool.data.fields.label import LabelColumn, LabelField
 from unspool.data.parts import split_plans
 from unspool.data.read.embedded import encoded_picture
+from unspool.data.read.memory import source_of
 from unspool.errors import DataError
 from unspool.tasks.opening import open_plan
 
@@ -82,6 +83,12 @@ def test_pixels_are_those_that_were_stored(tmp_path) -> None:
         for i, row in enumerate(plan.rows()):
             assert np.array_equal(row.values[0].decode().pixels[..., 0], shape(i)), name
         assert i == COUNT - 1
+
+
+def test_values_in_memory_are_no_names_of_files() -> None:
+    x = [np.zeros((6, 2), np.float32)] * 8
+    plan = open_plan(source_of(x, [*"abababab"]), DataConfig())
+    assert list(plan.columns) == ["series", "label"]
 
 
 def test_parts_by_the_names_of_semeval(tmp_path) -> None:

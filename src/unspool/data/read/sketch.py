@@ -53,7 +53,8 @@ class Sketches(Reader):
                         "is no array of rows of dx, dy and pen up",
                         where=f"{file.name}:{line}",
                         got=drawing,
-                        remedy="save every drawing as an array (points, 3)",
+                        remedy="save every drawing as an array (points, 3), and pieces of music as"
+                        ' JSON: {"train": [[[60, 64], ...]]}',
                     )
                 yield (drawing, name, *more), line
 

@@ -95,14 +95,18 @@ def media_column(table: Table, data: DataConfig, medium: Medium) -> Column | Non
 
 def short_names(column: Column, table: Table, data: DataConfig, medium: Medium) -> bool:
     """Whether values are names of files without their endings, each another one."""
-    given = [value for value in column.sample if value not in (None, "")]
+    given = [value for value in column.sample if isinstance(value, str) and value]
     first = given[:LOOKED_AT]
-    if not table.files or not first or not all(isinstance(own, str) for own in first):
+    if not table.files or not first or not all(is_text(own) for own in column.sample):
         return False
     if len(set(given)) < len(given) or any(len(own) > LONGEST_NAME for own in first):
         return False
     found = home_of(table, first, medium, short=True)
     return found is not None and bool(found.ending) and two_texts(table, data) is None
+
+
+def is_text(value: Any) -> bool:
+    return value is None or isinstance(value, str)
 
 
 class Home(NamedTuple):
