@@ -166,7 +166,7 @@ def cases() -> Iterator[Case]:
             "classify-window",
             "transformer",
             "classify",
-            {**TRANSFORMER, "self_attention": "window", "window": 3},
+            {**TRANSFORMER, "self_attention": "window", "attention_window": 3},
         ),
     ]
     for name, model, task, settings in more:

@@ -79,7 +79,11 @@ def test_missing_held_out_file(option, file, refused) -> None:
 
 def test_folder_with_nothing_usable(here, refused) -> None:
     (here / "empty").mkdir()
-    refused("train", here / "empty", says=["empty: the folder holds no file that can be read", "NAME.txt"])
+    refused(
+        "train",
+        here / "empty",
+        says=["empty: the folder holds no file that can be read", "NAME.txt"],
+    )
 
 
 def test_missing_column(file, refused) -> None:

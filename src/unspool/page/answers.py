@@ -16,7 +16,6 @@ import torch
 from torch import Tensor
 
 from unspool import __version__
-from unspool.data.fields.story import StoryField
 from unspool.errors import ConfigError, choose
 from unspool.insight.filters import answering, first_convolution
 from unspool.insight.learnt import flow_of_run, state_gradients
@@ -82,7 +81,7 @@ def answer_text(subject: Subject, query: Query) -> dict[str, Any]:
     return {
         **reading.answer_text(reading.run()[0])._asdict(),
         "truth": "" if known is None else known.truth,
-        "unknown": list(dict.fromkeys(filter(is_marked, subject.words(reading)))),
+        "unknown": list(dict.fromkeys(filter(is_marked, reading.all_tokens))),
     }
 
 
@@ -128,7 +127,7 @@ def positions(subject: Subject, query: Query) -> dict[str, Any]:
     found = next((m for m in subject.trained.modules() if isinstance(m, tuple(KINDS))), None)
     layer: Any = Sinusoidal(WIDTH) if found is None else found
     values = vectors(layer, length)
-    none = "sentences" if isinstance(subject.task.input_field, StoryField) else "none"
+    none = "sentences" if subject.task.input_field.step_noun == "sentence" else "none"
     return {
         "kind": none if found is None else KINDS[type(found)],
         "limit": layer.length if isinstance(layer, Learned) else None,

@@ -15,29 +15,19 @@ from typing import Any, NamedTuple
 
 from torch import nn
 
-from unspool.data.fields.pair import OfPairs
-from unspool.data.fields.question import QuestionField
-from unspool.data.fields.story import StoryField, StorySequenceField, as_story
 from unspool.errors import ConfigError, DataError, RunError, UserError, choose
 from unspool.insight.ngrams import NgramTable
 from unspool.io.regular import parse_json
 from unspool.tasks import Task
 from unspool.tasks.examples import Example, plain
 from unspool.tasks.opening import open_plan
-from unspool.tasks.reading import Reading, named
+from unspool.tasks.reading import Reading
 from unspool.training.examples import read_examples
 from unspool.training.folder import RunFolder
 
 LENGTH = 120  # characters of an example, at most
 WORDS = 5
 NUMBERS = 200_000  # of a series that is looked at
-# What two texts that are read together are, by their field; those of more kinds come first.
-SIDES: dict[type[Any], tuple[str, str]] = {
-    StoryField: ("story", "question"),
-    StorySequenceField: ("story", "question"),
-    QuestionField: ("question", "context"),
-    OfPairs: ("one text", "another"),
-}
 
 
 class Subject(NamedTuple):
@@ -113,25 +103,11 @@ class Subject(NamedTuple):
     def read(self, text: str) -> Reading:
         return self.task.reading(self.trained, self.item(text))
 
-    def words(self, reading: Reading) -> list[str]:
-        """The tokens that are read, of a story those of its sentences and of the question."""
-        field = self.task.input_field
-        if not isinstance(field, StoryField):
-            return list(reading.tokens)
-        sentences, question = as_story(reading.text)
-        own = self.task.tokenizer
-        return [
-            name
-            for text in (*sentences, question)
-            for name in named(own, own.encode(text).tolist(), own.pieces(text))
-        ]
-
     def input(self) -> dict[str, Any]:
         """What is read, and how it is shown; of all but texts the examples by name."""
         field = self.task.input_field
         if self.task.reads_tokens:
-            unit = "sentence" if isinstance(field, StoryField) else "token"
-            return {"shown_as": "tokens", "unit": unit, "sides": sides_of(field)}
+            return {"shown_as": "tokens", "unit": field.step_noun, "sides": list(field.sides)}
         return {
             "shown_as": field.shown_as,
             "channels": field.channels,
@@ -144,11 +120,6 @@ class Subject(NamedTuple):
         refuse_long(self.task.input_field, item)
         text = plain(self.task.input_field.to_json(item))
         return self._replace(examples=[Example(text, truth), *self.examples])
-
-
-def sides_of(field: Any) -> list[str]:
-    """What stands before and after the mark between two texts; of one text nothing."""
-    return next((list(names) for kind, names in SIDES.items() if isinstance(field, kind)), [])
 
 
 def refuse_long(field: Any, item: Any) -> None:

@@ -98,6 +98,11 @@ class Reading(ABC):
     def asked(self) -> Sequence[str]:
         return self.tokens
 
+    @property
+    def all_tokens(self) -> Sequence[str]:
+        """The tokens of all that is read, also where a step is more than one of them."""
+        return self.tokens
+
     def default_step(self) -> int:
         """The step that is asked about unless another is named."""
         return len(self.asked) - 1

@@ -176,6 +176,7 @@ class OfPairs(TextField):
     """What fields of pairs share: how pairs are given, stored and shown."""
 
     sample_text = f"some text {MARK} another"
+    sides = ("one text", "another")
 
     @property
     def option(self) -> str:

@@ -146,6 +146,7 @@ def context_windows(questions: Questions, most: int, stride: int) -> ContextWind
 class QuestionField(PairField):
     kind = "question"
     limited = False
+    sides = ("question", "context")
 
     @property
     def room(self) -> int | None:

@@ -171,6 +171,8 @@ class StoryField(TextField):
 
     kind = "story"
     sample_text = f"One sentence. Another. {MARK} a question?"
+    sides = ("story", "question")
+    step_noun = "sentence"
 
     def __init__(self, name: str, settings: TokenizerConfig, *, memory: int = 0) -> None:
         super().__init__(name, settings, auto="word")
@@ -277,6 +279,7 @@ class StorySequenceField(PairField):
 
     kind = "story_sequence"
     sample_text = StoryField.sample_text
+    sides = StoryField.sides
 
     def writer(self, folder: Path) -> StorySequenceWriter:
         return StorySequenceWriter(folder, self.name, self.rules)

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -37,9 +37,13 @@ class TokenizedField(Field):
     """A column whose steps are tokens of a vocabulary.
 
     tokenizer   fitted to the training rows, or given; None before
+    sides       what two texts that are read together are called, before and after the mark
+    step_noun   what a network takes at a step: a token, or a sentence
     """
 
     sized = True
+    sides: ClassVar[tuple[str, ...]] = ()
+    step_noun: ClassVar[str] = "token"
     tokenizer: Tokenizer | None
 
     @property

@@ -31,7 +31,7 @@ from unspool.tasks.label_readings import ClassifyReading
 from unspool.tasks.pair_plan import is_marked
 from unspool.tasks.pair_readings import PairClassifyReading
 from unspool.tasks.plan import PLAIN
-from unspool.tasks.reading import Reading, unknown
+from unspool.tasks.reading import Reading, named, unknown
 
 FIT = 6
 WORDS = {"model.encoder": "none", "model.pooling": "position"}  # no network reads a sentence
@@ -56,6 +56,16 @@ class StoryReading(ClassifyReading):
         self.before, self.pieces = [], None
         shown = task.input_field.shown((kept, question))
         Reading.__init__(self, shown, kept, len(sentences))
+
+    @property
+    def all_tokens(self) -> Sequence[str]:
+        sentences, question = self.story
+        own = self.task.tokenizer
+        return [
+            name
+            for text in (*sentences, question)
+            for name in named(own, own.encode(text), own.pieces(text))
+        ]
 
     def together(self, readings: Sequence[Any]) -> Tensor:
         task: Any = self.task
