@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -13,6 +14,7 @@ import unspool
 from unspool.api import auto
 from unspool.api.auto import seconds_of
 from unspool.api.settings import make_config
+from unspool.api.tried import Tried, best_mean, standard_error
 from unspool.config.resolve import changed
 from unspool.errors import ConfigError, UserError
 from unspool.training.checkpoint import Counters
@@ -115,6 +117,36 @@ def test_it_answers_with_the_mean_of_its_members(ensemble) -> None:
     own = [list(answer.probabilities.values()) for answer in ensemble.predict(texts)]
     ensemble.task.decision.temperature = kept
     np.testing.assert_allclose(own, np.mean(each, 0), rtol=1e-5, atol=1e-6)
+
+
+def held_out(run, name: str, right: int, sure: float, rows: int = 100) -> Tried:
+    """A model whose first `right` rows are right; all with the probability `sure`."""
+    truth = np.arange(rows) % 2
+    given = np.where(np.arange(rows) < right, truth, 1 - truth)
+    scores = np.log(np.where(given[:, None] == np.arange(2), sure, 1 - sure)).astype(np.float32)
+    metrics = type(run.task)(run.task.config, run.task.fields).figures(scores, truth)
+    return Tried(name, [run], scores, truth, metrics, 1.0)
+
+
+def test_the_loss_decides_between_means_that_are_as_good(ensemble) -> None:
+    """80 of 100 rows are right, with a standard error of 4."""
+    if ensemble.task.name == "regress":
+        pytest.skip("an error is not a share of the rows")
+    run = unspool.load(ensemble.path / "tried" / "linear")
+    best = held_out(run, "best", 80, 0.9)
+    assert best.metrics["accuracy"] == 0.8
+
+    def kept(*others: Tried) -> list[str]:
+        return [own.name for own in best_mean([best, *others])]
+
+    assert kept(held_out(run, "calibrated", 80, 0.8)) == ["calibrated"]
+    last = held_out(run, "last", 79, 0.9)
+    flipped = replace(last, name="flipped", scores=np.roll(last.scores, 40, axis=0))
+    assert kept(flipped) == ["best", "flipped"]  # wrong elsewhere
+    far = held_out(run, "far", 10, 0.99)
+    assert kept(far) == ["best"]
+    assert standard_error(0.8, 100) == pytest.approx(0.04)
+    assert standard_error(-1.3, 100) == 0.0
 
 
 def test_a_budget_is_a_time() -> None:

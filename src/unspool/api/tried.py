@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -77,20 +78,30 @@ def mean_metrics(kept: list[Tried]) -> dict[str, float]:
 
 
 def best_mean(tried: list[Tried]) -> list[Tried]:
-    """The best model, and then whatever makes the mean of all better, the best addition first."""
+    """The best model, and then, one by one, what lowers the loss of the mean of all most, as long
+    as its metric does not fall behind the best one by more than chance: means that differ in a few
+    rows are told apart by the loss, which depends on all of them."""
     task: Any = tried[0].runs[0].task
     chosen = [max(tried, key=lambda own: own.rank)]
-    rank = task.rank(mean_metrics(chosen))
+    best, loss = task.rank(mean_metrics(chosen))  # the loss with its sign changed
     while len(chosen) < MOST_KEPT:
         others = [own for own in tried if own not in chosen]
         ranks = [task.rank(mean_metrics([*chosen, own])) for own in others]
-        # Better in the metric itself: its second part, the loss, nearly always gains.
-        if not ranks or max(ranks)[0] <= rank[0]:
+        near = [
+            (gain, own)
+            for (metric, gain), own in zip(ranks, others)
+            if gain > loss and metric >= best - standard_error(best, len(tried[0].truth))
+        ]
+        if not near:
             break
-        best = max(range(len(ranks)), key=ranks.__getitem__)
-        chosen.append(others[best])
-        rank = ranks[best]
+        loss, added = max(near, key=lambda own: own[0])
+        chosen.append(added)
     return chosen
+
+
+def standard_error(share: float, rows: int) -> float:
+    """Of a share of the rows; 0 of what is none, such as an error."""
+    return math.sqrt(share * (1 - share) / rows) if 0 <= share <= 1 else 0.0
 
 
 def rows(tried: list[Tried], chosen: list[Tried]) -> list[dict[str, Any]]:
