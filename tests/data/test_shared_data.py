@@ -14,7 +14,10 @@ pytestmark = pytest.mark.skipif(not SHARED.is_dir(), reason="the shared data are
 
 CASES = {
     "sentiment/imdb/train.tsv.gz": (
-        {}, "TSV without a header, text in column 4, label in column 1 -> classify", 25_000,
+        {},
+        "TSV without a header, text in column 4, label in column 1 (or column 2: --label)"
+        " -> classify",
+        25_000,
     ),
     "dna/splice_statlog/train.tsv": (
         {}, "TSV without a header, text in column 2, label in column 1 -> classify", 2_000,

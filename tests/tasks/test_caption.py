@@ -105,7 +105,9 @@ def test_which_texts_are_captions(tmp_path: Path) -> None:
 
 
 def test_what_is_missing(tmp_path: Path) -> None:
-    home = write_captions(tmp_path, 3)
+    """A file that is missing is not taken from a folder beside it."""
+    write_captions(tmp_path / "others", 8)
+    home = write_captions(tmp_path / "own", 3)
     Image.fromarray(shape(9)).save(home / "9.png")
     plan = open_plan(home, DataConfig())
     assert "(1 images of its folder are not in the table)" in plan.summary

@@ -176,7 +176,10 @@ def prefix_beam(
         after = prefixes.continued(log_p[:, t])
         given = prefixes.language + bonus * prefixes.size
         stay = torch.logaddexp(after.stay_blank, after.stay_token) + given
-        grow = after.grow + given[..., None] + scores + bonus
+        grow = after.grow + given[..., None]
+        if language is not None:
+            grow = grow + scores
+        grow = grow + bonus
         best = torch.cat([stay, grow.view(rows, -1)], 1).topk(beam, 1).indices  # (B, K)
         over = (lengths.cpu() <= t)[:, None]  # the row has ended: all stays as it is
         slot = torch.where(best < beam, best, (best - beam) // vocab)

@@ -79,6 +79,7 @@ class Field(ABC):
                 stretches of the same sequences
     is_target   whether it is what a model is to give, not what it reads
     missing     what is done about rows without a value: "drop", "error" or "keep"
+    step_noun   what a network takes at a step: a step, a token, a sentence
     """
 
     kind: ClassVar[str]
@@ -87,6 +88,7 @@ class Field(ABC):
     several: ClassVar[bool] = False
     limited: ClassVar[bool] = True
     compared: ClassVar[bool] = True
+    step_noun: ClassVar[str] = "step"
     is_target: bool = False
     missing: str = "drop"
     sample_text: str = "some text"  # a value, as a person types it

@@ -38,12 +38,11 @@ class TokenizedField(Field):
 
     tokenizer   fitted to the training rows, or given; None before
     sides       what two texts that are read together are called, before and after the mark
-    step_noun   what a network takes at a step: a token, or a sentence
     """
 
     sized = True
     sides: ClassVar[tuple[str, ...]] = ()
-    step_noun: ClassVar[str] = "token"
+    step_noun = "token"
     tokenizer: Tokenizer | None
 
     @property

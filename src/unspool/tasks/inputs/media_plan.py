@@ -119,18 +119,27 @@ class Home(NamedTuple):
 def home_of(
     table: Table, names: Sequence[str], medium: Medium, *, short: bool = False
 ) -> Home | None:
-    """The folder of the first files: the table's own, one in it, or one beside it.
+    """The folder of the first files: the table's own, one in it, or one beside it. The nearest that
+    has any of them: a file that is missing there is not taken from farther away.
 
-    short   whether names may lack their endings; then the last one is not looked at
+    short   whether names lack their endings; then the table's folder or one in it has all of them
     """
     own = Path(table.files[0].path).parent if table.files else Path()
     first = [medium.file_of(name.strip()) for name in names[:LOOKED_AT]]
-    endings = [each for end in medium.endings for each in (end, end.upper())] if short else []
-    for folder in inside(own) if short else [*inside(own), *inside(around(own))[1:]]:
-        for end in ("", *endings):
-            known = (folder / f"{name}{end}" for name in first)
-            if all(each.is_file() or (medium.stepped and each.is_dir()) for each in known):
-                return Home(folder, end)
+
+    def there(folder: Path, end: str) -> list[bool]:
+        known = (folder / f"{name}{end}" for name in first)
+        return [each.is_file() or (medium.stepped and each.is_dir()) for each in known]
+
+    if short:
+        endings = [each for end in medium.endings for each in (end, end.upper())]
+        choices = ((folder, end) for folder in inside(own) for end in ("", *endings))
+        return next((Home(*each) for each in choices if all(there(*each))), None)
+    for folders in ([own], inside(own)[1:], inside(around(own))[1:]):
+        found = [(sum(there(folder, "")), folder) for folder in folders]
+        most, folder = max(found, key=lambda each: each[0], default=(0, own))
+        if most:
+            return Home(folder)
     return None
 
 
@@ -416,10 +425,7 @@ class Located:
             return
         self.home, self.ending = Path(table.files[0].path).parent if table.files else Path(), ""
         names = [own for own in files.sample if isinstance(own, str) and own.strip()]
-        homes = (
-            home_of(table, own, medium, short=short)
-            for own, short in ((names, False), (names[:1], False), (names, True))
-        )
+        homes = (home_of(table, names, medium, short=short) for short in (False, True))
         if found := next(filter(None, homes), None) if names else None:
             if found.folder != self.home:
                 self.remark = f" in the folder {found.folder.name}"
