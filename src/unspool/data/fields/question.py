@@ -166,8 +166,9 @@ class QuestionField(PairField):
 
     def values(self, column: TokenColumn, progress: Progress | None = None) -> Questions:
         found = super().values(column, progress)
-        if getattr(column, "word_offsets", None) is not None:
-            values = column.word_offsets  # type: ignore[attr-defined]
+        stored = getattr(column, "word_offsets", None)
+        if stored is not None:
+            values = stored
         elif isinstance(self.fitted, SubwordTokenizer):
             texts = texts_of(column, column.spans()[1::2])
             own = [token_offsets(self.fitted, text) for text in texts]

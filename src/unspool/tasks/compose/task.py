@@ -31,7 +31,8 @@ from unspool.tasks.compose.forms import FORMS, Form, kept
 from unspool.tasks.compose.report import ComposeReport
 from unspool.tasks.encoder import check_context, check_model, recurrent_models
 from unspool.tasks.generate import TRANSFORMER
-from unspool.tasks.inputs.media_plan import FIT, ROLLS, Located, described
+from unspool.tasks.inputs.media_files import Located
+from unspool.tasks.inputs.media_plan import FIT, ROLLS, described
 from unspool.tasks.inputs.music import music_column
 from unspool.tasks.task import Batches, Step, Task, as_array, walk
 
