@@ -10,7 +10,7 @@ for (text, label), line, file in plan.rows():
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Protocol
 
 from unspool.config import DataConfig
@@ -128,6 +128,15 @@ class Planner(Protocol):
 
 
 def choose_plan(
+    table: Table, data: DataConfig, task: str | None, tasks: Mapping[str, type[Planner]]
+) -> Plan:
+    """The plan of the named task, or that of the task that fits best."""
+    plan = _best_plan(table, data, task, tasks)
+    note = table.file_index.note
+    return replace(plan, summary=plan.summary + note) if note else plan
+
+
+def _best_plan(
     table: Table, data: DataConfig, task: str | None, tasks: Mapping[str, type[Planner]]
 ) -> Plan:
     """The plan of the named task, or that of the task that fits best.

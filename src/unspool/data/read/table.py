@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
@@ -21,6 +21,7 @@ from unspool.config import DataConfig
 from unspool.data.read.clips import find_clips
 from unspool.data.read.columns import is_column_number, listed_names, of_numbers, plain
 from unspool.data.read.encodings import find_encoding
+from unspool.data.read.file_index import FileIndex
 from unspool.data.read.files import STDIN, Report, TextFile, find_files, no_texts, sides, stem
 from unspool.data.read.formats import FORMATS, guess_format
 from unspool.data.read.json_lines import no_field
@@ -33,10 +34,11 @@ DRAWN = ("sketch", "inkml", "unipen")  # formats of drawings
 
 @dataclass
 class Table:
-    """What was found at a path, and how it is read.
+    """Files of one format, read as columns.
 
-    name      what messages call it
-    certain   whether the format was not only guessed from the look of the lines
+    name         what messages call it
+    certain      whether the format was not only guessed from the look of the lines
+    file_index   for files that cells name, shared by all tables that are made of this one
     """
 
     path: str
@@ -46,6 +48,16 @@ class Table:
     certain: bool
     data: DataConfig = field(repr=False)
     reader: Reader = field(repr=False)
+    file_index: FileIndex = field(default=None, repr=False, compare=False)  # type: ignore[assignment]
+
+    def __post_init__(self) -> None:
+        if self.file_index is None:
+            self.file_index = FileIndex(self.folder)
+
+    @property
+    def folder(self) -> Path:
+        """Folder of the first file; the working directory of a table in memory."""
+        return Path(self.files[0].path).parent if self.files else Path()
 
     @property
     def header(self) -> bool:
@@ -138,7 +150,7 @@ class Table:
         changes: dict[str, Any] = {} if header is None else {"header": header}
         data = self.data.model_copy(update=changes)
         reader = FORMATS[format](self.files, data)
-        return Table(self.path, self.name, format, self.files, self.certain, data, reader)
+        return replace(self, format=format, data=data, reader=reader)
 
     def as_documents(self) -> Table:
         """The same file, where it was taken for sentences in columns without being named so, as
@@ -147,7 +159,7 @@ class Table:
             return self
         format, certain = guess_format(self.files[0], self.data, sentences=False)
         reader = FORMATS[format](self.files, self.data)
-        return Table(self.path, self.name, format, self.files, certain, self.data, reader)
+        return replace(self, format=format, certain=certain, reader=reader)
 
     def where(self, line: int, *, file: int = 0, column: Column | None = None) -> str:
         """`file:line` for a message; of two parallel files, the one that holds the column."""

@@ -23,6 +23,7 @@ from unspool.data.read.embedded import (
     picture_of_cells,
     pixel_shape,
 )
+from unspool.data.read.file_index import FileIndex
 from unspool.data.read.files import unreadable
 from unspool.data.read.json_lines import json_label, json_text
 from unspool.data.read.media import Medium, stamp
@@ -30,68 +31,62 @@ from unspool.errors import DataError
 from unspool.tasks.inputs.kind import Target
 from unspool.tasks.inputs.series_plan import step_labels
 
-LOOKED_AT = 20  # names of files, to find where they are
+SAMPLE_SIZE = 20  # file names that are looked up to find their folder
 ADDRESS = re.compile(r"(https?|s3|gs)://")
 
 
-class Home(NamedTuple):
-    """Where files are, and the ending that a table leaves out of their names."""
+class MediaFolder(NamedTuple):
+    """The folder of the files that a table names, and the suffix that their names lack."""
 
     folder: Path
-    ending: str = ""
+    suffix: str = ""
 
 
-def home_of(
-    table: Table, names: Sequence[str], medium: Medium, *, short: bool = False
-) -> Home | None:
-    """The folder of the first files: the table's own, one in it, or one beside it. The nearest that
-    has any of them: a file that is missing there is not taken from farther away.
+def find_media_folder(names: Sequence[str], index: FileIndex, medium: Medium) -> Path | None:
+    """Return the nearest folder that contains any of the sampled files, or None.
 
-    short   whether names lack their endings; then the table's folder or one in it has all of them
+    Searches the table's folder, then its subfolders, then its siblings. A file that is missing in
+    that folder is not taken from one farther away.
     """
-    own = Path(table.files[0].path).parent if table.files else Path()
-    first = [medium.file_of(name.strip()) for name in names[:LOOKED_AT]]
+    sample = [medium.file_of(name.strip()) for name in names[:SAMPLE_SIZE]]
 
-    def there(folder: Path, end: str) -> list[bool]:
-        known = (folder / f"{name}{end}" for name in first)
-        return [each.is_file() or (medium.stepped and each.is_dir()) for each in known]
+    def matches(folder: Path) -> int:
+        return sum(index.contains(folder, name, folders=medium.stepped) for name in sample)
 
-    if short:
-        endings = [each for end in medium.endings for each in (end, end.upper())]
-        choices = ((folder, end) for folder in inside(own) for end in ("", *endings))
-        return next((Home(*each) for each in choices if all(there(*each))), None)
-    for folders in ([own], inside(own)[1:], inside(around(own))[1:]):
-        found = [(sum(there(folder, "")), folder) for folder in folders]
-        most, folder = max(found, key=lambda each: each[0], default=(0, own))
-        if most:
-            return Home(folder)
+    for folders in (
+        lambda: [index.root],
+        lambda: index.subfolders(index.root),
+        lambda: index.subfolders(index.parent()),
+    ):
+        best = max(folders(), key=matches, default=None)
+        if best is not None and matches(best):
+            return best
     return None
 
 
-def scattered(own: Path, names: Sequence[str], medium: Medium) -> dict[str, Path]:
-    """Files below a folder, or below that around it, by their names, where the first ones of a
-    table are among them and no two have the same name."""
-    for folder in (own, around(own)):
-        found = [each for each in inside(folder)[1:] if folder == own or each != own]
-        files = [file for each in found for file in each.rglob("*") if medium.named(file.name)]
-        known = {file.name: file for file in files}
-        first = [medium.file_of(name.strip()) for name in names[:LOOKED_AT]]
-        if len(known) == len(files) and known.keys() >= set(first):
-            return known
+def find_stems(names: Sequence[str], index: FileIndex, medium: Medium) -> MediaFolder | None:
+    """Return the table's folder, or the subfolder, with all sampled files, whose names lack their
+    suffix; the suffix is empty where they have it."""
+    sample = [medium.file_of(name.strip()) for name in names[:SAMPLE_SIZE]]
+    suffixes = ("", *(s for suffix in medium.endings for s in (suffix, suffix.upper())))
+    for folder in (index.root, *index.subfolders(index.root)):
+        for suffix in suffixes:
+            if all(index.contains(folder, f"{n}{suffix}", folders=medium.stepped) for n in sample):
+                return MediaFolder(folder, suffix)
+    return None
+
+
+def files_by_name(names: Sequence[str], index: FileIndex, medium: Medium) -> dict[str, Path]:
+    """Map names to files in several folders below the table's folder, or below its parent; empty
+    unless all sampled files are among them and no two files have the same name."""
+    sample = {medium.file_of(name.strip()) for name in names[:SAMPLE_SIZE]}
+    for top in (index.root, index.parent()):
+        folders = [f for f in index.subfolders(top) if top == index.root or f != index.root]
+        files = [p for f in folders for p in index.files_below(f) if medium.named(p.name)]
+        paths = {path.name: path for path in files}
+        if len(paths) == len(files) and paths.keys() >= sample:
+            return paths
     return {}
-
-
-def inside(folder: Path) -> list[Path]:
-    """A folder, and those in it."""
-    try:
-        found = sorted(own for own in folder.iterdir() if own.is_dir())
-    except OSError:
-        found = []
-    return [folder, *(own for own in found if not own.name.startswith("."))]
-
-
-def around(folder: Path) -> Path:
-    return folder / ".." if folder.name in ("", "..") else folder.parent
 
 
 class Located:
@@ -117,15 +112,19 @@ class Located:
             return
         if not any(isinstance(value, str) for value in files.sample):  # values already
             return
-        self.home, self.ending = Path(table.files[0].path).parent if table.files else Path(), ""
-        names = [own for own in files.sample if isinstance(own, str) and own.strip()]
-        homes = (home_of(table, names, medium, short=short) for short in (False, True))
-        if found := next(filter(None, homes), None) if names else None:
-            if found.folder != self.home:
-                self.remark = f" in the folder {found.folder.name}"
-            self.home, self.ending = found
+        self.home, index = table.folder, table.file_index
+        names = [name for name in files.sample if isinstance(name, str) and name.strip()]
+        match: MediaFolder | None = None
+        if names and (folder := find_media_folder(names, index, medium)) is not None:
+            match = MediaFolder(folder)
         elif names:
-            self.scattered = scattered(self.home, names, medium)
+            match = find_stems(names, index, medium)
+        if match is not None:
+            if match.folder != self.home:
+                self.remark = f" in the folder {match.folder.name}"
+            self.home, self.ending = match
+        elif names:
+            self.scattered = files_by_name(names, index, medium)
             self.remark = " in several folders" if self.scattered else ""
         if self.ending:
             self.remark += f", called {names[0]}{self.ending} and so on"

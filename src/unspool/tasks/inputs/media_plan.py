@@ -36,7 +36,7 @@ from unspool.data.read.media import TABLES as LISTS
 from unspool.data.read.reader import joined
 from unspool.errors import DataError
 from unspool.tasks.inputs.kind import Asked, Target
-from unspool.tasks.inputs.media_files import LOOKED_AT, Located, home_of
+from unspool.tasks.inputs.media_files import SAMPLE_SIZE, Located, find_media_folder, find_stems
 from unspool.tasks.pair_plan import two_texts
 
 FIT = 5
@@ -79,20 +79,21 @@ def media_column(table: Table, data: DataConfig, medium: Medium) -> Column | Non
         if given and sum(map(medium.named, given)) > 0.9 * len(given):
             # Names that pairs of texts come from, as in corpora of entailment, are no files.
             of_texts = data.series is None and two_texts(table, data) is not None
-            return column if not of_texts or home_of(table, given, medium) else None
+            in_folder = not of_texts or find_media_folder(given, table.file_index, medium)
+            return column if in_folder else None
     return next((own for own in columns if short_names(own, table, data, medium)), None)
 
 
 def short_names(column: Column, table: Table, data: DataConfig, medium: Medium) -> bool:
-    """Whether values are names of files without their endings, each another one."""
-    given = [value for value in column.sample if isinstance(value, str) and value]
-    first = given[:LOOKED_AT]
-    if not table.files or not first or not all(is_text(own) for own in column.sample):
+    """Whether values are distinct file names without their suffixes."""
+    if not table.files or not all(map(is_text, column.sample)):
         return False
-    if len(set(given)) < len(given) or any(len(own) > LONGEST_NAME for own in first):
+    names = [value for value in column.sample if value]
+    sample = names[:SAMPLE_SIZE]
+    if not sample or len(set(names)) < len(names) or max(map(len, sample)) > LONGEST_NAME:
         return False
-    found = home_of(table, first, medium, short=True)
-    return found is not None and bool(found.ending) and two_texts(table, data) is None
+    match = find_stems(sample, table.file_index, medium)
+    return match is not None and bool(match.suffix) and two_texts(table, data) is None
 
 
 def is_text(value: Any) -> bool:
@@ -326,5 +327,5 @@ def tables_below(table: Table, medium: Medium) -> list[Path]:
         return []
     stems = {Path(file.path).stem for file in table.files}
     found = [own for own in sorted(place.rglob("*")) if own.suffix.lower() in (*LISTS, ".json")]
-    found = [own for own in found[:LOOKED_AT] if names_files(own, medium, stems)]
+    found = [own for own in found[:SAMPLE_SIZE] if names_files(own, medium, stems)]
     return sorted(found, key=lambda own: PARTS.get(own.stem.lower()) != "train")

@@ -1,0 +1,70 @@
+"""Planning lists each folder once, and asks the disk for little else."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from unspool.config import DataConfig
+from unspool.data.read import file_index
+from unspool.data.read.file_index import FileIndex
+from unspool.tasks.opening import open_plan
+
+
+@pytest.fixture
+def calls(monkeypatch) -> Counter[str]:
+    """Calls of os.stat and os.scandir."""
+    counts: Counter[str] = Counter()
+    for name in ("stat", "scandir"):
+        real = getattr(os, name)
+
+        def counted(*args, _real=real, _name=name, **options):
+            counts[_name] += 1
+            return _real(*args, **options)
+
+        monkeypatch.setattr(os, name, counted)
+    return counts
+
+
+def write_reviews(folder: Path, subfolders: int) -> Path:
+    rows = (f"short text {i},{'pos' if i % 2 else 'neg'}\n" for i in range(120))
+    path = folder / "reviews.csv"
+    path.write_text("text,label\n" + "".join(rows))
+    for i in range(subfolders):
+        (folder / f"folder{i}").mkdir()
+        (folder / f"folder{i}" / "notes.txt").write_text("-")
+    return path
+
+
+@pytest.mark.parametrize("subfolders", [0, 10, 100])
+def test_planning_does_not_scan_the_disk(subfolders: int, tmp_path, calls) -> None:
+    path = write_reviews(tmp_path, subfolders)
+    calls.clear()
+    assert open_plan(path, DataConfig()).task == "classify"
+    print(f"{subfolders} subfolders: {calls['stat']} stat, {calls['scandir']} scandir calls")
+    assert calls["stat"] < 100
+    assert calls["scandir"] <= subfolders + 2
+
+
+def test_too_many_folders_are_reported(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(file_index, "MAX_FOLDERS", 5)
+    plan = open_plan(write_reviews(tmp_path, 10), DataConfig())
+    assert plan.summary.endswith("-> classify (only 5 folders searched for files)")
+
+
+def test_files_are_found_by_name_path_and_absolute_path(tmp_path) -> None:
+    (tmp_path / "a" / "b").mkdir(parents=True)
+    (tmp_path / "a" / "b" / "c.wav").write_text("")
+    index = FileIndex(tmp_path)
+    assert index.contains(tmp_path, "a/b/c.wav")
+    assert index.contains(tmp_path / "a", "b/c.wav")
+    assert index.contains(tmp_path / "a", "../a/b/c.wav")
+    assert index.contains(tmp_path, str(tmp_path / "a" / "b" / "c.wav"))
+    assert not index.contains(tmp_path, "a/b")
+    assert index.contains(tmp_path, "a/b", folders=True)
+    assert not index.contains(tmp_path, "x/c.wav")
+    assert index.subfolders(tmp_path) == [tmp_path / "a"]
+    assert {path.name for path in index.files_below(tmp_path)} == {"a", "b", "c.wav"}
