@@ -5,10 +5,9 @@ A string counts where it is the name and nothing else; help texts and docstrings
 """
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
-
-import pytest
 
 from every_field import field_classes
 from unspool.tasks import TASKS
@@ -32,37 +31,49 @@ TASK_NAMES = set(TASKS) - {"answer"}  # every model gives answers, whatever its 
 FIELD_CLASSES = {kind.__name__ for kind in field_classes()}
 
 
+@cache
+def nodes(module: str) -> list[ast.AST]:
+    return list(ast.walk(ast.parse(MODULES[module].read_text(encoding="utf-8"))))
+
+
 def strings(module: str) -> set[str]:
-    nodes = ast.walk(ast.parse(MODULES[module].read_text(encoding="utf-8")))
-    return {n.value for n in nodes if isinstance(n, ast.Constant) and isinstance(n.value, str)}
+    constants = (node.value for node in nodes(module) if isinstance(node, ast.Constant))
+    return {value for value in constants if isinstance(value, str)}
 
 
 def names(module: str) -> set[str]:
-    found = set()
-    for node in ast.walk(ast.parse(MODULES[module].read_text(encoding="utf-8"))):
+    used = set()
+    for node in nodes(module):
         if isinstance(node, ast.Name):
-            found.add(node.id)
+            used.add(node.id)
         elif isinstance(node, ast.Attribute):
-            found.add(node.attr)
+            used.add(node.attr)
         elif isinstance(node, ast.ImportFrom | ast.Import):
-            found |= {alias.name for alias in node.names}
-    return found
+            used |= {alias.name for alias in node.names}
+    return used
 
 
 def outside(*places: str) -> list[str]:
-    return [module for module in MODULES if not module.startswith(places)]
+    modules = [module for module in MODULES if not module.startswith(places)]
+    assert modules
+    return modules
 
 
-@pytest.mark.parametrize("module", outside("tasks/", "demos/", COLUMN_NAMES))
-def test_no_name_of_a_task_outside_of_tasks(module: str) -> None:
-    assert strings(module) & TASK_NAMES == set()
+def violations(
+    modules: list[str], used: Callable[[str], set[str]], forbidden: set[str]
+) -> dict[str, list[str]]:
+    """The forbidden names by the module that uses them."""
+    return {m: sorted(used(m) & forbidden) for m in modules if used(m) & forbidden}
 
 
-@pytest.mark.parametrize("module", outside("tasks/", "demos/"))
-def test_no_class_of_a_task_outside_of_tasks(module: str) -> None:
-    assert names(module) & TASK_CLASSES == set()
+def test_no_name_of_a_task_outside_of_tasks() -> None:
+    modules = outside("tasks/", "demos/", COLUMN_NAMES)
+    assert violations(modules, strings, TASK_NAMES) == {}
 
 
-@pytest.mark.parametrize("module", outside(*FOR_A_FIELD))
-def test_no_kind_of_field_where_any_may_come(module: str) -> None:
-    assert names(module) & FIELD_CLASSES == set()
+def test_no_class_of_a_task_outside_of_tasks() -> None:
+    assert violations(outside("tasks/", "demos/"), names, TASK_CLASSES) == {}
+
+
+def test_no_kind_of_field_where_any_may_come() -> None:
+    assert violations(outside(*FOR_A_FIELD), names, FIELD_CLASSES) == {}

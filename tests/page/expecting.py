@@ -11,7 +11,7 @@ playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright
 expect = playwright.expect
 
 
-def eventually(true: Callable[[], bool], seconds: float = 10) -> None:
+def eventually(true: Callable[[], bool], seconds: float = 60) -> None:
     deadline = time.monotonic() + seconds
     while not true():
         assert time.monotonic() < deadline, "it has not come true"

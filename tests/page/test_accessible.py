@@ -15,9 +15,9 @@ def test_every_view(look, name, shot) -> None:
     page, found = look(name), []
     views = page.evaluate("[...document.querySelectorAll('[role=tab]')].map((tab) => tab.id)")
     for scheme, place in (("light", "desk"), ("dark", "phone")):
-        page.set_viewport_size({"width": WIDTHS[place], "height": 900})
         page.emulate_media(color_scheme=scheme)
-        page.wait_for_timeout(300)  # after which the view is drawn for its new width
+        page.set_viewport_size({"width": WIDTHS[place], "height": 900})
+        page.wait_for_selector(f"#panel[data-width='{WIDTHS[place]}']:not([aria-busy])")
         for view in views:
             page.click(f"#{view}")
             settle(page)
@@ -34,6 +34,7 @@ def test_errors(look, allowed) -> None:
     allowed.append("400")
     page = look("bilstm", text="")
     assert violations(page) == []
+    page.evaluate("delete document.getElementById('panel').dataset.width")
     page.emulate_media(color_scheme="dark")
-    settle(page)
+    page.wait_for_selector("#panel[data-width]:not([aria-busy])")  # it was drawn again
     assert violations(page) == []

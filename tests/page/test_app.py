@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from expecting import expect
+from expecting import eventually, expect
 from page_runs import settle
 
 from unspool.api.run import load
@@ -154,11 +154,7 @@ def test_a_change_of_the_colour_scheme(look) -> None:
     pixel = "document.querySelector('canvas').getContext('2d').getImageData(1, 0, 1, 1).data[0]"
     light = page.evaluate(pixel)
     page.emulate_media(color_scheme="dark")
-    for _ in range(100):
-        if page.evaluate(pixel) != light:
-            break
-        page.wait_for_timeout(50)
-    assert page.evaluate(pixel) != light
+    eventually(lambda: page.evaluate(pixel) != light)
 
 
 def test_a_run_that_has_no_weights_yet(run_of, serve, page, tmp_path: Path, shot) -> None:

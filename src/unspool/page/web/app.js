@@ -38,12 +38,12 @@ class Page {
 
   // Views draw for the width that they find; when it has changed, they draw again.
   watchWidth() {
-    let [width, timer] = [window.innerWidth, 0];
+    let width = window.innerWidth;
     window.addEventListener('resize', () => {
       if (window.innerWidth === width) return;
       width = window.innerWidth;
-      clearTimeout(timer);
-      timer = setTimeout(() => this.show(), RESIZED);
+      clearTimeout(this.redraw);
+      this.redraw = setTimeout(() => this.show(), RESIZED);
     });
   }
 
@@ -113,7 +113,9 @@ class Page {
   async show() {
     this.showing.abort();
     this.showing = new AbortController();
+    clearTimeout(this.redraw);
     const { signal } = this.showing;
+    const width = window.innerWidth;
     const focused = this.root.contains(document.activeElement) ? document.activeElement.id : null;
     const name = this.params.get('view') ?? this.views[0]?.name;
     const view = this.views.find((each) => each.name === name);
@@ -146,6 +148,7 @@ class Page {
     } finally {
       done();
     }
+    this.panel.dataset.width = String(width); // which the view was drawn for
     this.panel.removeAttribute('aria-busy');
   }
 

@@ -28,6 +28,7 @@ export class Timeline {
     this.slider = el('div', {
       class: 'timeline-slider', role: 'slider', tabindex: '0', 'aria-label': `${label}. Arrow keys move in time.`,
       'aria-valuemin': '0', 'aria-valuemax': String(steps.length - 1),
+      'aria-valuenow': String(step), 'aria-valuetext': `${noun} ${steps[step]}`,
       onkeydown: (event) => this.onKey(event),
       onpointermove: (event) => this.tell(this.at(event)),
       onpointerleave: () => this.tell(this.step),
