@@ -9,8 +9,8 @@ import torch
 import unspool
 from unspool.api.settings import make_config, open_data
 from unspool.data.fields.series import SeriesField
-from unspool.data.fields.series_features import NAMES, features_of
 from unspool.data.fields.series_steps import find_steps, resample
+from unspool.data.fields.series_values import STATISTICS, channel_statistics
 from unspool.data.store.ragged import Ragged, cut_windows
 from unspool.errors import ConfigError, DataError
 from unspool.tasks import TASKS
@@ -187,15 +187,15 @@ def test_series_in_memory(data, tmp_path) -> None:
 
 def test_features_are_those_of_numpy() -> None:
     x = np.random.default_rng(1).normal(size=(12, 2))
-    found = features_of(x)[:-1].reshape(2, len(NAMES))
+    found = channel_statistics(x)[:-1].reshape(2, len(STATISTICS))
     for k, own in enumerate(x.T):
-        named = dict(zip(NAMES, found[k]))
+        named = dict(zip(STATISTICS, found[k]))
         slope = np.polyfit(np.arange(12), own, 1)[0] * 12
         assert np.isclose(named["slope"], slope)
         assert np.isclose(named["sd"], own.std())
         assert np.isclose(named["25 %"], np.quantile(own, 0.25))
         assert np.isclose(named["mean change"], np.abs(np.diff(own)).mean())
-    assert np.isfinite(features_of(np.full((1, 2), np.nan))).all()
+    assert np.isfinite(channel_statistics(np.full((1, 2), np.nan))).all()
 
 
 def test_irregular_steps_are_said_resampled_or_read() -> None:

@@ -309,7 +309,7 @@ class DocumentTask(Task):
     def example_inputs(self) -> tuple[Any, ...]:
         if self.config.members:
             return tuple(task.example_inputs() for task in self.members())
-        if isinstance(self.input_field, SeriesField):
+        if isinstance(self.input_field, SeriesField | FeatureField):
             return self.input_field.example(3)
         if self.at_once:
             return torch.zeros(1, 3, dtype=torch.int64), torch.ones(1, 3, dtype=torch.float64)

@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 
 from unspool.data.fields.field import Field
 from unspool.data.fields.history import HistoryField
-from unspool.data.fields.image import ImageSource
+from unspool.data.fields.image import ImageField
 from unspool.data.fields.image_shape import CNN
 from unspool.data.fields.series import SeriesField
 from unspool.data.fields.text import TextField
-from unspool.data.fields.video import VideoSource
+from unspool.data.fields.video import VideoField
 from unspool.data.fields.words import WordsField
 from unspool.nn.efficientnet import EncoderInput
 from unspool.nn.frames import ClipAugment, FrameInput
@@ -105,7 +105,7 @@ def image_input(field: Any, options: InputOptions) -> InputLayer:
     )
 
 
-def frame_input(field: VideoSource, options: InputOptions) -> FrameInput:
+def frame_input(field: VideoField, options: InputOptions) -> FrameInput:
     shape, size = field.shape, options.size or DEFAULT_SIZE
     columns = Patches(shape.height, shape.colours, shape.height, 1)
     patches: Patches | None = None
@@ -133,8 +133,8 @@ def frame_input(field: VideoSource, options: InputOptions) -> FrameInput:
 
 
 INPUT_LAYERS: dict[type[Field], Callable[[Any, InputOptions], InputLayer]] = {
-    ImageSource: image_input,
-    VideoSource: frame_input,
+    ImageField: image_input,
+    VideoField: frame_input,
     SeriesField: vector_input,
     HistoryField: vector_input,
     TextField: token_input,

@@ -12,18 +12,18 @@ import torch
 
 from every_field import field_classes
 from unspool.config import TokenizerConfig
-from unspool.data.fields.audio import AudioFeatures, AudioField
+from unspool.data.fields.audio import AudioField
 from unspool.data.fields.audio_frames import Framing
 from unspool.data.fields.bags import NgramField
 from unspool.data.fields.field import Field
 from unspool.data.fields.history import HistoryField
-from unspool.data.fields.image import ImageFeatures, ImageField
+from unspool.data.fields.image import ImageField
 from unspool.data.fields.image_shape import ImageShape
 from unspool.data.fields.joined import JoinedField
 from unspool.data.fields.known_answer import KnownAnswerField
 from unspool.data.fields.label import LabelField
 from unspool.data.fields.labels import LabelsField
-from unspool.data.fields.music import MusicFeatures, MusicFrames
+from unspool.data.fields.music import MusicFrames
 from unspool.data.fields.music_events import MusicEvents
 from unspool.data.fields.number import NumberField
 from unspool.data.fields.pair import PairField
@@ -33,11 +33,11 @@ from unspool.data.fields.series import SeriesField
 from unspool.data.fields.series_features import FeatureField
 from unspool.data.fields.span import SpanField
 from unspool.data.fields.story import StoryField, StorySequenceField
-from unspool.data.fields.strokes import Preparation, StrokeFeatures, StrokesField
+from unspool.data.fields.strokes import Preparation, StrokesField
 from unspool.data.fields.tags import TagsField
 from unspool.data.fields.text import TextField
 from unspool.data.fields.texts import TextsField
-from unspool.data.fields.video import VideoFeatures, VideoField
+from unspool.data.fields.video import VideoField
 from unspool.data.fields.words import WordsField
 from unspool.data.read import Column
 from unspool.errors import DataError, RunError
@@ -112,19 +112,22 @@ def cases() -> dict[str, tuple[Callable[[], Field], list[Any]]]:
         ),
         "strokes": (lambda: StrokesField("strokes", Preparation()), DRAWINGS),
         "strokes-prepared": (lambda: StrokesField("strokes", WORN, max_length=3), DRAWINGS),
-        "strokes-features": (lambda: StrokeFeatures("strokes", WORN), DRAWINGS),
+        "strokes-features": (lambda: FeatureField(StrokesField("strokes", WORN)), DRAWINGS),
         "audio": (lambda: AudioField("audio", FRAMING), SOUNDS),
-        "audio-features": (lambda: AudioFeatures("audio", FRAMING), SOUNDS),
+        "audio-features": (lambda: FeatureField(AudioField("audio", FRAMING)), SOUNDS),
         "image": (lambda: ImageField("image", ImageShape(6, 6, 1, "patches", 3)), IMAGES),
         "image-columns": (lambda: ImageField("image", ImageShape(6, 0, 3, "columns")), IMAGES),
         "image-itself": (
             lambda: ImageField("image", ImageShape(6, 8, 1, "rows"), scaling="series"),
             IMAGES,
         ),
-        "image-features": (lambda: ImageFeatures("image", ImageShape(20, 20, 3, "cnn")), IMAGES),
+        "image-features": (
+            lambda: FeatureField(ImageField("image", ImageShape(20, 20, 3, "cnn"))),
+            IMAGES,
+        ),
         "music": (lambda: MusicFrames("music", 4), MUSIC),
         "music-cut": (lambda: MusicFrames("music", 4, max_length=2), MUSIC),
-        "music-features": (lambda: MusicFeatures("music", 4), MUSIC),
+        "music-features": (lambda: FeatureField(MusicFrames("music", 4)), MUSIC),
         "music-events": (lambda: MusicEvents("music", 4, max_length=6), MUSIC),
         "video": (lambda: VideoField("video", ImageShape(6, 7, 3, "cnn")), CLIPS),
         "video-cut": (
@@ -133,7 +136,10 @@ def cases() -> dict[str, tuple[Callable[[], Field], list[Any]]]:
             ),
             CLIPS,
         ),
-        "video-features": (lambda: VideoFeatures("video", ImageShape(20, 20, 1, "cnn")), CLIPS),
+        "video-features": (
+            lambda: FeatureField(VideoField("video", ImageShape(20, 20, 1, "cnn"))),
+            CLIPS,
+        ),
         "ngrams": (lambda: NgramField("text", WORDS), TEXTS),
         "ngrams-char": (lambda: NgramField("text", TokenizerConfig(kind="char")), TEXTS),
         "joined": (
@@ -165,7 +171,7 @@ def cases() -> dict[str, tuple[Callable[[], Field], list[Any]]]:
         "number": (lambda: NumberField("number"), ["1", "2.5", "-3", "4e2", "0"]),
         "series": (lambda: SeriesField("series"), SERIES),
         "series-itself": (lambda: SeriesField("series", scaling="series", max_length=3), SERIES),
-        "series-features": (lambda: FeatureField("series"), SERIES),
+        "series-features": (lambda: FeatureField(SeriesField("series")), SERIES),
         "history": (lambda: HistoryField("history", horizon=2, length=4), HISTORIES),
         "numbers": (lambda: NumberField("numbers"), [[1, 2], [2, 0.5], [3, 9], [4, 8], [5, 1]]),
     }

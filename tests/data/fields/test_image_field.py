@@ -12,9 +12,10 @@ from PIL import Image, ImageOps
 from torch.nn import functional as F
 
 from pictures import shape as some_image
-from unspool.data.fields.image import ImageFeatures, ImageField, Images
+from unspool.data.fields.image import ImageField, Images
 from unspool.data.fields.image_shape import ImageShape, patches, with_colours
 from unspool.data.fields.pixels import colour_moments
+from unspool.data.fields.series_features import FeatureField
 from unspool.data.read import Column
 from unspool.data.read.picture import Header
 from unspool.errors import ConfigError, DataError, RunError
@@ -203,7 +204,7 @@ def test_saved_and_loaded(tmp_path: Path) -> None:
 
 def test_what_a_linear_model_reads(tmp_path: Path) -> None:
     raw = [some_image(i, 32) for i in range(5)]
-    field = ImageFeatures("image", ImageShape(32, 32, 1))
+    field = FeatureField(ImageField("image", ImageShape(32, 32, 1)))
     column = stored(field, raw, tmp_path)  # type: ignore[arg-type]
     field.fit(column, np.arange(5), where="here")
     assert len(field.names) == len(field) == 256

@@ -21,7 +21,6 @@ from unspool.data.fields.audio_frames import FrameMaker, FrameState, Framing, fr
 from unspool.data.fields.field import Chunk
 from unspool.data.fields.recordings import SeriesWriter, StoredSize
 from unspool.data.fields.series import SeriesField
-from unspool.data.fields.series_features import FeatureField
 from unspool.data.fields.series_values import Series, blocks
 from unspool.data.read import Column
 from unspool.data.read.recording import Recording, numbers
@@ -69,13 +68,27 @@ class AudioWriter(SeriesWriter):
         self.path.write_text(json.dumps(counts), encoding="utf-8")
 
 
-class AudioSource(SeriesField):
-    """What fields of sound have in common: how a file becomes frames."""
+class AudioField(SeriesField):
+    """Frames of the spectrum of sound."""
 
     kind = "audio"
     unit = "frames"
     spectral = True
-    framing: Framing
+
+    def __init__(
+        self,
+        name: str,
+        framing: Framing,
+        *,
+        scaling: str = "channel",
+        max_length: int = 0,
+        window: int = 0,
+        missing: str = "drop",
+    ) -> None:
+        super().__init__(
+            name, scaling=scaling, max_length=max_length, window=window, missing=missing
+        )
+        self.framing = framing
 
     @property
     def duration(self) -> float:
@@ -289,22 +302,6 @@ class AudioSource(SeriesField):
             fine = False
         if not fine:
             raise RunError("not how frames of sound are made", where=folder / FILE, remedy=AGAIN)
-
-
-class AudioField(AudioSource):
-    """Frames for a network."""
-
-    def __init__(self, name: str, framing: Framing, **options: Any) -> None:
-        super().__init__(name, **options)
-        self.framing = framing
-
-
-class AudioFeatures(AudioSource, FeatureField):
-    """Statistics of the frames, for a linear model."""
-
-    def __init__(self, name: str, framing: Framing, **options: Any) -> None:
-        super().__init__(name, **options)
-        self.framing = framing
 
 
 def changed(heard: dict[Heard, int], rate: int) -> list[str]:

@@ -24,7 +24,6 @@ from unspool.data.fields.pixels import (
     one_moments,
     remarks,
 )
-from unspool.data.fields.series_features import FeatureField
 from unspool.data.fields.series_values import Moments, Series
 from unspool.data.read.picture import ENDINGS, Decoded, Header, Picture, as_picture, is_pillow
 from unspool.data.read.recording import Recording, numbers
@@ -82,8 +81,12 @@ class ImageWriter(PixelWriter):
         return self.shape.height * self.shape.colours
 
 
-class ImageSource(PixelField):
-    """What fields of images have in common: how a file becomes columns of pixels."""
+class ImageField(PixelField):
+    """Images as steps for a network.
+
+    encoder   the file of a trained encoder, from which that of a new model starts; None: there is
+              none, or it has its weights already
+    """
 
     kind = "image"
     rows = "images"
@@ -96,6 +99,17 @@ class ImageSource(PixelField):
         "moving": "are animations, of which the first frame is read (--set input=video: all)",
         "deep": "have more than 8 bits, and are kept with all of them",
     }
+
+    def __init__(
+        self,
+        name: str,
+        shape: ImageShape,
+        *,
+        scaling: str = "channel",
+        encoder: Path | None = None,
+    ) -> None:
+        super().__init__(name, shape, scaling=scaling)
+        self.encoder = encoder
 
     def header(self, raw: Any) -> Header:
         return as_picture(raw, "item").header()
@@ -155,7 +169,7 @@ class ImageSource(PixelField):
         }[own.reading]
         return f"image: {len(lengths):,} in train, {self.size_note()}, read as {what}"
 
-    def _series(self, raw: Ragged, times: Ragged | None) -> Any:
+    def series_of(self, raw: Ragged, times: Ragged | None) -> Any:
         return Images(raw, self.scaled_by(), self.shape)
 
     def vectors(self, values: Any, row: int) -> np.ndarray:
@@ -255,53 +269,25 @@ class ImageSource(PixelField):
         self.shape = load_shape(folder / FILE, "images")
         if len(self.channels) != self.shape.height * self.shape.colours:
             raise not_a_shape(folder / FILE, "images")
-
-
-class ImageField(ImageSource):
-    """Steps for a network.
-
-    encoder   the file of a trained encoder, from which that of a new model starts; None: there is
-              none, or it has its weights already
-    """
-
-    def __init__(
-        self,
-        name: str,
-        shape: ImageShape,
-        *,
-        scaling: str = "channel",
-        encoder: Path | None = None,
-    ) -> None:
-        super().__init__(name, shape, scaling=scaling)
-        self.encoder = encoder
-
-    def load(self, folder: Path) -> None:
-        super().load(folder)
         self.encoder = None
-
-
-class ImageFeatures(FeatureField, ImageSource):
-    """Pixels for a linear model: of images of one size, averaged to at most 16 x 16; of others,
-    statistics of their columns."""
-
-    def __init__(self, name: str, shape: ImageShape, **options: Any) -> None:
-        super().__init__(name, shape=shape, **options)
 
     @property
     def _small(self) -> tuple[int, int]:
         return min(LONGEST, self.shape.width), min(LONGEST, self.shape.height)
 
     @property
-    def names(self) -> list[str]:
+    def feature_names(self) -> list[str]:
         if self.shape.any_width:
-            return super().names
+            return super().feature_names
         wide, high = self._small
         small = self.shape._replace(reading="patches", patch=1, height=high, width=wide)
-        return [f"{place} {name[4:]}" for place in small.names(wide) for name in small.elements()]
+        return [f"{at} {name[4:]}" for at in small.names(wide) for name in small.elements()]
 
-    def features_of(self, x: np.ndarray) -> np.ndarray:
+    def features(self, x: np.ndarray) -> np.ndarray:
+        """Pixels of images of one size, averaged to at most 16 x 16; statistics of the columns of
+        others"""
         if self.shape.any_width:
-            return super().features_of(x)
+            return super().features(x)
         pixels = x.reshape(self.shape.width, self.shape.height, self.shape.colours)
         small = block_means(pixels, self._small)
         return small.swapaxes(0, 1).reshape(-1).astype(np.float64)

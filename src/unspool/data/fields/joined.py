@@ -5,7 +5,6 @@ raw: as of the fields. values: `JoinedValues`. tensors: `JoinedBatch`.
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,6 +13,7 @@ import numpy as np
 from torch import Tensor
 
 from unspool.data.fields.field import Field, Where
+from unspool.data.fields.wrapped import WrappedField, renamed
 from unspool.data.read import Column
 from unspool.data.store.columns import ColumnWriter, Progress, WhereStep
 
@@ -56,75 +56,29 @@ class JoinedWriter:
             own.close()
 
 
-class JoinedField(Field):
+class JoinedField(WrappedField):
     """Fitted fields of one column; each keeps its files in a folder of its own in a run, and under
     names of its own in the cache."""
 
     kind = "joined"
-    sized = True
 
     def __init__(self, name: str, members: Sequence[Field]) -> None:
         super().__init__(name)
-        self.members: list[Any] = [copy.copy(own) for own in members]
-        for number, own in enumerate(self.members, 1):
-            own.name = f"{name}-{number}"
+        self.members = [renamed(own, f"{name}-{number}") for number, own in enumerate(members, 1)]
         self.sample_text = self.members[0].sample_text
 
     @property
-    def unit(self) -> str:
-        return self.members[0].unit
+    def inner(self) -> Any:
+        """The first, which is shown."""
+        return self.members[0]
+
+    def renamed(self, name: str) -> JoinedField:
+        return JoinedField(name, self.members)
 
     @property
     def fitted(self) -> Any:
         """The tokenizer of the first."""
         return self.members[0].fitted
-
-    @property
-    def channels(self) -> list[str]:
-        """Of the first, where it is one of series."""
-        return self.members[0].channels
-
-    @property
-    def spectral(self) -> bool:
-        return self.members[0].spectral
-
-    @property
-    def duration(self) -> float:
-        return self.members[0].duration
-
-    def named(self, name: str) -> Any:
-        return self.members[0].named(name)
-
-    @property
-    def shown_as(self) -> str:
-        return self.members[0].shown_as
-
-    def picture(self, raw: Any) -> dict[str, Any]:
-        return self.members[0].picture(raw)
-
-    def recording(self, raw: Any, where: str) -> Any:
-        return self.members[0].recording(raw, where)
-
-    def extent(self, raw: Any) -> str:
-        return self.members[0].extent(raw)
-
-    def may_be_stored(self, raw: Any) -> bool:
-        return self.members[0].may_be_stored(raw)
-
-    def stored_size(self, value: Any) -> Any:
-        return self.members[0].stored_size(value)
-
-    def items(self, given: Any) -> Any:
-        return self.members[0].items(given)
-
-    def shown(self, raw: Any) -> str:
-        return self.members[0].shown(raw)
-
-    def to_json(self, raw: Any) -> Any:
-        return self.members[0].to_json(raw)
-
-    def from_json(self, value: Any, where: str) -> Any:
-        return self.members[0].from_json(value, where)
 
     @property
     def vocabulary(self) -> int:

@@ -17,7 +17,6 @@ from torch import Tensor
 from unspool.data.fields.pieces import FILE, Known, LeftOut, PieceField
 from unspool.data.fields.recordings import SeriesWriter, StoredSize
 from unspool.data.fields.series import SeriesField
-from unspool.data.fields.series_features import FeatureField
 from unspool.data.read.music import (
     KEYS,
     NAMES,
@@ -58,8 +57,12 @@ class MusicWriter(SeriesWriter):
         self.left.close()
 
 
-class MusicSource(PieceField, SeriesField):
-    """What fields of frames have in common: how music becomes them."""
+class MusicFrames(PieceField, SeriesField):
+    """A column of pieces as frames of keys."""
+
+    def __init__(self, name: str, grid: int, *, max_length: int = 0, window: int = 0) -> None:
+        super().__init__(name, max_length=max_length, window=window, scaling="none")
+        self.known = Known(grid)
 
     def recording(self, raw: Any, where: str) -> Piece:
         return as_piece(raw, where, self.known.grid)
@@ -138,19 +141,3 @@ class MusicSource(PieceField, SeriesField):
     def load(self, folder: Path) -> None:
         super().load(folder)
         self.known.load(folder)
-
-
-class MusicFrames(MusicSource):
-    """Frames for a network."""
-
-    def __init__(self, name: str, grid: int, **options: Any) -> None:
-        super().__init__(name, **options, scaling="none")
-        self.known = Known(grid)
-
-
-class MusicFeatures(MusicSource, FeatureField):
-    """Statistics of the frames, for a linear model."""
-
-    def __init__(self, name: str, grid: int, **options: Any) -> None:
-        super().__init__(name, **options, scaling="none")
-        self.known = Known(grid)

@@ -323,7 +323,7 @@ class PixelField(SeriesField):
         self._set_moments(Moments(np.zeros(colours), np.ones(colours)))
 
     def values(self, column: Any, progress: Progress | None = None) -> Any:
-        found: Any = self._series(column.values, None)
+        found: Any = self.series_of(column.values, None)
         found.seen = column.seen
         return found
 

@@ -19,9 +19,11 @@ from unspool.data.fields.recordings import RecordingsField, count, refuse_times
 from unspool.data.fields.series_examiner import SeriesExaminer
 from unspool.data.fields.series_steps import Steps, find_steps, resample
 from unspool.data.fields.series_values import (
+    STATISTICS,
     Moments,
     Series,
     blocks,
+    channel_statistics,
     fit_moments,
     moments_of_row,
 )
@@ -150,9 +152,10 @@ class SeriesField(RecordingsField):
         self.mean, self.std = np.zeros(1), np.ones(1)
 
     def values(self, column: VectorColumn, progress: Progress | None = None) -> Series:
-        return self._series(column.values, column.times)
+        return self.series_of(column.values, column.times)
 
-    def _series(self, raw: Ragged, times: Ragged | None) -> Series:
+    def series_of(self, raw: Ragged, times: Ragged | None) -> Series:
+        """The values of rows as they are stored."""
         if self.irregular == "resample" and times is not None:
             assert self.steps is not None
             raw, times = resample(raw, times, self.steps.median)
@@ -173,6 +176,16 @@ class SeriesField(RecordingsField):
         both = zip(*found) if found else (empty, empty)
         return Moments(*(np.asarray(each).reshape(-1, len(self.channels)) for each in both))
 
+    @property
+    def feature_names(self) -> list[str]:
+        """Names of what `features` gives."""
+        names = [f"{channel} {name}" for channel in self.channels for name in STATISTICS]
+        return [*names, "ln length"]
+
+    def features(self, x: np.ndarray) -> np.ndarray:
+        """Scaled values (T, C) -> (F,) what a linear model reads"""
+        return channel_statistics(x)
+
     def encode(self, raw: Sequence[Any]) -> Series:
         found = [self.recording(each, f"item {i + 1}") for i, each in enumerate(raw)]
         for i, own in enumerate(found):
@@ -181,7 +194,7 @@ class SeriesField(RecordingsField):
         times = None
         if self.irregular != "ignore":
             times = Ragged.of([own.times for own in found if own.times is not None])
-        return self._series(values, times)
+        return self.series_of(values, times)
 
     def refuse(self, own: Recording, where: str) -> None:
         """What a fitted field cannot read."""

@@ -1,34 +1,30 @@
-"""series as numbers that are the same for any length: what a linear model reads.
+"""Vectors over time as features whose number is the same for any length: what a linear model reads.
 
-raw: as of `series`. values: `Features`. tensors: `FeatureBatch`.
+raw: as of the wrapped field. values: `Features`. tensors: `FeatureBatch`.
 """
 
 from __future__ import annotations
 
-import math
-import warnings
-from collections.abc import Sequence
+import copy
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from unspool.data.fields.examiner import Examiner
+from unspool.data.fields.field import Measure, Where
 from unspool.data.fields.series import SeriesField
 from unspool.data.fields.series_values import Series
-from unspool.data.store.columns import Progress
-from unspool.data.store.ragged import Ragged
-from unspool.data.store.vectors import VectorColumn
+from unspool.data.fields.wrapped import WrappedField
+from unspool.data.read import Column
+from unspool.data.store.columns import ColumnWriter, Progress, WhereStep
 from unspool.errors import RunError
 from unspool.io.files import AGAIN, read_json, write_json
 
 FILE = "features.json"
-QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
-NAMES = (
-    "mean", "sd", "min", "max", *(f"{100 * q:g} %" for q in QUANTILES), "slope", "first", "last",
-    "mean change", "lag 1",
-)  # fmt: skip
 
 
 class FeatureBatch(NamedTuple):
@@ -42,119 +38,160 @@ class FeatureBatch(NamedTuple):
         return self.features, self.lengths
 
 
-class Features(Series):
+class Features:
     """N series and their features `x` (N, F), standardised."""
 
     def __init__(self, series: Series, x: np.ndarray) -> None:
-        super().__init__(series.raw, series.times, series.moments)
-        self.x = x
+        self.series, self.x = series, x
+        self.lengths = series.raw.lengths
+
+    def __len__(self) -> int:
+        return len(self.series)
+
+    @property
+    def tokens(self) -> np.ndarray:
+        """(N,) steps of each"""
+        return self.lengths
+
+    def digests(self) -> np.ndarray:
+        return self.series.digests()
+
+    def prints(self, common: dict[str, int]) -> np.ndarray:
+        return self.series.prints(common)
 
     def select(self, rows: np.ndarray) -> Features:
-        return Features(super().select(rows), self.x[rows])
+        return Features(self.series.select(rows), self.x[rows])
 
 
-def features_of(x: np.ndarray) -> np.ndarray:
-    """(T, C), NaN in gaps -> (C K + 1,): of each channel `NAMES`, and the logarithm of the length;
-    0 where a channel has no value."""
-    steps = np.arange(len(x)) - (len(x) - 1) / 2
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # a channel without a value
-        mean, std = np.nanmean(x, 0), np.nanstd(x, 0)
-        rest = np.nan_to_num(x - mean)
-        change = np.diff(x, axis=0) if len(x) > 1 else np.zeros_like(x)
-        square = np.maximum((rest**2).sum(0), 1e-12)
-        rows = [
-            mean,
-            std,
-            np.nanmin(x, 0),
-            np.nanmax(x, 0),
-            *np.nanquantile(x, QUANTILES, axis=0),
-            steps @ rest / max(1e-12, float(steps @ steps)) * len(x),
-            x[0],
-            x[-1],
-            np.nanmean(np.abs(change), 0),
-            (rest[1:] * rest[:-1]).sum(0) / square,
-        ]
-    return np.append(np.nan_to_num(np.stack(rows, 1)).reshape(-1), math.log(len(x)))
+class FeatureField(WrappedField):
+    """Features of a field of vectors; the mean and standard deviation of each are fitted.
 
+    vectors   stores and scales values, and makes the features of one
+    """
 
-class FeatureField(SeriesField):
-    """Mean and standard deviation of each feature are fitted, too."""
+    kind = "features"
 
-    def __init__(self, name: str, **options: Any) -> None:
-        super().__init__(name, **{**options, "window": 0})
+    def __init__(self, vectors: SeriesField) -> None:
+        super().__init__(vectors.name)
+        self.vectors = vectors
+        self.missing = vectors.missing
+        vectors.window = 0  # features are those of whole recordings
         self.centre, self.spread_ = np.zeros(0), np.ones(0)  # (F,)
 
     def __len__(self) -> int:
         return len(self.centre)
 
     @property
+    def inner(self) -> SeriesField:
+        return self.vectors
+
+    @property
     def names(self) -> list[str]:
-        """What the features are called."""
-        return [f"{channel} {name}" for channel in self.channels for name in NAMES] + ["ln length"]
+        """Names of the features."""
+        return self.vectors.feature_names
+
+    @property
+    def most_steps(self) -> int:
+        return self.vectors.most_steps
+
+    def renamed(self, name: str) -> Self:
+        found = copy.copy(self)
+        found.vectors = copy.copy(self.vectors)
+        found.name = found.vectors.name = name
+        return found
+
+    def look(self, column: Column) -> None:
+        self.vectors.look(column)
+
+    def storage_key(self) -> Any:
+        return self.vectors.storage_key()
+
+    def writer(self, folder: Path) -> ColumnWriter:
+        return self.vectors.writer(folder)
+
+    def open(self, folder: Path, key: dict[str, Any], where: WhereStep) -> Any:
+        return self.vectors.open(folder, key, where)
+
+    def blank(self, column: Any) -> np.ndarray:
+        return self.vectors.blank(column)
+
+    def what_is_missing(self, column: Any, rows: np.ndarray) -> str:
+        return self.vectors.what_is_missing(column, rows)
 
     def fit(
-        self,
-        column: VectorColumn,
-        rows: np.ndarray,
-        *,
-        where: str,
-        progress: Progress | None = None,
+        self, column: Any, rows: np.ndarray, *, where: str, progress: Progress | None = None
     ) -> list[str]:
-        notes = super().fit(column, rows, where=where, progress=progress)
+        notes = self.vectors.fit(column, rows, where=where, progress=progress)
         times = None if column.times is None else column.times.select(rows)
-        x = self._features(super()._series(column.values.select(rows), times))
+        x = self._features(self.vectors.series_of(column.values.select(rows), times))
         self.centre, std = x.mean(0), x.std(0)
         self.spread_ = np.where(std > 1e-9, std, 1.0)
         return notes
 
     def invent(self, *, vocab: int, classes: int) -> None:
-        super().invent(vocab=vocab, classes=classes)
+        self.vectors.invent(vocab=vocab, classes=classes)
         self.centre, self.spread_ = np.zeros(len(self.names)), np.ones(len(self.names))
 
-    def _series(self, raw: Ragged, times: Ragged | None) -> Features:
-        found = super()._series(raw, times)
-        return Features(found, (self._features(found) - self.centre) / self.spread_)
+    def values(self, column: Any, progress: Progress | None = None) -> Features:
+        return self._standardised(self.vectors.values(column, progress))
 
-    def features_of(self, x: np.ndarray) -> np.ndarray:
-        """Scaled values (T, C) -> (F,)"""
-        return features_of(x)
+    def encode(self, raw: Any) -> Features:
+        return self._standardised(self.vectors.encode(raw))
+
+    def _standardised(self, series: Series) -> Features:
+        return Features(series, (self._features(series) - self.centre) / self.spread_)
 
     def _features(self, series: Series) -> np.ndarray:
         """(N, F)"""
         size = len(self.names)
         rows = [
-            self.features_of(series.scaled(row)) if series.lengths[row] else np.zeros(size)
+            self.vectors.features(series.scaled(row)) if series.lengths[row] else np.zeros(size)
             for row in range(len(series))
         ]
         return np.array(rows).reshape(-1, size)
 
-    def collate(self, values: Any, rows: np.ndarray) -> Any:
+    def check(self, values: Features, where: Where) -> list[str]:
+        return self.vectors.check(values.series, where)
+
+    def unknown(self, values: Features, where: Where) -> list[str]:
+        return self.vectors.unknown(values.series, where)
+
+    def measure(self, values: Features) -> Measure:
+        return Measure(int(values.lengths.sum()), values.lengths, np.empty(0), 0.0)
+
+    def advise(self, values: Features, unknown: float) -> Iterator[tuple[str | None, str]]:
+        return self.vectors.advise(values.series, unknown)
+
+    def examiner(self, values: Features) -> Examiner | None:
+        return self.vectors.examiner(values.series)
+
+    def collate(self, values: Features, rows: np.ndarray) -> FeatureBatch:
         x = torch.from_numpy(values.x[rows])
         return FeatureBatch(x, torch.full((len(x),), x.shape[1]))
 
     def example(self, steps: int) -> tuple[Tensor, ...]:
+        """The inputs of one recording, for a summary."""
         return torch.zeros(1, len(self), dtype=torch.float64), torch.tensor([steps])
 
     @property
     def files(self) -> tuple[str, ...]:
-        return (*super().files, FILE)
+        return (*self.vectors.files, FILE)
 
     def save(self, folder: Path) -> None:
-        super().save(folder)
+        self.vectors.save(folder)
         write_json(folder / FILE, {"mean": self.centre.tolist(), "std": self.spread_.tolist()})
 
     def load(self, folder: Path) -> None:
-        super().load(folder)
+        self.vectors.load(folder)
         stored = read_json(folder / FILE)
         try:
-            found: Sequence[np.ndarray] = [np.array(stored[k], float) for k in ("mean", "std")]
+            mean, std = (np.array(stored[key], float) for key in ("mean", "std"))
             size = len(self.names)
-            fine = all(own.shape == (size,) and np.isfinite(own).all() for own in found)
+            valid = all(x.shape == (size,) and np.isfinite(x).all() for x in (mean, std))
         except (KeyError, TypeError, ValueError, OverflowError):
-            fine = False
-        if not fine:
+            valid = False
+        if not valid:
             raise RunError(
                 "not the means and deviations of features", where=folder / FILE, remedy=AGAIN
             )
-        self.centre, self.spread_ = found
+        self.centre, self.spread_ = mean, std

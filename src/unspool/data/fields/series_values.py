@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import math
+import warnings
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -12,6 +14,11 @@ from unspool.data.store.ragged import Ragged, Windows, gather
 
 BLOCK = 1 << 20  # steps that are summed at once
 ROWS = 1 << 16  # of one series
+QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
+STATISTICS = (
+    "mean", "sd", "min", "max", *(f"{100 * q:g} %" for q in QUANTILES), "slope", "first", "last",
+    "mean change", "lag 1",
+)  # fmt: skip
 
 
 class Moments(NamedTuple):
@@ -84,6 +91,31 @@ def moments_of_row(x: np.ndarray) -> Moments:
     squares = [(np.where(own, part - mean, 0) ** 2).sum(0) for own, part in zip(seen, parts)]
     std = np.sqrt(sum(squares) / count)
     return Moments(mean, np.where(std > 1e-12 * np.maximum(1, np.abs(mean)), std, 1.0))
+
+
+def channel_statistics(x: np.ndarray) -> np.ndarray:
+    """(T, C), NaN in gaps -> (C K + 1,): `STATISTICS` of each channel, then
+    the logarithm of the length; 0 where a channel has no value."""
+    steps = np.arange(len(x)) - (len(x) - 1) / 2
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # a channel without a value
+        mean, std = np.nanmean(x, 0), np.nanstd(x, 0)
+        rest = np.nan_to_num(x - mean)
+        change = np.diff(x, axis=0) if len(x) > 1 else np.zeros_like(x)
+        square = np.maximum((rest**2).sum(0), 1e-12)
+        rows = [
+            mean,
+            std,
+            np.nanmin(x, 0),
+            np.nanmax(x, 0),
+            *np.nanquantile(x, QUANTILES, axis=0),
+            steps @ rest / max(1e-12, float(steps @ steps)) * len(x),
+            x[0],
+            x[-1],
+            np.nanmean(np.abs(change), 0),
+            (rest[1:] * rest[:-1]).sum(0) / square,
+        ]
+    return np.append(np.nan_to_num(np.stack(rows, 1)).reshape(-1), math.log(len(x)))
 
 
 class Fitted(NamedTuple):

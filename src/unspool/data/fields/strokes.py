@@ -14,7 +14,6 @@ import numpy as np
 
 from unspool.data.fields.series import SeriesField
 from unspool.data.fields.series_examiner import SeriesExaminer
-from unspool.data.fields.series_features import FeatureField
 from unspool.data.fields.series_values import Series, blocks
 from unspool.data.read.recording import Recording
 from unspool.data.read.strokes import (
@@ -186,10 +185,6 @@ class StrokesField(SeriesField):
 
     def examiner(self, values: Series) -> SeriesExaminer:
         return StrokesExaminer(self, next(blocks(values.raw)))
-
-
-class StrokeFeatures(StrokesField, FeatureField):
-    """As numbers that are the same for any length."""
 
 
 class StrokesExaminer(SeriesExaminer):

@@ -17,7 +17,7 @@ import numpy as np
 import torch
 
 from unspool.data.fields.field import Chunk, Where
-from unspool.data.fields.image_shape import ImageShape, colour_names
+from unspool.data.fields.image_shape import colour_names
 from unspool.data.fields.pixels import (
     PixelField,
     PixelWriter,
@@ -29,7 +29,6 @@ from unspool.data.fields.pixels import (
 )
 from unspool.data.fields.recordings import StoredSize
 from unspool.data.fields.series import SeriesBatch
-from unspool.data.fields.series_features import FeatureField
 from unspool.data.fields.series_values import Moments, Series
 from unspool.data.read.clip import ENDINGS, Clip, as_clip
 from unspool.data.read.picture import Header, Picture, as_picture, is_pillow
@@ -92,8 +91,8 @@ class ClipWriter(PixelWriter):
         return self.shape.width * self.shape.height * self.shape.colours
 
 
-class VideoSource(PixelField):
-    """What fields of videos have in common: how clips become frames of one size."""
+class VideoField(PixelField):
+    """Clips as frames of one size."""
 
     kind = "video"
     unit = "frames"
@@ -192,7 +191,7 @@ class VideoSource(PixelField):
         self.mean, self.std = found
         self.channels = colour_names(self.shape.colours)
 
-    def _series(self, raw: Ragged, times: Ragged | None) -> Any:
+    def series_of(self, raw: Ragged, times: Ragged | None) -> Any:
         raw = raw.cut(self.max_length) if self.max_length else raw
         return Clips(raw, self.scaled_by(), self.shape.colours)
 
@@ -325,34 +324,24 @@ class VideoSource(PixelField):
         super().load(folder)
         self.shape = load_shape(folder / FILE, "videos", len(self.channels))
 
-
-class VideoField(VideoSource):
-    """Frames for a network."""
-
-
-class VideoFeatures(FeatureField, VideoSource):
-    """Frames for a linear model, averaged to at most 8 x 8: the first, the last, their mean, and
-    the mean change from one to the next."""
-
-    def __init__(self, name: str, shape: ImageShape, **options: Any) -> None:
-        super().__init__(name, shape=shape, **options)
-
     @property
     def _small(self) -> tuple[int, int]:
         return min(LONGEST, self.shape.width), min(LONGEST, self.shape.height)
 
     @property
-    def names(self) -> list[str]:
+    def feature_names(self) -> list[str]:
         wide, high = self._small
-        places = [f"{i + 1},{j + 1}" for j in range(wide) for i in range(high)]
-        colours = colour_names(self.shape.colours)
+        positions = [f"{i + 1},{j + 1}" for j in range(wide) for i in range(high)]
         kinds = ("first", "last", "mean", "change")
-        return [f"{kind} {at} {name}" for kind in kinds for at in places for name in colours]
+        return [
+            f"{kind} {at} {name}" for kind in kinds for at in positions for name in self.colours
+        ]
 
-    def features_of(self, x: np.ndarray) -> np.ndarray:
-        own = self.shape
-        small = x.reshape(len(x), own.width, own.height, own.colours)
+    def features(self, x: np.ndarray) -> np.ndarray:
+        """The first frame, the last, their mean, and the mean change from one to the next, each
+        averaged to at most 8 x 8"""
+        small = x.reshape(len(x), self.shape.width, self.shape.height, self.shape.colours)
         small = block_means(small, self._small, 1)
         change = np.abs(np.diff(small, axis=0)).mean(0) if len(x) > 1 else np.zeros_like(small[0])
         rows = (small[0], small[-1], small.mean(0), change)
-        return np.concatenate([each.reshape(-1) for each in rows]).astype(np.float64)
+        return np.concatenate([row.reshape(-1) for row in rows]).astype(np.float64)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from unspool.config import Config, DataConfig
-from unspool.data.fields.audio import AudioFeatures, AudioField
+from unspool.data.fields.audio import AudioField
 from unspool.data.fields.audio_frames import Framing
 from unspool.data.fields.field import Field
 from unspool.data.plan import Plan
@@ -15,8 +15,7 @@ from unspool.data.read.media import AUDIO
 from unspool.errors import ConfigError
 from unspool.tasks.inputs.kind import Asked
 from unspool.tasks.inputs.media_plan import media_column, plan_media
-from unspool.tasks.inputs.series import SeriesKind
-from unspool.tasks.inputs.text import AT_ONCE
+from unspool.tasks.inputs.series import SeriesKind, network_input
 
 MASKS: dict[str, Any] = {
     "model.time_masks": 2,
@@ -34,8 +33,7 @@ class AudioKind(SeriesKind):
         framing = Framing(
             data.rate, data.frame, data.hop, data.bands, data.features, data.coefficients
         )
-        kind = AudioFeatures if config.model.network in AT_ONCE else AudioField
-        return kind(
+        field = AudioField(
             self.name,
             framing,
             scaling=data.scaling,
@@ -43,6 +41,7 @@ class AudioKind(SeriesKind):
             window=data.window,
             missing=data.missing,
         )
+        return network_input(field, config)
 
     def holds(self, table: Table, data: DataConfig) -> bool:
         return media_column(table, data, AUDIO) is not None

@@ -9,15 +9,14 @@ from typing import Any
 from unspool.config import Config, DataConfig
 from unspool.data.fields.encoded_image import EncodedImages
 from unspool.data.fields.field import Field
-from unspool.data.fields.image import ImageFeatures, ImageField
+from unspool.data.fields.image import ImageField
 from unspool.data.fields.image_shape import CNN, ENCODED, ONE_SIZE, ImageShape
 from unspool.data.plan import Plan
 from unspool.data.read import Table
 from unspool.errors import ConfigError
 from unspool.tasks.inputs.image_plan import image_column, plan_images
 from unspool.tasks.inputs.kind import Asked
-from unspool.tasks.inputs.series import SeriesKind
-from unspool.tasks.inputs.text import AT_ONCE
+from unspool.tasks.inputs.series import SeriesKind, network_input
 
 COLOURS = {"auto": 0, "grey": 1, "rgb": 3}
 # What a network reads where nothing else is set.
@@ -62,8 +61,8 @@ class ImageKind(SeriesKind):
             data.patch_size,
             data.resize,
         )
-        kind = ImageFeatures if config.model.network in AT_ONCE else ImageField
-        return kind(self.name, shape, scaling=data.scaling)
+        field = ImageField(self.name, shape, scaling=data.scaling)
+        return network_input(field, config)
 
     def holds(self, table: Table, data: DataConfig) -> bool:
         return image_column(table, data) is not None

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from unspool.config import Config, DataConfig
 from unspool.data.fields.field import Field
-from unspool.data.fields.music import MusicFeatures, MusicFrames
+from unspool.data.fields.music import MusicFrames
 from unspool.data.plan import Plan
 from unspool.data.read import Column, Table
 from unspool.data.read.media import MUSIC
 from unspool.tasks.inputs.kind import Asked
 from unspool.tasks.inputs.media_plan import ROLLS, media_column, plan_media
-from unspool.tasks.inputs.series import SeriesKind
-from unspool.tasks.inputs.text import AT_ONCE
+from unspool.tasks.inputs.series import SeriesKind, network_input
 
 
 def music_column(table: Table, data: DataConfig) -> Column | None:
@@ -26,9 +25,9 @@ class MusicKind(SeriesKind):
     rows = "pieces"
 
     def field(self, config: Config) -> Field:
-        kind = MusicFeatures if config.model.network in AT_ONCE else MusicFrames
         data = config.data
-        return kind(self.name, data.grid, max_length=data.max_length, window=data.window)
+        field = MusicFrames(self.name, data.grid, max_length=data.max_length, window=data.window)
+        return network_input(field, config)
 
     def holds(self, table: Table, data: DataConfig) -> bool:
         return music_column(table, data) is not None

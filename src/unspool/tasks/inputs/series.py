@@ -42,15 +42,19 @@ NETWORKS: dict[str, dict[str, Any]] = {
 }
 
 
+def network_input(vectors: SeriesField, config: Config) -> Field:
+    """The field itself, or its features for a linear model."""
+    return FeatureField(vectors) if config.model.network in AT_ONCE else vectors
+
+
 class SeriesKind(InputKind):
     name = "series"
     rows = "recordings"
     spectral = False  # whether its channels are bands of a spectrum
 
     def field(self, config: Config) -> Field:
-        kind = FeatureField if config.model.network in AT_ONCE else SeriesField
         data = config.data
-        return kind(
+        vectors = SeriesField(
             self.name,
             scaling=data.scaling,
             irregular=data.irregular,
@@ -58,6 +62,7 @@ class SeriesKind(InputKind):
             window=data.window,
             missing=data.missing,
         )
+        return network_input(vectors, config)
 
     def holds(self, table: Table, data: DataConfig) -> bool:
         return holds_series(table, data)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from unspool.config import Config, DataConfig
 from unspool.data.fields.field import Field
-from unspool.data.fields.strokes import Preparation, StrokeFeatures, StrokesField
+from unspool.data.fields.strokes import Preparation, StrokesField
 from unspool.data.plan import Plan
 from unspool.data.read import Table
 from unspool.tasks.inputs.kind import Asked
-from unspool.tasks.inputs.series import SeriesKind
+from unspool.tasks.inputs.series import SeriesKind, network_input
 from unspool.tasks.inputs.strokes_plan import find_strokes, plan_strokes
-from unspool.tasks.inputs.text import AT_ONCE
 
 
 class StrokesKind(SeriesKind):
@@ -18,8 +17,8 @@ class StrokesKind(SeriesKind):
     rows = "drawings"
 
     def field(self, config: Config) -> Field:
-        kind = StrokeFeatures if config.model.network in AT_ONCE else StrokesField
-        return kind(self.name, preparation(config.data), max_length=config.data.max_length)
+        field = StrokesField(self.name, preparation(config.data), max_length=config.data.max_length)
+        return network_input(field, config)
 
     def holds(self, table: Table, data: DataConfig) -> bool:
         return find_strokes(table, data) is not None

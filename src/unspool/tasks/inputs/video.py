@@ -8,14 +8,13 @@ from typing import Any
 from unspool.config import Config, DataConfig
 from unspool.data.fields.field import Field
 from unspool.data.fields.image_shape import ImageShape
-from unspool.data.fields.video import VideoFeatures, VideoField
+from unspool.data.fields.video import VideoField
 from unspool.data.plan import Plan
 from unspool.data.read import Table
 from unspool.errors import ConfigError
 from unspool.tasks.inputs.image import COLOURS
 from unspool.tasks.inputs.kind import Asked
-from unspool.tasks.inputs.series import SeriesKind
-from unspool.tasks.inputs.text import AT_ONCE
+from unspool.tasks.inputs.series import SeriesKind, network_input
 from unspool.tasks.inputs.video_plan import plan_videos, video_column
 
 READINGS = ("cnn", "patches")
@@ -37,8 +36,7 @@ class VideoKind(SeriesKind):
         reading = "cnn" if data.reading == "auto" else data.reading
         colours = COLOURS[data.colours]
         shape = ImageShape(data.height, data.width, colours, reading, data.patch_size, data.resize)
-        kind = VideoFeatures if config.model.network in AT_ONCE else VideoField
-        return kind(
+        field = VideoField(
             self.name,
             shape,
             scaling=data.scaling,
@@ -46,6 +44,7 @@ class VideoKind(SeriesKind):
             window=data.window,
             missing=data.missing,
         )
+        return network_input(field, config)
 
     def holds(self, table: Table, data: DataConfig) -> bool:
         return video_column(table, data) is not None
