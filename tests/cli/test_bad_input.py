@@ -152,7 +152,7 @@ def test_evaluate_on_a_file_without_labels(file, classifier, refused) -> None:
         (["--task", "clasify"], ["unknown task; got 'clasify'", "Did you mean 'classify'?"]),
         (["--model", "lsmt"], ["unknown model; got 'lsmt'", "Did you mean 'lstm'?"]),
         (["--set", "cell=grue"], ["--set: unknown cell; got 'grue'", "Did you mean 'gru'?"]),
-        (["--format", "xls"], ["data.format: input should be 'auto', 'csv'", "got 'xls'"]),
+        (["--format", "xls"], ["unknown format; got 'xls'", "hoose from auto", "csv"]),
         (["-m", "gru", "-s", "rest=before"], ["unknown setting; got 'rest'", "'reset'"]),
         (["-m", "gru", "-s", "reset=never"], ["reset", "before", "got 'never'"]),
         (["-m", "gru", "-s", "model.options.foo=1"], ["model.options: unknown option of the cell"
@@ -525,8 +525,7 @@ def test_predict(file, classifier, here, refused) -> None:
     refused(*predict, "x", "--out", "gone/a.csv", says=["gone/a.csv: cannot be written",
             "No such file or directory", "Give another --out"])  # fmt: skip
     refused(*predict, "--file", "gone.csv", says=["gone.csv: no such file", "Check the path"])
-    refused(*predict, "--file", file(), "--format", "xls", says=["--format: data.format: input"
-            " should be 'auto'", "got 'xls'"])  # fmt: skip
+    refused(*predict, "--file", file(), "--format", "xls", says=["unknown format; got 'xls'"])
     refused(*predict, "--file", file(), "--text", "txt", says=["data.csv:1: there is no column"])
 
 

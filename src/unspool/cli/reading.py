@@ -15,9 +15,8 @@ READING: dict[str, Any] = {
         Option(
             "--format",
             metavar="FORMAT",
-            help="csv, tsv, jsonl, json, parquet, arrow, excel, ts, npy, labelled, fasttext,"
-            " lines, text, conll, conllu or seg.  [default: by the name of the file and its first"
-            " lines]",
+            help="File format, such as csv, jsonl, lines, text or conll; a wrong one lists all."
+            "  [default: by the name of the file and its first lines]",
         ),
     ],
     "encoding": Annotated[

@@ -28,30 +28,9 @@ class DataConfig(Section):
         " time, recordings of sound, strokes of a pen, images, videos or music; auto: by the look"
         " of the data",
     )
-    format: Literal[
-        "auto",
-        "csv",
-        "tsv",
-        "jsonl",
-        "json",
-        "parquet",
-        "arrow",
-        "excel",
-        "ts",
-        "npy",
-        "sketch",
-        "inkml",
-        "unipen",
-        "labelled",
-        "fasttext",
-        "lines",
-        "text",
-        "conll",
-        "conllu",
-        "seg",
-        "squad",
-        "stories",
-    ] = setting("auto", "file format; auto looks at the name and the first lines")
+    format: str = setting(
+        "auto", "file format, such as csv or jsonl; auto: by the name and the first lines"
+    )
     encoding: str = setting("utf-8", "character encoding of the data files")
     text: str | None = setting(None, "column (name, or number from 1) that holds the text")
     text_pair: str | None = setting(

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Protocol
 
 from unspool.config import DataConfig
-from unspool.data.read import Column, Report, Row, Table
+from unspool.data.read import Column, Report, Row, Shape, Table
 from unspool.data.read.columns import of_numbers
 from unspool.data.read.dates import find_format
 from unspool.errors import DataError, choose
@@ -165,7 +165,7 @@ def _best_plan(
 
 def holds_figures(table: Table) -> bool:
     """Whether a table with names has nothing but numbers and dates."""
-    named = table.format in ("csv", "tsv", "excel") and table.header
+    named = table.shape == Shape.TABLE and not table.typed and table.header
     return named and all(
         of_numbers(column.sample) or find_format(column.sample) is not None
         for column in table.columns

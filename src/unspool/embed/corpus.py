@@ -13,12 +13,12 @@ import numpy as np
 from unspool.config import DataConfig, TokenizerConfig
 from unspool.data.fields.text import TextField
 from unspool.data.plan import Plan
-from unspool.data.read import open_table
+from unspool.data.read import Shape, open_table
 from unspool.data.store.columns import Progress, store_columns
 from unspool.data.store.tokens import TokenColumn
 from unspool.embed.phrases import join_phrases
 from unspool.errors import DataError
-from unspool.tasks.plan import document_plan
+from unspool.tasks.plan import document_plan, is_labelled
 from unspool.text.vocab import UNK
 
 LONG_LINE = 100_000  # characters; a longer one is no document but running text
@@ -27,7 +27,8 @@ LONG_LINE = 100_000  # characters; a longer one is no document but running text
 def open_corpus(path: str, data: DataConfig) -> Plan:
     """The texts of a file, of a folder of .txt files, or of standard input."""
     plan = document_plan("word2vec", open_table(path, data), data)
-    if plan.table.format == "lines" and len(plan.table.files[0].head(1)[0]) > LONG_LINE:
+    plain = plan.table.shape == Shape.TEXTS and not is_labelled(plan.table)
+    if plain and len(plan.table.files[0].head(1)[0]) > LONG_LINE:
         data = data.model_copy(update={"format": "text"})
         plan = document_plan("word2vec", open_table(path, data), data)
     return plan

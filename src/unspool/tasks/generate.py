@@ -47,6 +47,7 @@ from unspool.tasks.metrics import bits_per_character, bootstrap_mean, perplexity
 from unspool.tasks.next_tokens import next_tokens
 from unspool.tasks.plan import (
     LINES,
+    OF_TEXTS,
     choose_text,
     describe,
     documents,
@@ -239,10 +240,11 @@ class Generate(Task):
         elif holds_no_text(table, data) or not may_be_documents(table, data):
             return None
         refuse_columns(table, data)
-        if table.format in ("lines", "labelled", "folder", "folders"):
+        whole = table.shape in OF_TEXTS and not table.reader.marked
+        if whole:
             table = table.reread("text")
         text = choose_text(table, data.text)
-        convert = None if table.format == "text" else LINES
+        convert = None if whole else LINES
         others = [repr(column.name) for column in table.columns if column not in text.own]
         unread = others if table.header and not named and data.text is None else []
         hint = (

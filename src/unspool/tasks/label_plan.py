@@ -29,8 +29,7 @@ from unspool.data.read.columns import (
 from unspool.data.read.json_lines import json_label, json_text
 from unspool.errors import DataError
 from unspool.tasks.plan import (
-    FOLDERS,
-    PLAIN,
+    OF_TEXTS,
     TEXT_AND_LABEL,
     choose_text,
     describe,
@@ -185,9 +184,8 @@ def plan_labels(task: str, table: Table, data: DataConfig) -> Plan | None:
 
 def is_named(table: Table, data: DataConfig) -> bool:
     """Whether the label has a column that is asked for, or called so."""
-    plain = table.format in (*PLAIN, *FOLDERS)
     return (
-        plain
+        table.shape in OF_TEXTS
         or data.label is not None
         or (table.header and known(table.columns, LABEL_NAMES) is not None)
     )
@@ -196,7 +194,7 @@ def is_named(table: Table, data: DataConfig) -> bool:
 def label_columns(table: Table, data: DataConfig) -> list[Column]:
     """The columns of 0 and 1 that --label names; or, where nothing is named, those that look so and
     nothing else looks like a label."""
-    if table.format in (*PLAIN, *FOLDERS):
+    if table.shape in OF_TEXTS:
         return []
     names = listed_names(data.label)
     if len(names) > 1 and not any(column.name == data.label for column in table.columns):

@@ -15,7 +15,7 @@ from unspool.config import DataConfig
 from unspool.data.fields.pair import MARK
 from unspool.data.parts import split_column
 from unspool.data.plan import Conversion, Plan, Values
-from unspool.data.read import Column, Table, joined
+from unspool.data.read import Column, Shape, Table, joined
 from unspool.data.read.columns import (
     has_strings,
     known,
@@ -26,7 +26,7 @@ from unspool.data.read.columns import (
 )
 from unspool.data.read.json_lines import json_text
 from unspool.errors import DataError
-from unspool.tasks.plan import FOLDERS, PLAIN, describe, documents, input_plan
+from unspool.tasks.plan import OF_TEXTS, describe, documents, input_plan
 
 # A text, and what belongs to it: the first pair of names that a table has.
 PAIR_NAMES = (
@@ -66,10 +66,10 @@ def two_texts(table: Table, data: DataConfig) -> TwoTexts | None:
     if data.text_pair == NONE or data.input not in ("auto", "pair"):
         return None
     named = data.text_pair is not None or data.input == "pair"
-    if table.format in PLAIN or not table.header:
-        if data.text_pair is None and not (named and table.format not in PLAIN):
+    if table.shape == Shape.TEXTS or not table.header:
+        if data.text_pair is None and not (named and table.shape != Shape.TEXTS):
             return None
-        if table.format in PLAIN:
+        if table.shape == Shape.TEXTS:
             raise DataError(
                 f"was read as {table.reader.title}, which has no column for a second text",
                 where=table.path,
@@ -200,7 +200,7 @@ def pair_inputs(task: str, table: Table, data: DataConfig) -> Plan:
     table = documents(table, task)
     if not table.certain:
         table = table.reread("lines")
-    if table.format in PLAIN or (data.text_pair is None and is_marked(table)):
+    if table.shape == Shape.TEXTS or (data.text_pair is None and is_marked(table)):
         text = known(table.columns, ("text",))
         assert text is not None
         summary = f"{table.summary}, two texts with {MARK} or a tab between them -> {task}"
@@ -232,7 +232,7 @@ def mentioning(plan: Plan) -> Plan:
     taken = {own.number for column in plan.columns.values() for own in column.own}
     others = [own for own in plan.table.columns if own.number not in taken]
     found = [own.name for own in others if like_texts(own)]
-    if not found or plan.table.format in (*PLAIN, *FOLDERS):
+    if not found or plan.table.shape in OF_TEXTS:
         return plan
     name = repr(found[0]) if plan.table.header else f"column {found[0]}"
     asked = f'"{found[0]}"' if " " in found[0] else found[0]

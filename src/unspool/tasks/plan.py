@@ -13,7 +13,7 @@ from typing import NamedTuple
 from unspool.config import DataConfig
 from unspool.data.parts import split_column
 from unspool.data.plan import Conversion, Plan, Values
-from unspool.data.read import Column, Table, joined
+from unspool.data.read import Column, Shape, Table, joined
 from unspool.data.read.columns import (
     LABEL_NAMES,
     TEXT_NAMES,
@@ -32,13 +32,9 @@ from unspool.errors import DataError
 from unspool.text.words import NEWLINE
 
 DEEP_SAMPLE = 100_000  # rows looked at to see whether a column changes in a sorted file
-PLAIN = ("lines", "text", "labelled", "fasttext")
-LABELLED = ("labelled", "fasttext")
-TABLES = ("csv", "tsv")
 INSIDE = 0.2  # of the texts, at most, hold the name of a label
 LABEL_WORDS = {"pos", "neg", "positive", "negative", "neutral", "spam", "ham", "true", "false"}
-SENTENCES = ("conll", "conllu")
-FOLDERS = ("folder", "folders")
+OF_TEXTS = (Shape.TEXTS, Shape.FOLDER)  # columns are called text and label
 
 
 def _texts(values: Values, names: tuple[str, ...], where: str) -> Values:
@@ -61,19 +57,20 @@ TEXT_AND_LABEL = Conversion("text and label", _text_and_label)
 
 def may_be_documents(table: Table, data: DataConfig) -> bool:
     """Whether nothing speaks for sentences or pairs, where the task is not named."""
-    return table.format not in (*SENTENCES, "parallel") and not (data.source or data.target)
+    apart = table.shape in (Shape.SENTENCES, Shape.PAIRS)
+    return not apart and not (data.source or data.target)
 
 
 def documents(table: Table, task: str) -> Table:
     """The table for a task that reads documents, whatever else it may look like."""
-    if table.format == "parallel":
+    if table.shape == Shape.PAIRS:
         raise DataError(
             f"two files are pairs for translate, not data for {task}",
             where=table.path,
             remedy="name one file, or use --task translate",
         )
     table = table.as_documents()
-    if table.format in SENTENCES:
+    if table.shape == Shape.SENTENCES:
         raise DataError(
             f"was read as {table.reader.title}, which holds no documents for {task}",
             where=table.path,
@@ -84,7 +81,7 @@ def documents(table: Table, task: str) -> Table:
 
 def refuse_columns(table: Table, data: DataConfig) -> None:
     """Plain text has no columns that the settings could name."""
-    if table.format in PLAIN and (data.text or data.label):
+    if table.shape == Shape.TEXTS and (data.text or data.label):
         raise DataError(
             f"was read as {table.reader.title}, which has no columns to choose from",
             where=table.path,
@@ -105,7 +102,7 @@ def choose_text(
     label      the column of the labels, if that was asked for
     leftmost   of a table without known names, the first column instead of the longest
     """
-    if table.format in (*PLAIN, *FOLDERS):
+    if table.shape in OF_TEXTS:
         return next(column for column in table.columns if column.name == "text")
     text = None if asked is None else joined(table.several(asked, option="--text"), glue=" ")
     if text is None:
@@ -147,7 +144,7 @@ class Document(NamedTuple):
 
 
 def text_and_label(table: Table, data: DataConfig) -> Document:
-    if table.format in (*PLAIN, *FOLDERS):
+    if table.shape in OF_TEXTS:
         refuse_columns(table, data)
         label = next((column for column in table.columns if column.name == "label"), None)
         return Document(choose_text(table, None), label)
@@ -189,7 +186,8 @@ def _likely_label(table: Table, columns: Sequence[Column]) -> Column | None:
 def rivals(table: Table, data: DataConfig, text: Column, label: Column) -> str:
     """` (or 'coder2': --label)`: other columns that look like labels, where neither a name nor a
     setting has decided."""
-    if data.label is not None or plain(label.name) in LABEL_NAMES or table.format in PLAIN:
+    named = data.label is not None or plain(label.name) in LABEL_NAMES
+    if named or table.shape == Shape.TEXTS:
         return ""
     taken = (*text.own, *label.own, split_column(table, data))
     found = [
@@ -210,11 +208,11 @@ def describe(
     table: Table, text: Column, label: Column | None = None, *, what: str = "label"
 ) -> str:
     """`reviews.csv: CSV, text in column 'review', label in 'sentiment'`; `what`: the label is"""
-    if table.format in PLAIN:
+    if table.shape == Shape.TEXTS:
         return table.summary
-    if table.format in FOLDERS:
-        place = "file name" if table.format == "folder" else "folder"
-        return table.summary + (f", {what} = {place}" if label is not None else "")
+    if table.shape == Shape.FOLDER:
+        labelled = f", {what} = {table.reader.label_source}"
+        return table.summary + (labelled if label is not None else "")
     if not table.header:
         summary = f"{table.summary}, text in column{'s' * bool(text.parts)} {text.name}"
         return summary + (f", {what} in column {label.name}" if label is not None else "")
@@ -226,14 +224,21 @@ def describe(
 
 def document_plan(task: str, table: Table, data: DataConfig) -> Plan:
     """Documents to learn from, of which no label is read; a folder is one of lines."""
-    if table.format == "labelled" and not table.certain and labels_apart(table):
+    if is_labelled(table) and not table.certain and labels_apart(table):
         table = replace(table, certain=True)
-    plan = input_plan(task, table.reread("lines") if table.format == "folder" else table, data)
-    if plan.table.format not in LABELLED:
+    if table.shape == Shape.FOLDER and not table.reader.one_row:
+        table = table.reread("lines")
+    plan = input_plan(task, table, data)
+    if not is_labelled(plan.table):
         return plan
     names = sorted({str(name) for name in table.columns[0].sample})
     left_out = f"labels such as {', '.join(names[:3])} left out, --format lines keeps them"
     return replace(plan, summary=f"{plan.table.summary}, {left_out} -> {task}")
+
+
+def is_labelled(table: Table) -> bool:
+    """Whether lines of text begin with labels."""
+    return table.shape == Shape.TEXTS and len(table.columns) > 1
 
 
 def labels_apart(table: Table) -> bool:
@@ -262,8 +267,9 @@ def input_plan(
     table = documents(table, task)
     asked, hint = data.text or data.source, ""
     found = {column.name for column in table.columns}
-    if not table.certain and not (table.format in TABLES and found.issuperset(listed_names(asked))):
-        if table.format == "labelled":
+    has_columns = table.shape == Shape.TABLE and found.issuperset(listed_names(asked))
+    if not table.certain and not has_columns:
+        if is_labelled(table):
             hint = " (--format labelled where each begins with a label)"
         table = table.reread("lines")
     text = choose_text(table, asked, names=names, leftmost=leftmost)

@@ -22,7 +22,7 @@ from unspool.data.fields.field import Field
 from unspool.data.fields.number import NumberField
 from unspool.data.part import Batch, Part
 from unspool.data.plan import Conversion, Plan, Values
-from unspool.data.read import Column, Table, joined
+from unspool.data.read import Column, Shape, Table, joined
 from unspool.data.read.columns import LABEL_NAMES, continuous, is_number, known
 from unspool.data.read.json_lines import json_text
 from unspool.errors import DataError
@@ -41,8 +41,7 @@ from unspool.tasks.metrics import (
 )
 from unspool.tasks.pair_plan import pair_inputs, paired
 from unspool.tasks.plan import (
-    FOLDERS,
-    PLAIN,
+    OF_TEXTS,
     choose_text,
     describe,
     documents,
@@ -246,7 +245,7 @@ def asked_column(table: Table, asked: str) -> Column:
 def has_scale(table: Table, data: DataConfig) -> bool:
     """Whether the column that would be the label, or is called like a number, holds many different
     numbers."""
-    if not table.header or not may_be_documents(table, data) or table.format in FOLDERS:
+    if not table.header or not may_be_documents(table, data) or table.shape == Shape.FOLDER:
         return False
     text, label = text_and_label(table, data)
     if label is None:
@@ -321,7 +320,7 @@ class Regress(DocumentTask):
         if not named and not has_scale(table, data):
             return None
         table = documents(table, cls.name)
-        if table.format in (*PLAIN, *FOLDERS):
+        if table.shape in OF_TEXTS:
             refuse_columns(table, data)
         asked = None if data.label is None else asked_column(table, data.label)
         text = choose_text(table, data.text, label=asked)

@@ -6,9 +6,7 @@ The log has a line for each row that was dropped or changed, with the row as it 
 
 from __future__ import annotations
 
-import csv
 import gzip
-import io
 import json
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -21,6 +19,7 @@ from typing import IO, Any, NamedTuple
 from unspool.data.fields.examiner import Examiner, Flaw
 from unspool.data.plan import Plan
 from unspool.data.read import Column, Row, Table
+from unspool.data.read.reader import Change
 from unspool.errors import ConfigError, DataError, choose
 
 # Why a row may be dropped, in this order; what repairs values is the fields' to know.
@@ -31,11 +30,10 @@ DROPS = {
     "near": "nearly the same as an earlier row",
 }
 USUAL_DROPS = ("empty", "repeated")
-FORMATS = ("csv", "tsv", "jsonl", "labelled", "fasttext", "lines")
 
 
 def can_fix(plan: Plan) -> bool:
-    return plan.table.format in FORMATS and len(plan.table.files) == 1
+    return plan.table.reader.editable and len(plan.table.files) == 1
 
 
 def hint(name: str, *, usual: bool, does: str) -> str:
@@ -176,7 +174,7 @@ def write_fixed(
                 continue
             changes, done = mended(row, cells, repairs.mends)
             if done:
-                block = rewritten(plan.table, block, changes)
+                block = plan.table.reader.rewrite(block, changes)
                 fixed.changed.update(done)
                 after = {"after": block.rstrip("\n")}
                 write_json(log, {"action": "changed", "why": done, **where, **after})
@@ -244,12 +242,6 @@ class Cell(NamedTuple):
     examiner: Examiner
 
 
-class Change(NamedTuple):
-    column: Column
-    before: str
-    after: str
-
-
 def mended(row: Row, cells: Sequence[Cell], mends: Sequence[str]) -> tuple[list[Change], list[str]]:
     """The new values of a row, and which repairs made them."""
     changes: list[Change] = []
@@ -263,39 +255,3 @@ def mended(row: Row, cells: Sequence[Cell], mends: Sequence[str]) -> tuple[list[
         if after != value:
             changes.append(Change(column, value, after))
     return changes, list(done)
-
-
-def rewritten(table: Table, block: str, changes: Sequence[Change]) -> str:
-    """The lines of a row with other values; all other columns stay."""
-    if table.format == "jsonl":
-        record = json.loads(block)
-        for change in changes:
-            replace_field(record, change.column.name, change.after)
-        return json.dumps(record, ensure_ascii=False) + "\n"
-    if table.format in ("csv", "tsv"):
-        options = table.reader.options
-        delimiter, quoted = options["delimiter"], options["quoted"]
-        quoting: Any = csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE
-        read = csv.reader(io.StringIO(block), delimiter=delimiter, quoting=quoting)
-        cells = next(own for own in read if own)
-        for column, _, after in changes:
-            cells[column.number] = after if quoted else one_line(after, delimiter)
-        if not quoted:
-            return delimiter.join(cells) + "\n"
-        written = io.StringIO()
-        csv.writer(written, delimiter=delimiter, lineterminator="\n").writerow(cells)
-        return written.getvalue()
-    (change,) = changes  # the text, with which a line ends
-    return block.strip().removesuffix(change.before) + one_line(change.after) + "\n"
-
-
-def replace_field(record: dict[str, Any], name: str, value: str) -> None:
-    """Set a field, which `a.b` names where it is in an object."""
-    while name not in record:
-        outer = next(key for key in record if name.startswith(f"{key}."))
-        record, name = record[outer], name[len(outer) + 1 :]
-    record[name] = value
-
-
-def one_line(value: str, delimiter: str = "\n") -> str:
-    return value.replace("\r", " ").replace("\n", " ").replace(delimiter, " ")

@@ -10,7 +10,7 @@ columns      names of columns, and what their first values look like
 """
 
 from unspool.data.read.files import Report, TextFile
-from unspool.data.read.reader import Column, Row, joined
+from unspool.data.read.reader import Column, Row, Shape, joined
 from unspool.data.read.table import Table, open_table
 
-__all__ = ["Column", "Report", "Row", "Table", "TextFile", "joined", "open_table"]
+__all__ = ["Column", "Report", "Row", "Shape", "Table", "TextFile", "joined", "open_table"]

@@ -17,7 +17,8 @@ import numpy as np
 from unspool.config import DataConfig
 from unspool.data.read.columns import LABEL_NAMES, plain
 from unspool.data.read.files import Report, TextFile, path_columns
-from unspool.data.read.reader import SAMPLE, Column, Reader, Row
+from unspool.data.read.npy import damaged
+from unspool.data.read.reader import SAMPLE, Column, Reader, Row, Shape
 from unspool.data.read.recording import NUMERIC, Recording, refuse_infinite
 from unspool.errors import DataError
 
@@ -30,6 +31,9 @@ class Arrays(Reader):
     """Columns: the series, and the arrays that have an element for each of them. Of several files
     each is a series (T, C) or (T,), or all have the same arrays."""
 
+    name = "npy"
+    shape = Shape.SERIES
+    suffixes = (".npy", ".npz")
     title = "NumPy arrays"
     typed = True
     binary = True
@@ -39,7 +43,7 @@ class Arrays(Reader):
         super().__init__(files, data)
         first = read_arrays(files[0])
         self.alone = len(files) > 1
-        self.name = find_values(first, files[0], data.series)
+        self.array = find_values(first, files[0], data.series)
         values, others = self._split(first, files[0])
         self.paths = path_columns(files) if self.alone else []
         names = ["series", *(plain(name) for name in others)]
@@ -52,7 +56,7 @@ class Arrays(Reader):
         ]
         for name, own in self.paths:
             self.columns.append(Column(name, len(self.columns), own[:SAMPLE]))
-        shape = first[self.name].shape
+        shape = first[self.array].shape
         if len(shape) == 3:
             self.remark = (
                 f"{shape[0]:,} series of {shape[1]:,} steps and {shape[2]:,} channels (if it is the"
@@ -62,15 +66,15 @@ class Arrays(Reader):
     def _split(
         self, arrays: dict[str, np.ndarray], file: TextFile
     ) -> tuple[list[Recording], dict[str, np.ndarray]]:
-        x = self._array(self.name, arrays, file)
+        x = self._array(self.array, arrays, file)
         if not len(x) or (x.ndim == 3 and not x.shape[2]):
             raise DataError(
-                f"the array {self.name!r} holds no series",
+                f"the array {self.array!r} holds no series",
                 where=file.name,
                 got=f"the shape {x.shape}",
                 remedy="save the series as (series, steps, channels)",
             )
-        others = {name: own for name, own in arrays.items() if name != self.name}
+        others = {name: own for name, own in arrays.items() if name != self.array}
         lengths = find_lengths(others, x, file)
         if lengths is not None:
             rows = np.split(x, np.cumsum(lengths)[:-1])
@@ -86,7 +90,7 @@ class Arrays(Reader):
         """The one that has this name in the first file."""
         found = arrays.get(name)
         wanted = found is not None and (
-            name != self.name or (found.dtype.kind in NUMERIC and found.ndim in (1, 2, 3))
+            name != self.array or (found.dtype.kind in NUMERIC and found.ndim in (1, 2, 3))
         )
         if found is None or not wanted:
             raise DataError(
@@ -99,7 +103,7 @@ class Arrays(Reader):
 
     @property
     def options(self) -> dict[str, Any]:
-        return {"array": self.name, "others": self.keys}
+        return {"array": self.array, "others": self.keys}
 
     def read(self, file: TextFile, numbers: Sequence[int], report: Report | None) -> Iterator[Row]:
         """The line of a series is its number, from 1."""
@@ -148,12 +152,6 @@ def elements(own: np.ndarray, file: TextFile) -> list[Any]:
         return own.tolist()
     except (ValueError, SystemError):  # letters that are none
         raise damaged(file) from None
-
-
-def damaged(file: TextFile) -> DataError:
-    return DataError(
-        "is a NumPy file that is damaged, or none", where=file.name, remedy="save it again"
-    )
 
 
 def described(arrays: dict[str, np.ndarray]) -> str:

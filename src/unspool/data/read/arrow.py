@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
-from typing import Any
+from typing import Any, ClassVar
 
 from unspool.config import DataConfig
 from unspool.data.read.files import Report, TextFile
-from unspool.data.read.reader import SAMPLE, Column, Reader, Row
+from unspool.data.read.reader import SAMPLE, Column, Reader, Row, Shape
 from unspool.errors import DataError
 
 BATCH = 4096  # rows in memory at once
@@ -18,6 +18,9 @@ BATCH = 4096  # rows in memory at once
 class Parquet(Reader):
     """The line of a row is its number, from 1."""
 
+    name = "parquet"
+    shape = Shape.TABLE
+    suffixes: ClassVar[tuple[str, ...]] = (".parquet", ".pq")
     title = "Parquet"
     typed = True
     binary = True
@@ -64,6 +67,8 @@ class Parquet(Reader):
 
 
 class Arrow(Parquet):
+    name = "arrow"
+    suffixes = (".arrow", ".feather", ".ipc")
     title = "Arrow"
 
     def read_names(self, file: TextFile) -> list[str]:

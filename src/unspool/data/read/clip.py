@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from unspool.data.read.files import BLOCK, TextFile, unreadable
+from unspool.data.read.npy import array_shapes, image_arrays
 from unspool.data.read.picture import (
     MOST_PIXELS,
     Decoded,
@@ -31,7 +32,6 @@ from unspool.data.read.picture import (
     too_large,
     undecoded,
 )
-from unspool.data.read.pixels import array_shapes, image_arrays
 from unspool.errors import DataError
 from unspool.io.regular import open_regular
 

@@ -18,14 +18,14 @@ from typing import Any
 import numpy as np
 
 from unspool.config import DataConfig
-from unspool.data.read.arrays import LENGTHS, OFFSETS, damaged
+from unspool.data.read.arrays import LENGTHS, OFFSETS
 from unspool.data.read.clip import ARRAYS, ENDINGS, FILMS, Clip, ClipFile, is_frame
 from unspool.data.read.columns import plain
 from unspool.data.read.files import Report, TextFile, readable_name
 from unspool.data.read.media import TABLES, VIDEO, Found, MediaFiles, several_tables
+from unspool.data.read.npy import ArrayShape, array_shapes, damaged, header, read_array, stream
 from unspool.data.read.picture import MOST_PIXELS
-from unspool.data.read.pixels import Shape, array_shapes, header, read_array, stream
-from unspool.data.read.reader import SAMPLE, Column, Reader, Row
+from unspool.data.read.reader import SAMPLE, Column, FileHead, Match, Reader, Row, Shape
 from unspool.errors import DataError
 from unspool.io.regular import open_regular
 
@@ -35,6 +35,7 @@ SEEN = 10  # lines of a table that are looked at
 
 
 class Clips(MediaFiles):
+    name = "video"
     title = "clips"
     medium = VIDEO
 
@@ -42,10 +43,21 @@ class Clips(MediaFiles):
 class ClipArrays(Reader):
     """Columns: the clip, and the arrays with an element for each clip, or for each frame."""
 
+    name = "clips"
+    shape = Shape.ARRAYS
+    suffixes = (".npy", ".npz")
+    medium = VIDEO
     title = "arrays of clips"
     typed = True
     binary = True
     header = True
+
+    @classmethod
+    def sniff(cls, head: FileHead) -> Match:
+        wanted = head.data.input
+        return Match.CERTAIN.when(
+            wanted == "video" or (wanted == "auto" and holds_clips(head.file))
+        )
 
     def __init__(self, files: Sequence[TextFile], data: DataConfig) -> None:
         super().__init__(files, data)
@@ -63,35 +75,37 @@ class ClipArrays(Reader):
             )
         known = (name for wanted in NAMES for name in fitting if plain(name) == wanted)
         largest = max(fitting, key=lambda name: math.prod(shapes[name].shape))
-        self.name = data.series if data.series in fitting else next(known, largest)
-        self.shape = shapes[self.name].shape
+        self.array = data.series if data.series in fitting else next(known, largest)
+        self.array_shape = shapes[self.array].shape
         self.ragged = lengths is not None
-        size = self.shape[1:3] if self.ragged else self.shape[2:4]
-        if not math.prod(self.shape) or math.prod(size) > MOST_PIXELS:
+        size = self.array_shape[1:3] if self.ragged else self.array_shape[2:4]
+        if not math.prod(self.array_shape) or math.prod(size) > MOST_PIXELS:
             raise DataError(
                 f"frames have from 1 to {MOST_PIXELS:,} pixels",
                 where=files[0].name,
-                got=f"{self.name} {self.shape}",
+                got=f"{self.array} {self.array_shape}",
                 remedy="save them smaller",
             )
-        self.count = self.shape[0] if lengths is None else len(lengths)
+        self.count = self.array_shape[0] if lengths is None else len(lengths)
         self.keys = [
             name
             for name, own in shapes.items()
             if own.dtype.kind in "biufU"
-            and (own.shape[:1] == (self.count,) or own.shape == self.shape[:1])
-            and own.shape in ((self.count,), self.shape[:2], self.shape[:1])
+            and (own.shape[:1] == (self.count,) or own.shape == self.array_shape[:1])
+            and own.shape in ((self.count,), self.array_shape[:2], self.array_shape[:1])
             and plain(name) not in (*LENGTHS, *OFFSETS)
-            and name != self.name
+            and name != self.array
         ]
         first = list(islice(self._rows(files[0]), FIRST))
         self.columns = [Column("video", 0, [row[0] for row in first])]
         for i, name in enumerate(self.keys, 1):
             sample = [row[i] for row in islice(self._others(files[0]), SAMPLE)]
             self.columns.append(Column(plain(name), i, sample))
-        self.remark = f"{self.name!r} of shape {self.shape} and type {shapes[self.name].dtype}"
+        self.remark = (
+            f"{self.array!r} of shape {self.array_shape} and type {shapes[self.array].dtype}"
+        )
 
-    def _lengths(self, file: TextFile, shapes: dict[str, Shape]) -> list[int] | None:
+    def _lengths(self, file: TextFile, shapes: dict[str, ArrayShape]) -> list[int] | None:
         """Frames of each clip, where an array says them, or where each begins."""
         for name, own in shapes.items():
             known = plain(name) in (*LENGTHS, *OFFSETS)
@@ -111,7 +125,7 @@ class ClipArrays(Reader):
 
     @property
     def options(self) -> dict[str, Any]:
-        return {"array": self.name, "others": self.keys}
+        return {"array": self.array, "others": self.keys}
 
     def _others(self, file: TextFile) -> Iterator[tuple[Any, ...]]:
         """Of each clip: None, and the elements of the other arrays."""
@@ -119,12 +133,12 @@ class ClipArrays(Reader):
         others = [read_array(file, key) for key in self.keys]
         ends = np.cumsum(lengths if lengths is not None else [1] * self.count).tolist()
         for i, (start, end) in enumerate(pairwise([0, *ends])):
-            a_frame = [self.ragged and len(own) == self.shape[0] for own in others]
+            a_frame = [self.ragged and len(own) == self.array_shape[0] for own in others]
             yield None, *(own[start:end] if all_ else own[i] for own, all_ in zip(others, a_frame))
 
     def _rows(self, file: TextFile) -> Iterator[tuple[Any, ...]]:
         lengths = self._lengths(file, array_shapes(file)) if self.ragged else None
-        clips = clip_arrays(file, self.name, lengths)
+        clips = clip_arrays(file, self.array, lengths)
         for i, (pixels, others) in enumerate(zip(clips, self._others(file)), 1):
             yield Clip(None, f"{file.name}:{i}", pixels), *others[1:]
 
@@ -136,7 +150,7 @@ class ClipArrays(Reader):
                 report(line / max(1, self.count))
 
 
-def of_clips(own: Shape, ragged: bool) -> bool:
+def of_clips(own: ArrayShape, ragged: bool) -> bool:
     """Whether an array is one of clips: (N, T, H, W), (N, T, H, W, C), or ragged (M, H, W, ...)."""
     if own.dtype.kind not in "biuf" or own.fortran:
         return False

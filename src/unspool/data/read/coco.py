@@ -12,7 +12,7 @@ from pathlib import Path
 from unspool.config import DataConfig
 from unspool.data.read.columns import CAPTION_NAMES
 from unspool.data.read.files import Report, TextFile
-from unspool.data.read.reader import SAMPLE, Column, Reader, Row
+from unspool.data.read.reader import SAMPLE, Column, FileHead, Match, Reader, Row, Shape
 from unspool.errors import DataError
 
 CAPTION = CAPTION_NAMES[0]
@@ -24,10 +24,19 @@ OWN = re.compile(r'"(image_id|file_name)"\s*:')
 class Coco(Reader):
     """A row a caption: the name of its image, and the caption; the line of a row is its number."""
 
+    name = "coco"
+    shape = Shape.CORPUS
+    suffixes = (".json",)
     title = "captions of COCO"
     typed = True
     noun = "field"
     header = True
+
+    @classmethod
+    def sniff(cls, head: FileHead) -> Match:
+        start = head.start[:100_000]
+        found = start.lstrip().startswith("{") and START.search(start) and OWN.search(start)
+        return Match.CERTAIN.when(found)
 
     def __init__(self, files: Sequence[TextFile], data: DataConfig) -> None:
         super().__init__(files, data)
@@ -74,8 +83,3 @@ def captions(path: Path, name: str, changed: int) -> list[tuple[str, str]]:
             remedy="give {images: [{id, file_name}], annotations: [{image_id, caption}]}",
         ) from None
     return found
-
-
-def looks_like_coco(file: TextFile) -> bool:
-    start = next(file.blocks(), "")[:100_000]
-    return START.search(start) is not None and OWN.search(start) is not None

@@ -5,12 +5,21 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from unspool.config import DataConfig
 from unspool.data.read.columns import label_like
 from unspool.data.read.files import Report, TextFile
-from unspool.data.read.reader import SAMPLE, Column, Reader, Row, refuse_empty
+from unspool.data.read.reader import (
+    SAMPLE,
+    Column,
+    FileHead,
+    Match,
+    Reader,
+    Row,
+    Shape,
+    refuse_empty,
+)
 from unspool.data.schemes import WrongTag, guess_letters
 from unspool.errors import DataError
 from unspool.text.words import solid
@@ -31,7 +40,14 @@ class Token(NamedTuple):
 class Conll(Reader):
     """Columns between tabs, or between spaces, without a header."""
 
+    name = "conll"
+    shape = Shape.SENTENCES
+    suffixes: ClassVar[tuple[str, ...]] = (".conll", ".iob", ".iob2", ".bio")
     title = "CoNLL columns"
+
+    @classmethod
+    def sniff(cls, head: FileHead) -> Match:
+        return Match.LIKELY.when(looks_like_conll(head.file, head.data))
 
     def __init__(self, files: Sequence[TextFile], data: DataConfig) -> None:
         super().__init__(files, data)
@@ -90,6 +106,11 @@ class Conll(Reader):
         if sentence:
             yield sentence
 
+    @property
+    def word_and_tag(self) -> tuple[str, str]:
+        """The usual columns."""
+        return self.columns[0].name, self.columns[-1].name
+
     def is_word(self, fields: list[str]) -> bool:
         return True
 
@@ -100,10 +121,21 @@ class Conll(Reader):
 class ConllU(Conll):
     """Ten named columns between tabs."""
 
+    name = "conllu"
+    suffixes = (*Conll.suffixes, ".conllu")
     title = "CoNLL-U"
+
+    @classmethod
+    def sniff(cls, head: FileHead) -> Match:
+        likely = head.suffix in cls.suffixes or super().sniff(head)
+        return Match.LIKELY.when(bool(likely and is_conllu(first_row(head.file))))
 
     def layout(self, first: str) -> tuple[str, Sequence[str]]:
         return "\t", CONLLU
+
+    @property
+    def word_and_tag(self) -> tuple[str, str]:
+        return "form", "upos"
 
     def is_word(self, fields: list[str]) -> bool:
         return fields[0].isdigit()  # 1-2 is written as one word and counted as two, 1.1 not written
@@ -122,6 +154,7 @@ def is_comment(line: str, fields: list[str], width: int) -> bool:
 
 def first_row(file: TextFile) -> str:
     """The first line that is no comment; where all look like one, the first of them."""
+    refuse_empty(file)
     lines = [line for line in file.head(SAMPLE) if not line.startswith(DOCUMENT_MARK)]
     rows = [line for line in lines if not line.startswith("#")]
     if not lines:
@@ -133,7 +166,6 @@ def first_row(file: TextFile) -> str:
 
 def conll_format(file: TextFile) -> str:
     """conll or conllu, by the first row."""
-    refuse_empty(file)
     return "conllu" if is_conllu(first_row(file)) else "conll"
 
 

@@ -3,22 +3,46 @@
 from __future__ import annotations
 
 import csv
+import io
 import re
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from unspool.config import DataConfig
-from unspool.data.read.columns import has_header, known_pair, listed_names
+from unspool.data.read.columns import (
+    KNOWN_NAMES,
+    has_header,
+    is_number,
+    known_pair,
+    label_like,
+    listed_names,
+    plain,
+)
 from unspool.data.read.edges import fitted, rows_above, rows_below, table_width, told_apart
 from unspool.data.read.files import OF_PATHS, Report, TextFile
+from unspool.data.read.media import medium_of
 from unspool.data.read.numerals import Numerals, find_numerals
-from unspool.data.read.reader import SAMPLE, Column, Reader, Row, refuse_empty
+from unspool.data.read.plain import looks_labelled
+from unspool.data.read.reader import (
+    SAMPLE,
+    Change,
+    Column,
+    FileHead,
+    Match,
+    Reader,
+    Row,
+    Shape,
+    one_line,
+    refuse_empty,
+)
 from unspool.errors import DataError
 
 SEPARATOR = re.compile(r"sep=(.)", re.IGNORECASE)  # the first line of some files for Excel
+
+FEWEST_NUMBERS = 3  # columns of a table of numbers
 
 csv.field_size_limit(1 << 30)  # the default of 131,072 is too short for a long document
 
@@ -36,6 +60,7 @@ class Cells(Reader):
     above, below   rows next to the header that are neither it nor data
     """
 
+    shape = Shape.TABLE
     above = below = 0
     numerals: Mapping[int, Numerals] = {}
 
@@ -186,6 +211,20 @@ class Cells(Reader):
 class Delimited(Cells):
     """Fields between delimiters."""
 
+    mark: ClassVar[str]  # delimiter by which such files are recognised
+    editable = True
+
+    @classmethod
+    def sniff(cls, head: FileHead) -> Match:
+        if _has_known_names(head, cls.mark) or _holds_numbers(head.lines, cls.mark):
+            return Match.CERTAIN
+        return Match.LIKELY.when(cls.is_likely(head))
+
+    @staticmethod
+    def is_likely(head: FileHead) -> bool:
+        """Whether it may be such a table although no header shows it."""
+        return bool(head.data.text or head.data.label)
+
     def prepare(self, file: TextFile, data: DataConfig) -> None:
         self.dialect = self.find_dialect(file)
 
@@ -200,6 +239,19 @@ class Delimited(Cells):
     def options(self) -> dict[str, Any]:
         return {**self.dialect._asdict(), **super().options}
 
+    def rewrite(self, block: str, changes: Sequence[Change]) -> str:
+        delimiter, quoted = self.dialect
+        quoting: Any = csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE
+        read = csv.reader(io.StringIO(block), delimiter=delimiter, quoting=quoting)
+        cells = next(row for row in read if row)
+        for column, _, after in changes:
+            cells[column.number] = after if quoted else one_line(after, delimiter)
+        if not quoted:
+            return delimiter.join(cells) + "\n"
+        written = io.StringIO()
+        csv.writer(written, delimiter=delimiter, lineterminator="\n").writerow(cells)
+        return written.getvalue()
+
     def cells(
         self, file: TextFile, report: Report | None = None
     ) -> Iterator[tuple[int, list[str]]]:
@@ -210,6 +262,9 @@ class Csv(Delimited):
     """Fields may be quoted; the delimiter is the first of `,;\\t|` in the first line by which all
     rows have as many fields, one without a space behind it if there is one."""
 
+    name = "csv"
+    suffixes = (".csv",)
+    mark = ","
     title = "CSV"
 
     def find_dialect(self, file: TextFile) -> Dialect:
@@ -227,7 +282,22 @@ class Tsv(Delimited):
     """Fields are quoted if the quotes read well that way; otherwise a quotation mark is just a
     character of the text."""
 
+    name = "tsv"
+    suffixes = (".tsv", ".tab")
+    mark = "\t"
     title = "TSV"
+
+    @staticmethod
+    def is_likely(head: FileHead) -> bool:
+        """Columns are requested, lines are cut alike by tabs, or files precede their labels."""
+        lines = head.lines
+        if head.data.text or head.data.label:
+            return "\t" in lines[0]
+        widths = {line.count("\t") for line in lines}
+        if widths != {1}:
+            return len(widths) == 1 and min(widths) > 1
+        first, second = zip(*(line.split("\t") for line in lines))
+        return all(map(medium_of, first)) or (label_like(second) and not looks_labelled(lines))
 
     def find_dialect(self, file: TextFile) -> Dialect:
         opened = any('\t"' in line or line.startswith('"') for line in islice(file.lines(), SAMPLE))
@@ -290,3 +360,24 @@ def table_rows(
             where=f"{file.name}:{line}",
             remedy='close it, and write a quote inside a quoted field as ""',
         ) from None
+
+
+def _has_known_names(head: FileHead, delimiter: str) -> bool:
+    """Whether the first line has names, a known or a requested one among them, above a line of
+    columns."""
+    requested = {plain(name) for names in head.data.columns.values() for name in names}
+    requested |= {plain(head.data.text)} if head.data.text else set()
+    lines = head.lines
+    names = {plain(name) for name in lines[0].split(delimiter)}
+    known = bool(names & (KNOWN_NAMES | requested))
+    return len(lines) > 1 and len(names) > 1 and delimiter in lines[1] and known
+
+
+def _holds_numbers(lines: Sequence[str], delimiter: str) -> bool:
+    """Whether each line has as many cells, and nearly all of them are numbers."""
+    rows = [line.split(delimiter) for line in lines]
+    cells = [cell.strip() for row in rows[1:] for cell in row]
+    filled = [cell for cell in cells if cell]
+    if min(map(len, rows)) < FEWEST_NUMBERS or len({len(row) for row in rows}) > 1:
+        return False
+    return sum(map(is_number, filled)) > 0.8 * len(filled)

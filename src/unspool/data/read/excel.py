@@ -14,6 +14,8 @@ from unspool.errors import DataError, nearest
 class Excel(Cells):
     """The first sheet, or the one that `sheet` names. Rows without any value are no rows."""
 
+    name = "excel"
+    suffixes = (".xlsx", ".xlsm")
     title = "Excel"
     binary = True
 

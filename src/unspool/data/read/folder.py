@@ -9,7 +9,7 @@ from pathlib import Path
 from unspool.config import DataConfig
 from unspool.data.read.columns import plain
 from unspool.data.read.files import Report, TextFile, stem
-from unspool.data.read.reader import SAMPLE, Column, Reader, Row
+from unspool.data.read.reader import SAMPLE, Column, Reader, Row, Shape
 from unspool.errors import DataError
 
 SPLIT_NAMES = frozenset({"train", "valid", "validation", "val", "dev", "test"})
@@ -19,6 +19,9 @@ UNLABELLED = frozenset({"unsup", "unlabeled", "unlabelled"})
 class Folder(Reader):
     """A file a label; blank lines are no items."""
 
+    name = "folder"
+    shape = Shape.FOLDER
+    label_source = "file name"
     title = "one item a line"
 
     def __init__(self, files: Sequence[TextFile], data: DataConfig) -> None:
@@ -53,6 +56,9 @@ class Folder(Reader):
 class Folders(Folder):
     """A folder a label; a file is a text. Texts in a folder called `unsup` have no label."""
 
+    name = "folders"
+    label_source = "folder"
+    one_row = True
     title = "a text a file"
 
     def __init__(self, files: Sequence[TextFile], data: DataConfig) -> None:

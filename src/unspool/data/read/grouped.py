@@ -47,7 +47,7 @@ class GroupedRows(Reader):
         self.files, self.table, self.inner = inner.files, inner, inner.reader
         self.key, self.same, self.fixed = key.number, same, fixed
         self.gathered = frozenset(own.number for column in gathered for own in column.own)
-        for name in ("title", "typed", "binary", "one_row", "noun"):
+        for name in ("name", "shape", "medium", "title", "typed", "binary", "one_row", "noun"):
             setattr(self, name, getattr(inner.reader, name))
         self.header, self.remark = inner.reader.header, inner.reader.remark
         self.first_line = inner.reader.first_line

@@ -18,7 +18,7 @@ import numpy as np
 
 from unspool.config import DataConfig
 from unspool.data.read.files import Report, TextFile, path_columns
-from unspool.data.read.reader import SAMPLE, Column, Reader, Row
+from unspool.data.read.reader import SAMPLE, Column, Reader, Row, Shape
 from unspool.errors import DataError
 
 LARGEST = 256 << 20  # bytes of a file
@@ -165,6 +165,9 @@ class InkMl(Reader):
     """Columns: the strokes; the annotations of the drawing by their types; of several files also
     what their names say."""
 
+    name = "inkml"
+    shape = Shape.DRAWINGS
+    suffixes = (".inkml",)
     title = "InkML"
     typed = True
     header = True

@@ -9,11 +9,22 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import Any
+from typing import Any, ClassVar
 
 from unspool.config import DataConfig
+from unspool.data.read.columns import TEXT_NAMES
 from unspool.data.read.files import Report, TextFile
-from unspool.data.read.reader import SAMPLE, Column, Reader, Row, refuse_empty
+from unspool.data.read.reader import (
+    SAMPLE,
+    Change,
+    Column,
+    FileHead,
+    Match,
+    Reader,
+    Row,
+    Shape,
+    refuse_empty,
+)
 from unspool.errors import DataError, nearest
 
 Object = dict[str, Any]
@@ -22,10 +33,20 @@ Object = dict[str, Any]
 class JsonLines(Reader):
     """The columns are the fields of the first objects; a row that lacks one has no value there."""
 
+    name = "jsonl"
+    shape = Shape.TABLE
+    suffixes: ClassVar[tuple[str, ...]] = (".jsonl", ".ndjson", ".json")
+    editable = True
     title = "JSON lines"
     typed = True
     noun = "field"
     header = True
+
+    @classmethod
+    def sniff(cls, head: FileHead) -> Match:
+        """A first line that is an object, or a list of lists."""
+        line = head.lines[0].lstrip()
+        return Match.CERTAIN.when(is_json_object(line) or line.startswith("[["))
 
     def __init__(self, files: Sequence[TextFile], data: DataConfig) -> None:
         super().__init__(files, data)
@@ -44,6 +65,12 @@ class JsonLines(Reader):
         """(line, fields) of every object."""
         return ((line, flat(fields)) for line, fields in json_rows(file, report))
 
+    def rewrite(self, block: str, changes: Sequence[Change]) -> str:
+        record = json.loads(block)
+        for change in changes:
+            replace_field(record, change.column.name, change.after)
+        return json.dumps(record, ensure_ascii=False) + "\n"
+
     def read(self, file: TextFile, numbers: Sequence[int], report: Report | None) -> Iterator[Row]:
         names = [self.columns[i].name for i in numbers]
         for line, fields in self.objects(file, report):
@@ -53,10 +80,38 @@ class JsonLines(Reader):
 class JsonArray(JsonLines):
     """An array of objects, alone or as one field of an object."""
 
+    name = "json"
+    suffixes = (".json",)
+    editable = False
     title = "JSON"
+
+    @classmethod
+    def sniff(cls, head: FileHead) -> Match:
+        """An array of objects; or an object over several lines, or one that holds such an array."""
+        start = head.start.lstrip()
+        if re.match(r"\[\s*[{\]]", start):
+            return Match.CERTAIN
+        line = start.partition("\n")[0]
+        if not is_json_object(line):
+            return Match.CERTAIN.when(bool(re.match(r'\{\s*("|$)', start)))
+        lists = {name: v for name, v in json.loads(line).items() if isinstance(v, list) and v}
+        alone = not start[len(line) :].strip()
+        # Columns in an object are no rows: the reader rejects them by name.
+        columns = any(name in TEXT_NAMES for name in lists) or {"columns", "data"} <= lists.keys()
+        nested = any(isinstance(values[0], dict) for values in lists.values())
+        return Match.CERTAIN.when(alone and (columns or nested))
 
     def objects(self, file: TextFile, report: Report | None = None) -> Iterator[tuple[int, Object]]:
         return ((line, flat(fields)) for line, fields in array_rows(file))
+
+
+def is_json_object(line: str) -> bool:
+    if not line.lstrip().startswith("{"):
+        return False
+    try:
+        return isinstance(json.loads(line), dict)
+    except ValueError:
+        return False
 
 
 def flat(fields: Object, prefix: str = "") -> Object:
@@ -70,6 +125,14 @@ def flat(fields: Object, prefix: str = "") -> Object:
         else:
             found[f"{prefix}{name}"] = value
     return found
+
+
+def replace_field(record: dict[str, Any], name: str, value: str) -> None:
+    """Set a field, which `a.b` names where it is in an object."""
+    while name not in record:
+        outer = next(key for key in record if name.startswith(f"{key}."))
+        record, name = record[outer], name[len(outer) + 1 :]
+    record[name] = value
 
 
 def json_rows(file: TextFile, report: Report | None = None) -> Iterator[tuple[int, Object]]:

@@ -23,7 +23,7 @@ from unspool.data.read.music import ENDINGS as MIDIS
 from unspool.data.read.music import Midi
 from unspool.data.read.picture import ENDINGS as PICTURES
 from unspool.data.read.picture import Picture
-from unspool.data.read.reader import SAMPLE, Column, Reader, Row
+from unspool.data.read.reader import SAMPLE, Column, Reader, Row, Shape
 from unspool.data.read.sound import ENDINGS as SOUNDS
 from unspool.data.read.sound import Sound
 from unspool.errors import ConfigError, DataError
@@ -88,6 +88,7 @@ MEDIA = (AUDIO, IMAGE, VIDEO, MUSIC)
 class MediaFiles(Reader):
     """Columns: the value of the file; those of the pattern; folder and parts of the name."""
 
+    shape = Shape.FILES
     medium: ClassVar[Medium]
     typed = True
     binary = True
@@ -136,6 +137,7 @@ class MediaFiles(Reader):
 
 
 class Sounds(MediaFiles):
+    name = "audio"
     title = "recordings of sound"
     medium = AUDIO
 
@@ -144,11 +146,13 @@ class Sounds(MediaFiles):
 
 
 class Pictures(MediaFiles):
+    name = "image"
     title = "images"
     medium = IMAGE
 
 
 class MidiFiles(MediaFiles):
+    name = "music"
     title = "pieces of music"
     medium = MUSIC
 

@@ -23,12 +23,11 @@ from unspool.config import DataConfig
 from unspool.data.read.clip import Clip, as_clip
 from unspool.data.read.files import Report, TextFile
 from unspool.data.read.picture import Picture, as_picture, is_pillow
-from unspool.data.read.reader import SAMPLE, Column, Reader, Row
+from unspool.data.read.reader import SAMPLE, Column, Reader, Row, Shape
 from unspool.data.read.recording import Recording, is_numeric
 from unspool.data.read.table import Table
 from unspool.errors import DataError
 
-FORMAT = "memory"
 LISTING = ("to_list", "to_pylist", "tolist")  # how a Series or an array gives a list
 STEPS = 100  # how often the share that has been read is reported
 
@@ -300,6 +299,8 @@ def _where(name: str, row: int) -> str:
 class Memory(Reader):
     """The rows of some columns; a row's line is its number, from 1."""
 
+    name = "memory"
+    shape = Shape.TABLE
     title = "rows in memory"
     typed = True
 
@@ -375,4 +376,4 @@ def memory_table(columns: Columns, data: DataConfig) -> Table:
     if not columns.named:
         unset = dict.fromkeys(("text", "label", "source", "target", "series"))
         data = data.model_copy(update={**unset, "time": "auto", "id": "auto"})
-    return MemoryTable(columns.name, columns.name, FORMAT, [], True, data, Memory(columns))
+    return MemoryTable(columns.name, columns.name, [], True, data, Memory(columns))

@@ -1,12 +1,39 @@
-"""The header of an array in NumPy's format."""
+"""Arrays in NumPy's formats, `.npy` and `.npz`: headers, and elements one by one.
+
+Arrays are never read as a whole, and never unpickled.
+"""
 
 from __future__ import annotations
 
+import math
 import warnings
-from typing import Any
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.lib import format as npy
+
+from unspool.data.read.files import TextFile
+from unspool.errors import DataError
+
+LARGEST = 1 << 28  # bytes of an array beside the images
+
+
+class ArrayShape(NamedTuple):
+    """What the header of an array says."""
+
+    shape: tuple[int, ...]
+    fortran: bool
+    dtype: np.dtype[Any]
+
+    @property
+    def of_images(self) -> bool:
+        grey = len(self.shape) == 3
+        coloured = len(self.shape) == 4 and self.shape[3] in (1, 2, 3, 4)
+        sizes = all(size >= 0 for size in self.shape)
+        return sizes and (grey or coloured) and self.dtype.kind in "biuf" and not self.fortran
 
 
 def read_header(content: Any) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
@@ -17,3 +44,73 @@ def read_header(content: Any) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
     with warnings.catch_warnings():  # about headers of Python 2
         warnings.simplefilter("ignore")
         return read(content)
+
+
+@contextmanager
+def stream(file: TextFile, name: str) -> Iterator[Any]:
+    """An array of a file, from its magic number on."""
+    path = file.unpacked()
+    if not zipfile.is_zipfile(path):
+        with open(path, "rb") as content:
+            yield content
+        return
+    with zipfile.ZipFile(path) as archive, archive.open(f"{name}.npy") as member:
+        yield member
+
+
+def header(content: Any) -> ArrayShape:
+    return ArrayShape(*read_header(content))
+
+
+def array_shapes(file: TextFile) -> dict[str, ArrayShape]:
+    """By name; the only one of a .npy file is x."""
+    path = file.unpacked()
+    try:
+        if not zipfile.is_zipfile(path):
+            with stream(file, "x") as content:
+                return {"x": header(content)}
+        with zipfile.ZipFile(path) as archive:
+            names = [name.removesuffix(".npy") for name in archive.namelist()]
+        found = {}
+        for name in names:
+            with stream(file, name) as content:
+                found[name] = header(content)
+    except DataError:
+        raise
+    except Exception:  # it raises whatever its parsers do
+        raise damaged(file) from None
+    return found
+
+
+def image_arrays(file: TextFile, name: str) -> Iterator[np.ndarray]:
+    """The images of an array, one by one."""
+    with stream(file, name) as content:
+        shape, _, dtype = header(content)
+        size = math.prod(shape[1:]) * dtype.itemsize
+        for _ in range(shape[0]):
+            try:
+                data = content.read(size)
+            except Exception:  # a damaged archive
+                data = b""
+            if len(data) < size:
+                raise damaged(file)
+            yield np.frombuffer(data, dtype).reshape(shape[1:])
+
+
+def read_array(file: TextFile, name: str) -> list[Any]:
+    """The elements of one of the small ones."""
+    try:
+        with stream(file, name) as content:
+            shape, _, dtype = header(content)
+            size = math.prod(shape) * dtype.itemsize
+            data = content.read(size) if size <= LARGEST else b""
+        found: list[Any] = np.frombuffer(data, dtype).reshape(shape).tolist()
+    except Exception:  # a damaged archive, too few bytes, or letters that are none
+        raise damaged(file) from None
+    return found
+
+
+def damaged(file: TextFile) -> DataError:
+    return DataError(
+        "is a NumPy file that is damaged, or none", where=file.name, remedy="save it again"
+    )

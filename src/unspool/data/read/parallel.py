@@ -7,13 +7,15 @@ from itertools import zip_longest
 
 from unspool.config import DataConfig
 from unspool.data.read.files import Report, TextFile
-from unspool.data.read.reader import SAMPLE, Column, Reader, Row
+from unspool.data.read.reader import SAMPLE, Column, Reader, Row, Shape
 from unspool.errors import DataError
 
 
 class Parallel(Reader):
     """Both files must have as many lines."""
 
+    name = "parallel"
+    shape = Shape.PAIRS
     title = "pairs of lines"
 
     def __init__(self, files: Sequence[TextFile], data: DataConfig) -> None:

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from unspool.config import DataConfig
 from unspool.data.read.files import Report, TextFile
-from unspool.data.read.reader import SAMPLE, Column, Reader, Row, refuse_empty
+from unspool.data.read.reader import (
+    SAMPLE,
+    Column,
+    FileHead,
+    Match,
+    Reader,
+    Row,
+    Shape,
+    refuse_empty,
+)
 
 MARK = "__label__"  # before every label in fastText's format
 
@@ -15,6 +25,9 @@ MARK = "__label__"  # before every label in fastText's format
 class Lines(Reader):
     """One document a line; a blank line is an empty one."""
 
+    name = "lines"
+    shape = Shape.TEXTS
+    editable = True
     title = "one document a line"
 
     def __init__(self, files: Sequence[TextFile], data: DataConfig) -> None:
@@ -31,6 +44,8 @@ class Lines(Reader):
 class LongText(Lines):
     """One long text, in pieces that join to the whole."""
 
+    name = "text"
+    editable = False
     title = "one long text"
 
     def __init__(self, files: Sequence[TextFile], data: DataConfig) -> None:
@@ -50,7 +65,14 @@ class LongText(Lines):
 class Labelled(Reader):
     """`label<space or tab>text`, one a line; a label before a tab may hold spaces."""
 
+    name = "labelled"
+    shape = Shape.TEXTS
+    editable = True
     title = "lines of `label text`"
+
+    @classmethod
+    def sniff(cls, head: FileHead) -> Match:
+        return Match.LIKELY.when(looks_labelled(head.lines))
 
     def __init__(self, files: Sequence[TextFile], data: DataConfig) -> None:
         super().__init__(files, data)
@@ -76,7 +98,16 @@ class Labelled(Reader):
 class FastText(Reader):
     """`__label__a __label__b text`, one a line; where a line has several labels, all are lists."""
 
+    name = "fasttext"
+    shape = Shape.TEXTS
+    editable = True
+    marked = True
     title = "fastText lines"
+
+    @classmethod
+    def sniff(cls, head: FileHead) -> Match:
+        marked = sum(line.lstrip().startswith(MARK) for line in head.lines)
+        return Match.CERTAIN.when(marked > 0.5 * len(head.lines))
 
     def __init__(self, files: Sequence[TextFile], data: DataConfig) -> None:
         super().__init__(files, data)
@@ -118,3 +149,15 @@ def cut_label(line: str, delimiter: str) -> tuple[str, str]:
     """(label, text): cut at the first tab, or with a space as delimiter at any white space."""
     label, *text = line.strip().split("\t" if delimiter == "\t" else None, 1)
     return label.strip(), text[0].strip() if text else ""
+
+
+def looks_labelled(lines: Sequence[str]) -> bool:
+    """Whether the first words are few and come again and again, each before some text."""
+    delimiter = label_delimiter(lines)
+    pairs = [cut_label(line, delimiter) for line in lines]
+    if sum(bool(text) for _, text in pairs) < 0.9 * len(pairs):
+        return False
+    counts = Counter(label for label, _ in pairs)
+    if len(lines) < 20:
+        return len(lines) > 1 and min(counts.values()) > 1
+    return len(counts) <= max(2, len(lines) // 10)

@@ -4,14 +4,72 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
+from enum import IntEnum, StrEnum
+from functools import cached_property
 from itertools import accumulate, islice
-from typing import Any, ClassVar, NamedTuple
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from unspool.config import DataConfig
 from unspool.data.read.files import Report, TextFile
 from unspool.errors import DataError
 
+if TYPE_CHECKING:
+    from unspool.data.read.media import Medium
+
 SAMPLE = 1000  # rows looked at
+
+
+class Shape(StrEnum):
+    """What the rows of a format are."""
+
+    TABLE = "table"  # cells or JSON values under the names that a file gives its columns
+    CORPUS = "corpus"  # the columns of one corpus, such as question, context and answer
+    TEXTS = "texts"  # plain text, perhaps with labels
+    FOLDER = "folder"  # files of text, labelled by their names or folders
+    PAIRS = "pairs"  # two files, line by line
+    SENTENCES = "sentences"  # a token a line, in columns
+    SERIES = "series"  # vectors over time
+    DRAWINGS = "drawings"  # strokes of a pen
+    FILES = "files"  # a file of a medium each
+    ARRAYS = "arrays"  # values of a medium, in arrays
+
+
+class Match(IntEnum):
+    """How surely a file has a format."""
+
+    NO = 0
+    LIKELY = 1  # by the look of its lines
+    CERTAIN = 2
+
+    def when(self, condition: object) -> Match:
+        """This match if the condition holds, otherwise none."""
+        return self if condition else Match.NO
+
+
+class FileHead:
+    """The beginning of a file, read once, and the settings that it is read with."""
+
+    def __init__(self, file: TextFile, data: DataConfig) -> None:
+        self.file, self.data = file, data
+
+    @cached_property
+    def name(self) -> str:
+        return self.file.content_name
+
+    @cached_property
+    def suffix(self) -> str:
+        return Path(self.name).suffix.lower()
+
+    @cached_property
+    def start(self) -> str:
+        """The first megabyte of text."""
+        return next(self.file.blocks(), "")
+
+    @cached_property
+    def lines(self) -> list[str]:
+        """The first lines that are not blank."""
+        return self.file.head(SAMPLE)
 
 
 class Column(NamedTuple):
@@ -66,23 +124,47 @@ class Row(NamedTuple):
     file: int = 0
 
 
+class Change(NamedTuple):
+    """A new value of a column in one row."""
+
+    column: Column
+    before: str
+    after: str
+
+
 class Reader(ABC):
     """The rows of some files in one format. The constructor looks at the first rows.
 
+    name         of the format, in settings and in `FORMATS`
+    shape        what the rows are
+    suffixes     of the names of its files
+    medium       of the values, where these are images, sound and the like
     title        what the summary calls the format
     first_line   where the first row starts
     typed        whether values may be numbers, lists and the like, not only strings
     binary       whether the files have no encoding
     one_row      whether a file is one row, so that a message needs no line
+    editable     whether `rewrite` can change values of a row
+    marked       whether labels are marked as such in each line of text
+    label_source   what labels texts in folders
+    stroke_layout  how strokes are nested
     noun         what a column is called
     remark       what else the summary says: which sheet of several
     options      what decides, besides the content of the files, what is read: for keys of caches
     """
 
+    name: ClassVar[str]
+    shape: ClassVar[Shape]
+    suffixes: ClassVar[tuple[str, ...]] = ()
+    medium: ClassVar[Medium | None] = None
     title: ClassVar[str]
     typed: bool = False
     binary: ClassVar[bool] = False
     one_row: ClassVar[bool] = False
+    editable: ClassVar[bool] = False
+    marked: ClassVar[bool] = False
+    label_source: ClassVar[str] = ""
+    stroke_layout: ClassVar[str] = "points"
     noun: ClassVar[str] = "column"
     header: bool = False
     remark: str = ""
@@ -91,6 +173,20 @@ class Reader(ABC):
 
     def __init__(self, files: Sequence[TextFile], data: DataConfig) -> None:
         self.files = files
+
+    @classmethod
+    def is_named(cls, head: FileHead) -> bool:
+        """Whether the file is called like one of this format."""
+        return head.suffix in cls.suffixes
+
+    @classmethod
+    def sniff(cls, head: FileHead) -> Match:
+        """Whether the content of a file has this format.
+
+        Called for files that are named so, where several formats share a suffix; and, unless the
+        format is binary, for files whose suffix belongs to no format.
+        """
+        return Match.NO
 
     @property
     def options(self) -> dict[str, Any]:
@@ -109,6 +205,11 @@ class Reader(ABC):
             rows = self.read(file, numbers, part)
             yield from rows if i == 0 else (row._replace(file=i) for row in rows)
 
+    def rewrite(self, block: str, changes: Sequence[Change]) -> str:
+        """The lines of a row with other values in some columns."""
+        (change,) = changes  # the text, with which a line ends
+        return block.strip().removesuffix(change.before) + one_line(change.after) + "\n"
+
     def as_written(self) -> Reader:
         """A reader of the same rows that leaves cells as they are written."""
         return self
@@ -124,6 +225,10 @@ class Reader(ABC):
 
 def _rescaled(report: Report | None, start: float, share: float) -> Report | None:
     return None if report is None else lambda fraction: report(start + share * fraction)
+
+
+def one_line(value: str, delimiter: str = "\n") -> str:
+    return value.replace("\r", " ").replace("\n", " ").replace(delimiter, " ")
 
 
 def refuse_empty(file: TextFile) -> None:

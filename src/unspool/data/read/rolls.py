@@ -20,7 +20,8 @@ import numpy as np
 
 from unspool.config import DataConfig
 from unspool.data.read.files import Report, TextFile
-from unspool.data.read.reader import SAMPLE, Column, Reader, Row
+from unspool.data.read.media import MUSIC
+from unspool.data.read.reader import SAMPLE, Column, FileHead, Match, Reader, Row, Shape
 from unspool.errors import DataError
 from unspool.io.regular import parse_json, read_regular
 
@@ -42,6 +43,8 @@ class Held(NamedTuple):
 class Rolls(Reader):
     """Columns: the music, and its part."""
 
+    shape = Shape.SERIES
+    medium = MUSIC
     typed = True
     binary = True
     header = True
@@ -67,7 +70,16 @@ class Rolls(Reader):
 
 
 class Chorales(Rolls):
+    name = "chorales"
+    suffixes = (".json",)
     title = "pieces of music as lists of pitches"
+
+    @classmethod
+    def sniff(cls, head: FileHead) -> Match:
+        """Parts of lists of pieces; a list of pieces is enough where music is asked for."""
+        asked = head.data.input == "music"
+        found = NAMED.match(head.start) or (asked and UNNAMED.match(head.start))
+        return Match.CERTAIN.when(found)
 
     def pieces(self, file: TextFile) -> list[Held]:
         path = file.unpacked()
@@ -75,6 +87,8 @@ class Chorales(Rolls):
 
 
 class PianoRolls(Rolls):
+    name = "rolls"
+    suffixes = (".mat",)
     title = "piano rolls of MATLAB"
 
     def pieces(self, file: TextFile) -> list[Held]:
@@ -131,10 +145,3 @@ def matlab_pieces(path: Path, name: str, changed: int) -> list[Held]:
 def part_name(name: str) -> str:
     """`traindata` is train; "" where it names no part."""
     return PARTS.get(name.lower().removesuffix("data").strip("_"), name)
-
-
-def holds_chords(file: TextFile, *, asked: bool) -> bool:
-    """Whether a JSON file begins as parts of lists of pieces do; where music was `asked` for, a
-    list of pieces is enough."""
-    start = next(file.blocks(), "")
-    return bool(NAMED.match(start)) or (asked and bool(UNNAMED.match(start)))

@@ -7,7 +7,16 @@ from collections.abc import Iterator, Sequence
 
 from unspool.config import DataConfig
 from unspool.data.read.files import Report, TextFile
-from unspool.data.read.reader import SAMPLE, Column, Reader, Row, refuse_empty
+from unspool.data.read.reader import (
+    SAMPLE,
+    Column,
+    FileHead,
+    Match,
+    Reader,
+    Row,
+    Shape,
+    refuse_empty,
+)
 from unspool.errors import DataError
 
 TARGET = "$T$"
@@ -18,8 +27,20 @@ POLARITIES = ("-1", "0", "1")
 class Seg(Reader):
     """Columns text, target and polarity."""
 
+    name = "seg"
+    shape = Shape.CORPUS
+    suffixes = (".seg",)
     title = "opinions, three lines each"
     header = True
+
+    @classmethod
+    def sniff(cls, head: FileHead) -> Match:
+        """Every third line is a polarity, and sentences have their targets."""
+        lines = head.lines
+        whole = len(lines) // 3 * 3
+        polarities = all(line.strip() in POLARITIES for line in lines[2:whole:3])
+        targets = all(TARGET in line for line in lines[0:whole:3])
+        return Match.CERTAIN.when(whole > 0 and polarities and targets)
 
     def __init__(self, files: Sequence[TextFile], data: DataConfig) -> None:
         super().__init__(files, data)
@@ -55,13 +76,3 @@ class Seg(Reader):
                 got=found[-1],
                 remedy=f"give a sentence with {TARGET}, a target, and -1, 0 or 1",
             )
-
-
-def looks_like_seg(lines: Sequence[str]) -> bool:
-    """Whether every third line is a polarity, and sentences have their targets."""
-    whole = len(lines) // 3 * 3
-    return (
-        whole > 0
-        and all(own.strip() in POLARITIES for own in lines[2:whole:3])
-        and all(TARGET in own for own in lines[0:whole:3])
-    )

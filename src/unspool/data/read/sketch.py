@@ -13,7 +13,7 @@ import numpy as np
 from unspool.config import DataConfig
 from unspool.data.read.files import Report, TextFile, path_columns
 from unspool.data.read.pickled import holds_objects, object_arrays
-from unspool.data.read.reader import SAMPLE, Column, Reader, Row
+from unspool.data.read.reader import SAMPLE, Column, FileHead, Match, Reader, Row, Shape
 from unspool.errors import DataError
 
 PARTS = ("train", "valid", "test")
@@ -23,10 +23,19 @@ class Sketches(Reader):
     """Columns: the drawing, the array that it stands in as its `split`; of several files also
     what their names say."""
 
+    name = "sketch"
+    shape = Shape.DRAWINGS
+    suffixes = (".npz",)
+    stroke_layout = "offsets"
     title = "drawings of sketch-rnn"
     typed = True
     binary = True
     header = True
+
+    @classmethod
+    def sniff(cls, head: FileHead) -> Match:
+        """A .npz file whose arrays are all made of objects."""
+        return Match.CERTAIN.when(holds_objects(head.file.unpacked()))
 
     def __init__(self, files: Sequence[TextFile], data: DataConfig) -> None:
         super().__init__(files, data)
@@ -66,8 +75,3 @@ class Sketches(Reader):
 
 def order(name: str) -> tuple[int, str]:
     return (PARTS.index(name) if name in PARTS else len(PARTS)), name
-
-
-def holds_sketches(file: TextFile) -> bool:
-    """Whether it is a .npz file whose arrays are all made of objects."""
-    return holds_objects(file.unpacked())

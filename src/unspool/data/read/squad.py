@@ -9,7 +9,7 @@ from typing import Any
 
 from unspool.config import DataConfig
 from unspool.data.read.files import Report, TextFile
-from unspool.data.read.reader import SAMPLE, Column, Reader, Row
+from unspool.data.read.reader import SAMPLE, Column, FileHead, Match, Reader, Row, Shape
 from unspool.errors import DataError
 
 NAMES = ("question", "context", "answers", "id")
@@ -20,9 +20,17 @@ class Squad(Reader):
     """A row a question: question, context, answers ({text, answer_start} each), id; the line of a
     row is its number."""
 
+    name = "squad"
+    shape = Shape.CORPUS
+    suffixes = (".json",)
     title = "questions of SQuAD"
     typed = True
     header = True
+
+    @classmethod
+    def sniff(cls, head: FileHead) -> Match:
+        found = head.start.lstrip().startswith("{") and START.search(head.start[:100_000])
+        return Match.CERTAIN.when(found)
 
     def __init__(self, files: Sequence[TextFile], data: DataConfig) -> None:
         super().__init__(files, data)
@@ -49,7 +57,3 @@ class Squad(Reader):
     def read(self, file: TextFile, numbers: Sequence[int], report: Report | None) -> Iterator[Row]:
         for line, row in enumerate(self._rows(file), start=1):
             yield Row(tuple(row[i] for i in numbers), line)
-
-
-def looks_like_squad(file: TextFile) -> bool:
-    return START.search(next(file.blocks(), "")[:100_000]) is not None

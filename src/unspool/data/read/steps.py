@@ -46,7 +46,8 @@ class StepRows(Reader):
     def __init__(self, inner: Table, layout: Long) -> None:
         self.files, self.inner, self.layout = inner.files, inner.reader, layout
         self.table, self.header = inner, True
-        self.binary = inner.reader.binary  # type: ignore[misc]
+        for name in ("name", "shape", "binary"):
+            setattr(self, name, getattr(inner.reader, name))
         self.first_line = inner.reader.first_line
         self.by_file = layout.id is None
         self.others = [c for c in inner.columns if c not in (layout.time, *layout.channels)]

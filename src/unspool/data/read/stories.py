@@ -7,7 +7,16 @@ from collections.abc import Iterator, Sequence
 
 from unspool.config import DataConfig
 from unspool.data.read.files import Report, TextFile
-from unspool.data.read.reader import SAMPLE, Column, Reader, Row, refuse_empty
+from unspool.data.read.reader import (
+    SAMPLE,
+    Column,
+    FileHead,
+    Match,
+    Reader,
+    Row,
+    Shape,
+    refuse_empty,
+)
 from unspool.errors import DataError
 
 NAMES = ("story", "question", "answer", "supporting")
@@ -18,9 +27,19 @@ class Stories(Reader):
     """A row a question: story (a list, the statements before it), question, answer, and which
     statements support it, from 1."""
 
+    name = "stories"
+    shape = Shape.CORPUS
     title = "stories with questions"
     typed = True
     header = True
+
+    @classmethod
+    def sniff(cls, head: FileHead) -> Match:
+        """All lines are numbered, from 1, and some are questions."""
+        lines = head.lines
+        numbered = all(LINE.fullmatch(line.rstrip()) is not None for line in lines)
+        asking = any("?" in line and "\t" in line for line in lines)
+        return Match.CERTAIN.when(lines[0].startswith("1 ") and numbered and asking)
 
     def __init__(self, files: Sequence[TextFile], data: DataConfig) -> None:
         super().__init__(files, data)
@@ -62,12 +81,3 @@ class Stories(Reader):
             support = [places[n] for n in " ".join(rest[1:]).split() if n in places]
             row = (list(story), question, rest[0], support)
             yield Row(tuple(row[i] for i in numbers), line)
-
-
-def looks_like_stories(lines: Sequence[str]) -> bool:
-    """Whether all lines are numbered, from 1, and some are questions."""
-    return (
-        lines[0].startswith("1 ")
-        and all(LINE.fullmatch(own.rstrip()) is not None for own in lines if own.strip())
-        and any("?" in own and "\t" in own for own in lines)
-    )

@@ -23,13 +23,12 @@ from unspool.data.read.columns import is_column_number, listed_names, of_numbers
 from unspool.data.read.encodings import find_encoding
 from unspool.data.read.file_index import FileIndex
 from unspool.data.read.files import STDIN, Report, TextFile, find_files, no_texts, sides, stem
-from unspool.data.read.formats import FORMATS, guess_format
+from unspool.data.read.formats import AUTO, FORMATS, guess_format
 from unspool.data.read.json_lines import no_field
-from unspool.data.read.media import find_media
-from unspool.data.read.reader import Column, Reader, Row
-from unspool.errors import DataError, nearest
-
-DRAWN = ("sketch", "inkml", "unipen")  # formats of drawings
+from unspool.data.read.media import Medium, find_media
+from unspool.data.read.plain import LongText
+from unspool.data.read.reader import Column, Reader, Row, Shape
+from unspool.errors import DataError, choose, nearest
 
 
 @dataclass
@@ -43,7 +42,6 @@ class Table:
 
     path: str
     name: str
-    format: str
     files: Sequence[TextFile]
     certain: bool
     data: DataConfig = field(repr=False)
@@ -58,6 +56,18 @@ class Table:
     def folder(self) -> Path:
         """Folder of the first file; the working directory of a table in memory."""
         return Path(self.files[0].path).parent if self.files else Path()
+
+    @property
+    def format(self) -> str:
+        return self.reader.name
+
+    @property
+    def shape(self) -> Shape:
+        return self.reader.shape
+
+    def holds_files(self, medium: Medium) -> bool:
+        """Whether rows are files of a medium, rather than names or values in a table."""
+        return self.shape == Shape.FILES and self.reader.medium == medium
 
     @property
     def header(self) -> bool:
@@ -75,12 +85,12 @@ class Table:
     def summary(self) -> str:
         """The beginning of the line that is printed: `reviews.csv: CSV without a header`."""
         title = self.reader.title
-        if self.format in ("csv", "tsv", "excel") and not self.header:
+        if self.shape == Shape.TABLE and not self.typed and not self.header:
             title += " without a header"
-        if self.format == "parallel":
+        if self.shape == Shape.PAIRS:
             return f"{', '.join(file.name for file in self.files)}: {title}"
         if Path(self.path).is_dir():
-            title = "files of text" if self.format == "text" else f"files, {title}"
+            title = "files of text" if isinstance(self.reader, LongText) else f"files, {title}"
             title = f"{len(self.files):,} {title}"
         elif not self.reader.binary:
             title += self._encoding()
@@ -150,20 +160,19 @@ class Table:
         changes: dict[str, Any] = {} if header is None else {"header": header}
         data = self.data.model_copy(update=changes)
         reader = FORMATS[format](self.files, data)
-        return replace(self, format=format, data=data, reader=reader)
+        return replace(self, data=data, reader=reader)
 
     def as_documents(self) -> Table:
         """The same file, where it was taken for sentences in columns without being named so, as
         what it is otherwise."""
-        if self.format not in ("conll", "conllu") or self.data.format != "auto":
+        if self.shape != Shape.SENTENCES or self.data.format != AUTO:
             return self
-        format, certain = guess_format(self.files[0], self.data, sentences=False)
-        reader = FORMATS[format](self.files, self.data)
-        return replace(self, format=format, certain=certain, reader=reader)
+        reader, certain = guess_format(self.files[0], self.data, sentences=False)
+        return replace(self, certain=certain, reader=reader(self.files, self.data))
 
     def where(self, line: int, *, file: int = 0, column: Column | None = None) -> str:
         """`file:line` for a message; of two parallel files, the one that holds the column."""
-        if self.format == "parallel" and column is not None:
+        if self.shape == Shape.PAIRS and column is not None:
             file = column.number
         if self.reader.one_row:
             return self.files[file].name
@@ -186,7 +195,7 @@ class Table:
     @cached_property
     def sha256(self) -> str:
         """The hash of the content, as it is on disk; a folder's names count as well."""
-        if self.format == "parallel":
+        if self.shape == Shape.PAIRS:
             hashes = dict.fromkeys(_hash([file]) for file in self.files)
             if len(hashes) == 1:
                 return next(iter(hashes))
@@ -219,34 +228,39 @@ def open_table(path: str, data: DataConfig) -> Table:
 
     The format, the header and the names of the columns are inferred; `data` overrides.
     """
+    choose("format", data.format, [AUTO, *FORMATS])
     both = sides(path)
     if len(both) > 1:
         return _open_parallel(path, both, data)
     media = find_clips(path, data) if data.input == "video" else find_media(path, data)
     files = media.files if media else find_files(path, encoding=data.encoding)
-    format, certain = "folder", True
+    reader_type, certain = FORMATS["folder"], True
     if media is not None and not media.listed:
-        format = media.medium.name
+        reader_type = FORMATS[media.medium.name]
     elif media is not None:
         path = files[0].name
-        format, certain = guess_format(files[0], data)
+        reader_type, certain = guess_format(files[0], data)
     elif not Path(path).is_dir() or not files[0].content_name.endswith(".txt"):
-        format, certain = guess_format(files[0], data)
+        reader_type, certain = guess_format(files[0], data)
     elif files[0].path.parent != Path(path):
-        format = "folders"
+        reader_type = FORMATS["folders"]
+    if reader_type.shape == Shape.PAIRS:
+        raise DataError(
+            "pairs of lines are two files", where=path, remedy="name two files: a.en,a.de"
+        )
     name = files[0].name if len(files) == 1 else path
-    reader = FORMATS[format](files, data)
+    reader = reader_type(files, data)
     if media is not None and media.remark:
         reader.remark = ", ".join(filter(None, (reader.remark, media.remark)))
     tables = Path(path).is_dir() and media is None
-    tables = tables and format not in ("folder", "folders", "npy", *DRAWN)
+    tables = tables and reader.shape not in (Shape.FOLDER, Shape.SERIES, Shape.DRAWINGS)
     if tables and not any(of_numbers(column.sample) for column in reader.columns):
         raise no_texts(Path(path))
-    return Table(path, name, format, files, certain, data, reader)
+    return Table(path, name, files, certain, data, reader)
 
 
 def _open_parallel(path: str, paths: Sequence[str], data: DataConfig) -> Table:
-    if data.format not in ("auto", "lines"):
+    if data.format not in (AUTO, "lines", "parallel"):
         raise DataError(
             f"two files of pairs are read as lines, not as {data.format}",
             where=path,
@@ -260,4 +274,4 @@ def _open_parallel(path: str, paths: Sequence[str], data: DataConfig) -> Table:
                 "a side of pairs must be a file", where=name, remedy="name two files: a.en,a.de"
             )
         files += found
-    return Table(path, path, "parallel", files, True, data, FORMATS["parallel"](files, data))
+    return Table(path, path, files, True, data, FORMATS["parallel"](files, data))

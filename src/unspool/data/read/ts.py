@@ -21,7 +21,7 @@ import numpy as np
 from unspool.config import DataConfig
 from unspool.data.read.dates import ISO, seconds
 from unspool.data.read.files import Report, TextFile
-from unspool.data.read.reader import SAMPLE, Column, Reader, Row
+from unspool.data.read.reader import SAMPLE, Column, FileHead, Match, Reader, Row, Shape
 from unspool.data.read.recording import Parser, Recording
 from unspool.errors import DataError
 
@@ -32,9 +32,16 @@ WHOLE = re.compile(r"[0-9]{1,18}")
 class Ts(Reader):
     """Columns: the series, and the label or the target where there is one."""
 
+    name = "ts"
+    shape = Shape.SERIES
+    suffixes = (".ts",)
     title = "UEA/UCR series"
     typed = True
     header = True
+
+    @classmethod
+    def sniff(cls, head: FileHead) -> Match:
+        return Match.CERTAIN.when(head.lines[0].lower().startswith("@problemname"))
 
     def __init__(self, files: Sequence[TextFile], data: DataConfig) -> None:
         super().__init__(files, data)

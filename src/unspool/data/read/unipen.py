@@ -20,7 +20,16 @@ import numpy as np
 
 from unspool.config import DataConfig
 from unspool.data.read.files import Report, TextFile, path_columns
-from unspool.data.read.reader import SAMPLE, Column, Reader, Row, refuse_empty
+from unspool.data.read.reader import (
+    SAMPLE,
+    Column,
+    FileHead,
+    Match,
+    Reader,
+    Row,
+    Shape,
+    refuse_empty,
+)
 from unspool.errors import DataError
 
 SEGMENT = re.compile(r'(\S+)\s+(\S+).*?(?:"([^"]*)"\s*)?$')
@@ -47,9 +56,16 @@ class Unipen(Reader):
     """Columns: the strokes, and the label where there are segments: those of the level that has
     most of them. Without segments, `.START_BOX` begins a drawing, else the file is one."""
 
+    name = "unipen"
+    shape = Shape.DRAWINGS
+    suffixes = (".unp", ".unipen")
     title = "UNIPEN"
     typed = True
     header = True
+
+    @classmethod
+    def sniff(cls, head: FileHead) -> Match:
+        return Match.CERTAIN.when(any(line.startswith(".PEN_DOWN") for line in head.lines))
 
     def __init__(self, files: Sequence[TextFile], data: DataConfig) -> None:
         super().__init__(files, data)

@@ -11,12 +11,11 @@ from typing import Any
 from unspool.config import DataConfig
 from unspool.data.fields.pair import MARK
 from unspool.data.plan import Conversion, Plan, Values
-from unspool.data.read import Column, Table, joined
+from unspool.data.read import Column, Shape, Table, joined
 from unspool.data.read.columns import is_missing, known, label_like, shown
 from unspool.data.read.json_lines import json_text
 from unspool.errors import DataError
 from unspool.tasks.pair_plan import is_marked
-from unspool.tasks.plan import PLAIN
 
 FIT = 4
 QUESTIONS = ("question", "query")
@@ -40,7 +39,7 @@ MARKS = ("ANSWERNOTFOUND", "CANNOTANSWER")
 
 def plan_questions(table: Table, data: DataConfig, *, named: bool, outputs: bool) -> Plan | None:
     """A question, its context and where its answer stands; None where there are none."""
-    if table.format in PLAIN:
+    if table.shape == Shape.TEXTS:
         if not outputs:
             return marked_plan(table)
         return refuse(table, "questions and contexts are columns of a table") if named else None

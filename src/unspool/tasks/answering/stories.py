@@ -19,7 +19,7 @@ from unspool.data.fields.field import Field
 from unspool.data.fields.known_answer import KnownAnswerField
 from unspool.data.fields.story import StoryField, StorySequenceField, as_story, joined
 from unspool.data.plan import Conversion, Plan, Values
-from unspool.data.read import Table
+from unspool.data.read import Shape, Table
 from unspool.data.read import joined as joined_columns
 from unspool.errors import ConfigError, DataError
 from unspool.nn.models.story import StoryReader
@@ -30,7 +30,6 @@ from unspool.tasks.encoder import build_encoder, recurrent_models
 from unspool.tasks.label_readings import ClassifyReading
 from unspool.tasks.pair_plan import is_marked
 from unspool.tasks.pair_readings import PairClassifyReading
-from unspool.tasks.plan import PLAIN
 from unspool.tasks.reading import Reading, named, unknown
 
 FIT = 6
@@ -211,7 +210,7 @@ def smallest_story() -> tuple[Tensor, ...]:
 def plan_stories(table: Table, data: DataConfig, *, outputs: bool) -> Plan | None:
     """A story, a question, an answer."""
     settings = {"data.input": "story", "data.multilabel": False}
-    if not outputs and (table.format in PLAIN or is_marked(table)):
+    if not outputs and (table.shape == Shape.TEXTS or is_marked(table)):
         plan = marked_plan(table)
         return replace(plan, columns={"story": plan.columns["question"]})
     names = {column.name: column for column in table.columns}

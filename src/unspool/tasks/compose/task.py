@@ -19,7 +19,7 @@ from unspool.data.corpus import Fields
 from unspool.data.fields.field import Field
 from unspool.data.part import Batch, Part
 from unspool.data.plan import Plan
-from unspool.data.read import Table
+from unspool.data.read import Shape, Table
 from unspool.data.read.media import MUSIC
 from unspool.data.read.music import LOWEST, Midi
 from unspool.data.read.recording import Recording
@@ -32,8 +32,7 @@ from unspool.tasks.compose.report import ComposeReport
 from unspool.tasks.encoder import check_context, check_model, recurrent_models
 from unspool.tasks.generate import TRANSFORMER
 from unspool.tasks.inputs.media_files import Located
-from unspool.tasks.inputs.media_plan import FIT, ROLLS, described
-from unspool.tasks.inputs.music import music_column
+from unspool.tasks.inputs.media_plan import FIT, described, media_column
 from unspool.tasks.task import Batches, Step, Task, as_array, walk
 
 
@@ -83,7 +82,7 @@ class Compose(Task):
         cls, table: Table, data: DataConfig, *, named: bool = False, outputs: bool = True
     ) -> Plan | None:
         """Music, whatever stands beside it."""
-        files = music_column(table, data)
+        files = media_column(table, data, MUSIC)
         if files is None:
             if not named:
                 return None
@@ -95,7 +94,7 @@ class Compose(Task):
             )
         form = data.music
         if form == "auto":
-            form = "frames" if table.format in ROLLS else "events"
+            form = "frames" if table.shape == Shape.SERIES else "events"
         located = Located(table, files, MUSIC)
         other = "events" if form == "frames" else "frames"
         about = f"{described(table, files, MUSIC)}{located.remark}"

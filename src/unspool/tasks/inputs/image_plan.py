@@ -21,9 +21,7 @@ def image_column(table: Table, data: DataConfig) -> Column | None:
     """The column of the images, or of the names of their files."""
     if data.input not in ("auto", IMAGE.name):
         return None
-    if table.format in ("pixels", "idx"):
-        return table.columns[0]
-    if table.format in TABLES and table.header and table.format != "memory":
+    if table.shape in TABLES and table.header and table.files:
         columns = table.columns
         if data.series is not None:
             columns = table.several(data.series, option="--series")
@@ -34,7 +32,7 @@ def image_column(table: Table, data: DataConfig) -> Column | None:
         if (pixels := pixel_column(columns)) is not None:
             return pixels
     asked = data.input == IMAGE.name and data.series is not None
-    if table.format == "memory" and not asked:
+    if not table.files and not asked:
         for column in table.columns:
             given = [value for value in column.sample if value is not None]
             kinds = (Picture, np.ndarray, list) if data.input == IMAGE.name else (Picture,)

@@ -101,7 +101,7 @@ class Located:
         self.medium = medium
         self.home, self.ending = Path(), ""
         self.scattered: Mapping[str, Path] = {}
-        self.by_name = table.format == medium.name
+        self.by_name = table.holds_files(medium)
         self.column, self.print, self.remark = files, "", ""
         self.shape = pixel_shape(files.parts)
         if files.parts or any(map(is_encoded, files.sample)):

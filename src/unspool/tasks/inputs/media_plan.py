@@ -15,7 +15,7 @@ from typing import Any
 from unspool.config import DataConfig
 from unspool.data.parts import split_column
 from unspool.data.plan import Plan
-from unspool.data.read import Column, Table
+from unspool.data.read import Column, Shape, Table
 from unspool.data.read.columns import (
     CAPTION_NAMES,
     LABEL_NAMES,
@@ -31,7 +31,7 @@ from unspool.data.read.embedded import (
 )
 from unspool.data.read.files import PARTS
 from unspool.data.read.grouped import grouped_table
-from unspool.data.read.media import IMAGE, MEDIA, MUSIC, Medium, names_files
+from unspool.data.read.media import IMAGE, MUSIC, Medium, names_files
 from unspool.data.read.media import TABLES as LISTS
 from unspool.data.read.reader import joined
 from unspool.errors import DataError
@@ -40,8 +40,7 @@ from unspool.tasks.inputs.media_files import SAMPLE_SIZE, Located, find_media_fo
 from unspool.tasks.pair_plan import two_texts
 
 FIT = 5
-ROLLS = ("chorales", "rolls")  # formats of frames of music
-TABLES = ("csv", "tsv", "jsonl", "json", "coco", "parquet", "arrow", "excel", "memory")
+TABLES = (Shape.TABLE, Shape.CORPUS)  # which may name files
 TEXTS = ("text", "transcript", "transcription", "sentence", "words", *TEXT_NAMES)
 LONGEST_NAME = 100
 SEVERAL = re.compile(r"(caption|description|text|sentence)s?[ _-]?\d+")  # caption_1, caption_2
@@ -65,9 +64,9 @@ def media_column(table: Table, data: DataConfig, medium: Medium) -> Column | Non
     looked at are there."""
     if data.input not in ("auto", medium.name):
         return None
-    if table.format == medium.name:
+    if table.reader.medium == medium:
         return table.columns[0]
-    if table.format not in TABLES:
+    if table.shape not in TABLES:
         return None
     if data.input == medium.name and data.series is not None:
         return table.column(data.series, option="--series")
@@ -160,7 +159,7 @@ def by_file(
 
 
 def described(table: Table, files: Column, medium: Medium) -> str:
-    if table.format in (medium.name, "pixels", "idx", *ROLLS):
+    if table.reader.medium == medium:
         return table.summary
     if files.parts:
         size = " x ".join(map(str, pixel_shape(files.parts)))
@@ -171,14 +170,12 @@ def described(table: Table, files: Column, medium: Medium) -> str:
 
 def refuse_media(table: Table, task: str) -> None:
     """Files whose names are all the text that there is, where texts are learnt."""
-    found = [own for own in MEDIA if table.format == own.name]
-    music = found == [MUSIC] or table.format in ROLLS
-    if not found and not music:
+    medium = table.reader.medium
+    if medium is None:
         return
+    remedy = "--task compose goes on with music" if medium == MUSIC else "name a file of texts"
     raise DataError(
-        f"holds {'music' if music else found[0].noun}, and {task} learns texts",
-        where=table.name,
-        remedy="--task compose goes on with music" if music else "name a file of texts",
+        f"holds {medium.noun}, and {task} learns texts", where=table.name, remedy=remedy
     )
 
 
@@ -214,7 +211,7 @@ def answer_column(
         if target == "number":
             fits = fits and all(map(is_number, values)) and not label_like(values)
         return (usual, f"{target} in {usual.name!r}") if named or fits else None
-    by_path = {c.name: c for c in others} if table.format == medium.name else {}
+    by_path = {c.name: c for c in others} if table.holds_files(medium) else {}
     if not by_path and table.header and (only := only_answer(others, target)) is not None:
         return only, f"{target} in {only.name!r}"
     if target == "label" and "folder" in by_path and (named or "text" not in by_path):
@@ -306,14 +303,14 @@ def nothing_to_learn(task: str, table: Table, medium: Medium, target: Target) ->
     what = {"label": "labels", "number": "numbers", "text": "texts", "caption": "captions"}[target]
     parts = [c for c in table.columns if c.name.startswith("name_")]
     remedy = "name their column with " + ("--label" if target in ("label", "number") else "--text")
-    if table.format == medium.name and target == "caption":
+    if table.holds_files(medium) and target == "caption":
         remedy = "write a table with columns file and caption into their folder"
-    elif table.format == medium.name:
+    elif table.holds_files(medium):
         shown_parts = ", ".join(f"{c.name} ({c.sample[0]})" for c in parts[:4])
         remedy = "put the files of each label into a folder of its own, or name a part of their"
         remedy += f" names with --label: {shown_parts}" if parts else " names with --set pattern="
         remedy += "; texts: --task transcribe"
-    if table.format == medium.name and (tables := tables_below(table, medium)):
+    if table.holds_files(medium) and (tables := tables_below(table, medium)):
         remedy = f"name the table that has their names: {tables[0]}"
     return DataError(
         f"holds {medium.noun} without {what}, which {task} needs", where=table.name, remedy=remedy

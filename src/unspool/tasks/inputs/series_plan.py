@@ -14,7 +14,7 @@ import numpy as np
 from unspool.config import DataConfig
 from unspool.data.parts import split_column
 from unspool.data.plan import Conversion, Plan, Values
-from unspool.data.read import Column, Table, joined
+from unspool.data.read import Column, Shape, Table, joined
 from unspool.data.read.columns import (
     LABEL_NAMES,
     TEXT_NAMES,
@@ -40,10 +40,8 @@ from unspool.data.read.layout import (
 )
 from unspool.data.read.recording import Parser, Recording, as_recording
 from unspool.data.read.steps import StepRows, step_table
-from unspool.data.read.table import DRAWN
 from unspool.errors import DataError
 from unspool.tasks.inputs.kind import Asked, Target
-from unspool.tasks.plan import FOLDERS, PLAIN, SENTENCES
 from unspool.text.words import solid
 
 FIT = 4
@@ -56,7 +54,7 @@ LABELS: dict[Target | None, tuple[str, ...]] = {
     "text": ("text", "transcript", "transcription", *TEXT_NAMES),
     None: ("tags", *NAMES, *NUMBER_NAMES),
 }
-VALUES = ("parallel", "audio", "image", "pixels", "video", "clips")  # formats of other values
+SHAPES = (Shape.TABLE, Shape.CORPUS, Shape.SERIES)  # in which there may be series
 SPACED = 0.1  # of the values of a text, at least, have several words
 SHOWN = 6  # names of columns in a summary
 
@@ -84,7 +82,7 @@ class Found(NamedTuple):
 def may_be_series(table: Table, data: DataConfig) -> bool:
     if data.input not in ("auto", "series") or data.text or data.source or data.target:
         return False
-    return table.format not in (*PLAIN, *SENTENCES, *FOLDERS, *DRAWN, *VALUES)
+    return table.shape in SHAPES
 
 
 def asks_for_series(data: DataConfig) -> bool:

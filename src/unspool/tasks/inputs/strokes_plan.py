@@ -7,11 +7,10 @@ from typing import NamedTuple
 
 from unspool.config import DataConfig
 from unspool.data.plan import Conversion, Plan, Values
-from unspool.data.read import Column, Table
+from unspool.data.read import Column, Shape, Table
 from unspool.data.read.columns import TEXT_NAMES, known, plain
 from unspool.data.read.json_lines import json_text
 from unspool.data.read.strokes import Layout, as_strokes, depth, find_layout
-from unspool.data.read.table import DRAWN
 from unspool.errors import DataError
 from unspool.tasks.inputs.kind import Asked, Target
 from unspool.tasks.inputs.series_plan import Found, fitting, guess_label, shown_name, with_label
@@ -46,8 +45,8 @@ def find_strokes(table: Table, data: DataConfig) -> Drawn | None:
     if not columns:
         return None
     layout = find_layout(columns[0].sample)
-    if table.format in DRAWN:
-        layout = Layout("offsets" if table.format == "sketch" else "points")
+    if table.shape == Shape.DRAWINGS:
+        layout = Layout(table.reader.stroke_layout)
     if data.stroke_layout != "auto":
         layout = Layout(data.stroke_layout)
     if layout is None and (asked or plain(columns[0].name) in NAMES):
@@ -69,7 +68,9 @@ def of_layout(layout: Layout) -> Conversion:
 
 
 def about(table: Table, drawn: Drawn) -> str:
-    where = "" if table.format in DRAWN else f" in {table.reader.noun} {drawn.column.name!r}"
+    where = (
+        "" if table.shape == Shape.DRAWINGS else f" in {table.reader.noun} {drawn.column.name!r}"
+    )
     return f"{table.summary}, strokes{where}{drawn.layout.remark()}"
 
 

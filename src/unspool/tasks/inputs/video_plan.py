@@ -23,18 +23,16 @@ def video_column(table: Table, data: DataConfig) -> Column | None:
     asked = data.input == VIDEO.name
     if data.input != "auto" and not asked:
         return None
-    if table.format == "clips":
-        return table.columns[0]
     if asked and data.series is not None:
         return media_column(table, data, VIDEO)
-    if table.format == "memory":
+    if not table.files:
         kinds = (Clip, np.ndarray, list) if asked else (Clip,)
         for column in table.columns:
             given = [value for value in column.sample if value is not None]
             if given and all(isinstance(value, kinds) for value in given):
                 return column
     found = media_column(table, data, VIDEO)
-    if found is None and asked and table.format in TABLES:
+    if found is None and asked and table.shape in TABLES:
         home = Path(table.files[0].path).parent if table.files else Path()
         return next((own for own in table.columns if names_clips(own, home)), None)
     return found

@@ -8,7 +8,7 @@ from typing import Any
 
 from unspool.config import DataConfig
 from unspool.data.plan import Plan
-from unspool.data.read import Column, Table
+from unspool.data.read import Column, Shape, Table
 from unspool.data.read.columns import LABEL_NAMES, known, label_like, shown
 from unspool.data.read.dates import find_format
 from unspool.tasks.translate.plan import plan_pairs
@@ -45,7 +45,7 @@ def plan_summaries(table: Table, data: DataConfig, *, named: bool) -> Plan | Non
             "target": data.target or target.name,
         }
     plan = plan_pairs(table, data.model_copy(update=names), named=True, task="summarize")
-    if plan is None or plan.table.format == "parallel":
+    if plan is None or plan.table.shape == Shape.PAIRS:
         return plan
     noun, further = plan.table.reader.noun, references_column(plan.table)
     document, summary = (f"{plan.columns[name].name!r}" for name in ("source", "target"))

@@ -12,13 +12,13 @@ from typing import Any, NamedTuple
 
 from unspool.config import DataConfig
 from unspool.data.plan import Conversion, Plan, Values
-from unspool.data.read import Table
+from unspool.data.read import Shape, Table
 from unspool.data.read.columns import known
-from unspool.data.read.conll import conll_format, looks_like_conll
+from unspool.data.read.conll import Conll, conll_format, looks_like_conll
 from unspool.data.read.json_lines import json_label, json_text
 from unspool.data.schemes import B, E, I, S, tag_name
 from unspool.errors import DataError
-from unspool.tasks.plan import FOLDERS, SENTENCES, documents, input_plan
+from unspool.tasks.plan import documents, input_plan
 from unspool.text.words import TokenSpan, solid, token_spans
 
 FIT = 3
@@ -30,13 +30,13 @@ SPAN_NAMES = ("spans", "entities")
 
 def plan_tags(table: Table, data: DataConfig, *, named: bool, outputs: bool) -> Plan | None:
     """Words and tags; without `outputs` the words alone, or texts where they are not split."""
-    if table.format in FOLDERS and named:
+    if table.shape == Shape.FOLDER and named:
         raise DataError(
             "a folder holds no tagged sentences", where=table.path, remedy="name a file"
         )
     if table.typed:
         return _fields(table, data, named=named, outputs=outputs)
-    if table.format not in SENTENCES:
+    if table.shape != Shape.SENTENCES:
         if not named:
             return None
         documents(table, "tag")
@@ -62,11 +62,8 @@ def _columns(table: Table, data: DataConfig, *, outputs: bool) -> Plan:
             got=(table.columns[0].sample or [[""]])[0][0],
             remedy="write a word and its tag in each row, and a blank line after each sentence",
         )
-    first, last = (
-        ("form", "upos")
-        if table.format == "conllu"
-        else (table.columns[0].name, table.columns[-1].name)
-    )
+    assert isinstance(table.reader, Conll)
+    first, last = table.reader.word_and_tag
     words = table.column(data.text or first, option="--text")
     summary = f"{table.summary}, words in column {words.name}"
     if not outputs:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from unspool.config import DataConfig
 from unspool.data.plan import Plan
-from unspool.data.read import Column, Table
+from unspool.data.read import Column, Shape, Table
 from unspool.data.read.columns import (
     KNOWN_NAMES,
     LANGUAGES,
@@ -26,17 +26,16 @@ from unspool.data.read.columns import (
 )
 from unspool.data.read.reader import SAMPLE
 from unspool.errors import DataError
-from unspool.tasks.plan import FOLDERS, PLAIN, SENTENCES, TEXTS, input_plan
+from unspool.tasks.plan import TEXTS, input_plan
 
 FIT = 2
 REMEDY = "name them with --source and --target, or give two files as a.en,a.de"
 NAMES = KNOWN_NAMES | LANGUAGES | {*SOURCE_NAMES, *TARGET_NAMES}
-TABLES = ("csv", "tsv", "jsonl", "json", "parquet", "arrow", "excel", "memory")
 
 
 def plan_sources(table: Table, data: DataConfig, *, task: str = "translate") -> Plan:
     """What is to be translated."""
-    if table.format == "parallel":
+    if table.shape == Shape.PAIRS:
         summary = f"{table.summary} -> {task}"
         return Plan(task, table, {"source": table.columns[0]}, FIT, summary)
     names = (*SOURCE_NAMES, *TEXT_NAMES)
@@ -46,20 +45,21 @@ def plan_sources(table: Table, data: DataConfig, *, task: str = "translate") -> 
 def plan_pairs(
     table: Table, data: DataConfig, *, named: bool, task: str = "translate"
 ) -> Plan | None:
-    if table.format == "parallel":
+    if table.shape == Shape.PAIRS:
         columns = dict(zip(("source", "target"), table.columns))
         return Plan(task, table, columns, FIT, f"{table.summary} -> {task}")
     sure = named or bool(data.source or data.target)
     if not sure and (data.text or data.label):
         return None
-    if table.format in FOLDERS and sure:
+    if table.shape == Shape.FOLDER and sure:
         raise DataError("a folder holds no pairs", where=table.path, remedy=REMEDY)
     if named:
         table = table.as_documents()
-    if sure and table.format in PLAIN and not table.certain and _has_tabs(table):
+    plain_text = table.shape == Shape.TEXTS and not table.certain
+    if sure and plain_text and _has_tabs(table):
         table = table.reread("tsv")
-    if table.format not in TABLES:
-        if named or (sure and table.format not in SENTENCES):
+    if table.shape != Shape.TABLE:
+        if named or (sure and table.shape != Shape.SENTENCES):
             raise DataError(
                 f"holds no pairs: {task} needs two columns or two files",
                 where=table.path,
@@ -90,7 +90,7 @@ def plan_pairs(
 def looks_like_pairs(table: Table) -> bool:
     """Two columns without known names, of texts that are about as long and hardly come again: a
     label would, and one is a number or a code if it identifies the other."""
-    if len(table.columns) != 2 or table.format not in ("csv", "tsv", "excel"):
+    if len(table.columns) != 2 or table.shape != Shape.TABLE or table.typed:
         return False
     if table.header and any(plain(column.name) in KNOWN_NAMES for column in table.columns):
         return False
