@@ -116,9 +116,10 @@ $(VENV)/.installed: $(SOURCES) | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --editable .
 	touch $@
 
-$(VENV)/.installed-dev: $(SOURCES) | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --editable '.[dev]'
-	touch $@ $(VENV)/.installed
+# Of the installed package only the extra is added: nothing is compiled again.
+$(VENV)/.installed-dev: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet 'unspool[dev]'
+	touch $@
 
 clean:
 	rm -rf $(VENV) dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis
