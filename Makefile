@@ -18,7 +18,8 @@ SOURCES := pyproject.toml CMakeLists.txt $(wildcard src/unspool/native/cpp/*)
 demo: $(VENV)/.installed
 	$(BIN)/unspool demo
 
-PYTEST := $(BIN)/python -m pytest -n 2 -rs
+# A file a worker, in the order of tests/conftest.py: what a file trains is trained once.
+PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -rs
 CONFORMANCE := $(addprefix tests/conformance/test_,cells.py models.py all_models.py streaming.py)
 NUMERIC := $(CONFORMANCE) tests/native tests/nn/test_fused.py tests/search \
 	tests/training/test_optim.py tests/training/test_precision.py
@@ -31,17 +32,16 @@ test: export OMP_NUM_THREADS = 1
 test: $(VENV)/.installed-dev
 	@red=0; \
 	echo 'make test, 1 of 3: all tests, with all that this processor has'; \
-	$(PYTEST) || red=1; \
+	$(PYTEST) --durations=50 || red=1; \
 	echo 'make test, 2 of 3: what computes, as on a processor with AVX2 alone'; \
 	$(AVX2_ONLY) $(PYTEST) -k 'not ($(ALIKE))' $(NUMERIC) || red=1; \
 	echo 'make test, 3 of 3: what computes, without native kernels'; \
 	UNSPOOL_NATIVE=0 $(PYTEST) -k 'not ($(ALIKE))' $(NUMERIC) || red=1; \
 	exit $$red
 
-# A file a process, so that a model is trained once for all that is said of it.
 course: export OMP_NUM_THREADS = 1
 course: $(VENV)/.installed-dev
-	$(PYTEST) --dist loadfile -m 'course or not course' --durations=0 tests/course tests/test_course.py
+	$(PYTEST) -m 'course or not course' --durations=0 tests/course tests/test_course.py
 
 check: $(VENV)/.installed-dev
 	$(BIN)/ruff check .

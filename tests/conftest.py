@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import random
+import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -43,31 +46,76 @@ def _own_cache(tmp_path_factory) -> None:
     os.environ["UNSPOOL_CACHE"] = str(tmp_path_factory.getbasetemp() / "cache")
 
 
-@pytest.fixture(scope="session")
-def reviews(tmp_path_factory) -> Path:
-    return write_reviews(tmp_path_factory.mktemp("reviews") / "reviews.csv", 240)
+# Files that take longest, longest first: none of them is left for the end, when others are idle.
+LONGEST = (
+    "page/test_accessible.py",
+    "conformance/test_devices.py",
+    "conformance/test_all_models.py",
+    "test_faults.py",
+    "page/test_answer_line.py",
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    ranks = {Path(__file__).parent / name: rank for rank, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: ranks.get(item.path, len(ranks)))
+
+
+Once = Callable[[str, Callable[[Path], object]], Path]
 
 
 @pytest.fixture(scope="session")
-def genres(tmp_path_factory) -> Path:
-    """Texts with several labels each, or none."""
+def once(tmp_path_factory) -> Once:
+    """`once("a/b", make)`: a path that `make` fills once for all workers. Copy before changing."""
+    base = tmp_path_factory.getbasetemp()
+    root = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "shared"
+
+    def path_of(name: str, make: Callable[[Path], object]) -> Path:
+        path, lock = root / name, root / "locks" / name
+        complete = lock.with_name(f"{lock.name}.complete")
+        for file in (path, lock):
+            file.parent.mkdir(parents=True, exist_ok=True)
+        with lock.open("w") as held:
+            fcntl.flock(held, fcntl.LOCK_EX)
+            if not complete.exists():
+                if path.is_dir():
+                    shutil.rmtree(path)  # left by a `make` that failed
+                make(path)
+                complete.touch()
+        return path
+
+    return path_of
+
+
+@pytest.fixture(scope="session")
+def reviews(once) -> Path:
+    return once("reviews/reviews.csv", lambda path: write_reviews(path, 240))
+
+
+def write_genres(path: Path) -> None:
     rng = random.Random(4)
     words = {"drama": "tears", "comedy": "jokes", "war": "tanks"}
-    path = tmp_path_factory.mktemp("genres") / "genres.csv"
     lines = ["text,labels"]
     for _ in range(240):
-        own = [name for name in words if rng.random() < 0.4]
-        lines.append(f"a film {' '.join(words[name] for name in own)},{'|'.join(own)}")
+        labels = [name for name in words if rng.random() < 0.4]
+        lines.append(f"a film {' '.join(words[name] for name in labels)},{'|'.join(labels)}")
     path.write_text("\n".join(lines) + "\n")
-    return path
+
+
+def write_book(path: Path) -> None:
+    rng = random.Random(2)
+    path.write_text("\n".join(review(rng, rng.choice(["pos", "neg"])) + "." for _ in range(200)))
 
 
 @pytest.fixture(scope="session")
-def book(tmp_path_factory) -> Path:
-    rng = random.Random(2)
-    path = tmp_path_factory.mktemp("book") / "book.txt"
-    path.write_text("\n".join(review(rng, rng.choice(["pos", "neg"])) + "." for _ in range(200)))
-    return path
+def genres(once) -> Path:
+    """Texts with several labels each, or none."""
+    return once("genres/genres.csv", write_genres)
+
+
+@pytest.fixture(scope="session")
+def book(once) -> Path:
+    return once("book/book.txt", write_book)
 
 
 def _settings(**more):
@@ -75,23 +123,21 @@ def _settings(**more):
 
 
 @pytest.fixture(scope="session")
-def classifier(reviews, tmp_path_factory) -> Path:
+def classifier(reviews, once) -> Path:
     """A run folder of `classify`; copy it before changing it."""
     from unspool.api.train import train
 
-    out = tmp_path_factory.mktemp("runs") / "classifier"
-    train(reviews, model="bilstm", out=out, **_settings(epochs=16, batch=16, test_share=0.1))
-    return out
+    settings = _settings(epochs=16, batch=16, test_share=0.1)
+    return once("runs/classifier", lambda out: train(reviews, model="bilstm", out=out, **settings))
 
 
 @pytest.fixture(scope="session")
-def writer(book, tmp_path_factory) -> Path:
+def writer(book, once) -> Path:
     """A run folder of `generate`; copy it before changing it."""
     from unspool.api.train import train
 
-    out = tmp_path_factory.mktemp("runs") / "writer"
-    train(book, task="generate", model="gru", out=out, **_settings(epochs=4, batch=8, bptt=32))
-    return out
+    settings = _settings(task="generate", model="gru", epochs=4, batch=8, bptt=32)
+    return once("runs/writer", lambda out: train(book, out=out, **settings))
 
 
 DICTIONARY = {
@@ -117,19 +163,23 @@ def write_pairs(folder: Path, count: int, seed: int = 3, name: str = "train") ->
 
 
 @pytest.fixture(scope="session")
-def pairs(tmp_path_factory) -> str:
-    return ",".join(map(str, write_pairs(tmp_path_factory.mktemp("pairs"), 900)))
+def pairs(once) -> str:
+    def write(folder: Path) -> None:
+        folder.mkdir()
+        write_pairs(folder, 900)
+
+    folder = once("pairs", write)
+    return f"{folder / 'train.en'},{folder / 'train.de'}"
 
 
 @pytest.fixture(scope="session")
-def translator(pairs, tmp_path_factory) -> Path:
+def translator(pairs, once) -> Path:
     """A run folder of `translate`, of words; copy it before changing it."""
     from unspool.api.train import train
 
-    out = tmp_path_factory.mktemp("runs") / "translator"
     settings = _settings(hidden=24, embedding=24, epochs=8, batch=16, test_share=0.1, dropout=0.0)
-    train(pairs, model="bahdanau", out=out, kind="word", min_count=3, **settings)
-    return out
+    settings |= {"model": "bahdanau", "kind": "word", "min_count": 3}
+    return once("runs/translator", lambda out: train(pairs, out=out, **settings))
 
 
 FIRST, LAST, PLACES = ["Anna", "Bert", "Cleo", "Dora"], ["Kunz", "Lang", "Mohr"], ["Bern", "Ulm"]
@@ -156,17 +206,15 @@ def write_sentences(path: Path, count: int, seed: int = 1) -> Path:
 
 
 @pytest.fixture(scope="session")
-def sentences(tmp_path_factory) -> Path:
+def sentences(once) -> Path:
     """Words, parts of speech and tags in IOB2."""
-    return write_sentences(tmp_path_factory.mktemp("sentences") / "people.conll", 200)
+    return once("sentences/people.conll", lambda path: write_sentences(path, 200))
 
 
 @pytest.fixture(scope="session")
-def tagger(sentences, tmp_path_factory) -> Path:
+def tagger(sentences, once) -> Path:
     """A run folder of `tag`; copy it before changing it."""
     from unspool.api.train import train
 
-    out = tmp_path_factory.mktemp("runs") / "tagger"
     settings = _settings(epochs=6, batch=16, test_share=0.1, dropout=0.1, character_hidden=8)
-    train(sentences, model="bilstm", out=out, **settings)
-    return out
+    return once("runs/tagger", lambda out: train(sentences, model="bilstm", out=out, **settings))

@@ -209,19 +209,16 @@ def write_steps(path: Path, count: int, *, mixed: bool) -> Path:
 
 
 @pytest.fixture(scope="session")
-def run_of(request, tmp_path_factory) -> Callable[[str], Path]:
-    """The folder of a small trained run by name, trained when it is first asked for."""
-    folder, made = tmp_path_factory.mktemp("page-runs"), {}
+def run_of(request, once, tmp_path_factory) -> Callable[[str], Path]:
+    """The folder of a small trained run by name, trained when it is first needed."""
 
     def make(name: str) -> Path:
-        if name not in made:
-            fixture, settings = RUNS[name]
-            made[name] = given = request.getfixturevalue(fixture)
-            if settings:
-                os.environ["UNSPOOL_CACHE"] = str(tmp_path_factory.getbasetemp() / "cache")
-                made[name] = folder / name
-                train(given, out=made[name], **settings)
-        return made[name]
+        fixture, settings = RUNS[name]
+        path = request.getfixturevalue(fixture)
+        if not settings:
+            return path
+        os.environ["UNSPOOL_CACHE"] = str(tmp_path_factory.getbasetemp() / "cache")
+        return once(f"page-runs/{name}", lambda out: train(path, out=out, **settings))
 
     return make
 
