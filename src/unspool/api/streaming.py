@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from unspool.api.spelling import in_python
-from unspool.data.read.dates import is_date
 from unspool.data.read.recording import Recording, parse_time
+from unspool.data.values import is_date
 from unspool.tasks import Answer
 from unspool.tasks.streaming import Stream
 

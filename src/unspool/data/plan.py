@@ -15,8 +15,6 @@ from typing import Any, NamedTuple, Protocol
 
 from unspool.config import DataConfig
 from unspool.data.read import Column, Report, Row, Shape, Table
-from unspool.data.read.columns import of_numbers
-from unspool.data.read.dates import find_format
 from unspool.errors import DataError, choose
 
 Values = tuple[Any, ...]
@@ -167,7 +165,7 @@ def holds_figures(table: Table) -> bool:
     """Whether a table with names has nothing but numbers and dates."""
     named = table.shape == Shape.TABLE and not table.typed and table.header
     return named and all(
-        of_numbers(column.sample) or find_format(column.sample) is not None
+        column.profile.is_numbers or column.profile.date_format is not None
         for column in table.columns
     )
 

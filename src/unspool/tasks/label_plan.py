@@ -14,19 +14,11 @@ from typing import Any, NamedTuple
 
 from unspool.config import DataConfig
 from unspool.data.plan import Conversion, Plan, Values
+from unspool.data.profile import LONGEST_LABEL, flag, repeats
 from unspool.data.read import Column, Table, joined
-from unspool.data.read.columns import (
-    LABEL_NAMES,
-    LONGEST_LABEL,
-    PLURAL_NAMES,
-    is_missing,
-    known,
-    label_like,
-    listed_names,
-    repeats,
-    shown,
-)
+from unspool.data.read.columns import LABEL_NAMES, PLURAL_NAMES, known, listed_names
 from unspool.data.read.json_lines import json_label, json_text
+from unspool.data.values import is_missing
 from unspool.errors import DataError
 from unspool.tasks.plan import (
     OF_TEXTS,
@@ -39,7 +31,6 @@ from unspool.tasks.plan import (
 )
 
 SEPARATORS = (",", ";", "|")
-FLAGS = {"0": False, "1": True, "0.0": False, "1.0": True, "false": False, "true": True}
 SHARE = 0.1  # of the cells that hold a separator, from which on it may be one
 
 
@@ -106,16 +97,6 @@ def as_list(value: Any) -> list[Any] | None:
             continue
         return found if isinstance(found, list) else None
     return None
-
-
-def flag(value: Any) -> bool | None:
-    return FLAGS.get(str(value).strip().lower())
-
-
-def of_flags(column: Column) -> bool:
-    """Whether the first values are 0 and 1, but for missing ones."""
-    values = [value for value in column.sample if not is_missing(value)]
-    return bool(values) and all(flag(value) is not None for value in values)
 
 
 def in_cells(separator: str | None, *, typed: bool) -> Conversion:
@@ -212,8 +193,8 @@ def label_columns(table: Table, data: DataConfig) -> list[Column]:
         return []
     text = choose_text(table, data.text)
     others = [column for column in table.columns if column not in text.own]
-    flags = [column for column in others if of_flags(column)]
-    rivals = [c for c in others if c not in flags and label_like(shown(c.sample))]
+    flags = [column for column in others if column.profile.is_flags]
+    rivals = [c for c in others if c not in flags and c.profile.is_label]
     fine = len(flags) > 1 and not rivals and not any("," in column.name for column in flags)
     return flags if fine else []
 

@@ -16,14 +16,7 @@ from unspool.data.fields.pair import MARK
 from unspool.data.parts import split_column
 from unspool.data.plan import Conversion, Plan, Values
 from unspool.data.read import Column, Shape, Table, joined
-from unspool.data.read.columns import (
-    has_strings,
-    known,
-    label_like,
-    of_numbers,
-    plain,
-    shown,
-)
+from unspool.data.read.columns import known, longest, plain
 from unspool.data.read.json_lines import json_text
 from unspool.errors import DataError
 from unspool.tasks.plan import OF_TEXTS, describe, documents, input_plan
@@ -48,7 +41,6 @@ PAIR_LABELS = (
     "similarity_score", "relatedness_score", "relevance", "score", "quality",
 )  # fmt: skip
 NONE = "none"
-FEWEST_WORDS = 3  # of the values of a column, on average, that looks like texts
 
 Planned = Callable[[Table, DataConfig], Plan | None]
 
@@ -110,11 +102,9 @@ def first_of(table: Table, data: DataConfig, second: Column) -> Column:
         return table.column(data.text, option="--text")
     others = [column for column in table.columns if column != second]
     label = None if data.label is None else plain(data.label)
-    others = [column for column in others if plain(column.name) != label and has_strings(column)]
+    others = [c for c in others if plain(c.name) != label and c.profile.has_strings]
     pairs = [one for one, other in PAIR_NAMES if other == plain(second.name)]
-    found = known(others, pairs) or max(
-        others, key=lambda own: sum(map(len, shown(own.sample))), default=None
-    )
+    found = known(others, pairs) or longest(others)
     if found is None:
         raise DataError(
             "there is no column for the first text",
@@ -152,7 +142,7 @@ def pair_labels(table: Table, data: DataConfig, text: Column) -> list[str]:
     others = [own for own in table.columns if own not in (text, split_column(table, data))]
     names = {plain(own.name): own.name for own in reversed(others)}
     found = [names[name] for name in PAIR_LABELS if name in names]
-    return found or [own.name for own in others if len(others) == 1 and of_numbers(own.sample)]
+    return found or [own.name for own in others if len(others) == 1 and own.profile.is_numbers]
 
 
 def both(found: Plan, table: Table, texts: TwoTexts) -> Plan:
@@ -231,7 +221,7 @@ def mentioning(plan: Plan) -> Plan:
     """The plan, whose summary says which other column of texts is not read."""
     taken = {own.number for column in plan.columns.values() for own in column.own}
     others = [own for own in plan.table.columns if own.number not in taken]
-    found = [own.name for own in others if like_texts(own)]
+    found = [own.name for own in others if own.profile.is_texts]
     if not found or plan.table.shape in OF_TEXTS:
         return plan
     name = repr(found[0]) if plan.table.header else f"column {found[0]}"
@@ -243,10 +233,3 @@ def noted(plan: Plan, note: str) -> Plan:
     """The plan, whose summary says more of what is read."""
     head, _, task = plan.summary.rpartition(" -> ")
     return replace(plan, summary=f"{head}{note} -> {task}")
-
-
-def like_texts(column: Column) -> bool:
-    """Whether values are several words each, and no labels."""
-    texts = [own for own in column.sample if isinstance(own, str) and own]
-    words = sum(len(own.split()) for own in texts)
-    return bool(texts) and words >= FEWEST_WORDS * len(column.sample) and not label_like(texts)

@@ -17,15 +17,11 @@ from unspool.data.read import Column, Shape, Table, joined
 from unspool.data.read.columns import (
     LABEL_NAMES,
     TEXT_NAMES,
-    has_strings,
     known,
-    label_like,
     listed_names,
     longest,
     plain,
-    shown,
 )
-from unspool.data.read.dates import find_format
 from unspool.data.read.json_lines import json_label, json_text
 from unspool.data.read.reader import SAMPLE
 from unspool.errors import DataError
@@ -109,7 +105,7 @@ def choose_text(
         taken = () if label is None else label.own
         others = [column for column in table.columns if column not in taken]
         if table.typed:
-            others = [column for column in others if has_strings(column)]
+            others = [column for column in others if column.profile.has_strings]
         text = known(others, names) if table.header else None
         if text is None:
             first = leftmost and not table.typed
@@ -164,11 +160,10 @@ def _likely_label(table: Table, columns: Sequence[Column]) -> Column | None:
     A file sorted by label may show only one value at first, so columns that have been constant so
     far are followed further down.
     """
-    values = {column.number: shown(column.sample) for column in columns}
     kinds = {
-        i: len(set(found))
-        for i, found in values.items()
-        if label_like(found) and find_format(found) is None  # dates are no classes
+        column.number: column.profile.classes
+        for column in columns
+        if column.profile.is_label and not column.profile.is_dates  # dates are no classes
     }
     constant = [column for column in columns if kinds.get(column.number) == 1]
     if constant and len(constant[0].sample) >= SAMPLE - 1:
@@ -193,11 +188,7 @@ def rivals(table: Table, data: DataConfig, text: Column, label: Column) -> str:
     found = [
         repr(column.name) if table.header else f"column {column.name}"
         for column in table.columns
-        if column not in taken
-        and column.name
-        and len(set(values := shown(column.sample))) > 1
-        and label_like(values)
-        and find_format(values) is None
+        if column not in taken and column.name and column.profile.is_class
     ]
     if not found:
         return ""

@@ -23,7 +23,7 @@ from unspool.data.fields.number import NumberField
 from unspool.data.part import Batch, Part
 from unspool.data.plan import Conversion, Plan, Values
 from unspool.data.read import Column, Shape, Table, joined
-from unspool.data.read.columns import LABEL_NAMES, continuous, is_number, known
+from unspool.data.read.columns import LABEL_NAMES, known
 from unspool.data.read.json_lines import json_text
 from unspool.errors import DataError
 from unspool.nn.models.classifier import Regressor
@@ -232,11 +232,6 @@ def _text_and_numbers(values: Values, names: tuple[str, ...], where: str) -> Val
 TEXT_AND_NUMBERS = Conversion("text and numbers", _text_and_numbers)
 
 
-def of_numbers(column: Column) -> bool:
-    """Whether the first values are numbers, but for a minority."""
-    return sum(map(is_number, column.sample)) > len(column.sample) / 2
-
-
 def asked_column(table: Table, asked: str) -> Column:
     """The column that --label names, or several with commas between them."""
     return joined(table.several(asked, option="--label"))
@@ -251,12 +246,14 @@ def has_scale(table: Table, data: DataConfig) -> bool:
     if label is None:
         others = [column for column in table.columns if column not in text.own]
         label = known(others, NUMBER_NAMES)
-    return label is not None and continuous(label.sample)
+    return label is not None and label.profile.is_scale
 
 
 def number_column(table: Table, text: Column) -> Column:
     """The one with a known name, or the only one with numbers."""
-    columns = [column for column in table.columns if column != text and of_numbers(column)]
+    columns = [
+        column for column in table.columns if column != text and column.profile.mostly_numbers
+    ]
     found = known(columns, NUMBER_NAMES) if table.header else None
     if found is None and len(columns) == 1:
         found = columns[0]

@@ -17,7 +17,6 @@ from unspool.data.fields.text import TextField
 from unspool.data.parts import split_column
 from unspool.data.plan import Plan
 from unspool.data.read import open_table
-from unspool.data.read.columns import shown
 from unspool.data.read.memory import Columns, memory_table
 from unspool.data.store.columns import Progress, store_columns
 from unspool.data.store.tokens import TokenColumn
@@ -76,7 +75,7 @@ def open_documents(source: Source, data: DataConfig) -> Plan:
         table = open_table(str(source), data)
     plan = document_plan("topics", table, data)
     column = plan.columns["text"]
-    given = "".join(shown(column.sample))
+    given = "".join(column.profile.texts)
     part = split_column(table, data)  # its values are no texts
     parts = data.text is None and part is not None and part.name == column.name
     if parts or (given.strip() and not any(map(str.isalpha, given))):

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from unspool.data.read import Column, Table
-from unspool.data.read.columns import is_missing, plain
-from unspool.data.read.dates import DAYS, find_format, is_of, seconds, shown_format
+from unspool.data.read.columns import plain
+from unspool.data.values import DAYS, is_missing, is_of, seconds, shown_format
 from unspool.errors import DataError
 
 YEAR = "%Y"
@@ -80,7 +80,7 @@ def _format(column: Column, form: str, *, named: bool = True) -> str | None:
         cells = [str(cell).strip() for cell in column.sample if not is_missing(cell)]
         if cells and all(len(cell) == 4 and cell.isdecimal() for cell in cells):
             return YEAR
-    return find_format(column.sample)
+    return column.profile.date_format
 
 
 class OverTime(NamedTuple):

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from unspool.config import DataConfig
-from unspool.data.read.dates import is_date
 from unspool.data.read.recording import (
     Parser,
     Recording,
@@ -16,6 +15,7 @@ from unspool.data.read.recording import (
     parse_time,
     recording_from_json,
 )
+from unspool.data.values import is_date
 from unspool.errors import DataError
 from unspool.tasks.opening import open_plan
 

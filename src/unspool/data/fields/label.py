@@ -17,8 +17,8 @@ import torch
 from torch import Tensor
 
 from unspool.data.fields.field import Field, Where
-from unspool.data.read.columns import is_missing, is_number
 from unspool.data.store.columns import Progress, WhereStep
+from unspool.data.values import is_missing, is_number
 from unspool.errors import DataError, RunError
 from unspool.io.files import AGAIN, read_json, write_json
 

@@ -19,9 +19,9 @@ from torch import Tensor
 from unspool.data.fields.field import Where
 from unspool.data.fields.label import NamesField, label_name, listed
 from unspool.data.read import Column
-from unspool.data.read.columns import is_missing
 from unspool.data.store.columns import Progress, WhereStep
 from unspool.data.store.ragged import Ragged
+from unspool.data.values import is_missing
 from unspool.errors import DataError
 
 

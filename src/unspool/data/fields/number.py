@@ -17,8 +17,8 @@ from torch import Tensor
 
 from unspool.data.fields.field import Field, Spread, Where
 from unspool.data.read import Column
-from unspool.data.read.columns import is_missing
 from unspool.data.store.columns import Progress, WhereStep
+from unspool.data.values import is_missing
 from unspool.errors import DataError, RunError
 from unspool.io.files import AGAIN, read_json, write_json
 

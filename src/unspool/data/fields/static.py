@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from unspool.data.read.columns import is_missing, is_number
+from unspool.data.values import is_missing, is_number
 from unspool.errors import DataError
 
 MOST = 1000  # categories of a column

@@ -1,19 +1,12 @@
-"""Names that columns often have, and what the first values of a column look like.
-
-Known names decide first what a column is; where there are none, the values do: a label is short and
-comes again and again, a text is what is longest.
-"""
+"""Names that columns often have, and whether the first row of a table holds names."""
 
 from __future__ import annotations
 
-import math
-from collections import Counter
 from collections.abc import Sequence
-from typing import Any
 
-import numpy as np
-
+from unspool.data.profile import label_like, repeats
 from unspool.data.read.reader import Column
+from unspool.data.values import is_number
 
 TEXT_NAMES = (
     "text", "sentence", "review", "document", "content", "body", "comment", "tweet", "message",
@@ -43,22 +36,7 @@ LANGUAGES = frozenset({
     "italian", "japanese", "korean", "norwegian", "polish", "portuguese", "romanian", "russian",
     "spanish", "swedish", "turkish", "ukrainian", "vietnamese",
 })  # fmt: skip
-LONGEST_LABEL = 40  # characters, on average
 LONGEST_NAME = 30  # of a column
-
-
-# As tables of others write that there is no value. "None" is often a class, and is left one.
-MISSING = frozenset({
-    "", "nan", "-nan", "null", "na", "n/a", "<na>", "#n/a", "#na", "nat", "missing",
-    "\\n",  # of MySQL
-})  # fmt: skip
-
-
-def is_missing(value: Any) -> bool:
-    """An array, of a series or of strokes, is a value."""
-    if isinstance(value, np.ndarray):
-        return False
-    return value is None or value != value or str(value).strip().lower() in MISSING
 
 
 def plain(name: str) -> str:
@@ -88,40 +66,9 @@ def known_pair(names: Sequence[str]) -> tuple[int, int] | None:
     return (0, 1) if len(names) == 2 == len(two) and two <= LANGUAGES else None
 
 
-def has_strings(column: Column) -> bool:
-    return any(isinstance(value, str) for value in column.sample)
-
-
 def longest(columns: Sequence[Column]) -> Column | None:
     """The column with the longest values, the leftmost of equals."""
-    return max(columns, key=lambda column: sum(map(len, shown(column.sample))), default=None)
-
-
-def shown(values: Sequence[Any]) -> list[str]:
-    """Raw values as strings; what is missing is empty."""
-    return ["" if value is None else str(value) for value in values]
-
-
-def label_like(values: Sequence[str]) -> bool:
-    """Short values that repeat; a single value all along may be a label too, in a sorted file."""
-    kinds, rows = len(set(values)), len(values)
-    if not rows or sum(map(len, values)) > LONGEST_LABEL * rows or not any(values):
-        return False
-    return kinds < rows if rows < 10 else kinds <= max(2, rows // 5)
-
-
-def continuous(values: Sequence[Any]) -> bool:
-    """Whether values are numbers on a scale rather than classes: many different ones."""
-    given = [value for value in values if not is_missing(value)]
-    numbers = [value for value in given if is_number(value)]
-    many = len({str(value) for value in given}) > max(20, len(given) // 5)
-    return many and len(numbers) > 0.9 * len(given)
-
-
-def repeats(values: Sequence[str]) -> bool:
-    """Whether nearly all values occur at least twice."""
-    counts = Counter(values)
-    return sum(n for n in counts.values() if n > 1) >= 0.9 * max(1, len(values))
+    return max(columns, key=lambda column: column.profile.characters, default=None)
 
 
 def is_column_number(asked: str) -> bool:
@@ -176,21 +123,3 @@ def vote(first: str, values: Sequence[str]) -> int:
     letters = set("".join(values))
     strange = [char for char in set(first) if char.isalpha() and char not in letters]
     return int(name and len(values) >= 20 and len(strange) > 1)
-
-
-def is_number(value: Any) -> bool:
-    """A finite number, or a list of them."""
-    if isinstance(value, list):
-        return bool(value) and all(map(is_number, value))
-    try:
-        return not isinstance(value, bool) and math.isfinite(float(value))
-    except (TypeError, ValueError, OverflowError):
-        return False
-
-
-def of_numbers(values: Sequence[Any]) -> bool:
-    """Numbers, or nothing; a word among them is found when they are read."""
-    given = [value for value in values if not is_missing(value) and value != "?"]
-    if any(isinstance(value, bool | list) for value in given):
-        return False
-    return sum(map(is_number, given)) > 0.9 * len(given) if given else bool(values)

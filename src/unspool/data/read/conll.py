@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Any, ClassVar, NamedTuple
 
 from unspool.config import DataConfig
-from unspool.data.read.columns import label_like
+from unspool.data.profile import label_like
 from unspool.data.read.files import Report, TextFile
 from unspool.data.read.reader import (
     SAMPLE,

@@ -12,15 +12,8 @@ from itertools import islice
 from typing import Any, ClassVar, NamedTuple
 
 from unspool.config import DataConfig
-from unspool.data.read.columns import (
-    KNOWN_NAMES,
-    has_header,
-    is_number,
-    known_pair,
-    label_like,
-    listed_names,
-    plain,
-)
+from unspool.data.profile import label_like
+from unspool.data.read.columns import KNOWN_NAMES, has_header, known_pair, listed_names, plain
 from unspool.data.read.edges import fitted, rows_above, rows_below, table_width, told_apart
 from unspool.data.read.files import OF_PATHS, Report, TextFile
 from unspool.data.read.media import medium_of
@@ -38,6 +31,7 @@ from unspool.data.read.reader import (
     one_line,
     refuse_empty,
 )
+from unspool.data.values import is_number
 from unspool.errors import DataError
 
 SEPARATOR = re.compile(r"sep=(.)", re.IGNORECASE)  # the first line of some files for Excel

@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from unspool.data.read.columns import is_number
 from unspool.data.read.picture import Picture
 from unspool.data.read.reader import Column, joined
+from unspool.data.values import is_number
 from unspool.errors import DataError
 
 STARTS = (b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"BM")

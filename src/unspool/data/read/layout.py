@@ -14,11 +14,11 @@ from itertools import combinations, islice
 from typing import Any, NamedTuple
 
 from unspool.config import DataConfig
-from unspool.data.read.columns import is_missing, is_number, known, of_numbers, plain
-from unspool.data.read.dates import find_format, is_date, is_of
+from unspool.data.read.columns import known, plain
 from unspool.data.read.reader import Column, Reader, joined
 from unspool.data.read.recording import is_numeric, parse_time
 from unspool.data.read.table import Table
+from unspool.data.values import find_format, is_of
 from unspool.errors import DataError
 
 ID_NAMES = (
@@ -109,7 +109,7 @@ def find_layout(
     keys = () if id is None else id.own
     others = [column for column in table.columns if column not in (*taken, *keys)]
     if inferred:
-        id = known([c for c in others if repeated(c)], ID_NAMES)
+        id = known([c for c in others if c.profile.is_repeated], ID_NAMES)
     time = time_column(table, data, [column for column in others if column != id])
     if inferred and id is None and time is not None:
         id = find_id(table, others, time)
@@ -120,7 +120,7 @@ def find_layout(
         column
         for column in others
         if column not in named
-        and of_numbers(column.sample)
+        and column.profile.is_numbers
         and (not table.header or plain(column.name) not in {*ID_NAMES, *GROUP_NAMES, *names})
     ]
     if named or steps or len(table.files) > 1:
@@ -143,12 +143,6 @@ def asked_column(table: Table, name: str, option: str) -> Column | None:
     return None if name in ("auto", "none") else joined(table.several(name, option=option))
 
 
-def repeated(column: Column) -> bool:
-    """Whether values come again in the next row, as those of an id do; of one row nobody knows."""
-    sample = column.sample
-    return len(sample) < 2 or len(set(map(str, sample))) < len(sample)
-
-
 def time_column(table: Table, data: DataConfig, columns: Sequence[Column]) -> Column | None:
     """The one asked for, or one among `columns`."""
     if data.time == "auto":
@@ -161,14 +155,14 @@ def date_format(data: DataConfig, time: Column | None) -> str | None:
     if time is None:
         return None
     asked = data.date_format
-    found = find_format(time.sample)
+    found = time.profile.date_format
     fits = asked != "auto" and all(is_of(cell, asked) for cell in time.sample)
     return asked if fits or (found is None and asked != "auto") else found
 
 
 def find_time(table: Table, columns: Sequence[Column]) -> Column | None:
     """One of dates, or one that is called so and does not repeat one value."""
-    dates = next((c for c in columns if c.sample and find_format(c.sample) is not None), None)
+    dates = next((c for c in columns if c.sample and c.profile.date_format is not None), None)
     if dates is not None:
         return dates
     found = known(columns, TIME_NAMES) if table.header else None
@@ -190,22 +184,14 @@ def find_id(table: Table, columns: Sequence[Column], time: Column) -> Column | N
 def tells_series_apart(table: Table, columns: Sequence[Column], time: Column) -> bool:
     """Whether columns of words or whole numbers are an id, whatever their names: the times of all
     rows do not follow each other, those of the rows with the same values do."""
-    if len(table.files) > 1 or not table.header or not all(map(of_names, columns)):
+    if (
+        len(table.files) > 1
+        or not table.header
+        or not all(column.profile.is_group for column in columns)
+    ):
         return False
     numbers = tuple(column.number for column in columns)
-    return follows_by(table.reader, numbers, time.number, find_format(time.sample))
-
-
-def of_names(column: Column) -> bool:
-    """Words, or whole numbers, that come again."""
-    shown = [value for value in column.sample if not is_missing(value)]
-    return repeated(column) and bool(shown) and all(map(is_name, shown))
-
-
-def is_name(value: Any) -> bool:
-    if not isinstance(value, str | int) or is_date(value):
-        return False
-    return not is_number(value) or float(value).is_integer()
+    return follows_by(table.reader, numbers, time.number, time.profile.date_format)
 
 
 @lru_cache(maxsize=64)  # every task asks

@@ -12,7 +12,8 @@ import re
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
-from unspool.data.read.columns import is_missing, plain
+from unspool.data.read.columns import plain
+from unspool.data.values import is_missing
 
 Decimal = Literal["auto", "point", "comma"]
 POINT = re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d+)?|[+-]?\d+(\.\d+)?(e[+-]?\d+)?", re.IGNORECASE)

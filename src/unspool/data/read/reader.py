@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from unspool.config import DataConfig
+from unspool.data.profile import ColumnProfile
 from unspool.data.read.files import Report, TextFile
 from unspool.errors import DataError
 
@@ -72,7 +73,15 @@ class FileHead:
         return self.file.head(SAMPLE)
 
 
-class Column(NamedTuple):
+class _Column(NamedTuple):
+    name: str
+    number: int
+    sample: list[Any]
+    parts: tuple[Column, ...] = ()
+    glue: str | None = None
+
+
+class Column(_Column):
     """What is known of a column without reading the whole file.
 
     name     the header's, a JSON field's, CoNLL-U's; "1", "2", ... where there is no header
@@ -82,11 +91,10 @@ class Column(NamedTuple):
     glue     theirs with this between them, but for empty ones
     """
 
-    name: str
-    number: int
-    sample: list[Any]
-    parts: tuple[Column, ...] = ()
-    glue: str | None = None
+    @cached_property
+    def profile(self) -> ColumnProfile:
+        """What the sample looks like."""
+        return ColumnProfile(self.sample)
 
     @property
     def own(self) -> tuple[Column, ...]:

@@ -15,8 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from unspool.data.read.columns import is_missing
-from unspool.data.read.dates import FIRST_DAY, ISO, LAST_DAY, seconds
+from unspool.data.values import FIRST_DAY, ISO, LAST_DAY, is_missing, seconds
 from unspool.errors import DataError
 
 NUMERIC = "biuf"  # kinds of dtypes

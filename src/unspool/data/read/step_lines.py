@@ -7,11 +7,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from unspool.data.read.columns import is_number, known
-from unspool.data.read.dates import is_date
+from unspool.data.read.columns import known
 from unspool.data.read.layout import ID_NAMES, TIME_NAMES
 from unspool.data.read.reader import Column
 from unspool.data.read.recording import Parser, Recording, parse_time
+from unspool.data.values import is_date, is_number
 from unspool.errors import DataError, choose
 
 DELIMITERS = (",", "\t", ";")

@@ -19,7 +19,7 @@ from typing import Any
 
 from unspool.config import DataConfig
 from unspool.data.read.clips import find_clips
-from unspool.data.read.columns import is_column_number, listed_names, of_numbers, plain
+from unspool.data.read.columns import is_column_number, listed_names, plain
 from unspool.data.read.encodings import find_encoding
 from unspool.data.read.file_index import FileIndex
 from unspool.data.read.files import STDIN, Report, TextFile, find_files, no_texts, sides, stem
@@ -254,7 +254,7 @@ def open_table(path: str, data: DataConfig) -> Table:
         reader.remark = ", ".join(filter(None, (reader.remark, media.remark)))
     tables = Path(path).is_dir() and media is None
     tables = tables and reader.shape not in (Shape.FOLDER, Shape.SERIES, Shape.DRAWINGS)
-    if tables and not any(of_numbers(column.sample) for column in reader.columns):
+    if tables and not any(column.profile.is_numbers for column in reader.columns):
         raise no_texts(Path(path))
     return Table(path, name, files, certain, data, reader)
 

@@ -19,10 +19,10 @@ from typing import Any
 import numpy as np
 
 from unspool.config import DataConfig
-from unspool.data.read.dates import ISO, seconds
 from unspool.data.read.files import Report, TextFile
 from unspool.data.read.reader import SAMPLE, Column, FileHead, Match, Reader, Row, Shape
 from unspool.data.read.recording import Parser, Recording
+from unspool.data.values import ISO, seconds
 from unspool.errors import DataError
 
 PAIR = re.compile(r"\(([^()]*),([^(),]*)\)")

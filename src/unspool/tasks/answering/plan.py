@@ -11,9 +11,11 @@ from typing import Any
 from unspool.config import DataConfig
 from unspool.data.fields.pair import MARK
 from unspool.data.plan import Conversion, Plan, Values
+from unspool.data.profile import label_like, shown
 from unspool.data.read import Column, Shape, Table, joined
-from unspool.data.read.columns import is_missing, known, label_like, shown
+from unspool.data.read.columns import known
 from unspool.data.read.json_lines import json_text
+from unspool.data.values import is_missing
 from unspool.errors import DataError
 from unspool.tasks.pair_plan import is_marked
 

@@ -10,22 +10,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from unspool.config import DataConfig
 from unspool.data.parts import split_column
 from unspool.data.plan import Plan
 from unspool.data.read import Column, Shape, Table
-from unspool.data.read.columns import (
-    CAPTION_NAMES,
-    LABEL_NAMES,
-    TEXT_NAMES,
-    continuous,
-    is_number,
-    known,
-    label_like,
-    shown,
-)
+from unspool.data.read.columns import CAPTION_NAMES, LABEL_NAMES, TEXT_NAMES, known
 from unspool.data.read.embedded import (
     pixel_shape,
 )
@@ -85,7 +75,7 @@ def media_column(table: Table, data: DataConfig, medium: Medium) -> Column | Non
 
 def short_names(column: Column, table: Table, data: DataConfig, medium: Medium) -> bool:
     """Whether values are distinct file names without their suffixes."""
-    if not table.files or not all(map(is_text, column.sample)):
+    if not table.files or not column.profile.only_strings:
         return False
     names = [value for value in column.sample if value]
     sample = names[:SAMPLE_SIZE]
@@ -93,10 +83,6 @@ def short_names(column: Column, table: Table, data: DataConfig, medium: Medium) 
         return False
     match = find_stems(sample, table.file_index, medium)
     return match is not None and bool(match.suffix) and two_texts(table, data) is None
-
-
-def is_text(value: Any) -> bool:
-    return value is None or isinstance(value, str)
 
 
 def plan_media(
@@ -206,10 +192,10 @@ def answer_column(
     if target == "caption" and (several := several_captions(table, others, named=named)):
         return several, f"captions in {several.name}"
     if table.header and (usual := known(others, names)) is not None:
-        values, lists = shown(usual.sample), a_step(usual)
+        lists = usual.profile.is_step_labels
         fits = lists if target == "tags" else of_texts or not lists
         if target == "number":
-            fits = fits and all(map(is_number, values)) and not label_like(values)
+            fits = fits and usual.profile.all_numbers and not usual.profile.is_label
         return (usual, f"{target} in {usual.name!r}") if named or fits else None
     by_path = {c.name: c for c in others} if table.holds_files(medium) else {}
     if not by_path and table.header and (only := only_answer(others, target)) is not None:
@@ -219,7 +205,7 @@ def answer_column(
         if "not read" in table.reader.remark and (tables := tables_below(table, medium)):
             ways += f"; {tables[0]} names them, too, and is read where it is named"
         return by_path["folder"], f"label = folder ({ways})"
-    texts = [] if by_path or table.header else list(filter(spoken, others))
+    texts = [] if by_path or table.header else [c for c in others if c.profile.is_phrases]
     if target == "text" and texts and (named or not medium.described):
         more = "".join(f" (or {own.name}: --text)" for own in texts[1:2])
         return texts[0], f"text in column {texts[0].name}{more}"
@@ -240,23 +226,13 @@ def other_labels(by_path: Mapping[str, Column], medium: Medium) -> str:
 
 def only_answer(others: list[Column], target: Target) -> Column | None:
     """The only column that looks like labels, or like numbers on a scale, whatever it is called."""
-    if any(map(spoken, others)):
+    if any(column.profile.is_phrases for column in others):
         return None
-    labels = [own for own in others if label_like(shown(own.sample))]
-    numbers = [own for own in others if own not in labels and continuous(own.sample)]
+    labels = [own for own in others if own.profile.is_label]
+    numbers = [own for own in others if own not in labels and own.profile.is_scale]
     if target == "label" and len(labels) == 1:
         return labels[0]
     return numbers[0] if target == "number" and not labels and len(numbers) == 1 else None
-
-
-def a_step(column: Column) -> bool:
-    """Whether values are a label for each step: lists, or words between spaces, fewer than rows."""
-    given = [value for value in column.sample if value not in (None, "")]
-    if not given or all(isinstance(value, list) for value in given):
-        return bool(given)
-    words = [str(value).split() for value in given]
-    few = len({word for own in words for word in own}) <= max(2, len(given) // 2)
-    return few and sum(len(own) > 1 for own in words) > 0.9 * len(given)
 
 
 def text_names(files: Column, medium: Medium, target: Target) -> tuple[str, ...]:
@@ -277,13 +253,8 @@ def several_captions(table: Table, others: list[Column], *, named: bool) -> Colu
         found = [c for c in others if SEVERAL.fullmatch(c.name.strip().lower())]
         captions = [c for c in found if c.name.strip().lower().startswith(CAPTION_NAMES)]
         return joined(found) if captions or (found and named) else None
-    texts = [column for column in others if spoken(column)]
+    texts = [column for column in others if column.profile.is_phrases]
     return texts[0] if len(texts) == 1 else None
-
-
-def spoken(column: Column) -> bool:
-    """Whether most values are several words."""
-    return sum(" " in own for own in shown(column.sample)) > len(column.sample) / 2
 
 
 def nothing_to_learn(task: str, table: Table, medium: Medium, target: Target) -> DataError:

@@ -15,18 +15,7 @@ from unspool.config import DataConfig
 from unspool.data.parts import split_column
 from unspool.data.plan import Conversion, Plan, Values
 from unspool.data.read import Column, Shape, Table, joined
-from unspool.data.read.columns import (
-    LABEL_NAMES,
-    TEXT_NAMES,
-    continuous,
-    is_number,
-    known,
-    label_like,
-    of_numbers,
-    plain,
-    shown,
-)
-from unspool.data.read.dates import ISO, find_format, is_date, shown_format
+from unspool.data.read.columns import LABEL_NAMES, TEXT_NAMES, known, plain
 from unspool.data.read.json_lines import json_label, json_text
 from unspool.data.read.layout import (
     ID_NAMES,
@@ -40,6 +29,7 @@ from unspool.data.read.layout import (
 )
 from unspool.data.read.recording import Parser, Recording, as_recording
 from unspool.data.read.steps import StepRows, step_table
+from unspool.data.values import ISO, is_date, is_number, shown_format
 from unspool.errors import DataError
 from unspool.tasks.inputs.kind import Asked, Target
 from unspool.text.words import solid
@@ -55,7 +45,6 @@ LABELS: dict[Target | None, tuple[str, ...]] = {
     None: ("tags", *NAMES, *NUMBER_NAMES),
 }
 SHAPES = (Shape.TABLE, Shape.CORPUS, Shape.SERIES)  # in which there may be series
-SPACED = 0.1  # of the values of a text, at least, have several words
 SHOWN = 6  # names of columns in a summary
 
 
@@ -159,7 +148,7 @@ def fitting(found: Found, target: Target, *, named: bool, task: str) -> Column |
         return None
     if target == "text":
         return label
-    several = all(continuous(own.sample) for own in label.own)
+    several = all(column.profile.is_scale for column in label.own)
     if target == "number":
         return label if several or named else None
     return None if several and not named else label
@@ -183,7 +172,7 @@ def find_series(
     if data.label is not None and not by_path and target is not None:
         asked = joined(table.several(data.label, option="--label"))
     guess = guess_label(table, data, target) if asked is None and not by_path else None
-    if words and guess is not None and of_numbers(guess.sample):
+    if words and guess is not None and guess.profile.is_numbers:
         guess = None
     label = asked or guess
     taken = [] if label is None else list(label.own)
@@ -264,20 +253,20 @@ def guess_label(table: Table, data: DataConfig, target: Target | None) -> Column
         found = known(columns, names)
         if found is not None or table.typed:
             return found
-        words = [c for c in columns if not any(map(is_number, shown(c.sample)))]
-        words = [c for c in words if label_like(shown(c.sample)) and not is_id(c)]
+        words = [c for c in columns if not c.profile.has_numbers]
+        words = [c for c in words if c.profile.is_label and not is_id(c)]
         words = [c for c in words if not is_text(c) and not all(map(is_date, c.sample))]
         time = time_column(table, data, columns)
-        if time is not None and find_format(time.sample) is not None:
+        if time is not None and time.profile.date_format is not None:
             return None  # what has dates is more often to be continued
         if data.id == "auto" and time is not None:
             words = [c for c in words if not tells_series_apart(table, [c], time)]
         return words[0] if len(words) == 1 else None
     if target is None or len(columns) < 2:
         return None
-    sides = [c for c in (columns[0], columns[-1]) if label_like(shown(c.sample))]
+    sides = [c for c in (columns[0], columns[-1]) if c.profile.is_label]
     sides = [c for c in sides if all(is_class(value) for value in c.sample)]
-    kinds = {c.number: len(set(shown(c.sample))) for c in sides}
+    kinds = {c.number: c.profile.classes for c in sides}
     sides = [c for c in sides if kinds[c.number] > 1] or sides
     return min(sides, key=lambda c: kinds[c.number], default=None)
 
@@ -302,12 +291,9 @@ def is_text(column: Column) -> bool:
     lists = [value for value in column.sample if isinstance(value, list) and value]
     if lists and isinstance(lists[0][0], str):
         return True
-    strings = [value for value in column.sample if isinstance(value, str)]
-    words = [value for value in strings if value and not is_number(value) and not is_date(value)]
-    if not words:
+    if not column.profile.words:
         return False
-    spaced = sum(" " in value for value in words) > SPACED * len(words)
-    return plain(column.name) in TEXT_NAMES or (spaced and not label_like(strings))
+    return plain(column.name) in TEXT_NAMES or column.profile.is_spaced
 
 
 def of_cells(layout: Wide) -> Conversion:

@@ -9,8 +9,7 @@ from typing import Any
 from unspool.config import DataConfig
 from unspool.data.plan import Plan
 from unspool.data.read import Column, Shape, Table
-from unspool.data.read.columns import LABEL_NAMES, known, label_like, shown
-from unspool.data.read.dates import find_format
+from unspool.data.read.columns import LABEL_NAMES, known
 from unspool.tasks.translate.plan import plan_pairs
 
 DOCUMENTS = ("body", "article", "document", "dialogue", "text", "content", "story", "news")
@@ -31,12 +30,15 @@ def plan_summaries(table: Table, data: DataConfig, *, named: bool) -> Plan | Non
     source, target = known(columns, DOCUMENTS), known(columns, SUMMARIES)
     asked, turned = data.source or data.target, False
     if source is not None and target is not None and not asked:
-        turned = mean_length(target) >= SHORTER * mean_length(source)
+        turned = target.profile.mean_length >= SHORTER * source.profile.mean_length
         source, target = (target, source) if turned else (source, target)
     if not named:
         if asked or data.text or data.label or source is None or target is None:
             return None
-        if known(columns, LABEL_NAMES) or mean_length(source) < SHORTER * mean_length(target):
+        if (
+            known(columns, LABEL_NAMES)
+            or source.profile.mean_length < SHORTER * target.profile.mean_length
+        ):
             return None
     names: dict[str, Any] = {}
     if source is not None and target is not None:
@@ -64,16 +66,9 @@ def labels_beside(columns: Sequence[Column], plan: Plan) -> str:
     """`, --label Score learns that`: the first other column that looks like a label."""
     taken = {own.number for column in plan.columns.values() for own in column.own}
     for column in columns:
-        values = shown(column.sample)
-        several = column.number not in taken and len(set(values)) > 1 and label_like(values)
-        if several and find_format(values) is None:
+        if column.number not in taken and column.profile.is_class:
             return f", --label {column.name} learns that"
     return ""
-
-
-def mean_length(column: Column) -> float:
-    values = shown(column.sample)
-    return sum(map(len, values)) / max(1, len(values))
 
 
 def references_column(table: Table) -> Column | None:

@@ -17,12 +17,9 @@ from unspool.data.read.columns import (
     SOURCE_NAMES,
     TARGET_NAMES,
     TEXT_NAMES,
-    has_strings,
     is_column_number,
     known_pair,
-    label_like,
     plain,
-    shown,
 )
 from unspool.data.read.reader import SAMPLE
 from unspool.errors import DataError
@@ -77,7 +74,7 @@ def plan_pairs(
     names = (f"{column.name!r}" if table.header else column.name for column in (source, target))
     summary = f"{table.summary}, pairs of {noun} {' and '.join(names)} -> {task}"
     settings = {}
-    if single_words(source) or single_words(target):
+    if source.profile.is_single_words or target.profile.is_single_words:
         settings = {"tokenizer.kind": "char"}
         summary += ", by characters, as they are single words (--set kind=bpe for byte pairs)"
     if alike:
@@ -96,19 +93,12 @@ def looks_like_pairs(table: Table) -> bool:
         return False
     lengths = []
     for column in table.columns:
-        values = [value for value in shown(column.sample) if value]
+        values = [value for value in column.profile.texts if value]
         codes = sum(any(char.isdigit() for char in value) and " " not in value for value in values)
         if len(values) < 10 or len(set(values)) < 0.8 * len(values) or codes > 0.5 * len(values):
             return False
         lengths.append(sum(map(len, values)) / len(values))
     return max(lengths) < 4 * min(lengths)
-
-
-def single_words(column: Column) -> bool:
-    """Whether nearly all values are one short word."""
-    values = [value for value in column.sample if isinstance(value, str) and value]
-    words = sum(len(value.split()) == 1 and len(value) <= 30 for value in values)
-    return len(values) >= 10 and words > 0.9 * len(values)
 
 
 def _has_tabs(table: Table) -> bool:
@@ -121,7 +111,7 @@ def _names_columns(table: Table, data: DataConfig) -> bool:
     asked = [name for name in (data.source, data.target) if name]
     return table.header and (
         any(plain(column.name) in NAMES for column in table.columns)
-        or not any(label_like(shown(column.sample)) for column in table.columns)
+        or not any(column.profile.is_label for column in table.columns)
         or any(plain(name) in {plain(column.name) for column in table.columns} for name in asked)
         or any(not is_column_number(name) for name in asked)
     )
@@ -159,7 +149,7 @@ def _usual(
     columns = [
         column
         for column in table.columns
-        if not table.typed or has_strings(column) or column in asked
+        if not table.typed or column.profile.has_strings or column in asked
     ]
     if len(columns) != 2:
         raise DataError(

@@ -1,8 +1,9 @@
-"""Dates as tables write them: cells in, seconds since 1970 out.
+"""The content of a cell: nothing, a number, or a date, which becomes seconds since 1970.
 
-A format is "iso" (`2026-05-01 13:45:00`), or that of the day in the letters of `time.strptime`,
-such as `%d/%m/%Y`; a time of day may stand behind it. All cells of a column have one format:
-`01/02/2026` alone does not tell which of its numbers is the month, the column often does.
+A format of dates is "iso" (`2026-05-01 13:45:00`), or that of the day in the letters of
+`time.strptime`, such as `%d/%m/%Y`; a time of day may stand behind it. All cells of a column have
+one format: `01/02/2026` alone does not tell which of its numbers is the month, the column often
+does.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
-from unspool.data.read.columns import is_missing, is_number
+import numpy as np
 
 ISO = "iso"
 DAYS = (
@@ -32,6 +33,30 @@ LONGEST = 40  # characters of a date
 # Seconds since 1970 of the first and the last day that a date may have, from the year 1 to 9999
 FIRST_DAY, LAST_DAY = -62_135_596_800.0, 253_402_214_400.0
 YEARS = range(1800, 2200)  # of eight digits that are a date, and no number
+
+
+# As tables of others write that there is no value. "None" is often a class, and is left one.
+MISSING = frozenset({
+    "", "nan", "-nan", "null", "na", "n/a", "<na>", "#n/a", "#na", "nat", "missing",
+    "\\n",  # of MySQL
+})  # fmt: skip
+
+
+def is_missing(value: Any) -> bool:
+    """An array, of a series or of strokes, is a value."""
+    if isinstance(value, np.ndarray):
+        return False
+    return value is None or value != value or str(value).strip().lower() in MISSING
+
+
+def is_number(value: Any) -> bool:
+    """A finite number, or a list of them."""
+    if isinstance(value, list):
+        return bool(value) and all(map(is_number, value))
+    try:
+        return not isinstance(value, bool) and math.isfinite(float(value))
+    except (TypeError, ValueError, OverflowError):
+        return False
 
 
 @lru_cache(maxsize=8192)
