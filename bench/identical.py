@@ -32,7 +32,6 @@ SMALL = {
     "precision": "fp32",
     "lr": 0.01,
     "log_steps": 1,
-    "calibrate": False,
 }
 RECURRENT = {**SMALL, "hidden": 16, "embedding": 12}
 TRANSFORMER = {**SMALL, "hidden": 16, "heads": 2, "layers": 2}
@@ -195,16 +194,22 @@ def cases() -> Iterator[Case]:
         {**TRANSFORMER, "bptt": 24, "batch": 8},
         continuation,
     )
-    small_tagger = {"character_embedding": 6, "character_hidden": 8, "batch": 16}
+    small_characters = {"character_embedding": 6, "character_hidden": 8}
+    tagger = {**RECURRENT, **small_characters}
     for name, data, model, settings in (
-        ("tag-bilstm", "spans.conll", "bilstm", RECURRENT),
-        ("tag-softmax", "spans.conll", "bigru", {**RECURRENT, "output": "softmax"}),
-        ("tag-cnn-characters", "spans.conll", "bilstm", {**RECURRENT, "characters": "cnn"}),
+        ("tag-bilstm", "spans.conll", "bilstm", tagger),
+        ("tag-softmax", "spans.conll", "bigru", {**tagger, "output": "softmax"}),
+        ("tag-cnn-characters", "spans.conll", "bilstm", {**tagger, "characters": "cnn"}),
         ("tag-plain", "plain.conll", "lstm", {**RECURRENT, "characters": "none"}),
-        ("tag-cnn", "spans.conll", "cnn", {**SMALL, "embedding": 12, "filters": 6}),
-        ("tag-transformer", "plain.conll", "transformer", TRANSFORMER),
+        (
+            "tag-cnn",
+            "spans.conll",
+            "cnn",
+            {**SMALL, **small_characters, "embedding": 12, "filters": 6},
+        ),
+        ("tag-transformer", "plain.conll", "transformer", {**TRANSFORMER, **small_characters}),
     ):
-        yield Case(name, data, "tag", model, {**small_tagger, **settings}, tags)
+        yield Case(name, data, "tag", model, {"batch": 16, **settings}, tags)
     pairs = {"vocab": 280, "batch": 16}
     for name, model, settings in (
         ("translate-seq2seq", "seq2seq", {**RECURRENT, "reverse_source": True}),
@@ -240,7 +245,7 @@ def cases() -> Iterator[Case]:
     )
     yield Case("classify-from-elmo", "reviews.csv", "classify", "bilstm", RECURRENT, labels, "elmo")
     yield Case(
-        "tag-from-elmo", "spans.conll", "tag", "bilstm", {**RECURRENT, **small_tagger}, tags, "elmo"
+        "tag-from-elmo", "spans.conll", "tag", "bilstm", {**tagger, "batch": 16}, tags, "elmo"
     )
     yield Case(
         "translate-from-bahdanau",
@@ -270,9 +275,10 @@ def measure(case: Case, folder: Path) -> dict[str, Any]:
     out = folder / "runs" / case.name
     data = ",".join(str(folder / name) for name in case.data.split(","))
     start = None if case.start is None else folder / "runs" / case.start
-    run = unspool.train(
-        data, task=case.task, model=case.model, out=out, start=start, **case.settings
-    )
+    settings = dict(case.settings)
+    if case.task == "classify":
+        settings["calibrate"] = False
+    run = unspool.train(data, task=case.task, model=case.model, out=out, start=start, **settings)
     log = [{k: v for k, v in record.items() if k not in CLOCK} for record in run.metrics()]
     loaded = unspool.load(out)
     answers = json.loads(json.dumps(case.ask(loaded)))

@@ -33,10 +33,14 @@ def train(data: Path | str | None, scratch: str, name: str, **settings: Any) -> 
     from rich.console import Console
 
     import unspool
+    from unspool.tasks import TASKS
     from unspool.training.progress import Printed
 
     seed = int(os.environ.get(SEED, "1"))
-    fresh = {} if settings.get("resume") else {"baseline": False, "seed": seed}
+    task = settings.get("task", "classify")
+    fresh: dict[str, Any] = {} if settings.get("resume") else {"seed": seed}
+    if fresh and "baseline" in {name.partition(".")[2] for name in TASKS[task].settings}:
+        fresh["baseline"] = False
     settings = {"precision": "fp32", **fresh, **settings}
     watcher = Printed(Console(stderr=True))
     return unspool.train(data, out=Path(scratch) / name, watcher=watcher, **settings)

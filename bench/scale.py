@@ -116,6 +116,7 @@ def measure(path: str, kind: str) -> dict[str, float]:
 
     began = time.perf_counter()
     source = open_plan(path, DataConfig(), task=None)
+    quick = {"baseline": False} if source.task in OPTIONS else {}
     options = dict(OPTIONS[source.task] if not kind else {"valid_share": 0.002, "kind": kind})
     planned = {name.split(".")[-1]: value for name, value in source.settings.items()}
     config = make_config(source.task, "lstm", settings={**planned, **options})
@@ -124,7 +125,7 @@ def measure(path: str, kind: str) -> dict[str, float]:
     with tempfile.TemporaryDirectory() as scratch:
         unspool.train(
             path, task=source.task, model="lstm", out=Path(scratch) / "run", max_steps=20,
-            baseline=False, hidden=32, embedding=32, **options,
+            hidden=32, embedding=32, **quick, **options,
         )  # fmt: skip
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / GIGABYTE
     steps = int(corpus.parts["train"].lengths.sum())

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from unspool.api.settings import make_config
 from unspool.config import Config, DataConfig, ModelConfig, TokenizerConfig
 from unspool.data.corpus import Corpus
 from unspool.data.fields.field import Field
@@ -17,6 +18,7 @@ from unspool.data.part import Part
 from unspool.data.store.ragged import Ragged
 from unspool.tasks import TASKS
 from unspool.tasks.opening import open_plan
+from unspool.tasks.settings import read_settings
 from unspool.tasks.task import Task
 from unspool.text.tokenizers import CharTokenizer, Tokenizer
 
@@ -105,3 +107,14 @@ def load_data(
     )
     kind = TASKS[plan.task]
     return Loaded(kind, config, kind.load_corpus(config, plans, progress=progress))
+
+
+def read_by(config: Config, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of some settings, without their sections, that a run with this config reads."""
+    names = {name.partition(".")[2] for name in read_settings(config)}
+    return {name: value for name, value in settings.items() if name in names}
+
+
+def small_settings(task: str, model: str, settings: Mapping[str, Any], **needed: Any) -> dict:
+    """Those of some settings that a model of a task reads; its data need others."""
+    return read_by(make_config(task, model, settings={**settings, **needed}), settings)

@@ -17,7 +17,7 @@ from supervise import Case, Ended, apart, in_this_process
 
 HALVES = ["bilstm", "forecaster", "transcriber", "pen"]  # runs with a checkpoint
 CACHED = ["csv", "conll", "plain", "steps", "sounds", "strokes"]
-LONGER = ["-s", "threads=1", "-s", "baseline=false", "-s", "hidden=8", "-s", "max_steps=3"]
+LONGER = ["-s", "threads=1", "-s", "hidden=8", "-s", "max_steps=3"]
 
 
 class Flips(Part):

@@ -21,6 +21,7 @@ from samples import (
     SHELVES,
     VECTORS,
     needed,
+    read_by,
     task_of,
     toml,
     train_run,
@@ -44,11 +45,13 @@ COLUMNS = ["text", "label", "0", "1", "2", "3", "-1", "99", "²", "text,label", 
 COMMANDS = ["check", "check", "train", "train", "train", "predict", "predict", "evaluate", "embed",
             "topics", "look", "follow"]  # fmt: skip
 MODELS = ["bilstm", "gru", "cnn", "transformer", "linear", "lstm", "bahdanau", "elmo", "majority"]
-SMALL = [
-    word
-    for key, value in {**SETTINGS, "max_steps": 2, "epochs": 1, "baseline": False}.items()
-    for word in ("-s", f"{key}={value}")
-]
+SMALL = {**SETTINGS, "max_steps": 2, "epochs": 1, "baseline": False}
+
+
+def small_words(name: str, task: str, model: str | None = None) -> list[str]:
+    """The options of `train` for a small model on data of a format."""
+    settings = read_by(name, task, model, SMALL)
+    return [word for key, value in settings.items() for word in ("-s", f"{key}={value}")]
 
 
 class Inputs(Part):
@@ -117,16 +120,18 @@ class Inputs(Part):
             asked = ["-t", rng.choice(FORMATS_TASKS)]
         if "forecast" in asked or (task == "forecast" and rng.random() < 0.8):
             asked += ["--horizon", rng.choice(["1", "3", "3", "3", "30", "0", "1000000"])]
-        if rng.random() < 0.3:
-            asked += ["-m", rng.choice(MODELS)]
+        model = rng.choice(MODELS) if rng.random() < 0.3 else None
+        if model is not None:
+            asked += ["-m", model]
         if rng.random() < 0.2:
             asked += ["-s", f"kind={rng.choice(['char', 'word', 'bpe'])}"]
+        small = small_words(name, task, model)
         if name in SHELVES:  # of few files
             asked += ["-s", "valid_share=0.3"]
-        ended = case.run("train", path, "-o", "out", *SMALL, *asked, *options)
-        made = (case.folder / "out" / "model.safetensors").exists()
+        ended = case.run("train", path, "-o", "out", *small, *asked, *options)
+        saved = (case.folder / "out" / "model.safetensors").exists()
         if ended.code == 0:
-            case.check(made, "train ended well without a model")
+            case.check(saved, "train ended well without a model")
             config = json.loads((case.folder / "out" / "config.json").read_text())["config"]
             whole = name in OF_SERIES and config["task"] != "generate"  # which continues every line
             texts = ["--file", path] if whole else ["good film", "x"]
@@ -146,13 +151,13 @@ class Inputs(Part):
         if rng.random() < 0.5:
             own += ["--method", rng.choice(["nmf", "lda", "clusters"])]
         ended = case.run("topics", path, "-o", "out", *own, *asked)
-        made = (case.folder / "out").exists()
+        saved = (case.folder / "out").exists()
         if ended.code == 0:
-            case.check(made, "topics ended well without a folder")
+            case.check(saved, "topics ended well without a folder")
             new = ["--file", path] if rng.random() < 0.5 else ["good film", ""]
             case.run("topics", "out", *new, "--json")
         elif ended.code == 2:
-            case.check(not made, f"refused, but left a folder: {ended.error}")
+            case.check(not saved, f"refused, but left a folder: {ended.error}")
 
     def predict(self, case: Case, run: Path, path: str, options: list[str]) -> None:
         """A file, and the same compressed, have the same answers."""
@@ -184,12 +189,20 @@ class Inputs(Part):
             case.run("vectors", "convert", path, rng.choice(["o.txt", "o.bin", "o.vec", "o"]))
         else:
             data = write_sample("csv", case.folder)
-            case.run("train", data, "-o", "out", *SMALL, "-s", f"embedding.from={path}")
+            case.run(
+                "train",
+                data,
+                "-o",
+                "out",
+                *small_words("csv", "classify"),
+                "-s",
+                f"embedding.from={path}",
+            )
 
     def toml(self, case: Case) -> None:
         path, data = case.folder / "c.toml", write_sample("csv", case.folder)
         path.write_bytes(damage(toml(case.random), case.random))
-        case.run("train", data, "-o", "out", "-c", path, *SMALL)
+        case.run("train", data, "-o", "out", "-c", path, *small_words("csv", "classify"))
 
 
 ODD_WORDS = [piece.decode("utf-8", "ignore").replace("\0", "") or "x" for piece in PIECES]

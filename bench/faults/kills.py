@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from jobs import Job, differing, outcome_of
 from part import Part
-from samples import HORIZON, SETTINGS, train_run, write_sample
+from samples import HORIZON, SETTINGS, read_by, train_run, write_sample
 from supervise import Case, apart
 
 STOPS = {signal.SIGTERM: 143, signal.SIGINT: 130, signal.SIGHUP: 129}
@@ -49,6 +49,7 @@ class Family(NamedTuple):
     def words(self, folder: Path, seed: int = 1) -> list[object]:
         """`train` without --out."""
         settings = LONGER | NEEDED.get(self.task, {}) | self.settings
+        settings = read_by(self.data, self.task, self.model, settings)
         own = [word for key, value in settings.items() for word in ("-s", f"{key}={value}")]
         data = write_sample(self.data, folder, seed)
         return ["train", data, "-t", self.task, "-m", self.model, *own]

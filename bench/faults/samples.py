@@ -11,9 +11,11 @@ import lzma
 import math
 import random
 import struct
+import tempfile
 import zipfile
 from collections.abc import Callable, Mapping
 from datetime import date, timedelta
+from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -769,12 +771,47 @@ def write_sample(name: str, folder: Path, seed: int = 1) -> Path:
     return path
 
 
+@cache
+def planned(name: str, task: str, settings: tuple[tuple[str, Any], ...]) -> dict[str, Any]:
+    """The settings that follow from data of a format, read by a task."""
+    from unspool.api.settings import open_data
+    from unspool.errors import UserError
+
+    needed = {**made(name).settings, **dict(settings)}
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            plan = open_data(write_sample(name, Path(folder)), task=task, settings=needed)
+        except UserError:  # a task that cannot read it
+            return {}
+    return {**made(name).settings, **plan.settings}
+
+
+def read_by(name: str, task: str, model: str | None, settings: dict[str, Any]) -> dict[str, Any]:
+    """Those of some settings that a run on data of a format reads; all, where they do not fit.
+
+    A value of None only asks for the name."""
+    from unspool.api.settings import make_config
+    from unspool.errors import ConfigError
+    from unspool.tasks.settings import read_settings
+
+    values = {key: value for key, value in settings.items() if value is not None}
+    try:
+        follow = planned(name, task, tuple(values.items()))
+        config = make_config(task, model, settings={**follow, **values})
+    except ConfigError:
+        return settings
+    names = read_settings(config)
+    read = {*names, *(name.partition(".")[2] for name in names)}
+    return {name: value for name, value in settings.items() if name in read}
+
+
 def train_run(name: str, folder: Path, **more: Any) -> Path:
     """A run of RUNS, with its data beside it; one that is there already is used again."""
     from unspool.api.train import train
 
     format, task, model, own = RUNS[name]
     settings = {**SETTINGS, "epochs": 2, "baseline": False, **own, **more}
+    settings = read_by(format, task, model, settings)
     data = write_sample(format, folder / "data")
     out = folder / name
     if out.exists():

@@ -6,7 +6,7 @@ import json
 
 from mutate import odd_text
 from part import Part
-from samples import OF_SERIES, RUNS, SETTINGS, train_run, write_sample
+from samples import OF_SERIES, RUNS, SETTINGS, read_by, train_run, write_sample
 from supervise import Case, apart
 
 ODD = [
@@ -59,7 +59,10 @@ class Settings(Part):
         name = rng.choice(list(RUNS))
         format, task, model, own = RUNS[name]
         settings = {**SETTINGS, "max_steps": 2, "epochs": 1, "baseline": False, **own}
-        odd = {rng.choice(self.names): rng.choice(ODD) for _ in range(rng.choice([1, 1, 1, 2]))}
+        settings = read_by(format, task, model, settings)
+        names = list(read_by(format, task, model, dict.fromkeys(self.names)))
+        names = names if rng.random() < 0.9 else self.names
+        odd = {rng.choice(names): rng.choice(ODD) for _ in range(rng.choice([1, 1, 1, 2]))}
         for key in odd:  # which would otherwise be given twice
             settings.pop(key.partition(".")[2], None)
         words = [

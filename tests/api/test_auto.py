@@ -20,8 +20,8 @@ from unspool.errors import ConfigError, UserError
 from unspool.training.checkpoint import Counters
 from unspool.training.signals import Interrupted
 
-SMALL = {"hidden": 8, "embedding": 8, "filters": 4, "heads": 2, "layers": 1, "epochs": 1,
-         "threads": 1, "quiet": True}  # fmt: skip
+SMALL_CNN = {"embedding": 8, "filters": 4, "layers": 1, "epochs": 1, "threads": 1, "quiet": True}
+SMALL = {**SMALL_CNN, "hidden": 8}
 WORDS = {"yes": ["good", "fine", "great"], "no": ["bad", "dull", "poor"]}
 
 
@@ -48,6 +48,10 @@ def few(monkeypatch, networks=("cnn", "gru")) -> None:
 
 def train(data, out, **settings):
     return unspool.train(data, model="auto", budget="60s", out=out, **{**SMALL, **settings})
+
+
+def train_cnn(data, out, **settings):
+    return unspool.train(data, model="auto", budget="60s", out=out, **{**SMALL_CNN, **settings})
 
 
 def test_the_best_is_kept(data, tmp_path, monkeypatch) -> None:
@@ -181,7 +185,7 @@ def test_what_it_is_not_for(data, book, tmp_path) -> None:
 def test_few_rows_are_scored_by_models_of_other_folds(data, tmp_path, monkeypatch) -> None:
     few(monkeypatch, ["cnn"])
     monkeypatch.setattr(auto, "best_mean", lambda tried: [tried[1], tried[3]])
-    run = train(data, tmp_path / "run", label="label")
+    run = train_cnn(data, tmp_path / "run", label="label")
     record = json.loads((run.path / "auto.json").read_text())
     assert record["folds"] == 5
     names = [own.model_name for own in run.config.members]
@@ -244,7 +248,7 @@ def test_a_label_with_one_row_leaves_the_choice_to_the_validation_part(tmp_path,
     texts = ["a good film", "a bad film"] * 30 + ["an odd film"]
     run = unspool.train(
         texts, ["yes", "no"] * 30 + ["odd"], model="auto", budget="20s", out=tmp_path / "run",
-        **SMALL,
+        **SMALL_CNN,
     )  # fmt: skip
     assert json.loads((run.path / "auto.json").read_text())["folds"] == 0
 

@@ -15,7 +15,7 @@ from unspool.tasks.generate import Generation
 from unspool.tasks.pretrain import Filling
 
 HALF = "\udc80x"
-QUICK = {"quiet": True, "max_steps": 1, "baseline": False, "precision": "fp32"}
+QUICK = {"quiet": True, "max_steps": 1, "precision": "fp32"}
 
 
 @pytest.fixture(scope="module")

@@ -179,6 +179,21 @@ def test_settings(unspool) -> None:
     assert result["cells"]["gru"]["reset"] == "after"
 
 
+def test_settings_of_a_run(unspool) -> None:
+    ended = unspool("settings", "--task", "classify", "--model", "cnn")
+    assert ended.out.startswith("settings of --task classify --model cnn\n\ntask classify\n")
+    assert all(f"\n{group}\n" in ended.out for group in ("text input", "network", "training"))
+    assert "model.filters" in ended.out
+    assert "model.hidden" not in ended.out
+    assert "data.horizon" not in ended.out
+    result = json.loads(unspool("settings", "-t", "forecast", "-m", "lstm", "--json").out)
+    assert result["settings"]["task forecast"]["data.horizon"]["default"] == 0
+    assert result["cell"] == {"forget_bias": 1.0}
+    ended = unspool("settings", "--task", "classify", "--set", "horizon=3")
+    assert (ended.code, ended.out) == (2, "")
+    assert "data.horizon is a setting of forecast; this is classify of text" in ended.err
+
+
 def test_demo_list(unspool) -> None:
     ended = unspool("demo", "--list")
     assert ended.code == 0

@@ -80,7 +80,7 @@ def test_the_n_grams_of_a_corpus(unspool, reviews, opened, monkeypatch, tmp_path
     from unspool.api.train import train
 
     run = tmp_path / "cnn"
-    train(reviews, model="cnn", out=run, epochs=1, filters=2, hidden=8, embedding=8, threads=1)
+    train(reviews, model="cnn", out=run, epochs=1, filters=2, embedding=8, threads=1)
     seen = []
 
     class Seen(page.Look):

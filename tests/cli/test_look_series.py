@@ -17,7 +17,7 @@ from unspool.data.fields.strokes import Preparation, StrokesField
 from unspool.data.read.recording import Recording, recording_from_json, recording_to_json
 from unspool.data.read.strokes import from_lines
 
-SMALL = {"hidden": 8, "embedding": 8, "epochs": 1, "threads": 1}
+QUICK = {"epochs": 1, "threads": 1}
 
 
 @pytest.fixture(scope="module")
@@ -43,19 +43,24 @@ def data(tmp_path_factory) -> Path:
 def run_of(data, tmp_path_factory):
     folder, made = tmp_path_factory.mktemp("runs"), {}
     ahead = {"task": "forecast", "horizon": 4, "window": 12, "patch": 4}
+    recurrent = {"hidden": 8, "embedding": 8}
     settings = {
-        "gru": ("moves.csv", {"model": "bigru", "label": "move"}),
-        "transformer": ("moves.csv", {"model": "transformer", "label": "move", "heads": 2}),
-        "cnn": ("moves.csv", {"model": "cnn", "label": "move", "filters": 4}),
-        "pooled": ("moves.csv", {"model": "lstm", "label": "move", "pooling": "attention"}),
-        "tags": ("steps.csv", {"model": "gru", "task": "tag", "label": "move"}),
-        "ahead": ("load.csv", {"model": "gru", **ahead}),
-    }
+        "gru": ("moves.csv", {"model": "bigru", "label": "move", **recurrent}),
+        "transformer": (
+            "moves.csv", {"model": "transformer", "label": "move", "hidden": 8, "heads": 2}
+        ),
+        "cnn": ("moves.csv", {"model": "cnn", "label": "move", "embedding": 8, "filters": 4}),
+        "pooled": (
+            "moves.csv", {"model": "lstm", "label": "move", "pooling": "attention", **recurrent}
+        ),
+        "tags": ("steps.csv", {"model": "gru", "task": "tag", "label": "move", **recurrent}),
+        "ahead": ("load.csv", {"model": "gru", **ahead, **recurrent}),
+    }  # fmt: skip
 
     def make(name: str) -> tuple[Path, Path]:
         file, own = settings[name]
         if name not in made:
-            made[name] = train(data / file, out=folder / name, **{**SMALL, **own}).path
+            made[name] = train(data / file, out=folder / name, **QUICK, **own).path
         return made[name], data / file
 
     return make

@@ -8,7 +8,8 @@ import pytest
 
 from unspool import native
 
-SMALL = ["-s", "hidden=8", "-s", "embedding=8", "-s", "threads=1", "-s", "max_steps=2"]
+TINY = ["-s", "hidden=8", "-s", "threads=1", "-s", "max_steps=2"]
+SMALL = [*TINY, "-s", "embedding=8"]
 
 
 def test_train_check_and_evaluate_on_two_files(unspool, pairs, tmp_path) -> None:
@@ -44,7 +45,7 @@ def test_columns_by_name(unspool, tmp_path) -> None:
 @pytest.mark.skipif(native.INSTRUCTIONS is None, reason=native.ABOUT)
 def test_a_transformer_in_bytes(unspool, pairs, tmp_path) -> None:
     out = tmp_path / "run"
-    small = [*SMALL, "-s", "hidden=16", "-s", "feed_forward=32", "-s", "vocab=300"]
+    small = [*TINY, "-s", "hidden=16", "-s", "feed_forward=32", "-s", "vocab=300"]
     assert unspool("train", pairs, "-m", "transformer", "-o", out, *small).code == 0
     scored = unspool("evaluate", out, pairs, "--int8", "--beam", 2, "--json")
     assert json.loads(scored.out)["pairs"] == 900, scored.err
@@ -78,7 +79,7 @@ def test_a_translator_may_read_as_a_classifier_did(unspool, pairs, classifier, t
 def test_starts_that_do_not_fit_a_translator(unspool, pairs, book, tmp_path) -> None:
     begin = ("train", pairs, "-o", tmp_path / "run", "-s", "max_steps=2", "--from")
     reader = tmp_path / "reader"
-    assert unspool("train", book, "--task", "pretrain", "-o", reader, *SMALL).code == 0
+    assert unspool("train", book, "--task", "pretrain", "-o", reader, *TINY).code == 0
     ended = unspool(*begin, reader, "-s", "joint=true")
     assert (ended.code, ended.out) == (2, "")
     assert "reads with the vocabulary of that one" in ended.err

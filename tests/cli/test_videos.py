@@ -13,7 +13,7 @@ from films import NAMES, clip, write_folders, write_frames, write_gif
 from unspool.data.read.music import as_piece, piece_of_frames
 
 QUICK = ["--set", "epochs=1", "--set", "hidden=8", "--set", "embedding=8", "--set", "valid_share=0"]
-QUICK += ["--set", "baseline=false", "--set", "precision=fp32", "--model", "gru"]
+QUICK += ["--set", "precision=fp32", "--model", "gru"]
 VIDEO = ["--set", "input=video"]
 
 

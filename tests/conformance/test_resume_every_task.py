@@ -5,9 +5,18 @@ from __future__ import annotations
 import json
 
 import pytest
-from every_model import NEEDED, SMALL, USUAL, USUAL_SERIES, USUAL_STROKES, Case, write_data
+from every_model import (
+    NEEDED,
+    SMALL,
+    USUAL,
+    USUAL_SERIES,
+    USUAL_STROKES,
+    Case,
+    write_data,
+)
 
 import unspool
+from small_tasks import read_by
 from unspool.training import trainer
 from unspool.training.tensors import load_tensors
 from unspool.training.trainer import CLOCK_FIELDS
@@ -51,7 +60,8 @@ def outcome(path) -> tuple:
 def test_stopped_and_resumed(case, tmp_path, monkeypatch) -> None:
     data = write_data(case.config(), tmp_path / "data")
     needed = NEEDED.get(case.task, {})
-    wanted = {"task": case.task, "model": case.model, **SETTINGS, **needed, **dict(case.settings)}
+    small = read_by(case.config(), {**SETTINGS, **needed})
+    wanted = {"task": case.task, "model": case.model, **small, **dict(case.settings)}
     unspool.train(data, out=tmp_path / "whole", **wanted)
     real, steps = trainer.Trainer._step, []
 

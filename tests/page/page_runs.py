@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-SMALL = {"hidden": 16, "embedding": 16, "threads": 1, "lr": 0.01, "batch": 16}
-TRANSFORMER = {**SMALL, "model": "transformer", "hidden": 16, "heads": 2, "layers": 2}
+QUICK = {"threads": 1, "lr": 0.01, "batch": 16}
+SMALL = {**QUICK, "hidden": 16, "embedding": 16}
+TRANSFORMER = {**QUICK, "model": "transformer", "hidden": 16, "heads": 2, "layers": 2}
 
 AHEAD = {"task": "forecast", "target": "load", "horizon": 6, "window": 24, "epochs": 1}
 
 HEARD = {"bands": 16, "epochs": 12, "layers": 1}
-WRITTEN = {"task": "handwrite", "mixture": 2, "text_window": 2, "epochs": 1, "baseline": False}
+WRITTEN = {"task": "handwrite", "mixture": 2, "epochs": 1, "baseline": False}
 
-FILMED = {"input": "video", "epochs": 6, "baseline": False}
+FILMED = {"input": "video", "epochs": 6}
 
 # name -> the fixture of its data or of its run, and how to train on the former
 RUNS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -23,7 +24,7 @@ RUNS: dict[str, tuple[str, dict[str, Any]]] = {
     "transformer": ("reviews", {**TRANSFORMER, "epochs": 12, "test_share": 0.1}),
     "writer": ("book", {**TRANSFORMER, "task": "generate", "epochs": 2, "bptt": 32}),
     "labels": ("genres", {**SMALL, "model": "gru", "epochs": 12}),
-    "cnn": ("reviews", {**SMALL, "model": "cnn", "filters": 4, "epochs": 6}),
+    "cnn": ("reviews", {**QUICK, "model": "cnn", "embedding": 16, "filters": 4, "epochs": 6}),
     "rater": ("ratings", {**SMALL, "model": "gru", "task": "regress", "epochs": 4}),
     "moves": ("movements", {**SMALL, "model": "bilstm", "label": "move", "epochs": 4}),
     "attends": ("movements", {**TRANSFORMER, "label": "move", "epochs": 2}),
@@ -39,12 +40,15 @@ RUNS: dict[str, tuple[str, dict[str, Any]]] = {
     "tones": ("single_tones", {**SMALL, **HEARD, "model": "gru"}),
     "fitted": ("letter_strokes", {"model": "linear", "threads": 1}),
     "letters": ("letter_strokes", {**SMALL, "model": "bilstm", "epochs": 4}),
-    "words": ("word_strokes", {**SMALL, **WRITTEN, "model": "lstm"}),
+    "words": ("word_strokes", {**SMALL, **WRITTEN, "model": "lstm", "text_window": 2}),
     "scribble": ("letter_strokes", {**SMALL, **WRITTEN, "model": "gru", "conditional": False}),
     "chorale": ("chorales", {**SMALL, "model": "lstm", "layers": 2, "epochs": 2, "batch": 8}),
     "captioned": ("captions", {**SMALL, "model": "xu", "epochs": 30, "dropout": 0}),
     "described": ("captions", {**TRANSFORMER, "epochs": 2}),
-    "clips": ("moving_clips", {**SMALL, **FILMED, "model": "bilstm", "label": "label"}),
+    "clips": (
+        "moving_clips",
+        {**SMALL, **FILMED, "model": "bilstm", "label": "label", "baseline": False},
+    ),
     "frames": ("moving_clips", {**SMALL, **FILMED, "model": "gru", "task": "tag", "label": "tags"}),
     "told": ("moving_clips", {**SMALL, **FILMED, "model": "xu", "task": "caption", "epochs": 20}),
     "pairs": ("text_pairs", {**SMALL, "model": "bilstm", "epochs": 2, "baseline": False}),

@@ -95,7 +95,7 @@ def test_a_model_without_filters() -> None:
 def test_filters_that_read_series(tmp_path) -> None:
     rows = [f"{i},{t},{i % 2 + t},{'ab'[i % 2]}" for i in range(12) for t in range(5)]
     (tmp_path / "steps.csv").write_text("\n".join(["id,time,x,label", *rows]))
-    settings = {"hidden": 4, "filters": 2, "epochs": 1, "threads": 1, "valid_share": 0.3}
+    settings = {"filters": 2, "epochs": 1, "threads": 1, "valid_share": 0.3}
     unspool.train(tmp_path / "steps.csv", model="cnn", out=tmp_path / "run", **settings)
     with pytest.raises(ConfigError, match="filters of this model read series"):
         answer(open_subject(tmp_path / "run"), "ngrams", {"text": "1"})

@@ -7,14 +7,16 @@ import pytest
 import unspool
 from unspool.tasks.inputs.text import CHARACTERS
 
-SMALL = {"epochs": 1, "hidden": 4, "threads": 1, "baseline": False, "quiet": True}
+QUICK = {"epochs": 1, "threads": 1, "baseline": False, "quiet": True}
 BASES = ["ACGTTGCA", "TTTTGGCA"] * 30
 FILMS = ["a good film", "a bad film"] * 30
 
 
 def settings(tmp_path, texts, model="gru", **given):
     out = tmp_path / "run"
-    run = unspool.train(texts, ["yes", "no"] * 30, model=model, out=out, **{**SMALL, **given})
+    small = {} if model == "cnn" else {"hidden": 4}
+    quick = {**QUICK, **small, **given}
+    run = unspool.train(texts, ["yes", "no"] * 30, model=model, out=out, **quick)
     tree = run.config.model_dump()
     return {name: tree[name.split(".")[0]][name.split(".")[1]] for name in CHARACTERS}
 

@@ -18,7 +18,7 @@ from unspool.tasks.embedding import occurrences, token_embedding
 from unspool.vectors import WordVectors
 
 WORDS = ["the", "film", "plot", "good", "bad", "was", "great"]
-SMALL = {"hidden": 8, "threads": 1, "epochs": 1, "max_steps": 2}
+QUICK = {"threads": 1, "epochs": 1, "max_steps": 2}
 
 
 @pytest.fixture
@@ -31,7 +31,9 @@ def file(tmp_path) -> Path:
 
 def train(data: Path, file: Path, **settings: object) -> unspool.Run:
     out = file.with_name("run")
-    return unspool.train(data, out=out, **{**SMALL, "embedding.from": str(file), **settings})
+    small = {} if settings.get("model") == "cnn" else {"hidden": 8}
+    settings = {**QUICK, **small, "embedding.from": str(file), **settings}
+    return unspool.train(data, out=out, **settings)
 
 
 def weights_of(run: unspool.Run, word: str) -> np.ndarray:
@@ -78,7 +80,9 @@ def test_a_model_starts_from_vectors_and_keeps_them(
 def test_translate_reads_with_vectors(file, tmp_path, model: str, tied: bool) -> None:
     pairs = tmp_path / "pairs.tsv"
     pairs.write_text("the film was good\tle film\nthe plot was bad\tla fin\n" * 20)
-    more = {"heads": 2, "hidden": 12, "joint": True, "tied": tied, "embedding.frozen": True}
+    more = {"hidden": 12, "joint": True, "tied": tied, "embedding.frozen": True}
+    if model == "transformer":
+        more["heads"] = 2
     run = train(pairs, file, task="translate", model=model, **more)
     np.testing.assert_allclose(weights_of(run, "film"), vectors.load(file)["film"], rtol=1e-5)
 

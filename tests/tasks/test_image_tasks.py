@@ -10,11 +10,13 @@ from PIL import Image
 
 import unspool
 from pictures import CLASSES, line, shape, write_folders, write_lines, write_table
+from small_tasks import small_settings
 from unspool.config import DataConfig
 from unspool.errors import ConfigError
 from unspool.tasks.opening import open_plan
 
-QUICK = {"baseline": False, "precision": "fp32"}
+FP32 = {"precision": "fp32"}
+QUICK = {**FP32, "baseline": False}
 SMALL = {**QUICK, "hidden": 16, "epochs": 1, "valid_share": 0.2}
 
 
@@ -24,9 +26,11 @@ SMALL = {**QUICK, "hidden": 16, "epochs": 1, "valid_share": 0.2}
 )
 def test_shapes_are_learnt(model: str, reading: str, tmp_path: Path) -> None:
     home = write_folders(tmp_path / "x", 150)
+    every = {"hidden": 32, "embedding": 32, "heads": 2, "filters": 16}
+    small = small_settings("classify", model, every, input="image", reading=reading)
     run = unspool.train(
-        home, model=model, out=tmp_path / "run", reading=reading, epochs=12, hidden=32,
-        embedding=32, heads=2, filters=16, dropout=0.0, lr=5e-3, test_share=0.2, **QUICK,
+        home, model=model, out=tmp_path / "run", reading=reading, epochs=12, dropout=0.0, lr=5e-3,
+        test_share=0.2, **small, **QUICK,
     )  # fmt: skip
     assert run.report.metrics["accuracy"] > 0.8
     again = unspool.load(tmp_path / "run")
@@ -118,7 +122,7 @@ def test_lines_are_transcribed(tmp_path: Path) -> None:
     home = write_lines(tmp_path / "x", texts)
     run = unspool.train(
         home, out=tmp_path / "run", model="bigru", hidden=32, layers=1, epochs=12, lr=8e-3,
-        dropout=0.0, embedding=16, batch=8, **QUICK,
+        dropout=0.0, embedding=16, batch=8, **FP32,
     )  # fmt: skip
     assert run.report.metrics["cer"] < 0.3
     answers = run.predict([line("abc", 99), line("c", 98)])
@@ -128,7 +132,7 @@ def test_lines_are_transcribed(tmp_path: Path) -> None:
     other = write_lines(tmp_path / "y", texts[:10])
     Image.fromarray(np.repeat(np.repeat(line("ab"), 2, 0), 2, 1)).save(other / "0.png")
     tuned = unspool.train(
-        other, out=tmp_path / "tuned", start=tmp_path / "run", epochs=1, valid_share=0.0, **QUICK
+        other, out=tmp_path / "tuned", start=tmp_path / "run", epochs=1, valid_share=0.0, **FP32
     )
     assert tuned.task.input_field.shape == run.task.input_field.shape
 

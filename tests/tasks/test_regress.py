@@ -13,7 +13,7 @@ from scipy.stats import spearmanr
 from sklearn.metrics import mean_absolute_error, r2_score, root_mean_squared_error
 
 import unspool
-from small_tasks import load_data
+from small_tasks import load_data, small_settings
 from unspool import vectors
 from unspool.api.check import check
 from unspool.api.compare import compare
@@ -27,7 +27,8 @@ from unspool.tasks.regress import RegressReport, error_intervals, errors
 
 VALUES = {"great": 2, "fine": 1, "superb": 3, "dull": -2, "bad": -1, "awful": -3}
 FILLERS = ["the", "film", "plot", "music", "a", "and", "of", "cast", "with", "scene"]
-SMALL = {"hidden": 8, "embedding": 8, "threads": 1, "filters": 4, "heads": 2}
+SMALL = {"hidden": 8, "embedding": 8, "threads": 1}
+EVERY = {**SMALL, "filters": 4, "heads": 2}
 
 
 def table(path: Path, count: int = 200) -> Path:
@@ -156,8 +157,9 @@ def test_an_answer_prints_itself(run) -> None:
 
 @pytest.mark.parametrize("model", [*(f"bi{cell}" for cell in CELLS), "gru", "cnn", "transformer"])
 def test_every_network_has_numbers(model, data, tmp_path) -> None:
+    small = small_settings("regress", model, EVERY)
     run = unspool.train(
-        data, task="regress", label="stars", model=model, out=tmp_path / "run", max_steps=3, **SMALL
+        data, task="regress", label="stars", model=model, out=tmp_path / "run", max_steps=3, **small
     )
     assert np.isfinite(run.report.metrics["rmse"])
     assert len(run.explain("a great film").values) == 3
@@ -212,7 +214,13 @@ def test_ngrams_need_classes(data, tmp_path) -> None:
     from unspool.insight.ngrams import ngrams_of_file
 
     run = unspool.train(
-        data, task="regress", label="stars", model="cnn", out=tmp_path / "run", max_steps=2, **SMALL
+        data,
+        task="regress",
+        label="stars",
+        model="cnn",
+        out=tmp_path / "run",
+        max_steps=2,
+        filters=4,
     )
     with pytest.raises(ConfigError, match=r"raise the score of a class.*got 'a regress model'"):
         ngrams_of_file(run.task, run.model, data)
@@ -262,7 +270,7 @@ def test_it_starts_from_word_vectors(data, tmp_path) -> None:
 def test_models_are_compared_by_their_error(data, tmp_path) -> None:
     table = compare(
         data, models=["gru", "cnn"], seeds=2, task="regress", label="stars", out=tmp_path / "c",
-        max_steps=4, **SMALL,
+        max_steps=4, filters=4, **SMALL,
     )  # fmt: skip
     assert table[0].metric == "rmse"
     assert table[0].value <= table[1].value

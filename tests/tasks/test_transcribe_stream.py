@@ -9,6 +9,7 @@ import pytest
 import torch
 
 import unspool
+from small_tasks import small_settings
 from tones import RATE, tones, write_labels, write_texts
 from unspool.data.fields.audio_frames import FrameMaker, Framing, frames
 from unspool.errors import ConfigError, DataError
@@ -153,7 +154,7 @@ def test_searches_that_wait_for_the_end_are_refused(run) -> None:
     ],
 )
 def test_what_looks_ahead_is_refused(folder, model, settings, reason, tmp_path) -> None:
-    small = {**SMALL, "epochs": 1, **settings}
+    small = small_settings("transcribe", model, {**SMALL, "epochs": 1, **settings}, input="audio")
     own = unspool.train(folder, task="transcribe", model=model, out=tmp_path / "run", **small)
     with pytest.raises(ConfigError, match=f"cannot be read step by step: .*{reason}"):
         own.stream()

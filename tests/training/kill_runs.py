@@ -40,30 +40,16 @@ def make_data(folder: Path, task: str) -> Path:
 
 
 def start(data: Path, out: Path, task: str, cell: str, *, resume: bool) -> None:
-    settings = {
-        "hidden": 12,
-        "heads": 2,
-        "embedding": 8,
-        "epochs": 3,
-        "bptt": 16,
-        "log_steps": 3,
-        "dropout": 0.3,
-    }
     if resume:
         train(out=out, resume=True)
-    else:
-        train(
-            data,
-            task=task,
-            model=cell,
-            out=out,
-            batch=8,
-            checkpoint_seconds=0,
-            eval_steps=7,
-            patience=0,
-            threads=1,
-            **settings,
-        )
+        return
+    settings = {
+        "epochs": 3, "log_steps": 3, "dropout": 0.3, "batch": 8, "checkpoint_seconds": 0,
+        "eval_steps": 7, "patience": 0, "threads": 1, "hidden": 12,
+    }  # fmt: skip
+    settings |= {"heads": 2} if cell == "transformer" else {"embedding": 8}
+    settings |= {"bptt": 16} if task == "generate" else {}
+    train(data, task=task, model=cell, out=out, **settings)
 
 
 def die_at(call: int) -> None:

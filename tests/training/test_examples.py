@@ -14,7 +14,8 @@ from unspool.errors import RunError
 from unspool.page.subject import open_subject
 from unspool.training.examples import FILE, read_examples
 
-QUICK: dict[str, Any] = {"hidden": 8, "threads": 1, "max_steps": 1, "baseline": False}
+SMALL: dict[str, Any] = {"hidden": 8, "threads": 1, "max_steps": 1}
+QUICK = {**SMALL, "baseline": False}
 
 
 def test_a_classifier_keeps_rows_of_its_validation_part(reviews, tmp_path) -> None:
@@ -76,7 +77,7 @@ def test_several_labels_and_numbers(genres, reviews, tmp_path) -> None:
 
 
 def test_something_is_hidden_for_pretrain(book, tmp_path) -> None:
-    run = train(book, task="pretrain", out=tmp_path / "run", **{**QUICK, "heads": 2, "layers": 1})
+    run = train(book, task="pretrain", out=tmp_path / "run", heads=2, layers=1, **SMALL)
     for own in read_examples(run.path):
         assert own.text.split().count("<mask>") == 1
         assert own.text.replace("<mask>", own.truth) in book.read_text()

@@ -9,6 +9,7 @@ import pytest
 import torch
 
 import unspool
+from small_tasks import small_settings
 from unspool import native
 from unspool.config import Config
 from unspool.errors import ConfigError
@@ -119,6 +120,8 @@ def test_a_run_keeps_its_precision_on_another_machine(
 def test_bf16_trains_on_every_processor(model, kernels, reviews, tmp_path, monkeypatch) -> None:
     if not kernels:
         monkeypatch.setattr(native, "INSTRUCTIONS", None)
-    settings = {**SMALL, "precision": "bf16", "max_steps": 3}
-    run = unspool.train(reviews, model=model, out=tmp_path / "run", **settings)
+    small = small_settings("classify", model, SMALL)
+    run = unspool.train(
+        reviews, model=model, out=tmp_path / "run", precision="bf16", max_steps=3, **small
+    )
     assert all(p.isfinite().all() and p.dtype == torch.float32 for p in run.model.parameters())

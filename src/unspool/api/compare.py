@@ -13,7 +13,7 @@ import numpy as np
 
 from unspool.api.folds import check_folds
 from unspool.api.run import Run
-from unspool.api.settings import make_config, open_data
+from unspool.api.settings import make_config, open_data, refuse_unread_settings
 from unspool.api.spelling import in_python
 from unspool.api.train import cross_validate, open_plans, train_plans, with_columns
 from unspool.api.watching import Note, Progress, watching
@@ -135,6 +135,7 @@ def compare(
     for model in models:
         if list(models).count(model) > 1:
             raise ConfigError("a model is named twice", got=model, remedy="name each one once")
+    user_settings = dict(settings)
     in_folds = bool({"folds", "data.folds"} & settings.keys())
     if in_folds and seeds > 1:
         raise ConfigError(
@@ -153,6 +154,7 @@ def compare(
         )
         for model in models
     }
+    refuse_unread_settings(user_settings, config, list(configs.values()))
     first, table = configs[models[0]], Comparison()
     simple = {own.model_name: own for own in TASKS[plan.task].baselines(first)}
     counts = {model: 1 if model in simple else seeds for model in [*simple, *models]}

@@ -3,7 +3,7 @@ of the model that settings describe."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from unspool.config import SECTIONS, Config, ModelConfig
@@ -16,6 +16,7 @@ from unspool.tasks import TASKS, build_model
 from unspool.tasks.embedding import check_embedding, vector_settings
 from unspool.tasks.encoder import check_model
 from unspool.tasks.opening import Source, open_plan
+from unspool.tasks.settings import refuse_unread
 from unspool.tasks.size import refuse_large_model
 from unspool.training.folder import RunFolder
 from unspool.training.transfer import Start, refuse_other_settings
@@ -100,6 +101,16 @@ def make_config(
         smallest = config.model_copy(update={"tokenizer": few})
         refuse_large_model(kind.invented(smallest, classes=2), training=True)
     return config
+
+
+def refuse_unread_settings(
+    settings: Mapping[str, Any], config_file: str | None, configs: Sequence[Config]
+) -> None:
+    """Raise an error about a setting of the caller, or of a file, that no config reads."""
+    from_file = read_toml(config_file) if config_file else {}
+    from_file = {key: value for key, value in from_file.items() if key not in ("task", "model")}
+    refuse_unread(from_file, configs, where=config_file)
+    refuse_unread(settings, configs, where=None)
 
 
 def draft_config(
@@ -216,5 +227,6 @@ def summarise_settings(
 ) -> Summary:
     """Of the model that `settings` describe, with a full vocabulary; no task: the first."""
     config = make_config(task or next(iter(TASKS)), model, settings=settings)
+    refuse_unread_settings(settings, None, [config])
     made = TASKS[config.task].invented(config, classes=classes)
     return summary_of(made, build_model(made))

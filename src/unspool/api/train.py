@@ -12,7 +12,12 @@ from unspool.api.auto import AUTO, RESULT, resume_auto, seconds_of, train_auto
 from unspool.api.folds import check_folds, run_folds, unseen_rows, whole_config
 from unspool.api.paths import path_of
 from unspool.api.run import Run, load
-from unspool.api.settings import make_config, open_data, refuse_changes
+from unspool.api.settings import (
+    make_config,
+    open_data,
+    refuse_changes,
+    refuse_unread_settings,
+)
 from unspool.api.spelling import in_python
 from unspool.api.training import begin, data_files, go_on, write_report
 from unspool.api.watching import Note, Progress, Shown, watching
@@ -95,6 +100,7 @@ def train(
         asked = make_config(
             plan.task, model, settings=decided, config_file=config, start=origin, plan=plan
         )
+        refuse_unread_settings(settings, config, [asked])
         final = with_columns(asked, plan)
         plans = open_plans(plan, final, sources, shown.note)
         folder = RunFolder(Path(out) if out else free_folder(plan.table.path, final.model_name))
@@ -150,6 +156,7 @@ def _auto(
         for name in kind.candidates()
     }
     first = next(iter(named.values()))
+    refuse_unread_settings(settings, config_file, list(named.values()))
     quick = [*kind.baselines(first), *kind.quick_candidates(first)]
     configs = {own.model_name: own for own in quick} | named
     plans = open_plans(plan, first, sources, shown.note)

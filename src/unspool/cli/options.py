@@ -65,7 +65,8 @@ Set = Annotated[
         "--set",
         "-s",
         metavar="KEY=VALUE",
-        help="A setting, such as epochs=5; may be repeated. `unspool settings` lists them all.",
+        help="A setting, such as epochs=5; may be repeated. `unspool settings --task TASK --model"
+        " MODEL` lists those that a run reads; any other is refused.",
     ),
 ]
 ConfigFile = Annotated[

@@ -1,4 +1,4 @@
-"""Every setting as a table: what `unspool settings` prints."""
+"""Settings as tables: what `unspool settings` prints."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from typing import Any, get_args
 
 from pydantic.fields import FieldInfo
 
-from unspool.config import settings
+from unspool.config import Config, settings
 from unspool.embed.settings import DEFAULTS, EmbedConfig
 from unspool.nn.cells import CELLS, cell_options
 from unspool.tasks import TASKS, Task
 from unspool.tasks.encoder import recurrent_models
+from unspool.tasks.settings import grouped_settings
 from unspool.topic_model.settings import TopicsConfig
 
 
@@ -51,6 +52,37 @@ class SettingsList:
         return lines
 
 
+class RunSettings:
+    """The settings that one run reads, grouped by what reads them, with that run's defaults."""
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+        self.groups = grouped_settings(config)
+        recurrent = config.model.network == "recurrent"
+        self.cell_options = cell_options(CELLS[config.model.cell]) if recurrent else {}
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "task": self.config.task,
+            "model": self.config.model_name,
+            "settings": {
+                group: {name: {**about(field), "default": value} for name, field, value in rows}
+                for group, rows in self.groups.items()
+            },
+            "cell": self.cell_options,
+        }
+
+    def lines(self) -> list[str]:
+        lines = [f"settings of --task {self.config.task} --model {self.config.model_name}"]
+        for group, rows in self.groups.items():
+            fields = [(name, field) for name, field, _ in rows]
+            lines += ["", group, *table(fields, {name: value for name, _, value in rows})]
+        if self.cell_options:
+            lines += ["", f"options of the cell {self.config.model.cell}"]
+            lines.append(assigned(self.cell_options))
+        return lines
+
+
 def word2vec_settings() -> list[tuple[str, FieldInfo]]:
     return [(n, field) for n, field in settings(EmbedConfig) if n.startswith("word2vec.")]
 
@@ -59,12 +91,18 @@ def topic_settings() -> list[tuple[str, FieldInfo]]:
     return [(n, field) for n, field in settings(TopicsConfig) if n.startswith("topics.")]
 
 
-def table(rows: Iterable[tuple[str, FieldInfo]]) -> list[str]:
-    """Settings with their defaults and meanings, in columns."""
+def table(
+    rows: Iterable[tuple[str, FieldInfo]], defaults: Mapping[str, Any] | None = None
+) -> list[str]:
+    """Settings with their defaults and meanings, in columns.
+
+    defaults   {name: value} that stand for those of the schema
+    """
     cells = [("setting", "default", "meaning")]
     for name, field in rows:
         meaning = (field.description or "") + allowed_words(choices(field.annotation))
-        cells.append((name, typed(field.default), meaning))
+        default = field.default if defaults is None else defaults[name]
+        cells.append((name, typed(default), meaning))
     widths = [max(len(row[i]) for row in cells) for i in range(2)]
     return [f"{a:<{widths[0]}}  {b:<{widths[1]}}  {c}" for a, b, c in cells]
 

@@ -4,7 +4,7 @@
 from unspool.config.data import DataConfig, TokenizerConfig
 from unspool.config.model import EmbeddingConfig, ModelConfig
 from unspool.config.schema import SECTIONS, Config, sections, settings
-from unspool.config.section import MOST, Section, setting
+from unspool.config.section import MOST, Section, declare, setting
 from unspool.config.train import TrainConfig
 
 __all__ = [
@@ -17,6 +17,7 @@ __all__ = [
     "Section",
     "TokenizerConfig",
     "TrainConfig",
+    "declare",
     "sections",
     "setting",
     "settings",

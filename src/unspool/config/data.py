@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from unspool.config.section import MOST, Names, Section, setting
+from unspool.config.section import MOST, TEXTS, Names, Section, setting
 
 
 class DataConfig(Section):
@@ -38,6 +38,7 @@ class DataConfig(Section):
         "classify, regress: column that holds a second text, read together with the first; by"
         " default one that is called so next to it, such as premise and hypothesis; none: there is"
         " none",
+        when=TEXTS,
     )
     label: Names = setting(
         None,
@@ -125,7 +126,13 @@ class DataConfig(Section):
         "audio: what a frame consists of: the logarithm of the power in each band, or cepstral"
         " coefficients",
     )
-    coefficients: int = setting(13, "audio: cepstral coefficients of features=mfcc", ge=1, le=4096)
+    coefficients: int = setting(
+        13,
+        "audio: cepstral coefficients of features=mfcc",
+        ge=1,
+        le=4096,
+        when="data.features=mfcc",
+    )
     stroke_layout: Literal["auto", "points", "axes", "offsets"] = setting(
         "auto",
         "strokes: lists of points [x, y], of lists of x and of y, or one list of rows [dx, dy, pen"
@@ -230,6 +237,7 @@ class DataConfig(Section):
         "auto",
         "tag: how tags mark spans; auto: by looking at them all; a scheme that is named must be"
         " kept to; none: tags stand for themselves",
+        when=TEXTS,
     )
     sheet: str | None = setting(None, "excel: the sheet to read, the first one if it is not named")
     missing: Literal["drop", "error", "keep"] = setting(

@@ -6,7 +6,11 @@ from typing import Any, Literal
 
 from pydantic import AliasChoices
 
-from unspool.config.section import MOST, Section, Widths, setting
+from unspool.config.section import MOST, NEURAL, TEXTS, Section, Widths, setting
+
+TRANSFORMER = "model.network=transformer"
+DECODER = "model.network=recurrent|cnn"  # recurrent, with attention to the encoder
+STORY = "data.input=story"
 
 
 class ModelConfig(Section):
@@ -18,23 +22,39 @@ class ModelConfig(Section):
     log_count_ratios: bool = setting(
         False,
         "linear, classify: weigh n-grams by naive Bayes' log-count ratios; follows from --model",
+        when="model.network=linear",
     )
-    cell: str = setting("lstm", "recurrent cell")
-    bidirectional: bool = setting(False, "read the sequence in both directions")
-    layers: int = setting(1, "stacked layers", ge=1, le=1000)
+    cell: str = setting("lstm", "recurrent cell", when="model.network=recurrent")
+    bidirectional: bool = setting(
+        False, "read the sequence in both directions", when="model.network=recurrent"
+    )
+    layers: int = setting(1, "stacked layers", ge=1, le=1000, when=NEURAL)
     hidden: int = setting(
-        128, "units of a layer, in each direction; transformer: size of all vectors", ge=1
+        128,
+        "units of a layer, in each direction; transformer: size of all vectors",
+        ge=1,
+        when=("model.network=recurrent|transformer", "model.objective=attention|hybrid"),
     )
-    filters: int = setting(100, "cnn: filters of each width", ge=1)
-    widths: Widths = setting((2, 3, 4), "cnn: how many tokens a filter reads, with commas")
+    filters: int = setting(
+        100, "cnn: filters of each width", ge=1, when=("model.network=cnn", "task=elmo")
+    )
+    widths: Widths = setting(
+        (2, 3, 4),
+        "cnn: how many tokens a filter reads, with commas",
+        when=("model.network=cnn", "task=elmo"),
+    )
     embedding: int = setting(
-        128, "size of token vectors; 0 feeds one-hot vectors (transformer: always hidden)", ge=0
+        128,
+        "size of token vectors; 0 feeds one-hot vectors (transformer: always hidden)",
+        ge=0,
+        when=("model.network=recurrent|cnn", "model.objective=attention|hybrid"),
     )
     embedding_std: float = setting(
         0.0,
         "spread of the initial token vectors (0: 1 in a recurrent language model with an output"
         " layer of its own, else 0.1; transformer: 0.02, with sinusoidal positions 1)",
         ge=0,
+        when=NEURAL,
     )
     tied: bool = setting(
         False,
@@ -45,14 +65,18 @@ class ModelConfig(Section):
         "additive",
         "translate, transcribe, caption: score of a recurrent decoder's attention; of translate and"
         " caption it follows from --model",
+        when=DECODER,
     )
     input_feeding: bool = setting(
-        False, "translate: give the decoder's cell what attention last found (Luong et al. 2015)"
+        False,
+        "translate: give the decoder's cell what attention last found (Luong et al. 2015)",
+        when=DECODER,
     )
     context_gate: bool = setting(
         False,
         "caption, translate, transcribe: a gate on the context of additive attention (Xu et al."
         " 2015)",
+        when=DECODER,
     )
     doubly_stochastic: float = setting(
         0.0,
@@ -69,6 +93,7 @@ class ModelConfig(Section):
     tuned_encoder: bool = setting(
         False,
         "image: let a trained encoder (data.image_encoder) learn, too; otherwise it is frozen",
+        when="data.image_encoder",
     )
     reverse_source: bool = setting(
         False, "translate: read the source last token first (Sutskever et al. 2014)"
@@ -98,11 +123,13 @@ class ModelConfig(Section):
         "attention",
         "answer, about stories: attention over a memory of sentences (Sukhbaatar et al. 2015), or a"
         " recurrence over them that changes what is asked (Seo et al. 2017); follows from --model",
+        when=STORY,
     )
     answer: Literal["choose", "write"] = setting(
         "choose",
         "answer, about stories: choose among the answers of the training data, or write one, token"
         " by token",
+        when=STORY,
     )
     hops: int = setting(
         3,
@@ -110,12 +137,14 @@ class ModelConfig(Section):
         " the recurrence (0: story and question are read as one sequence)",
         ge=0,
         le=100,
+        when=STORY,
     )
     memory: int = setting(
         64,
         "answer, about stories: sentences that are remembered, the latest (0: all)",
         ge=0,
         le=MOST,
+        when=STORY,
     )
     dense: int = setting(
         0,
@@ -123,7 +152,7 @@ class ModelConfig(Section):
         ge=0,
     )
     dropout: float = setting(
-        0.3, "dropout on embeddings, between layers and on the output", ge=0, lt=1
+        0.3, "dropout on embeddings, between layers and on the output", ge=0, lt=1, when=NEURAL
     )
     word_dropout: float = setting(
         0.0,
@@ -138,13 +167,21 @@ class ModelConfig(Section):
         le=100,
     )
     time_mask: float = setting(
-        0.05, "longest of these stretches, as a share of the recording", gt=0, le=1
+        0.05,
+        "longest of these stretches, as a share of the recording",
+        gt=0,
+        le=1,
+        when="model.time_masks",
     )
     band_masks: int = setting(
         0, "series, audio: stretches of channels that are hidden in training", ge=0, le=100
     )
     band_mask: float = setting(
-        0.2, "widest of these stretches, as a share of the channels", gt=0, le=1
+        0.2,
+        "widest of these stretches, as a share of the channels",
+        gt=0,
+        le=1,
+        when="model.band_masks",
     )
     band_warp: float = setting(
         0.0,
@@ -177,11 +214,18 @@ class ModelConfig(Section):
         le=1,
     )
     characters: Literal["none", "lstm", "cnn"] = setting(
-        "none", "tag: encoder of a word's characters, whose vector is an extra feature of the word"
+        "none",
+        "tag: encoder of a word's characters, whose vector is an extra feature of the word",
+        when=TEXTS,
     )
-    character_embedding: int = setting(30, "tag: size of character vectors", ge=1)
+    character_embedding: int = setting(
+        30, "tag: size of character vectors", ge=1, when=("model.characters=lstm|cnn", "task=elmo")
+    )
     character_hidden: int = setting(
-        50, "tag: size of the vector that is made of a word's characters; even for lstm", ge=2
+        50,
+        "tag: size of the vector that is made of a word's characters; even for lstm",
+        ge=2,
+        when=("model.characters=lstm|cnn", "task=elmo"),
     )
     output: Literal["auto", "softmax", "crf", "point", "quantiles", "gaussian", "student"] = (
         setting(
@@ -195,7 +239,11 @@ class ModelConfig(Section):
         20, "handwrite: Gaussians of the distribution of the next move", ge=1, le=1000
     )
     text_window: int = setting(
-        10, "handwrite: Gaussians of the window over the characters of a text", ge=1, le=1000
+        10,
+        "handwrite: Gaussians of the window over the characters of a text",
+        ge=1,
+        le=1000,
+        when="data.conditional",
     )
     strategy: Literal["direct", "recursive"] = setting(
         "direct", "forecast: all steps ahead at once, or each from those before it"
@@ -207,13 +255,18 @@ class ModelConfig(Section):
     reduction: Literal["stack", "convolution"] = setting(
         "stack",
         "transcribe: how `patch` steps become one: side by side, or by convolutions with strides",
+        when="model.patch",
     )
     objective: Literal["ctc", "attention", "hybrid"] = setting(
         "ctc",
         "transcribe: what is learnt: CTC, an attention decoder, or both (Watanabe et al. 2017)",
     )
     ctc_weight: float = setting(
-        0.3, "transcribe: weight of CTC in the loss of objective=hybrid", gt=0, lt=1
+        0.3,
+        "transcribe: weight of CTC in the loss of objective=hybrid",
+        gt=0,
+        lt=1,
+        when="model.objective=hybrid",
     )
     skip: bool = setting(
         True, "forecast: add a weighted sum of the window itself to what the network gives"
@@ -221,39 +274,49 @@ class ModelConfig(Section):
     projection: int = setting(128, "elmo: size of the vectors that a direction gives", ge=1)
     highways: int = setting(1, "elmo: highway layers over the characters of a word", ge=0, le=1000)
     options: dict[str, Any] = setting({}, "options of the cell itself, such as reset=before")
-    heads: int = setting(4, "transformer: attention heads; they divide hidden", ge=1)
+    heads: int = setting(
+        4, "transformer: attention heads; they divide hidden", ge=1, when=TRANSFORMER
+    )
     feed_forward: int = setting(
-        0, "transformer: units of the feed-forward layers (0: 4 x hidden)", ge=0
+        0, "transformer: units of the feed-forward layers (0: 4 x hidden)", ge=0, when=TRANSFORMER
     )
     activation: Literal["relu", "gelu", "gelu_tanh", "swiglu"] = setting(
-        "gelu", "transformer: of the feed-forward layers"
+        "gelu", "transformer: of the feed-forward layers", when=TRANSFORMER
     )
     norm: Literal["pre", "post"] = setting(
-        "pre", "transformer: layer normalisation before each sublayer, or after it"
+        "pre",
+        "transformer: layer normalisation before each sublayer, or after it",
+        when=TRANSFORMER,
     )
     epsilon: float = setting(
-        1e-5, "transformer: what layer normalisation adds to the variance", gt=0
+        1e-5, "transformer: what layer normalisation adds to the variance", gt=0, when=TRANSFORMER
     )
-    embedding_norm: bool = setting(False, "transformer: normalise the token vectors, as BERT does")
+    embedding_norm: bool = setting(
+        False, "transformer: normalise the token vectors, as BERT does", when=TRANSFORMER
+    )
     positions: Literal["sinusoidal", "learned", "rotary", "none"] = setting(
-        "sinusoidal", "transformer: how it knows the order of tokens"
+        "sinusoidal", "transformer: how it knows the order of tokens", when=TRANSFORMER
     )
     context: int = setting(
         0,
         "transformer: how many learned positions there are (0: as max_length or bptt)",
         ge=0,
+        when=TRANSFORMER,
     )
     self_attention: Literal["full", "window", "linear"] = setting(
-        "full", "transformer: to all tokens, to near ones, or without softmax, for long texts"
+        "full",
+        "transformer: to all tokens, to near ones, or without softmax, for long texts",
+        when=TRANSFORMER,
     )
     attention_window: int = setting(
         128,
         "tokens that self_attention=window sees to each side",
         ge=1,
-        validation_alias=AliasChoices("attention_window", "window"),  # as runs of old have it
+        validation_alias=AliasChoices("attention_window", "window"),  # runs saved by old versions
+        when="model.self_attention=window",
     )
     attention_dropout: float = setting(
-        0.0, "transformer: dropout on the attention weights", ge=0, lt=1
+        0.0, "transformer: dropout on the attention weights", ge=0, lt=1, when=TRANSFORMER
     )
 
 

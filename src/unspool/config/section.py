@@ -19,8 +19,19 @@ class Section(BaseModel):
     )
 
 
-def setting(default: Any, help: str, **bounds: Any) -> Any:
-    return Field(default, description=help, **bounds)
+def setting(default: Any, help: str, *, when: str | tuple[str, ...] = (), **bounds: Any) -> Any:
+    """A field with its help text.
+
+    when   conditions on other settings, such as "model.network=cnn|transformer", of which one must
+           hold for the setting to be read; a bare name holds where that setting is not empty or 0
+    """
+    conditions = [when] if isinstance(when, str) else list(when)
+    return Field(default, description=help, json_schema_extra={"when": conditions}, **bounds)
+
+
+def declare(**sections: str) -> frozenset[str]:
+    """Full names of settings: declare(data="label missing") -> {"data.label", "data.missing"}"""
+    return frozenset(f"{section}.{n}" for section, names in sections.items() for n in names.split())
 
 
 def _split_commas(value: Any) -> Any:
@@ -37,3 +48,5 @@ Widths = Annotated[tuple[Width, ...], BeforeValidator(_split_commas), Field(min_
 
 
 MOST = 10**12  # of what is counted: steps, rows, tokens
+NEURAL = "model.network=recurrent|cnn|transformer"  # trained by gradient descent
+TEXTS = "data.input=auto|text|pair|question"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from unspool.config.section import MOST, Section, setting
+from unspool.config.section import MOST, NEURAL, Section, setting
 
 
 class TrainConfig(Section):
@@ -16,9 +16,14 @@ class TrainConfig(Section):
         " `least_steps`, 50 at most",
         ge=0,
         le=MOST,
+        when=NEURAL,
     )
     least_steps: int = setting(
-        1500, "updates that epochs=0 makes, where the data are few", ge=1, le=MOST
+        1500,
+        "updates that epochs=0 makes, where the data are few",
+        ge=1,
+        le=MOST,
+        when="train.epochs=0",
     )
     stop_epoch: int = setting(
         0,
@@ -26,8 +31,11 @@ class TrainConfig(Section):
         " the median of the best epochs",
         ge=0,
         le=MOST,
+        when=NEURAL,
     )
-    max_steps: int = setting(0, "stop after this many updates (0: no limit)", ge=0, le=MOST)
+    max_steps: int = setting(
+        0, "stop after this many updates (0: no limit)", ge=0, le=MOST, when=NEURAL
+    )
     batch: int = setting(
         32, "documents in a batch at most; generate: parallel lanes, or windows", ge=1, le=MOST
     )
@@ -49,18 +57,22 @@ class TrainConfig(Section):
         ge=1,
         le=MOST,
     )
-    optimizer: Literal["adamw", "sgd"] = setting("adamw", "optimiser")
-    lr: float = setting(1e-3, "peak learning rate", gt=0)
-    momentum: float = setting(0.0, "momentum of sgd", ge=0, lt=1)
-    beta2: float = setting(0.999, "memory of adamw for squared gradients", gt=0, lt=1)
-    weight_decay: float = setting(0.01, "decoupled weight decay, matrices only", ge=0)
+    optimizer: Literal["adamw", "sgd"] = setting("adamw", "optimiser", when=NEURAL)
+    lr: float = setting(1e-3, "peak learning rate", gt=0, when=NEURAL)
+    momentum: float = setting(0.0, "momentum of sgd", ge=0, lt=1, when="train.optimizer=sgd")
+    beta2: float = setting(
+        0.999, "memory of adamw for squared gradients", gt=0, lt=1, when="train.optimizer=adamw"
+    )
+    weight_decay: float = setting(0.01, "decoupled weight decay, matrices only", ge=0, when=NEURAL)
     schedule: Literal["constant", "linear", "cosine"] = setting(
-        "cosine", "shape of the learning rate after the warm-up"
+        "cosine", "shape of the learning rate after the warm-up", when=NEURAL
     )
     warmup: float = setting(
-        0.02, "share of all steps in which the rate rises from zero", ge=0, lt=1
+        0.02, "share of all steps in which the rate rises from zero", ge=0, lt=1, when=NEURAL
     )
-    clip: float = setting(1.0, "largest global Euclidean norm of the gradient (0: off)", ge=0)
+    clip: float = setting(
+        1.0, "largest global Euclidean norm of the gradient (0: off)", ge=0, when=NEURAL
+    )
     freeze: Literal["none", "encoder", "gradual"] = setting(
         "none", "with --from: freeze the encoder, or unfreeze a block more of it each epoch"
     )
@@ -69,13 +81,16 @@ class TrainConfig(Section):
         "each block of the encoder learns at this share of the rate of the one above it",
         gt=0,
         le=1,
+        when=NEURAL,
     )
     loss: Literal["squared", "absolute"] = setting(
         "squared",
         "regress: error that is made small; squared learns means and is judged by rmse, absolute"
         " learns medians and is judged by mae",
     )
-    label_smoothing: float = setting(0.0, "share of the target spread over all classes", ge=0, lt=1)
+    label_smoothing: float = setting(
+        0.0, "share of the target spread over all classes", ge=0, lt=1, when=NEURAL
+    )
     class_weights: Literal["none", "balanced"] = setting(
         "none",
         "classify: weights of the loss; balanced: rows / (classes x count), so that all classes"
@@ -85,6 +100,7 @@ class TrainConfig(Section):
         False,
         "classify: repeat rows of rarer labels until an epoch has equally many of each; a row with"
         " several labels counts for its rarest",
+        when=NEURAL,
     )
     calibrate: bool = setting(
         True,
@@ -102,17 +118,22 @@ class TrainConfig(Section):
         " limit)",
         ge=0,
         le=MOST,
+        when=NEURAL,
     )
     patience: int = setting(
-        3, "stop after this many validations without gain (0: never)", ge=0, le=MOST
+        3, "stop after this many validations without gain (0: never)", ge=0, le=MOST, when=NEURAL
     )
     eval_steps: int = setting(
-        0, "validate every so many steps (0: after each epoch)", ge=0, le=MOST
+        0, "validate every so many steps (0: after each epoch)", ge=0, le=MOST, when=NEURAL
     )
-    log_steps: int = setting(20, "write a line to metrics.jsonl every so many steps", ge=1, le=MOST)
-    checkpoint_seconds: float = setting(60.0, "longest time between checkpoints", ge=0, le=MOST)
+    log_steps: int = setting(
+        20, "write a line to metrics.jsonl every so many steps", ge=1, le=MOST, when=NEURAL
+    )
+    checkpoint_seconds: float = setting(
+        60.0, "longest time between checkpoints", ge=0, le=MOST, when=NEURAL
+    )
     max_bad_steps: int = setting(
-        5, "stop after this many non-finite losses in a row", ge=1, le=MOST
+        5, "stop after this many non-finite losses in a row", ge=1, le=MOST, when=NEURAL
     )
     precision: Literal["auto", "fp32", "bf16"] = setting(
         "auto", "arithmetic of matrix products; auto: bf16 where the CPU has it in hardware"
@@ -126,5 +147,7 @@ class TrainConfig(Section):
         " report them beside this one",
     )
     threads: int = setting(0, "CPU threads (0: one per core)", ge=0, le=1024)
-    tensorboard: bool = setting(False, "also write TensorBoard events into the run folder")
+    tensorboard: bool = setting(
+        False, "also write TensorBoard events into the run folder", when=NEURAL
+    )
     seed: int = setting(1, "seed of initial weights, batches and dropout", ge=0, lt=2**32)

@@ -198,7 +198,6 @@ def run(
     settings: dict[str, Any] = {
         "model": "bilstm", "hidden": 48, "embedding": 48, "epochs": epochs, "lr": 5e-3,
         "note": write, "watcher": Printed(Console(stderr=True)), "word_dropout": 0.1,
-        "baseline": False,
     }  # fmt: skip
     with tempfile.TemporaryDirectory() as scratch:
         spans, pairs = Path(scratch) / "targets.jsonl", Path(scratch) / "polarity.csv"
@@ -212,7 +211,7 @@ def run(
         write("")
         polarity = train(
             pairs, task="classify", out=free_folder("demo", "polarity"), text="text",
-            text_pair="target", label="polarity", **settings,
+            text_pair="target", label="polarity", baseline=False, **settings,
         )  # fmt: skip
     found = find_opinions(targets, polarity, unlabelled)
     write("")

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from torch import nn
 
-from unspool.config import Config, DataConfig
+from unspool.config import Config, DataConfig, declare
 from unspool.data.batching import BucketBatches
 from unspool.data.corpus import Fields
 from unspool.data.fields.field import Field
@@ -47,6 +47,11 @@ class Classify(DocumentTask):
 
     name = "classify"
     metric = "accuracy"
+    settings = declare(
+        data="text_pair label multilabel label_separator missing",
+        model="log_count_ratios pooling dense",
+        train="label_smoothing class_weights oversample calibrate thresholds baseline",
+    )
     higher_is_better = True
     looked_at: Any = ClassifyReading
     answer: type[Answer] = Prediction

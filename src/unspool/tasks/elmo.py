@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from unspool.config import Config, DataConfig
+from unspool.config import Config, DataConfig, declare
 from unspool.data.batching import BucketBatches
 from unspool.data.fields.field import Field
 from unspool.data.fields.text import TextField
@@ -113,6 +113,16 @@ class WordsInContext(NamedTuple):
 class ElmoTask(Task):
     name = "elmo"
     metric = "loss"
+    settings = declare(
+        model="character_embedding character_hidden projection highways", train="label_smoothing"
+    )
+    unread: ClassVar = {
+        "any": declare(
+            tokenizer="kind",
+            model="cell bidirectional embedding embedding_std word_dropout",
+            embedding="from extend frozen contextual tuned",
+        )
+    }
     default_model = "elmo"
     higher_is_better = False
     looked_at = ElmoReading

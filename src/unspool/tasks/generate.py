@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from unspool.config import Config, DataConfig
+from unspool.config import Config, DataConfig, declare
 from unspool.data.fields.field import Chunk, Field
 from unspool.data.fields.stream import TextStream
 from unspool.data.part import Part
@@ -182,6 +182,8 @@ class GenerateReport(Report):
 class Generate(Task):
     name = "generate"
     metric = "loss"
+    settings = declare(model="tied", train="bptt label_smoothing")
+    unread: ClassVar = {"any": declare(train="batch_tokens")}
     default_model = "lstm"
     higher_is_better = False
     looked_at = GenerateReading

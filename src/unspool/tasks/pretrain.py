@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from unspool.config import Config, DataConfig
+from unspool.config import Config, DataConfig, declare
 from unspool.config.numbers import check_numbers
 from unspool.data.fields.field import Field
 from unspool.data.fields.text import TextField
@@ -134,6 +134,7 @@ class PretrainReport(Report):
 class Pretrain(Task):
     name = "pretrain"
     metric = "loss"
+    settings = declare(train="label_smoothing")
     default_model = "transformer"
     higher_is_better = False
     looked_at = PretrainReading

@@ -16,7 +16,7 @@ import numpy as np
 from torch import nn
 from torch.nn import functional as F
 
-from unspool.config import Config, DataConfig
+from unspool.config import Config, DataConfig, declare
 from unspool.data.corpus import Fields
 from unspool.data.fields.field import Field
 from unspool.data.fields.number import NumberField
@@ -275,6 +275,7 @@ def number_column(table: Table, text: Column) -> Column:
 class Regress(DocumentTask):
     name = "regress"
     metric = "rmse"
+    settings = declare(data="text_pair label missing", model="pooling dense", train="loss baseline")
     higher_is_better = False
     looked_at: Any = RegressReading
     answer = Estimate

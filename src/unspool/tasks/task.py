@@ -118,6 +118,9 @@ class Task(ABC):
     unit: ClassVar[str] = "rows"  # what a row of its data is called
     most_held_out: ClassVar[int | None] = None  # rows of a part at most that no file was given for
     defaults: ClassVar[Mapping[str, Any]] = {}  # settings that differ from the schema's
+    default_input: ClassVar[str] = "text"  # kind of input, where the data do not say
+    settings: ClassVar[frozenset[str]] = frozenset()  # settings that only some tasks read
+    unread: ClassVar[Mapping[str, frozenset[str]]] = {}  # without effect, by input or "any"
     answer: type[Answer] | None = None  # what `predict` gives; None: nothing
     items: ClassVar[tuple[type, ...]] = (str,)  # what `predict` answers to
     options: ClassVar[type | None] = None  # a dataclass: the options of `predict`

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
-from unspool.config import Config, DataConfig
+from unspool.config import Config, DataConfig, declare
 from unspool.data.corpus import Corpus
 from unspool.data.fields.field import Field
 from unspool.data.plan import Plan
@@ -34,6 +34,21 @@ def kind_of(config: Config) -> type[SpanAnswers | StoryAnswers | WrittenStoryAns
 
 class AnswerQuestions(SpanAnswers):
     """Makes the task of the one kind or the other."""
+
+    default_input = "question"
+    settings = declare(
+        data="text_pair label missing stride",
+        model="pair reasoning answer hops memory encoder pooling dense attention input_feeding"
+        " context_gate tied",
+        train="label_smoothing class_weights oversample calibrate baseline",
+    )
+    unread: ClassVar = {
+        "question": declare(
+            model="attention input_feeding context_gate tied",
+            train="label_smoothing class_weights oversample calibrate",
+        ),
+        "story": declare(data="text text_pair label stride", model="pair"),
+    }
 
     def __new__(cls, config: Config, fields: Any) -> Any:
         return kind_of(config)(config, fields)

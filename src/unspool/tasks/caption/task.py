@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from unspool.config import Config, DataConfig
+from unspool.config import Config, DataConfig, declare
 from unspool.data.corpus import Fields
 from unspool.data.fields.field import Field
 from unspool.data.fields.texts import TextsBatch, TextsField
@@ -68,6 +68,14 @@ class CaptionTask(Task):
 
     name = "caption"
     metric = "cider"
+    default_input = "image"
+    settings = declare(
+        data="text missing",
+        tokenizer="kind lowercase split vocab min_count normalize",
+        model="attention input_feeding context_gate doubly_stochastic encoder tied embedding_std"
+        " word_dropout",
+        train="label_smoothing",
+    )
     default_model = "xu"
     higher_is_better = True
     looked_at = CaptionReading

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from unspool.config import Config, DataConfig
+from unspool.config import Config, DataConfig, declare
 from unspool.data.corpus import Fields
 from unspool.data.fields.field import Field
 from unspool.data.part import Batch, Part
@@ -39,6 +39,9 @@ from unspool.tasks.task import Batches, Step, Task, as_array, walk
 class Compose(Task):
     name = "compose"
     metric = "nll"
+    default_input = "music"
+    settings = declare(data="music", model="tied embedding_std transpose", train="bptt")
+    unread: ClassVar = {"any": declare(data="series window stride")}
     higher_is_better = False
     default_model = "lstm"
     unit = "pieces"

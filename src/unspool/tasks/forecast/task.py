@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from unspool.config import Config, DataConfig
+from unspool.config import Config, DataConfig, declare
 from unspool.data.corpus import Corpus, Fields
 from unspool.data.fields.field import Field
 from unspool.data.fields.history import HistoryField
@@ -64,6 +64,17 @@ JUDGED = 50_000  # windows of a report, at most
 class Forecast(Task):
     name = "forecast"
     metric = "mse"
+    default_input = "series"
+    settings = declare(
+        data="target known static horizon season calendar valid_steps test_steps",
+        model="pooling output strategy center patch skip",
+        train="windows loss baseline",
+    )
+    unread: ClassVar = {
+        "any": declare(
+            data="channels stride missing split_seed fold fold_part", train="batch_tokens"
+        )
+    }
     higher_is_better = False
     default_model = "gru"
     unit = "series"

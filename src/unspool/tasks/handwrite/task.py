@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from unspool.config import Config, DataConfig, ModelConfig
+from unspool.config import Config, DataConfig, ModelConfig, declare
 from unspool.data.corpus import Fields
 from unspool.data.fields.field import Field
 from unspool.data.fields.strokes import StrokesField
@@ -82,6 +82,13 @@ AT_ONCE = ("constant", "bigram")
 class Handwrite(Task):
     name = "handwrite"
     metric = "nll"
+    default_input = "strokes"
+    settings = declare(
+        data="text conditional",
+        tokenizer="lowercase vocab min_count normalize",
+        model="mixture text_window",
+        train="baseline",
+    )
     higher_is_better = False
     default_model = "lstm"
     unit = "drawings"

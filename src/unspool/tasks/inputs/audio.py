@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from unspool.config import Config, DataConfig
+from unspool.config import Config, DataConfig, declare
 from unspool.data.fields.audio import AudioField
 from unspool.data.fields.audio_frames import Framing
 from unspool.data.fields.field import Field
@@ -26,6 +26,11 @@ MASKS: dict[str, Any] = {
 class AudioKind(SeriesKind):
     name = "audio"
     rows = "recordings"
+    settings = declare(
+        data="series pattern rate frame hop bands features coefficients scaling window stride"
+        " missing",
+        model="time_masks time_mask band_masks band_mask band_warp",
+    )
     spectral = True
 
     def field(self, config: Config) -> Field:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from unspool.config import Config, DataConfig
+from unspool.config import Config, DataConfig, declare
 from unspool.data.fields.encoded_image import EncodedImages
 from unspool.data.fields.field import Field
 from unspool.data.fields.image import ImageField
@@ -47,6 +47,11 @@ def encoded_field(name: str, config: Config) -> Field:
 class ImageKind(SeriesKind):
     name = "image"
     rows = "images"
+    settings = declare(
+        data="series pattern scaling reading height width resize image_encoder patch_size colours"
+        " missing",
+        model="tuned_encoder flip crop colour_jitter",
+    )
 
     def field(self, config: Config) -> Field:
         data = config.data

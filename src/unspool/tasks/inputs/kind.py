@@ -31,10 +31,12 @@ class InputKind(ABC):
 
     name    the value of `data.input`
     rows    what its rows are called; None: as the task calls them
+    settings   those that are read by some kinds alone
     """
 
     name: ClassVar[str]
     rows: ClassVar[str | None] = None
+    settings: ClassVar[frozenset[str]] = frozenset()
 
     @abstractmethod
     def field(self, config: Config) -> Field:

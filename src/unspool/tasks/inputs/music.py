@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from unspool.config import Config, DataConfig
+from unspool.config import Config, DataConfig, declare
 from unspool.data.fields.field import Field
 from unspool.data.fields.music import MusicFrames
 from unspool.data.plan import Plan
@@ -16,6 +16,9 @@ from unspool.tasks.inputs.series import SeriesKind, network_input
 class MusicKind(SeriesKind):
     name = "music"
     rows = "pieces"
+    settings = declare(
+        data="series pattern grid window stride", model="time_masks time_mask band_masks band_mask"
+    )
 
     def field(self, config: Config) -> Field:
         data = config.data

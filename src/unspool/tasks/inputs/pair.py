@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from unspool.config import Config, DataConfig
+from unspool.config import Config, DataConfig, declare
 from unspool.data.fields.field import Field
 from unspool.data.fields.pair import PairField
 from unspool.data.fields.pair_bags import PairNgramField
@@ -24,6 +24,7 @@ class Pairs(Texts):
 
     name = "pair"
     rows = "pairs"
+    settings = Texts.settings | declare(model="pair")
 
     def field(self, config: Config) -> Field:
         if config.model.network in AT_ONCE:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from unspool.config import Config, DataConfig
+from unspool.config import Config, DataConfig, declare
 from unspool.data.fields.field import Field
 from unspool.data.fields.series import SeriesField
 from unspool.data.fields.series_features import FeatureField
@@ -50,6 +50,10 @@ def network_input(vectors: SeriesField, config: Config) -> Field:
 class SeriesKind(InputKind):
     name = "series"
     rows = "recordings"
+    settings = declare(
+        data="series time date_format id channels scaling irregular window stride missing",
+        model="time_masks time_mask band_masks band_mask",
+    )
     spectral = False  # whether its channels are bands of a spectrum
 
     def field(self, config: Config) -> Field:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from unspool.config import Config, DataConfig
+from unspool.config import Config, DataConfig, declare
 from unspool.data.fields.field import Field
 from unspool.data.fields.strokes import Preparation, StrokesField
 from unspool.data.plan import Plan
@@ -15,6 +15,11 @@ from unspool.tasks.inputs.strokes_plan import find_strokes, plan_strokes
 class StrokesKind(SeriesKind):
     name = "strokes"
     rows = "drawings"
+    settings = declare(
+        data="series stroke_layout stroke_smoothing stroke_tolerance stroke_slant stroke_size"
+        " missing",
+        model="time_masks time_mask band_masks band_mask",
+    )
 
     def field(self, config: Config) -> Field:
         field = StrokesField(self.name, preparation(config.data), max_length=config.data.max_length)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from unspool.config import Config
+from unspool.config import Config, declare
 from unspool.data.fields.bags import NgramField
 from unspool.data.fields.field import Field
 from unspool.data.fields.text import TextField
@@ -34,6 +34,12 @@ class Texts(InputKind):
     """Every task plans its texts itself."""
 
     name = "text"
+    settings = declare(
+        data="text",
+        tokenizer="kind lowercase split vocab min_count normalize",
+        model="embedding_std word_dropout",
+        embedding="from extend frozen contextual tuned",
+    )
 
     def field(self, config: Config) -> Field:
         if config.model.network in AT_ONCE:

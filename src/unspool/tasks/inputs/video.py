@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from unspool.config import Config, DataConfig
+from unspool.config import Config, DataConfig, declare
 from unspool.data.fields.field import Field
 from unspool.data.fields.image_shape import ImageShape
 from unspool.data.fields.video import VideoField
@@ -30,6 +30,11 @@ VIDEO: dict[str, Any] = {
 class VideoKind(SeriesKind):
     name = "video"
     rows = "clips"
+    settings = declare(
+        data="series pattern scaling reading height width resize patch_size colours window stride"
+        " missing",
+        model="flip crop colour_jitter",
+    )
 
     def field(self, config: Config) -> Field:
         data = config.data

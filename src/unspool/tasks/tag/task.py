@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from unspool.config import Config, DataConfig
+from unspool.config import Config, DataConfig, declare
 from unspool.data.batching import BucketBatches
 from unspool.data.corpus import Fields
 from unspool.data.fields.field import Chunk, Field
@@ -69,6 +69,11 @@ TRANSFORMER: dict[str, Any] = {
 class Tag(Task):
     name = "tag"
     metric = "f1"
+    settings = declare(
+        data="label missing scheme",
+        model="characters character_embedding character_hidden output",
+        train="label_smoothing",
+    )
     default_model = "bilstm"
     higher_is_better = True
     looked_at: Any = TagReading

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from unspool.config import Config, DataConfig
+from unspool.config import Config, DataConfig, declare
 from unspool.data.batching import BucketBatches
 from unspool.data.corpus import Corpus, Fields
 from unspool.data.fields.field import Field
@@ -72,6 +72,14 @@ class Transcribe(Task):
 
     name = "transcribe"
     metric = "cer"
+    default_input = "audio"
+    settings = declare(
+        data="text missing",
+        tokenizer="kind lowercase split vocab min_count normalize",
+        model="attention input_feeding context_gate tied embedding_std word_dropout patch reduction"
+        " objective ctc_weight",
+        train="label_smoothing",
+    )
     looked_at: Any = TranscribeReading
     default_model = "bilstm"
     higher_is_better = False

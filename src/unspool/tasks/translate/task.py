@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from unspool.config import Config, DataConfig
+from unspool.config import Config, DataConfig, declare
 from unspool.data.corpus import Fields
 from unspool.data.fields.bytepairs import Stretches
 from unspool.data.fields.field import Field
@@ -108,6 +108,13 @@ class Translate(Task):
         "train.patience": 5,
     }
 
+    settings = declare(
+        data="source target",
+        tokenizer="joint",
+        model="attention input_feeding context_gate reverse_source copy coverage tied",
+        train="label_smoothing",
+    )
+    unread: ClassVar = {"any": declare(data="text", embedding="contextual tuned")}
     translates: ClassVar[type[Translator]] = Translator
     too_long: ClassVar[Literal["cut", "leave out"]] = "leave out"  # pairs that are too long
     unit = "pairs"

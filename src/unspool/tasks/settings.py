@@ -1,0 +1,159 @@
+"""Which settings a run reads: those of its task, its kind of input and its network.
+
+A task and a kind of input declare their settings (`Task.settings`, `InputKind.settings`); what
+nobody declares is read by every run. A setting may also depend on others (`when` in `config/`).
+In: a `Config`, names of settings. Out: the names that it reads, or an error about one it does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from typing import Any
+
+from pydantic.fields import FieldInfo
+
+from unspool.config import SECTIONS, Config, settings
+from unspool.config.resolve import full_name
+from unspool.errors import ConfigError
+from unspool.tasks import TASKS
+from unspool.tasks.inputs import INPUTS, TEXT
+
+SECTION_TITLES = {
+    "data": "files and splits",
+    "tokenizer": "tokenizer",
+    "model": "network",
+    "embedding": "word vectors",
+    "train": "training",
+}
+
+
+def read_settings(config: Config) -> list[str]:
+    """The names of all settings that a run reads, in the order of the schema."""
+    return [name for name, _ in settings() if unread_reason(name, config) is None]
+
+
+def grouped_settings(config: Config) -> dict[str, list[tuple[str, FieldInfo, Any]]]:
+    """{what reads them: [(name, field, value in this run)]}: task, input, then sections."""
+    task, kind = TASKS[config.task], INPUTS.get(_input(config), INPUTS[TEXT])
+    groups: dict[str, list[tuple[str, FieldInfo, Any]]] = {
+        f"task {config.task}": [],
+        f"{kind.name} input": [],
+        **{title: [] for title in SECTION_TITLES.values()},
+    }
+    for name, field in settings():
+        if unread_reason(name, config) is not None:
+            continue
+        if name in task.settings:
+            group = f"task {config.task}"
+        elif name in kind.settings:
+            group = f"{kind.name} input"
+        else:
+            group = SECTION_TITLES[name.partition(".")[0]]
+        groups[group].append((name, field, _value(name, config)))
+    return {group: rows for group, rows in groups.items() if rows}
+
+
+def refuse_unread(
+    values: Mapping[str, Any], configs: Sequence[Config], *, where: str | None
+) -> None:
+    """Raise a ConfigError about the first setting that none of some runs reads.
+
+    values   {name: value} as the user wrote them; the cell's own options are always read
+    """
+    for key, value in values.items():
+        try:
+            name = full_name(key)
+        except ConfigError:  # an option of the cell, which `resolve` has checked
+            continue
+        if name.startswith("model.options"):
+            continue
+        reasons = [unread_reason(name, config) for config in configs]
+        if None not in reasons:
+            first = configs[0]
+            model = f" --model {first.model_name}" if len(configs) == 1 else ""
+            raise ConfigError(
+                f"{name} {reasons[0]}",
+                where=where,
+                got=value,
+                remedy=f"leave it out; `unspool settings --task {first.task}{model}` lists what"
+                " this run reads",
+            )
+
+
+def unread_reason(name: str, config: Config) -> str | None:
+    """Why a run does not read a setting; None if it does."""
+    task, kind = TASKS[config.task], INPUTS.get(_input(config), INPUTS[TEXT])
+    owners = _owners().get(name)
+    if owners is not None and name not in task.settings | kind.settings:
+        return f"is a setting of {_listed(owners)}; this is {config.task} of {kind.name}"
+    if name in task.unread.get("any", ()):
+        return f"has no effect on {config.task}"
+    if name in task.unread.get(_input(config), ()):
+        return f"has no effect on {config.task} of {_input(config)}"
+    conditions = _conditions()[name]
+    if conditions and not any(_holds(condition, config) for condition in conditions):
+        conditions = [c for c in conditions if _may_hold(c, config)] or conditions
+        names = [condition.partition("=")[0] for condition in conditions]
+        values = ", ".join(f"{other}={_value(other, config)}" for other in names)
+        return f"is read only with {' or '.join(conditions)}; this run has {values}"
+    return None
+
+
+def _may_hold(condition: str, config: Config) -> bool:
+    """Whether a condition is about a setting that this run reads."""
+    name = condition.partition("=")[0]
+    return name != "task" and unread_reason(name, config) is None
+
+
+def _input(config: Config) -> str:
+    """What is read; the task's usual input before the data are known."""
+    name = config.data.input
+    return TASKS[config.task].default_input if name == "auto" else name
+
+
+@cache
+def _conditions() -> dict[str, list[str]]:
+    extras = {name: field.json_schema_extra for name, field in settings()}
+    return {
+        name: list(extra.get("when", [])) if isinstance(extra, dict) else []  # type: ignore[arg-type]
+        for name, extra in extras.items()
+    }
+
+
+def _owners() -> dict[str, list[str]]:
+    """{setting: tasks and kinds of input that declare it}"""
+    owners: dict[str, list[str]] = {}
+    for name, names in _declared():
+        for setting in names:
+            owners.setdefault(setting, []).append(name)
+    return owners
+
+
+def _declared() -> Iterator[tuple[str, frozenset[str]]]:
+    for name in TASKS:
+        yield name, TASKS[name].settings
+    for name, kind in INPUTS.items():
+        yield name, kind.settings
+
+
+def _holds(condition: str, config: Config) -> bool:
+    name, equals, values = condition.partition("=")
+    value = _value(name, config)
+    return str(value) in values.split("|") if equals else bool(value)
+
+
+def _value(name: str, config: Config) -> Any:
+    section, _, setting = name.partition(".")
+    if not setting:
+        return getattr(config, name)
+    part = getattr(config, section)
+    fields = SECTIONS[section].model_fields
+    return getattr(
+        part, next(key for key, field in fields.items() if setting in (key, field.alias))
+    )
+
+
+def _listed(names: Sequence[str]) -> str:
+    *first, last = names
+    return f"{', '.join(first)} and {last}" if first else last
