@@ -24,8 +24,9 @@ import numpy as np
 
 import unspool
 from unspool.config import DataConfig
-from unspool.data.fields.image import ImageField
+from unspool.data.fields.image import ImageSource
 from unspool.data.fields.image_shape import ImageShape
+from unspool.data.fields.vectors import VectorField
 from unspool.data.store.columns import store_columns
 from unspool.tasks.opening import open_plan
 
@@ -172,7 +173,7 @@ def store(count: int = 20_000, size: int = 128) -> None:
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         start = time.process_time()
         plan = open_plan(home, DataConfig())
-        field = ImageField("image", ImageShape(size, size, 3))
+        field = VectorField("image", ImageSource(ImageShape(size, size, 3)))
         stored = store_columns(plan, {"image": field})
         after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         column = stored.columns["image"]

@@ -12,8 +12,9 @@ import pytest
 
 from unspool.api.train import train
 from unspool.data.fields.joined import JoinedField
-from unspool.data.fields.series import SeriesField
-from unspool.data.fields.strokes import Preparation, StrokesField
+from unspool.data.fields.source import SeriesSource
+from unspool.data.fields.strokes import Preparation, StrokesSource
+from unspool.data.fields.vectors import VectorField
 from unspool.data.read.recording import Recording, recording_from_json, recording_to_json
 from unspool.data.read.strokes import from_lines
 
@@ -114,8 +115,9 @@ def test_a_file_of_other_channels(unspool, run_of, tmp_path: Path) -> None:
 
 def test_strokes_are_prepared_once() -> None:
     """What a run keeps of a drawing is read as it was."""
-    field = StrokesField("strokes", Preparation(size="height"))
-    field.channels, field.mean, field.std = ["dx", "dy", "pen up"], np.zeros(3), np.ones(3)
+    field = VectorField("strokes", StrokesSource(Preparation(size="height")))
+    field.source.channels = ["dx", "dy", "pen up"]
+    field.scaler.mean, field.scaler.std = np.zeros(3), np.ones(3)
     raw = from_lines([np.array([[0.0, 0.0], [30, 40], [60, 0]]), np.array([[9.0, 9.0], [9, 20]])])
     kept = json.loads(json.dumps(field.to_json(raw)))
     again = field.from_json(kept, "x")
@@ -131,10 +133,11 @@ def test_what_a_series_has_as_a_whole_is_kept() -> None:
 
 
 def test_several_models_draw_as_the_first() -> None:
-    field = SeriesField("series")
-    field.channels, field.mean, field.std = ["x"], np.zeros(1), np.ones(1)
+    field = VectorField("series", SeriesSource())
+    field.source.channels = ["x"]
+    field.scaler.mean, field.scaler.std = np.zeros(1), np.ones(1)
     joined, raw = JoinedField("series", [field, field]), np.arange(3.0)
-    assert joined.shown_as == "curves"
+    assert joined.display.form == "curves"
     assert joined.picture(raw) == field.picture(raw)
     again = joined.from_json(joined.to_json(raw), "x")
     np.testing.assert_array_equal(again.values[:, 0], raw)

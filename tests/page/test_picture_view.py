@@ -50,8 +50,8 @@ def test_pixels_add_up_and_patches_are_hidden(subject) -> None:
     hidden = hidden_patches(reading, 0, answer_)
     field = subject.task.input_field
     covered = reading.vectors.copy()
-    at = field.pixel_values(np.ones_like(covered)).shape
-    covered = field.covered(covered, 2 * hidden.side, hidden.side, hidden.side)
+    at = field.source.pixel_values(np.ones_like(covered)).shape
+    covered = field.source.cover(covered, 2 * hidden.side, hidden.side, hidden.side)
     other = type(reading)(reading.task, reading.model, reading.item, covered)
     with torch.no_grad():
         wanted = float(reading.values(other.run()[0])[0, answer_])

@@ -85,7 +85,7 @@ def test_a_constant_channel_contributes_nothing(server_of) -> None:
     """At its mean from the beginning to the end, it has no path to go."""
     server = server_of("moves")
     field = server.subject.task.input_field
-    values = [[float(np.sin(t)), float(field.mean[1])] for t in range(20)]
+    values = [[float(np.sin(t)), float(field.scaler.mean[1])] for t in range(20)]
     found = asked(server, "saliency", text=json.dumps({"values": values}))
     largest = {own["name"]: np.abs(own["values"]).max() for own in found["channels"]}
     assert largest["x"] > 1000 * largest.get("y", 0)

@@ -98,7 +98,7 @@ def test_transposed_music_is_the_same_music(run) -> None:
     task = run.task
     pieces = [as_piece([[60, 64], [62], []], "x"), as_piece([[21], [108], [21]], "x")]
     values = task.part(music=pieces).collate(np.arange(2))["music"].inputs[0]
-    moved = task.input_field.transposed(values, torch.tensor([2, 0]))
+    moved = task.music.transposed(values, torch.tensor([2, 0]))
     wanted = task.part(music=[as_piece([[62, 66], [64], []], "x"), pieces[1]])
     torch.testing.assert_close(moved, wanted.collate(np.arange(2))["music"].inputs[0])
     torch.manual_seed(1)

@@ -86,7 +86,7 @@ def test_the_page_of_features(encoder: Path, tmp_path: Path) -> None:
     kept = json.dumps(field.to_json(item))
     found = answer(subject, "picture", {"text": kept})
     assert found["size"] == [1, 64, 64, 3]
-    image = np.rint(field.image(item)).astype(np.uint8)
+    image = np.rint(field.source.image(item)).astype(np.uint8)
     assert base64.b64decode(found["pixels"]) == image.tobytes()
     reading = subject.read(kept)
     vectors = run.task.reading(run.model, item).vectors
@@ -95,7 +95,7 @@ def test_the_page_of_features(encoder: Path, tmp_path: Path) -> None:
     chosen = reading.chosen(scores[0])[0]
     total = float(reading.explained(scores, 0, chosen) - reading.explained(blank, 0, chosen))
     assert abs(sum(map(sum, found["values"])) - total) < 0.01 * max(1, abs(total))
-    assert np.shape(found["hidden"]["values"]) == field.shape.grid == (2, 2)
+    assert np.shape(found["hidden"]["values"]) == field.source.shape.grid == (2, 2)
     assert found["hidden"]["side"] == 32
     covered = image.astype(np.float32)
     covered[32:, :32] = covered.mean((0, 1))

@@ -134,7 +134,7 @@ def test_lines_are_transcribed(tmp_path: Path) -> None:
     tuned = unspool.train(
         other, out=tmp_path / "tuned", start=tmp_path / "run", epochs=1, valid_share=0.0, **FP32
     )
-    assert tuned.task.input_field.shape == run.task.input_field.shape
+    assert tuned.task.input_field.source.shape == run.task.input_field.source.shape
 
 
 def test_learned_positions_follow_from_the_size(tmp_path: Path) -> None:

@@ -8,9 +8,10 @@ import torch
 
 import unspool
 from unspool.api.settings import make_config, open_data
-from unspool.data.fields.series import SeriesField
 from unspool.data.fields.series_steps import find_steps, resample
 from unspool.data.fields.series_values import STATISTICS, channel_statistics
+from unspool.data.fields.source import SeriesSource
+from unspool.data.fields.vectors import VectorField
 from unspool.data.store.ragged import Ragged, cut_windows
 from unspool.errors import ConfigError, DataError
 from unspool.tasks import TASKS
@@ -38,14 +39,14 @@ def test_moments_are_those_of_the_training_rows_alone() -> None:
     _, found = corpus((x, y), valid_share=0.25)
     field = found.fields["series"]
     train = np.concatenate([x[row] for row in found.parts["train"].rows]).astype(np.float64)
-    np.testing.assert_allclose(field.mean, np.nanmean(train, 0), rtol=1e-6)
-    np.testing.assert_allclose(field.std, np.nanstd(train, 0), rtol=1e-6)
+    np.testing.assert_allclose(field.scaler.mean, np.nanmean(train, 0), rtol=1e-6)
+    np.testing.assert_allclose(field.scaler.std, np.nanstd(train, 0), rtol=1e-6)
     held = found.parts["valid"].rows
     assert len(held)
     for row in held:
         x[row] = x[row] * 100
     _, again = corpus((x, y), valid_share=0.25)
-    np.testing.assert_array_equal(again.fields["series"].mean, field.mean)
+    np.testing.assert_array_equal(again.fields["series"].scaler.mean, field.scaler.mean)
 
 
 def test_a_gap_is_zero_and_said() -> None:
@@ -212,13 +213,13 @@ def test_irregular_steps_are_said_resampled_or_read() -> None:
 
 
 def test_a_single_series_is_one_item() -> None:
-    field = SeriesField("series")
-    field.channels = ["a", "b"]
+    field = VectorField("series", SeriesSource())
+    field.source.channels = ["a", "b"]
     one = np.zeros((4, 2))
     assert len(list(field.items(one))) == 1
     assert len(list(field.items(np.zeros((3, 4, 2))))) == 3
     assert len(list(field.items([one, one]))) == 2
-    field.channels = ["a"]
+    field.source.channels = ["a"]
     assert len(list(field.items(np.zeros(4)))) == 1
     assert len(list(field.items(np.zeros((3, 4))))) == 3
     with pytest.raises(DataError, match="is no series"):

@@ -294,7 +294,7 @@ def test_fine_tuning_starts_from_the_whole_model(run, tmp_path) -> None:
     assert any("a vocabulary of" in note for note in notes)
     for name, tensor in run.model.state_dict().items():
         assert torch.allclose(tensor, tuned.model.state_dict()[name], atol=1e-3), name
-    assert tuned.task.input_field.framing == run.task.input_field.framing
+    assert tuned.task.input_field.source.framing == run.task.input_field.source.framing
     with pytest.raises(ConfigError, match=r"the model to start from has data\.bands=16"):
         unspool.train(home, task="transcribe", start=run.path, out=tmp_path / "b", bands=20)
     table = home / "texts.csv"

@@ -125,9 +125,10 @@ def show_series(
     if album.folder is not None:
         ahead = next(iter(run.task.predict(run.model, [item]))) if run.task.looks_ahead else None
         album.add(kind_pictures(field, raw, item, reading, explanation, path))
-        if field.filmed:
-            parts = field.by_curve(explanation.parts)
-            explanation = explanation._replace(parts=parts, elements=tuple(field.channels))
+        if explanation.parts is not None:
+            parts = field.source.curve_values(explanation.parts)
+            names = field.source.curve_names(explanation.elements)
+            explanation = explanation._replace(parts=parts, elements=names)
         album.add(series_pictures(field.curves(item), traced, reading, explanation, ahead))
         write_trace(traced, album.folder)
 
@@ -137,7 +138,6 @@ def kind_pictures(
 ) -> list[Any]:
     """Of what is more than curves: an image, where each word of its caption looked, a drawing, the
     lattice of a transcript over its spectrum, or contributions under it."""
-    from unspool.data.read.strokes import Strokes
     from unspool.insight.plots import (
         attention_maps,
         caption_figure,
@@ -149,17 +149,19 @@ def kind_pictures(
     )
 
     name, lattice = item.name or path, reading.lattice()
-    if field.filmed:
+    if field.display.form == "frames":
         title = (
             f"{name}: {explanation.answer}, {explanation.measure} {explanation.answer_value:.3f}"
         )
-        values = field.pixel_values(explanation.parts[len(reading.before) :])
-        shown = field.pixels(item)[: len(values)]
+        values = field.source.pixel_values(explanation.parts[len(reading.before) :])
+        shown = field.source.pixels(item)[: len(values)]
         steps = reading.tokens[len(reading.before) :]
         return [("frames", frames_figure(shown, values, steps, title=title))]
-    if field.pictured:
-        pixels = field.image(raw)
-        values = field.shape.spread(explanation.values[len(reading.before) :], pixels.shape[1])
+    if field.display.pixels:
+        pixels = field.source.image(raw)
+        values = field.source.shape.spread(
+            explanation.values[len(reading.before) :], pixels.shape[1]
+        )
         about = (
             f"{explanation.measure} {explanation.answer_value:.3f}"
             if lattice is None
@@ -175,13 +177,15 @@ def kind_pictures(
         return [("image", figure), ("words", words)]
     if lattice is not None:
         title = f"{name}: {lattice.text}"
-        return [("lattice", lattice_figure(item, field.duration, lattice, title=title))]
+        return [("lattice", lattice_figure(item, field.source.duration, lattice, title=title))]
     title = f"{name}: {explanation.answer}, {explanation.measure} {explanation.answer_value:.3f}"
     values = explanation.values[-len(item) :]
-    if isinstance(item, Strokes):
+    if field.display.form == "drawing":
         return [("strokes", drawing_figure([item], titles=[title], values=values))]
-    if field.spectral:
-        return [("spectrum", spectrum_figure(item, field.duration, values=values, title=title))]
+    if field.display.audible:
+        return [
+            ("spectrum", spectrum_figure(item, field.source.duration, values=values, title=title))
+        ]
     return []
 
 

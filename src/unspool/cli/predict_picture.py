@@ -100,7 +100,7 @@ def attention(run: Run, item: Any, answer: Any, options: Any) -> Figure:
         )
     if not hasattr(field, "shape"):  # steps that are no parts of one image
         return matrix_figure(answer.alignment, field.labels(item), answer.tokens)
-    pixels = field.image(item)
+    pixels = field.source.image(item)
     maps = attention_maps(field, answer.alignment, pixels.shape[1])
     return caption_figure(pixels, maps, answer.tokens, title=f"{answer.name}: {answer}")
 
@@ -138,4 +138,4 @@ def lattice(run: Run, item: Any, answer: Any, options: Any) -> Figure:
     found = run.task.reading(run.model, frames).lattice()
     assert found is not None
     title = f"{answer.name}: {answer.text}"
-    return lattice_figure(frames, field.duration, found, title=title)
+    return lattice_figure(frames, field.source.duration, found, title=title)

@@ -167,7 +167,7 @@ def run(write: Callable[[str], None]) -> None:
     assert lattice is not None
     picture = trained.path / "lattice.png"
     title = f"A new recording: {lattice.text}"
-    save_picture(lattice_figure(frames, field.duration, lattice, title=title), picture)
+    save_picture(lattice_figure(frames, field.source.duration, lattice, title=title), picture)
     write(f"picture: {picture}")
     write("")
     write("Next:")

@@ -132,7 +132,7 @@ def draw(run: Run, clip: Moving, path: Path) -> None:
     field = run.task.input_field
     reading = run.task.reading(run.model, field.recording(clip.pixels, "clip"))
     why = explain(reading, deletions=False)
-    values = field.pixel_values(why.parts)
+    values = field.source.pixel_values(why.parts)
     title = f"a {clip.shape} moves: {why.answer}, probability {why.answer_value:.3f}"
     figure = frames_figure(clip.pixels[..., None], values, reading.tokens, title=title)
     save_picture(figure, path)

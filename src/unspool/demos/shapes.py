@@ -158,7 +158,7 @@ def run(write: Callable[[str], None]) -> None:
         write(f"a picture of {new[1].caption}; the model writes: {answer.caption}")
         field = trained.task.input_field
         reading: Any = trained.task.reading(trained.model, item)
-        pixels = field.image(item)
+        pixels = field.source.image(item)
         maps = attention_maps(field, reading.alignment(), pixels.shape[1])
     picture = trained.path / "attention.png"
     save_picture(caption_figure(pixels, maps, reading.written, title=answer.caption), picture)

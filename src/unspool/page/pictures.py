@@ -24,8 +24,12 @@ from unspool.tasks.reading import Reading
 def shows_pixels(subject: Subject) -> bool:
     """Whether it reads images, or frames, and gives answers that can be explained."""
     task = subject.task
-    pictured = bool(getattr(task.input_field, "pictured", False))
-    return pictured and subject.model is not None and task.answer is not None and not task.at_once
+    return (
+        task.input_field.display.pixels
+        and subject.model is not None
+        and task.answer is not None
+        and not task.at_once
+    )
 
 
 def picture(subject: Subject, query: Query) -> dict[str, Any]:
@@ -40,7 +44,7 @@ def picture(subject: Subject, query: Query) -> dict[str, Any]:
     answer = answer_of(reading, scores, step, query["answer"] or None)
     values = pixel_contributions(reading, step, answer)
     hidden = hidden_patches(reading, step, answer)
-    pixels = field.pixels(subject.item(query["text"]))
+    pixels = field.source.pixels(subject.item(query["text"]))
     pixels = (pixels if pixels.ndim == 4 else pixels[None])[: len(values)]
     alignment = getattr(reading, "alignment", lambda: None)()
     return {
@@ -62,7 +66,7 @@ def picture(subject: Subject, query: Query) -> dict[str, Any]:
 
 def frames_read(subject: Subject, reading: Reading) -> Trace | None:
     """The run that read frames, recorded; None of an image, whose steps are parts of it."""
-    if not subject.task.input_field.filmed:
+    if subject.task.input_field.display.form != "frames":
         return None
     return trace_reading(reading, subject.task, subject.trained)
 
@@ -73,13 +77,13 @@ def as_bytes(pixels: np.ndarray) -> bytes:
 
 def over_pixels(field: Any, alignment: np.ndarray, size: tuple[int, ...]) -> list[Any]:
     """(T, S) where each word looked: of frames their weights (T, F); of an image (T, H·W)"""
-    if field.filmed:
+    if field.display.form == "frames":
         return alignment.round(5).tolist()
-    spread = [field.shape.spread(row[-steps(field, row) :], size[2]) for row in alignment]
+    spread = [field.source.shape.spread(row[-steps(field, row) :], size[2]) for row in alignment]
     return [np.round(own, 5).ravel().tolist() for own in spread]
 
 
 def steps(field: Any, row: np.ndarray) -> int:
     """Of a row of weights those of the image, without what stands before it."""
-    rows, columns = field.shape.grid if not field.shape.any_width else (1, len(row))
+    rows, columns = field.source.shape.grid if not field.source.shape.any_width else (1, len(row))
     return rows * columns

@@ -40,7 +40,7 @@ def shown_input(subject: Subject, query: Query) -> dict[str, Any]:
         labels = [reading.name(own) for own in found]
         bands.append({"name": "model", "labels": labels, "spans": reading.token_spans})
     return {
-        "shown_as": field.shown_as,
+        "shown_as": field.display.form,
         **field.picture(subject.item(query["text"])),
         "bands": bands,
         "read": reading.token_spans[-1][1],
@@ -163,10 +163,10 @@ def over_time(reading: Reading, found: Saliency) -> dict[str, Any]:
     """Contributions with the steps of the series that they are of; without tokens before it, and
     without channels that contribute nothing."""
     before = max(0, -reading.first_step)
-    parts, field = found.parts, reading.task.input_field
-    if parts is not None and getattr(field, "filmed", False):
-        found = found._replace(elements=tuple(field.channels))
-        parts = field.by_curve(parts)
+    parts, source = found.parts, reading.task.input_field.source
+    if parts is not None:
+        found = found._replace(elements=source.curve_names(found.elements))
+        parts = source.curve_values(parts)
     kept = [] if parts is None else np.flatnonzero(np.abs(parts).max(0) > 0).tolist()
     return {
         "answer": found.answer,

@@ -36,7 +36,7 @@ def sound(subject: Subject, query: Query) -> dict[str, Any]:
 
 def plays(subject: Subject) -> bool:
     """Whether what is read can be heard."""
-    return subject.model is not None and bool(getattr(subject.task.input_field, "spectral", False))
+    return subject.model is not None and subject.task.input_field.display.audible
 
 
 @torch.no_grad()
@@ -53,7 +53,7 @@ def transcript(subject: Subject, query: Query) -> dict[str, Any]:
     likely = np.argsort(-p.max(0), kind="stable")[:ROWS]
     kept = [int(i) for i in likely if i != BLANK and p[:, i].max() > LIKELY]
     rows = [*sorted(kept, key=reading.name), BLANK]
-    duration = task.input_field.duration
+    duration = task.input_field.source.duration
     return {
         "text": found.text,
         "confidence": found.confidence,

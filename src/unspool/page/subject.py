@@ -76,11 +76,11 @@ class Subject(NamedTuple):
         if self.task.reads_tokens:
             return text
         if not text.strip():
-            pictured = getattr(self.task.input_field, "pictured", False)
+            display = self.task.input_field.display
             raise DataError(
-                f"there is nothing to look at: no {'image' if pictured else 'series'} was given",
+                f"there is nothing to look at: no {display.medium} was given",
                 remedy="choose a file, or drop one on the page"
-                if pictured
+                if display.pixels
                 else "choose a file with columns of numbers, or paste some",
             )
         known = self.known(text)
@@ -109,9 +109,9 @@ class Subject(NamedTuple):
         if self.task.reads_tokens:
             return {"shown_as": "tokens", "unit": field.step_noun, "sides": list(field.sides)}
         return {
-            "shown_as": field.shown_as,
+            "shown_as": field.display.form,
             "channels": field.channels,
-            "pictured": bool(getattr(field, "pictured", False)),
+            "pictured": field.display.pixels,
             "examples": [example_name(field, own) for own in self.examples],
         }
 
@@ -145,15 +145,7 @@ def example_name(field: Any, own: Example) -> str:
     item = field.from_json(json.loads(own.text), "the example")
     name = item.name.rpartition("/")[2]  # of a file without its folder
     truth = own.truth or getattr(item, "text", "")
-    return ", ".join(filter(None, [name, truth[: LENGTH // 2], extent_of(field, item)]))
-
-
-def extent_of(field: Any, item: Any) -> str:
-    """How long an example is, in words; an image has no length."""
-    if not getattr(field, "pictured", False):
-        return str(field.extent(item))
-    frames = len(field.recording(item, "the example"))
-    return f"{frames:,} frames" if field.shown_as == "frames" else ""
+    return ", ".join(filter(None, [name, truth[: LENGTH // 2], field.source.extent(item)]))
 
 
 def open_subject(path: str | Path) -> Subject:

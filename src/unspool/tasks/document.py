@@ -16,12 +16,12 @@ from torch import Tensor, nn
 from unspool.config import Config, ModelConfig
 from unspool.data.batching import BucketBatches
 from unspool.data.fields.bags import NgramField
+from unspool.data.fields.features import FeatureField
 from unspool.data.fields.field import Chunk
 from unspool.data.fields.joined import JoinedField, JoinedValues
 from unspool.data.fields.pair import PairField, shown_pair
-from unspool.data.fields.series import SeriesField
-from unspool.data.fields.series_features import FeatureField
 from unspool.data.fields.tokens import Tokens
+from unspool.data.fields.vectors import VectorField
 from unspool.data.part import Part
 from unspool.data.plan import Plan
 from unspool.errors import ConfigError
@@ -309,7 +309,7 @@ class DocumentTask(Task):
     def example_inputs(self) -> tuple[Any, ...]:
         if self.config.members:
             return tuple(task.example_inputs() for task in self.members())
-        if isinstance(self.input_field, SeriesField | FeatureField):
+        if isinstance(self.input_field, VectorField | FeatureField):
             return self.input_field.example(3)
         if self.at_once:
             return torch.zeros(1, 3, dtype=torch.int64), torch.ones(1, 3, dtype=torch.float64)

@@ -67,7 +67,7 @@ def _rows(task: Task, part: Part) -> list[Example]:
     for row, values in zip(rows.tolist(), part.raw(rows, names)):
         raw = dict(zip(names, values))
         if not task.reads_tokens:
-            if not task.input_field.may_be_stored(raw[task.input]):
+            if not task.input_field.source.may_be_stored(raw[task.input]):
                 continue
             some = task.examples_of(part, row, raw)
             found += [own for own in some if 0 < stored_size(task, own).share <= 1]
@@ -97,7 +97,7 @@ def _continued(task: Task, part: Part) -> list[Example]:
 
 def stored_size(task: Task, own: Example) -> Any:
     """Of an example that is no text."""
-    return task.input_field.stored_size(json.loads(own.text))
+    return task.input_field.source.stored_size(json.loads(own.text))
 
 
 def _rank(task: Task, own: Example) -> tuple[int, ...]:

@@ -1,17 +1,17 @@
-"""From the field that is read to the input layer of its model, one function a kind of field."""
+"""From the field that is read to the input layer of its model."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from unspool.data.fields.field import Field
 from unspool.data.fields.history import HistoryField
-from unspool.data.fields.image import ImageField
+from unspool.data.fields.image import ImageSource
 from unspool.data.fields.image_shape import CNN
-from unspool.data.fields.series import SeriesField
+from unspool.data.fields.source import Source
 from unspool.data.fields.text import TextField
-from unspool.data.fields.video import VideoField
+from unspool.data.fields.vectors import VectorField
+from unspool.data.fields.video import VideoSource
 from unspool.data.fields.words import WordsField
 from unspool.nn.efficientnet import EncoderInput
 from unspool.nn.frames import ClipAugment, FrameInput
@@ -63,7 +63,7 @@ def token_input(field: TextField | WordsField, options: InputOptions) -> TokenIn
     )
 
 
-def vector_input(field: SeriesField | HistoryField, options: InputOptions) -> VectorInput:
+def vector_input(field: VectorField | HistoryField, options: InputOptions) -> VectorInput:
     masks = options.masks
     return VectorInput(
         options.channels or options.patch * field.size,
@@ -73,8 +73,8 @@ def vector_input(field: SeriesField | HistoryField, options: InputOptions) -> Ve
     )
 
 
-def image_input(field: Any, options: InputOptions) -> InputLayer:
-    shape = field.shape
+def image_input(field: VectorField, options: InputOptions) -> InputLayer:
+    source, shape = field.source, field.source.shape
     patches = Patches(shape.height, shape.colours, *shape.patches)
     augment: Augment | None = None
     if any(options.augmentation):
@@ -87,8 +87,8 @@ def image_input(field: Any, options: InputOptions) -> InputLayer:
             dropout=options.dropout,
             augment=augment,
         )
-        if field.encoder is not None:
-            encoded.encoder.start_from(field.encoder)
+        if source.encoder is not None:
+            encoded.encoder.start_from(source.encoder)
         return encoded
     if shape.reading not in CNN:
         size = options.patch * shape.size
@@ -105,8 +105,8 @@ def image_input(field: Any, options: InputOptions) -> InputLayer:
     )
 
 
-def frame_input(field: VideoField, options: InputOptions) -> FrameInput:
-    shape, size = field.shape, options.size or DEFAULT_SIZE
+def frame_input(field: VectorField, options: InputOptions) -> FrameInput:
+    shape, size = field.source.shape, options.size or DEFAULT_SIZE
     columns = Patches(shape.height, shape.colours, shape.height, 1)
     patches: Patches | None = None
     image: ConvolutionalInput | VectorInput
@@ -114,7 +114,7 @@ def frame_input(field: VideoField, options: InputOptions) -> FrameInput:
         patches = Patches(shape.height, shape.colours, *shape.patches)
         image, grid = VectorInput(shape.size, size), shape.grid
     else:
-        halvings = field.halvings
+        halvings = field.source.halvings
         image = ConvolutionalInput(
             shape.height, shape.width, shape.colours, size, halvings=halvings
         )
@@ -132,17 +132,18 @@ def frame_input(field: VideoField, options: InputOptions) -> FrameInput:
     )
 
 
-INPUT_LAYERS: dict[type[Field], Callable[[Any, InputOptions], InputLayer]] = {
-    ImageField: image_input,
-    VideoField: frame_input,
-    SeriesField: vector_input,
-    HistoryField: vector_input,
+# By the class of a source of vectors, or of a field of tokens, or one that it derives from.
+INPUT_LAYERS: dict[type, Callable[[Any, InputOptions], InputLayer]] = {
+    ImageSource: image_input,
+    VideoSource: frame_input,
+    Source: vector_input,
     TextField: token_input,
     WordsField: token_input,
 }
 
 
-def input_layer(field: Field, options: InputOptions) -> InputLayer:
-    """The layer for the class of a field, or of one that it is derived from."""
-    make = next(INPUT_LAYERS[kind] for kind in type(field).__mro__ if kind in INPUT_LAYERS)
+def input_layer(field: Any, options: InputOptions) -> InputLayer:
+    """Return the layer that reads a field."""
+    classes = type(getattr(field, "source", field)).__mro__
+    make = next(INPUT_LAYERS[kind] for kind in classes if kind in INPUT_LAYERS)
     return make(field, options)

@@ -19,7 +19,7 @@ from torch import nn
 from unspool.config import Config, ModelConfig, TokenizerConfig
 from unspool.data.fields.bag_vocabulary import flat
 from unspool.data.fields.bags import Bags, NgramField
-from unspool.data.fields.series_features import FeatureField, Features
+from unspool.data.fields.features import FeatureField, Features
 from unspool.data.part import Part
 from unspool.data.split import HoldOut, stratified
 from unspool.nn.models.linear import Constant, Linear

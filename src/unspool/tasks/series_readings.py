@@ -43,8 +43,8 @@ class SeriesInput(Reading):
         field = task.input_field
         self.item: Recording = field.recording(item, "the series")
         if not len(self.item):
-            if field.spectral:
-                field.refuse(self.item, "the sound")  # which says that it is silent
+            if field.display.audible:
+                field.refuse(self.item, "the sound")  # reports that it is silent
             raise nothing()
         if vectors is None:
             field.refuse(self.item, "the series")
@@ -60,7 +60,7 @@ class SeriesInput(Reading):
         # Where a convolution makes other steps, those are looked at: the vectors of its grid.
         self.convolved = isinstance(model.encoder.input, ConvolutionalInput | EncoderInput)
         self.before = names_before(model.encoder)
-        self.cost = field.cost
+        self.cost = field.source.cost
         self.elements = [] if self.convolved else field.inputs
         self.first_step = -len(self.before)
         steps = names if self.convolved else names[: len(self.vectors)]
@@ -90,7 +90,7 @@ class SeriesInput(Reading):
     def without(self, token: int) -> Self:
         """A step of means in its place: time goes on without it."""
         vectors = self.vectors.copy()
-        self.task.input_field.hide(vectors, token - len(self.before), self.mean())
+        self.task.input_field.source.hide(vectors, token - len(self.before), self.mean())
         return type(self)(self.task, self.model, self.item, vectors)
 
     def blank(self) -> Self:

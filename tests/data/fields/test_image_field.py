@@ -12,10 +12,12 @@ from PIL import Image, ImageOps
 from torch.nn import functional as F
 
 from pictures import shape as some_image
-from unspool.data.fields.image import ImageField, Images
+from unspool.data.fields.features import FeatureField
+from unspool.data.fields.image import ImageSource
 from unspool.data.fields.image_shape import ImageShape, patches, with_colours
 from unspool.data.fields.pixels import colour_moments
-from unspool.data.fields.series_features import FeatureField
+from unspool.data.fields.series_values import Series
+from unspool.data.fields.vectors import VectorField
 from unspool.data.read import Column
 from unspool.data.read.picture import Header
 from unspool.errors import ConfigError, DataError, RunError
@@ -24,15 +26,15 @@ RNG = np.random.default_rng(4)
 COLOURED = RNG.integers(0, 256, (30, 40, 3)).astype(np.uint8)
 
 
-def stored(field: ImageField, raw: list[Any], folder: Path) -> Any:
+def stored(field: VectorField, raw: list[Any], folder: Path) -> Any:
     writer = field.writer(folder)
     writer.add(raw, lambda i: f"item {i + 1}")
     writer.close()
     return field.open(folder, {}, lambda row, step: "")
 
 
-def made(shape: ImageShape, raw: list[Any], folder: Path, **options: Any) -> tuple[Any, Images]:
-    field = ImageField("image", shape, **options)
+def made(shape: ImageShape, raw: list[Any], folder: Path, **options: Any) -> tuple[Any, Series]:
+    field = VectorField("image", ImageSource(shape), **options)
     column = stored(field, raw, folder)
     field.fit(column, np.arange(len(raw)), where="here")
     return field, field.values(column)
@@ -140,12 +142,12 @@ def test_what_a_model_reads(shape: ImageShape, steps: int, size: int, tmp_path: 
 
 def test_colours_are_scaled_by_those_of_the_training_rows(tmp_path: Path) -> None:
     raw = [COLOURED + 0, COLOURED // 2, np.zeros_like(COLOURED)]
-    field = ImageField("image", ImageShape(30, 40, 3))
+    field = VectorField("image", ImageSource(ImageShape(30, 40, 3)))
     column = stored(field, raw, tmp_path)
     field.fit(column, np.array([0, 1]), where="here")
     every = np.stack(raw[:2]).astype(np.float64)
-    np.testing.assert_allclose(field.mean[:3], every.mean((0, 1, 2)))
-    np.testing.assert_allclose(field.std[3:6], every.std((0, 1, 2)))
+    np.testing.assert_allclose(field.scaler.mean[:3], every.mean((0, 1, 2)))
+    np.testing.assert_allclose(field.scaler.std[3:6], every.std((0, 1, 2)))
 
 
 def test_each_image_by_itself(tmp_path: Path) -> None:
@@ -159,7 +161,7 @@ def test_each_image_by_itself(tmp_path: Path) -> None:
 
 def test_bytes_until_an_image_has_more_bits(tmp_path: Path) -> None:
     raw: list[Any] = [some_image(i) for i in range(3)]
-    field = ImageField("image", ImageShape(8, 8, 1))
+    field = VectorField("image", ImageSource(ImageShape(8, 8, 1)))
     (tmp_path / "a").mkdir()
     column = stored(field, raw, tmp_path / "a")
     assert column.values.values.dtype == np.uint8
@@ -175,7 +177,7 @@ def test_what_was_done_is_said(tmp_path: Path) -> None:
     clear = np.full((8, 8, 4), 200, np.uint8)
     clear[:4, :, 3] = 0
     raw: list[Any] = [some_image(0), some_image(1, 16), some_image(2, 16), clear]
-    field = ImageField("image", ImageShape(8, 8, 1))
+    field = VectorField("image", ImageSource(ImageShape(8, 8, 1)))
     notes = field.fit(stored(field, raw, tmp_path), np.arange(4), where="here")
     assert notes[0] == "image: 4 in train, 8 x 8 (height x width), grey, read as 8 rows"
     assert notes[1].startswith("2 images resized (stretch) to 8 x 8: 2 of 16 x 16 (--set height=")
@@ -183,7 +185,7 @@ def test_what_was_done_is_said(tmp_path: Path) -> None:
 
 
 def test_nothing_but_one_colour(tmp_path: Path) -> None:
-    field = ImageField("image", ImageShape(8, 8, 1))
+    field = VectorField("image", ImageSource(ImageShape(8, 8, 1)))
     column = stored(field, [np.full((8, 8), 7, np.uint8)] * 3, tmp_path)
     with pytest.raises(DataError, match="of the same colour, so there is nothing to learn"):
         field.fit(column, np.arange(3), where="here")
@@ -192,10 +194,10 @@ def test_nothing_but_one_colour(tmp_path: Path) -> None:
 def test_saved_and_loaded(tmp_path: Path) -> None:
     field, _ = made(ImageShape(6, 6, 1, "patches", 3), [some_image(i) for i in range(3)], tmp_path)
     field.save(tmp_path)
-    loaded = ImageField("image", ImageShape())
+    loaded = VectorField("image", ImageSource(ImageShape()))
     loaded.load(tmp_path)
-    assert loaded.shape == field.shape
-    assert np.array_equal(loaded.mean, field.mean)
+    assert loaded.source.shape == field.source.shape
+    assert np.array_equal(loaded.scaler.mean, field.scaler.mean)
     (tmp_path / "hashes.json").unlink(missing_ok=True)
     (tmp_path / "image.json").write_text('{"height": 7, "width": 6, "colours": 1}')
     with pytest.raises(RunError, match="not how images are read"):
@@ -204,7 +206,7 @@ def test_saved_and_loaded(tmp_path: Path) -> None:
 
 def test_what_a_linear_model_reads(tmp_path: Path) -> None:
     raw = [some_image(i, 32) for i in range(5)]
-    field = FeatureField(ImageField("image", ImageShape(32, 32, 1)))
+    field = FeatureField(VectorField("image", ImageSource(ImageShape(32, 32, 1))))
     column = stored(field, raw, tmp_path)  # type: ignore[arg-type]
     field.fit(column, np.arange(5), where="here")
     assert len(field.names) == len(field) == 256
@@ -232,7 +234,7 @@ def test_what_steps_are_called(shape: ImageShape, names: list[str]) -> None:
 
 
 def test_one_image_or_several() -> None:
-    field = ImageField("image", ImageShape(8, 8, 1))
+    field = VectorField("image", ImageSource(ImageShape(8, 8, 1)))
     many = np.zeros((5, 8, 8))
     assert len(list(field.items(many[0]))) == 1
     assert len(list(field.items(many))) == 5
@@ -251,9 +253,9 @@ def test_moments_of_blocks_are_those_of_all() -> None:
 
 
 def test_the_first_images_are_looked_at() -> None:
-    field = ImageField("image", ImageShape(reading="patches"))
+    field = VectorField("image", ImageSource(ImageShape(reading="patches")))
     field.look(Column("image", 0, [COLOURED] * 3))
-    assert field.shape == ImageShape(32, 40, 3, "patches", 4)
+    assert field.source.shape == ImageShape(32, 40, 3, "patches", 4)
 
 
 @pytest.mark.parametrize(

@@ -9,15 +9,16 @@ import numpy as np
 import pytest
 
 from tones import RATE, tones, wav
-from unspool.data.fields.audio import STORED, AudioField
+from unspool.data.fields.audio import STORED, AudioSource
 from unspool.data.fields.audio_frames import Framing
+from unspool.data.fields.vectors import VectorField
 from unspool.data.read.recording import Recording
 from unspool.errors import DataError
 
 
 @pytest.fixture
-def field() -> AudioField:
-    return AudioField("audio", Framing(RATE, bands=8))
+def field() -> VectorField:
+    return VectorField("audio", AudioSource(Framing(RATE, bands=8)))
 
 
 def test_the_same_frames_from_the_run_folder(field, tmp_path: Path) -> None:
@@ -29,16 +30,16 @@ def test_the_same_frames_from_the_run_folder(field, tmp_path: Path) -> None:
     again = field.from_json(kept, "the example")
     frames = [field.recording(own, "x").values for own in (str(path), again)]
     np.testing.assert_array_equal(*frames)
-    assert field.extent(again) == f"{len(frames[0]) * 0.01:.2f} s"
-    size = field.stored_size(kept)
+    assert field.source.extent(again) == f"{len(frames[0]) * 0.01:.2f} s"
+    size = field.source.stored_size(kept)
     assert 0 < size.share < 1
-    assert field.may_be_stored(str(path))
+    assert field.source.may_be_stored(str(path))
 
 
 def test_frames_alone_are_kept_as_they_are(field) -> None:
     frames = Recording(np.ones((3, 8), np.float32), name="f")
     kept = field.to_json(frames)
-    assert field.stored_size(kept).steps == 3
+    assert field.source.stored_size(kept).steps == 3
     np.testing.assert_array_equal(field.from_json(kept, "x").values, frames.values)
 
 
@@ -47,7 +48,7 @@ def test_long_recordings_are_not_read_for_it(field, tmp_path: Path) -> None:
     path.write_bytes(b"RIFF")
     with path.open("r+b") as file:
         file.truncate(9 * STORED)
-    assert not field.may_be_stored(str(path))
+    assert not field.source.may_be_stored(str(path))
 
 
 @pytest.mark.parametrize("kept", [{"wav": "%"}, {"wav": 3}, {"wav": "AAAA"}, {"wav": ""}])
@@ -57,11 +58,11 @@ def test_what_is_no_sound(field, kept) -> None:
 
 
 def test_how_it_is_drawn(field) -> None:
-    field.channels = field.framing.names
-    assert field.shown_as == "spectrum"
+    field.source.channels = field.source.framing.names
+    assert field.display.form == "spectrum"
     shown = field.picture((tones("ab"), RATE))
     assert shown["steps"][:3] == ["0.00 s", "0.01 s", "0.02 s"]
     assert np.shape(shown["values"]) == (8, len(shown["steps"]))
     assert shown["channels"][0].endswith(" Hz")
-    cepstral = AudioField("audio", Framing(RATE, bands=16, features="mfcc"))
-    assert cepstral.shown_as == "heat map"
+    cepstral = VectorField("audio", AudioSource(Framing(RATE, bands=16, features="mfcc")))
+    assert cepstral.display.form == "heat map"

@@ -7,13 +7,14 @@ import pytest
 
 from unspool.data.fields.strokes import (
     Preparation,
-    StrokesField,
+    StrokesSource,
     box,
     simplified,
     smoothed,
     stroke_items,
     upright,
 )
+from unspool.data.fields.vectors import VectorField
 from unspool.data.read.strokes import as_strokes, from_lines
 from unspool.errors import DataError
 
@@ -55,16 +56,18 @@ def test_size(size, axis) -> None:
 
 
 def test_what_is_prepared_is_not_prepared_again() -> None:
-    field = StrokesField("strokes", Preparation(smoothing=2, slant="remove", size="height"))
+    field = VectorField(
+        "strokes", StrokesSource(Preparation(smoothing=2, slant="remove", size="height"))
+    )
     once = field.recording([line.tolist() for line in LINES], "here")
     assert field.recording(once, "here") is once
-    other = StrokesField("strokes", Preparation(size="box"))
+    other = VectorField("strokes", StrokesSource(Preparation(size="box")))
     assert other.recording(once, "here") is not once  # what one field has made, another may read
-    assert field.storage_key() != StrokesField("strokes", Preparation()).storage_key()
+    assert field.storage_key() != VectorField("strokes", StrokesSource(Preparation())).storage_key()
 
 
 def test_where_a_drawing_stands_does_not_matter() -> None:
-    field = StrokesField("strokes", Preparation())
+    field = VectorField("strokes", StrokesSource(Preparation()))
     moved = [line + 100 for line in LINES]
     a, b = (field.recording([line.tolist() for line in own], "here") for own in (LINES, moved))
     np.testing.assert_allclose(a.values, b.values, atol=1e-4)
@@ -85,7 +88,7 @@ def test_one_drawing_or_several() -> None:
 
 def test_an_example_that_was_prepared_is_not_prepared_again() -> None:
     """As a page keeps it: smoothing twice would be another drawing."""
-    field = StrokesField("strokes", Preparation(smoothing=2, size="height"))
+    field = VectorField("strokes", StrokesSource(Preparation(smoothing=2, size="height")))
     once = field.recording([RNG.normal(size=(9, 2)).tolist()], "here")
     kept = field.from_json(field.to_json(once), "here")
     again = field.recording(kept, "here")
@@ -102,11 +105,11 @@ def test_an_example_that_was_prepared_is_not_prepared_again() -> None:
 )
 def test_what_a_page_sends_that_is_no_drawing(value, says) -> None:
     with pytest.raises(DataError, match=says):
-        StrokesField("strokes", Preparation()).from_json(value, "here")
+        VectorField("strokes", StrokesSource(Preparation())).from_json(value, "here")
 
 
 @pytest.mark.parametrize("given", [[[[1, 2], 3]], [[[1, 2], [3, 4]], 5]])
 def test_lists_that_are_no_drawing(given) -> None:
-    field = StrokesField("strokes", Preparation())
+    field = VectorField("strokes", StrokesSource(Preparation()))
     with pytest.raises(DataError, match=r"no drawing|no list of points"):
         [field.recording(each, "here") for each in field.items(given)]

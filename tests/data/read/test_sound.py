@@ -12,8 +12,9 @@ import pytest
 
 from tones import RATE, tones, wav, write_labels, write_texts
 from unspool.config import DataConfig
-from unspool.data.fields.audio import AudioField
+from unspool.data.fields.audio import AudioSource
 from unspool.data.fields.audio_frames import Framing
+from unspool.data.fields.vectors import VectorField
 from unspool.data.read import open_table
 from unspool.data.read.sound import Heard, Sound, as_sound, wav_of
 from unspool.errors import ConfigError, DataError
@@ -103,7 +104,7 @@ def test_frames_of_other_formats(ending: str, tmp_path: Path) -> None:
     sound = tones("abc", rate=16_000)
     path = tmp_path / f"x.{ending}"
     soundfile.write(path, np.stack([sound, sound], 1), 16_000)
-    field = AudioField("audio", Framing(8000, bands=8), scaling="none")
+    field = VectorField("audio", AudioSource(Framing(8000, bands=8)), scaling="none")
     own, plain = (field.recording(each, "x").values for each in (path, (sound, 16_000)))
     if ending == "mp3":  # its delay is not a multiple of a hop
         assert abs(len(own) - len(plain)) < 20

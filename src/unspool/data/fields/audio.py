@@ -18,20 +18,19 @@ import numpy as np
 
 from unspool.data.fields.audio_examiner import AudioExaminer
 from unspool.data.fields.audio_frames import FrameMaker, FrameState, Framing, frames
-from unspool.data.fields.field import Chunk
-from unspool.data.fields.recordings import SeriesWriter, StoredSize
-from unspool.data.fields.series import SeriesField
-from unspool.data.fields.series_values import Series, blocks
+from unspool.data.fields.field import Display
+from unspool.data.fields.series_values import Fitted, Moments, Scaler, Series, blocks
+from unspool.data.fields.source import SeriesWriter, Source, StoredSize
 from unspool.data.read import Column
 from unspool.data.read.recording import Recording, numbers
 from unspool.data.read.sound import Heard, Sound, as_sound, is_sound, wav_of
-from unspool.data.store.columns import Progress, WhereStep
 from unspool.data.store.vectors import VectorColumn
 from unspool.errors import DataError, RunError
 from unspool.io.files import AGAIN, read_json, write_json
 
 FILE = "audio.json"
 LARGEST = 16_000  # samples a second, where no rate is set
+LONG = 6000  # frames from which windows are advised
 LOOKED = 200  # files whose rates are looked at
 STORED = 500_000  # bytes of an example that a run keeps, at most: 15 s of 16 bits at 16,000 Hz
 
@@ -68,73 +67,124 @@ class AudioWriter(SeriesWriter):
         self.path.write_text(json.dumps(counts), encoding="utf-8")
 
 
-class AudioField(SeriesField):
+class AudioSource(Source):
     """Frames of the spectrum of sound."""
 
     kind = "audio"
+    noun = "recording"
     unit = "frames"
-    spectral = True
+    missing = "silence alone"
+    files = (FILE,)
 
-    def __init__(
-        self,
-        name: str,
-        framing: Framing,
-        *,
-        scaling: str = "channel",
-        max_length: int = 0,
-        window: int = 0,
-        missing: str = "drop",
-    ) -> None:
-        super().__init__(
-            name, scaling=scaling, max_length=max_length, window=window, missing=missing
-        )
+    def __init__(self, framing: Framing) -> None:
+        super().__init__()
         self.framing = framing
 
     @property
-    def duration(self) -> float:
+    def duration(self) -> float:  # type: ignore[override]
         return self.framing.seconds
 
     def look(self, column: Column) -> None:
-        """The rate that most files have, unless one is set."""
+        """Take the rate that most files have, unless one is set."""
         if self.framing.rate:
             return
-        found = [as_sound(raw, "item").heard().rate for raw in column.sample[:LOOKED]]
-        common = Counter(found).most_common(1)
+        rates = [as_sound(raw, "item").heard().rate for raw in column.sample[:LOOKED]]
+        common = Counter(rates).most_common(1)
         rate = min(LARGEST, common[0][0]) if common else LARGEST
         self.framing = self.framing._replace(rate=rate)
 
     def recording(self, raw: Any, where: str) -> Recording:
-        """Frames; none of what is silent all along."""
+        """Return frames; none where all samples are 0."""
         if isinstance(raw, Recording):
             return raw
         sound = as_sound(raw, where)
         x = frames(sound.blocks(), sound.heard().rate, self.framing)
         return Recording(x, tuple(self.framing.names), name=sound.name)
 
-    @property
-    def shown_as(self) -> str:
-        return "spectrum" if self.framing.features == "logmel" else "heat map"
+    def storage_key(self) -> Any:
+        return [self.kind, self.framing._asdict()]
 
-    def picture(self, raw: Any) -> dict[str, Any]:
-        own = self.recording(raw, "the sound")
-        steps = self.labels(own)
-        return {
-            "channels": self.channels,
-            "values": [numbers(channel[: len(steps)].round(2)) for channel in own.values.T],
-            "steps": steps,
-            "duration": self.duration,
-        }
+    def writer(self, folder: Path, name: str) -> AudioWriter:
+        return AudioWriter(folder, name, self.recording)
 
-    def as_read(self, own: Recording) -> Recording:
-        """With the seconds at which frames begin."""
-        own = super().as_read(own)
-        return replace(own, times=np.arange(len(own)) * self.duration)
+    def open(self, folder: Path, name: str) -> AudioColumn:
+        stored = json.loads((folder / f"{name}.heard.json").read_text(encoding="utf-8"))
+        heard = {Heard(rate, channels): many for rate, channels, many in stored}
+        return AudioColumn(**vars(VectorColumn.load(folder, name)), heard=heard)
 
-    def extent(self, raw: Any) -> str:
-        return f"{len(self.recording(raw, 'the sound')) * self.duration:.2f} s"
+    def fit_notes(self, column: Any, rows: np.ndarray, fitted: Fitted) -> list[str]:
+        framing, lengths = self.framing, column.values.lengths[rows]
+        what = {"logmel": "log-mel bands", "mfcc": "cepstral coefficients"}[framing.features]
+        low, high = (int(end) * framing.seconds for end in (lengths.min(), lengths.max()))
+        first = (
+            f"audio: {len(framing.names)} {what} every {1000 * framing.seconds:g} ms at"
+            f" {framing.rate:,} Hz, {int(lengths.sum()):,} frames in train, {low:.2f} to"
+            f" {high:.2f} s a recording, {int(lengths.sum()) * framing.seconds:,.1f} s in all"
+        )
+        changes = changed(column.heard, framing.rate)
+        return [first, *changes, *self.flaw_notes(column, rows, fitted)]
 
-    def to_json(self, raw: Any) -> dict[str, Any]:
-        """The sound itself, as the bytes of a WAV file; of frames, these."""
+    def invent(self) -> Moments:
+        self.framing = self.framing._replace(rate=self.framing.rate or LARGEST)
+        self.channels = self.framing.names
+        return super().invent()
+
+    def refuse(self, recording: Recording, where: str) -> None:
+        if not len(recording):
+            raise DataError(
+                "is silent: every sample is 0",
+                where=recording.name or where,
+                remedy="leave it out, or record it again",
+            )
+        super().refuse(recording, where)
+
+    def next_steps(self, raw: Any, state: Any, read: int) -> tuple[Recording, StreamedSound]:
+        """Return the frames that the next samples complete. Sound that is silent from its beginning
+        on is read, too: it may not stay so."""
+        where = f"frame {read + 1}"
+        sound = as_sound(raw, where)
+        rate = sound.heard().rate
+        if state is not None and rate != state.rate:
+            raise DataError(
+                f"sound of {state.rate:,} Hz goes on with another rate",
+                where=where,
+                got=f"{rate:,} Hz",
+                remedy="give all of it at one rate, or begin another stream",
+            )
+        maker = FrameMaker(rate, self.framing)
+        framed = maker.start() if state is None else state.state
+        parts = list[np.ndarray]()
+        for block in sound.blocks(empty=True):
+            new, framed = maker.extend(framed, block)
+            parts.append(new)
+        return self._streamed(parts), StreamedSound(rate, framed)
+
+    def last_steps(self, state: StreamedSound) -> Recording:
+        return self._streamed([FrameMaker(state.rate, self.framing).finish(state.state)])
+
+    def _streamed(self, parts: list[np.ndarray]) -> Recording:
+        names = tuple(self.framing.names)
+        return Recording(np.concatenate([np.zeros((0, len(names)), np.float32), *parts]), names)
+
+    def items(self, values: Any) -> Iterable[Any]:
+        """A path alone, a pair of samples and their rate, or several of them."""
+        pair = isinstance(values, tuple) and len(values) == 2 and np.ndim(values[1]) == 0
+        if isinstance(values, str | Path | Sound | Recording) or (
+            pair and not isinstance(values[1], str | Path)
+        ):
+            return [values]
+        if not isinstance(values, Iterable):
+            as_sound(values, "item")
+        return values
+
+    def named(self, name: str) -> Sound | None:
+        return Sound(Path(name), name) if is_sound(name) else None
+
+    def shown(self, raw: Any) -> str:
+        return raw.name if isinstance(raw, Recording) else str(as_sound(raw, "item"))
+
+    def to_json(self, raw: Any, most: int = 0) -> dict[str, Any]:
+        """Return the sound itself, as the bytes of a WAV file; of frames, these."""
         if isinstance(raw, Recording):
             return super().to_json(raw)
         sound = as_sound(raw, "the sound")
@@ -151,7 +201,7 @@ class AudioField(SeriesField):
                 "is no WAV file in base64", where=name, remedy="choose a file that ends with .wav"
             ) from None
         sound = Sound(None, name, data=data)
-        sound.heard()  # refuses what is none
+        sound.heard()  # raises an error where it is no sound
         return sound
 
     def may_be_stored(self, raw: Any) -> bool:
@@ -163,144 +213,60 @@ class AudioField(SeriesField):
         if "wav" not in value:
             return super().stored_size(value)
         size = len(value["wav"]) * 3 // 4
-        steps = round(size / 2 / self.framing.rate / self.duration)
-        return StoredSize(steps, size / STORED)
-
-    def storage_key(self) -> Any:
-        return [self.kind, self.framing._asdict()]
-
-    def writer(self, folder: Path) -> AudioWriter:
-        return AudioWriter(folder, self.name, self.recording)
-
-    def open(self, folder: Path, key: dict[str, Any], where: WhereStep) -> AudioColumn:
-        stored = json.loads((folder / f"{self.name}.heard.json").read_text(encoding="utf-8"))
-        found = VectorColumn.load(folder, self.name)
-        heard = {Heard(rate, channels): many for rate, channels, many in stored}
-        return AudioColumn(**vars(found), heard=heard)
-
-    def what_is_missing(self, column: Any, rows: np.ndarray) -> str:
-        return "silence alone"
-
-    def fit(
-        self,
-        column: Any,
-        rows: np.ndarray,
-        *,
-        where: str,
-        progress: Progress | None = None,
-    ) -> list[str]:
-        notes = super().fit(column, rows, where=where, progress=progress)
-        own, lengths = self.framing, column.values.lengths[rows]
-        what = {"logmel": "log-mel bands", "mfcc": "cepstral coefficients"}[own.features]
-        low, high = (int(end) * own.seconds for end in (lengths.min(), lengths.max()))
-        first = (
-            f"audio: {len(own.names)} {what} every {1000 * own.seconds:g} ms at {own.rate:,} Hz,"
-            f" {int(lengths.sum()):,} frames in train, {low:.2f} to {high:.2f} s a recording,"
-            f" {int(lengths.sum()) * own.seconds:,.1f} s in all"
-        )
-        return [first, *changed(column.heard, own.rate), *notes[1:]]
-
-    def invent(self, *, vocab: int, classes: int) -> None:
-        self.framing = self.framing._replace(rate=self.framing.rate or LARGEST)
-        self.channels = self.framing.names
-        self.mean, self.std = np.zeros(len(self.channels)), np.ones(len(self.channels))
-
-    def refuse(self, own: Recording, where: str) -> None:
-        if not len(own):
-            raise DataError(
-                "is silent: every sample is 0",
-                where=own.name or where,
-                remedy="leave it out, or record it again",
-            )
-        super().refuse(own, where)
-
-    def items(self, given: Any) -> Iterable[Any]:
-        """A path alone, a pair of samples and their rate, or several of them."""
-        pair = isinstance(given, tuple) and len(given) == 2 and np.ndim(given[1]) == 0
-        if isinstance(given, str | Path | Sound | Recording) or (
-            pair and not isinstance(given[1], str | Path)
-        ):
-            return [given]
-        if not isinstance(given, Iterable):
-            as_sound(given, "item")
-        return given
-
-    def shown(self, raw: Any) -> str:
-        return raw.name if isinstance(raw, Recording) else str(as_sound(raw, "item"))
-
-    def chunk(self, raw: Any, before: Any, read: int) -> Chunk:
-        """The frames that the next samples complete. Sound that is silent from its beginning on is
-        read, too: it may not stay so."""
-        where = f"frame {read + 1}"
-        sound = as_sound(raw, where)
-        rate = sound.heard().rate
-        if before is not None and rate != before.rate:
-            raise DataError(
-                f"sound of {before.rate:,} Hz goes on with another rate",
-                where=where,
-                got=f"{rate:,} Hz",
-                remedy="give all of it at one rate, or begin another stream",
-            )
-        maker = FrameMaker(rate, self.framing)
-        state, found = maker.start() if before is None else before.state, list[np.ndarray]()
-        for block in sound.blocks(empty=True):
-            new, state = maker.extend(state, block)
-            found.append(new)
-        return self._frames_chunk(found, StreamedSound(rate, state), read)
-
-    def last_chunk(self, before: StreamedSound | None, read: int) -> Chunk:
-        if before is None:
-            return Chunk((), 0, before)
-        last = FrameMaker(before.rate, self.framing).finish(before.state)
-        return self._frames_chunk([last], before, read)
-
-    def _frames_chunk(self, found: list[np.ndarray], before: StreamedSound, read: int) -> Chunk:
-        names = tuple(self.framing.names)
-        x = np.concatenate([np.zeros((0, len(names)), np.float32), *found])
-        return super().chunk(Recording(x, names), None, read)._replace(before=before)
-
-    def named(self, name: str) -> Sound | None:
-        return Sound(Path(name), name) if is_sound(name) else None
-
-    def labels(self, raw: Any) -> list[str]:
-        """The time at which each frame begins."""
-        count = len(self.recording(raw, "item"))
-        return [f"{step * self.framing.seconds:.2f} s" for step in range(count)][
-            : self.max_length or None
-        ]
-
-    def advise(self, values: Series, unknown: float) -> Iterator[tuple[str | None, str]]:
-        longest = int(values.lengths.max())
-        if longest > 6000:
-            seconds = longest * self.framing.seconds
-            yield (
-                "--set window=1000",
-                f"recordings have up to {seconds:,.0f} s; windows of them are learnt from sooner",
-            )
-
-    def examiner(self, values: Series) -> AudioExaminer:
-        return AudioExaminer(self.channels, self.mean, self.std, next(blocks(values.raw)))
+        return StoredSize(round(size / 2 / self.framing.rate / self.duration), size / STORED)
 
     @property
-    def files(self) -> tuple[str, ...]:
-        return (*super().files, FILE)
+    def display(self) -> Display:
+        form = "spectrum" if self.framing.features == "logmel" else "heat map"
+        return Display(form, audible=True)
+
+    def picture(self, recording: Recording) -> dict[str, Any]:
+        return {
+            "channels": self.channels,
+            "values": [numbers(channel.round(2)) for channel in recording.values.T],
+            "steps": self.step_names(recording),
+            "duration": self.duration,
+        }
+
+    def extent(self, raw: Any) -> str:
+        return f"{len(self.recording(raw, 'the sound')) * self.duration:.2f} s"
+
+    def step_names(self, recording: Recording) -> list[str]:
+        """Return the time at which each frame begins."""
+        return [f"{step * self.framing.seconds:.2f} s" for step in range(len(recording))]
+
+    def curves(self, recording: Recording) -> Recording:
+        return replace(recording, times=np.arange(len(recording)) * self.duration)
+
+    def advise(self, lengths: np.ndarray) -> Iterator[tuple[str | None, str]]:
+        longest = int(lengths.max())
+        if longest > LONG:
+            yield (
+                "--set window=1000",
+                f"recordings have up to {longest * self.duration:,.0f} s; windows of them are"
+                " learnt from sooner",
+            )
+
+    def examiner(self, values: Series, scaler: Scaler) -> AudioExaminer:
+        return AudioExaminer(self.channels, scaler.mean, scaler.std, next(blocks(values.raw)))
+
+    def fixed_settings(self) -> dict[str, Any]:
+        return {"data.rate": self.framing.rate}
 
     def save(self, folder: Path) -> None:
-        super().save(folder)
         write_json(folder / FILE, self.framing._asdict())
 
     def load(self, folder: Path) -> None:
-        super().load(folder)
         stored = read_json(folder / FILE)
         try:
             self.framing = Framing(**stored)
-            numbers = (self.framing.rate, self.framing.bands, self.framing.coefficients)
-            fine = all(isinstance(own, int) and 0 < own <= 1_000_000 for own in numbers)
-            fine &= 0 < self.framing.hop <= 10_000 and 0 < self.framing.window <= 10_000
-            fine &= len(self.channels) == len(self.framing.names)
+            sizes = (self.framing.rate, self.framing.bands, self.framing.coefficients)
+            valid = all(isinstance(size, int) and 0 < size <= 1_000_000 for size in sizes)
+            valid &= 0 < self.framing.hop <= 10_000 and 0 < self.framing.window <= 10_000
+            valid &= len(self.channels) == len(self.framing.names)
         except (TypeError, ValueError, OverflowError):
-            fine = False
-        if not fine:
+            valid = False
+        if not valid:
             raise RunError("not how frames of sound are made", where=folder / FILE, remedy=AGAIN)
 
 

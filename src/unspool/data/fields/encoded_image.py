@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import io
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -19,14 +19,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from unspool.data.fields.image import FILE, ImageField
+from unspool.data.fields.field import Display
+from unspool.data.fields.image import FILE, ImageSource
 from unspool.data.fields.image_shape import ImageShape
 from unspool.data.fields.pixels import given_file, load_shape
-from unspool.data.fields.series import SeriesField
+from unspool.data.fields.series_values import Fitted, Moments
+from unspool.data.fields.source import Source
 from unspool.data.read import Column
 from unspool.data.read.picture import Picture, as_picture
 from unspool.data.read.recording import Recording
-from unspool.data.store.columns import Progress
 from unspool.errors import DataError
 from unspool.io.files import write_json
 
@@ -50,40 +51,40 @@ class EncodedRecording(Recording):
     pixels: np.ndarray | None = None
 
 
-class EncodedImages(SeriesField):
-    """Features for a network.
+class EncodedImageSource(Source):
+    """Features of images.
 
-    read    reads an encoder from a file
-    path    of the encoder; that of the run folder once the field has been loaded from one
-    size    K
+    read       reads an encoder from a file
+    path       of the encoder; that of the run folder once the source has been loaded from one
+    features   K
     """
 
     kind = "image"
-    pictured = True
+    noun = "image"
     unit = "positions of a grid"
-    _covered: tuple[Any, list[np.ndarray]] | None = None
+    files = (FILE, ENCODER)
+    whole_reason = "an image is read as a whole"
 
     def __init__(
         self,
-        name: str,
         shape: ImageShape,
         *,
         read: Callable[[Path], ImageEncoder],
         path: Path,
         features: int,
-        scaling: str = "channel",
     ) -> None:
-        super().__init__(name, scaling=scaling)
-        self.images = ImageField(name, shape)
+        super().__init__()
+        self.images = ImageSource(shape)
         self.read, self.path = read, path
         self.channels = [f"feature {i + 1}" for i in range(features)]
+        self._covered: tuple[Any, list[np.ndarray]] | None = None
 
     @property
     def shape(self) -> ImageShape:
         return self.images.shape
 
     @property
-    def most_steps(self) -> int:
+    def most_steps(self) -> int:  # type: ignore[override]
         return self.images.most_steps
 
     @cached_property
@@ -109,85 +110,42 @@ class EncodedImages(SeriesField):
         if isinstance(raw, Recording):
             return raw
         pixels = np.array(self.image(raw, where), dtype=np.float32)
-        found = self.encoder.features(torch.from_numpy(pixels)[None])[0].numpy()
+        features = self.encoder.features(torch.from_numpy(pixels)[None])[0].numpy()
         name = as_picture(raw, where).name
-        return EncodedRecording(found, tuple(self.channels), name=name, pixels=pixels)
+        return EncodedRecording(features, tuple(self.channels), name=name, pixels=pixels)
 
     def image(self, raw: Any, where: str = "the image") -> np.ndarray:
-        """(H, W, C) from 0 to 255, as the encoder reads it"""
+        """Return (H, W, C) from 0 to 255, as the encoder reads it."""
         if isinstance(raw, EncodedRecording) and raw.pixels is not None:
             return raw.pixels
         return self.shape.resized(as_picture(raw, where).decode().pixels, where)
 
-    def fit(
-        self, column: Any, rows: np.ndarray, *, where: str, progress: Progress | None = None
-    ) -> list[str]:
-        super().fit(column, rows, where=where, progress=progress)
-        own, (down, across) = self.shape, self.shape.grid
+    def fit_notes(self, column: Any, rows: np.ndarray, fitted: Fitted) -> list[str]:
+        shape, (down, across) = self.shape, self.shape.grid
         return [
-            f"image: {len(rows):,} in train, {own.height} x {own.width} (height x width), read as"
-            f" {len(self.channels):,} features at {down} x {across} positions, of {self.path.name}"
+            f"image: {len(rows):,} in train, {shape.height} x {shape.width} (height x width), read"
+            f" as {len(self.channels):,} features at {down} x {across} positions, of"
+            f" {self.path.name}"
         ]
 
-    def invent(self, *, vocab: int, classes: int) -> None:
-        self.images.invent(vocab=vocab, classes=classes)
-        self.mean, self.std = np.zeros(len(self.channels)), np.ones(len(self.channels))
+    def invent(self) -> Moments:
+        self.images.invent()
+        return super().invent()
 
-    def example(self, steps: int) -> tuple[Tensor, ...]:
-        return super().example(self.most_steps)
+    def example_steps(self, steps: int) -> int:
+        return self.most_steps
 
-    def items(self, given: Any) -> Iterable[Any]:
-        return self.images.items(given)
-
-    def shown(self, raw: Any) -> str:
-        return self.images.shown(raw)
+    def items(self, values: Any) -> Iterable[Any]:
+        return self.images.items(values)
 
     def named(self, name: str) -> Any:
         return self.images.named(name)
 
-    def labels(self, raw: Any) -> list[str]:
-        return self.shape.names(self.shape.width)
+    def shown(self, raw: Any) -> str:
+        return self.images.shown(raw)
 
-    def pixels(self, own: Recording) -> np.ndarray:
-        return self.image(own)
-
-    def picture(self, raw: Any) -> dict[str, Any]:
-        """How large the vector of features is at each position: 1,280 rows would show nothing."""
-        sizes = np.linalg.norm(self.recording(raw, "the image").values, axis=1)
-        return {
-            "channels": ["length of the features"],
-            "values": [sizes.round(4).tolist()],
-            "steps": self.labels(raw),
-        }
-
-    @property
-    def patches_across(self) -> int:
-        return max(self.shape.grid)
-
-    def pixel_values(self, vectors: np.ndarray) -> np.ndarray:
-        """Numbers of the features of positions, (T, K), evenly over their pixels: (1, H, W)"""
-        own = self.shape
-        rows, columns = own.grid
-        each = vectors.sum(1) * rows * columns / (own.height * own.width)
-        return own.spread(each, own.width)[None]
-
-    def covered_vectors(self, own: Recording, side: int) -> list[np.ndarray]:
-        """Steps (T, K) of the image with its mean colour in a square, one square after the other,
-        row by row. Those of the latest image are kept: each of its words is asked about."""
-        image = self.image(own)
-        key = (hashlib.sha256(image.tobytes()).digest(), side)
-        if self._covered is None or self._covered[0] != key:
-            found = []
-            for top in range(0, len(image), side):
-                for left in range(0, image.shape[1], side):
-                    x = image.copy()
-                    x[top : top + side, left : left + side] = image.mean((0, 1))
-                    found.append(self.vectors(self.encode([self.recording(x, "the image")]), 0))
-            self._covered = (key, found)
-        return self._covered[1]
-
-    def to_json(self, raw: Any) -> dict[str, Any]:
-        """The pixels, of which features are made again."""
+    def to_json(self, raw: Any, most: int = 0) -> dict[str, Any]:
+        """Return the pixels, of which features are computed again."""
         if isinstance(raw, Recording) and not isinstance(raw, EncodedRecording):
             return super().to_json(raw)
         from PIL import Image
@@ -205,26 +163,63 @@ class EncodedImages(SeriesField):
         return super().from_json(value, where)
 
     def may_be_stored(self, raw: Any) -> bool:
-        """Features say nothing to people, and are many."""
+        """Features mean nothing to people, and are many."""
         return False
 
-    def streaming_unsupported_reason(self) -> str:
-        return "an image is read as a whole"
+    @property
+    def display(self) -> Display:
+        return self.images.display
+
+    def picture(self, recording: Recording) -> dict[str, Any]:
+        """Return the norm of the features at each position: 1,280 rows would show nothing."""
+        sizes = np.linalg.norm(recording.values, axis=1)
+        return {
+            "channels": ["length of the features"],
+            "values": [sizes.round(4).tolist()],
+            "steps": self.step_names(recording),
+        }
+
+    def extent(self, raw: Any) -> str:
+        return ""
+
+    def step_names(self, recording: Recording) -> list[str]:
+        return self.shape.names(self.shape.width)
+
+    def pixels(self, recording: Recording) -> np.ndarray:
+        return self.image(recording)
 
     @property
-    def shown_as(self) -> str:
-        return "heat map"
+    def patches_across(self) -> int:
+        return max(self.shape.grid)
 
-    @property
-    def files(self) -> tuple[str, ...]:
-        return (*super().files, FILE, ENCODER)
+    def pixel_values(self, parts: np.ndarray) -> np.ndarray:
+        """Spread numbers of the features of positions (T, K) evenly over pixels (1, H, W)."""
+        shape = self.shape
+        rows, columns = shape.grid
+        sums = parts.sum(1) * rows * columns / (shape.height * shape.width)
+        return shape.spread(sums, shape.width)[None]
+
+    def covered(
+        self, vectors: np.ndarray, item: Any, side: int, encode: Callable[[Any], np.ndarray]
+    ) -> Iterator[np.ndarray]:
+        """Yield the steps (T, K) of an image with its mean colour in a square, row by row. Those of
+        the latest image are kept: each of its words is explained."""
+        image = self.image(item)
+        key = (hashlib.sha256(image.tobytes()).digest(), side)
+        if self._covered is None or self._covered[0] != key:
+            steps = []
+            for top in range(0, len(image), side):
+                for left in range(0, image.shape[1], side):
+                    x = image.copy()
+                    x[top : top + side, left : left + side] = image.mean((0, 1))
+                    steps.append(encode(self.recording(x, "the image")))
+            self._covered = (key, steps)
+        return iter(self._covered[1])
 
     def save(self, folder: Path) -> None:
-        super().save(folder)
         write_json(folder / FILE, self.shape._asdict())
         self.encoder.save(folder / ENCODER)
 
     def load(self, folder: Path) -> None:
-        super().load(folder)
         self.images.shape = load_shape(folder / FILE, "images")
         self.path = folder / ENCODER

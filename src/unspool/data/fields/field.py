@@ -9,10 +9,11 @@ raw values into arrays and arrays into padded tensors:
 
 from __future__ import annotations
 
+import copy
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -67,6 +68,22 @@ class Spread(NamedTuple):
         )
 
 
+class Display(NamedTuple):
+    """How pages, pictures and notebooks show values, as data.
+
+    form     "tokens", or over time: "curves", "heat map", "spectrum", "piano roll", "drawing" or
+             "frames"
+    medium   "text", "series", "image", "sound" ...: what people choose as an input
+    pixels   whether steps are parts of an image, or frames
+    audible  whether a value can be played
+    """
+
+    form: str
+    medium: str = "series"
+    pixels: bool = False
+    audible: bool = False
+
+
 class Field(ABC):
     """One column of a task's data.
 
@@ -93,8 +110,16 @@ class Field(ABC):
     missing: str = "drop"
     sample_text: str = "some text"  # a value, as a person types it
 
+    display: Display = Display("tokens")
+
     def __init__(self, name: str) -> None:
         self.name = name
+
+    def renamed(self, name: str) -> Self:
+        """Return a copy with another name, also in the cache."""
+        renamed = copy.copy(self)
+        renamed.name = name
+        return renamed
 
     @property
     def option(self) -> str:
@@ -199,17 +224,6 @@ class Field(ABC):
     def shown(self, raw: Any) -> str:
         """A raw value for people, as an answer repeats it."""
         return str(raw)
-
-    @property
-    def shown_as(self) -> str:
-        """How a page draws its values: as "tokens", "curves" over time, a "heat map" or a "piano
-        roll" over time; all but tokens by `picture`."""
-        return "tokens"
-
-    def picture(self, raw: Any) -> dict[str, Any]:
-        """What a page draws of a raw value, for JSON: `channels`, their names; `values`, (C, T) in
-        which a gap is None; `steps`, (T) names."""
-        raise NotImplementedError
 
     def to_json(self, raw: Any) -> Any:
         """A raw value for JSON, as a page and a run folder have it."""

@@ -16,9 +16,10 @@ import numpy as np
 from unspool.data.calendar import TimeStep, cycles_of, find_step
 from unspool.data.fields.history_examiner import HistoryExaminer
 from unspool.data.fields.history_steps import at_equal_steps, on_equal_steps, season_of, spread
-from unspool.data.fields.recordings import RecordingsField, count
 from unspool.data.fields.series_values import fit_moments
+from unspool.data.fields.source import SeriesSource, count
 from unspool.data.fields.static import StaticColumn, static_vectors
+from unspool.data.fields.vectors import RecordingField
 from unspool.data.read.recording import Recording
 from unspool.data.store.columns import Progress
 from unspool.data.store.ragged import Ragged
@@ -32,7 +33,13 @@ MOST_MONTHS = 12_000
 UNEVEN = 0.01  # of all steps: a note tells of more
 
 
-class HistoryField(RecordingsField):
+class HistorySource(SeriesSource):
+    """Series whose past is read."""
+
+    kind = "history"
+
+
+class HistoryField(RecordingField):
     """Which channels are continued, which are known ahead, and how far windows reach.
 
     targets   names of the channels to be continued; empty: all that are not known ahead
@@ -49,7 +56,6 @@ class HistoryField(RecordingsField):
     and the `cycles` of the calendar.
     """
 
-    kind = "history"
     compared = False
 
     def __init__(
@@ -66,12 +72,11 @@ class HistoryField(RecordingsField):
         extra: bool = True,
         resample: bool = False,
     ) -> None:
-        super().__init__(name)
+        super().__init__(name, HistorySource())
         self.static = [StaticColumn(each) for each in static]
         self.targets, self.ahead = list(targets), list(ahead)
         self.length, self.horizon, self.season = length, horizon, season
         self.calendar, self.extra, self.resample = calendar, extra, resample
-        self.channels: list[str] = []
         self.mean, self.std = np.zeros(0), np.ones(0)  # (C,)
         self.cycles: list[str] = []
         self.step, self.dated, self.timed = TimeStep(1.0), False, False
@@ -116,7 +121,7 @@ class HistoryField(RecordingsField):
     def settle(self, column: VectorColumn, *, where: str) -> list[str]:
         """What does not depend on how the series are split: the roles of the channels, times and
         season, horizon. Returns notes."""
-        self.channels = list(column.channels)
+        self.source.channels = list(column.channels)
         for what, names in (("to be forecast", self.targets), ("known ahead", self.ahead)):
             for name in names:
                 choose(f"column {what}", name, self.channels, where=where)
@@ -268,7 +273,7 @@ class HistoryField(RecordingsField):
         ]
 
     def invent(self, *, vocab: int, classes: int) -> None:
-        self.channels, self.targets = ["1"], ["1"]
+        self.source.channels, self.targets = ["1"], ["1"]
         self.mean, self.std = np.zeros(1), np.ones(1)
         self.season, self.horizon = self.season or 1, self.horizon or 24
         self.length = self.length or 3 * self.horizon
@@ -359,7 +364,7 @@ class HistoryField(RecordingsField):
 
     def refuse(self, own: Recording, where: str) -> None:
         """What a fitted field cannot continue."""
-        self.refuse_channels(own, where)
+        self.source.refuse_channels(own, where)
         if not len(own) or np.isnan(own.values[:, self.target_channels]).all():
             raise DataError(
                 "the series has no value to go on from", where=where, remedy="give its past"
@@ -382,7 +387,7 @@ class HistoryField(RecordingsField):
 
     def refuse_column(self, column: VectorColumn, where: str) -> None:
         """A file of other series than a fitted field has learnt."""
-        self.refuse_width(len(column.channels), where)
+        self.source.refuse_width(len(column.channels), where)
         if self.cycles and not column.dated:
             raise DataError(
                 "the model reads the date of each step, and these series have none",
@@ -412,7 +417,7 @@ class HistoryField(RecordingsField):
     def load(self, folder: Path) -> None:
         stored = read_json(folder / FILE)
         try:
-            self.channels, self.targets, self.ahead, self.cycles = (
+            self.source.channels, self.targets, self.ahead, self.cycles = (
                 [str(name) for name in stored[key]]
                 for key in ("channels", "targets", "ahead", "cycles")
             )

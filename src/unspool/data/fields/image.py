@@ -1,7 +1,7 @@
 """image: pixels as a sequence of patches, rows or columns; scaled by what the training rows show.
 
 raw: a `Picture`, the path of a file, an array (H, W) or (H, W, C), an image of Pillow. values:
-`Images`. tensors: `SeriesBatch`.
+`Series`. tensors: `SeriesBatch`.
 """
 
 from __future__ import annotations
@@ -11,52 +11,25 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
-from torch import Tensor
 
+from unspool.data.fields.field import Display
 from unspool.data.fields.image_shape import ImageShape, patches, uncut
 from unspool.data.fields.pixels import (
-    PixelField,
+    PixelSource,
     PixelWriter,
-    Seen,
     block_means,
     load_shape,
     not_a_shape,
     one_moments,
     remarks,
 )
-from unspool.data.fields.series_values import Moments, Series
+from unspool.data.fields.series_values import Moments
 from unspool.data.read.picture import ENDINGS, Decoded, Header, Picture, as_picture, is_pillow
 from unspool.data.read.recording import Recording, numbers
-from unspool.data.store.ragged import Ragged
 from unspool.errors import DataError
 
 FILE = "image.json"
 LONGEST = 16  # pixels of a side that a linear model reads
-
-
-class Images(Series):
-    """N images as columns (W, H·C), and how a row of them becomes a sequence of T steps.
-
-    seen   what was found in their files; None of those in memory
-    """
-
-    def __init__(
-        self, raw: Ragged, moments: Moments | None, shape: ImageShape, seen: Seen | None = None
-    ) -> None:
-        super().__init__(raw, None, moments)
-        self.shape, self.seen = shape, seen
-        self.lengths = shape.steps(raw.lengths.astype(np.int64))
-
-    def _with(self, raw: Ragged, times: Ragged | None, rows: np.ndarray) -> Images:
-        return Images(raw, self.moments, self.shape, self.seen)
-
-    def scaled(self, row: int) -> np.ndarray:
-        """(W, H·C) float32"""
-        x = self.raw[row]
-        own = self.moments
-        if own is None:
-            own = of_columns(one_moments(x, self.shape.colours), self.shape)
-        return ((x - own.mean) / own.std).astype(np.float32)
 
 
 def of_columns(moments: Moments, shape: ImageShape) -> Moments:
@@ -81,34 +54,29 @@ class ImageWriter(PixelWriter):
         return self.shape.height * self.shape.colours
 
 
-class ImageField(PixelField):
-    """Images as steps for a network.
+class ImageSource(PixelSource):
+    """Images as patches, rows or columns.
 
-    encoder   the file of a trained encoder, from which that of a new model starts; None: there is
-              none, or it has its weights already
+    encoder   file of a trained encoder, with which that of a new model starts; None: there is none,
+              or it has its weights already
     """
 
     kind = "image"
+    noun = "image"
     rows = "images"
     one = "image"
     looked = 200
-    file = FILE
-    remarks: ClassVar[Mapping[str, str]] = {
+    files = (FILE,)
+    whole_reason = "an image is read as a whole"
+    notes: ClassVar[Mapping[str, str]] = {
         "turned": "are turned upright as their EXIF says",
         "clear": "with transparent parts are put on white",
         "moving": "are animations, of which the first frame is read (--set input=video: all)",
         "deep": "have more than 8 bits, and are kept with all of them",
     }
 
-    def __init__(
-        self,
-        name: str,
-        shape: ImageShape,
-        *,
-        scaling: str = "channel",
-        encoder: Path | None = None,
-    ) -> None:
-        super().__init__(name, shape, scaling=scaling)
+    def __init__(self, shape: ImageShape, *, encoder: Path | None = None) -> None:
+        super().__init__(shape)
         self.encoder = encoder
 
     def header(self, raw: Any) -> Header:
@@ -128,20 +96,20 @@ class ImageField(PixelField):
         return self.shape.size
 
     @property
-    def inputs(self) -> list[str]:
+    def elements(self) -> list[str]:
         return self.shape.elements()
 
     @property
-    def stride(self) -> int:
+    def stride(self) -> int:  # type: ignore[override]
         return self.shape.stride
 
     @property
-    def most_steps(self) -> int:
+    def most_steps(self) -> int:  # type: ignore[override]
         rows, columns = (0, 0) if self.shape.any_width else self.shape.grid
         return rows * columns
 
     def recording(self, raw: Any, where: str) -> Recording:
-        """Columns (W, H·C) from 0 to 255"""
+        """Return columns (W, H·C) from 0 to 255."""
         if isinstance(raw, Recording):
             return raw
         picture = as_picture(raw, where)
@@ -149,31 +117,38 @@ class ImageField(PixelField):
         x = self.shape.columns(self.shape.resized(decoded.pixels, where))
         return Recording(x, tuple(self.channels), name=picture.name)
 
-    def writer(self, folder: Path) -> Any:
-        return ImageWriter(folder, self.name, self.shape)
+    def writer(self, folder: Path, name: str) -> ImageWriter:
+        return ImageWriter(folder, name, self.shape)
 
-    def _set_moments(self, found: Moments) -> None:
-        self.mean, self.std = of_columns(found, self.shape)
+    def spread_moments(self, moments: Moments) -> Moments:
         rows = range(1, self.shape.height + 1)
         self.channels = [f"{row} {name}" for row in rows for name in self.colours]
+        return of_columns(moments, self.shape)
 
-    def described(self, lengths: np.ndarray) -> str:
-        own = self.shape
+    def summary(self, lengths: np.ndarray) -> str:
+        shape = self.shape
         what = {
-            "patches": f"{self.most_steps:,} patches of {own.patch} x {own.patch}",
-            "rows": f"{own.height:,} rows",
+            "patches": f"{self.most_steps:,} patches of {shape.patch} x {shape.patch}",
+            "rows": f"{shape.height:,} rows",
             "columns": "their columns",
-            "cnn": f"a convolutional grid of {own.grid[0]} x {own.grid[1]}" if own.width else "",
-            "encoder": f"the grid of {own.grid[0]} x {own.grid[1]} of a trained encoder",
-            "cnn_columns": f"columns of a convolutional grid, one for {own.stride}",
-        }[own.reading]
+            "cnn": (
+                f"a convolutional grid of {shape.grid[0]} x {shape.grid[1]}" if shape.width else ""
+            ),
+            "encoder": f"the grid of {shape.grid[0]} x {shape.grid[1]} of a trained encoder",
+            "cnn_columns": f"columns of a convolutional grid, one for {shape.stride}",
+        }[shape.reading]
         return f"image: {len(lengths):,} in train, {self.size_note()}, read as {what}"
 
-    def series_of(self, raw: Ragged, times: Ragged | None) -> Any:
-        return Images(raw, self.scaled_by(), self.shape)
+    def scale(self, x: np.ndarray, moments: Moments | None) -> np.ndarray:
+        if moments is None:
+            moments = of_columns(one_moments(x, self.shape.colours), self.shape)
+        return super().scale(x, moments)
 
-    def vectors(self, values: Any, row: int) -> np.ndarray:
-        return self.shape.vectors(values.scaled(row))
+    def step_counts(self, lengths: np.ndarray) -> np.ndarray:
+        return self.shape.steps(lengths.astype(np.int64))
+
+    def vectors(self, x: np.ndarray) -> np.ndarray:
+        return self.shape.vectors(x)
 
     def hide(self, vectors: np.ndarray, step: int, mean: np.ndarray) -> None:
         if self.shape.reading not in ("cnn", "encoder"):
@@ -183,93 +158,85 @@ class ImageField(PixelField):
         pixels[across : across + self.stride, down : down + self.stride] = 0
         return None
 
-    def refuse(self, own: Recording, where: str) -> None:
-        self.refuse_channels(own, where)
-        if not self.shape.any_width and len(own) != self.shape.width:
+    def refuse(self, recording: Recording, where: str) -> None:
+        self.refuse_channels(recording, where)
+        if not self.shape.any_width and len(recording) != self.shape.width:
             raise DataError(
-                f"the model reads images of {self.shape.width} columns; this one has {len(own)}",
+                f"the model reads images of {self.shape.width} columns; this one has"
+                f" {len(recording)}",
                 where=where,
                 remedy="give the image itself, which is resized",
             )
 
-    def items(self, given: Any) -> Iterable[Any]:
+    def example_steps(self, steps: int) -> int:
+        """Steps of a whole image, where all are of one size."""
+        if self.shape.any_width:
+            return steps
+        return int(self.shape.steps(np.array([self.shape.width]))[0])
+
+    def fixed_settings(self) -> dict[str, Any]:
+        return self.shape.settings()
+
+    def items(self, values: Any) -> Iterable[Any]:
         """An array (H, W), or (H, W, C) with 1 to 4 colours, is one image; (N, H, W) and
         (N, H, W, C) are several."""
-        dimensions = getattr(given, "ndim", 0)
-        coloured = dimensions == 3 and given.shape[2] in (1, 2, 3, 4)
-        if isinstance(given, str | Path | Picture | Recording) or is_pillow(given):
-            return [given]
+        dimensions = getattr(values, "ndim", 0)
+        coloured = dimensions == 3 and values.shape[2] in (1, 2, 3, 4)
+        if isinstance(values, str | Path | Picture | Recording) or is_pillow(values):
+            return [values]
         if dimensions == 2 or coloured:
-            return [given]
-        if not isinstance(given, Iterable):
-            as_picture(given, "item")
-        return given
+            return [values]
+        if not isinstance(values, Iterable):
+            as_picture(values, "item")
+        return values
+
+    def named(self, name: str) -> Picture | None:
+        return Picture(Path(name), name) if name.lower().endswith(ENDINGS) else None
 
     def shown(self, raw: Any) -> str:
         name = raw.name if isinstance(raw, Recording) else str(as_picture(raw, "item"))
         return name or "image"
 
-    def named(self, name: str) -> Picture | None:
-        return Picture(Path(name), name) if name.lower().endswith(ENDINGS) else None
-
-    def streaming_unsupported_reason(self) -> str:
-        return "an image is read as a whole"
-
-    def labels(self, raw: Any) -> list[str]:
-        return self.shape.names(len(self.recording(raw, "item")))
-
     @property
-    def shown_as(self) -> str:
-        return "heat map"
+    def display(self) -> Display:
+        return Display("heat map", "image", pixels=True)
 
-    def picture(self, raw: Any) -> dict[str, Any]:
-        own = self.recording(raw, "the image")
-        seen = self.as_read(own)
+    def picture(self, recording: Recording) -> dict[str, Any]:
+        steps = self.curves(recording)
         return {
-            "channels": list(seen.channels),
-            "values": [numbers(channel) for channel in seen.values.T],
-            "steps": self.shape.names(len(own), shown=True),
+            "channels": list(steps.channels),
+            "values": [numbers(channel) for channel in steps.values.T],
+            "steps": self.shape.names(len(recording), shown=True),
         }
 
-    def as_read(self, own: Recording) -> Recording:
-        """With the steps that are shown."""
-        x = self.shape.shown(np.asarray(own.values, dtype=np.float32))
-        channels = (
-            self.colours if self.shape.reading in ("cnn", "encoder") else self.shape.elements()
-        )
-        return Recording(x, tuple(channels), name=own.name)
+    def extent(self, raw: Any) -> str:
+        """An image has no length."""
+        return ""
+
+    def step_names(self, recording: Recording) -> list[str]:
+        return self.shape.names(len(recording))
+
+    def curves(self, recording: Recording) -> Recording:
+        x = self.shape.shown(np.asarray(recording.values, dtype=np.float32))
+        grid = self.shape.reading in ("cnn", "encoder")
+        channels = self.colours if grid else self.shape.elements()
+        return Recording(x, tuple(channels), name=recording.name)
 
     def image(self, raw: Any) -> np.ndarray:
-        """(H, W, C) from 0 to 255, as the model reads it"""
+        """Return (H, W, C) from 0 to 255, as the model reads it."""
         return self.pixels(self.recording(raw, "the image"))
 
-    def pixels(self, own: Recording) -> np.ndarray:
-        """(W, H·C) -> (H, W, C), as the model reads it"""
-        return own.values.reshape(len(own), self.shape.height, self.shape.colours).swapaxes(0, 1)
+    def pixels(self, recording: Recording) -> np.ndarray:
+        height, colours = self.shape.height, self.shape.colours
+        return recording.values.reshape(len(recording), height, colours).swapaxes(0, 1)
 
-    def example(self, steps: int) -> tuple[Tensor, ...]:
-        """A whole image, where all are of one size."""
-        if not self.shape.any_width:
-            steps = int(self.shape.steps(np.array([self.shape.width]))[0])
-        return super().example(steps)
+    def pixel_values(self, parts: np.ndarray) -> np.ndarray:
+        return uncut(parts, self.shape.height, *self.shape.patches).sum(2)[None]
 
-    def pixel_values(self, vectors: np.ndarray) -> np.ndarray:
-        """Numbers of the elements of steps, of each pixel, its colours together: (1, H, W)"""
-        own = self.shape
-        return uncut(vectors, own.height, *own.patches).sum(2)[None]
-
-    def covered(self, vectors: np.ndarray, top: int, left: int, side: int) -> np.ndarray:
-        """Steps of an image with the mean colour, 0, in a square of it."""
+    def cover(self, vectors: np.ndarray, top: int, left: int, side: int) -> np.ndarray:
         x = uncut(vectors, self.shape.height, *self.shape.patches).copy()
         x[top : top + side, left : left + side] = 0
         return patches(x, *self.shape.patches)
-
-    def load(self, folder: Path) -> None:
-        super().load(folder)
-        self.shape = load_shape(folder / FILE, "images")
-        if len(self.channels) != self.shape.height * self.shape.colours:
-            raise not_a_shape(folder / FILE, "images")
-        self.encoder = None
 
     @property
     def _small(self) -> tuple[int, int]:
@@ -291,3 +258,9 @@ class ImageField(PixelField):
         pixels = x.reshape(self.shape.width, self.shape.height, self.shape.colours)
         small = block_means(pixels, self._small)
         return small.swapaxes(0, 1).reshape(-1).astype(np.float64)
+
+    def load(self, folder: Path) -> None:
+        self.shape = load_shape(folder / FILE, "images")
+        if len(self.channels) != self.shape.height * self.shape.colours:
+            raise not_a_shape(folder / FILE, "images")
+        self.encoder = None

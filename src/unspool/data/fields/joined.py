@@ -5,15 +5,14 @@ raw: as of the fields. values: `JoinedValues`. tensors: `JoinedBatch`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from torch import Tensor
 
-from unspool.data.fields.field import Field, Where
-from unspool.data.fields.wrapped import WrappedField, renamed
+from unspool.data.fields.field import Display, Field, Where
 from unspool.data.read import Column
 from unspool.data.store.columns import ColumnWriter, Progress, WhereStep
 
@@ -56,29 +55,65 @@ class JoinedWriter:
             own.close()
 
 
-class JoinedField(WrappedField):
+class JoinedField(Field):
     """Fitted fields of one column; each keeps its files in a folder of its own in a run, and under
     names of its own in the cache."""
 
     kind = "joined"
+    sized = True
 
     def __init__(self, name: str, members: Sequence[Field]) -> None:
         super().__init__(name)
-        self.members = [renamed(own, f"{name}-{number}") for number, own in enumerate(members, 1)]
+        self.members: list[Any] = [
+            member.renamed(f"{name}-{number}") for number, member in enumerate(members, 1)
+        ]
         self.sample_text = self.members[0].sample_text
-
-    @property
-    def inner(self) -> Any:
-        """The first, which is shown."""
-        return self.members[0]
 
     def renamed(self, name: str) -> JoinedField:
         return JoinedField(name, self.members)
 
     @property
+    def source(self) -> Any:
+        """Source of the first, where it reads vectors."""
+        return self.members[0].source
+
+    @property
+    def channels(self) -> list[str]:
+        return self.members[0].channels
+
+    @property
+    def unit(self) -> str:
+        return self.members[0].unit
+
+    @property
+    def display(self) -> Display:  # type: ignore[override]
+        return self.members[0].display
+
+    @property
     def fitted(self) -> Any:
-        """The tokenizer of the first."""
+        """Tokenizer of the first."""
         return self.members[0].fitted
+
+    def recording(self, raw: Any, where: str) -> Any:
+        return self.members[0].recording(raw, where)
+
+    def picture(self, raw: Any) -> dict[str, Any]:
+        return self.members[0].picture(raw)
+
+    def items(self, values: Any) -> Iterable[Any] | None:
+        return self.members[0].items(values)
+
+    def named(self, name: str) -> Any:
+        return self.members[0].named(name)
+
+    def shown(self, raw: Any) -> str:
+        return self.members[0].shown(raw)
+
+    def to_json(self, raw: Any) -> Any:
+        return self.members[0].to_json(raw)
+
+    def from_json(self, value: Any, where: str) -> Any:
+        return self.members[0].from_json(value, where)
 
     @property
     def vocabulary(self) -> int:

@@ -5,7 +5,7 @@ raw: as of all music (`pieces.py`). values: `Series`. tensors: `SeriesBatch`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,19 +14,27 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from unspool.data.fields.pieces import FILE, Known, LeftOut, PieceField
-from unspool.data.fields.recordings import SeriesWriter, StoredSize
-from unspool.data.fields.series import SeriesField
+from unspool.data.fields.field import Display
+from unspool.data.fields.pieces import (
+    FILE,
+    KnownMusic,
+    LeftOut,
+    named_midi,
+    piece_items,
+    piece_notes,
+)
+from unspool.data.fields.series_values import Fitted, Moments, Scaler, Series
+from unspool.data.fields.source import SeriesWriter, Source, StoredSize
 from unspool.data.read.music import (
     KEYS,
     NAMES,
+    Midi,
     Piece,
     as_piece,
     piece_from_json,
     piece_to_json,
 )
 from unspool.data.read.recording import Recording
-from unspool.data.store.columns import Progress, WhereStep
 from unspool.data.store.vectors import VectorColumn
 from unspool.errors import DataError
 
@@ -57,12 +65,18 @@ class MusicWriter(SeriesWriter):
         self.left.close()
 
 
-class MusicFrames(PieceField, SeriesField):
-    """A column of pieces as frames of keys."""
+class PianoRoll(Source):
+    """Pieces of music as frames of keys."""
 
-    def __init__(self, name: str, grid: int, *, max_length: int = 0, window: int = 0) -> None:
-        super().__init__(name, max_length=max_length, window=window, scaling="none")
-        self.known = Known(grid)
+    kind = "music"
+    noun = "music"
+    missing = "no note"
+    scaling = "none"
+    files = (FILE,)
+
+    def __init__(self, grid: int) -> None:
+        super().__init__()
+        self.known = KnownMusic(grid)
 
     def recording(self, raw: Any, where: str) -> Piece:
         return as_piece(raw, where, self.known.grid)
@@ -70,47 +84,44 @@ class MusicFrames(PieceField, SeriesField):
     def storage_key(self) -> Any:
         return [self.kind, self.known.grid]
 
-    def writer(self, folder: Path) -> MusicWriter:
-        return MusicWriter(folder, self.name, self.recording)
+    def writer(self, folder: Path, name: str) -> MusicWriter:
+        return MusicWriter(folder, name, self.recording)
 
-    def open(self, folder: Path, key: dict[str, Any], where: WhereStep) -> MusicColumn:
-        found = VectorColumn.load(folder, self.name)
-        return MusicColumn(**vars(found), left=LeftOut(folder, self.name).load())
+    def open(self, folder: Path, name: str) -> MusicColumn:
+        stored = VectorColumn.load(folder, name)
+        return MusicColumn(**vars(stored), left=LeftOut(folder, name).load())
 
     def blank(self, column: VectorColumn) -> np.ndarray:
-        lengths = column.values.lengths
-        return np.array([not column.values[row].any() for row in range(len(lengths))], bool)
+        return np.array([not column.values[row].any() for row in range(len(column))], bool)
 
-    def fit(
-        self, column: Any, rows: np.ndarray, *, where: str, progress: Progress | None = None
-    ) -> list[str]:
-        super().fit(column, rows, where=where, progress=progress)
+    def fit(self, column: Any, rows: np.ndarray, *, where: str) -> Fitted:
         series = column.values.select(rows)
         self.known.learn(np.asarray(series[row]) for row in range(len(series)))
-        steps = f"music: frames of {KEYS} keys, {int(series.lengths.sum()):,} steps"
-        return self.fit_notes(steps, series.lengths, column.left)
+        return super().fit(column, rows, where=where)
 
-    def invent(self, *, vocab: int, classes: int) -> None:
+    def fit_notes(self, column: Any, rows: np.ndarray, fitted: Fitted) -> list[str]:
+        lengths = column.values.lengths[rows]
+        steps = f"music: frames of {KEYS} keys, {int(lengths.sum()):,} steps"
+        return piece_notes(steps, lengths, column.left, self.known)
+
+    def invent(self) -> Moments:
         self.channels = list(NAMES)
-        self.mean, self.std = np.zeros(KEYS), np.ones(KEYS)
+        return super().invent()
 
-    def refuse(self, own: Recording, where: str) -> None:
-        if not len(own) or not own.values.any():
-            raise DataError("there is no note in it", where=own.name or where, remedy="give some")
-        super().refuse(own, where)
+    def refuse(self, recording: Recording, where: str) -> None:
+        if not len(recording) or not recording.values.any():
+            raise DataError(
+                "there is no note in it", where=recording.name or where, remedy="give some"
+            )
+        super().refuse(recording, where)
 
-    def as_read(self, own: Recording) -> Recording:
-        return own[: self.max_length or None]
+    def items(self, values: Any) -> Iterable[Any]:
+        return piece_items(values)
 
-    @property
-    def shown_as(self) -> str:
-        return "piano roll"
+    def named(self, name: Any) -> Midi | None:
+        return named_midi(name)
 
-    def extent(self, raw: Any) -> str:
-        own = self.recording(raw, "the music")
-        return f"{len(own.notes):,} notes in {len(own):,} steps"
-
-    def to_json(self, raw: Any) -> dict[str, Any]:
+    def to_json(self, raw: Any, most: int = 0) -> dict[str, Any]:
         return piece_to_json(self.recording(raw, "the music"))
 
     def from_json(self, value: Any, where: str) -> Piece:
@@ -119,25 +130,31 @@ class MusicFrames(PieceField, SeriesField):
     def stored_size(self, value: Any) -> StoredSize:
         return StoredSize(int(value["steps"]), len(value["notes"]) / STORED)
 
+    @property
+    def display(self) -> Display:
+        return Display("piano roll")
+
+    def extent(self, raw: Any) -> str:
+        piece = self.recording(raw, "the music")
+        return f"{len(piece.notes):,} notes in {len(piece):,} steps"
+
+    def examiner(self, values: Series, scaler: Scaler) -> None:
+        """Pieces are counted, and not compared."""
+        return
+
     def transposed(self, values: Tensor, semitones: Tensor) -> Tensor:
         """(B, T, 88), (B,) -> each row so many keys higher"""
         at = torch.arange(KEYS, device=values.device) - semitones[:, None]  # (B, 88)
         inside = (at >= 0) & (at < KEYS)
-        found = values.gather(2, at.clamp(0, KEYS - 1)[:, None].expand_as(values))
-        return found * inside[:, None]
+        moved = values.gather(2, at.clamp(0, KEYS - 1)[:, None].expand_as(values))
+        return moved * inside[:, None]
 
     def keys(self, values: Tensor) -> Tensor:
         """(B, T, 88) -> (B, 88) bool: keys that sound somewhere"""
         return (values > 0.5).any(1)
 
-    @property
-    def files(self) -> tuple[str, ...]:
-        return (*super().files, FILE)
-
     def save(self, folder: Path) -> None:
-        super().save(folder)
         self.known.save(folder)
 
     def load(self, folder: Path) -> None:
-        super().load(folder)
         self.known.load(folder)

@@ -19,7 +19,15 @@ import torch
 from torch import Tensor
 
 from unspool.config import TokenizerConfig
-from unspool.data.fields.pieces import COUNTED, FILE, Known, LeftOut, PieceField
+from unspool.data.fields.pieces import (
+    COUNTED,
+    FILE,
+    KnownMusic,
+    LeftOut,
+    named_midi,
+    piece_items,
+    piece_notes,
+)
 from unspool.data.fields.text import TextField
 from unspool.data.fields.tokenized import TextWriter
 from unspool.data.fields.tokens import Tokens
@@ -29,6 +37,7 @@ from unspool.data.read.music import (
     LOWEST,
     NAMES,
     VELOCITY,
+    Midi,
     Piece,
     as_piece,
     piece_of_notes,
@@ -153,9 +162,10 @@ class EventWriter(TextWriter):
         self.left.close()
 
 
-class MusicEvents(PieceField, TextField):
+class MusicEvents(TextField):
     """A column of pieces as texts of events, each between <s> and </s>."""
 
+    kind = "music"
     unit = "events"
 
     def __init__(self, name: str, grid: int, *, max_length: int = 0) -> None:
@@ -167,7 +177,7 @@ class MusicEvents(PieceField, TextField):
             marks=(True, True),
             max_length=max_length,
         )
-        self.known = Known(grid)
+        self.known = KnownMusic(grid)
         self.invent(vocab=0, classes=0)
 
     def piece(self, raw: Any, where: str) -> Piece:
@@ -197,6 +207,19 @@ class MusicEvents(PieceField, TextField):
     def look(self, column: Column) -> None:
         return
 
+    def what_is_missing(self, column: Any, rows: np.ndarray) -> str:
+        return "no note"
+
+    def items(self, values: Any) -> Iterable[Any]:
+        return piece_items(values)
+
+    def named(self, name: Any) -> Midi | None:
+        return named_midi(name)
+
+    def examiner(self, values: Any) -> None:
+        """Pieces are counted, and not compared."""
+        return
+
     def storage_key(self) -> Any:
         return [super().storage_key(), "events", self.known.grid]
 
@@ -218,7 +241,7 @@ class MusicEvents(PieceField, TextField):
             for row in rows[:COUNTED]
         )
         events = f"music: {len(EVENTS)} kinds of events, {int(lengths.sum()):,} events"
-        return self.fit_notes(events, lengths, column.left)
+        return piece_notes(events, lengths, column.left, self.known)
 
     def invent(self, *, vocab: int, classes: int) -> None:
         vocabulary = Vocab.of(EVENTS, specials=SENTENCE_SPECIALS)

@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from unspool.data.fields.field import Field
 from unspool.data.fields.music_numbers import MusicNumbers, music_numbers
 from unspool.data.read.music import KEYS, Midi, Piece, as_piece, is_midi
 from unspool.data.read.recording import Recording
@@ -28,7 +27,7 @@ COUNTED = 500  # pieces whose numbers are taken
 
 
 @dataclass
-class Known:
+class KnownMusic:
     """What a run keeps of the music that it was trained on.
 
     grid       steps of a beat
@@ -101,33 +100,23 @@ def notes_about(left: dict[str, int], grid: int) -> list[str]:
     return lines
 
 
-class PieceField(Field):
-    """A column of pieces; a subclass also derives from the field of what it reads them as."""
+def piece_notes(
+    what: str, lengths: np.ndarray, left: dict[str, int], known: KnownMusic
+) -> list[str]:
+    """Describe training pieces of such lengths."""
+    first = f"{what} in train, from {lengths.min():,} to {lengths.max():,} a piece"
+    return [first, *notes_about(left, known.grid), f"train: {known.numbers}"]
 
-    kind = "music"
-    known: Known
 
-    def what_is_missing(self, column: Any, rows: np.ndarray) -> str:
-        return "no note"
+def piece_items(values: Any) -> Iterable[Any]:
+    """Return the raw values of one piece, or of several."""
+    one = isinstance(values, str | Path | Midi | Recording | dict)
+    if one or (isinstance(values, np.ndarray) and values.ndim == 2):
+        values = [values]
+    if not isinstance(values, Iterable):
+        as_piece(values, "item")
+    return (value if (midi := named_midi(value)) is None else midi for value in values)
 
-    def fit_notes(self, what: str, lengths: np.ndarray, left: dict[str, int]) -> list[str]:
-        """Notes of a fit to pieces of such lengths, once `known` has learnt from them."""
-        first = f"{what} in train, from {lengths.min():,} to {lengths.max():,} a piece"
-        return [first, *notes_about(left, self.known.grid), f"train: {self.known.numbers}"]
 
-    def items(self, given: Any) -> Iterable[Any]:
-        """One piece, or several."""
-        one = isinstance(given, str | Path | Midi | Recording | dict)
-        if one or (isinstance(given, np.ndarray) and given.ndim == 2):
-            given = [given]
-        if not isinstance(given, Iterable):
-            as_piece(given, "item")
-        return (own if (found := self.named(own)) is None else found for own in given)
-
-    def named(self, name: Any) -> Midi | None:
-        known = isinstance(name, str) and is_midi(name)
-        return Midi(Path(name), name) if known else None
-
-    def examiner(self, values: Any) -> None:
-        """Pieces are counted, and not compared."""
-        return
+def named_midi(name: Any) -> Midi | None:
+    return Midi(Path(name), name) if isinstance(name, str) and is_midi(name) else None

@@ -1,8 +1,4 @@
-"""What fields of images and of videos have in common: pixels of one size, stored as bytes, scaled
-by colour.
-
-raw: what `recording` of a subclass takes. values: its own. tensors: `SeriesBatch`.
-"""
+"""Pixels of one size, stored as bytes and scaled by colour: shared by images and videos."""
 
 from __future__ import annotations
 
@@ -19,15 +15,12 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from unspool.data.fields.field import Where
 from unspool.data.fields.image_shape import ImageShape, colour_names
-from unspool.data.fields.series import SeriesField
-from unspool.data.fields.series_examiner import SeriesExaminer
-from unspool.data.fields.series_values import Moments
+from unspool.data.fields.series_values import Fitted, Moments, Scaler, Series
+from unspool.data.fields.source import Source
 from unspool.data.read import Column
 from unspool.data.read.picture import Header
 from unspool.data.read.recording import Recording
-from unspool.data.store.columns import Progress, WhereStep
 from unspool.data.store.ragged import Ragged
 from unspool.errors import DataError, RunError
 from unspool.io.files import AGAIN, read_json, write_json
@@ -207,47 +200,57 @@ def not_a_shape(path: Path, noun: str) -> RunError:
     return RunError(f"not how {noun} are read", where=path, remedy=AGAIN)
 
 
-class PixelField(SeriesField):
-    """How files become pixels of one size; what a step is, is the affair of a subclass.
+class PixelSource(Source):
+    """Files as pixels of one size; a subclass decides what a step is.
 
-    rows      what the rows of a column are called
-    one       what one image of them is called
+    rows      name of the rows of a column
+    one       name of one image of them
     looked    rows whose headers are looked at
-    file      of the run folder, with the shape
-    remarks   what a note says of rows by what was seen in their files
+    notes     texts about rows, by what was seen in their files
     """
 
-    pictured = True
+    self_scaled = ("series", "window")
+    patches_across = 8  # along the longer side, of those that are hidden to explain an answer
     rows: ClassVar[str]
     one: ClassVar[str]
     looked: ClassVar[int]
-    file: ClassVar[str]
-    remarks: ClassVar[Mapping[str, str]]
-    shape: ImageShape
+    notes: ClassVar[Mapping[str, str]]
 
-    def __init__(self, name: str, shape: ImageShape, **options: Any) -> None:
-        super().__init__(name, **options)
+    def __init__(self, shape: ImageShape) -> None:
+        super().__init__()
         self.shape = shape
 
     @abstractmethod
     def header(self, raw: Any) -> Header:
-        """Of an image, or of the first frame of a clip."""
+        """Return the header of an image, or of the first frame of a clip."""
 
     @abstractmethod
     def opened(self, path: Path, name: str) -> Any:
-        """A file, as `recording` takes it."""
+        """Return a file as `recording` takes it."""
 
     @abstractmethod
-    def described(self, lengths: np.ndarray) -> str:
-        """A note of what is read, of rows with so many steps as they are stored."""
-
-    def counted(self, rows: int) -> str:
-        """Of how many rows a note of their size is."""
-        return f"{rows:,} {self.rows}"
+    def spread_moments(self, moments: Moments) -> Moments:
+        """Name the channels; return their moments, given those of each colour."""
 
     @abstractmethod
-    def _set_moments(self, found: Moments) -> None:
-        """Mean and deviation of each colour."""
+    def pixels(self, recording: Recording) -> np.ndarray:
+        """Return (H, W, C), or (T, H, W, C) of frames, from 0 to 255 as a model reads them."""
+
+    @abstractmethod
+    def pixel_values(self, parts: np.ndarray) -> np.ndarray:
+        """Numbers of the elements of steps (T, size) -> those of pixels (F, H, W), F frames"""
+
+    @abstractmethod
+    def cover(self, vectors: np.ndarray, top: int, left: int, side: int) -> np.ndarray:
+        """Return steps (T, size) with the mean colour, 0, in a square."""
+
+    def covered(
+        self, vectors: np.ndarray, item: Any, side: int, encode: Callable[[Any], np.ndarray]
+    ) -> Iterator[np.ndarray]:
+        """Yield steps with each square covered, row by row; `encode` makes steps of a value."""
+        for top in range(0, self.shape.height, side):
+            for left in range(0, self.pixel_values(vectors).shape[2], side):
+                yield self.cover(vectors, top, left, side)
 
     @property
     def colours(self) -> list[str]:
@@ -257,86 +260,76 @@ class PixelField(SeriesField):
         self.shape = self.shape.settled([self.header(raw) for raw in column.sample[: self.looked]])
 
     def storage_key(self) -> Any:
-        own = self.shape
-        return [self.kind, own.height, own.width, own.colours, own.resize]
+        shape = self.shape
+        return [self.kind, shape.height, shape.width, shape.colours, shape.resize]
 
-    def open(self, folder: Path, key: dict[str, Any], where: WhereStep) -> Any:
-        return PixelColumn.load(folder, self.name)
+    def open(self, folder: Path, name: str) -> PixelColumn:
+        return PixelColumn.load(folder, name)
 
     def blank(self, column: Any) -> np.ndarray:
-        """None: there are pixels in all of them."""
+        """No row is blank: all have pixels."""
         return np.zeros(len(column), dtype=bool)
 
-    def fit(
-        self,
-        column: Any,
-        rows: np.ndarray,
-        *,
-        where: str,
-        progress: Progress | None = None,
-    ) -> list[str]:
-        found = colour_moments((column.values[row] for row in rows), self.shape.colours)
-        if not found.std.max() > 1e-6:
+    def fit(self, column: Any, rows: np.ndarray, *, where: str) -> Fitted:
+        moments = colour_moments((column.values[row] for row in rows), self.shape.colours)
+        if not moments.std.max() > 1e-6:
             raise DataError(
                 f"every {self.one} of the training part is of the same colour, so there is nothing"
                 " to learn",
                 where=where,
-                got=", ".join(f"{own:g}" for own in found.mean),
+                got=", ".join(f"{mean:g}" for mean in moments.mean),
                 remedy="look at the files",
             )
-        self._set_moments(safe(found))
-        return [self.described(column.values.lengths[rows]), *self.changed(column.seen)]
+        mean, std = self.spread_moments(safe(moments))
+        none = np.zeros(len(mean), dtype=bool)
+        return Fitted(mean, std, none, none)
+
+    def fit_notes(self, column: Any, rows: np.ndarray, fitted: Fitted) -> list[str]:
+        return [self.summary(column.values.lengths[rows]), *self.changed(column.seen)]
+
+    def invent(self) -> Moments:
+        self.shape = self.shape.settled([Header(32, 32, 1, "L")])
+        colours = self.shape.colours
+        return self.spread_moments(Moments(np.zeros(colours), np.ones(colours)))
 
     def size_note(self) -> str:
-        own = self.shape
-        size = f"{own.height} x {own.width}" if own.width else f"{own.height} high, of any width"
-        return f"{size} (height x width), {'grey' if own.colours == 1 else 'red, green and blue'}"
+        shape = self.shape
+        size = f"{shape.height} x {shape.width}"
+        if not shape.width:
+            size = f"{shape.height} high, of any width"
+        return f"{size} (height x width), {'grey' if shape.colours == 1 else 'red, green and blue'}"
+
+    def resized_rows(self, rows: int) -> str:
+        """Name so many rows in a note of their size."""
+        return f"{rows:,} {self.rows}"
 
     def changed(self, seen: Seen) -> list[str]:
-        """What was done to the pixels of files."""
-        own, notes = self.shape, []
+        """Report how the pixels of files were changed."""
+        shape, notes = self.shape, []
         other = {
             (h, w): many
             for (h, w), many in seen.sizes.items()
-            if h != own.height or not (own.any_width or w == own.width)
+            if h != shape.height or not (shape.any_width or w == shape.width)
         }
         if other:
             listed = [f"{many:,} of {h} x {w}" for (h, w), many in list(other.items())[:SHOWN]]
             more = f" and {len(other) - SHOWN:,} more sizes" if len(other) > SHOWN else ""
-            how = "in proportion" if own.any_width else f"({own.resize})"
-            settings = "height=" if own.any_width else "height= and width="
+            how = "in proportion" if shape.any_width else f"({shape.resize})"
+            settings = "height=" if shape.any_width else "height= and width="
             notes.append(
-                f"{self.counted(sum(other.values()))} resized {how} to {own.height} x"
-                f" {own.width or 'any width'}: {', '.join(listed)}{more} (--set {settings} for"
+                f"{self.resized_rows(sum(other.values()))} resized {how} to {shape.height} x"
+                f" {shape.width or 'any width'}: {', '.join(listed)}{more} (--set {settings} for"
                 " another size)"
             )
         notes += [
             f"{seen.others[name]:,} {self.rows} {text}"
-            for name, text in self.remarks.items()
+            for name, text in self.notes.items()
             if name in seen.others
         ]
         return notes
 
-    def invent(self, *, vocab: int, classes: int) -> None:
-        self.shape = self.shape.settled([Header(32, 32, 1, "L")])
-        colours = self.shape.colours
-        self._set_moments(Moments(np.zeros(colours), np.ones(colours)))
-
-    def values(self, column: Any, progress: Progress | None = None) -> Any:
-        found: Any = self.series_of(column.values, None)
-        found.seen = column.seen
-        return found
-
-    def scaled_by(self) -> Moments | None:
-        """None: each row by its own."""
-        if self.scaling in ("series", "window"):
-            return None
-        if self.scaling == "none":
-            return Moments(np.zeros_like(self.mean), np.ones_like(self.std))
-        return Moments(self.mean, self.std)
-
-    def unknown(self, values: Any, where: Where) -> list[str]:
-        return self.changed(values.seen) if getattr(values, "seen", None) else []
+    def unknown(self, values: Series, gappy: list[int]) -> list[str]:
+        return self.changed(values.seen) if values.seen else []
 
     def from_json(self, value: Any, where: str) -> Recording:
         if isinstance(value, dict) and "file" in value:
@@ -344,17 +337,12 @@ class PixelField(SeriesField):
                 return self.recording(self.opened(path, str(value.get("name") or "given")), where)
         return super().from_json(value, where)
 
-    def advise(self, values: Any, unknown: float) -> Iterator[tuple[str | None, str]]:
+    def advise(self, lengths: np.ndarray) -> Iterator[tuple[str | None, str]]:
         return iter(())
 
-    def examiner(self, values: Any) -> SeriesExaminer | None:
-        """None: pixels are not compared one by one."""
-        return None
-
-    @property
-    def files(self) -> tuple[str, ...]:
-        return (*super().files, self.file)
+    def examiner(self, values: Series, scaler: Scaler) -> None:
+        """Pixels are not compared one by one."""
+        return
 
     def save(self, folder: Path) -> None:
-        super().save(folder)
-        write_json(folder / self.file, self.shape._asdict())
+        write_json(folder / self.files[0], self.shape._asdict())

@@ -6,7 +6,8 @@ import hashlib
 import math
 import warnings
 from collections.abc import Iterator
-from typing import NamedTuple
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -28,17 +29,58 @@ class Moments(NamedTuple):
     std: np.ndarray
 
 
-class Series:
-    """N series as they stand in the file, and what they are scaled by when a row is asked for.
+@dataclass
+class Scaler:
+    """Standardises vectors by the mean and standard deviation of each channel, (C,).
 
-    raw      (M, C) float32; a gap is NaN
-    times    (M,) float64; None where steps have none
-    moments  (C,) of all rows, or (N, C) of each; None: each row by its own
+    mode   "channel": those of the training rows; "series", "window": those of a row itself;
+           "none": values stay as they are
     """
 
-    def __init__(self, raw: Ragged, times: Ragged | None, moments: Moments | None) -> None:
+    mode: str = "channel"
+    mean: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    std: np.ndarray = field(default_factory=lambda: np.ones(0))
+
+    @property
+    def moments(self) -> Moments:
+        """Moments by which all rows are scaled."""
+        if self.mode == "none":
+            return Moments(np.zeros_like(self.mean), np.ones_like(self.std))
+        return Moments(self.mean, self.std)
+
+    def unscaled(self, values: np.ndarray) -> np.ndarray:
+        """(T, C) that a model reads or writes -> float32 in the units of the file"""
+        return (values * self.std + self.mean).astype(np.float32)
+
+
+class Scales(Protocol):
+    """Turns stored rows into steps of scaled vectors."""
+
+    def scale(self, x: np.ndarray, moments: Moments | None) -> np.ndarray: ...
+
+    def step_counts(self, lengths: np.ndarray) -> np.ndarray: ...
+
+
+class Series:
+    """N rows of vectors as they are stored; scaled when a row is read.
+
+    raw      (M, C); a gap is NaN
+    times    (M,) float64; None where steps have none
+    moments  (C,) of all rows, or (N, C) of each; None: each row by its own
+    seen     what was found in the files of the rows, where that was counted
+    """
+
+    def __init__(
+        self,
+        raw: Ragged,
+        times: Ragged | None,
+        moments: Moments | None,
+        source: Scales,
+        seen: Any = None,
+    ) -> None:
         self.raw, self.times, self.moments = raw, times, moments
-        self.lengths = raw.lengths
+        self.source, self.seen = source, seen
+        self.lengths = source.step_counts(raw.lengths)
 
     def __len__(self) -> int:
         return len(self.raw)
@@ -50,10 +92,10 @@ class Series:
 
     def scaled(self, row: int) -> np.ndarray:
         """(T, C) float32; a gap is NaN"""
-        x = self.raw[row]
-        own = moments_of_row(x) if self.moments is None else self.moments
-        mean, std = (each if each.ndim == 1 else each[row] for each in own)
-        return ((x - mean) / std).astype(np.float32)
+        moments = self.moments
+        if moments is not None and moments.mean.ndim == 2:
+            moments = Moments(moments.mean[row], moments.std[row])
+        return self.source.scale(self.raw[row], moments)
 
     def digests(self) -> np.ndarray:
         return np.array([digest(self.raw[row]) for row in range(len(self))], np.uint64)
@@ -62,10 +104,10 @@ class Series:
         return self.digests().view(np.int64)
 
     def _with(self, raw: Ragged, times: Ragged | None, rows: np.ndarray) -> Series:
-        own = self.moments
-        if own is not None and own.mean.ndim == 2:
-            own = Moments(own.mean[rows], own.std[rows])
-        return Series(raw, times, own)
+        moments = self.moments
+        if moments is not None and moments.mean.ndim == 2:
+            moments = Moments(moments.mean[rows], moments.std[rows])
+        return Series(raw, times, moments, self.source, self.seen)
 
     def select(self, rows: np.ndarray) -> Series:
         times = None if self.times is None else self.times.select(rows)

@@ -12,9 +12,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from unspool.data.fields.series import SeriesField
+from unspool.data.fields.field import Display
 from unspool.data.fields.series_examiner import SeriesExaminer
-from unspool.data.fields.series_values import Series, blocks
+from unspool.data.fields.series_values import Fitted, Moments, Scaler, Series, blocks
+from unspool.data.fields.source import Source
 from unspool.data.read.recording import Recording
 from unspool.data.read.strokes import (
     CHANNELS,
@@ -26,8 +27,6 @@ from unspool.data.read.strokes import (
     len_of,
     lines_of_offsets,
 )
-from unspool.data.store.columns import Progress
-from unspool.data.store.vectors import VectorColumn
 from unspool.errors import DataError
 
 PEN = 2  # the channel of the pen
@@ -111,103 +110,89 @@ def upright(lines: Lines) -> Lines:
     return [np.stack([line[:, 0] - slant * line[:, 1], line[:, 1]], 1) for line in lines]
 
 
-class StrokesField(SeriesField):
-    """Channels dx, dy and pen up. The first point is at (0, 0): where a drawing stands on the sheet
-    is not read. The end is the last point."""
+class StrokesSource(Source):
+    """Channels dx, dy and pen up. The first point is at (0, 0): the position of a drawing on the
+    sheet is not read. The end is the last point."""
 
     kind = "strokes"
+    noun = "drawing"
+    scaling = "channel"
+    whole_reason = "a drawing is prepared as a whole"
 
-    def __init__(self, name: str, preparation: Preparation, *, max_length: int = 0) -> None:
-        super().__init__(name, max_length=max_length)
+    def __init__(self, preparation: Preparation) -> None:
+        super().__init__()
         self.preparation = preparation
 
     def recording(self, raw: Any, where: str) -> Recording:
         return self.preparation.of(as_strokes(raw, where, self.preparation.layout))
 
-    def fit(
-        self,
-        column: VectorColumn,
-        rows: np.ndarray,
-        *,
-        where: str,
-        progress: Progress | None = None,
-    ) -> list[str]:
-        """Whether the pen is up is 0 or 1, and not scaled."""
-        notes = super().fit(column, rows, where=where, progress=progress)
-        self.mean[PEN], self.std[PEN] = 0.0, 1.0
-        return notes
+    def storage_key(self) -> Any:
+        return [self.kind, *self.preparation]
 
-    def invent(self, *, vocab: int, classes: int) -> None:
-        super().invent(vocab=vocab, classes=classes)
+    def fit(self, column: Any, rows: np.ndarray, *, where: str) -> Fitted:
+        """Leave the pen unscaled: it is 0 or 1."""
+        fitted = super().fit(column, rows, where=where)
+        fitted.mean[PEN], fitted.std[PEN] = 0.0, 1.0
+        return fitted
+
+    def invent(self) -> Moments:
         self.channels = list(CHANNELS)
-        self.mean, self.std = np.zeros(len(CHANNELS)), np.ones(len(CHANNELS))
-
-    def unscaled(self, values: np.ndarray) -> np.ndarray:
-        """(T, 3) what a model reads or writes, in the units of the file"""
-        return (values * self.std + self.mean).astype(np.float32)
+        return super().invent()
 
     @property
-    def shown_as(self) -> str:
-        return "drawing"
+    def display(self) -> Display:
+        return Display("drawing")
 
     def extent(self, raw: Any) -> str:
         return f"{len(self.recording(raw, 'the drawing')):,} points"
 
-    def to_json(self, raw: Any) -> dict[str, Any]:
-        own = self.recording(raw, "the drawing")
-        text = getattr(own, "text", "")
-        return {**super().to_json(own), "prepared": True, **({"text": text} if text else {})}
+    def items(self, values: Any) -> Iterable[Any]:
+        return stroke_items(values)
+
+    def to_json(self, raw: Any, most: int = 0) -> dict[str, Any]:
+        drawing = self.recording(raw, "the drawing")
+        text = getattr(drawing, "text", "")
+        return {**super().to_json(drawing), "prepared": True, **({"text": text} if text else {})}
 
     def from_json(self, value: Any, where: str) -> Recording:
-        """Also of points that somebody has drawn: dx, dy and pen up, or x and y of one stroke."""
-        own, stored = super().from_json(value, where), value if isinstance(value, dict) else {}
-        text, done = stored.get("text"), stored.get("prepared") is True
-        values = own.values
-        if not done:
+        """Read what `to_json` returns, or points that somebody has drawn: dx, dy and pen up, or x
+        and y of one stroke."""
+        recording = super().from_json(value, where)
+        stored = value if isinstance(value, dict) else {}
+        text, prepared = stored.get("text"), stored.get("prepared") is True
+        values = recording.values
+        if not prepared:
             layout = "offsets" if values.shape[1] == len(CHANNELS) else "points"
-            values = as_strokes(own, where, layout).values
-        lines_of_offsets(values, where)  # which refuses what are none
+            values = as_strokes(recording, where, layout).values
+        lines_of_offsets(values, where)  # raises an error where these are no offsets
         return Strokes(
             values,
-            name=own.name,
+            name=recording.name,
             text=text if isinstance(text, str) else "",
-            prepared=self.preparation if done else None,
+            prepared=self.preparation if prepared else None,
         )
 
-    def storage_key(self) -> Any:
-        return [self.kind, *self.preparation]
-
-    def items(self, given: Any) -> Iterable[Any]:
-        return stroke_items(given)
-
-    def streaming_unsupported_reason(self) -> str:
-        return "a drawing is prepared as a whole"
-
-    def examiner(self, values: Series) -> SeriesExaminer:
-        return StrokesExaminer(self, next(blocks(values.raw)))
+    def examiner(self, values: Series, scaler: Scaler) -> SeriesExaminer:
+        """A pen that is hardly ever lifted is no spike."""
+        steps = next(blocks(values.raw))
+        found = SeriesExaminer(self.channels, scaler.mean, scaler.std, steps, self.recording)
+        found.spread[PEN] = np.inf
+        return found
 
 
-class StrokesExaminer(SeriesExaminer):
-    """A pen that is hardly ever lifted is no spike."""
-
-    def __init__(self, field: StrokesField, steps: np.ndarray) -> None:
-        super().__init__(field.channels, field.mean, field.std, steps, field.recording)
-        self.spread[PEN] = np.inf
-
-
-def stroke_items(given: Any) -> Iterable[Any]:
+def stroke_items(values: Any) -> Iterable[Any]:
     """A drawing alone, or several: what is nested once more."""
-    if isinstance(given, Recording) or getattr(given, "ndim", 0) == 2:
-        return [given]
-    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
+    if isinstance(values, Recording) or getattr(values, "ndim", 0) == 2:
+        return [values]
+    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
         raise DataError(
-            f"a {type(given).__name__} is no drawing",
-            got=given,
+            f"a {type(values).__name__} is no drawing",
+            got=values,
             remedy="give strokes as [[[x, y], ...], ...]; of a file: predict --file FILE",
         )
-    if isinstance(given, list | tuple) and depth(given) == 3 and alike(given):
-        return [given]
-    return given
+    if isinstance(values, list | tuple) and depth(values) == 3 and alike(values):
+        return [values]
+    return values
 
 
 def alike(given: Any) -> bool:

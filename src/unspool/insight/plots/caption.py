@@ -22,7 +22,7 @@ DARK = 0.25  # what is left of the light where a word did not look
 
 def attention_maps(field: Any, weights: np.ndarray, columns: int) -> np.ndarray:
     """Weights (T, S) over the steps of an image of so many columns, at its pixels: (T, H, W)"""
-    return np.stack([field.shape.spread(own, columns) for own in weights])
+    return np.stack([field.source.shape.spread(own, columns) for own in weights])
 
 
 def caption_figure(

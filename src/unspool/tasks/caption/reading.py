@@ -27,7 +27,7 @@ class CaptionReading(SeriesInput, WrittenReading):
     candidates   the best few captions
     target       ids of the caption; None: the best that a search finds
     alignment()  (T + 1, S) where each token looked, None without attention. Over the pixels of an
-                 image: `task.input_field.shape.spread(row, width)` of a row of it
+                 image: `task.input_field.source.shape.spread(row, width)` of a row of it
 
     A step is hidden by `without`, which keeps the caption: how much less probable it becomes tells
     what the step was needed for.

@@ -15,7 +15,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from unspool.config import Config
-from unspool.data.fields.music import MusicFrames
+from unspool.data.fields.music import PianoRoll
 from unspool.data.fields.music_events import (
     FIRST_ON,
     FIRST_SHIFT,
@@ -24,6 +24,7 @@ from unspool.data.fields.music_events import (
     events_of,
     piece_of_events,
 )
+from unspool.data.fields.vectors import VectorField
 from unspool.data.part import Part
 from unspool.data.read.music import KEYS, Piece, piece_of_frames
 from unspool.data.store.ragged import cut_windows
@@ -91,16 +92,17 @@ class Frames(Form):
     name = "frames"
     reading = FramesReading
 
-    def field(self, config: Config) -> MusicFrames:
-        return MusicFrames("music", config.data.grid, max_length=config.data.max_length)
+    def field(self, config: Config) -> VectorField:
+        source = PianoRoll(config.data.grid)
+        return VectorField("music", source, max_length=config.data.max_length)
 
-    def build(self, config: Config, field: MusicFrames) -> CausalModel:
+    def build(self, config: Config, field: VectorField) -> CausalModel:
         model = config.model
         if model.network == "transformer":
             return TransformerFrames(KEYS, transformer_options(model, length=config.train.bptt))
         return RecurrentFrames(build_encoder(model, field), keys=KEYS, dropout=model.dropout)
 
-    def example(self, field: MusicFrames) -> Tensor:
+    def example(self, field: VectorField) -> Tensor:
         return torch.zeros(1, 3, KEYS)
 
     def windows(self, part: Part, name: str, length: int) -> Part:
@@ -115,10 +117,10 @@ class Frames(Form):
     def steps(self, values: Tensor, lengths: Tensor) -> np.ndarray:
         return (lengths - 1).numpy()
 
-    def step_rows(self, field: MusicFrames, piece: Piece) -> np.ndarray:
+    def step_rows(self, field: VectorField, piece: Piece) -> np.ndarray:
         return np.arange(len(piece))
 
-    def write(self, model: Any, field: MusicFrames, prompt: Any, options: Composing) -> Written:
+    def write(self, model: Any, field: VectorField, prompt: Any, options: Composing) -> Written:
         """Each key is sampled by itself."""
         if options.top_p < 1:
             raise ConfigError(
@@ -142,14 +144,14 @@ class Frames(Form):
         return Written(whole, len(piece), False)
 
 
-def opening(field: MusicFrames, seed: int) -> Piece:
+def opening(field: VectorField, seed: int) -> Piece:
     """The first frame of one of the training pieces: keys that are sampled each by itself make no
     chord to begin with."""
     frame = np.zeros((1, KEYS), np.float32)
-    if field.known.openings:
-        keys = field.known.openings[seed % len(field.known.openings)]
-        frame[0, keys] = 1
-    return piece_of_frames(frame, grid=field.known.grid)
+    known = field.source.known
+    if known.openings:
+        frame[0, known.openings[seed % len(known.openings)]] = 1
+    return piece_of_frames(frame, grid=known.grid)
 
 
 def sampled_keys(logits: Tensor, options: Composing, generator: torch.Generator) -> Tensor:

@@ -160,17 +160,22 @@ class Compose(Task):
         count = int((lengths - 1).sum())
         return Step(losses.sum() / max(1, count), count, int(lengths.sum()), carry=None)
 
+    @property
+    def music(self) -> Any:
+        """Source of the frames, or field of the events."""
+        return self.input_field if self.reads_tokens else self.input_field.source
+
     def transposed(self, values: Tensor) -> Tensor:
         """Each row by some semitones, as far as there are keys; a function of the step's seed."""
-        field, most = self.input_field, self.config.model.transpose
-        keys = field.keys(values).int()  # (B, 88)
+        music, most = self.music, self.config.model.transpose
+        keys = music.keys(values).int()  # (B, 88)
         size = keys.shape[1]
         lowest, highest = keys.argmax(1), size - 1 - keys.flip(1).argmax(1)
         down = lowest.clamp(max=most)
         up = (size - 1 - highest).clamp(max=most)
         u = torch.rand(len(values), device=values.device)
         semitones = (u * (down + up + 1)).floor().long() - down
-        return field.transposed(values, torch.where(keys.any(1), semitones, 0))
+        return music.transposed(values, torch.where(keys.any(1), semitones, 0))
 
     def _losses(self, model: CausalModel, values: Tensor, lengths: Tensor) -> Tensor:
         """(B, T - 1) of each prediction, 0 at padding. Without a state a Transformer reads all at
@@ -217,7 +222,9 @@ class Compose(Task):
             prompt = None
         with steady(model):
             found = self.form.write(model, field, prompt, options)
-        return Composed(found.piece, found.given, options.seed, found.ended, field.known.numbers)
+        return Composed(
+            found.piece, found.given, options.seed, found.ended, self.music.known.numbers
+        )
 
     def piece(self, item: Any, where: str) -> Any:
         """What an item stands for, in either form."""

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from unspool.data.fields.history import HistoryField
-from unspool.data.fields.recordings import as_steps, refuse_times
+from unspool.data.fields.source import as_steps, refuse_times
 from unspool.data.read.recording import Recording
 from unspool.errors import ConfigError, DataError
 from unspool.tasks.forecast.answer import Continuation
@@ -62,7 +62,7 @@ class HistoryStream(Stream):
         where = f"step {state.steps + 1}"
         before = state.past
         if len(own):
-            self.field.refuse_channels(own, where)
+            self.field.source.refuse_channels(own, where)
             if before is not None and (own.times is None) != (before.times is None):
                 raise DataError("times are given for all steps, or for none", where=where)
             last = None if before is None or before.times is None else float(before.times[-1])

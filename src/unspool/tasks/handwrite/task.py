@@ -19,8 +19,9 @@ from torch import Tensor, nn
 from unspool.config import Config, DataConfig, ModelConfig, declare
 from unspool.data.corpus import Fields
 from unspool.data.fields.field import Field
-from unspool.data.fields.strokes import StrokesField
+from unspool.data.fields.strokes import StrokesSource
 from unspool.data.fields.text import TextField
+from unspool.data.fields.vectors import VectorField
 from unspool.data.part import Batch, Part
 from unspool.data.plan import Plan
 from unspool.data.read import Table
@@ -116,9 +117,9 @@ class Handwrite(Task):
         self.usage = f"unspool generate {{run}}{asked} --out drawing.svg"
 
     @property
-    def strokes(self) -> StrokesField:
+    def strokes(self) -> VectorField:
         field = self.fields["strokes"]
-        assert isinstance(field, StrokesField)
+        assert isinstance(field, VectorField)
         return field
 
     @property
@@ -135,7 +136,9 @@ class Handwrite(Task):
     def make_fields(cls, config: Config) -> dict[str, Field]:
         data = config.data
         fields: dict[str, Field] = {
-            "strokes": StrokesField("strokes", preparation(data), max_length=data.max_length)
+            "strokes": VectorField(
+                "strokes", StrokesSource(preparation(data)), max_length=data.max_length
+            )
         }
         if data.conditional:
             fields["text"] = TextField(
@@ -328,9 +331,9 @@ class Handwrite(Task):
         watched = record(model, "*.window.window") if text is not None else nullcontext(None)
         with steady(model), watched as trace:
             written, ended = self._points(model, given, text, options)
-        whole = np.concatenate([given, self.strokes.unscaled(written)])
+        whole = np.concatenate([given, self.strokes.scaler.unscaled(written)])
         whole[-1, 2] = 1
-        done = self.strokes.preparation
+        done = self.strokes.source.preparation
         drawing = replace(strokes, values=whole, text=words, prepared=done)
         weights = None
         if trace is not None and (path := next(iter(trace), None)) is not None:
@@ -343,7 +346,8 @@ class Handwrite(Task):
         """(T, 3) points after the given ones, and whether the drawing has ended: the pen is lifted,
         and the model ends it; of a text, it would rather end it than not, and the window has passed
         it. Else it is `length` long."""
-        scaled = (given - self.strokes.mean) / self.strokes.std
+        scaler = self.strokes.scaler
+        scaled = (given - scaler.mean) / scaler.std
         generator = torch.Generator().manual_seed(options.seed)
         state, written = model.start(text), list[Tensor]()
         for row in torch.from_numpy(scaled.astype(np.float32)):
@@ -374,7 +378,7 @@ class Handwrite(Task):
         return super().reading(model, item)
 
 
-def windowed_encoder(model: ModelConfig, field: StrokesField, vocabulary: int) -> Encoder:
+def windowed_encoder(model: ModelConfig, field: VectorField, vocabulary: int) -> Encoder:
     """The encoder of strokes that reads a text along."""
     options = InputOptions(model.embedding, 0.1, 1.0, model.dropout, 0.0)
     inputs = input_layer(field, options)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from unspool.config import Config, DataConfig, declare
-from unspool.data.fields.audio import AudioField
+from unspool.data.fields.audio import AudioSource
 from unspool.data.fields.audio_frames import Framing
 from unspool.data.fields.field import Field
 from unspool.data.plan import Plan
@@ -15,7 +15,7 @@ from unspool.data.read.media import AUDIO
 from unspool.errors import ConfigError
 from unspool.tasks.inputs.kind import Asked
 from unspool.tasks.inputs.media_plan import media_column, plan_media
-from unspool.tasks.inputs.series import SeriesKind, network_input
+from unspool.tasks.inputs.series import SeriesKind, vector_field
 
 MASKS: dict[str, Any] = {
     "model.time_masks": 2,
@@ -38,15 +38,7 @@ class AudioKind(SeriesKind):
         framing = Framing(
             data.rate, data.frame, data.hop, data.bands, data.features, data.coefficients
         )
-        field = AudioField(
-            self.name,
-            framing,
-            scaling=data.scaling,
-            max_length=data.max_length,
-            window=data.window,
-            missing=data.missing,
-        )
-        return network_input(field, config)
+        return vector_field(AudioSource(framing), config)
 
     def holds(self, table: Table, data: DataConfig) -> bool:
         return media_column(table, data, AUDIO) is not None

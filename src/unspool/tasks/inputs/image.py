@@ -7,16 +7,17 @@ from pathlib import Path
 from typing import Any
 
 from unspool.config import Config, DataConfig, declare
-from unspool.data.fields.encoded_image import EncodedImages
+from unspool.data.fields.encoded_image import EncodedImageSource
 from unspool.data.fields.field import Field
-from unspool.data.fields.image import ImageField
+from unspool.data.fields.image import ImageSource
 from unspool.data.fields.image_shape import CNN, ENCODED, ONE_SIZE, ImageShape
+from unspool.data.fields.vectors import VectorField
 from unspool.data.plan import Plan
 from unspool.data.read import Table
 from unspool.errors import ConfigError
 from unspool.tasks.inputs.image_plan import image_column, plan_images
 from unspool.tasks.inputs.kind import Asked
-from unspool.tasks.inputs.series import SeriesKind, network_input
+from unspool.tasks.inputs.series import SeriesKind, vector_field
 
 COLOURS = {"auto": 0, "grey": 1, "rgb": 3}
 # What a network reads where nothing else is set.
@@ -33,15 +34,9 @@ def encoded_field(name: str, config: Config) -> Field:
     )
     path = Path(data.image_encoder or "")
     if config.model.tuned_encoder:
-        return ImageField(name, shape, scaling="none", encoder=path)
-    return EncodedImages(
-        name,
-        shape,
-        read=EfficientNetLite0.read,
-        path=path,
-        features=FEATURES,
-        scaling=data.scaling,
-    )
+        return VectorField(name, ImageSource(shape, encoder=path), scaling="none")
+    source = EncodedImageSource(shape, read=EfficientNetLite0.read, path=path, features=FEATURES)
+    return VectorField(name, source, scaling=data.scaling)
 
 
 class ImageKind(SeriesKind):
@@ -66,8 +61,7 @@ class ImageKind(SeriesKind):
             data.patch_size,
             data.resize,
         )
-        field = ImageField(self.name, shape, scaling=data.scaling)
-        return network_input(field, config)
+        return vector_field(ImageSource(shape), config)
 
     def holds(self, table: Table, data: DataConfig) -> bool:
         return image_column(table, data) is not None

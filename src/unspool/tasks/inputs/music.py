@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from unspool.config import Config, DataConfig, declare
 from unspool.data.fields.field import Field
-from unspool.data.fields.music import MusicFrames
+from unspool.data.fields.music import PianoRoll
 from unspool.data.plan import Plan
 from unspool.data.read import Table
 from unspool.data.read.media import MUSIC
 from unspool.tasks.inputs.kind import Asked
 from unspool.tasks.inputs.media_plan import media_column, plan_media
-from unspool.tasks.inputs.series import SeriesKind, network_input
+from unspool.tasks.inputs.series import SeriesKind, vector_field
 
 
 class MusicKind(SeriesKind):
@@ -21,9 +21,7 @@ class MusicKind(SeriesKind):
     )
 
     def field(self, config: Config) -> Field:
-        data = config.data
-        field = MusicFrames(self.name, data.grid, max_length=data.max_length, window=data.window)
-        return network_input(field, config)
+        return vector_field(PianoRoll(config.data.grid), config)
 
     def holds(self, table: Table, data: DataConfig) -> bool:
         return media_column(table, data, MUSIC) is not None

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from unspool.config import Config, DataConfig, declare
+from unspool.data.fields.features import FeatureField
 from unspool.data.fields.field import Field
-from unspool.data.fields.series import SeriesField
-from unspool.data.fields.series_features import FeatureField
+from unspool.data.fields.source import SeriesSource, Source
+from unspool.data.fields.vectors import VectorField
 from unspool.data.plan import Plan
 from unspool.data.read import Table
 from unspool.errors import ConfigError
@@ -42,8 +43,18 @@ NETWORKS: dict[str, dict[str, Any]] = {
 }
 
 
-def network_input(vectors: SeriesField, config: Config) -> Field:
-    """The field itself, or its features for a linear model."""
+def vector_field(source: Source, config: Config) -> Field:
+    """Return the field of a source; for a linear model, of its features."""
+    data = config.data
+    vectors = VectorField(
+        source.kind,
+        source,
+        scaling=data.scaling,
+        irregular=data.irregular,
+        max_length=data.max_length,
+        window=data.window,
+        missing=data.missing,
+    )
     return FeatureField(vectors) if config.model.network in AT_ONCE else vectors
 
 
@@ -57,16 +68,7 @@ class SeriesKind(InputKind):
     spectral = False  # whether its channels are bands of a spectrum
 
     def field(self, config: Config) -> Field:
-        data = config.data
-        vectors = SeriesField(
-            self.name,
-            scaling=data.scaling,
-            irregular=data.irregular,
-            max_length=data.max_length,
-            window=data.window,
-            missing=data.missing,
-        )
-        return network_input(vectors, config)
+        return vector_field(SeriesSource(), config)
 
     def holds(self, table: Table, data: DataConfig) -> bool:
         return holds_series(table, data)

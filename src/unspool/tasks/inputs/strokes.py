@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from unspool.config import Config, DataConfig, declare
 from unspool.data.fields.field import Field
-from unspool.data.fields.strokes import Preparation, StrokesField
+from unspool.data.fields.strokes import Preparation, StrokesSource
 from unspool.data.plan import Plan
 from unspool.data.read import Table
 from unspool.tasks.inputs.kind import Asked
-from unspool.tasks.inputs.series import SeriesKind, network_input
+from unspool.tasks.inputs.series import SeriesKind, vector_field
 from unspool.tasks.inputs.strokes_plan import find_strokes, plan_strokes
 
 
@@ -22,8 +22,7 @@ class StrokesKind(SeriesKind):
     )
 
     def field(self, config: Config) -> Field:
-        field = StrokesField(self.name, preparation(config.data), max_length=config.data.max_length)
-        return network_input(field, config)
+        return vector_field(StrokesSource(preparation(config.data)), config)
 
     def holds(self, table: Table, data: DataConfig) -> bool:
         return find_strokes(table, data) is not None

@@ -8,13 +8,13 @@ from typing import Any
 from unspool.config import Config, DataConfig, declare
 from unspool.data.fields.field import Field
 from unspool.data.fields.image_shape import ImageShape
-from unspool.data.fields.video import VideoField
+from unspool.data.fields.video import VideoSource
 from unspool.data.plan import Plan
 from unspool.data.read import Table
 from unspool.errors import ConfigError
 from unspool.tasks.inputs.image import COLOURS
 from unspool.tasks.inputs.kind import Asked
-from unspool.tasks.inputs.series import SeriesKind, network_input
+from unspool.tasks.inputs.series import SeriesKind, vector_field
 from unspool.tasks.inputs.video_plan import plan_videos, video_column
 
 READINGS = ("cnn", "patches")
@@ -41,15 +41,7 @@ class VideoKind(SeriesKind):
         reading = "cnn" if data.reading == "auto" else data.reading
         colours = COLOURS[data.colours]
         shape = ImageShape(data.height, data.width, colours, reading, data.patch_size, data.resize)
-        field = VideoField(
-            self.name,
-            shape,
-            scaling=data.scaling,
-            max_length=data.max_length,
-            window=data.window,
-            missing=data.missing,
-        )
-        return network_input(field, config)
+        return vector_field(VideoSource(shape), config)
 
     def holds(self, table: Table, data: DataConfig) -> bool:
         return video_column(table, data) is not None

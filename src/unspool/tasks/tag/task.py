@@ -18,8 +18,8 @@ from unspool.config import Config, DataConfig, declare
 from unspool.data.batching import BucketBatches
 from unspool.data.corpus import Fields
 from unspool.data.fields.field import Chunk, Field
-from unspool.data.fields.series import SeriesField
 from unspool.data.fields.tags import TagsField
+from unspool.data.fields.vectors import VectorField
 from unspool.data.fields.words import WordsField
 from unspool.data.part import Batch, Part
 from unspool.data.plan import Plan
@@ -229,7 +229,7 @@ class Tag(Task):
         return CRF(len(self.labels), Allowed(*allowed))
 
     def example_inputs(self) -> tuple[Tensor, ...]:
-        if isinstance(self.input_field, SeriesField):
+        if isinstance(self.input_field, VectorField):
             return self.input_field.example(3)
         ids, lengths = torch.ones(1, 3, dtype=torch.int64), torch.tensor([3])
         spelled: tuple[Any, ...] = (None, None, None)
@@ -360,7 +360,7 @@ class Tag(Task):
             text, words = words_of(new, self.tokenizer)
             along = SpanScores(p.log(), torch.zeros_like(p), torch.zeros_like(p))
             return tagged_text(text, words, Tags(tags, along), self.labels, None)
-        own = self.input_field.as_steps(new)
+        own, _ = self.input_field.source.next_steps(new, None, before.steps)
         steps = own.steps(before.steps)
         return tagged_series(str(own), steps, tags, as_array(p), self.labels)
 

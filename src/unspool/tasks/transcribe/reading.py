@@ -89,7 +89,7 @@ class TranscribeReading(ReducedInput):
             scores.exp().double().cpu().numpy(),
             tokenizer.decode(ids),
             [(self.name(i), *place) for i, place in zip(ids, align(scores, ids))],
-            self.task.input_field.duration * self.stride,
+            self.task.input_field.source.duration * self.stride,
         )
 
     def without(self, token: int) -> Self:

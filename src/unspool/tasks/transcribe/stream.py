@@ -180,7 +180,7 @@ class TranscribeStream(Stream):
         shown: tuple[tuple[int, ...], tuple[int, ...]],
     ) -> tuple[TranscriptPart, tuple[tuple[int, ...], tuple[int, ...]]]:
         tokenizer = self.task.target_tokenizer
-        second = self.task.input_field.duration * self.model.patch
+        second = self.task.input_field.source.duration * self.model.patch
         growing = GrowingText(tokenizer, shown[0])
         growing.waiting = list(shown[1])
         text = "".join(growing.add(own.id) for own, _ in ended)

@@ -19,10 +19,9 @@ from unspool.config import Config, DataConfig, declare
 from unspool.data.batching import BucketBatches
 from unspool.data.corpus import Corpus, Fields
 from unspool.data.fields.field import Field
-from unspool.data.fields.image import ImageField
-from unspool.data.fields.series import SeriesField
 from unspool.data.fields.text import TextField
 from unspool.data.fields.tokens import TokenBatch
+from unspool.data.fields.vectors import VectorField
 from unspool.data.part import Batch, Part
 from unspool.data.plan import Plan
 from unspool.data.read import Table
@@ -203,7 +202,7 @@ class Transcribe(Task):
             refuse_unknown(corpus.parts["train"], "text", fitted)
         if config.model.objective != "attention":
             read: Any = next(iter(corpus.fields.values()))
-            leave_out_long_texts(corpus, stride=config.model.patch * read.stride)
+            leave_out_long_texts(corpus, stride=config.model.patch * read.source.stride)
         return corpus
 
     @classmethod
@@ -212,13 +211,9 @@ class Transcribe(Task):
         text.tokenizer = fitted
 
     def whole_start(self) -> WholeStart:
-        framing = getattr(self.input_field, "framing", None)
         names = ("frame", "hop", "bands", "features", "coefficients", "scaling", "input")
         fixed = {f"data.{name}": getattr(self.config.data, name) for name in names}
-        if framing is not None:
-            fixed["data.rate"] = framing.rate
-        if isinstance(self.input_field, ImageField):
-            fixed |= self.input_field.shape.settings()
+        fixed |= self.input_field.source.fixed_settings()
         own = ("patch", "reduction", "objective", "attention", "input_feeding", "tied")
         fixed |= {f"model.{name}": getattr(self.config.model, name) for name in own}
         return WholeStart(self.target_tokenizer, fixed)
@@ -248,7 +243,7 @@ class Transcribe(Task):
 
     def example_inputs(self) -> tuple[Tensor, ...]:
         field = self.input_field
-        assert isinstance(field, SeriesField)
+        assert isinstance(field, VectorField)
         return *field.example(3 * self.config.model.patch), torch.tensor([[BEGIN_ID]])
 
     def loss(self, model: nn.Module, batch: Batch, carry: Any) -> Step:
@@ -390,7 +385,7 @@ class Transcribe(Task):
     def answered(self, name: str, found: Found) -> Transcript:
         tokenizer = self.target_tokenizer
         field = self.input_field
-        second = field.duration * self.config.model.patch * field.stride
+        second = field.source.duration * self.config.model.patch * field.source.stride
         sure = self.confidence(found.p)
         tokens = [
             Token(tokenizer.decode([token]), span.start * second, span.end * second, float(p))

@@ -5,7 +5,6 @@ raw: as of the wrapped field. values: `Features`. tensors: `FeatureBatch`.
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -15,12 +14,10 @@ import torch
 from torch import Tensor
 
 from unspool.data.fields.examiner import Examiner
-from unspool.data.fields.field import Measure, Where
-from unspool.data.fields.series import SeriesField
+from unspool.data.fields.field import Where
 from unspool.data.fields.series_values import Series
-from unspool.data.fields.wrapped import WrappedField
-from unspool.data.read import Column
-from unspool.data.store.columns import ColumnWriter, Progress, WhereStep
+from unspool.data.fields.vectors import RecordingField, VectorField
+from unspool.data.store.columns import Progress
 from unspool.errors import RunError
 from unspool.io.files import AGAIN, read_json, write_json
 
@@ -63,18 +60,16 @@ class Features:
         return Features(self.series.select(rows), self.x[rows])
 
 
-class FeatureField(WrappedField):
+class FeatureField(RecordingField):
     """Features of a field of vectors; the mean and standard deviation of each are fitted.
 
-    vectors   stores and scales values, and makes the features of one
+    vectors   stores and scales values
     """
 
-    kind = "features"
-
-    def __init__(self, vectors: SeriesField) -> None:
-        super().__init__(vectors.name)
+    def __init__(self, vectors: VectorField) -> None:
+        super().__init__(vectors.name, vectors.source)
         self.vectors = vectors
-        self.missing = vectors.missing
+        self.missing, self.max_length = vectors.missing, vectors.max_length
         vectors.window = 0  # features are those of whole recordings
         self.centre, self.spread_ = np.zeros(0), np.ones(0)  # (F,)
 
@@ -82,41 +77,17 @@ class FeatureField(WrappedField):
         return len(self.centre)
 
     @property
-    def inner(self) -> SeriesField:
-        return self.vectors
-
-    @property
     def names(self) -> list[str]:
         """Names of the features."""
-        return self.vectors.feature_names
-
-    @property
-    def most_steps(self) -> int:
-        return self.vectors.most_steps
+        return self.source.feature_names
 
     def renamed(self, name: str) -> Self:
-        found = copy.copy(self)
-        found.vectors = copy.copy(self.vectors)
-        found.name = found.vectors.name = name
-        return found
+        renamed = super().renamed(name)
+        renamed.vectors = self.vectors.renamed(name)
+        return renamed
 
-    def look(self, column: Column) -> None:
-        self.vectors.look(column)
-
-    def storage_key(self) -> Any:
-        return self.vectors.storage_key()
-
-    def writer(self, folder: Path) -> ColumnWriter:
-        return self.vectors.writer(folder)
-
-    def open(self, folder: Path, key: dict[str, Any], where: WhereStep) -> Any:
-        return self.vectors.open(folder, key, where)
-
-    def blank(self, column: Any) -> np.ndarray:
-        return self.vectors.blank(column)
-
-    def what_is_missing(self, column: Any, rows: np.ndarray) -> str:
-        return self.vectors.what_is_missing(column, rows)
+    def as_read(self, recording: Any) -> Any:
+        return self.vectors.as_read(recording)
 
     def fit(
         self, column: Any, rows: np.ndarray, *, where: str, progress: Progress | None = None
@@ -145,7 +116,7 @@ class FeatureField(WrappedField):
         """(N, F)"""
         size = len(self.names)
         rows = [
-            self.vectors.features(series.scaled(row)) if series.lengths[row] else np.zeros(size)
+            self.source.features(series.scaled(row)) if series.lengths[row] else np.zeros(size)
             for row in range(len(series))
         ]
         return np.array(rows).reshape(-1, size)
@@ -155,9 +126,6 @@ class FeatureField(WrappedField):
 
     def unknown(self, values: Features, where: Where) -> list[str]:
         return self.vectors.unknown(values.series, where)
-
-    def measure(self, values: Features) -> Measure:
-        return Measure(int(values.lengths.sum()), values.lengths, np.empty(0), 0.0)
 
     def advise(self, values: Features, unknown: float) -> Iterator[tuple[str | None, str]]:
         return self.vectors.advise(values.series, unknown)

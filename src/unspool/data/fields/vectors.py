@@ -1,0 +1,383 @@
+"""VectorField: vectors over time of any source, ragged and with gaps; scaled, cut and batched.
+
+raw: as of its source. values: `Series`. tensors: `SeriesBatch`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from unspool.data.fields.examiner import Examiner
+from unspool.data.fields.field import Chunk, Display, Field, Measure, Where
+from unspool.data.fields.series_steps import Steps, find_steps, resample
+from unspool.data.fields.series_values import Moments, Scaler, Series, moments_of_row
+from unspool.data.fields.source import Source, refuse_times
+from unspool.data.read import Column
+from unspool.data.read.recording import Recording
+from unspool.data.store.columns import Progress, WhereStep
+from unspool.data.store.ragged import Ragged
+from unspool.errors import DataError, RunError
+from unspool.io.files import AGAIN, read_json, write_json
+
+FILE = "series.json"
+
+
+class SeriesBatch(NamedTuple):
+    """B series padded to the longest, T steps."""
+
+    values: Tensor  # (B, T, C) float32, padded with 0
+    lengths: Tensor  # (B,) int64
+
+    @property
+    def inputs(self) -> tuple[Tensor, ...]:
+        """Arguments of a model."""
+        return self.values, self.lengths
+
+
+class StreamedSteps(NamedTuple):
+    """State between two chunks of a stream: the time of its last step, and that of the source."""
+
+    time: float | None
+    state: Any
+
+
+class RecordingField(Field):
+    """Stores, takes and shows values as a `Source` does."""
+
+    sized = True
+    max_length: int = 0
+
+    def __init__(self, name: str, source: Any) -> None:
+        super().__init__(name)
+        self.source = source
+
+    @property
+    def kind(self) -> str:  # type: ignore[override]
+        return self.source.kind
+
+    @property
+    def unit(self) -> str:
+        return self.source.unit
+
+    @property
+    def most_steps(self) -> int:
+        return self.source.most_steps
+
+    @property
+    def channels(self) -> list[str]:
+        return self.source.channels
+
+    @property
+    def display(self) -> Display:  # type: ignore[override]
+        return self.source.display
+
+    def recording(self, raw: Any, where: str) -> Any:
+        return self.source.recording(raw, where)
+
+    def look(self, column: Column) -> None:
+        self.source.look(column)
+
+    def storage_key(self) -> Any:
+        return self.source.storage_key()
+
+    def writer(self, folder: Path) -> Any:
+        return self.source.writer(folder, self.name)
+
+    def open(self, folder: Path, key: dict[str, Any], where: WhereStep) -> Any:
+        return self.source.open(folder, self.name)
+
+    def blank(self, column: Any) -> np.ndarray:
+        return self.source.blank(column)
+
+    def what_is_missing(self, column: Any, rows: np.ndarray) -> str:
+        return self.source.missing or super().what_is_missing(column, rows)
+
+    def items(self, values: Any) -> Iterable[Any]:
+        return self.source.items(values)
+
+    def named(self, name: str) -> Any:
+        return self.source.named(name)
+
+    def shown(self, raw: Any) -> str:
+        return self.source.shown(raw)
+
+    def to_json(self, raw: Any) -> dict[str, Any]:
+        return self.source.to_json(raw, self.max_length)
+
+    def from_json(self, value: Any, where: str) -> Any:
+        return self.source.from_json(value, where)
+
+    def measure(self, values: Any) -> Measure:
+        return Measure(int(values.lengths.sum()), values.lengths, np.empty(0), 0.0)
+
+    def as_read(self, recording: Recording) -> Recording:
+        """Return the steps that a model reads."""
+        return recording
+
+    def labels(self, raw: Any) -> list[str]:
+        """Return the names of the steps."""
+        return self.source.step_names(self.as_read(self.recording(raw, "item")))
+
+    def curves(self, recording: Recording) -> Recording:
+        """Return the channels that are drawn over time."""
+        return self.source.curves(self.as_read(recording))
+
+    def picture(self, raw: Any) -> dict[str, Any]:
+        recording = self.recording(raw, f"the {self.source.noun}")
+        return self.source.picture(self.as_read(recording))
+
+
+class VectorField(RecordingField):
+    """Models see (x - mean) / std, 0 in gaps, and for each channel with gaps in training one more
+    that is 1 where it was observed.
+
+    source     makes vectors of raw values
+    scaling    what values are scaled by: moments of the training rows ("channel"), of the "series"
+               or the "window" itself, or "none"
+    irregular  "channel": ln(Δt / step) is one more channel; "resample": values are interpolated at
+               equal steps
+    gappy      numbers of the channels that have gaps in training
+    steps      the time from one step to the next in training; None where there are no times
+    """
+
+    def __init__(
+        self,
+        name: str,
+        source: Source,
+        *,
+        scaling: str = "channel",
+        irregular: str = "ignore",
+        max_length: int = 0,
+        window: int = 0,
+        missing: str = "drop",
+    ) -> None:
+        super().__init__(name, source)
+        self.scaler = Scaler(source.scaling or scaling)
+        self.irregular, self.max_length, self.window = irregular, max_length, window
+        self.missing = "error" if missing == "error" else "drop"
+        self.gappy: list[int] = []
+        self.steps: Steps | None = None
+
+    @property
+    def size(self) -> int:
+        """Numbers of a vector that a model reads."""
+        return self.source.size + len(self.gappy) + (self.irregular == "channel")
+
+    @property
+    def inputs(self) -> list[str]:
+        """Names of these numbers."""
+        names = [*self.source.elements, *(f"{self.channels[i]} observed" for i in self.gappy)]
+        return [*names, *(["time between steps"] if self.irregular == "channel" else [])]
+
+    def fit(
+        self, column: Any, rows: np.ndarray, *, where: str, progress: Progress | None = None
+    ) -> list[str]:
+        longest = int(column.values.lengths[rows].max())
+        if self.window and longest < self.window:
+            raise DataError(
+                f"the window is longer than every {self.source.noun}: {self.window:,}"
+                f" {self.unit}, and the longest has {longest:,}",
+                where=where,
+                remedy="set a smaller window, or none",
+            )
+        fitted = self.source.fit(column, rows, where=where)
+        self.scaler.mean, self.scaler.std = fitted.mean, fitted.std
+        self.gappy = np.flatnonzero(fitted.gaps).tolist()
+        notes = self.source.fit_notes(column, rows, fitted)
+        if self.irregular != "ignore" and column.times is None:
+            raise DataError(
+                f"irregular={self.irregular} needs the time of each step, and there is none",
+                where=where,
+                remedy="name its column with --time, or leave the setting out",
+            )
+        if column.times is not None:
+            self.steps = find_steps(column.times.select(rows))
+            notes += [] if self.steps is None else self.steps.notes(column.dated, self.irregular)
+        return notes
+
+    def invent(self, *, vocab: int, classes: int) -> None:
+        self.scaler.mean, self.scaler.std = self.source.invent()
+
+    def values(self, column: Any, progress: Progress | None = None) -> Series:
+        series = self.series_of(column.values, column.times)
+        series.seen = getattr(column, "seen", None)
+        return series
+
+    def series_of(self, raw: Ragged, times: Ragged | None) -> Series:
+        """Return the values of stored rows."""
+        if self.irregular == "resample" and times is not None:
+            assert self.steps is not None
+            raw, times = resample(raw, times, self.steps.median)
+        if self.max_length:
+            raw = raw.cut(self.max_length)
+            times = None if times is None else times.cut(self.max_length)
+        return Series(raw, times, self._moments(raw), self.source)
+
+    def _moments(self, raw: Ragged) -> Moments | None:
+        """Return the moments of each row; None: each is scaled by its own when it is read."""
+        if self.scaler.mode in self.source.self_scaled:
+            return None
+        if self.scaler.mode != "series":
+            return self.scaler.moments
+        each = [moments_of_row(raw[row]) for row in range(len(raw))]
+        empty = np.empty((0, len(self.channels)))
+        both = zip(*each) if each else (empty, empty)
+        return Moments(*(np.asarray(part).reshape(-1, len(self.channels)) for part in both))
+
+    def encode(self, raw: Sequence[Any]) -> Series:
+        recordings = [self.recording(value, f"item {i + 1}") for i, value in enumerate(raw)]
+        for i, recording in enumerate(recordings):
+            self.refuse(recording, f"item {i + 1}")
+        values = Ragged.of([recording.values for recording in recordings])
+        times = None
+        if self.irregular != "ignore":
+            times = Ragged.of([own.times for own in recordings if own.times is not None])
+        return self.series_of(values, times)
+
+    def refuse(self, recording: Recording, where: str) -> None:
+        """Raise an error about a value that a fitted field cannot read."""
+        self.source.refuse(recording, where)
+        if self.irregular != "ignore" and recording.times is None:
+            raise DataError(
+                "the model reads the time of each step, and this series has none",
+                where=where,
+                remedy="give a file with a column of time",
+            )
+
+    def check(self, values: Series, where: Where) -> list[str]:
+        self.source.refuse_width(values.raw.values.shape[1], where(0))
+        return []
+
+    def unknown(self, values: Series, where: Where) -> list[str]:
+        return self.source.unknown(values, self.gappy)
+
+    def vectors(self, values: Series, row: int) -> np.ndarray:
+        """(T, size) that a model reads of a row"""
+        times = None if values.times is None else values.times[row]
+        return self._vectors(values.scaled(row), times)
+
+    def _vectors(
+        self, x: np.ndarray, times: np.ndarray | None, before: float | None = None
+    ) -> np.ndarray:
+        """Scaled (T, C), NaN in gaps -> (T, size); `before` is the time of the step before"""
+        parts = [self.source.vectors(x)]
+        if self.gappy:
+            parts.append((~np.isnan(x[:, self.gappy])).astype(np.float32))
+        if self.irregular == "channel":
+            assert times is not None
+            assert self.steps is not None
+            parts.append(self.steps.channel(times, before))
+        return np.concatenate(parts, 1) if len(parts) > 1 else parts[0]
+
+    def streaming_unsupported_reason(self) -> str | None:
+        if self.source.whole_reason is not None:
+            return self.source.whole_reason
+        if self.scaler.mode in ("series", "window"):
+            return (
+                f"scaling={self.scaler.mode} takes mean and deviation of a whole series, which has"
+                " not ended"
+            )
+        if self.irregular == "resample":
+            return "irregular=resample interpolates between a step and later ones"
+        if self.window:
+            return "window= merges the answers of windows, the last of which ends with the series"
+        return None
+
+    def chunk(self, raw: Any, before: StreamedSteps | None, read: int) -> Chunk:
+        time, state = before or StreamedSteps(None, None)
+        recording, state = self.source.next_steps(raw, state, read)
+        return self._chunk(recording, StreamedSteps(time, state), read)
+
+    def last_chunk(self, before: StreamedSteps | None, read: int) -> Chunk:
+        recording = None if before is None else self.source.last_steps(before.state)
+        if before is None or recording is None:
+            return Chunk((), 0, before)
+        return self._chunk(recording, before, read)
+
+    def _chunk(self, recording: Recording, before: StreamedSteps, read: int) -> Chunk:
+        if not len(recording):
+            return Chunk((), 0, before)
+        where = f"step {read + 1}"
+        self.refuse(recording, where)
+        refuse_times(recording.times, before.time, where)
+        room = max(0, self.max_length - read) if self.max_length else len(recording)
+        x = self.source.scale(recording.values[:room], self.scaler.moments)
+        if not len(x):
+            return Chunk((), 0, before, cut=True)
+        times = None if recording.times is None else recording.times[:room]
+        values = torch.from_numpy(self._vectors(x, times, before.time)[None])
+        inputs = SeriesBatch(values, torch.tensor([len(x)])).inputs
+        after = before._replace(time=None if times is None else float(times[-1]))
+        return Chunk(inputs, len(x), after, len(x) < len(recording))
+
+    def collate(self, values: Series, rows: np.ndarray) -> SeriesBatch:
+        lengths = values.lengths[rows].astype(np.int64)
+        x = np.zeros((len(rows), int(lengths.max()), self.size), dtype=np.float32)
+        for i, row in enumerate(rows):
+            x[i, : lengths[i]] = self.vectors(values, int(row))
+        return SeriesBatch(torch.from_numpy(x), torch.from_numpy(lengths))
+
+    def example(self, steps: int) -> tuple[Tensor, ...]:
+        """Return the inputs of one value, for a summary."""
+        steps = self.source.example_steps(steps)
+        return torch.zeros(1, steps, self.size), torch.tensor([steps])
+
+    def advise(self, values: Series, unknown: float) -> Iterator[tuple[str | None, str]]:
+        return self.source.advise(values.lengths)
+
+    def examiner(self, values: Series) -> Examiner | None:
+        return self.source.examiner(values, self.scaler)
+
+    def as_read(self, recording: Recording) -> Recording:
+        """Return the steps that a model reads: at equal distances, where they are resampled."""
+        if self.irregular == "resample" and recording.times is not None:
+            assert self.steps is not None
+            raw, times = Ragged.of([recording.values]), Ragged.of([recording.times])
+            grid = resample(raw, times, self.steps.median)
+            values, at = (np.asarray(part[0]) for part in grid)
+            recording = replace(recording, values=values, times=at)
+        return recording[: self.max_length or None]
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        return (FILE, *self.source.files)
+
+    def save(self, folder: Path) -> None:
+        stored = {
+            "channels": self.channels,
+            "mean": self.scaler.mean.tolist(),
+            "std": self.scaler.std.tolist(),
+            "gappy": self.gappy,
+            "steps": None if self.steps is None else self.steps._asdict(),
+        }
+        write_json(folder / FILE, stored)
+        self.source.save(folder)
+
+    def load(self, folder: Path) -> None:
+        stored = read_json(folder / FILE)
+        try:
+            self.source.channels = [str(name) for name in stored["channels"]]
+            mean, std = (np.array(stored[key], dtype=float) for key in ("mean", "std"))
+            self.gappy = [int(i) for i in stored["gappy"]]
+            self.steps = None if stored["steps"] is None else Steps(**stored["steps"])
+            size = len(self.channels)
+            valid = mean.shape == std.shape == (size,) and size > 0
+            valid &= bool(np.isfinite(mean).all() and (std > 0).all())
+            valid &= all(0 <= i < size for i in self.gappy)
+        except (KeyError, TypeError, ValueError, OverflowError):
+            valid = False
+        if not valid:
+            raise RunError(
+                "not the channels, means and deviations of series",
+                where=folder / FILE,
+                remedy=AGAIN,
+            )
+        self.scaler.mean, self.scaler.std = mean, std
+        self.source.load(folder)
