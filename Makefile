@@ -23,9 +23,13 @@ PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -r
 CONFORMANCE := $(addprefix tests/conformance/test_,cells.py models.py all_models.py streaming.py)
 NUMERIC := $(CONFORMANCE) tests/native tests/nn/test_fused.py tests/search \
 	tests/training/test_optim.py tests/training/test_precision.py
-# What saves, counts, reads files and draws does so alike whatever computes.
+# Left out of passes 2 and 3: saving, counting, reading files and drawing, which are alike whatever computes;
+# tests that compile or choose instruction sets themselves; float64 and models without a native kernel.
 ALIKE := saved_and_loaded or save_equals_load or summary_adds_up or looking_answers or two_threads or a_file \
-	or number_of_parameters or refused
+	or number_of_parameters or refused or can_be_streamed
+COMPILED := test_products or test_tiles or instruction_sets or test_installation
+NO_KERNEL := gradcheck or (classify or regress or forecast) and (-cnn or -linear or -transformer or -majority or -mean)
+ONCE := $(ALIKE) or $(COMPILED) or $(NO_KERNEL)
 AVX2_ONLY := ONEDNN_MAX_CPU_ISA=AVX2 ATEN_CPU_CAPABILITY=avx2 UNSPOOL_NATIVE=avx2
 
 test: export OMP_NUM_THREADS = 1
@@ -34,9 +38,9 @@ test: $(VENV)/.installed-dev
 	echo 'make test, 1 of 3: all tests, with all that this processor has'; \
 	$(PYTEST) --durations=50 || red=1; \
 	echo 'make test, 2 of 3: what computes, as on a processor with AVX2 alone'; \
-	$(AVX2_ONLY) $(PYTEST) -k 'not ($(ALIKE))' $(NUMERIC) || red=1; \
+	$(AVX2_ONLY) $(PYTEST) -k 'not ($(ONCE))' $(NUMERIC) || red=1; \
 	echo 'make test, 3 of 3: what computes, without native kernels'; \
-	UNSPOOL_NATIVE=0 $(PYTEST) -k 'not ($(ALIKE))' $(NUMERIC) || red=1; \
+	UNSPOOL_NATIVE=0 $(PYTEST) -k 'not ($(ONCE))' $(NUMERIC) || red=1; \
 	exit $$red
 
 course: export OMP_NUM_THREADS = 1

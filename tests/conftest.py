@@ -6,7 +6,7 @@ import fcntl
 import os
 import random
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -38,6 +38,14 @@ def write_reviews(path: Path, count: int, seed: int = 1) -> Path:
     rows = "".join(f"{review(rng, label)},{label}\n" for label in labels)
     path.write_text("text,label\n" + rows)
     return path
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_flushing() -> Iterator[None]:
+    """Nothing written here has to survive a power cut, and waiting for a disk takes long."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda descriptor: None)
+        yield
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -446,10 +446,15 @@ def write_music(folder: Path, target: str) -> str:
     return str(folder / "some.csv")
 
 
+def kind_of(field: Any) -> str:
+    """The kind of the raw values of a field."""
+    return field.inner.kind if field.kind == "features" else field.kind
+
+
 def write_data(config: Config, folder: Path) -> str:
     """A file for a task, by the kinds of its fields."""
     folder.mkdir(parents=True, exist_ok=True)
-    kinds = tuple(f.kind for f in TASKS[config.task].make_fields(config).values())
+    kinds = tuple(map(kind_of, TASKS[config.task].make_fields(config).values()))
     words = [sentence.split() for sentence in SENTENCES]
     if kinds[0] == "strokes":
         path = folder / "some.jsonl"
@@ -544,18 +549,13 @@ class Made(NamedTuple):
 
     def items(self) -> list[Any]:
         """Inputs to predict, of different lengths."""
-        if self.task.input_field.kind == "audio":
-            return list(sounds())
-        if self.task.input_field.kind == "image":
-            return list(images())
-        if self.task.input_field.kind == "video":
-            return list(clips())
-        if self.task.input_field.kind == "music":
-            return list(music())
-        if self.task.input_field.kind == "series":
-            return recordings()
-        if self.task.input_field.kind == "strokes":
-            return drawings()
+        values: dict[str, Callable[[], Sequence[Any]]] = {
+            "audio": sounds, "image": images, "video": clips,
+            "music": music, "series": recordings, "strokes": drawings,
+        }  # fmt: skip
+        kind = kind_of(self.task.input_field)
+        if kind in values:
+            return list(values[kind]())
         return [self.task.example(sentence.split()) for sentence in SENTENCES]
 
 

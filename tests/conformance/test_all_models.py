@@ -164,7 +164,7 @@ def test_looking_answers(made) -> None:
 def test_two_threads_one_of_them_tapped(made) -> None:
     """Each to the bit as it is alone."""
     task, model, part = made
-    given = batches(task, part)
+    given = batches(task, part)[:2]
 
     @torch.inference_mode()
     def plain() -> list[float]:

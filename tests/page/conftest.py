@@ -323,6 +323,8 @@ def look(page, server_of) -> Callable[..., Any]:
 
 @pytest.fixture(scope="session")
 def shot() -> Callable[[Any, str], None]:
-    """Keeps a screenshot of the whole page: shot(page, "saliency-bilstm")"""
+    """Keep a screenshot of the whole page if SCREENSHOTS is set: shot(page, "saliency-bilstm")"""
+    if not os.environ.get("SCREENSHOTS"):
+        return lambda page, name: None
     SHOTS.mkdir(parents=True, exist_ok=True)
     return lambda page, name: page.screenshot(path=SHOTS / f"{name}.png", full_page=True)

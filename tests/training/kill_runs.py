@@ -1,9 +1,10 @@
 """Kill a run with SIGKILL at many moments, resume it each time, compare with an unbroken one.
 
-    python tests/training/kill_runs.py FOLDER CELL TASK KILLS
+    python tests/training/kill_runs.py FOLDER KILLS CELL-TASK...
 
 Run as a process of its own: it forks, so that torch is imported once. Half of the kills come at a
-random time, half inside the writing of a file: at the n-th fsync or rename. Prints one JSON line.
+random time, half inside the writing of a file: at the n-th fsync or rename. Prints one JSON line a
+cell and task.
 """
 
 from __future__ import annotations
@@ -120,9 +121,8 @@ def fingerprint(out: Path) -> dict[str, str]:
     }
 
 
-def main() -> None:
-    folder, cell, task, kills = Path(sys.argv[1]), sys.argv[2], sys.argv[3], int(sys.argv[4])
-    torch.set_num_threads(1)
+def kill_and_resume(folder: Path, cell: str, task: str, kills: int) -> None:
+    folder.mkdir(parents=True)
     data = make_data(folder, task)
     begun = time.monotonic()
     assert in_child(lambda: start(data, folder / "whole", task, cell, resume=False))
@@ -150,6 +150,14 @@ def main() -> None:
         assert in_child(lambda: start(data, out, task, cell, resume=True))
         assert fingerprint(out) == expected, "a resumed run differs from the unbroken one"
     print(json.dumps({"cell": cell, "task": task, "killed": killed, "inside_a_write": inside}))
+
+
+def main() -> None:
+    folder, kills, *names = sys.argv[1:]
+    torch.set_num_threads(1)
+    for name in names:
+        cell, task = name.split("-")
+        kill_and_resume(Path(folder) / name, cell, task, int(kills))
 
 
 if __name__ == "__main__":

@@ -25,26 +25,27 @@ from kill_runs import fingerprint
 SMALL = {"hidden": 8, "embedding": 6, "threads": 1, "batch": 8, "epochs": 2, "patience": 0}
 
 
-@pytest.mark.parametrize(
-    ("cell", "task"),
-    [
-        ("lstm", "generate"),
-        ("lstm", "classify"),
-        ("gru", "classify"),
-        ("mingru", "generate"),
-        ("transformer", "generate"),
-        ("transformer", "classify"),
-        ("transformer", "pretrain"),
-    ],
-)
-def test_killed_runs_resume_to_the_bit(cell: str, task: str, tmp_path) -> None:
-    """For twenty kills of a cell: `python tests/training/kill_runs.py DIR CELL TASK 20`."""
+KILLED = [
+    "lstm-generate",
+    "lstm-classify",
+    "gru-classify",
+    "mingru-generate",
+    "transformer-generate",
+    "transformer-classify",
+    "transformer-pretrain",
+]
+
+
+def test_killed_runs_resume_to_the_bit(tmp_path) -> None:
+    """For twenty kills: `python tests/training/kill_runs.py DIR 20 lstm-generate`."""
     script = Path(__file__).with_name("kill_runs.py")
     done = subprocess.run(
-        [sys.executable, script, tmp_path, cell, task, "2"], capture_output=True, text=True
+        [sys.executable, script, tmp_path, "2", *KILLED], capture_output=True, text=True
     )
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["killed"] == 2
+    assert done.returncode == 0, done.stdout + done.stderr
+    reports = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [f"{report['cell']}-{report['task']}" for report in reports] == KILLED
+    assert [report["killed"] for report in reports] == [2] * len(KILLED)
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
