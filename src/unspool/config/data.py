@@ -10,23 +10,11 @@ from unspool.config.section import MOST, TEXTS, Names, Section, setting
 class DataConfig(Section):
     """How the file is read and split."""
 
-    input: Literal[
+    input: str = setting(
         "auto",
-        "text",
-        "pair",
-        "question",
-        "story",
-        "series",
-        "audio",
-        "strokes",
-        "image",
-        "video",
-        "music",
-    ] = setting(
-        "auto",
-        "what is read: texts, pairs of texts, questions with a context or a story, vectors over"
-        " time, recordings of sound, strokes of a pen, images, videos or music; auto: by the look"
-        " of the data",
+        "kind of input: text, pair (of texts), question (with a context), story, series (vectors"
+        " over time), audio, strokes (of a pen), image, video or music; auto: by the look of the"
+        " data",
     )
     format: str = setting(
         "auto", "file format, such as csv or jsonl; auto: by the name and the first lines"

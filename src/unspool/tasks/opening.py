@@ -8,24 +8,20 @@ from unspool.config import DataConfig
 from unspool.data.plan import Plan, choose_plan, unfit
 from unspool.data.read import Table, open_table
 from unspool.data.read.memory import Columns, memory_table
+from unspool.errors import choose
 from unspool.tasks import TASKS
+from unspool.tasks.inputs import INPUTS, TASK_INPUTS
 
 Source = str | Path | Columns
 # Settings of what need not be there.
 OUTPUTS = ("label", "source", "target", "pattern")
-# The setting that names the column of a field, or the settings that name its columns.
+# The setting that names the column of a field, or the settings that name its columns; `series` for
+# fields of vectors.
 SETTINGS: dict[str, str | tuple[str, ...]] = {
     "pair": ("text", "text_pair"),
     "question": ("text_pair", "text"),
     "span": "label",
     "story": ("text", "text_pair"),
-    "audio": "series",
-    "image": "series",
-    "video": "series",
-    "music": "series",
-    "series": "series",
-    "strokes": "series",
-    "history": "series",
     "text": "text",
     "caption": "text",
     "words": "text",
@@ -51,7 +47,7 @@ def usual_columns(plan: Plan) -> dict[str, tuple[str, ...]]:
         return {}
     found: dict[str, tuple[str, ...]] = {}
     for field, column in plan.columns.items():
-        names, setting = plan.table.reader.sources(column), SETTINGS[field]
+        names, setting = plan.table.reader.sources(column), SETTINGS.get(field, "series")
         if isinstance(setting, str):
             found[setting] = names
         else:
@@ -85,6 +81,7 @@ def open_inputs(source: Source, data: DataConfig, task: str) -> Plan:
 
 
 def _open(source: Source, data: DataConfig) -> Table:
+    choose("input", data.input, ["auto", *INPUTS, *TASK_INPUTS])
     if isinstance(source, Columns):
         return memory_table(source, data)
     return open_table(str(source), data)

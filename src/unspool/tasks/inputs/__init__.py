@@ -23,7 +23,7 @@ from unspool.tasks.inputs.strokes import StrokesKind
 from unspool.tasks.inputs.text import Texts
 from unspool.tasks.inputs.video import VideoKind
 
-# Who comes first is asked first.
+# Order matters: the first match wins.
 KINDS = (
     Texts(),
     Pairs(),
@@ -36,11 +36,12 @@ KINDS = (
 )
 INPUTS: dict[str, InputKind] = {kind.name: kind for kind in KINDS}
 TEXT = "text"
+TASK_INPUTS = ("question", "story")  # read by one task alone, which has its own fields
 
 
 def input_kind(data: DataConfig) -> InputKind:
-    """Of what is read; texts unless the plan has found something else."""
-    return INPUTS.get(data.input, INPUTS[TEXT])  # what one task alone reads has no kind
+    """Return the kind that is read; texts unless the plan has found something else."""
+    return INPUTS.get(data.input, INPUTS[TEXT])
 
 
 def reads_text(config: Config) -> bool:
@@ -48,9 +49,9 @@ def reads_text(config: Config) -> bool:
 
 
 def read_field(config: Config) -> Field:
-    """The field of what is read, not fitted; of an ensemble, those of its models."""
+    """Return the field of what is read, not fitted; of an ensemble, those of its models."""
     if config.members:
-        members = [read_field(own) for own in config.members]
+        members = [read_field(member) for member in config.members]
         return JoinedField(members[0].name, members)
     return input_kind(config.data).field(config)
 
@@ -58,12 +59,12 @@ def read_field(config: Config) -> Field:
 def plan_input(
     task: str, table: Table, data: DataConfig, *, target: Target, named: bool, outputs: bool
 ) -> Plan | None:
-    """The plan of the first kind, other than texts, that the table holds."""
+    """Return the plan of the first kind, other than texts, that the table holds."""
     asked = Asked(task, target, named, outputs)
     for kind in INPUTS.values():
-        found = kind.plan(table, data, asked)
-        if found is not None or kind.holds(table, data):
-            return found
+        plan = kind.plan(table, data, asked)
+        if plan is not None or kind.holds(table, data):
+            return plan
     return None
 
 
@@ -75,7 +76,7 @@ def holds_no_text(table: Table, data: DataConfig) -> bool:
 
 
 def suited(settings: Mapping[str, Any], plan: Plan | None = None) -> dict[str, Any]:
-    """Defaults that suit what is read; `settings` may leave out sections."""
+    """Return defaults for what is read; `settings` may leave out sections."""
     name = settings.get("data.input", settings.get("input", "auto"))
     return INPUTS.get(name, INPUTS[TEXT]).suited(settings, plan)
 
