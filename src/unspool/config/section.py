@@ -25,7 +25,7 @@ def setting(default: Any, help: str, *, when: str | tuple[str, ...] = (), **boun
     when   conditions on other settings, such as "model.network=cnn|transformer", of which one must
            hold for the setting to be read; a bare name holds where that setting is not empty or 0
     """
-    conditions = [when] if isinstance(when, str) else list(when)
+    conditions: list[Any] = [when] if isinstance(when, str) else list(when)
     return Field(default, description=help, json_schema_extra={"when": conditions}, **bounds)
 
 
