@@ -122,7 +122,7 @@ def people(domain: str) -> dict[str, Any]:
     """What a second person reaches, whose answer to the same question about the same review is
     scored against that of the first: within train, and on dev by the answers that train has. Never
     answering is scored on the same questions."""
-    from unspool.tasks.answering.squad import score
+    from unspool.tasks.answering.answer import score
 
     started = time.perf_counter()
     train_part, dev = (asked(SUBJQA / f"{domain}-{part}.csv.gz") for part in ("train", "dev"))

@@ -20,7 +20,7 @@ from typing import Any
 
 import unspool
 from timing import DATA
-from unspool.tasks.translate.report import TranslateReport
+from unspool.tasks.translate.answer import TranslateReport
 from unspool.training.progress import Printed
 
 CORPUS = DATA / "mt" / "multi30k"

@@ -35,17 +35,18 @@ import unspool
 from rows import DATA, STORE
 from unspool.config import DataConfig
 from unspool.text.words import words as split_words
-from unspool.topic_model.coherence import coherence
 from unspool.topic_model.corpus import (
     choose_vocabulary,
+    class_tf_idf,
     count_words,
     open_documents,
     read_documents,
+    top_words,
 )
+from unspool.topic_model.fitting import coherence
 from unspool.topic_model.map import latent
 from unspool.topic_model.settings import make_config
 from unspool.topic_model.vectors import open_vectors
-from unspool.topic_model.words import class_tf_idf, top_words
 
 FIGURES = STORE / "topics.json"
 TOPICS = 20

@@ -5,8 +5,16 @@ from pathlib import Path
 import pytest
 
 from unspool.config import Config, settings
-from unspool.config.resolve import build, full_name, parse_assignments, read_toml, resolve
-from unspool.config.synonyms import ARGUMENTS, NAMES, OURS
+from unspool.config.resolve import (
+    ARGUMENTS,
+    NAMES,
+    OURS,
+    build,
+    full_name,
+    parse_assignments,
+    read_toml,
+    resolve,
+)
 from unspool.embed.settings import EmbedConfig
 from unspool.errors import ConfigError
 

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from unspool.insight.plots.blocks import BAHDANAU, HIGH, Box
-from unspool.insight.plots.ideas import activations_figure, curves_figure
+from unspool.insight.plots.ideas import SHAPES, activations_figure, curves_figure
 from unspool.insight.plots.kernels import KERNELS, gaussian
-from unspool.insight.plots.shapes import SHAPES
 from unspool.insight.plots.wiring import CELLS, LSTM, STEPS, Point, Wire
 from unspool.nn import ACTIVATIONS
 from unspool.nn import CELLS as ALL

@@ -9,7 +9,7 @@ import pytest
 
 from insight_models import MODELS, TEXT, make
 from unspool.page.answers import ANSWERS, DEFAULTS, answer, encoded
-from unspool.page.assets import WEB
+from unspool.page.saved import WEB
 from unspool.page.subject import Subject
 from unspool.page.views import VIEWS, views_of
 from unspool.tasks.examples import Example

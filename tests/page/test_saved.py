@@ -13,8 +13,7 @@ from page_runs import OTHERS, RUNS, SERIES, TEXTS, settle
 
 from unspool.api.run import load
 from unspool.errors import ConfigError, DataError
-from unspool.page.assets import WEB
-from unspool.page.saved import joined
+from unspool.page.saved import WEB, joined
 
 
 def answers(html: str) -> list[dict]:

@@ -14,7 +14,7 @@ from unspool.api.run import load
 from unspool.errors import ConfigError
 from unspool.page import server as module
 from unspool.page.answers import encoded
-from unspool.page.assets import WEB
+from unspool.page.saved import WEB
 from unspool.page.server import PageServer
 from unspool.page.subject import open_subject
 

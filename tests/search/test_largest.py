@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from unspool.search.largest import BLOCK, LARGE, largest
+from unspool.search.logits import BLOCK, LARGE, largest
 
 
 @pytest.mark.parametrize("size", [3, LARGE - 1, LARGE, LARGE + 1, LARGE + BLOCK - 1, 8000])

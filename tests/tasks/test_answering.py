@@ -22,8 +22,8 @@ from unspool.nn.models.story import MemoryHops, QueryReduction
 from unspool.nn.taps import record
 from unspool.search.decoding import Decoding
 from unspool.tasks import TASKS
-from unspool.tasks.answering.search import best_of_windows, best_span, best_threshold
-from unspool.tasks.answering.squad import score
+from unspool.tasks.answering.answer import score
+from unspool.tasks.answering.reading import best_of_windows, best_span, best_threshold
 from unspool.tasks.opening import open_plan
 from unspool.text.subwords import fit_bpe
 from unspool.text.token_offsets import token_offsets

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from unspool.tasks.bleu import bleu_of
-from unspool.tasks.caption.metrics import cider_d, rouge_l, words_of
+from unspool.tasks.caption.metrics import cider_d, words_of
 from unspool.tasks.caption.report import CaptionScores
+from unspool.tasks.rouge import rouge_l
 
 WORDS = [
     "a",

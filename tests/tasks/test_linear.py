@@ -199,7 +199,7 @@ def test_baselines_beside_a_network(table, tmp_path) -> None:
 
 
 def test_many_rows_have_no_baseline(table, tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr("unspool.api.baselines.MOST_ROWS", 100)
+    monkeypatch.setattr("unspool.api.training.MOST_ROWS", 100)
     notes: list[str] = []
     run = unspool.train(
         table, model="gru", out=tmp_path / "run", label="label", hidden=4, embedding=4, epochs=1,

@@ -7,7 +7,7 @@ import random
 import numpy as np
 import pytest
 
-from unspool.tasks.summarize.rouge import METRICS, common_length, rouge
+from unspool.tasks.rouge import METRICS, common_length, rouge
 
 
 def test_by_hand() -> None:

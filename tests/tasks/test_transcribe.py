@@ -15,9 +15,9 @@ from unspool.errors import ConfigError, DataError
 from unspool.nn.models.transcriber import Transcriber
 from unspool.nn.reduction import StackedFrames
 from unspool.tasks.transcribe.answer import Confidence, calibration_error, fit_confidence
-from unspool.tasks.transcribe.edits import counted, edits
 from unspool.tasks.transcribe.language import LanguageScores
 from unspool.tasks.transcribe.options import Transcribing
+from unspool.tasks.transcribe.report import counted, edits
 from unspool.tasks.transcribe.windows import overlapping
 
 SMALL = {"hidden": 24, "layers": 1, "epochs": 30, "lr": 1e-2, "batch": 8, "threads": 1, "bands": 16}

@@ -18,7 +18,7 @@ from unspool.errors import ConfigError
 from unspool.search.decoding import GREEDY, Decoding
 from unspool.tasks.generate import Generation
 from unspool.tasks.opening import open_plan
-from unspool.tasks.translate.sides import encode, target_tensors
+from unspool.tasks.translate.answer import encode, target_tensors
 from unspool.tasks.translate.task import MODELS, Translate
 
 QUICK = {"threads": 1, "batch": 16, "epochs": 1, "dropout": 0.0}

@@ -12,9 +12,16 @@ import pytest
 from scipy.sparse import csr_matrix
 
 from unspool.config import DataConfig, TokenizerConfig
-from unspool.topic_model.coherence import EPSILON, coherence, count_windows
-from unspool.topic_model.corpus import Documents, open_documents, read_documents
-from unspool.topic_model.words import class_tf_idf, inverse_document_frequency, tf_idf, top_words
+from unspool.topic_model.corpus import (
+    Documents,
+    class_tf_idf,
+    inverse_document_frequency,
+    open_documents,
+    read_documents,
+    tf_idf,
+    top_words,
+)
+from unspool.topic_model.fitting import EPSILON, coherence, count_windows
 
 WORDS = [f"word{chr(97 + i)}" for i in range(20)]
 TOPICS = [WORDS[:5], WORDS[3:9], WORDS[12:14]]
@@ -57,7 +64,7 @@ def test_npmi_is_gensims(tmp_path: Path, window: int) -> None:
 @pytest.mark.parametrize("window", [2, 5, 40])
 def test_windows_are_those_of_brute_force(tmp_path: Path, window: int, monkeypatch) -> None:
     """Of documents that repeat words, in blocks of some tokens."""
-    monkeypatch.setattr("unspool.topic_model.coherence.BLOCK", 50)
+    monkeypatch.setattr("unspool.topic_model.fitting.BLOCK", 50)
     documents = texts(2, longest=30, distinct=False)
     found = count_windows(read(tmp_path / "a.txt", documents), WORDS, window)
     stretches = [

@@ -20,7 +20,7 @@ TINY = {"hidden": 8, "max_steps": 2, "quiet": True, "threads": 1, "valid_share":
 MODELS = {
     "elmo": {"projection": 4, "filters": 4},
     "generate": {"embedding": 4, "kind": "word"},
-    "classify": {"embedding": 4, "model": "transformer", "pooling": "cls", "heads": 2},
+    "classify": {"model": "transformer", "pooling": "cls", "heads": 2},
 }
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from torch import nn
 
-from unspool.api.paths import path_of
+from unspool.api.settings import path_of
 from unspool.api.spelling import in_python, spelled
 from unspool.api.streaming import RunStream
 from unspool.api.watching import usual_note
@@ -39,8 +39,8 @@ if TYPE_CHECKING:  # what an answer does not need is loaded when it is asked for
     from unspool.tasks.elmo import WordsInContext
     from unspool.tasks.generate import Generation
     from unspool.tasks.handwrite.answer import Handwritten
+    from unspool.training.card import Comparison
     from unspool.training.checkpoint import Counters
-    from unspool.training.comparison import Comparison
 
 T = TypeVar("T")
 

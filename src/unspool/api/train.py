@@ -10,11 +10,11 @@ import torch
 
 from unspool.api.auto import AUTO, RESULT, resume_auto, seconds_of, train_auto
 from unspool.api.folds import check_folds, run_folds, unseen_rows, whole_config
-from unspool.api.paths import path_of
 from unspool.api.run import Run, load
 from unspool.api.settings import (
     make_config,
     open_data,
+    path_of,
     refuse_changes,
     refuse_unread_settings,
 )

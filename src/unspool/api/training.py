@@ -11,10 +11,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import nn
 
-from unspool.api.baselines import fit_baselines
 from unspool.api.run import Run
 from unspool.api.watching import Shown
 from unspool.config import Config
@@ -34,9 +34,8 @@ from unspool.tasks import TASKS, Report, Task, build_model
 from unspool.tasks.contextual import mix_report
 from unspool.tasks.embedding import extended, freeze_embedding, place_vectors
 from unspool.tasks.linear import Fitting
-from unspool.training.card import model_card
+from unspool.training.card import Comparison, model_card
 from unspool.training.checkpoint import Counters, save_checkpoint
-from unspool.training.comparison import Comparison
 from unspool.training.examples import write_examples
 from unspool.training.folder import RunFolder
 from unspool.training.machine import precision_note, tune_process, with_device, with_precision
@@ -48,6 +47,38 @@ from unspool.training.trainer import Trainer
 from unspool.training.transfer import Start, take_over
 from unspool.vectors import load as load_vectors
 from unspool.vectors.files import hash_of
+
+MOST_ROWS = 200_000  # to train on, beyond which a baseline takes more than a minute or so
+
+
+def fit_baselines(
+    task: Task,
+    parts: Mapping[str, Part],
+    plans: Mapping[str, Plan],
+    judged: str,
+    note: Callable[[str], None],
+) -> dict[str, Report]:
+    """Their reports on the part that is judged, by name; of a task that has none, nothing."""
+    config = task.config
+    others = [own for own in task.baselines(config) if own.model_name != config.model_name]
+    if not config.train.baseline or not others:
+        return {}
+    rows = len(parts["train"])
+    if rows > MOST_ROWS:
+        note(
+            f"baselines left out: {rows:,} rows are more than {MOST_ROWS:,}; train one by itself"
+            " with --model linear"
+        )
+        return {}
+    found = {}
+    for own in others:
+        corpus = TASKS[own.task].load_corpus(own, plans)
+        assert all(np.array_equal(parts[name].rows, corpus.parts[name].rows) for name in parts)
+        made = TASKS[own.task](own, corpus.fields)
+        model = made.fit_model(corpus.parts).model.eval()
+        made.calibrate(model, corpus.parts.get("valid"))
+        found[own.model_name] = made.evaluate(model, corpus.parts[judged])
+    return found
 
 
 def begin(

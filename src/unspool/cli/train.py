@@ -27,7 +27,7 @@ from unspool.cli.reading import READING
 
 if TYPE_CHECKING:
     from unspool.tasks import Report
-    from unspool.training.comparison import Comparison
+    from unspool.training.card import Comparison
 
 
 @collecting(reading=READING)

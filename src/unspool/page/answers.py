@@ -23,12 +23,9 @@ from unspool.insight.saliency import answer_of, explain, step_of
 from unspool.insight.trace import direction_of, layer_of, rounded, trace_reading
 from unspool.nn.models.story import MemoryHops, QueryReduction
 from unspool.nn.positions import Learned, Rotary, Sinusoidal
-from unspool.page.music import continuation
+from unspool.page.media import continuation, example_words, picture, plays, sound, transcript, write
 from unspool.page.neighbours import neighbours
-from unspool.page.pen import example_words, write
-from unspool.page.pictures import picture
 from unspool.page.series import ahead, chosen, over_time, reasons, shown_input, weights
-from unspool.page.sound import plays, sound, transcript
 from unspool.page.steps import starts_of, steps
 from unspool.page.subject import Query, Subject
 from unspool.page.views import explains, taps_of, views_of

@@ -24,8 +24,8 @@ from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 from unspool.errors import ConfigError, UserError
 from unspool.io.regular import parse_json
 from unspool.page.answers import ANSWERS, DEFAULTS, answer, encoded, query_of
-from unspool.page.assets import TYPES, asset, assets
 from unspool.page.connections import READING, WRITING, Connections
+from unspool.page.saved import TYPES, asset, assets
 from unspool.page.subject import Subject
 
 HOST = "127.0.0.1"

@@ -14,11 +14,8 @@ from unspool.nn.convolution import ConvolutionStack
 from unspool.nn.positions import Learned, Rotary, Sinusoidal
 from unspool.nn.recurrent import Recurrent
 from unspool.nn.taps import taps
-from unspool.page.music import composes
-from unspool.page.pen import draws, example_words
-from unspool.page.pictures import shows_pixels
+from unspool.page.media import composes, draws, example_words, shows_pixels, writes
 from unspool.page.series import saved_steps
-from unspool.page.sound import writes
 from unspool.page.subject import Subject
 
 Asked = tuple[str, dict[str, str]]  # the name of an answer, and its parameters

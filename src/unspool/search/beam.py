@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from unspool.search.largest import largest
+from unspool.search.logits import largest
 from unspool.search.rules import (
     Decoder,
     Hypothesis,

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from unspool.search import logits
-from unspool.search.largest import largest
+from unspool.search.logits import largest
 from unspool.search.rules import (
     Decoder,
     Hypothesis,

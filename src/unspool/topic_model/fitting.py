@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -18,14 +18,15 @@ from unspool.errors import ConfigError, DataError
 from unspool.tasks.opening import Source
 from unspool.text.normalize import Normalizer
 from unspool.text.words import words as split_words
-from unspool.topic_model.coherence import coherence
 from unspool.topic_model.corpus import (
     Documents,
     Vocabulary,
     choose_vocabulary,
+    class_tf_idf,
     count_words,
     open_documents,
     read_documents,
+    top_words,
 )
 from unspool.topic_model.map import map_documents
 from unspool.topic_model.methods import METHODS, Assigned, Method
@@ -33,10 +34,76 @@ from unspool.topic_model.result import MapPoint, NearDocument, Topic, Topics, Tr
 from unspool.topic_model.settings import TopicsConfig, TopicSettings
 from unspool.topic_model.times import DateColumn, find_dates, over_time
 from unspool.topic_model.vectors import DocumentVectors, corpus_vectors, open_vectors
-from unspool.topic_model.words import class_tf_idf, top_words
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
+
+EPSILON = 1e-12
+BLOCK = 1 << 20  # tokens looked at together
+
+
+class Windows(NamedTuple):
+    """How many windows hold each of some words, and each two of them."""
+
+    words: dict[str, int]
+    together: np.ndarray  # (W, W), those of one word on the diagonal
+    total: int
+
+    def npmi(self, words: Sequence[str]) -> float:
+        """The mean over all pairs; 0 where there is none."""
+        ids = np.array([self.words[word] for word in words])
+        i, j = np.tril_indices(len(ids), -1)
+        if not len(i):
+            return 0.0
+        p = self.together / self.total
+        alone, both = np.diag(p)[ids], p[ids[i], ids[j]] + EPSILON
+        return float(np.mean(np.log(both / (alone[i] * alone[j])) / -np.log(both)))
+
+
+def count_windows(documents: Documents, words: Sequence[str], window: int) -> Windows:
+    """Over all documents; each word must occur."""
+    from scipy.sparse import csr_matrix
+
+    column = documents.column
+    names = {word: i for i, word in enumerate(dict.fromkeys(words))}
+    number = np.full(len(column.types), -1, np.int64)
+    for raw, token in enumerate(column.types):
+        number[raw] = names.get(token, -1)
+    together = np.zeros((len(names), len(names)))
+    starts = column.offsets[documents.rows]
+    lengths = column.offsets[documents.rows + 1] - starts
+    counts = np.maximum(1, lengths - window + 1)  # windows of each document
+    cuts = np.searchsorted(np.cumsum(lengths), np.arange(BLOCK, lengths.sum() + BLOCK, BLOCK))
+    for low, high in zip([0, *(cuts + 1)], [*(cuts + 1), len(starts)]):
+        low, high = min(low, len(starts)), min(high, len(starts))
+        if low == high:
+            continue
+        own = np.repeat(np.arange(low, high), lengths[low:high])
+        first = np.cumsum(lengths[low:high]) - lengths[low:high]
+        position = np.arange(len(own)) - np.repeat(first, lengths[low:high])
+        ids = number[column.ids[np.repeat(starts[low:high], lengths[low:high]) + position]]
+        known = ids >= 0
+        own, position, ids = own[known], position[known], ids[known]
+        # A word at position t is in the windows that begin at t - window + 1 to t.
+        begin = np.maximum(0, position - window + 1)
+        end = np.minimum(counts[own] - 1, position)
+        before = np.cumsum(counts[low:high]) - counts[low:high]
+        repeats = end - begin + 1
+        shift = np.arange(repeats.sum()) - np.repeat(np.cumsum(repeats) - repeats, repeats)
+        rows = np.repeat(before[own - low] + begin, repeats) + shift
+        shape = (int(counts[low:high].sum()), len(names))
+        held = csr_matrix((np.ones(len(rows)), (rows, np.repeat(ids, repeats))), shape=shape)
+        held.sum_duplicates()
+        held.data[:] = 1
+        together += (held.T @ held).toarray()
+    return Windows(names, together, int(counts.sum()))
+
+
+def coherence(documents: Documents, topics: Sequence[Sequence[str]], window: int) -> list[float]:
+    """The NPMI of each topic's words."""
+    windows = count_windows(documents, [word for topic in topics for word in topic], window)
+    return [windows.npmi(topic) for topic in topics]
+
 
 Note = Callable[[str], None]
 SPARE = 4  # times as many near documents are looked at as shown: some are the same text

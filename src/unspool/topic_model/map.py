@@ -10,9 +10,9 @@ import numpy as np
 
 from unspool.insight.plots.style import COLOURS
 from unspool.io.pictures import new_figure, save_picture
+from unspool.topic_model.corpus import inverse_document_frequency, tf_idf
 from unspool.topic_model.methods import Assigned, unit_length
 from unspool.topic_model.settings import TopicSettings
-from unspool.topic_model.words import inverse_document_frequency, tf_idf
 from unspool.vectors.picture import principal_plane
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from unspool.topic_model.corpus import inverse_document_frequency, tf_idf
 from unspool.topic_model.settings import TopicSettings
-from unspool.topic_model.words import inverse_document_frequency, tf_idf
 
 
 class Assigned(NamedTuple):

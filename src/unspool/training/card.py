@@ -1,8 +1,9 @@
-"""README.md of a run folder: a model card that a paper could cite."""
+"""README.md of a run folder: a model card, with the baselines beside the result."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,37 @@ from unspool.data.read.files import sides
 from unspool.tasks import Report, Task
 from unspool.tasks.decision import FILE
 from unspool.training.checkpoint import Counters
-from unspool.training.comparison import Comparison
 from unspool.training.folder import RunFolder
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The report of a run and those of its baselines, by name, on the same rows."""
+
+    task: Task
+    report: Report
+    baselines: Mapping[str, Report]
+
+    def to_json(self) -> dict[str, Any]:
+        """Of the baselines."""
+        metric = self.task.metric
+        return {
+            name: {**report.metrics, f"{metric}_interval": list(report.interval)}
+            for name, report in self.baselines.items()
+        }
+
+    def lines(self) -> list[str]:
+        metric, higher = self.task.metric, self.task.higher_is_better
+        reports = {self.task.config.model_name: self.report, **self.baselines}
+        best = sorted(reports, key=lambda name: reports[name].metrics[metric], reverse=higher)
+        width = max(map(len, ("with baselines", *reports)))
+        lines = [f"{'with baselines':<{width}}  {metric:>10}   95 % interval"]
+        for name in best:
+            low, high = reports[name].interval
+            value = reports[name].metrics[metric]
+            lines.append(f"{name:<{width}}  {value:10.4f}   {low:.4f} to {high:.4f}")
+        return lines
+
 
 JUDGED = {
     "test": "On the test part of the data, which had no part in training.",

@@ -7,8 +7,8 @@ import pytest
 
 import unspool
 from unspool.data.check.findings import Draft
-from unspool.data.check.labels import total_variation
 from unspool.data.check.report import CheckReport, Finding, histogram
+from unspool.data.check.rows import total_variation
 from unspool.errors import DataError
 
 TEXTS = [f"this is text {chr(97 + i % 26) * 5}{chr(97 + i // 26) * 7} of a file" for i in range(60)]

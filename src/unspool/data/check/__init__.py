@@ -18,7 +18,6 @@ from unspool.data.check.advice import (
     about_size,
     about_stream,
 )
-from unspool.data.check.characters import about_characters
 from unspool.data.check.columns import about_columns, about_groups, about_labels_of_groups
 from unspool.data.check.describe import (
     about_values,
@@ -34,11 +33,10 @@ from unspool.data.check.findings import (
     odd_sides,
     repetitions,
 )
-from unspool.data.check.labels import about_drift, about_names
 from unspool.data.check.near import near_repetitions
 from unspool.data.check.noise import find_suspects
 from unspool.data.check.report import CheckReport, Finding, PartReport, histogram, percentiles
-from unspool.data.check.rows import Rows
+from unspool.data.check.rows import Rows, about_characters, about_drift, about_names
 from unspool.data.check.same_series import SameSeries
 from unspool.data.check.survey import Survey, survey
 from unspool.data.corpus import Corpus

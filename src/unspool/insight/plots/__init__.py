@@ -13,15 +13,19 @@ from unspool.insight.plots.attention import (
     matrix_figure,
     pooling_figure,
 )
-from unspool.insight.plots.caption import attention_maps, caption_figure
-from unspool.insight.plots.filters import features_figure, ngram_figure
-from unspool.insight.plots.forecasts import forecast_figure
 from unspool.insight.plots.graph import graph_figure
 from unspool.insight.plots.ideas import IDEAS
-from unspool.insight.plots.image import frames_figure, image_figure
-from unspool.insight.plots.music import roll_figure
+from unspool.insight.plots.media import (
+    attention_maps,
+    caption_figure,
+    features_figure,
+    frames_figure,
+    image_figure,
+    ngram_figure,
+    roll_figure,
+)
 from unspool.insight.plots.recurrence import gates_figure, gradient_figure, layers_of
-from unspool.insight.plots.series import series_figure
+from unspool.insight.plots.series import forecast_figure, series_figure
 from unspool.insight.plots.sound import lattice_figure, spectrum_figure
 from unspool.insight.plots.strokes import drawing_figure, window_figure
 

@@ -32,11 +32,9 @@ from unspool.errors import ConfigError, RunError
 from unspool.io.files import AGAIN, read_json, write_json
 from unspool.nn.models.span import SpanFinder
 from unspool.tasks.answer import Answer
-from unspool.tasks.answering.answer import SpanAnswer, SpanReport
+from unspool.tasks.answering.answer import Score, SpanAnswer, SpanReport, score
 from unspool.tasks.answering.plan import plan_questions
-from unspool.tasks.answering.reading import SpanReading
-from unspool.tasks.answering.search import Found, best_of_windows, best_threshold
-from unspool.tasks.answering.squad import Score, score
+from unspool.tasks.answering.reading import Found, SpanReading, best_of_windows, best_threshold
 from unspool.tasks.document import CNN, TRANSFORMER
 from unspool.tasks.encoder import build_encoder, check_learned_positions, recurrent_models
 from unspool.tasks.examples import Example

@@ -41,8 +41,8 @@ from unspool.tasks.decoder import build_decoder, check_decoder
 from unspool.tasks.encoder import build_encoder
 from unspool.tasks.metrics import wilson_interval
 from unspool.tasks.task import Report, Step, Task, chunks, walk
+from unspool.tasks.token_readings import WrittenReading
 from unspool.tasks.translate.answer import Candidate
-from unspool.tasks.written_readings import WrittenReading
 from unspool.text.tokenizers import Tokenizer
 from unspool.text.vocab import BEGIN_ID, PAD_ID, SENTENCE_SPECIALS, UNK_ID
 

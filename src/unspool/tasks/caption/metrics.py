@@ -1,4 +1,4 @@
-"""ROUGE-L and CIDEr-D of captions with several references each, as the COCO evaluation has them.
+"""CIDEr-D of captions with several references each, as the COCO evaluation has it.
 
 In: captions and their references, as tokens. Out: a score for each caption.
 """
@@ -15,7 +15,6 @@ import numpy as np
 
 ORDER = 4  # of the longest n-gram
 SIGMA = 6.0  # of CIDEr-D: how far lengths may differ
-BETA = 1.2  # of ROUGE-L: how much more recall counts than precision
 SINGLE = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"  # written without spaces
 WORD = re.compile(rf"[{SINGLE}]|[^\W{SINGLE}]+(?:['’-][^\W{SINGLE}]+)*")
 
@@ -26,32 +25,6 @@ Counts = Counter[tuple[str, ...]]
 def words_of(text: str) -> list[str]:
     """The words of a caption as they are compared: case and punctuation do not count."""
     return WORD.findall(text.lower())
-
-
-def rouge_l(candidate: Tokens, references: Sequence[Tokens]) -> float:
-    """ROUGE-L (Lin 2004), 0 to 1, of the longest common subsequence with each reference:
-
-    P = max LCS / |candidate|,  R = max LCS / |reference|,  F = (1 + β²) P R / (R + β² P)
-    """
-    if not candidate:
-        return 0.0
-    common = [common_subsequence(candidate, own) for own in references if own]
-    sizes = [len(own) for own in references if own]
-    precision = max((own / len(candidate) for own in common), default=0.0)
-    recall = max((own / size for own, size in zip(common, sizes)), default=0.0)
-    if not precision or not recall:
-        return 0.0
-    return (1 + BETA**2) * precision * recall / (recall + BETA**2 * precision)
-
-
-def common_subsequence(a: Tokens, b: Tokens) -> int:
-    """The length of the longest common subsequence."""
-    row = [0] * (len(b) + 1)
-    for x in a:
-        before = 0  # row[j] of the x before
-        for j, y in enumerate(b):
-            before, row[j + 1] = row[j + 1], before + 1 if x == y else max(row[j], row[j + 1])
-    return row[-1]
 
 
 def ngrams(tokens: Tokens) -> list[Counts]:

@@ -9,9 +9,12 @@ from typing import Any
 import numpy as np
 
 from unspool.tasks.bleu import ORDER, bleu_of, bleu_statistics, bootstrap_bleu, corpus_chrf
-from unspool.tasks.caption.metrics import cider_d, rouge_l, words_of
+from unspool.tasks.caption.metrics import cider_d, words_of
 from unspool.tasks.metrics import bootstrap_ratio, perplexity
+from unspool.tasks.rouge import rouge_l
 from unspool.tasks.task import Report
+
+BETA = 1.2  # of ROUGE-L, as the COCO evaluation has it
 
 
 class CaptionScores:
@@ -30,7 +33,7 @@ class CaptionScores:
         plain = [" ".join(own) for own in words]
         self.statistics = bleu_statistics(plain, joined, tokenize="none")
         self.cider = cider_d(words, wanted)
-        self.rouge = np.array([rouge_l(own, each) for own, each in zip(words, wanted)])
+        self.rouge = np.array([rouge_l(own, each, BETA) for own, each in zip(words, wanted)])
         self.exact = np.array([own in each for own, each in zip(words, wanted)], dtype=float)
         self.distinct = len(set(plain))
         total = self.statistics.sum(0)

@@ -26,9 +26,8 @@ from unspool.data.read.recording import Recording
 from unspool.errors import ConfigError, DataError
 from unspool.nn.cells import steady
 from unspool.nn.models.causal import CausalModel, TransformerCausal
-from unspool.tasks.compose.answer import Composed, Composing
+from unspool.tasks.compose.answer import Composed, ComposeReport, Composing
 from unspool.tasks.compose.forms import FORMS, Form, kept
-from unspool.tasks.compose.report import ComposeReport
 from unspool.tasks.encoder import check_context, check_model, recurrent_models
 from unspool.tasks.generate import TRANSFORMER
 from unspool.tasks.inputs.media_files import Located

@@ -1,18 +1,65 @@
-"""What `handwrite` is asked for, and what it gives: a drawing, which draws itself."""
+"""Options, answers, report and reading of `handwrite`; an answer is a drawing that draws itself."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import Any, ClassVar
 
 import numpy as np
+import torch
+from torch import Tensor
 
 from unspool.data.read.strokes import Strokes
 from unspool.errors import ConfigError
+from unspool.nn.models.handwriting import Drawings
 from unspool.tasks.answer import Answer
 from unspool.tasks.generation_options import GenerationOptions
+from unspool.tasks.metrics import bootstrap_mean
+from unspool.tasks.reading import AnswerText
+from unspool.tasks.series_readings import SeriesInput
+from unspool.tasks.task import Report
+
+
+class HandwriteReport(Report):
+    """Negative log-likelihood of the next point, a density in standard deviations of the moves."""
+
+    def __init__(self, move: np.ndarray, pen: np.ndarray, points: np.ndarray) -> None:
+        """(N,) nats of the moves and of the pen of each drawing, and its points."""
+        seen = points > 0
+        move, pen, points = move[seen], pen[seen], points[seen]
+        self.drawings, self.points = len(points), int(points.sum())
+        self.scores, self.weights = (move + pen) / points, points
+        self.interval = bootstrap_mean(self.scores, points) if len(points) else (np.nan, np.nan)
+        total = max(1, self.points)
+        self.metrics = {
+            "nll": float((move + pen).sum() / total),
+            "move_nll": float(move.sum() / total),
+            "pen_nll": float(pen.sum() / total),
+        }
+        self.metrics["loss"] = self.metrics["nll"]
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "task": "handwrite",
+            "drawings": self.drawings,
+            "points": self.points,
+            **self.metrics,
+            "nll_interval": list(self.interval),
+        }
+
+    def lines(self) -> list[str]:
+        low, high = self.interval
+        m = self.metrics
+        return [
+            f"{self.points:,} points of {self.drawings:,} drawings, each predicted from those"
+            " before it",
+            f"nll   {m['nll']:.4f} nats a point, moves in standard deviations   95 % interval"
+            f" {low:.4f} to {high:.4f} (bootstrap over drawings)",
+            f"      of the move {m['move_nll']:.4f}, of the pen {m['pen_nll']:.4f}",
+        ]
+
 
 END = "end"  # what the mark behind a text is called
 WIDTH = 800  # of a picture, in pixels, at most
@@ -122,3 +169,47 @@ def svg_lines(strokes: Strokes, title: str = "") -> list[str]:
             ' stroke-linecap="round" stroke-linejoin="round"/>'
         )
     return [head, *body, "</svg>"]
+
+
+class HandwriteReading(SeriesInput):
+    """Whether the pen is lifted after the point that follows each; reasons are given for that."""
+
+    def __init__(self, task: Any, model: Any, item: Any, vectors: np.ndarray | None = None) -> None:
+        super().__init__(task, model, item, vectors)
+        self.words: Any = None
+        text = getattr(self.item, "text", "")
+        if task.conditional:
+            self.words = task.text_ids(text, "the drawing")
+            self.written = [*text, END]
+
+    def default_step(self) -> int:
+        return max(0, len(self.asked) - 2)  # after the last point nothing follows
+
+    def drawings(self, readings: Sequence[Any]) -> Drawings:
+        values, lengths = self.batch(readings)
+        text = None
+        if self.words is not None:
+            rows = torch.zeros(len(readings), dtype=torch.int64)
+            text = self.words.select(rows)
+        return Drawings(values, lengths, text)
+
+    def together(self, readings: Sequence[Any]) -> Tensor:
+        up = self.model.mixture(self.drawings(readings)).up
+        return torch.stack([torch.zeros_like(up), up], -1)
+
+    def answer_text(self, scores: Tensor) -> AnswerText:
+        """How probable the whole drawing is."""
+        drawings = self.drawings([self])
+        losses = self.model.losses(drawings)
+        count = max(1, int(drawings.lengths[0]) - 1)
+        loss = float((losses.move + losses.pen).sum()) / count
+        return AnswerText("", f"The model gives the {count} moves of it {loss:.3f} nats a point.")
+
+    def chosen(self, scores: Tensor) -> list[int]:
+        return scores.argmax(-1).tolist()
+
+    def name(self, answer: int) -> str:
+        return ("pen down", "pen up")[answer]
+
+    def removable(self, step: int) -> list[int]:
+        return [t for t in super().removable(step) if t <= step]

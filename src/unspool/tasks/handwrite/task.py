@@ -45,10 +45,8 @@ from unspool.tasks.encoder import (
     checked_options,
     recurrent_models,
 )
-from unspool.tasks.handwrite.answer import Handwritten, Writing
+from unspool.tasks.handwrite.answer import HandwriteReading, HandwriteReport, Handwritten, Writing
 from unspool.tasks.handwrite.baselines import fit_baseline
-from unspool.tasks.handwrite.reading import HandwriteReading
-from unspool.tasks.handwrite.report import HandwriteReport
 from unspool.tasks.input_layers import InputOptions, input_layer
 from unspool.tasks.inputs.strokes import preparation
 from unspool.tasks.inputs.strokes_plan import (

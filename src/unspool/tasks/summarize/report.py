@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from unspool.tasks.metrics import bootstrap_mean, perplexity
-from unspool.tasks.summarize.rouge import METRICS, rouge, tokens
+from unspool.tasks.rouge import METRICS, rouge, tokens
 from unspool.tasks.task import Report
 from unspool.tasks.translate.answer import Translation
 

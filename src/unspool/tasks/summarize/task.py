@@ -22,9 +22,9 @@ from unspool.data.store.columns import Progress
 from unspool.nn.models.seq2seq import Seq2Seq
 from unspool.search.decoding import Decoding
 from unspool.search.rules import Hypothesis
+from unspool.tasks.rouge import METRICS, rouge
 from unspool.tasks.summarize.plan import further_references, plan_summaries
 from unspool.tasks.summarize.report import SummarizeReport
-from unspool.tasks.summarize.rouge import METRICS, rouge
 from unspool.tasks.translate.answer import Translation, Translator
 from unspool.tasks.translate.plan import plan_sources
 from unspool.tasks.translate.task import MODELS, Translate

@@ -12,9 +12,9 @@ from torch import Tensor
 
 from unspool.nn.ctc import BLANK, TokenSpan, align
 from unspool.search.ctc import Text, greedy_ctc, prefix_beam
-from unspool.tasks.transcribe.edits import edits
 from unspool.tasks.transcribe.language import LanguageScores
 from unspool.tasks.transcribe.options import Transcribing
+from unspool.tasks.transcribe.report import edits
 from unspool.text.tokenizers import Tokenizer
 
 SEGMENT = 1000  # steps of a long recording that are searched at once

@@ -52,10 +52,9 @@ from unspool.tasks.transcribe.answer import (
     fit_confidence,
 )
 from unspool.tasks.transcribe.attention import AttentionSearch, HybridSearch, attention_loss
-from unspool.tasks.transcribe.attention_reading import AttentionReading
 from unspool.tasks.transcribe.corpus import ctc_targets, leave_out_long_texts, refuse_unknown
 from unspool.tasks.transcribe.options import GREEDY, Transcribing, chosen_decoder
-from unspool.tasks.transcribe.reading import TranscribeReading
+from unspool.tasks.transcribe.reading import AttentionReading, TranscribeReading
 from unspool.tasks.transcribe.report import TranscribeReport
 from unspool.tasks.transcribe.search import CtcSearch, Found, judged
 from unspool.tasks.transcribe.stream import TranscribeStream

@@ -1,4 +1,4 @@
-"""From texts to their translations: tokens in, a search (`search/`), readable text out."""
+"""Translations: the two sides of a pair, a search (`search/`) from one to the other, the report."""
 
 from __future__ import annotations
 
@@ -10,18 +10,53 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from unspool.config import TokenizerConfig
+from unspool.data.corpus import Fields
 from unspool.data.fields.text import TextField
-from unspool.data.fields.tokens import Tokens
+from unspool.data.fields.tokens import TokenBatch, Tokens
 from unspool.data.part import Part
 from unspool.nn.copying import CopyOutput, copy_shares, number_tokens
+from unspool.nn.decoders import Targets
+from unspool.nn.encoder import Copies, Encoded
 from unspool.nn.models.seq2seq import Seq2Seq
 from unspool.search import Hypothesis
 from unspool.search.batched import BatchedSearch
 from unspool.search.decoding import Decoding
 from unspool.tasks.answer import Answer, empty, one_line
+from unspool.tasks.bleu import bleu_statistics, bootstrap_bleu, corpus_bleu, corpus_chrf
+from unspool.tasks.metrics import perplexity
+from unspool.tasks.task import Report
 from unspool.text.tokenizers import SubwordTokenizer, WordTokenizer
 from unspool.text.vocab import BEGIN_ID, END, PAD_ID, UNK_ID
 from unspool.text.words import join
+
+
+def sides(fields: Fields) -> tuple[TextField, TextField]:
+    source, target = fields["source"], fields["target"]
+    assert isinstance(source, TextField)
+    assert isinstance(target, TextField)
+    return source, target
+
+
+def is_joint(settings: TokenizerConfig) -> bool:
+    """Whether both sides get one vocabulary; unless it is said, byte pairs do."""
+    return settings.kind in ("auto", "bpe") if settings.joint is None else settings.joint
+
+
+def may_copy(source: TextField) -> bool:
+    """Whether what is read has tokens in common with what is written."""
+    if source.tokenizer is not None:
+        return not isinstance(source.tokenizer, SubwordTokenizer)
+    return source.settings.kind != "bpe" or is_joint(source.settings)
+
+
+def encode(model: Seq2Seq, source: TokenBatch) -> Encoded:
+    copies = None if source.copies is None else Copies(source.copies)
+    return model.encode(source.ids, source.lengths, copies)
+
+
+def target_tensors(target: TokenBatch) -> Targets:
+    return Targets(target.ids, target.lengths, target.copies)
 
 
 class Candidate(NamedTuple):
@@ -281,3 +316,63 @@ class Translator:
 def strongest(alignment: Tensor, length: int) -> list[int]:
     """Of each token the position in the source, its end left out, with the largest weight."""
     return alignment[:, :length].argmax(1).tolist()
+
+
+class TranslateReport(Report):
+    """BLEU with its interval and signature, chrF, exact matches, loss; keeps the translations."""
+
+    def __init__(
+        self,
+        translations: Sequence[Translation],
+        references: list[str],
+        summed_loss: float,
+        tokens: int,
+    ) -> None:
+        texts = [found.translation for found in translations]
+        self.translations, self.references, self.tokens = translations, references, tokens
+        alone = [[wanted] for wanted in references]
+        self.statistics = bleu_statistics(texts, alone)
+        self.interval = bootstrap_bleu([self.statistics])
+        bleu, chrf = corpus_bleu(texts, alone), corpus_chrf(texts, alone)
+        self.signatures = {"bleu": bleu.signature, "chrf": chrf.signature}
+        self.scores = np.array([text == wanted for text, wanted in zip(texts, references)], float)
+        self.metrics = {
+            "bleu": bleu.value,
+            "chrf": chrf.value,
+            "exact": float(self.scores.mean()),
+            "loss": summed_loss / tokens,
+            "perplexity": perplexity(summed_loss / tokens),
+        }
+
+    def interval_over(self, reports: Sequence[Report]) -> tuple[float, float]:
+        found = [r.statistics for r in reports if isinstance(r, TranslateReport)]
+        return bootstrap_bleu(found)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "task": "translate",
+            "pairs": len(self.references),
+            "tokens": self.tokens,
+            **self.metrics,
+            "bleu_interval": list(self.interval),
+            "signatures": self.signatures,
+            "translations": [
+                {"text": found.text, "translation": found.translation, "reference": wanted}
+                for found, wanted in zip(self.translations, self.references)
+            ],
+        }
+
+    def lines(self) -> list[str]:
+        low, high = self.interval
+        figures = self.metrics
+        return [
+            f"{len(self.references)} pairs, {self.tokens} target tokens",
+            f"BLEU         {figures['bleu']:6.2f}   "
+            f"95 % interval {low:.2f} to {high:.2f} (bootstrap)",
+            f"             {self.signatures['bleu']}",
+            f"chrF         {figures['chrf']:6.2f}",
+            f"             {self.signatures['chrf']}",
+            f"exact match  {100 * figures['exact']:6.2f} %",
+            f"loss         {figures['loss']:6.4f} nats a token, perplexity "
+            f"{figures['perplexity']:.2f}",
+        ]

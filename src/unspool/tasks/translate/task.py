@@ -34,10 +34,17 @@ from unspool.tasks.encoder import build_encoder, check_learned_positions
 from unspool.tasks.size import longest_document
 from unspool.tasks.task import Report, Step, Task, chunks, walk
 from unspool.tasks.token_readings import TranslateReading
-from unspool.tasks.translate.answer import Translation, Translator
+from unspool.tasks.translate.answer import (
+    TranslateReport,
+    Translation,
+    Translator,
+    encode,
+    is_joint,
+    may_copy,
+    sides,
+    target_tensors,
+)
 from unspool.tasks.translate.plan import plan_pairs, plan_sources
-from unspool.tasks.translate.report import TranslateReport
-from unspool.tasks.translate.sides import encode, is_joint, may_copy, sides, target_tensors
 from unspool.text.tokenizers import Tokenizer
 from unspool.text.vocab import SENTENCE_SPECIALS
 

@@ -45,8 +45,19 @@ def common_length(a: Sequence[str], b: Sequence[str]) -> int:
     return len(a) - row.bit_count()
 
 
-def rouge_l(summary: Sequence[str], reference: Sequence[str]) -> float:
-    return f1(common_length(summary, reference), len(summary), len(reference))
+def rouge_l(
+    candidate: Sequence[str], references: Sequence[Sequence[str]], beta: float = 1.0
+) -> float:
+    """F_β of the longest common subsequence, 0 to 1; recall counts β times as much as precision:
+
+    P = max LCS / |candidate|,  R = max LCS / |reference|,  F = (1 + β²) P R / (R + β² P)
+    """
+    lengths = [(common_length(candidate, words), len(words)) for words in references if words]
+    precision = max((common / len(candidate) for common, _ in lengths if common), default=0.0)
+    recall = max((common / size for common, size in lengths), default=0.0)
+    if not precision or not recall:
+        return 0.0
+    return (1 + beta**2) * precision * recall / (recall + beta**2 * precision)
 
 
 def rouge(summaries: Sequence[str], references: Sequence[Sequence[str]]) -> np.ndarray:
@@ -56,6 +67,6 @@ def rouge(summaries: Sequence[str], references: Sequence[Sequence[str]]) -> np.n
     for row, summary, own in zip(found, summaries, references):
         words = tokens(summary)
         for other in map(tokens, own):
-            scores = rouge_n(words, other, 1), rouge_n(words, other, 2), rouge_l(words, other)
+            scores = rouge_n(words, other, 1), rouge_n(words, other, 2), rouge_l(words, [other])
             np.maximum(row, scores, out=row)
     return found
