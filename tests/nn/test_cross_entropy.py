@@ -5,7 +5,11 @@ import torch
 from torch.nn import functional as F
 
 from unspool.nn import cross_entropy
-from unspool.nn.cross_entropy import linear_cross_entropy, linear_token_losses
+from unspool.nn.cross_entropy import (
+    linear_cross_entropy,
+    linear_mixture_cross_entropy,
+    linear_token_losses,
+)
 from unspool.nn.heads import TokenOutput
 from unspool.nn.inputs import TokenEmbedding
 
@@ -77,3 +81,23 @@ def test_a_tied_layer_sends_its_gradient_to_the_embedding(size: int) -> None:
     for a, c in zip(torch.autograd.grad(ours, inputs), torch.autograd.grad(plain, inputs)):
         torch.testing.assert_close(a, c, atol=1e-6, rtol=1e-5)
     torch.testing.assert_close(layer.token_losses(h, y).mean(), plain)
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+def test_a_mixture_of_bfloat16_vectors_and_float32_weights(smoothing: float) -> None:
+    """As under autocast, where the vectors come from a layer and the weights do not."""
+    h, V, b, y = parameters()
+    gen, copy = torch.full((len(h),), 0.7).log(), torch.full((len(h),), 0.1).log()
+    losses, gradients = [], []
+    for half in (False, True):
+        inputs = [x.detach().float().requires_grad_() for x in (h, V, b)]
+        rows = inputs[0].bfloat16() if half else inputs[0]
+        with torch.autocast("cpu", torch.bfloat16, enabled=half):
+            loss = linear_mixture_cross_entropy(
+                rows, *inputs[1:], y, gen, copy, label_smoothing=smoothing
+            )
+        losses.append(loss)
+        gradients.append(torch.autograd.grad(loss, inputs))
+    torch.testing.assert_close(*losses, atol=0.05, rtol=0.05)
+    for exact, rounded in zip(*gradients):
+        torch.testing.assert_close(rounded, exact, atol=0.005, rtol=0.05)

@@ -160,8 +160,9 @@ class _LinearMixture(torch.autograd.Function):
             if smoothing:
                 scale = smoothing / count
                 dh[at] += scale * (V.index_select(0, y) - V.mean(0))
+                rows = rows.to(V.dtype)  # autocast leaves V in float32
                 dV.index_add_(0, y, rows, alpha=scale).sub_(rows.sum(0), alpha=scale / tokens)
-                db.index_add_(0, y, torch.ones_like(rows[:, 0]), alpha=scale)
+                db.index_add_(0, y, b.new_ones(len(rows)), alpha=scale)
                 db -= scale * len(rows) / tokens
         share = torch.cat(shares) if shares else log_gen
         scale = (1 - smoothing) / max(1, count)
