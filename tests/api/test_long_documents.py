@@ -67,9 +67,9 @@ def test_a_sentence_without_an_end_is_left_out_of_training(tmp_path) -> None:
 
 
 def test_a_word_without_an_end_has_few_ngrams() -> None:
-    started = time.monotonic()
+    started = time.process_time()
     grams = list(spelled("x" * 5_000_000))
-    assert time.monotonic() - started < 5
+    assert time.process_time() - started < 5
     assert len(grams) < 5 * LONGEST_WORD
     assert list(spelled("film")) == [" f", "fi", "il", "lm", "m ", " fi", "fil", "ilm", "lm ",
                                      " fil", "film", "ilm ", " film", "film "]  # fmt: skip

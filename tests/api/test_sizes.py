@@ -45,14 +45,14 @@ HUGE = [
 
 @pytest.mark.parametrize(("task", "model", "values"), HUGE, ids=str)
 def test_a_model_that_is_too_large_is_refused_before_it_is_built(task, model, values) -> None:
-    started, before = time.monotonic(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    started, before = time.process_time(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     with pytest.raises(ConfigError) as caught:
         make_config(task, model, settings=values)
     message = str(caught.value)
     assert re.search(r"would take (\d[\d.]* [TPE]?[GB]?B|more than any machine)", message), message
     assert "this machine has" in message
     assert "\n" not in message
-    assert time.monotonic() - started < 10
+    assert time.process_time() - started < 10
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 500_000  # kB
 
 

@@ -263,6 +263,14 @@ def browser() -> Iterator[Any]:
         chromium.close()
 
 
+@pytest.fixture(scope="session")
+def context(browser) -> Iterator[Any]:
+    """What all pages are opened in: a context each would cost more than most tests."""
+    opened = browser.new_context(reduced_motion="reduce")
+    yield opened
+    opened.close()
+
+
 @pytest.fixture
 def allowed() -> list[str]:
     """Patterns of console errors that a test expects."""
@@ -270,18 +278,15 @@ def allowed() -> list[str]:
 
 
 @pytest.fixture
-def new_page(browser, allowed) -> Iterator[Callable[..., Any]]:
-    """A page of its own: new_page(width=390, scheme="dark")"""
-    contexts, problems = [], []
+def new_page(context, allowed) -> Iterator[Callable[..., Any]]:
+    """Another page: new_page(width=390, scheme="dark")"""
+    pages, problems = [], []
 
     def make(width: int = 1280, height: int = 900, scheme: str = "light") -> Any:
-        context = browser.new_context(
-            viewport={"width": width, "height": height},
-            color_scheme=scheme,
-            reduced_motion="reduce",
-        )
-        contexts.append(context)
         page = context.new_page()
+        pages.append(page)
+        page.set_viewport_size({"width": width, "height": height})
+        page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
         page.set_default_timeout(60_000)
         page.on(
             "console", lambda message: message.type == "error" and problems.append(message.text)
@@ -291,8 +296,9 @@ def new_page(browser, allowed) -> Iterator[Callable[..., Any]]:
         return page
 
     yield make
-    for context in contexts:
-        context.close()
+    for page in pages:
+        page.close()
+    context.set_offline(False)
     left = [p for p in problems if not any(re.search(pattern, p) for pattern in allowed)]
     assert left == []
 
@@ -307,12 +313,12 @@ def page(new_page) -> Any:
 
 
 @pytest.fixture
-def look(page, server_of) -> Callable[..., Any]:
-    """Opens `page` (or another one) at a view of a run."""
+def look(request, server_of) -> Callable[..., Any]:
+    """Open `page` (or another one) at a view of a run."""
 
     def go(name: str, *, on: Any = None, **params: Any) -> Any:
         params = {"text": TEXTS[name], **params}
-        shown = on or page
+        shown = on or request.getfixturevalue("page")
         shown.goto("about:blank")  # from which any address loads the page anew
         shown.goto(server_of(name).address() + "#" + urlencode(params, quote_via=quote))
         settle(shown)

@@ -9,6 +9,7 @@ import pytest
 
 playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright")
 expect = playwright.expect
+expect.set_options(timeout=60_000)  # a busy machine is no failure
 
 
 def eventually(true: Callable[[], bool], seconds: float = 60) -> None:

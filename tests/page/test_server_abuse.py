@@ -16,7 +16,7 @@ import pytest
 
 from unspool.page import connections
 from unspool.page import server as module
-from unspool.page.connections import MOST
+from unspool.page.connections import MOST, READING
 from unspool.page.server import PageServer
 
 HALF = b"GET / HTTP/1.1\r\nHost: "
@@ -68,7 +68,7 @@ def test_half_requests_keep_nobody_waiting(server, connect) -> None:
     good = connect()
     good.sendall(whole(server))
     assert status(good) == 200
-    assert time.monotonic() - started < 2
+    assert time.monotonic() - started < READING / 2
     assert len(server.connections) <= MOST
     own_threads = [t for t in threading.enumerate() if "process_request_thread" in t.name]
     assert len(own_threads) <= MOST + 8  # some may be about to end
@@ -120,7 +120,7 @@ def test_questions_of_clients_that_have_gone_are_not_answered(server, connect, m
     staying = connect()
     staying.sendall(whole(server, "/api/trace?text=a"))
     assert status(staying) == 200
-    assert time.monotonic() - started < 2.5  # all of them would take 4.8
+    assert time.monotonic() - started < 4  # all of them would take 4.8
     assert len(asked) < 6
 
 

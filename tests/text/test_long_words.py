@@ -100,16 +100,16 @@ def test_only_long_words_are_cut() -> None:
 
 @pytest.mark.parametrize("unit", ["x", " ", "ab", "中"])
 def test_a_million_characters_without_a_space_are_fitted_soon(unit: str) -> None:
-    started = time.monotonic()
+    started = time.process_time()
     fit_bpe([unit * (10**6 // len(unit))], size=400, min_count=1, normalizer=Normalizer())
-    assert time.monotonic() - started < 20  # a quadratic one takes ten minutes
+    assert time.process_time() - started < 20  # a quadratic one takes ten minutes
 
 
 def test_a_million_characters_are_encoded_soon_and_not_remembered() -> None:
     model = fit_bpe(["xxxx xx x"], size=262, min_count=1, normalizer=Normalizer())
-    started = time.monotonic()
+    started = time.process_time()
     ids = model.encode("x" * 10**6)
-    assert time.monotonic() - started < 20
+    assert time.process_time() - started < 20
     assert model.decode(ids) == "x" * 10**6
     cache = ChunkCache(lambda chunk: [len(chunk)])
     assert cache["x" * (LONGEST + 1)] == (LONGEST + 1,)
