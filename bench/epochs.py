@@ -28,7 +28,7 @@ from unspool.data.fields.tokens import Tokens
 from unspool.data.part import Part
 from unspool.data.store.ragged import Ragged
 from unspool.tasks.classify import Classify
-from unspool.tasks.opening import open_plan
+from unspool.tasks.planner import open_plan
 
 DATA = Path(os.environ.get("UNSPOOL_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 SETTINGS = {

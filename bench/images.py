@@ -28,7 +28,7 @@ from unspool.data.fields.image import ImageSource
 from unspool.data.fields.image_shape import ImageShape
 from unspool.data.fields.vectors import VectorField
 from unspool.data.store.columns import store_columns
-from unspool.tasks.opening import open_plan
+from unspool.tasks.planner import open_plan
 
 # Of each model what it reads, and settings other than the defaults.
 MODELS: dict[str, tuple[str, dict[str, Any]]] = {

@@ -42,7 +42,7 @@ from timing import DATA, installed, parser, set_up, write_json
 from unspool import native
 from unspool.api.settings import make_config
 from unspool.tasks.classify import Classify
-from unspool.tasks.opening import open_plan
+from unspool.tasks.planner import open_plan
 from unspool.training.progress import Silent
 
 REVIEWS = DATA / "sentiment/imdb"

@@ -35,7 +35,7 @@ from unspool.data.parts import split_plans
 from unspool.data.read.music import Piece, as_piece
 from unspool.insight.plots import roll_figure
 from unspool.io.pictures import save_picture
-from unspool.tasks.opening import open_plan
+from unspool.tasks.planner import open_plan
 
 CHORALES = DATA / "music/boulanger_lewandowski/JSB_Chorales.mat"
 GIVEN, ADDED = 8, 56  # steps of a test piece, and those that are written after them

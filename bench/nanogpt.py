@@ -34,7 +34,7 @@ from unspool.data.fields.tokens import Tokens
 from unspool.data.store.ragged import Ragged
 from unspool.data.streams import WindowBatches
 from unspool.nn.models.language_model import NextTokenModel
-from unspool.tasks.opening import open_plan
+from unspool.tasks.planner import open_plan
 from unspool.training.machine import resolve_precision
 
 LAYERS, HEADS, WIDTH, CONTEXT, BATCH, STEPS = 4, 4, 128, 64, 12, 2000

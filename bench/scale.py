@@ -112,7 +112,7 @@ def measure(path: str, kind: str) -> dict[str, float]:
     from unspool.api.settings import make_config
     from unspool.config import DataConfig
     from unspool.tasks import TASKS
-    from unspool.tasks.opening import open_plan
+    from unspool.tasks.planner import open_plan
 
     began = time.perf_counter()
     source = open_plan(path, DataConfig(), task=None)

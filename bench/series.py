@@ -124,7 +124,7 @@ def plain_torch(run: unspool.api.run.Run, test: Path) -> tuple[np.ndarray, float
     settings are those of a run."""
     config, task = run.config, run.task
     train, valid = run.parts["train"], run.parts["valid"]
-    tested, _ = task.encode(unspool.tasks.opening.open_plan(test, config.data, task.name))
+    tested, _ = task.encode(unspool.tasks.planner.open_plan(test, config.data, task.name))
     torch.manual_seed(config.train.seed)
     model = PlainLSTM(
         task.input_field.size, len(task.labels), config.model.embedding, config.model.hidden,

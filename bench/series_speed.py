@@ -41,7 +41,7 @@ from forecasts import M4, m4_file
 from timing import DATA, installed, parser, set_up, take_turns, write_json
 from unspool.api.settings import make_config
 from unspool.tasks import TASKS, build_model
-from unspool.tasks.opening import open_plan
+from unspool.tasks.planner import open_plan
 from unspool.training.machine import autocast, has_bf16
 from unspool.training.optim import build_optimizer
 

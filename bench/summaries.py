@@ -33,7 +33,7 @@ from unspool.data.batching import BucketBatches
 from unspool.search.decoding import Decoding
 from unspool.tasks import build_model
 from unspool.tasks.metrics import bootstrap_mean
-from unspool.tasks.opening import open_plan
+from unspool.tasks.planner import open_plan
 from unspool.tasks.rouge import METRICS, rouge
 from unspool.tasks.summarize.plan import further_references
 from unspool.tasks.summarize.report import SummarizeReport, lead

@@ -28,7 +28,7 @@ from flair_peer import FlairTagger
 from timing import DATA, installed, parser, ratio, set_up, take_turns, write_json
 from unspool.api.settings import make_config
 from unspool.tasks import build_model
-from unspool.tasks.opening import open_plan
+from unspool.tasks.planner import open_plan
 from unspool.tasks.tag.task import Tag
 from unspool.training.optim import build_optimizer
 

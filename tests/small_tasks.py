@@ -17,7 +17,7 @@ from unspool.data.fields.tokens import Tokens, number_words
 from unspool.data.part import Part
 from unspool.data.store.ragged import Ragged
 from unspool.tasks import TASKS
-from unspool.tasks.opening import open_plan
+from unspool.tasks.planner import open_plan
 from unspool.tasks.settings import read_settings
 from unspool.tasks.task import Task
 from unspool.text.tokenizers import CharTokenizer, Tokenizer

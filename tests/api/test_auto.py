@@ -237,7 +237,7 @@ def test_a_network_that_has_made_two_epochs_was_not_too_slow(seconds, epoch, mos
 
 def fold_rows(run, data):
     """The rows of the file that a fold was validated on."""
-    from unspool.tasks.opening import open_plan
+    from unspool.tasks.planner import open_plan
 
     plans = {"train": open_plan(str(data), run.config.data, run.config.task)}
     return type(run.task).load_corpus(run.config, plans).parts["valid"].rows

@@ -9,7 +9,7 @@ import pytest
 import unspool
 from unspool.data.read.memory import columns_of
 from unspool.errors import DataError, RunError
-from unspool.tasks.opening import open_plan
+from unspool.tasks.planner import open_plan
 
 SMALL = {"hidden": 8, "embedding": 6, "threads": 1, "lr": 0.01, "batch": 16, "epochs": 2}
 GOOD, BAD = ["good", "great", "fine"], ["bad", "poor", "dull"]

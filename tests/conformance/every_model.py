@@ -29,7 +29,7 @@ from unspool.data.read.strokes import Strokes, from_lines
 from unspool.data.streams import StreamBatch
 from unspool.errors import ConfigError
 from unspool.tasks import TASKS, build_model
-from unspool.tasks.opening import open_plan
+from unspool.tasks.planner import open_plan
 from unspool.tasks.task import Task
 from unspool.training.folder import RunFolder
 from unspool.training.tensors import save_tensors

@@ -35,7 +35,7 @@ from unspool.insight.summary import summary_of
 from unspool.insight.trace import trace
 from unspool.nn.taps import record, taps
 from unspool.tasks import TASKS
-from unspool.tasks.opening import open_inputs
+from unspool.tasks.planner import open_inputs
 
 
 @pytest.fixture(scope="module")

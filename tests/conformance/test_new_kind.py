@@ -44,6 +44,7 @@ class MorseSource(Source):
 class MorseKind(SeriesKind):
     name = "morse"
     rows = "messages"
+    numeric = False
 
     def field(self, config: Config) -> Field:
         return vector_field(MorseSource(), config)

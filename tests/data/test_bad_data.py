@@ -12,7 +12,7 @@ from unspool.config import DataConfig
 from unspool.data.read import files
 from unspool.data.store.tokens import TokenWriter
 from unspool.errors import DataError
-from unspool.tasks.opening import open_plan
+from unspool.tasks.planner import open_plan
 
 
 def load(path: Path, *, task: str | None = None, valid: Path | None = None, **data):

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from small_tasks import Loaded, load_data
 from unspool.config import DataConfig
 from unspool.data.read.delimited import Csv
-from unspool.tasks.opening import open_plan
+from unspool.tasks.planner import open_plan
 from unspool.text import open_vocabulary
 from unspool.text.open_vocabulary import OpenWords, Rules
 

@@ -11,7 +11,7 @@ from unspool.config import DataConfig
 from unspool.data.read.numerals import find_numerals
 from unspool.data.values import DAYS, ISO, find_format, is_date, seconds, shown_format
 from unspool.errors import DataError
-from unspool.tasks.opening import open_plan
+from unspool.tasks.planner import open_plan
 
 EVERY_DAY = [datetime(2021, 12, 20, tzinfo=UTC) + timedelta(days=i) for i in range(60)]
 FIRST_OF_MONTH = [datetime(1995 + i // 12, i % 12 + 1, 1, tzinfo=UTC) for i in range(60)]

@@ -14,7 +14,7 @@ from unspool.config import DataConfig
 from unspool.data.batching import BucketBatches
 from unspool.data.read.files import sides
 from unspool.errors import DataError
-from unspool.tasks.opening import open_plan
+from unspool.tasks.planner import open_plan
 from unspool.text.vocab import BEGIN_ID, END_ID, UNK_ID
 
 ENGLISH = ["a dog", "two cats", "a red house", "the tree", "a cat and a dog", "go"] * 5

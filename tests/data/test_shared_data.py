@@ -7,7 +7,7 @@ import pytest
 from small_tasks import load_data
 from unspool.config import DataConfig
 from unspool.errors import DataError
-from unspool.tasks.opening import open_plan
+from unspool.tasks.planner import open_plan
 
 SHARED = Path(__file__).parents[2].parent / "shared" / "data"
 pytestmark = pytest.mark.skipif(not SHARED.is_dir(), reason="the shared data are not here")

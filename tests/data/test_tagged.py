@@ -14,7 +14,7 @@ from unspool.config import DataConfig
 from unspool.data.part import Part
 from unspool.data.read.conll import Conll
 from unspool.errors import DataError
-from unspool.tasks.opening import open_plan
+from unspool.tasks.planner import open_plan
 
 WORDS = [["EU", "rejects", "German", "call"], ["Peter", "Blackburn", "Inc", "sued"]]
 IOB2 = [["B-ORG", "O", "B-MISC", "O"], ["B-PER", "I-PER", "B-PER", "O"]]

@@ -24,7 +24,7 @@ from unspool.search.decoding import Decoding
 from unspool.tasks import TASKS
 from unspool.tasks.answering.answer import score
 from unspool.tasks.answering.reading import best_of_windows, best_span, best_threshold
-from unspool.tasks.opening import open_plan
+from unspool.tasks.planner import open_plan
 from unspool.text.subwords import fit_bpe
 from unspool.text.token_offsets import token_offsets
 from unspool.text.tokenizers import NFC, CharTokenizer, WordTokenizer

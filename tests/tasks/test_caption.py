@@ -18,7 +18,7 @@ from unspool.nn.inputs import PAD, UNKNOWN
 from unspool.nn.taps import record
 from unspool.search.decoding import Decoding
 from unspool.tasks.caption.task import unattended
-from unspool.tasks.opening import open_inputs, open_plan
+from unspool.tasks.planner import open_inputs, open_plan
 
 NAMES = {"bar": ("a tall bar", "an upright bar"), "line": ("a flat line", "a long line"),
          "dot": ("a dot", "one small dot")}  # fmt: skip

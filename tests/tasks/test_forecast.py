@@ -15,7 +15,7 @@ from unspool.tasks import TASKS
 from unspool.tasks.forecast.histories import HeldOut, cut
 from unspool.tasks.forecast.naive import seasonal_naive
 from unspool.tasks.forecast.task import ForecastOptions
-from unspool.tasks.opening import open_plan
+from unspool.tasks.planner import open_plan
 
 SMALL = {"hidden": 8, "embedding": 6, "threads": 1, "batch": 64, "epochs": 2, "patience": 0}
 
@@ -218,7 +218,7 @@ def test_a_file_is_continued_as_arrays_are(run, shops, tmp_path) -> None:
 
 
 def from_file(run, path):
-    from unspool.tasks.opening import open_inputs
+    from unspool.tasks.planner import open_inputs
 
     plan = open_inputs(str(path), run.config.data, run.task.name)
     return list(run.predict_lazily([row.values[0] for row in plan.rows()]))

@@ -13,7 +13,7 @@ from pictures import CLASSES, line, shape, write_folders, write_lines, write_tab
 from small_tasks import small_settings
 from unspool.config import DataConfig
 from unspool.errors import ConfigError
-from unspool.tasks.opening import open_plan
+from unspool.tasks.planner import open_plan
 
 FP32 = {"precision": "fp32"}
 QUICK = {**FP32, "baseline": False}

@@ -14,7 +14,7 @@ from unspool.config import DataConfig
 from unspool.data.plan import Plan
 from unspool.errors import DataError
 from unspool.tasks.label_plan import look_at
-from unspool.tasks.opening import open_plan
+from unspool.tasks.planner import open_plan
 
 SETS = [["drama", "war"], ["comedy"], ["drama", "comedy"], [], ["war"], ["comedy", "war"]] * 4
 TEXTS = [f"a story of number {i} about things" for i in range(len(SETS))]

@@ -16,7 +16,7 @@ import unspool
 from unspool.errors import ConfigError, RunError
 from unspool.tasks import TASKS
 from unspool.tasks.linear import Logistic, features, fit_linear, log_count_ratios
-from unspool.tasks.opening import open_plan
+from unspool.tasks.planner import open_plan
 
 GOOD = ["good", "fine", "great", "lovely", "superb", "warm", "clever", "moving"]
 BAD = ["bad", "dull", "poor", "awful", "weak", "cold", "silly", "boring"]

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from unspool.config import DataConfig
-from unspool.data.plan import Plan, choose_plan
+from unspool.data.plan import Plan
 from unspool.data.read import open_table
 from unspool.errors import DataError
 from unspool.tasks import TASKS
-from unspool.tasks.opening import open_inputs, open_plan
+from unspool.tasks.planner import Request, choose_plan, open_inputs, open_plan, plan_task
 
 ROWS = [("a fine, warm film", "pos"), ('dull "plot"\nand cast', "neg"), ("so so", "pos")] * 4
 
@@ -280,7 +280,7 @@ def test_the_task_that_fits_best(tmp_path, case: str) -> None:
     (tmp_path / name).write_text(content)
     settings = DataConfig(**data)
     table = open_table(str(tmp_path / name), settings)
-    found = choose_plan(table, settings, None, TASKS)
+    found = choose_plan(table, settings, None)
     assert found.task == task
     assert found.summary.startswith(table.summary)
     assert found.summary.endswith(f" -> {task}")
@@ -290,7 +290,7 @@ def test_the_task_that_fits_best(tmp_path, case: str) -> None:
 def test_tasks_that_must_be_named(tmp_path, task: str) -> None:
     (tmp_path / "a.txt").write_text("x one\ny two\n\nx three\ny four\n")
     table = open_table(str(tmp_path / "a.txt"), DataConfig())
-    assert TASKS[task].plan(table, DataConfig()) is None
+    assert plan_task(TASKS[task], Request(table, DataConfig())) is None
     found = plan(tmp_path / "a.txt", task=task)
     assert found.table.format == "lines"
     assert rows(found)[:3] == [("x one",), ("y two",), ("",)]

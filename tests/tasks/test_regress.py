@@ -22,7 +22,7 @@ from unspool.data.fields.number import NumberField
 from unspool.errors import ConfigError, DataError
 from unspool.nn.cells import CELLS
 from unspool.tasks.metrics import spearman
-from unspool.tasks.opening import open_plan
+from unspool.tasks.planner import open_plan
 from unspool.tasks.regress import RegressReport, error_intervals, errors
 
 VALUES = {"great": 2, "fine": 1, "superb": 3, "dull": -2, "bad": -1, "awful": -3}

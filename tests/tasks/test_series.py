@@ -257,7 +257,7 @@ def test_columns_without_names_are_found_again(tmp_path) -> None:
     (tmp_path / "new.data").write_text("\n".join(line[:-2] for line in lines[:5]) + "\n")
     run = unspool.train(tmp_path / "train.data", channels=2, out=tmp_path / "run", **SMALL)
     assert run.evaluate(tmp_path / "test.data").count == 10
-    from unspool.tasks.opening import open_inputs
+    from unspool.tasks.planner import open_inputs
 
     plan = open_inputs(tmp_path / "new.data", run.config.data, "classify")
     assert [row.values[0].values.shape for row in plan.rows()] == [(3, 2)] * 5

@@ -15,7 +15,7 @@ from unspool.api.train import train
 from unspool.config import DataConfig
 from unspool.errors import ConfigError, DataError
 from unspool.search.decoding import Decoding
-from unspool.tasks.opening import open_plan
+from unspool.tasks.planner import open_plan
 from unspool.tasks.summarize.report import SummarizeReport
 from unspool.tasks.summarize.task import Summarize
 from unspool.text.vocab import END_ID

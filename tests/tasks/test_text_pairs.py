@@ -14,7 +14,7 @@ from unspool.data.fields.pair import PairField, TokenPairs, as_pair, share_room
 from unspool.data.plan import Plan
 from unspool.data.store.ragged import Ragged
 from unspool.errors import DataError
-from unspool.tasks.opening import open_plan
+from unspool.tasks.planner import open_plan
 from unspool.text.tokenizers import PairFrame, WordTokenizer
 from unspool.text.vocab import PAIR_SPECIALS, Vocab
 

@@ -15,7 +15,7 @@ from tones import RATE, tones, wav, write_texts
 from unspool.data.part import Batch
 from unspool.errors import ConfigError
 from unspool.nn.ctc import log_probability
-from unspool.tasks.opening import open_plan
+from unspool.tasks.planner import open_plan
 from unspool.tasks.transcribe.options import Transcribing
 from unspool.text.vocab import BEGIN_ID, END_ID
 

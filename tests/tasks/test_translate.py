@@ -17,7 +17,7 @@ from unspool.config import DataConfig
 from unspool.errors import ConfigError
 from unspool.search.decoding import GREEDY, Decoding
 from unspool.tasks.generate import Generation
-from unspool.tasks.opening import open_plan
+from unspool.tasks.planner import open_plan
 from unspool.tasks.translate.answer import encode, target_tensors
 from unspool.tasks.translate.task import MODELS, Translate
 

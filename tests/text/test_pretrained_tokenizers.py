@@ -12,7 +12,7 @@ import pytest
 from unspool.config import Config, DataConfig
 from unspool.errors import RunError
 from unspool.tasks.classify import Classify
-from unspool.tasks.opening import open_plan
+from unspool.tasks.planner import open_plan
 from unspool.text.subwords import read_pretrained_tokenizer
 from unspool.text.tokenizers import PretrainedTokenizer, Tokenizer
 

@@ -16,7 +16,7 @@ from unspool.data.parts import split_plans
 from unspool.data.read.memory import source_of
 from unspool.data.store.columns import Progress
 from unspool.tasks import TASKS
-from unspool.tasks.opening import open_plan
+from unspool.tasks.planner import open_plan
 
 WHOLE = 2**31  # tokens: the longest that max_length can be, so that nothing is cut
 

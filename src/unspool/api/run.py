@@ -24,7 +24,7 @@ from unspool.data.read.memory import columns_of, is_table, listed, source_of
 from unspool.data.store.columns import Progress
 from unspool.errors import ConfigError, DataError
 from unspool.tasks import Answers, Report, Task
-from unspool.tasks.opening import open_inputs, open_plan
+from unspool.tasks.planner import open_inputs, open_plan
 from unspool.training.folder import RunFolder
 from unspool.training.log import read_log
 

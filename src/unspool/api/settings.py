@@ -16,7 +16,7 @@ from unspool.nn.cells import CELLS, cell_options
 from unspool.tasks import TASKS, build_model
 from unspool.tasks.embedding import check_embedding, vector_settings
 from unspool.tasks.encoder import check_model
-from unspool.tasks.opening import Source, open_plan
+from unspool.tasks.planner import Source, open_plan
 from unspool.tasks.settings import refuse_unread
 from unspool.tasks.size import refuse_large_model
 from unspool.training.folder import RunFolder

@@ -28,7 +28,7 @@ from unspool.data.plan import Plan
 from unspool.data.read.memory import source_of
 from unspool.errors import ConfigError, RunError
 from unspool.tasks import TASKS
-from unspool.tasks.opening import Source, open_plan, usual_columns
+from unspool.tasks.planner import Source, open_plan, usual_columns
 from unspool.training.fold_report import FoldsReport
 from unspool.training.folder import RunFolder
 from unspool.training.machine import with_device, with_precision

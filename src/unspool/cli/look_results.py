@@ -192,7 +192,7 @@ def kind_pictures(
 def first_recording(path: str, task: Any) -> Any:
     """Of a file; what was found in it is said."""
     from unspool.errors import DataError
-    from unspool.tasks.opening import open_inputs
+    from unspool.tasks.planner import open_inputs
 
     data = task.config.data.model_copy(update={"format": "auto"})
     plan = open_inputs(path, data, task.name)

@@ -201,7 +201,7 @@ def read_items(
     from unspool.cli.answers import rows_of
     from unspool.config.resolve import reading_changed
     from unspool.errors import ConfigError
-    from unspool.tasks.opening import open_inputs
+    from unspool.tasks.planner import open_inputs
 
     if file is not None and texts:
         raise ConfigError(

@@ -1,7 +1,6 @@
-"""How a task reads a table: which columns are its fields. The tasks make plans; the best is chosen.
+"""How a task reads a table: which columns are its fields.
 
-table = open_table("reviews.csv", data)
-plan = choose_plan(table, data, None, TASKS)
+plan = open_plan("reviews.csv", data)
 print(plan.summary)     # reviews.csv: CSV, text in column 'review', label in ... -> classify
 for (text, label), line, file in plan.rows():
     ...
@@ -9,13 +8,11 @@ for (text, label), line, file in plan.rows():
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
-from unspool.config import DataConfig
-from unspool.data.read import Column, Report, Row, Shape, Table
-from unspool.errors import DataError, choose
+from unspool.data.read import Column, Report, Row, Table
 
 Values = tuple[Any, ...]
 
@@ -108,78 +105,3 @@ class Plan:
             "convert": None if self.convert is None else self.convert.name,
             "only": None if self.only is None else self.only.key,
         }
-
-
-class Planner(Protocol):
-    """A task, as far as its plans go."""
-
-    @classmethod
-    def plan(
-        cls, table: Table, data: DataConfig, *, named: bool = False, outputs: bool = True
-    ) -> Plan | None:
-        """How the task reads a table, None where it cannot.
-
-        named     the user has named the task: what stands in its way is a DataError
-        outputs   whether the fields to be predicted are read; without them, as for prediction,
-                  plain text is one document a line
-        """
-
-
-def choose_plan(
-    table: Table, data: DataConfig, task: str | None, tasks: Mapping[str, type[Planner]]
-) -> Plan:
-    """The plan of the named task, or that of the task that fits best."""
-    plan = _best_plan(table, data, task, tasks)
-    note = table.file_index.note
-    return replace(plan, summary=plan.summary + note) if note else plan
-
-
-def _best_plan(
-    table: Table, data: DataConfig, task: str | None, tasks: Mapping[str, type[Planner]]
-) -> Plan:
-    """The plan of the named task, or that of the task that fits best.
-
-    An error of one task, such as two fields in one column, counts where no other task fits better
-    than as a fallback.
-    """
-    if task is not None:
-        plan = tasks[choose("task", task, tasks)].plan(table, data, named=True)
-        if plan is None:
-            raise unfit(table, task)
-        return plan
-    plans, errors = [], []
-    for kind in tasks.values():
-        try:
-            plans.append(kind.plan(table, data))
-        except DataError as error:
-            errors.append(error)
-    best = max((plan for plan in plans if plan is not None), key=lambda p: p.fit, default=None)
-    if errors and (best is None or best.fit == 0):
-        raise errors[0]
-    if best is None:
-        raise unfit(table, "any task")
-    return best
-
-
-def holds_figures(table: Table) -> bool:
-    """Whether a table with names has nothing but numbers and dates."""
-    named = table.shape == Shape.TABLE and not table.typed and table.header
-    return named and all(
-        column.profile.is_numbers or column.profile.date_format is not None
-        for column in table.columns
-    )
-
-
-def unfit(table: Table, task: str) -> DataError:
-    if holds_figures(table):
-        return DataError(
-            "holds numbers, and nothing says what is to be learnt of them",
-            where=table.path,
-            remedy="--task forecast --horizon N continues them, --label COLUMN learns a label or a"
-            " number of a series a row, --text COLUMN reads them as text",
-        )
-    return DataError(
-        f"was read as {table.reader.title}, which holds nothing for {task}",
-        where=table.path,
-        remedy="name the format with --format, or another task with --task",
-    )

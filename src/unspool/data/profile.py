@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
-from unspool.data.values import find_format, is_date, is_missing, is_number
+from unspool.data.values import find_format, is_date, is_encoded, is_missing, is_number
 
 LONGEST_LABEL = 40  # characters, on average
 FEWEST_WORDS = 3  # of the values of a column of texts, on average
@@ -100,6 +100,17 @@ class ColumnProfile:
         """Whether values are 0 and 1, but for missing ones."""
         values = [value for value in self.sample if not is_missing(value)]
         return bool(values) and all(flag(value) is not None for value in values)
+
+    @cached_property
+    def is_images(self) -> bool:
+        """Whether values are encoded images."""
+        values = [value for value in self.sample if value not in (None, "")]
+        return bool(values) and all(map(is_encoded, values))
+
+    def is_all(self, *kinds: type) -> bool:
+        """Whether values are of these types, but for missing ones."""
+        values = [value for value in self.sample if value is not None]
+        return bool(values) and all(isinstance(value, kinds) for value in values)
 
     @cached_property
     def is_phrases(self) -> bool:
@@ -192,7 +203,7 @@ def repeats(values: Sequence[str]) -> bool:
 
 def of_numbers(values: Sequence[Any]) -> bool:
     """Numbers, or nothing; a word among them is found when they are read."""
-    given = [value for value in values if not is_missing(value) and value != "?"]
+    given = [v for v in values if not is_missing(v) and not (isinstance(v, str) and v == "?")]
     if any(isinstance(value, bool | list) for value in given):
         return False
     return sum(map(is_number, given)) > 0.9 * len(given) if given else bool(values)

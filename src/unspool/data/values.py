@@ -1,4 +1,4 @@
-"""The content of a cell: nothing, a number, or a date, which becomes seconds since 1970.
+"""The content of a cell: nothing, a number, an encoded image, or a date, in seconds since 1970.
 
 A format of dates is "iso" (`2026-05-01 13:45:00`), or that of the day in the letters of
 `time.strptime`, such as `%d/%m/%Y`; a time of day may stand behind it. All cells of a column have
@@ -30,6 +30,8 @@ OF_DAY = re.compile(
     r"(.*?\S)[T ]\s*(\d{1,2}):(\d{2})(?::(\d{2}(?:\.\d+)?))?(?:\s*([AaPp])\.?[Mm]\.?)?"
 )
 LONGEST = 40  # characters of a date
+IMAGE_STARTS = (b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"BM")
+BASE64 = re.compile(r"(data:image/\w+;base64,)?(iVBORw0KGgo|/9j/|R0lGOD|UklGR|Qk[0-3])")
 # Seconds since 1970 of the first and the last day that a date may have, from the year 1 to 9999
 FIRST_DAY, LAST_DAY = -62_135_596_800.0, 253_402_214_400.0
 YEARS = range(1800, 2200)  # of eight digits that are a date, and no number
@@ -136,3 +138,12 @@ def shown_format(form: str) -> str:
     for letters, word in DAY_LETTERS.items():
         form = form.replace(letters, word)
     return form
+
+
+def is_encoded(value: Any) -> bool:
+    """Whether a cell holds an image: bytes, or base64."""
+    if isinstance(value, dict):
+        value = value.get("bytes")
+    if isinstance(value, bytes):
+        return value.startswith(IMAGE_STARTS) or (value[:4], value[8:12]) == (b"RIFF", b"WEBP")
+    return isinstance(value, str) and BASE64.match(value) is not None

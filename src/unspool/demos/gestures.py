@@ -18,7 +18,7 @@ import numpy as np
 from unspool.api.train import train
 from unspool.insight.plots import series_figure
 from unspool.io.pictures import save_picture
-from unspool.tasks.opening import open_inputs
+from unspool.tasks.planner import open_inputs
 from unspool.training.output_folder import free_folder
 from unspool.training.progress import Printed
 

@@ -29,7 +29,7 @@ from unspool.nn.encoder import Encoder
 from unspool.nn.inputs import OneHot, TokenEmbedding, TokenInput
 from unspool.nn.models.classifier import Classifier, ManyToOne
 from unspool.tasks import Task
-from unspool.tasks.opening import open_inputs
+from unspool.tasks.planner import open_inputs
 from unspool.tasks.task import walk
 from unspool.text.tokenizers import Tokenizer
 from unspool.text.vocab import PAD_ID

@@ -16,7 +16,7 @@ from unspool.data.part import Part
 from unspool.data.store.columns import Progress
 from unspool.errors import ConfigError, nearest
 from unspool.tasks import Task
-from unspool.tasks.opening import open_plan
+from unspool.tasks.planner import open_plan
 from unspool.tasks.task import as_array, no_vectors
 
 AROUND = 5  # words to each side that are shown of an occurrence

@@ -20,7 +20,7 @@ from unspool.insight.ngrams import NgramTable
 from unspool.io.regular import parse_json
 from unspool.tasks import Task
 from unspool.tasks.examples import Example, plain
-from unspool.tasks.opening import open_plan
+from unspool.tasks.planner import open_plan
 from unspool.tasks.reading import Reading
 from unspool.training.examples import read_examples
 from unspool.training.folder import RunFolder

@@ -8,37 +8,33 @@ What follows from the logits is in `multiclass` for one label a row, in `multila
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from torch import nn
 
-from unspool.config import Config, DataConfig, declare
+from unspool.config import Config, declare
 from unspool.data.batching import BucketBatches
 from unspool.data.corpus import Fields
 from unspool.data.fields.field import Field
 from unspool.data.fields.label import LabelField
 from unspool.data.fields.labels import LabelsField
 from unspool.data.part import Batch, Part
-from unspool.data.plan import Plan
-from unspool.data.read import Table
-from unspool.errors import ConfigError, DataError
+from unspool.errors import ConfigError
 from unspool.nn.models.classifier import Classifier
 from unspool.nn.models.ensemble import Kind
 from unspool.tasks.answer import Answer
 from unspool.tasks.calibration import FoldCalibration, Unseen
 from unspool.tasks.decision import Decision
 from unspool.tasks.document import CHUNK, DocumentTask
-from unspool.tasks.inputs import holds_no_text, input_kind, plan_input, read_field, reads_text
+from unspool.tasks.inputs import input_kind, read_field, reads_text
 from unspool.tasks.label_plan import plan_labels
 from unspool.tasks.label_readings import ClassifyReading
 from unspool.tasks.linear import NB_LINEAR, Logistic, baseline_config
 from unspool.tasks.multiclass import OneLabel, Prediction
 from unspool.tasks.multilabel import SeveralLabels
-from unspool.tasks.pair_plan import pair_inputs, paired
-from unspool.tasks.plan import may_be_documents
+from unspool.tasks.roles import Lacking, Roles
 from unspool.tasks.task import Report, Step, chunks
 
 
@@ -46,6 +42,15 @@ class Classify(DocumentTask):
     """`decision`: how logits become labels."""
 
     name = "classify"
+    roles = Roles(
+        target="label",
+        plan=plan_labels,
+        lacking=Lacking(
+            "holds no labels, which classify needs",
+            "name their column with --label, or use --task generate",
+        ),
+        documents=True,
+    )
     metric = "accuracy"
     settings = declare(
         data="text_pair label multilabel label_separator missing",
@@ -101,27 +106,6 @@ class Classify(DocumentTask):
                 "train.oversample and train.class_weights both balance the labels",
                 remedy="use one of them",
             )
-
-    @classmethod
-    def plan(
-        cls, table: Table, data: DataConfig, *, named: bool = False, outputs: bool = True
-    ) -> Plan | None:
-        """A text, or another kind of input, and its label or labels."""
-        other = plan_input(cls.name, table, data, target="label", named=named, outputs=outputs)
-        if other is not None:
-            return other
-        if not named and (holds_no_text(table, data) or not may_be_documents(table, data)):
-            return None
-        if not outputs:
-            return pair_inputs(cls.name, table, data)
-        found = paired(cls.name, table, data, partial(plan_labels, cls.name))
-        if found is None and named:
-            raise DataError(
-                "holds no labels, which classify needs",
-                where=table.name,
-                remedy="name their column with --label, or use --task generate",
-            )
-        return found
 
     @property
     def outputs(self) -> list[str]:

@@ -14,20 +14,19 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from unspool.config import Config, DataConfig, declare
+from unspool.config import Config, declare
 from unspool.data.batching import BucketBatches
 from unspool.data.fields.field import Field
 from unspool.data.fields.text import TextField
 from unspool.data.fields.tokens import TokenBatch
 from unspool.data.part import Batch, Part
-from unspool.data.plan import Plan
-from unspool.data.read import Table
 from unspool.errors import ConfigError
 from unspool.nn.elmo import Elmo
 from unspool.nn.models.elmo import ElmoModel
 from unspool.tasks.contextual import elmo_options, example_words
 from unspool.tasks.metrics import bootstrap_mean, perplexity
-from unspool.tasks.plan import document_plan
+from unspool.tasks.plan import plan_documents
+from unspool.tasks.roles import Roles
 from unspool.tasks.size import longest_document
 from unspool.tasks.task import Report, Step, Task, as_array, chunks, walk
 from unspool.tasks.token_readings import ElmoReading
@@ -112,6 +111,7 @@ class WordsInContext(NamedTuple):
 
 class ElmoTask(Task):
     name = "elmo"
+    roles = Roles(plan=plan_documents, guessed=False)
     metric = "loss"
     settings = declare(
         model="character_embedding character_hidden projection highways", train="label_smoothing"
@@ -153,13 +153,6 @@ class ElmoTask(Task):
                 got=f"tokenizer.kind={config.tokenizer.kind}",
                 remedy="leave it out: their characters are read anyway",
             )
-
-    @classmethod
-    def plan(
-        cls, table: Table, data: DataConfig, *, named: bool = False, outputs: bool = True
-    ) -> Plan | None:
-        """Documents, of which no label is read."""
-        return document_plan(cls.name, table, data) if named else None
 
     def build(self) -> ElmoModel:
         return ElmoModel(Elmo(elmo_options(self.config.model)), vocab=len(self.tokenizer.vocab))

@@ -17,12 +17,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from unspool.config import Config, DataConfig, declare
+from unspool.config import Config, declare
 from unspool.data.fields.field import Chunk, Field
 from unspool.data.fields.stream import TextStream
 from unspool.data.part import Part
-from unspool.data.plan import Plan
-from unspool.data.read import Table
 from unspool.data.streams import LaneBatches, StreamBatch, StridedBatches, WindowBatches
 from unspool.errors import ConfigError
 from unspool.nn.cells import steady
@@ -41,20 +39,10 @@ from unspool.tasks.encoder import (
     transformer_options,
 )
 from unspool.tasks.generation_options import SamplingOptions
-from unspool.tasks.inputs import holds_no_text
-from unspool.tasks.inputs.media_plan import refuse_media
 from unspool.tasks.metrics import bits_per_character, bootstrap_mean, perplexity
 from unspool.tasks.next_tokens import next_tokens
-from unspool.tasks.plan import (
-    LINES,
-    OF_TEXTS,
-    choose_text,
-    describe,
-    documents,
-    input_plan,
-    may_be_documents,
-    refuse_columns,
-)
+from unspool.tasks.plan import plan_whole_text
+from unspool.tasks.roles import Roles
 from unspool.tasks.streaming import StreamState
 from unspool.tasks.task import Batches, Report, Step, Task, as_array, walk
 from unspool.tasks.token_readings import GenerateReading
@@ -181,6 +169,7 @@ class GenerateReport(Report):
 
 class Generate(Task):
     name = "generate"
+    roles = Roles(plan=plan_whole_text, documents=True)
     metric = "loss"
     settings = declare(model="tied", train="bptt label_smoothing")
     unread: ClassVar = {"any": declare(train="batch_tokens")}
@@ -225,35 +214,6 @@ class Generate(Task):
     @classmethod
     def models(cls) -> dict[str, dict[str, Any]]:
         return {**recurrent_models(), "transformer": TRANSFORMER}
-
-    @classmethod
-    def plan(
-        cls, table: Table, data: DataConfig, *, named: bool = False, outputs: bool = True
-    ) -> Plan | None:
-        """A text: plain text as a whole, or the rows of a table, one after the other; to predict,
-        each is a prompt."""
-        if not outputs:
-            return input_plan(cls.name, table, data)
-        if named:
-            refuse_media(table, cls.name)
-            table = documents(table, cls.name)
-            if not table.certain and not (data.text or data.label):
-                table = table.reread("text")
-        elif holds_no_text(table, data) or not may_be_documents(table, data):
-            return None
-        refuse_columns(table, data)
-        whole = table.shape in OF_TEXTS and not table.reader.marked
-        if whole:
-            table = table.reread("text")
-        text = choose_text(table, data.text)
-        convert = None if whole else LINES
-        others = [repr(column.name) for column in table.columns if column not in text.own]
-        unread = others if table.header and not named and data.text is None else []
-        hint = (
-            f" (not read: {', '.join(unread[:3])}{', ...' * (len(unread) > 3)}; --label learns one)"
-        )
-        summary = f"{describe(table, text)}{hint if unread else ''} -> {cls.name}"
-        return Plan(cls.name, table, {"text": text}, 0, summary, convert)
 
     def build(self) -> NextTokenModel:
         model, vocab = self.config.model, len(self.tokenizer.vocab)

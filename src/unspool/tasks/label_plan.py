@@ -10,26 +10,34 @@ import ast
 import json
 from collections import defaultdict
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from unspool.config import DataConfig
 from unspool.data.plan import Conversion, Plan, Values
 from unspool.data.profile import LONGEST_LABEL, flag, repeats
-from unspool.data.read import Column, Table, joined
+from unspool.data.read import Column, Shape, Table, joined
 from unspool.data.read.columns import LABEL_NAMES, PLURAL_NAMES, known, listed_names
 from unspool.data.read.json_lines import json_label, json_text
 from unspool.data.values import is_missing
 from unspool.errors import DataError
+from unspool.tasks.pair_plan import pair_inputs, paired
 from unspool.tasks.plan import (
     OF_TEXTS,
     TEXT_AND_LABEL,
     choose_text,
     describe,
     documents,
+    refuse_columns,
     rivals,
     text_and_label,
 )
 
+NUMBER_NAMES = (
+    "number", "numbers", "score", "scores", "value", "rating", "ratings", "stars", "price", "grade",
+    *LABEL_NAMES,
+)  # fmt: skip
+NUMBERS_FIT = 2
 SEPARATORS = (",", ";", "|")
 SHARE = 0.1  # of the cells that hold a separator, from which on it may be one
 
@@ -142,7 +150,16 @@ def in_columns(columns: Sequence[Column], *, typed: bool) -> Conversion:
     return Conversion(f"text and labels {[column.name for column in columns]}", convert)
 
 
-def plan_labels(task: str, table: Table, data: DataConfig) -> Plan | None:
+def plan_labels(
+    task: str, table: Table, data: DataConfig, *, named: bool, outputs: bool
+) -> Plan | None:
+    """A text, or two, with one label or several; None where there are no labels."""
+    if not outputs:
+        return pair_inputs(task, table, data)
+    return paired(table, data, partial(text_labels, task))
+
+
+def text_labels(task: str, table: Table, data: DataConfig) -> Plan | None:
     """A text with one label or several; None where there are no labels."""
     table = documents(table, task)
     if data.multilabel is False and data.label_separator is not None:
@@ -247,3 +264,78 @@ def cells_plan(task: str, table: Table, data: DataConfig, text: Column, label: C
     hint = rivals(table, data, text, label) + hint
     summary = f"{describe(table, text, label, what=what)}{hint} -> {task}"
     return Plan(task, table, {"text": text, "label": label}, 1, summary, convert, decided)
+
+
+def _text_and_numbers(values: Values, names: tuple[str, ...], where: str) -> Values:
+    return json_text(values[0], names[0], where).strip(), *values[1:]
+
+
+TEXT_AND_NUMBERS = Conversion("text and numbers", _text_and_numbers)
+
+
+def asked_column(table: Table, asked: str) -> Column:
+    """The column that --label names, or several with commas between them."""
+    return joined(table.several(asked, option="--label"))
+
+
+def has_scale(table: Table, data: DataConfig) -> bool:
+    """Whether the column that would be the label, or is called like a number, holds many different
+    numbers."""
+    if not table.header or table.shape == Shape.FOLDER:
+        return False
+    text, label = text_and_label(table, data)
+    if label is None:
+        others = [column for column in table.columns if column not in text.own]
+        label = known(others, NUMBER_NAMES)
+    return label is not None and label.profile.is_scale
+
+
+def number_column(table: Table, text: Column) -> Column:
+    """The one with a known name, or the only one with numbers."""
+    columns = [
+        column for column in table.columns if column != text and column.profile.mostly_numbers
+    ]
+    found = known(columns, NUMBER_NAMES) if table.header else None
+    if found is None and len(columns) == 1:
+        found = columns[0]
+    if found is not None:
+        return found
+    if columns:
+        raise DataError(
+            "several columns hold numbers: " + ", ".join(column.name for column in columns),
+            where=table.name,
+            remedy="name the one to predict with --label, or several with commas",
+        )
+    raise DataError(
+        "holds no column of numbers, which regress needs",
+        where=table.name,
+        remedy="name their column with --label, or use --task classify for labels",
+    )
+
+
+def plan_numbers(
+    task: str, table: Table, data: DataConfig, *, named: bool, outputs: bool
+) -> Plan | None:
+    """A text, or two, and numbers. A number may as well be a label: unless the task is named, many
+    different ones are needed."""
+    if not outputs:
+        return pair_inputs(task, table, data)
+    return paired(table, data, partial(text_numbers, task, named=named))
+
+
+def text_numbers(task: str, table: Table, data: DataConfig, *, named: bool) -> Plan | None:
+    """A text and numbers."""
+    if not named and not has_scale(table, data):
+        return None
+    table = documents(table, task)
+    if table.shape in OF_TEXTS:
+        refuse_columns(table, data)
+    asked = None if data.label is None else asked_column(table, data.label)
+    text = choose_text(table, data.text, label=asked)
+    numbers = number_column(table, text) if asked is None else asked
+    convert = TEXT_AND_NUMBERS if table.typed else None
+    what = "numbers" if numbers.parts else "number"
+    summary = f"{describe(table, text, numbers, what=what)} -> {task}"
+    if not named:
+        summary += " (--task classify makes classes of them)"
+    return Plan(task, table, {"text": text, "number": numbers}, NUMBERS_FIT, summary, convert)

@@ -114,7 +114,7 @@ def first_of(table: Table, data: DataConfig, second: Column) -> Column:
     return found
 
 
-def paired(task: str, table: Table, data: DataConfig, plan: Planned) -> Plan | None:
+def paired(table: Table, data: DataConfig, plan: Planned) -> Plan | None:
     """What `plan` makes of a table, with both texts where the table has two.
 
     plan   of one text and what is to be answered

@@ -23,6 +23,7 @@ from unspool.data.read.columns import (
     plain,
 )
 from unspool.data.read.json_lines import json_label, json_text
+from unspool.data.read.media import MUSIC
 from unspool.data.read.reader import SAMPLE
 from unspool.errors import DataError
 from unspool.text.words import NEWLINE
@@ -267,3 +268,46 @@ def input_plan(
     convert = TEXTS if table.typed else None
     summary = f"{describe(table, text)}{hint} -> {task}"
     return Plan(task, table, {field: text}, 0, summary, convert)
+
+
+def refuse_media(table: Table, task: str) -> None:
+    """Files whose names are all the text that there is, where texts are learnt."""
+    medium = table.reader.medium
+    if medium is None:
+        return
+    remedy = "--task compose goes on with music" if medium == MUSIC else "name a file of texts"
+    raise DataError(
+        f"holds {medium.noun}, and {task} learns texts", where=table.name, remedy=remedy
+    )
+
+
+def plan_whole_text(
+    task: str, table: Table, data: DataConfig, *, named: bool, outputs: bool
+) -> Plan | None:
+    """A text: plain text as a whole, or the rows of a table, one after the other; to predict, each
+    is a prompt."""
+    if not outputs:
+        return input_plan(task, table, data)
+    if named:
+        refuse_media(table, task)
+        table = documents(table, task)
+        if not table.certain and not (data.text or data.label):
+            table = table.reread("text")
+    refuse_columns(table, data)
+    whole = table.shape in OF_TEXTS and not table.reader.marked
+    if whole:
+        table = table.reread("text")
+    text = choose_text(table, data.text)
+    convert = None if whole else LINES
+    others = [repr(column.name) for column in table.columns if column not in text.own]
+    unread = others if table.header and not named and data.text is None else []
+    hint = f" (not read: {', '.join(unread[:3])}{', ...' * (len(unread) > 3)}; --label learns one)"
+    summary = f"{describe(table, text)}{hint if unread else ''} -> {task}"
+    return Plan(task, table, {"text": text}, 0, summary, convert)
+
+
+def plan_documents(
+    task: str, table: Table, data: DataConfig, *, named: bool, outputs: bool
+) -> Plan | None:
+    """Documents, of which no label is read."""
+    return document_plan(task, table, data)

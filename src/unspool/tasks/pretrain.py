@@ -14,14 +14,12 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from unspool.config import Config, DataConfig, declare
+from unspool.config import Config, declare
 from unspool.config.numbers import check_numbers
 from unspool.data.fields.field import Field
 from unspool.data.fields.text import TextField
 from unspool.data.masking import MaskedBatch, MaskedBatches, encode_masked
 from unspool.data.part import Part
-from unspool.data.plan import Plan
-from unspool.data.read import Table
 from unspool.errors import ConfigError, DataError
 from unspool.nn.masks import where_kept
 from unspool.nn.models.language_model import MaskedModel
@@ -29,7 +27,8 @@ from unspool.tasks.answer import Answer, one_line
 from unspool.tasks.encoder import build_encoder, check_learned_positions
 from unspool.tasks.examples import Example
 from unspool.tasks.metrics import bootstrap_mean, perplexity
-from unspool.tasks.plan import document_plan
+from unspool.tasks.plan import plan_documents
+from unspool.tasks.roles import Roles
 from unspool.tasks.size import longest_document
 from unspool.tasks.task import Report, Step, Task, as_array, walk
 from unspool.tasks.token_readings import PretrainReading
@@ -133,6 +132,7 @@ class PretrainReport(Report):
 
 class Pretrain(Task):
     name = "pretrain"
+    roles = Roles(plan=plan_documents, guessed=False)
     metric = "loss"
     settings = declare(train="label_smoothing")
     default_model = "transformer"
@@ -155,13 +155,6 @@ class Pretrain(Task):
     @classmethod
     def check_config(cls, config: Config) -> None:
         check_learned_positions(config)
-
-    @classmethod
-    def plan(
-        cls, table: Table, data: DataConfig, *, named: bool = False, outputs: bool = True
-    ) -> Plan | None:
-        """Documents, of which no label is read."""
-        return document_plan(cls.name, table, data) if named else None
 
     def build(self) -> MaskedModel:
         model = self.config.model

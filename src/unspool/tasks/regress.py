@@ -9,28 +9,23 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from torch import nn
 from torch.nn import functional as F
 
-from unspool.config import Config, DataConfig, declare
+from unspool.config import Config, declare
 from unspool.data.corpus import Fields
 from unspool.data.fields.field import Field
 from unspool.data.fields.number import NumberField
 from unspool.data.part import Batch, Part
-from unspool.data.plan import Conversion, Plan, Values
-from unspool.data.read import Column, Shape, Table, joined
-from unspool.data.read.columns import LABEL_NAMES, known
-from unspool.data.read.json_lines import json_text
-from unspool.errors import DataError
 from unspool.nn.models.classifier import Regressor
 from unspool.nn.models.ensemble import Kind
 from unspool.tasks.answer import Answer, empty, one_line
 from unspool.tasks.document import CHUNK, DocumentTask
-from unspool.tasks.inputs import holds_no_text, input_kind, plan_input, read_field
+from unspool.tasks.inputs import input_kind, read_field
+from unspool.tasks.label_plan import plan_numbers
 from unspool.tasks.label_readings import RegressReading
 from unspool.tasks.linear import Ridge
 from unspool.tasks.metrics import (
@@ -39,23 +34,9 @@ from unspool.tasks.metrics import (
     spearman,
     spearman_interval,
 )
-from unspool.tasks.pair_plan import pair_inputs, paired
-from unspool.tasks.plan import (
-    OF_TEXTS,
-    choose_text,
-    describe,
-    documents,
-    may_be_documents,
-    refuse_columns,
-    text_and_label,
-)
+from unspool.tasks.roles import Roles
 from unspool.tasks.task import Report, Step, chunks
 
-NUMBER_NAMES = (
-    "number", "numbers", "score", "scores", "value", "rating", "ratings", "stars", "price", "grade",
-    *LABEL_NAMES,
-)  # fmt: skip
-FIT = 2
 POINTS = 1000  # of a report that are kept for a picture
 TITLES = {"mae": "MAE", "rmse": "RMSE", "r2": "R²", "spearman": "Spearman"}
 
@@ -225,55 +206,9 @@ class RegressReport(Report):
         return lines
 
 
-def _text_and_numbers(values: Values, names: tuple[str, ...], where: str) -> Values:
-    return json_text(values[0], names[0], where).strip(), *values[1:]
-
-
-TEXT_AND_NUMBERS = Conversion("text and numbers", _text_and_numbers)
-
-
-def asked_column(table: Table, asked: str) -> Column:
-    """The column that --label names, or several with commas between them."""
-    return joined(table.several(asked, option="--label"))
-
-
-def has_scale(table: Table, data: DataConfig) -> bool:
-    """Whether the column that would be the label, or is called like a number, holds many different
-    numbers."""
-    if not table.header or not may_be_documents(table, data) or table.shape == Shape.FOLDER:
-        return False
-    text, label = text_and_label(table, data)
-    if label is None:
-        others = [column for column in table.columns if column not in text.own]
-        label = known(others, NUMBER_NAMES)
-    return label is not None and label.profile.is_scale
-
-
-def number_column(table: Table, text: Column) -> Column:
-    """The one with a known name, or the only one with numbers."""
-    columns = [
-        column for column in table.columns if column != text and column.profile.mostly_numbers
-    ]
-    found = known(columns, NUMBER_NAMES) if table.header else None
-    if found is None and len(columns) == 1:
-        found = columns[0]
-    if found is not None:
-        return found
-    if columns:
-        raise DataError(
-            "several columns hold numbers: " + ", ".join(column.name for column in columns),
-            where=table.name,
-            remedy="name the one to predict with --label, or several with commas",
-        )
-    raise DataError(
-        "holds no column of numbers, which regress needs",
-        where=table.name,
-        remedy="name their column with --label, or use --task classify for labels",
-    )
-
-
 class Regress(DocumentTask):
     name = "regress"
+    roles = Roles(target="number", plan=plan_numbers, documents=True)
     metric = "rmse"
     settings = declare(data="text_pair label missing", model="pooling dense", train="loss baseline")
     higher_is_better = False
@@ -296,39 +231,6 @@ class Regress(DocumentTask):
     def make_fields(cls, config: Config) -> dict[str, Field]:
         read = read_field(config)
         return {read.name: read, "number": NumberField("number", missing=config.data.missing)}
-
-    @classmethod
-    def plan(
-        cls, table: Table, data: DataConfig, *, named: bool = False, outputs: bool = True
-    ) -> Plan | None:
-        """A text and numbers. A number may as well be a label: unless the task is named, many
-        different ones make it this task. Or another kind of input and numbers."""
-        other = plan_input(cls.name, table, data, target="number", named=named, outputs=outputs)
-        if other is not None:
-            return other
-        if not outputs:
-            return pair_inputs(cls.name, table, data)
-        if not named and holds_no_text(table, data):
-            return None
-        return paired(cls.name, table, data, partial(cls.plan_numbers, named=named))
-
-    @classmethod
-    def plan_numbers(cls, table: Table, data: DataConfig, *, named: bool) -> Plan | None:
-        """A text and numbers."""
-        if not named and not has_scale(table, data):
-            return None
-        table = documents(table, cls.name)
-        if table.shape in OF_TEXTS:
-            refuse_columns(table, data)
-        asked = None if data.label is None else asked_column(table, data.label)
-        text = choose_text(table, data.text, label=asked)
-        numbers = number_column(table, text) if asked is None else asked
-        convert = TEXT_AND_NUMBERS if table.typed else None
-        what = "numbers" if numbers.parts else "number"
-        summary = f"{describe(table, text, numbers, what=what)} -> {cls.name}"
-        if not named:
-            summary += " (--task classify makes classes of them)"
-        return Plan(cls.name, table, {"text": text, "number": numbers}, FIT, summary, convert)
 
     @property
     def outputs(self) -> list[str]:

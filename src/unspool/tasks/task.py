@@ -17,13 +17,12 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from unspool.config import Config, DataConfig
+from unspool.config import Config
 from unspool.data.batching import BucketBatches
 from unspool.data.corpus import Corpus, Fields, encode_table, fit_fields, load_corpus
 from unspool.data.fields.field import Chunk, Field
 from unspool.data.part import Batch, Part, moved
 from unspool.data.plan import Plan
-from unspool.data.read import Table
 from unspool.data.split import HoldOut
 from unspool.data.store.columns import Progress, Stored
 from unspool.errors import ConfigError, DataError
@@ -34,6 +33,7 @@ from unspool.tasks.examples import Example, plain
 from unspool.tasks.inputs import input_kind
 from unspool.tasks.metrics import bootstrap_ratio, widest
 from unspool.tasks.reading import Reading, nothing
+from unspool.tasks.roles import Roles
 from unspool.tasks.size import refuse_large_model, refuse_long_row
 from unspool.tasks.streaming import CarriedStream, Stream, StreamState
 from unspool.text.tokenizers import Tokenizer
@@ -111,6 +111,7 @@ class Task(ABC):
     """One kind of learning problem, fitted to one corpus."""
 
     name: ClassVar[str]
+    roles: ClassVar[Roles]  # what it reads and answers
     metric: str  # what it is judged by; unless `rank` differs, it decides which weights are best
     higher_is_better: ClassVar[bool]
     default_model: ClassVar[str]
@@ -251,18 +252,6 @@ class Task(ABC):
     def models(cls) -> dict[str, dict[str, Any]]:
         """Every model that this task knows, by name, with the settings that it stands for."""
         return recurrent_models()
-
-    @classmethod
-    @abstractmethod
-    def plan(
-        cls, table: Table, data: DataConfig, *, named: bool = False, outputs: bool = True
-    ) -> Plan | None:
-        """How the task reads a table, None where it cannot.
-
-        named     the user has named the task: what stands in its way is a DataError
-        outputs   whether the fields to be predicted are read; without them, as for prediction,
-                  plain text is one document a line
-        """
 
     @classmethod
     @abstractmethod

@@ -21,8 +21,8 @@ from unspool.data.read.memory import Columns, memory_table
 from unspool.data.store.columns import Progress, store_columns
 from unspool.data.store.tokens import TokenColumn
 from unspool.errors import DataError
-from unspool.tasks.opening import Source
 from unspool.tasks.plan import document_plan
+from unspool.tasks.planner import Source
 from unspool.text.vocab import UNK
 from unspool.topic_model.settings import TopicSettings
 

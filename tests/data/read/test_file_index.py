@@ -11,7 +11,7 @@ import pytest
 from unspool.config import DataConfig
 from unspool.data.read import file_index
 from unspool.data.read.file_index import FileIndex
-from unspool.tasks.opening import open_plan
+from unspool.tasks.planner import open_plan
 
 
 @pytest.fixture

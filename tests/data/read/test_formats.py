@@ -13,7 +13,7 @@ from unspool.data.read import open_table
 from unspool.data.read.formats import FORMATS
 from unspool.data.read.reader import Shape
 from unspool.errors import ConfigError, DataError
-from unspool.tasks.opening import open_plan
+from unspool.tasks.planner import open_plan
 
 STARS = '''
 from unspool.data.read.formats import FORMATS

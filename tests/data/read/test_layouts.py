@@ -20,7 +20,7 @@ from unspool.data.parts import split_plans
 from unspool.data.read.embedded import encoded_picture
 from unspool.data.read.memory import source_of
 from unspool.errors import DataError
-from unspool.tasks.opening import open_plan
+from unspool.tasks.planner import open_plan
 
 
 def test_there_are_many() -> None:

@@ -10,7 +10,7 @@ from messy import CASES, Messy
 
 from unspool.config import DataConfig
 from unspool.errors import DataError
-from unspool.tasks.opening import open_plan
+from unspool.tasks.planner import open_plan
 
 EXTRAS = {".parquet": "pyarrow", ".arrow": "pyarrow", ".feather": "pyarrow", ".xlsx": "openpyxl"}
 

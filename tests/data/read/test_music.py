@@ -15,7 +15,7 @@ from unspool.data.fields.music_numbers import music_numbers
 from unspool.data.parts import split_plans
 from unspool.data.read.music import as_piece
 from unspool.errors import DataError
-from unspool.tasks.opening import open_plan
+from unspool.tasks.planner import open_plan
 
 SHARED = Path(__file__).parents[4] / "shared" / "data" / "music"
 CHORDS = [[60, 64, 67], [60, 64, 67], [], [62, 65], [62.0, None, -1]]

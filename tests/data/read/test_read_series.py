@@ -17,7 +17,7 @@ from unspool.data.read.recording import (
 )
 from unspool.data.values import is_date
 from unspool.errors import DataError
-from unspool.tasks.opening import open_plan
+from unspool.tasks.planner import open_plan
 
 RNG = np.random.default_rng(3)
 LENGTHS = (5, 2, 7, 4, 6, 3)

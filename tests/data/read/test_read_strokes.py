@@ -17,7 +17,7 @@ from unspool.data.read.inkml import Parsed
 from unspool.data.read.pickled import Refused, object_arrays, read_pickled
 from unspool.data.read.strokes import as_strokes, find_layout, from_lines
 from unspool.errors import DataError
-from unspool.tasks.opening import open_plan
+from unspool.tasks.planner import open_plan
 
 SHARED = Path(__file__).parents[3].parent / "shared" / "data"
 KANJI = SHARED / "handwriting" / "sketch_rnn" / "kanji_short_kanji.npz"

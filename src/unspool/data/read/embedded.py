@@ -20,20 +20,9 @@ from unspool.data.read.reader import Column, joined
 from unspool.data.values import is_number
 from unspool.errors import DataError
 
-STARTS = (b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"BM")
-BASE64 = re.compile(r"(data:image/\w+;base64,)?(iVBORw0KGgo|/9j/|R0lGOD|UklGR|Qk[0-3])")
 NUMBERED = re.compile(r"(?:pixel|pix|px)[ _]?(\d+)", re.IGNORECASE)
 PLACED = re.compile(r"(\d+)x(\d+)")
 FEWEST = 16  # pixels of an image
-
-
-def is_encoded(value: Any) -> bool:
-    """Whether a cell holds an image."""
-    if isinstance(value, dict):
-        value = value.get("bytes")
-    if isinstance(value, bytes):
-        return value.startswith(STARTS) or (value[:4], value[8:12]) == (b"RIFF", b"WEBP")
-    return isinstance(value, str) and BASE64.match(value) is not None
 
 
 def encoded_picture(value: Any, where: str) -> Picture:

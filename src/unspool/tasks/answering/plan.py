@@ -6,10 +6,12 @@ import ast
 import json
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from unspool.config import DataConfig
 from unspool.data.fields.pair import MARK
+from unspool.data.fields.story import as_story
 from unspool.data.plan import Conversion, Plan, Values
 from unspool.data.profile import label_like, shown
 from unspool.data.read import Column, Shape, Table, joined
@@ -37,6 +39,19 @@ NO_RANGE = re.compile(r"(None[|,]?)+")
 ARRAY = re.compile(r"array\((\[.*?\])(?:,\s*dtype=[^)]*)?\)", re.DOTALL)
 # At the end of a context: the answer where there is none.
 MARKS = ("ANSWERNOTFOUND", "CANNOTANSWER")
+
+
+def plan_answers(
+    task: str, table: Table, data: DataConfig, *, named: bool, outputs: bool
+) -> Plan | None:
+    """A story or a context, a question and its answer."""
+    if data.input in ("auto", "story"):
+        plan = plan_stories(table, data, outputs=outputs)
+        if plan is not None and (outputs or data.input == "story"):
+            return plan
+    if data.input not in ("auto", "question"):
+        return None
+    return plan_questions(table, data, named=named, outputs=outputs)
 
 
 def plan_questions(table: Table, data: DataConfig, *, named: bool, outputs: bool) -> Plan | None:
@@ -272,3 +287,30 @@ def is_whole(value: Any) -> bool:
         return not isinstance(value, bool) and float(value) == int(float(value))
     except (TypeError, ValueError, OverflowError):
         return False
+
+
+def plan_stories(table: Table, data: DataConfig, *, outputs: bool) -> Plan | None:
+    """A story, a question, an answer."""
+    settings = {"data.input": "story", "data.multilabel": False}
+    if not outputs and (table.shape == Shape.TEXTS or is_marked(table)):
+        plan = marked_plan(table)
+        return replace(plan, columns={"story": plan.columns["question"]})
+    names = {column.name: column for column in table.columns}
+    if not {"story", "question"} <= set(names):
+        return None
+    story = joined([names["story"], names["question"]])
+    about = f"{table.summary}, stories in 'story', questions in 'question'"
+    if not outputs:
+        convert = Conversion("stories", told)
+        return Plan("answer", table, {"story": story}, FIT, f"{about} -> answer", convert, settings)
+    if "answer" not in names:
+        raise DataError(
+            "has no column 'answer', which answer needs", where=table.name, remedy="give one"
+        )
+    columns = {"story": story, "label": names["answer"]}
+    summary = f"{about}, answers in 'answer' -> answer"
+    return Plan("answer", table, columns, FIT, summary, Conversion("stories", told), settings)
+
+
+def told(values: Values, names: tuple[str, ...], where: str) -> Values:
+    return tuple(as_story(values[0], where)), *values[1:]

@@ -19,21 +19,18 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from unspool.config import Config, DataConfig
+from unspool.config import Config
 from unspool.data.batching import BucketBatches
 from unspool.data.corpus import Fields
 from unspool.data.fields.field import Field
 from unspool.data.fields.question import ContextWindows, QuestionField, Questions, context_windows
 from unspool.data.fields.span import SpanField, Spans, StepSpans
 from unspool.data.part import Batch, Part
-from unspool.data.plan import Plan
-from unspool.data.read import Table
 from unspool.errors import ConfigError, RunError
 from unspool.io.files import AGAIN, read_json, write_json
 from unspool.nn.models.span import SpanFinder
 from unspool.tasks.answer import Answer
 from unspool.tasks.answering.answer import Score, SpanAnswer, SpanReport, score
-from unspool.tasks.answering.plan import plan_questions
 from unspool.tasks.answering.reading import Found, SpanReading, best_of_windows, best_threshold
 from unspool.tasks.document import CNN, TRANSFORMER
 from unspool.tasks.encoder import build_encoder, check_learned_positions, recurrent_models
@@ -98,12 +95,6 @@ class SpanAnswers(Task):
     @classmethod
     def models(cls) -> dict[str, dict[str, Any]]:
         return {**recurrent_models(), "cnn": CNN, "transformer": TRANSFORMER}
-
-    @classmethod
-    def plan(
-        cls, table: Table, data: DataConfig, *, named: bool = False, outputs: bool = True
-    ) -> Plan | None:
-        return plan_questions(table, data, named=named, outputs=outputs)
 
     @classmethod
     def check_config(cls, config: Config) -> None:

@@ -7,28 +7,22 @@ hops, story and question as one sequence.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from unspool.config import Config, DataConfig, ModelConfig
+from unspool.config import Config, ModelConfig
 from unspool.data.fields.field import Field
 from unspool.data.fields.known_answer import KnownAnswerField
 from unspool.data.fields.story import StoryField, StorySequenceField, as_story, joined
-from unspool.data.plan import Conversion, Plan, Values
-from unspool.data.read import Shape, Table
-from unspool.data.read import joined as joined_columns
-from unspool.errors import ConfigError, DataError
+from unspool.errors import ConfigError
 from unspool.nn.models.story import StoryReader
-from unspool.tasks.answering.plan import marked_plan
 from unspool.tasks.classify import Classify
 from unspool.tasks.document import CNN, TRANSFORMER
 from unspool.tasks.encoder import build_encoder, recurrent_models
 from unspool.tasks.label_readings import ClassifyReading
-from unspool.tasks.pair_plan import is_marked
 from unspool.tasks.pair_readings import PairClassifyReading
 from unspool.tasks.reading import Reading, named, unknown
 
@@ -167,12 +161,6 @@ class StoryAnswers(Classify):
     def candidates(cls) -> list[str]:
         return []
 
-    @classmethod
-    def plan(
-        cls, table: Table, data: DataConfig, *, named: bool = False, outputs: bool = True
-    ) -> Plan | None:
-        return plan_stories(table, data, outputs=outputs)
-
     def build(self) -> nn.Module:
         model = self.config.model
         if not model.hops:
@@ -205,30 +193,3 @@ def memory_options(model: ModelConfig) -> dict[str, Any]:
 def smallest_story() -> tuple[Tensor, ...]:
     one = torch.ones(1, dtype=torch.int64)
     return torch.ones(2, 3, dtype=torch.int64), torch.tensor([3, 3]), one[:, None], one, 0 * one
-
-
-def plan_stories(table: Table, data: DataConfig, *, outputs: bool) -> Plan | None:
-    """A story, a question, an answer."""
-    settings = {"data.input": "story", "data.multilabel": False}
-    if not outputs and (table.shape == Shape.TEXTS or is_marked(table)):
-        plan = marked_plan(table)
-        return replace(plan, columns={"story": plan.columns["question"]})
-    names = {column.name: column for column in table.columns}
-    if not {"story", "question"} <= set(names):
-        return None
-    story = joined_columns([names["story"], names["question"]])
-    about = f"{table.summary}, stories in 'story', questions in 'question'"
-    if not outputs:
-        convert = Conversion("stories", told)
-        return Plan("answer", table, {"story": story}, FIT, f"{about} -> answer", convert, settings)
-    if "answer" not in names:
-        raise DataError(
-            "has no column 'answer', which answer needs", where=table.name, remedy="give one"
-        )
-    columns = {"story": story, "label": names["answer"]}
-    summary = f"{about}, answers in 'answer' -> answer"
-    return Plan("answer", table, columns, FIT, summary, Conversion("stories", told), settings)
-
-
-def told(values: Values, names: tuple[str, ...], where: str) -> Values:
-    return tuple(as_story(values[0], where)), *values[1:]

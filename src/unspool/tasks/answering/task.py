@@ -11,14 +11,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
-from unspool.config import Config, DataConfig, declare
+from unspool.config import Config, declare
 from unspool.data.corpus import Corpus
 from unspool.data.fields.field import Field
 from unspool.data.plan import Plan
-from unspool.data.read import Table
+from unspool.tasks.answering.plan import CONTEXTS, QUESTIONS, plan_answers
 from unspool.tasks.answering.spans import SpanAnswers
 from unspool.tasks.answering.stories import WORDS, StoryAnswers
 from unspool.tasks.answering.written import WrittenStoryAnswers
+from unspool.tasks.roles import Roles
 from unspool.tasks.task import Task
 
 
@@ -49,6 +50,7 @@ class AnswerQuestions(SpanAnswers):
         ),
         "story": declare(data="text text_pair label stride", model="pair"),
     }
+    roles = Roles(plan=plan_answers, columns=(QUESTIONS, CONTEXTS))
 
     def __new__(cls, config: Config, fields: Any) -> Any:
         return kind_of(config)(config, fields)
@@ -80,18 +82,6 @@ class AnswerQuestions(SpanAnswers):
     @classmethod
     def models(cls) -> dict[str, dict[str, Any]]:
         return {**SpanAnswers.models(), **StoryAnswers.models()}
-
-    @classmethod
-    def plan(
-        cls, table: Table, data: DataConfig, *, named: bool = False, outputs: bool = True
-    ) -> Plan | None:
-        if data.input in ("auto", "story"):
-            found = StoryAnswers.plan(table, data, named=named, outputs=outputs)
-            if found is not None and (outputs or data.input == "story"):
-                return found
-        if data.input not in ("auto", "question"):
-            return None
-        return SpanAnswers.plan(table, data, named=named, outputs=outputs)
 
     @classmethod
     def load(cls, config: Config, folder: Path) -> Task:  # type: ignore[override]

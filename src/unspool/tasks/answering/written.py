@@ -15,14 +15,12 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from unspool.config import Config, DataConfig
+from unspool.config import Config
 from unspool.data.corpus import Fields
 from unspool.data.fields.field import Field
 from unspool.data.fields.story import StoryField
 from unspool.data.fields.text import TextField
 from unspool.data.part import Batch, Part
-from unspool.data.plan import Plan
-from unspool.data.read import Table
 from unspool.errors import ConfigError
 from unspool.nn.decoders import Targets
 from unspool.nn.models.story import StoryWriter
@@ -34,7 +32,6 @@ from unspool.tasks.answering.stories import (
     StoryAnswers,
     StoryReading,
     memory_options,
-    plan_stories,
     smallest_story,
 )
 from unspool.tasks.decoder import build_decoder, check_decoder
@@ -208,12 +205,6 @@ class WrittenStoryAnswers(Task):
     @classmethod
     def models(cls) -> dict[str, dict[str, Any]]:
         return StoryAnswers.models()
-
-    @classmethod
-    def plan(
-        cls, table: Table, data: DataConfig, *, named: bool = False, outputs: bool = True
-    ) -> Plan | None:
-        return plan_stories(table, data, outputs=outputs)
 
     @property
     def target_tokenizer(self) -> Tokenizer:

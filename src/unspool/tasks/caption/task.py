@@ -22,8 +22,7 @@ from unspool.data.fields.field import Field
 from unspool.data.fields.texts import TextsBatch, TextsField
 from unspool.data.part import Batch, Part
 from unspool.data.plan import Plan
-from unspool.data.read import Table
-from unspool.errors import ConfigError, DataError
+from unspool.errors import ConfigError
 from unspool.nn.decoders import Targets
 from unspool.nn.encoder import Encoded
 from unspool.nn.inputs import WordDropout
@@ -35,8 +34,9 @@ from unspool.tasks.caption.answer import Caption, Captioner, CaptionReading
 from unspool.tasks.caption.report import CaptionReport, CaptionScores
 from unspool.tasks.decoder import build_decoder, check_decoder
 from unspool.tasks.encoder import build_encoder
-from unspool.tasks.inputs import input_kind, plan_input, read_field, reads_text
+from unspool.tasks.inputs import input_kind, read_field, reads_text
 from unspool.tasks.inputs.items import named_recordings
+from unspool.tasks.roles import Lacking, Roles
 from unspool.tasks.task import Step, Task, walk
 from unspool.text.tokenizers import Tokenizer
 from unspool.text.vocab import BEGIN_ID
@@ -66,6 +66,13 @@ class CaptionTask(Task):
     same, exact matches decide, and then the loss."""
 
     name = "caption"
+    roles = Roles(
+        target="caption",
+        lacking=Lacking(
+            "holds nothing that can be described, such as images",
+            "name a folder of images with a table of columns file and caption, or that table",
+        ),
+    )
     metric = "cider"
     default_input = "image"
     settings = declare(
@@ -161,21 +168,6 @@ class CaptionTask(Task):
                 remedy="leave it out, or choose --model xu",
             )
         check_decoder(config)
-
-    @classmethod
-    def plan(
-        cls, table: Table, data: DataConfig, *, named: bool = False, outputs: bool = True
-    ) -> Plan | None:
-        """What is described, and its captions."""
-        found = plan_input(cls.name, table, data, target="caption", named=named, outputs=outputs)
-        if found is None and named:
-            raise DataError(
-                "holds nothing that can be described, such as images",
-                where=table.name,
-                remedy="name a folder of images with a table of columns file and caption, or that"
-                " table",
-            )
-        return found
 
     def build(self) -> Seq2Seq:
         model = self.config.model

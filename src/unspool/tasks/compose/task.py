@@ -32,11 +32,46 @@ from unspool.tasks.encoder import check_context, check_model, recurrent_models
 from unspool.tasks.generate import TRANSFORMER
 from unspool.tasks.inputs.media_files import Located
 from unspool.tasks.inputs.media_plan import FIT, described, media_column
+from unspool.tasks.roles import Roles
 from unspool.tasks.task import Batches, Step, Task, as_array, walk
+
+
+def plan_music(
+    task: str, table: Table, data: DataConfig, *, named: bool, outputs: bool
+) -> Plan | None:
+    """Music, whatever stands beside it."""
+    files = media_column(table, data, MUSIC)
+    if files is None:
+        if not named:
+            return None
+        raise DataError(
+            "no music was found",
+            where=table.name,
+            remedy="name a MIDI file (.mid), a folder of them, a .json file of lists of pitches"
+            " or a .mat file of piano rolls",
+        )
+    form = data.music
+    if form == "auto":
+        form = "frames" if table.shape == Shape.SERIES else "events"
+    located = Located(table, files, MUSIC)
+    other = "events" if form == "frames" else "frames"
+    about = f"{described(table, files, MUSIC)}{located.remark}"
+    summary = f"{about} as {form} (--set music={other} for {other})"
+    settings = {"data.input": "music", "data.music": form}
+    return Plan(
+        task,
+        table,
+        {"music": located.column},
+        FIT - 1,  # where there are labels, these may be learnt
+        f"{summary} -> {task}",
+        located.convert(None),
+        settings,
+    )
 
 
 class Compose(Task):
     name = "compose"
+    roles = Roles(plan=plan_music, medium=MUSIC)
     metric = "nll"
     default_input = "music"
     settings = declare(data="music", model="tied embedding_std transpose", train="bptt")
@@ -78,39 +113,6 @@ class Compose(Task):
     @classmethod
     def models(cls) -> dict[str, dict[str, Any]]:
         return {**recurrent_models(), "transformer": {**TRANSFORMER, "model.tied": False}}
-
-    @classmethod
-    def plan(
-        cls, table: Table, data: DataConfig, *, named: bool = False, outputs: bool = True
-    ) -> Plan | None:
-        """Music, whatever stands beside it."""
-        files = media_column(table, data, MUSIC)
-        if files is None:
-            if not named:
-                return None
-            raise DataError(
-                "no music was found",
-                where=table.name,
-                remedy="name a MIDI file (.mid), a folder of them, a .json file of lists of pitches"
-                " or a .mat file of piano rolls",
-            )
-        form = data.music
-        if form == "auto":
-            form = "frames" if table.shape == Shape.SERIES else "events"
-        located = Located(table, files, MUSIC)
-        other = "events" if form == "frames" else "frames"
-        about = f"{described(table, files, MUSIC)}{located.remark}"
-        summary = f"{about} as {form} (--set music={other} for {other})"
-        settings = {"data.input": "music", "data.music": form}
-        return Plan(
-            cls.name,
-            table,
-            {"music": located.column},
-            FIT - 1,  # where there are labels, these may be learnt
-            f"{summary} -> {cls.name}",
-            located.convert(None),
-            settings,
-        )
 
     @classmethod
     def check_config(cls, config: Config) -> None:

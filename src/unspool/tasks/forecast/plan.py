@@ -12,7 +12,9 @@ from unspool.tasks.inputs.series_plan import Found, find_series, may_be_series, 
 FIT = 3
 
 
-def plan_series(task: str, table: Table, data: DataConfig, *, named: bool) -> Plan | None:
+def plan_forecast(
+    task: str, table: Table, data: DataConfig, *, named: bool, outputs: bool
+) -> Plan | None:
     """Series. Unless the task is named, they must have a time, and no labels."""
     asked = data.model_copy(update={"target": None, "label": None})
     if not may_be_series(table, asked) or (data.label is not None and not named):

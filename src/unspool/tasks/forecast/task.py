@@ -14,13 +14,12 @@ import numpy as np
 import torch
 from torch import nn
 
-from unspool.config import Config, DataConfig, declare
+from unspool.config import Config, declare
 from unspool.data.corpus import Corpus, Fields
 from unspool.data.fields.field import Field
 from unspool.data.fields.history import HistoryField
 from unspool.data.part import Part
 from unspool.data.plan import Plan
-from unspool.data.read import Table
 from unspool.data.read.columns import listed_names
 from unspool.data.read.recording import Recording, as_recording
 from unspool.data.split import HoldOut
@@ -46,12 +45,13 @@ from unspool.tasks.forecast.models import (
     forecasting_models,
     linear_baselines,
 )
-from unspool.tasks.forecast.plan import plan_series
+from unspool.tasks.forecast.plan import plan_forecast
 from unspool.tasks.forecast.reading import ForecastReading
 from unspool.tasks.forecast.report import ForecastReport, Judge
 from unspool.tasks.forecast.stream import HistoryStream
 from unspool.tasks.linear import Fitting
 from unspool.tasks.reading import Reading
+from unspool.tasks.roles import Roles
 from unspool.tasks.task import Step, Task, as_array, chunks, walk
 from unspool.text.tokenizers import Tokenizer
 
@@ -63,6 +63,7 @@ JUDGED = 50_000  # windows of a report, at most
 
 class Forecast(Task):
     name = "forecast"
+    roles = Roles(plan=plan_forecast, numeric=True)
     metric = "mse"
     default_input = "series"
     settings = declare(
@@ -162,12 +163,6 @@ class Forecast(Task):
     @classmethod
     def models(cls) -> dict[str, dict[str, Any]]:
         return forecasting_models()
-
-    @classmethod
-    def plan(
-        cls, table: Table, data: DataConfig, *, named: bool = False, outputs: bool = True
-    ) -> Plan | None:
-        return plan_series(cls.name, table, data, named=named)
 
     @classmethod
     def check_config(cls, config: Config) -> None:

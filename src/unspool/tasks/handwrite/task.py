@@ -61,6 +61,7 @@ from unspool.tasks.inputs.strokes_plan import (
 )
 from unspool.tasks.linear import Fitting
 from unspool.tasks.reading import Reading
+from unspool.tasks.roles import Roles
 from unspool.tasks.task import Step, Task, as_array, walk
 from unspool.text.tokenizers import Tokenizer
 from unspool.text.vocab import END_ID, SENTENCE_SPECIALS, UNK_ID
@@ -78,8 +79,39 @@ TRANSFORMER: dict[str, Any] = {
 AT_ONCE = ("constant", "bigram")
 
 
+def plan_handwriting(
+    task: str, table: Table, data: DataConfig, *, named: bool, outputs: bool
+) -> Plan | None:
+    """Strokes, and the texts that they are, where there are any; unless the task is named, no
+    labels."""
+    drawn = find_strokes(table, data)
+    if drawn is None:
+        if not named:
+            return None
+        raise no_strokes(table)
+    text = find_text(table, data, drawn) if data.conditional in (None, True) else None
+    if data.conditional and text is None and outputs:
+        raise DataError(
+            "holds no texts beside its strokes",
+            where=table.name,
+            remedy="name their column with --text, or leave out conditional",
+        )
+    if text is None and not named and find_label(table, data, drawn, "label") is not None:
+        return None
+    settings = {"data.input": "strokes", "data.conditional": text is not None}
+    if text is None:
+        summary = f"{about(table, drawn)} -> {task}"
+        columns, convert = {"strokes": drawn.column}, of_layout(drawn.layout)
+    else:
+        summary = f"{about(table, drawn)}, the text in {text.name!r} -> {task}"
+        columns, convert = {"strokes": drawn.column, "text": text}, with_text(drawn.layout)
+    fit = FIT if text is None else FIT - 1  # they may also be read: see `transcribe`
+    return Plan(task, table, columns, fit, summary, convert, settings)
+
+
 class Handwrite(Task):
     name = "handwrite"
+    roles = Roles(plan=plan_handwriting, typed=True)
     metric = "nll"
     default_input = "strokes"
     settings = declare(
@@ -152,36 +184,6 @@ class Handwrite(Task):
     def models(cls) -> dict[str, dict[str, Any]]:
         own = {"transformer": TRANSFORMER, "gaussian": GAUSSIAN, "bigram": BIGRAM}
         return {**recurrent_models(), **own}
-
-    @classmethod
-    def plan(
-        cls, table: Table, data: DataConfig, *, named: bool = False, outputs: bool = True
-    ) -> Plan | None:
-        """Strokes, and the texts that they are, where there are any; unless the task is named, no
-        labels."""
-        drawn = find_strokes(table, data)
-        if drawn is None:
-            if not named:
-                return None
-            raise no_strokes(table)
-        text = find_text(table, data, drawn) if data.conditional in (None, True) else None
-        if data.conditional and text is None and outputs:
-            raise DataError(
-                "holds no texts beside its strokes",
-                where=table.name,
-                remedy="name their column with --text, or leave out conditional",
-            )
-        if text is None and not named and find_label(table, data, drawn, "label") is not None:
-            return None
-        settings = {"data.input": "strokes", "data.conditional": text is not None}
-        if text is None:
-            summary = f"{about(table, drawn)} -> {cls.name}"
-            columns, convert = {"strokes": drawn.column}, of_layout(drawn.layout)
-        else:
-            summary = f"{about(table, drawn)}, the text in {text.name!r} -> {cls.name}"
-            columns, convert = {"strokes": drawn.column, "text": text}, with_text(drawn.layout)
-        fit = FIT if text is None else FIT - 1  # they may also be read: see `transcribe`
-        return Plan(cls.name, table, columns, fit, summary, convert, settings)
 
     @classmethod
     def check_config(cls, config: Config) -> None:

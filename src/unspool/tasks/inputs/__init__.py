@@ -11,11 +11,10 @@ from typing import Any
 from unspool.config import Config, DataConfig
 from unspool.data.fields.field import Field
 from unspool.data.fields.joined import JoinedField
-from unspool.data.plan import Plan, holds_figures
-from unspool.data.read import Table
+from unspool.data.plan import Plan
 from unspool.tasks.inputs.audio import AudioKind
 from unspool.tasks.inputs.image import ImageKind
-from unspool.tasks.inputs.kind import Asked, InputKind, Target
+from unspool.tasks.inputs.kind import InputKind, Target
 from unspool.tasks.inputs.music import MusicKind
 from unspool.tasks.inputs.pair import Pairs
 from unspool.tasks.inputs.series import SeriesKind
@@ -56,25 +55,6 @@ def read_field(config: Config) -> Field:
     return input_kind(config.data).field(config)
 
 
-def plan_input(
-    task: str, table: Table, data: DataConfig, *, target: Target, named: bool, outputs: bool
-) -> Plan | None:
-    """Return the plan of the first kind, other than texts, that the table holds."""
-    asked = Asked(task, target, named, outputs)
-    for kind in INPUTS.values():
-        plan = kind.plan(table, data, asked)
-        if plan is not None or kind.holds(table, data):
-            return plan
-    return None
-
-
-def holds_no_text(table: Table, data: DataConfig) -> bool:
-    """Whether a table has values of another kind, or nothing but numbers and dates."""
-    if any(kind.holds(table, data) for kind in INPUTS.values()):
-        return True
-    return data.text is None and holds_figures(table)
-
-
 def suited(settings: Mapping[str, Any], plan: Plan | None = None) -> dict[str, Any]:
     """Return defaults for what is read; `settings` may leave out sections."""
     name = settings.get("data.input", settings.get("input", "auto"))
@@ -85,9 +65,7 @@ __all__ = [
     "INPUTS",
     "InputKind",
     "Target",
-    "holds_no_text",
     "input_kind",
-    "plan_input",
     "read_field",
     "reads_text",
     "suited",

@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from unspool.config import Config, DataConfig, declare
+from unspool.config import Config, declare
 from unspool.data.fields.audio import AudioSource
 from unspool.data.fields.audio_frames import Framing
 from unspool.data.fields.field import Field
 from unspool.data.plan import Plan
-from unspool.data.read import Table
-from unspool.data.read.media import AUDIO
+from unspool.data.read import media
 from unspool.errors import ConfigError
-from unspool.tasks.inputs.kind import Asked
-from unspool.tasks.inputs.media_plan import media_column, plan_media
 from unspool.tasks.inputs.series import SeriesKind, vector_field
 
 MASKS: dict[str, Any] = {
@@ -25,6 +22,7 @@ MASKS: dict[str, Any] = {
 
 class AudioKind(SeriesKind):
     name = "audio"
+    medium = media.AUDIO
     rows = "recordings"
     settings = declare(
         data="series pattern rate frame hop bands features coefficients scaling window stride"
@@ -39,12 +37,6 @@ class AudioKind(SeriesKind):
             data.rate, data.frame, data.hop, data.bands, data.features, data.coefficients
         )
         return vector_field(AudioSource(framing), config)
-
-    def holds(self, table: Table, data: DataConfig) -> bool:
-        return media_column(table, data, AUDIO) is not None
-
-    def plan(self, table: Table, data: DataConfig, asked: Asked) -> Plan | None:
-        return plan_media(AUDIO, media_column(table, data, AUDIO), table, data, asked)
 
     def suited(self, settings: Mapping[str, Any], plan: Plan | None) -> dict[str, Any]:
         return {**super().suited(settings, plan), **MASKS}

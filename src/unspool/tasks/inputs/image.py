@@ -6,17 +6,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from unspool.config import Config, DataConfig, declare
+from unspool.config import Config, declare
 from unspool.data.fields.encoded_image import EncodedImageSource
 from unspool.data.fields.field import Field
 from unspool.data.fields.image import ImageSource
 from unspool.data.fields.image_shape import CNN, ENCODED, ONE_SIZE, ImageShape
 from unspool.data.fields.vectors import VectorField
 from unspool.data.plan import Plan
-from unspool.data.read import Table
+from unspool.data.read import media
 from unspool.errors import ConfigError
-from unspool.tasks.inputs.image_plan import image_column, plan_images
-from unspool.tasks.inputs.kind import Asked
 from unspool.tasks.inputs.series import SeriesKind, vector_field
 
 COLOURS = {"auto": 0, "grey": 1, "rgb": 3}
@@ -41,6 +39,7 @@ def encoded_field(name: str, config: Config) -> Field:
 
 class ImageKind(SeriesKind):
     name = "image"
+    medium = media.IMAGE
     rows = "images"
     settings = declare(
         data="series pattern scaling reading height width resize image_encoder patch_size colours"
@@ -62,12 +61,6 @@ class ImageKind(SeriesKind):
             data.resize,
         )
         return vector_field(ImageSource(shape), config)
-
-    def holds(self, table: Table, data: DataConfig) -> bool:
-        return image_column(table, data) is not None
-
-    def plan(self, table: Table, data: DataConfig, asked: Asked) -> Plan | None:
-        return plan_images(table, data, asked)
 
     def suited(self, settings: Mapping[str, Any], plan: Plan | None) -> dict[str, Any]:
         network = settings.get("model.network", settings.get("network", "recurrent"))

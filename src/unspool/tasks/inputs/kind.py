@@ -13,12 +13,13 @@ from unspool.config import Config, DataConfig
 from unspool.data.fields.field import Field
 from unspool.data.plan import Plan
 from unspool.data.read import Table
+from unspool.data.read.media import Medium
 
 Target = Literal["label", "number", "tags", "text", "caption"]  # the field that is to be answered
 
 
 class Asked(NamedTuple):
-    """What a task wants of a table; `named` and `outputs` as in `Task.plan`."""
+    """The part of a task in the plan of an input; `named` and `outputs` as in `Request`."""
 
     task: str
     target: Target
@@ -29,14 +30,20 @@ class Asked(NamedTuple):
 class InputKind(ABC):
     """One kind of values that tasks read.
 
-    name    the value of `data.input`
-    rows    what its rows are called; None: as the task calls them
-    settings   those that are read by some kinds alone
+    name      the value of `data.input`
+    rows      what its rows are called; None: as the task calls them
+    settings  those that are read by some kinds alone
+    medium    of files with such values; the planner finds these itself
+    typed     whether only tables of JSON and the like can hold such values
+    numeric   whether only tables with numbers can
     """
 
     name: ClassVar[str]
     rows: ClassVar[str | None] = None
     settings: ClassVar[frozenset[str]] = frozenset()
+    medium: ClassVar[Medium | None] = None
+    typed: ClassVar[bool] = False
+    numeric: ClassVar[bool] = False
 
     @abstractmethod
     def field(self, config: Config) -> Field:

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from unspool.data.fields.texts import texts_of
 from unspool.data.plan import Conversion, Values
@@ -19,74 +19,19 @@ from unspool.data.read import Column, Table
 from unspool.data.read.clip import is_clip
 from unspool.data.read.embedded import (
     encoded_picture,
-    is_encoded,
     picture_of_cells,
     pixel_shape,
 )
-from unspool.data.read.file_index import FileIndex
+from unspool.data.read.file_index import MediaFolder, files_by_name, find_media_folder, find_stems
 from unspool.data.read.files import unreadable
 from unspool.data.read.json_lines import json_label, json_text
 from unspool.data.read.media import Medium, stamp
+from unspool.data.values import is_encoded
 from unspool.errors import DataError
 from unspool.tasks.inputs.kind import Target
 from unspool.tasks.inputs.series_plan import step_labels
 
-SAMPLE_SIZE = 20  # file names that are looked up to find their folder
 ADDRESS = re.compile(r"(https?|s3|gs)://")
-
-
-class MediaFolder(NamedTuple):
-    """The folder of the files that a table names, and the suffix that their names lack."""
-
-    folder: Path
-    suffix: str = ""
-
-
-def find_media_folder(names: Sequence[str], index: FileIndex, medium: Medium) -> Path | None:
-    """Return the nearest folder that contains any of the sampled files, or None.
-
-    Searches the table's folder, then its subfolders, then its siblings. A file that is missing in
-    that folder is not taken from one farther away.
-    """
-    sample = [medium.file_of(name.strip()) for name in names[:SAMPLE_SIZE]]
-
-    def matches(folder: Path) -> int:
-        return sum(index.contains(folder, name, folders=medium.stepped) for name in sample)
-
-    for folders in (
-        lambda: [index.root],
-        lambda: index.subfolders(index.root),
-        lambda: index.subfolders(index.parent()),
-    ):
-        best = max(folders(), key=matches, default=None)
-        if best is not None and matches(best):
-            return best
-    return None
-
-
-def find_stems(names: Sequence[str], index: FileIndex, medium: Medium) -> MediaFolder | None:
-    """Return the table's folder, or the subfolder, with all sampled files, whose names lack their
-    suffix; the suffix is empty where they have it."""
-    sample = [medium.file_of(name.strip()) for name in names[:SAMPLE_SIZE]]
-    suffixes = ("", *(s for suffix in medium.endings for s in (suffix, suffix.upper())))
-    for folder in (index.root, *index.subfolders(index.root)):
-        for suffix in suffixes:
-            if all(index.contains(folder, f"{n}{suffix}", folders=medium.stepped) for n in sample):
-                return MediaFolder(folder, suffix)
-    return None
-
-
-def files_by_name(names: Sequence[str], index: FileIndex, medium: Medium) -> dict[str, Path]:
-    """Map names to files in several folders below the table's folder, or below its parent; empty
-    unless all sampled files are among them and no two files have the same name."""
-    sample = {medium.file_of(name.strip()) for name in names[:SAMPLE_SIZE]}
-    for top in (index.root, index.parent()):
-        folders = [f for f in index.subfolders(top) if top == index.root or f != index.root]
-        files = [p for f in folders for p in index.files_below(f) if medium.named(p.name)]
-        paths = {path.name: path for path in files}
-        if len(paths) == len(files) and paths.keys() >= sample:
-            return paths
-    return {}
 
 
 class Located:

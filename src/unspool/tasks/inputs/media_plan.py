@@ -8,17 +8,20 @@ same file are one row then.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+
+import numpy as np
 
 from unspool.config import DataConfig
 from unspool.data.parts import split_column
 from unspool.data.plan import Plan
 from unspool.data.read import Column, Shape, Table
+from unspool.data.read.clip import ENDINGS as CLIP_SUFFIXES
 from unspool.data.read.columns import CAPTION_NAMES, LABEL_NAMES, TEXT_NAMES, known
-from unspool.data.read.embedded import (
-    pixel_shape,
-)
+from unspool.data.read.embedded import FEWEST as FEWEST_PIXELS
+from unspool.data.read.embedded import pixel_column, pixel_shape
+from unspool.data.read.file_index import SAMPLE_SIZE, find_media_folder, find_stems
 from unspool.data.read.files import PARTS
 from unspool.data.read.grouped import grouped_table
 from unspool.data.read.media import IMAGE, MUSIC, Medium, names_files
@@ -26,7 +29,7 @@ from unspool.data.read.media import TABLES as LISTS
 from unspool.data.read.reader import joined
 from unspool.errors import DataError
 from unspool.tasks.inputs.kind import Asked, Target
-from unspool.tasks.inputs.media_files import SAMPLE_SIZE, Located, find_media_folder, find_stems
+from unspool.tasks.inputs.media_files import Located
 from unspool.tasks.pair_plan import two_texts
 
 FIT = 5
@@ -50,36 +53,63 @@ OTHERS: dict[Target, str] = {
 
 
 def media_column(table: Table, data: DataConfig, medium: Medium) -> Column | None:
-    """The column of the files: of their names, or of names without endings where all that are
-    looked at are there."""
+    """The column of values of a medium, of the names of its files, or of names without suffixes
+    where all sampled files exist."""
     if data.input not in ("auto", medium.name):
         return None
     if table.reader.medium == medium:
         return table.columns[0]
     if table.shape not in TABLES:
         return None
-    if data.input == medium.name and data.series is not None:
-        return table.column(data.series, option="--series")
+    requested = data.input == medium.name
     columns = table.columns
     if data.series is not None:
         columns = table.several(data.series, option="--series")
+    values = _column_of_values(table, columns, medium, requested=requested, data=data)
+    if values is not None:
+        return values
+    if requested and data.series is not None:
+        return table.column(data.series, option="--series")
     for column in columns:
-        given = [value for value in column.sample if isinstance(value, str) and value]
-        if given and sum(map(medium.named, given)) > 0.9 * len(given):
+        names = column.profile.strings
+        if names and sum(map(medium.named, names)) > 0.9 * len(names):
             # Names that pairs of texts come from, as in corpora of entailment, are no files.
             of_texts = data.series is None and two_texts(table, data) is not None
-            in_folder = not of_texts or find_media_folder(given, table.file_index, medium)
+            in_folder = not of_texts or find_media_folder(names, table.file_index, medium)
             return column if in_folder else None
-    return next((own for own in columns if short_names(own, table, data, medium)), None)
+    found = next((c for c in columns if lacks_suffixes(c, table, data, medium)), None)
+    if found is None and requested and medium.stepped:
+        return next((c for c in table.columns if names_clips(c, table.folder)), None)
+    return found
 
 
-def short_names(column: Column, table: Table, data: DataConfig, medium: Medium) -> bool:
+def _column_of_values(
+    table: Table, columns: Sequence[Column], medium: Medium, *, requested: bool, data: DataConfig
+) -> Column | None:
+    """The column of images or clips in memory, of encoded images, or those of pixels."""
+    if medium == IMAGE and table.header and table.files:
+        encoded = next((column for column in columns if column.profile.is_images), None)
+        return encoded or (pixel_column(columns) if len(columns) >= FEWEST_PIXELS else None)
+    if table.files or not medium.described or (requested and data.series is not None):
+        return None
+    kinds = (medium.make, np.ndarray, list) if requested else (medium.make,)
+    return next((column for column in table.columns if column.profile.is_all(*kinds)), None)
+
+
+def names_clips(column: Column, folder: Path) -> bool:
+    """Whether nearly all values are names of files that are clips, or of folders."""
+    names = column.profile.strings
+    clips = [n.lower().endswith(CLIP_SUFFIXES) or (folder / n.strip()).is_dir() for n in names]
+    return bool(names) and sum(clips) > 0.9 * len(names)
+
+
+def lacks_suffixes(column: Column, table: Table, data: DataConfig, medium: Medium) -> bool:
     """Whether values are distinct file names without their suffixes."""
-    if not table.files or not column.profile.only_strings:
-        return False
-    names = [value for value in column.sample if value]
+    names = column.profile.strings
     sample = names[:SAMPLE_SIZE]
-    if not sample or len(set(names)) < len(names) or max(map(len, sample)) > LONGEST_NAME:
+    if not table.files or not sample or not column.profile.only_strings:
+        return False
+    if len(set(names)) < len(names) or max(map(len, sample)) > LONGEST_NAME:
         return False
     match = find_stems(sample, table.file_index, medium)
     return match is not None and bool(match.suffix) and two_texts(table, data) is None
@@ -93,6 +123,8 @@ def plan_media(
     files   their column, or None
     """
     task, target, named, outputs = asked
+    if medium == MUSIC and target == "text" and not named:
+        return None
     if files is None:
         if data.input == medium.name:
             raise DataError(
@@ -152,17 +184,6 @@ def described(table: Table, files: Column, medium: Medium) -> str:
         about = f"{medium.noun} of {size} pixels in columns {files.name}"
         return f"{table.summary}, {about} (--set input=series reads series of numbers)"
     return f"{table.summary}, {medium.noun} in {table.reader.noun} {files.name!r}"
-
-
-def refuse_media(table: Table, task: str) -> None:
-    """Files whose names are all the text that there is, where texts are learnt."""
-    medium = table.reader.medium
-    if medium is None:
-        return
-    remedy = "--task compose goes on with music" if medium == MUSIC else "name a file of texts"
-    raise DataError(
-        f"holds {medium.noun}, and {task} learns texts", where=table.name, remedy=remedy
-    )
 
 
 def answer_column(

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from unspool.config import Config, DataConfig, declare
+from unspool.config import Config, declare
 from unspool.data.fields.field import Field
 from unspool.data.fields.pair import PairField
 from unspool.data.fields.pair_bags import PairNgramField
 from unspool.data.plan import Plan
-from unspool.data.read import Table
-from unspool.errors import ConfigError, DataError
+from unspool.errors import ConfigError
 from unspool.tasks.encoder import pair_reading
-from unspool.tasks.inputs.kind import Asked
 from unspool.tasks.inputs.text import AT_ONCE, Texts
 from unspool.tasks.pair_readings import READINGS
 from unspool.tasks.size import longest_document
@@ -35,16 +33,6 @@ class Pairs(Texts):
                 max_length=longest_document(config),
             )
         return PairField(self.name, config.tokenizer, max_length=longest_document(config))
-
-    def plan(self, table: Table, data: DataConfig, asked: Asked) -> Plan | None:
-        if data.input == self.name and asked.target in ("tags", "text", "caption"):
-            raise DataError(
-                f"{asked.task} reads no pairs of texts",
-                where=table.name,
-                got="input=pair",
-                remedy="leave it out, or use --task classify or regress",
-            )
-        return None
 
     def suited(self, settings: Mapping[str, Any], plan: Plan | None) -> dict[str, Any]:
         if plan is not None and "pair" in plan.columns:

@@ -60,6 +60,7 @@ def vector_field(source: Source, config: Config) -> Field:
 
 class SeriesKind(InputKind):
     name = "series"
+    numeric = True
     rows = "recordings"
     settings = declare(
         data="series time date_format id channels scaling irregular window stride missing",

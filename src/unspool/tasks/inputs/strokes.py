@@ -14,6 +14,8 @@ from unspool.tasks.inputs.strokes_plan import find_strokes, plan_strokes
 
 class StrokesKind(SeriesKind):
     name = "strokes"
+    typed = True
+    numeric = False
     rows = "drawings"
     settings = declare(
         data="series stroke_layout stroke_smoothing stroke_tolerance stroke_slant stroke_size"

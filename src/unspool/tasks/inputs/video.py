@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from unspool.config import Config, DataConfig, declare
+from unspool.config import Config, declare
 from unspool.data.fields.field import Field
 from unspool.data.fields.image_shape import ImageShape
 from unspool.data.fields.video import VideoSource
 from unspool.data.plan import Plan
-from unspool.data.read import Table
+from unspool.data.read import media
 from unspool.errors import ConfigError
 from unspool.tasks.inputs.image import COLOURS
-from unspool.tasks.inputs.kind import Asked
 from unspool.tasks.inputs.series import SeriesKind, vector_field
-from unspool.tasks.inputs.video_plan import plan_videos, video_column
 
 READINGS = ("cnn", "patches")
 # A frame is read by a network of its own, so that a batch has few of them.
@@ -29,6 +27,7 @@ VIDEO: dict[str, Any] = {
 
 class VideoKind(SeriesKind):
     name = "video"
+    medium = media.VIDEO
     rows = "clips"
     settings = declare(
         data="series pattern scaling reading height width resize patch_size colours window stride"
@@ -42,12 +41,6 @@ class VideoKind(SeriesKind):
         colours = COLOURS[data.colours]
         shape = ImageShape(data.height, data.width, colours, reading, data.patch_size, data.resize)
         return vector_field(VideoSource(shape), config)
-
-    def holds(self, table: Table, data: DataConfig) -> bool:
-        return video_column(table, data) is not None
-
-    def plan(self, table: Table, data: DataConfig, asked: Asked) -> Plan | None:
-        return plan_videos(table, data, asked)
 
     def suited(self, settings: Mapping[str, Any], plan: Plan | None) -> dict[str, Any]:
         return {**super().suited(settings, plan), **VIDEO}

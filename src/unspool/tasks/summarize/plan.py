@@ -10,7 +10,7 @@ from unspool.config import DataConfig
 from unspool.data.plan import Plan
 from unspool.data.read import Column, Shape, Table
 from unspool.data.read.columns import LABEL_NAMES, known
-from unspool.tasks.translate.plan import plan_pairs
+from unspool.tasks.translate.plan import plan_pairs, plan_sources
 
 DOCUMENTS = ("body", "article", "document", "dialogue", "text", "content", "story", "news")
 SUMMARIES = (
@@ -22,10 +22,14 @@ FIT = 3  # names are surer than that two columns look like pairs
 SHORTER = 2  # times a summary must be shorter than its document, unless the task is named
 
 
-def plan_summaries(table: Table, data: DataConfig, *, named: bool) -> Plan | None:
+def plan_summaries(
+    task: str, table: Table, data: DataConfig, *, named: bool, outputs: bool
+) -> Plan | None:
     """Unless the task is named, names make a table one of summaries, where one of the two columns
     is much shorter than the other, none is called like a label, and nothing else was asked for. The
     longer one has the documents, whatever it is called."""
+    if not outputs:
+        return plan_sources(table, data, task=task)
     columns = table.columns if table.header or table.typed else []
     source, target = known(columns, DOCUMENTS), known(columns, SUMMARIES)
     asked, turned = data.source or data.target, False

@@ -13,20 +13,19 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from torch import nn
 
-from unspool.config import Config, DataConfig
+from unspool.config import Config
 from unspool.data.corpus import Corpus
 from unspool.data.part import Part
 from unspool.data.plan import Plan
-from unspool.data.read import Table
 from unspool.data.store.columns import Progress
 from unspool.nn.models.seq2seq import Seq2Seq
 from unspool.search.decoding import Decoding
 from unspool.search.rules import Hypothesis
+from unspool.tasks.roles import Roles
 from unspool.tasks.rouge import METRICS, rouge
-from unspool.tasks.summarize.plan import further_references, plan_summaries
+from unspool.tasks.summarize.plan import DOCUMENTS, SUMMARIES, further_references, plan_summaries
 from unspool.tasks.summarize.report import SummarizeReport
 from unspool.tasks.translate.answer import Translation, Translator
-from unspool.tasks.translate.plan import plan_sources
 from unspool.tasks.translate.task import MODELS, Translate
 from unspool.text.tokenizers import Tokenizer
 
@@ -60,6 +59,7 @@ class Summarize(Translate):
     """The best weights are those with the highest ROUGE-L of greedy summaries."""
 
     name = "summarize"
+    roles = Roles(plan=plan_summaries, columns=(DOCUMENTS, SUMMARIES))
     metric = "rougeL"
     default_model = "bahdanau"
     answer = Summary
@@ -87,14 +87,6 @@ class Summarize(Translate):
             name: {**own, "model.copy": False} if own.get("model.attention") == "none" else own
             for name, own in MODELS.items()
         }
-
-    @classmethod
-    def plan(
-        cls, table: Table, data: DataConfig, *, named: bool = False, outputs: bool = True
-    ) -> Plan | None:
-        if not outputs:
-            return plan_sources(table, data, task=cls.name)
-        return plan_summaries(table, data, named=named)
 
     @classmethod
     def load_corpus(

@@ -28,7 +28,9 @@ TEXT_NAMES = ("text", "sentence")
 SPAN_NAMES = ("spans", "entities")
 
 
-def plan_tags(table: Table, data: DataConfig, *, named: bool, outputs: bool) -> Plan | None:
+def plan_tags(
+    task: str, table: Table, data: DataConfig, *, named: bool, outputs: bool
+) -> Plan | None:
     """Words and tags; without `outputs` the words alone, or texts where they are not split."""
     if table.shape == Shape.FOLDER and named:
         raise DataError(

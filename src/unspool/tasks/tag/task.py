@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from unspool.config import Config, DataConfig, declare
+from unspool.config import Config, declare
 from unspool.data.batching import BucketBatches
 from unspool.data.corpus import Fields
 from unspool.data.fields.field import Chunk, Field
@@ -23,7 +23,6 @@ from unspool.data.fields.vectors import VectorField
 from unspool.data.fields.words import WordsField
 from unspool.data.part import Batch, Part
 from unspool.data.plan import Plan
-from unspool.data.read import Table
 from unspool.data.schemes import allowed_transitions, parse_tags
 from unspool.errors import ConfigError
 from unspool.nn.characters import CHARACTER_ENCODERS
@@ -33,9 +32,10 @@ from unspool.tasks.answer import Answer
 from unspool.tasks.contextual import build_contextual, contextual_size, example_words
 from unspool.tasks.encoder import build_encoder, recurrent_models
 from unspool.tasks.examples import Example
-from unspool.tasks.inputs import input_kind, plan_input, read_field, reads_text, suited
+from unspool.tasks.inputs import input_kind, read_field, reads_text, suited
 from unspool.tasks.inputs.windows import windows_of
 from unspool.tasks.label_readings import TagReading
+from unspool.tasks.roles import Roles
 from unspool.tasks.size import longest_document
 from unspool.tasks.streaming import StreamState
 from unspool.tasks.tag.plan import plan_tags
@@ -68,6 +68,7 @@ TRANSFORMER: dict[str, Any] = {
 
 class Tag(Task):
     name = "tag"
+    roles = Roles(target="tags", plan=plan_tags, typed=True)
     metric = "f1"
     settings = declare(
         data="label missing scheme",
@@ -181,16 +182,6 @@ class Tag(Task):
                 got=config.train.label_smoothing,
                 remedy="leave it out, or set model.output=softmax",
             )
-
-    @classmethod
-    def plan(
-        cls, table: Table, data: DataConfig, *, named: bool = False, outputs: bool = True
-    ) -> Plan | None:
-        """Words and their tags; or another kind of input and a label a step."""
-        other = plan_input(cls.name, table, data, target="tags", named=named, outputs=outputs)
-        if other is not None:
-            return other
-        return plan_tags(table, data, named=named, outputs=outputs)
 
     @property
     def uses_crf(self) -> bool:

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from unspool.config import Config, DataConfig, declare
+from unspool.config import Config, declare
 from unspool.data.batching import BucketBatches
 from unspool.data.corpus import Corpus, Fields
 from unspool.data.fields.field import Field
@@ -24,9 +24,8 @@ from unspool.data.fields.tokens import TokenBatch
 from unspool.data.fields.vectors import VectorField
 from unspool.data.part import Batch, Part
 from unspool.data.plan import Plan
-from unspool.data.read import Table
 from unspool.data.store.columns import Progress
-from unspool.errors import ConfigError, DataError
+from unspool.errors import ConfigError
 from unspool.nn.ctc import ctc_losses
 from unspool.nn.encoder import Encoded
 from unspool.nn.inputs import SpecAugment
@@ -39,8 +38,9 @@ from unspool.tasks.encoder import (
     masks_of,
     recurrent_models,
 )
-from unspool.tasks.inputs import input_kind, plan_input, read_field, reads_text, suited
+from unspool.tasks.inputs import input_kind, read_field, reads_text, suited
 from unspool.tasks.inputs.items import named_recordings
+from unspool.tasks.roles import Lacking, Roles
 from unspool.tasks.tag.task import CNN, TRANSFORMER
 from unspool.tasks.task import Step, Task, WholeStart, walk
 from unspool.tasks.transcribe.answer import (
@@ -69,6 +69,13 @@ class Transcribe(Task):
     """The best weights are those with the lowest CER of greedy transcripts."""
 
     name = "transcribe"
+    roles = Roles(
+        target="text",
+        lacking=Lacking(
+            "holds neither sound nor series nor images of lines, which transcribe reads",
+            "name a folder of recordings, or a table with a column of their names",
+        ),
+    )
     metric = "cer"
     default_input = "audio"
     settings = declare(
@@ -171,20 +178,6 @@ class Transcribe(Task):
         check_learned_positions(config)
         if config.model.objective != "ctc":
             check_decoder(config)
-
-    @classmethod
-    def plan(
-        cls, table: Table, data: DataConfig, *, named: bool = False, outputs: bool = True
-    ) -> Plan | None:
-        """A recording, or another kind of vectors over time, and its text."""
-        found = plan_input(cls.name, table, data, target="text", named=named, outputs=outputs)
-        if found is None and named:
-            raise DataError(
-                "holds neither sound nor series nor images of lines, which transcribe reads",
-                where=table.name,
-                remedy="name a folder of recordings, or a table with a column of their names",
-            )
-        return found
 
     @classmethod
     def load_corpus(

@@ -30,6 +30,13 @@ REMEDY = "name them with --source and --target, or give two files as a.en,a.de"
 NAMES = KNOWN_NAMES | LANGUAGES | {*SOURCE_NAMES, *TARGET_NAMES}
 
 
+def plan_translation(
+    task: str, table: Table, data: DataConfig, *, named: bool, outputs: bool
+) -> Plan | None:
+    """A source and its target."""
+    return plan_pairs(table, data, named=named) if outputs else plan_sources(table, data)
+
+
 def plan_sources(table: Table, data: DataConfig, *, task: str = "translate") -> Plan:
     """What is to be translated."""
     if table.shape == Shape.PAIRS:

@@ -14,14 +14,12 @@ import numpy as np
 import torch
 from torch import nn
 
-from unspool.config import Config, DataConfig, declare
+from unspool.config import Config, declare
 from unspool.data.corpus import Fields
 from unspool.data.fields.bytepairs import Stretches
 from unspool.data.fields.field import Field
 from unspool.data.fields.text import TextField
 from unspool.data.part import Batch, Part
-from unspool.data.plan import Plan
-from unspool.data.read import Table
 from unspool.data.store.columns import Progress, Stored
 from unspool.errors import ConfigError
 from unspool.io.files import in_run
@@ -31,6 +29,7 @@ from unspool.search.decoding import GREEDY, Decoding
 from unspool.tasks.bleu import corpus_bleu
 from unspool.tasks.decoder import build_decoder, check_copying, check_decoder
 from unspool.tasks.encoder import build_encoder, check_learned_positions
+from unspool.tasks.roles import Roles
 from unspool.tasks.size import longest_document
 from unspool.tasks.task import Report, Step, Task, chunks, walk
 from unspool.tasks.token_readings import TranslateReading
@@ -44,7 +43,7 @@ from unspool.tasks.translate.answer import (
     sides,
     target_tensors,
 )
-from unspool.tasks.translate.plan import plan_pairs, plan_sources
+from unspool.tasks.translate.plan import plan_translation
 from unspool.text.tokenizers import Tokenizer
 from unspool.text.vocab import SENTENCE_SPECIALS
 
@@ -96,6 +95,7 @@ class Translate(Task):
     BLEU is not informative, as for single words, exact matches decide, and then the loss."""
 
     name = "translate"
+    roles = Roles(plan=plan_translation)
     metric = "bleu"
     default_model = "transformer"
     higher_is_better = True
@@ -225,13 +225,6 @@ class Translate(Task):
                 remedy="set model.embedding above 0",
             )
         check_decoder(config)
-
-    @classmethod
-    def plan(
-        cls, table: Table, data: DataConfig, *, named: bool = False, outputs: bool = True
-    ) -> Plan | None:
-        """A source and its target."""
-        return plan_pairs(table, data, named=named) if outputs else plan_sources(table, data)
 
     def build(self) -> Seq2Seq:
         model, longest = self.config.model, self.config.data.max_length
