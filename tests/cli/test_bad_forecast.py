@@ -114,9 +114,14 @@ def test_gaps_are_said(file, unspool) -> None:
     assert "1 gaps in train are marked, not filled" in ended.err
 
 
-@pytest.mark.parametrize("setting", ["scaling=series", "irregular=channel", "stride=3"])
+def test_irregular_steps_are_no_channel(file, refused) -> None:
+    says = ["data.irregular is not for forecasts", "Leave it out"]
+    refused("train", file(TABLE), "--task", "forecast", "--set", "irregular=channel", says=says)
+
+
+@pytest.mark.parametrize("setting", ["scaling=series", "stride=3"])
 def test_settings_that_forecasts_do_not_read(file, refused, setting) -> None:
-    says = [f"data.{setting.split('=')[0]} is not for forecasts", "Leave it out"]
+    says = [f"data.{setting.split('=')[0]} has no effect on forecast", "Leave it out"]
     refused("train", file(TABLE), "--task", "forecast", "--set", setting, says=says)
 
 

@@ -120,9 +120,9 @@ def test_texts_are_no_images(file, refused) -> None:
 @pytest.mark.parametrize(
     ("settings", "says"),
     [
-        (["window=4"], "data.window is for series, and images are read as a whole"),
-        (["max_length=4"], "data.max_length is for series, and images are read as a whole"),
-        (["scaling=window"], "data.scaling=window are for series"),
+        (["window=4"], "data.window is a setting of"),
+        (["max_length=4"], "data.max_length is a setting of"),
+        (["scaling=window"], "data.scaling=window is for series"),
         (["reading=columns", "width=8"], "images keep their proportions"),
         (
             ["reading=patches", "patch_size=3", "height=8"],

@@ -159,7 +159,7 @@ def test_evaluate_on_a_file_without_labels(file, classifier, refused) -> None:
          " gru; got 'foo'", "Choose from"]),
         (["-m", "elman", "-s", "activation=step"], ["activation", "'step'", "tanh"]),
         (["-m", "peephole", "-s", "peepholes=ix"], ["peepholes", "ix"]),
-        (["-s", "tied=true"], ["model.tied", "Leave it out, or use --task generate"]),
+        (["-s", "tied=true"], ["model.tied is a setting of", "generate", "Leave it out"]),
         (["-t", "generate", "-m", "bilstm"], ["may not read in both directions",
          "Use --model lstm"]),
         (["-t", "generate", "-s", "tied=true", "-s", "embedding=0"], ["model.tied needs an"

@@ -185,9 +185,7 @@ def test_a_file_without_the_arrays_of_the_others(here, refused, last) -> None:
 
 def test_settings_of_series_are_not_for_texts(file, refused) -> None:
     path = file("text,label\na fine film,x\nwhat a bore,y\n" * 10)
-    refused(
-        "train", path, "--set", "window=3", says=["data.window is for series", "attention_window"]
-    )
+    refused("train", path, "--set", "window=3", says=["data.window is a setting of", "series"])
 
 
 @pytest.fixture(scope="module")

@@ -117,8 +117,8 @@ def test_what_is_taken_is_read(case: Case, reads: set[str], tmp_path) -> None:
     """A small training asks for every setting that it takes."""
     data = write_data(case.config(), tmp_path / "data")
     quick = {"epochs": 1, "patience": 0, "threads": 1, "valid_share": 0.2, "max_steps": 3}
-    wanted = {**SMALL, **quick, "eval_steps": 2, **NEEDED.get(case.task, {})}
-    wanted = {**read_by(case.config(), wanted), **dict(case.settings)}
+    wanted = {**SMALL, **quick, "eval_steps": 2, **NEEDED.get(case.task, {}), **dict(case.settings)}
+    wanted = read_by(case.config(), wanted)
     reads.clear()
     run = unspool.train(
         data, task=case.task, model=case.model, out=tmp_path / "run", quiet=True, **wanted

@@ -189,7 +189,7 @@ def test_both_directions_are_refused(tmp_path) -> None:
     squares(tmp_path / "a.jsonl", 4)
     with pytest.raises(ConfigError, match="may not read in both directions"):
         unspool.train(tmp_path / "a.jsonl", task="handwrite", model="bilstm", out=tmp_path / "r")
-    with pytest.raises(ConfigError, match=r"data\.window is for series"):
+    with pytest.raises(ConfigError, match=r"data\.window is a setting of"):
         unspool.train(tmp_path / "a.jsonl", task="handwrite", window=3, out=tmp_path / "r")
     with pytest.raises(DataError, match="holds no texts beside its strokes"):
         unspool.train(tmp_path / "a.jsonl", task="handwrite", conditional=True, out=tmp_path / "r")

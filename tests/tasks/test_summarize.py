@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from unspool.api.run import Run
-from unspool.api.settings import make_config
+from unspool.api.settings import make_config, refuse_unread_settings
 from unspool.api.train import train
 from unspool.config import DataConfig
 from unspool.errors import ConfigError, DataError
@@ -201,11 +201,11 @@ def test_bad_input(tmp_path: Path) -> None:
         ("seq2seq", {"copy": True}, "model.copy needs attention"),
         ("luong", {"coverage": True}, "model.coverage is for additive attention"),
         ("transformer", {"coverage": True}, "model.coverage is for additive attention"),
-        (None, {"copy": False, "coverage": True}, "model.coverage is for a decoder that copies"),
+        (None, {"copy": False, "coverage": True}, "model.coverage is read only with model.copy"),
     ],
 )
 def test_settings_that_do_not_go_together(
     model: str | None, settings: dict[str, object], message: str
 ) -> None:
     with pytest.raises(ConfigError, match=message):
-        make_config("summarize", model, settings=settings)
+        refuse_unread_settings(settings, None, [make_config("summarize", model, settings=settings)])

@@ -270,7 +270,7 @@ def test_bad_settings(folder) -> None:
     for settings, says in (
         ({"max_length": 9}, "none can be cut"),
         ({"window": 5}, r"data\.window must be at least 24"),
-        ({"irregular": "channel"}, r"data\.irregular is for series"),
+        ({"irregular": "channel"}, r"data\.irregular is a setting of series"),
         ({"features": "mfcc", "bands": 8}, r"data\.coefficients must be at most"),
         ({"features": "mfcc", "band_warp": 0.1}, "band_warp moves bands of a spectrum"),
     ):

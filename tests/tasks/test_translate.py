@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from unspool.api.run import Run, load
-from unspool.api.settings import make_config
+from unspool.api.settings import make_config, refuse_unread_settings
 from unspool.api.train import train
 from unspool.config import DataConfig
 from unspool.errors import ConfigError
@@ -200,7 +200,11 @@ def test_options_are_those_of_the_task(classifier, run) -> None:
         ("bahdanau", {"input_feeding": True}, "input_feeding is for multiplicative attention"),
         ("luong", {"attention": "dot"}, "attention=dot compares vectors of one size"),
         ("seq2seq", {"embedding": 0}, "a decoder needs vectors of the tokens"),
-        ("transformer", {"reverse_source": True}, "reverse_source is for a recurrent encoder"),
+        (
+            "transformer",
+            {"reverse_source": True},
+            "reverse_source is read only with model.network=recurrent",
+        ),
         ("transformer", {"positions": "learned", "max_length": 0}, "learned needs a longest text"),
         ("transfomer", {}, "unknown model; got 'transfomer'. Did you mean 'transformer'?"),
         ("lstm", {}, "unknown model; got 'lstm'"),
@@ -208,7 +212,7 @@ def test_options_are_those_of_the_task(classifier, run) -> None:
 )
 def test_settings_that_do_not_fit(model, settings, says) -> None:
     with pytest.raises(ConfigError, match=says):
-        make_config("translate", model, settings=settings)
+        refuse_unread_settings(settings, None, [make_config("translate", model, settings=settings)])
 
 
 @pytest.mark.parametrize("attention", ["dot", "scaled", "concat"])

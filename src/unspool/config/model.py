@@ -83,6 +83,7 @@ class ModelConfig(Section):
         "caption: weight in the loss of the squares of 1 less what all words together attend to"
         " each step (Xu et al. 2015)",
         ge=0,
+        when=DECODER,
     )
     encoder: Literal["network", "none"] = setting(
         "network",
@@ -96,7 +97,9 @@ class ModelConfig(Section):
         when="data.image_encoder",
     )
     reverse_source: bool = setting(
-        False, "translate: read the source last token first (Sutskever et al. 2014)"
+        False,
+        "translate: read the source last token first (Sutskever et al. 2014)",
+        when=DECODER,
     )
     copying: bool = setting(
         False,
@@ -107,6 +110,7 @@ class ModelConfig(Section):
         False,
         "with copy, of additive attention: it reads what it has attended to before, and attending"
         " to the same again costs",
+        when="model.copy",
     )
     pooling: Literal["last", "mean", "max", "attention", "position", "cls"] = setting(
         "max",

@@ -91,10 +91,6 @@ def check_copying(config: Config) -> None:
         )
     if not model.coverage:
         return
-    if not model.copying:
-        raise ConfigError(
-            "model.coverage is for a decoder that copies", remedy="set copy=true, or leave it out"
-        )
     if transformer or model.attention != "additive":
         raise ConfigError(
             "model.coverage is for additive attention",

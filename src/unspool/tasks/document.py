@@ -100,12 +100,6 @@ class DocumentTask(Task):
         input_kind(config.data).check(config)
         if config.model.network in AT_ONCE and reads_text(config):
             check_baseline(config)
-        if config.model.tied:
-            raise ConfigError(
-                "model.tied shares the embedding with the output layer of a language model",
-                got=f"task {cls.name}",
-                remedy="leave it out, or use --task generate",
-            )
         if config.model.pooling == "cls" and config.model.network != "transformer":
             raise ConfigError(
                 "model.pooling=cls reads a token before the text, which only a transformer has",

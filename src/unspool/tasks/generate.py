@@ -172,7 +172,7 @@ class Generate(Task):
     roles = Roles(plan=plan_whole_text, documents=True)
     metric = "loss"
     settings = declare(model="tied", train="bptt label_smoothing")
-    unread: ClassVar = {"any": declare(train="batch_tokens")}
+    unread: ClassVar = {"any": declare(data="max_length", train="batch_tokens")}
     default_model = "lstm"
     higher_is_better = False
     looked_at = GenerateReading

@@ -99,23 +99,12 @@ class SpanAnswers(Task):
     @classmethod
     def check_config(cls, config: Config) -> None:
         check_learned_positions(config)
-        if config.model.answer == "write":
-            raise ConfigError(
-                "an answer in a context is a stretch of it",
-                got="model.answer=write",
-                remedy="leave it out",
-            )
         if config.model.encoder == "none":
             raise ConfigError(
                 "model.encoder=none is for stories, and a context is read by a network",
                 got=config.model_name,
                 remedy="name another model",
             )
-        for name, wrong in (("model.tied", config.model.tied), ("data.window", config.data.window)):
-            if wrong:
-                raise ConfigError(
-                    f"{name} is not for answer", remedy="leave it out; max_length cuts windows"
-                )
         if config.model.pooling == "cls":
             raise ConfigError(
                 "model.pooling=cls reads a vector before the text, which spans have no use for",

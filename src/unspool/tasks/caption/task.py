@@ -142,9 +142,9 @@ class CaptionTask(Task):
                 remedy="use --task translate for texts",
             )
         if model.network == "transformer":
-            if model.encoder == "none" or model.doubly_stochastic:
+            if model.encoder == "none":
                 raise ConfigError(
-                    "model.encoder=none and model.doubly_stochastic are for recurrent decoders",
+                    "model.encoder=none is for recurrent decoders",
                     got=config.model_name,
                     remedy="leave it out, or choose --model xu",
                 )

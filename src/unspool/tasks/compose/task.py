@@ -127,12 +127,6 @@ class Compose(Task):
             )
         if model.network == "transformer":
             check_context(config, "train.bptt", config.train.bptt)
-        if config.data.window:
-            raise ConfigError(
-                "data.window is for series, and music is read in stretches of bptt",
-                got=config.data.window,
-                remedy="set bptt",
-            )
         if model.tied and (form_of(config.data).name == "frames" or not model.embedding):
             raise ConfigError(
                 "model.tied needs an embedding of events to share",

@@ -43,17 +43,6 @@ def check_forecasting(config: Config) -> None:
             got=data.irregular,
             remedy="leave it out, or use irregular=resample, which leaves gaps",
         )
-    unused = {
-        "scaling": ("channel", "each window is scaled by itself: see model.center"),
-        "stride": (0, "every step of a series is learnt from: see train.windows"),
-    }
-    for name, (default, reason) in unused.items():
-        if getattr(data, name) != default:
-            raise ConfigError(
-                f"data.{name} is not for forecasts: {reason}",
-                got=getattr(data, name),
-                remedy="leave it out",
-            )
     if model.strategy == "recursive" and (
         model.network != "recurrent" or model.bidirectional or model.patch > 1
     ):

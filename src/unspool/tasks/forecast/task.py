@@ -73,7 +73,8 @@ class Forecast(Task):
     )
     unread: ClassVar = {
         "any": declare(
-            data="channels stride missing split_seed fold fold_part", train="batch_tokens"
+            data="channels max_length stride scaling missing split_seed fold fold_part",
+            train="batch_tokens",
         )
     }
     higher_is_better = False

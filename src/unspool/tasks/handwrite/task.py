@@ -205,12 +205,6 @@ class Handwrite(Task):
                 got=config.model_name,
                 remedy="use a model such as lstm, or set conditional=false",
             )
-        if config.data.window:
-            raise ConfigError(
-                "data.window is for series, and strokes are read as a whole",
-                got=config.data.window,
-                remedy="leave it out",
-            )
 
     def build(self) -> PenModel:
         model = self.config.model

@@ -26,10 +26,9 @@ class AudioKind(SeriesKind):
     rows = "recordings"
     settings = declare(
         data="series pattern rate frame hop bands features coefficients scaling window stride"
-        " missing",
+        " max_length missing",
         model="time_masks time_mask band_masks band_mask band_warp",
     )
-    spectral = True
 
     def field(self, config: Config) -> Field:
         data = config.data
@@ -44,12 +43,6 @@ class AudioKind(SeriesKind):
     def check(self, config: Config) -> None:
         super().check(config)
         data = config.data
-        if data.irregular != "ignore":
-            raise ConfigError(
-                "data.irregular is for series with times; the frames of sound have equal steps",
-                got=data.irregular,
-                remedy="leave it out",
-            )
         if data.features == "mfcc" and config.model.band_warp:
             raise ConfigError(
                 "model.band_warp moves bands of a spectrum, and features=mfcc has none",

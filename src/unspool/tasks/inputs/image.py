@@ -87,22 +87,9 @@ class ImageKind(SeriesKind):
     def check(self, config: Config) -> None:
         super().check(config)
         data = config.data
-        unused = {
-            "data.window": data.window,
-            "data.max_length": data.max_length,
-            "data.channels": data.channels,
-        }
-        for name, value in unused.items():
-            if value:
-                raise ConfigError(
-                    f"{name} is for series, and images are read as a whole",
-                    got=value,
-                    remedy="leave it out; --set height= and width= make images smaller",
-                )
-        if data.irregular != "ignore" or data.scaling == "window":
+        if data.scaling == "window":
             raise ConfigError(
-                "data.irregular and data.scaling=window are for series",
-                got=f"irregular={data.irregular}, scaling={data.scaling}",
+                "data.scaling=window is for series",
                 remedy="leave it out, or set scaling=series: each image by itself",
             )
         if (data.reading == "encoder") != (data.image_encoder is not None):

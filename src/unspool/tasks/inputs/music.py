@@ -14,7 +14,8 @@ class MusicKind(SeriesKind):
     medium = media.MUSIC
     rows = "pieces"
     settings = declare(
-        data="series pattern grid window stride", model="time_masks time_mask band_masks band_mask"
+        data="max_length series pattern grid window stride",
+        model="time_masks time_mask band_masks band_mask",
     )
 
     def field(self, config: Config) -> Field:

@@ -63,10 +63,10 @@ class SeriesKind(InputKind):
     numeric = True
     rows = "recordings"
     settings = declare(
-        data="series time date_format id channels scaling irregular window stride missing",
+        data="series time date_format id channels scaling irregular window stride max_length"
+        " missing",
         model="time_masks time_mask band_masks band_mask",
     )
-    spectral = False  # whether its channels are bands of a spectrum
 
     def field(self, config: Config) -> Field:
         return vector_field(SeriesSource(), config)
@@ -100,16 +100,6 @@ class SeriesKind(InputKind):
                 f"data.stride leaves steps out: it must be at most data.window={data.window}",
                 got=data.stride,
                 remedy=f"set stride={data.window} or less",
-            )
-        if config.model.band_warp and not self.spectral:
-            raise ConfigError(
-                "model.band_warp moves the bands of sound",
-                got=config.model.band_warp,
-                remedy="leave it out",
-            )
-        if config.embedding.file is not None or config.embedding.contextual is not None:
-            raise ConfigError(
-                f"word vectors are for texts, and {self.name} are read", remedy="leave them out"
             )
 
     def reading(self, target: str) -> Any:

@@ -19,7 +19,7 @@ class StrokesKind(SeriesKind):
     rows = "drawings"
     settings = declare(
         data="series stroke_layout stroke_smoothing stroke_tolerance stroke_slant stroke_size"
-        " missing",
+        " max_length missing",
         model="time_masks time_mask band_masks band_mask",
     )
 

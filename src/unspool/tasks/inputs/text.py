@@ -11,7 +11,6 @@ from unspool.data.fields.field import Field
 from unspool.data.fields.text import TextField
 from unspool.data.fields.vocabulary import made_of_words
 from unspool.data.plan import Plan
-from unspool.errors import ConfigError
 from unspool.tasks.inputs.kind import InputKind
 from unspool.tasks.size import longest_document
 
@@ -35,7 +34,7 @@ class Texts(InputKind):
 
     name = "text"
     settings = declare(
-        data="text",
+        data="text max_length",
         tokenizer="kind lowercase split vocab min_count normalize",
         model="embedding_std word_dropout",
         embedding="from extend frozen contextual tuned",
@@ -64,14 +63,3 @@ class Texts(InputKind):
             kind = "word" if made_of_words(texts) else "char"
         network = settings.get("model.network", settings.get("network", "recurrent"))
         return CHARACTERS if kind == "char" and network in ("recurrent", "cnn") else {}
-
-    def check(self, config: Config) -> None:
-        data = config.data
-        named = [name for name in ("window", "stride", "channels") if getattr(data, name)]
-        if named:
-            other = "; a Transformer's is model.attention_window" if named == ["window"] else ""
-            raise ConfigError(
-                f"data.{named[0]} is for series, and texts are read{other}",
-                got=getattr(data, named[0]),
-                remedy="leave it out, or name the columns of series with --series",
-            )

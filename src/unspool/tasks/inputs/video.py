@@ -31,7 +31,7 @@ class VideoKind(SeriesKind):
     rows = "clips"
     settings = declare(
         data="series pattern scaling reading height width resize patch_size colours window stride"
-        " missing",
+        " max_length missing",
         model="flip crop colour_jitter",
     )
 
@@ -53,10 +53,4 @@ class VideoKind(SeriesKind):
                 "a frame is read by a CNN or as patches, and becomes one vector",
                 got=f"reading={data.reading}",
                 remedy="set reading=cnn or reading=patches",
-            )
-        if data.irregular != "ignore" or data.channels:
-            raise ConfigError(
-                "data.irregular and data.channels are for series",
-                got=f"irregular={data.irregular}, channels={data.channels}",
-                remedy="leave it out",
             )

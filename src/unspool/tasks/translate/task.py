@@ -211,12 +211,6 @@ class Translate(Task):
         model = config.model
         check_copying(config)
         if model.network == "transformer":
-            if model.reverse_source:
-                raise ConfigError(
-                    "model.reverse_source is for a recurrent encoder",
-                    got=config.model_name,
-                    remedy="leave it out",
-                )
             return
         if model.embedding == 0:
             raise ConfigError(
