@@ -446,15 +446,10 @@ def write_music(folder: Path, target: str) -> str:
     return str(folder / "some.csv")
 
 
-def kind_of(field: Any) -> str:
-    """The kind of the raw values of a field."""
-    return field.inner.kind if field.kind == "features" else field.kind
-
-
 def write_data(config: Config, folder: Path) -> str:
     """A file for a task, by the kinds of its fields."""
     folder.mkdir(parents=True, exist_ok=True)
-    kinds = tuple(map(kind_of, TASKS[config.task].make_fields(config).values()))
+    kinds = tuple(field.kind for field in TASKS[config.task].make_fields(config).values())
     words = [sentence.split() for sentence in SENTENCES]
     if kinds[0] == "strokes":
         path = folder / "some.jsonl"
@@ -553,7 +548,7 @@ class Made(NamedTuple):
             "audio": sounds, "image": images, "video": clips,
             "music": music, "series": recordings, "strokes": drawings,
         }  # fmt: skip
-        kind = kind_of(self.task.input_field)
+        kind = self.task.input_field.kind
         if kind in values:
             return list(values[kind]())
         return [self.task.example(sentence.split()) for sentence in SENTENCES]

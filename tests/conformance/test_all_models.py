@@ -28,7 +28,7 @@ from every_model import (
 )
 
 import unspool
-from unspool.data.fields.field import StreamField
+from unspool.data.fields.stream import TextStream
 from unspool.errors import ConfigError
 from unspool.insight.saliency import explain
 from unspool.insight.summary import summary_of
@@ -74,7 +74,7 @@ def test_every_model_is_here() -> None:
 def test_padding_and_batches_change_no_loss(made) -> None:
     """Alone there is no padding; in one batch of all rows nearly every row has some."""
     task, model, part = made
-    if isinstance(task.input_field, StreamField):
+    if isinstance(task.input_field, TextStream):
         together = batches(task, part)
         alone = [row for batch in together for row in in_rows(batch)]
         torch.testing.assert_close(

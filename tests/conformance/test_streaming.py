@@ -24,7 +24,7 @@ from every_model import (
     sounds,
 )
 
-from unspool.data.fields.field import StreamField
+from unspool.data.fields.stream import TextStream
 from unspool.data.read.recording import Recording
 from unspool.errors import ConfigError, DataError
 from unspool.nn.cells import CELLS
@@ -115,7 +115,7 @@ def test_a_stream_is_the_whole(case, folder) -> None:
         with pytest.raises(ConfigError, match="the model cannot be read step by step: "):
             made.task.stream(made.model)
         return
-    check = follows_text if isinstance(made.task.input_field, StreamField) else follows
+    check = follows_text if isinstance(made.task.input_field, TextStream) else follows
     stream = made.task.stream(made.model)
     if made.task.input_field.kind == "audio":
         for sound, rate in sounds()[::3]:

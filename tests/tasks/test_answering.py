@@ -15,7 +15,8 @@ import torch
 import unspool
 from unspool.api.settings import draft_config
 from unspool.config import DataConfig, TokenizerConfig
-from unspool.data.fields.question import QuestionField, context_windows
+from unspool.data.fields.pair import PairField
+from unspool.data.fields.question import QuestionForm, context_windows
 from unspool.data.fields.story import as_story
 from unspool.errors import ConfigError, DataError
 from unspool.nn.models.story import MemoryHops, QueryReduction
@@ -97,7 +98,7 @@ def test_tokens_map_back_to_characters() -> None:
 
 
 def test_windows_cover_a_context() -> None:
-    field = QuestionField("question", TokenizerConfig(kind="word"))
+    field = PairField("question", TokenizerConfig(kind="word"), form=QuestionForm())
     context = " ".join(f"w{i}" for i in range(30))
     field.tokenizer = WordTokenizer(Vocab.of([*context.split(), "who"]))
     questions = field.encode([("who ?", context), ("who", "w1 w2")])

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from unspool.data.fields.field import Field, StreamField
+from unspool.data.fields.field import Field
 from unspool.data.folds import read_groups, refuse_shared, split_rows
 from unspool.data.part import Part
 from unspool.data.plan import Plan
@@ -65,7 +65,7 @@ def load_corpus(
     stored = {name: store_columns(plan, fields, progress) for name, plan in plans.items()}
     for name, plan in plans.items():
         refuse_nothing(plan, fields, stored[name])
-    streams = [each for each in fields.values() if isinstance(each, StreamField)]
+    streams = [each for each in fields.values() if each.is_stream]
     if streams:
         if hold_out.folds or hold_out.group is not None:
             raise DataError(
@@ -192,7 +192,7 @@ def short_enough(
 
 def load_stream(
     plans: Mapping[str, Plan],
-    stream: StreamField,
+    stream: Any,
     stored: Mapping[str, Stored],
     hold_out: HoldOut,
     progress: Progress | None,
@@ -229,8 +229,9 @@ def encode_table(
     values: dict[str, Any] = {}
     for name, each in fields.items():
         column = stored.columns[name]
-        if isinstance(each, StreamField):
-            values |= each.streams(column, {name: (0, each.steps(column))}, progress)
+        if each.is_stream:
+            stream: Any = each
+            values |= stream.streams(column, {name: (0, stream.steps(column))}, progress)
         else:
             values[name] = each.values(column, progress)
     rows, notes = np.arange(len(next(iter(values.values())))), list[str]()

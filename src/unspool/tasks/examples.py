@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from unspool.data.fields.field import StreamField
 from unspool.data.part import Part
 from unspool.errors import UserError
 from unspool.text.vocab import UNK_ID
@@ -42,7 +41,7 @@ class Example(NamedTuple):
 def choose_examples(task: Task, part: Part) -> list[Example]:
     """The best first, of as many different truths as there are; none where the data cannot be read
     a second time."""
-    if isinstance(task.input_field, StreamField):
+    if task.input_field.is_stream:
         found = _continued(task, part)
     else:
         try:

@@ -9,7 +9,7 @@ from unspool.data.fields.history import HistoryField
 from unspool.data.fields.image import ImageSource
 from unspool.data.fields.image_shape import CNN
 from unspool.data.fields.source import Source
-from unspool.data.fields.text import TextField
+from unspool.data.fields.text import TokenField
 from unspool.data.fields.vectors import VectorField
 from unspool.data.fields.video import VideoSource
 from unspool.data.fields.words import WordsField
@@ -52,7 +52,7 @@ class InputOptions(NamedTuple):
     augmentation: Augmentation = Augmentation()
 
 
-def token_input(field: TextField | WordsField, options: InputOptions) -> TokenInput:
+def token_input(field: TokenField | WordsField, options: InputOptions) -> TokenInput:
     return TokenInput(
         field.vocabulary,
         options.size,
@@ -137,7 +137,7 @@ INPUT_LAYERS: dict[type, Callable[[Any, InputOptions], InputLayer]] = {
     ImageSource: image_input,
     VideoSource: frame_input,
     Source: vector_input,
-    TextField: token_input,
+    TokenField: token_input,
     WordsField: token_input,
 }
 

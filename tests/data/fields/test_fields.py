@@ -21,18 +21,16 @@ from unspool.data.fields.history import HistoryField
 from unspool.data.fields.image import ImageSource
 from unspool.data.fields.image_shape import ImageShape
 from unspool.data.fields.joined import JoinedField
-from unspool.data.fields.known_answer import KnownAnswerField
 from unspool.data.fields.label import LabelField
 from unspool.data.fields.labels import LabelsField
 from unspool.data.fields.music import PianoRoll
 from unspool.data.fields.music_events import MusicEvents
 from unspool.data.fields.number import NumberField
-from unspool.data.fields.pair import OfPairs, PairField
-from unspool.data.fields.pair_bags import PairNgramField
-from unspool.data.fields.question import QuestionField
+from unspool.data.fields.pair import PairField, PairForm
+from unspool.data.fields.question import QuestionForm
 from unspool.data.fields.source import SeriesSource, Source
 from unspool.data.fields.span import SpanField
-from unspool.data.fields.story import StoryField, StorySequenceField
+from unspool.data.fields.story import StoryField, StoryForm
 from unspool.data.fields.stream import TextStream
 from unspool.data.fields.strokes import Preparation, StrokesSource
 from unspool.data.fields.tags import TagsField
@@ -177,17 +175,19 @@ def cases() -> dict[str, tuple[Callable[[], Field], list[Any]]]:
             lambda: PairField("pair", TokenizerConfig(kind="bpe", vocab=300), max_length=5),
             PAIRS,
         ),
-        "pair-ngrams": (lambda: PairNgramField("pair", WORDS), PAIRS),
-        "question": (lambda: QuestionField("question", WORDS), PAIRS),
+        "pair-ngrams": (lambda: NgramField("pair", WORDS, form=PairForm()), PAIRS),
+        "question": (lambda: PairField("question", WORDS, form=QuestionForm()), PAIRS),
         "question-bpe": (
-            lambda: QuestionField("question", TokenizerConfig(kind="bpe", vocab=300)),
+            lambda: PairField(
+                "question", TokenizerConfig(kind="bpe", vocab=300), form=QuestionForm()
+            ),
             PAIRS,
         ),
         "span": (lambda: SpanField("span"), [[[0, 2]], [], [[1, 3], [4, 5]], [], [[2, 2]]]),
         "story": (lambda: StoryField("story", WORDS, memory=2), STORIES),
-        "story-sequence": (lambda: StorySequenceField("story", WORDS), STORIES),
+        "story-sequence": (lambda: PairField("story", WORDS, form=StoryForm()), STORIES),
         "label": (lambda: LabelField("label"), ["x", "y", "x", "z", "y"]),
-        "known-answer": (lambda: KnownAnswerField("label"), ["x", "y", "x", "z", "y"]),
+        "known-answer": (lambda: LabelField("label", other=True), ["x", "y", "x", "z", "y"]),
         "labels": (lambda: LabelsField("labels"), [["x", "y"], [], ["z", "x", "x"], ["y"], ["z"]]),
         "tags": (lambda: TagsField("tags"), TAGS),
         "number": (lambda: NumberField("number"), ["1", "2.5", "-3", "4e2", "0"]),
@@ -210,7 +210,7 @@ def test_every_kind_is_tested() -> None:
     kinds = {source.kind for source in field_classes(Source)}
     assert {field.source.kind for field in fields if isinstance(field, RecordingField)} == kinds
     untested = set(field_classes()) - {type(field) for field in fields}
-    assert untested == {TextStream, OfPairs}
+    assert untested == {TextStream}
 
 
 def stored(field: Field, raw: list[Any], folder: Path) -> Any:

@@ -41,7 +41,7 @@ from unspool.data.check.same_series import SameSeries
 from unspool.data.check.survey import Survey, survey
 from unspool.data.corpus import Corpus
 from unspool.data.fields.examiner import Examiner
-from unspool.data.fields.field import Spread, StreamField
+from unspool.data.fields.field import Spread
 from unspool.data.part import Part
 from unspool.data.read.steps import StepRows
 from unspool.data.store.columns import Progress
@@ -94,7 +94,7 @@ def check(
     surveys: list[Survey] = []
     asked = examiners(corpus)
     if not first.compared:
-        stream = isinstance(first, StreamField)
+        stream = first.is_stream
         unit = "lines" if stream else unit
         same, parts_read = SameSeries(corpus, asked), files(corpus)
         for part in parts_read:
@@ -220,7 +220,7 @@ def suggestions(
 ) -> Iterator[Suggestion]:
     train, field = corpus.parts["train"], corpus.fields[sized[0]]
     lengths = np.concatenate([part.lengths.max(1) for part in corpus.parts.values()])
-    if isinstance(field, StreamField):
+    if field.is_stream:
         yield from about_stream(parts[0].tokens)
     elif len(sized) == 2 and field.vocabulary:
         yield from about_pairs(lengths, max_length, len(train))

@@ -1,14 +1,17 @@
 """bags: a string a row, as the counts of its n-grams: a bag in which order is lost but for them.
 
-raw: str. values: `Bags`. tensors: `BagBatch`. The features are those of scikit-learn's
-`TfidfVectorizer`, which predictions do without: it takes longer to import than they do.
+raw: str, or a pair of them; words of the second text are other features than those of the first,
+texts of characters are one bag. values: `Bags`. tensors: `BagBatch`. The features are those of
+scikit-learn's `TfidfVectorizer`, which predictions do without: it takes longer to import than they
+do.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -26,7 +29,8 @@ from unspool.data.fields.bag_vocabulary import (
     text_frequency,
 )
 from unspool.data.fields.field import Where
-from unspool.data.fields.text import TextField
+from unspool.data.fields.text import TokenField
+from unspool.data.fields.tokenized import TextForm
 from unspool.data.fields.tokens import Tokens, word_ids
 from unspool.data.fields.vocabulary import open_tokenizer
 from unspool.data.store.columns import Progress
@@ -37,6 +41,7 @@ from unspool.io.files import AGAIN, read_json, write_json
 from unspool.text.vocab import SPECIALS, Vocab
 
 FILE = "ngrams.json"
+SECOND = "›"  # before the words of a second text
 FIRST = len(SPECIALS)  # id of the first token of a vocabulary
 AT_ONCE = 1 << 20  # tokens that are counted at once
 LONGEST = {"word": 2, "char": 5}  # tokens of an n-gram
@@ -91,7 +96,7 @@ class Bags:
         )
 
 
-class NgramField(TextField):
+class NgramField(TokenField):
     """n-grams of one and two words and, within words, of 2 to 5 characters; where a text is not
     made of words, n-grams of 1 to 5 characters. They are those of the training rows that occur in
     tokenizer.min_count texts or more.
@@ -100,20 +105,23 @@ class NgramField(TextField):
     idf        (F,) ln((1 + N) / (1 + texts that have the n-gram)) + 1, of N training rows
     """
 
-    kind = "bags"
-
     def __init__(
         self,
         name: str,
         settings: TokenizerConfig,
         *,
+        form: TextForm | None = None,
         longest: int | None = None,
         max_length: int = 0,
     ) -> None:
-        super().__init__(name, settings, max_length=max_length)
+        super().__init__(name, settings, form=form, max_length=max_length)
         self.longest = longest
         self.words, self.spelling = TokenNgrams(0), SpellingNgrams()
         self.idf: np.ndarray | None = None
+
+    @property
+    def kind(self) -> str:  # type: ignore[override]
+        return "pair_bags" if self.form.sides else "bags"
 
     def __len__(self) -> int:
         """Features."""
@@ -139,6 +147,7 @@ class NgramField(TextField):
     def fit(
         self, column: TokenColumn, rows: np.ndarray, *, where: str, progress: Progress | None = None
     ) -> list[str]:
+        column = self.sided(column)
         if self.longest == 0:
             self.tokenizer = open_tokenizer(Vocab.of([]), self.settings, newlines=False)
             return []
@@ -197,12 +206,34 @@ class NgramField(TextField):
         super().invent(vocab=vocab, classes=classes)
         self.words = TokenNgrams(vocab - FIRST if self.longest is None else 0)
 
-    def values(self, column: TokenColumn, progress: Progress | None = None) -> Bags:  # type: ignore[override]
+    def values(self, column: TokenColumn, progress: Progress | None = None) -> Bags:
+        column = self.sided(column)
         raw = Ragged.of_offsets(column.ids, column.offsets)
         raw = raw.cut(self.max_length) if self.max_length else raw
         return self.bags(raw, column.types)
 
-    def encode(self, raw: Sequence[str]) -> Bags:  # type: ignore[override]
+    def sided(self, column: TokenColumn) -> TokenColumn:
+        """Join the texts of each row; where they are words, those of the second are marked."""
+        if not self.form.sides:
+            return column
+        joined = replace(
+            column,
+            offsets=column.offsets[::2],
+            characters=column.characters.reshape(-1, 2).sum(1),
+        )
+        if self.settings.kind != "word":
+            return joined
+        types = len(column.types)
+        second = np.repeat(np.arange(len(column)) % 2, np.diff(column.offsets))
+        ids = column.ids.astype(np.int64) + types * second
+        return replace(
+            joined,
+            ids=ids,
+            types=[*column.types, *(SECOND + word for word in column.types)],
+            counts=np.bincount(ids, minlength=2 * types),
+        )
+
+    def encode(self, raw: Sequence[str]) -> Bags:
         types: dict[str, int] = {}
         rows = [
             np.array(
@@ -212,23 +243,26 @@ class NgramField(TextField):
         ]
         return self.bags(Ragged.of(rows), list(types))
 
-    def _pieces(self, text: str) -> list[str]:
-        return self.fitted.pieces(text)[: self.max_length or None]
+    def _pieces(self, raw: Any) -> list[str]:
+        first, *rest = (self.fitted.pieces(text) for text in self.form.texts(raw))
+        mark = SECOND if self.fitted.kind == "word" else ""
+        pieces = [*first, *(mark + piece for second in rest for piece in second)]
+        return pieces[: self.max_length or None]
 
-    def fits(self, values: Bags) -> np.ndarray:  # type: ignore[override]
+    def fits(self, values: Bags) -> np.ndarray:
         return np.ones(len(values), dtype=bool)
 
-    def check(self, values: Bags, where: Where) -> list[str]:  # type: ignore[override]
+    def check(self, values: Bags, where: Where) -> list[str]:
         return []
 
-    def unknown(self, values: Bags, where: Where) -> list[str]:  # type: ignore[override]
+    def unknown(self, values: Bags, where: Where) -> list[str]:
         empty = (values.features.lengths == 0) & bool(len(self))
         if not empty.any():
             return []
         first = where(int(np.argmax(empty)))
         return [f"{empty.sum():,} {self.name}s have no n-gram that is known, the first at {first}"]
 
-    def collate(self, values: Bags, rows: np.ndarray) -> BagBatch:  # type: ignore[override]
+    def collate(self, values: Bags, rows: np.ndarray) -> BagBatch:
         lengths = values.features.lengths[rows].astype(np.int64)
         ids = np.zeros((len(rows), int(values.lengths[rows].max())), dtype=np.int64)
         counts = np.zeros(ids.shape)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import copy
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -91,6 +91,7 @@ class Field(ABC):
     sized    whether its values have lengths that count for the size of a batch
     stratifies  whether every part of a corpus is to have its share of each value
     several     whether a row may have any number of the names of `tally`
+    is_stream   whether rows are one long sequence, of which the end is held out
     limited     whether values are cut to `data.max_length`
     compared    whether rows of one part say something about those of another: not where parts are
                 stretches of the same sequences
@@ -103,6 +104,7 @@ class Field(ABC):
     sized: ClassVar[bool] = False
     stratifies: ClassVar[bool] = False
     several: ClassVar[bool] = False
+    is_stream: ClassVar[bool] = False
     limited: ClassVar[bool] = True
     compared: ClassVar[bool] = True
     step_noun: ClassVar[str] = "step"
@@ -296,25 +298,3 @@ class Field(ABC):
 
     @abstractmethod
     def load(self, folder: Path) -> None: ...
-
-
-class StreamField(Field):
-    """A column whose rows are one long sequence, of which the end is held out."""
-
-    compared = False
-
-    @abstractmethod
-    def steps(self, column: Any) -> int:
-        """How long the sequence is."""
-
-    @abstractmethod
-    def fit_stream(
-        self, column: Any, cuts: Mapping[str, tuple[int, int]], progress: Progress | None = None
-    ) -> list[str]:
-        """`fit` to the stretch from the first to the last step of "train"."""
-
-    @abstractmethod
-    def streams(
-        self, column: Any, cuts: Mapping[str, tuple[int, int]], progress: Progress | None = None
-    ) -> dict[str, Any]:
-        """The values of each stretch, as one row: {name: (first, end)}."""

@@ -24,6 +24,7 @@ from unspool.io.files import AGAIN, read_json, write_json
 
 FILE = "labels.json"
 MISSING_SIGNS = (".", "-", "--", "?")
+OTHER = "(another answer)"
 NO_LABEL = "-1"  # in data sets of Hugging Face
 
 
@@ -118,12 +119,15 @@ class LabelField(NamesField):
     """The names, sorted, are fitted: those that occur in training.
 
     counts    (C,) how often each occurs there
+    other     whether labels that do not occur there are one more, `OTHER`, which no model learns to
+              give, so that it counts as wrong
     """
 
     kind = "label"
 
-    def __init__(self, name: str, missing: str = "drop") -> None:
+    def __init__(self, name: str, missing: str = "drop", *, other: bool = False) -> None:
         super().__init__(name, missing)
+        self.other = other
         self.counts = np.zeros(0, dtype=np.int64)
 
     def writer(self, folder: Path) -> LabelWriter:
@@ -191,6 +195,9 @@ class LabelField(NamesField):
             if all(map(is_number, single)):
                 remedy = "--task regress learns numbers"
             notes.append(f"{len(single):,} of {len(self.names):,} labels occur once: {remedy}")
+        if self.other:
+            self.names = [*self.names, OTHER]
+            self.counts = np.append(self.counts, self.counts.max())  # for weights of classes
         return notes
 
     def invent(self, *, vocab: int, classes: int) -> None:
@@ -201,9 +208,21 @@ class LabelField(NamesField):
         numbers = np.array([index.get(name, -1) for name in column.names], dtype=np.int64)
         ids = numbers[column.ids]
         unknown = [column.names[i] for i in column.ids] if (ids < 0).any() else ()
-        return Labels(ids, unknown)
+        return self._known(Labels(ids, unknown))
+
+    def _known(self, labels: Labels) -> Labels:
+        if not self.other:
+            return labels
+        return Labels(np.where(labels.ids < 0, len(self.names) - 1, labels.ids), labels.unknown)
 
     def check(self, values: Labels, where: Where) -> list[str]:
+        others = values.ids == len(self.names) - 1
+        if self.other and others.any():
+            first = where(int(np.argmax(others)))
+            return [
+                f"{int(others.sum()):,} answers do not occur in the training data and count as"
+                f" wrong, the first at {first}"
+            ]
         if (values.ids < 0).any():
             row = int(np.argmax(values.ids < 0))
             raise DataError(
@@ -215,7 +234,8 @@ class LabelField(NamesField):
 
     def encode(self, raw: Sequence[Any]) -> Labels:
         index = {name: i for i, name in enumerate(self.names)}
-        return Labels(np.array([index.get(str(label), -1) for label in raw], dtype=np.int64), raw)
+        ids = np.array([index.get(str(label), -1) for label in raw], dtype=np.int64)
+        return self._known(Labels(ids, raw))
 
     def collate(self, values: Labels, rows: np.ndarray) -> Tensor:
         """(B,) int64"""

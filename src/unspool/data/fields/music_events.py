@@ -28,7 +28,7 @@ from unspool.data.fields.pieces import (
     piece_items,
     piece_notes,
 )
-from unspool.data.fields.text import TextField
+from unspool.data.fields.text import TokenField
 from unspool.data.fields.tokenized import TextWriter
 from unspool.data.fields.tokens import Tokens
 from unspool.data.read import Column
@@ -162,7 +162,7 @@ class EventWriter(TextWriter):
         self.left.close()
 
 
-class MusicEvents(TextField):
+class MusicEvents(TokenField):
     """A column of pieces as texts of events, each between <s> and </s>."""
 
     kind = "music"

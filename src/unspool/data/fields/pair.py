@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import torch
@@ -16,16 +16,16 @@ from torch import Tensor
 
 from unspool.config import TokenizerConfig
 from unspool.data.fields.field import Where
-from unspool.data.fields.text import TextField
+from unspool.data.fields.text import TokenField
 from unspool.data.fields.text_examiner import TextExaminer
-from unspool.data.fields.tokenized import TextWriter
+from unspool.data.fields.tokenized import TextForm, TextWriter
 from unspool.data.fields.tokens import Tokens, padded
-from unspool.data.read import Column
-from unspool.data.store.columns import Progress
+from unspool.data.store.columns import Progress, WhereStep
 from unspool.data.store.ragged import Ragged
 from unspool.data.store.tokens import TokenColumn
 from unspool.errors import DataError
-from unspool.text.tokenizers import PairFrame, PretrainedTokenizer
+from unspool.text.open_vocabulary import Rules
+from unspool.text.tokenizers import PairFrame, PretrainedTokenizer, Tokenizer
 from unspool.text.vocab import PAIR_SPECIALS, UNK_ID
 
 MARK = "|||"  # between two texts that are written as one
@@ -155,10 +155,23 @@ class TokenPairs(Tokens):
 
 
 class PairWriter(TextWriter):
-    """Pairs to a `TokenColumn` of 2 N texts."""
+    """Writes pairs to a `TokenColumn` of 2 N texts.
+
+    texts   makes two texts of a raw value
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        name: str,
+        rules: Rules,
+        texts: Callable[[Any, str], tuple[str, ...]] = as_pair,
+    ) -> None:
+        super().__init__(folder, name, rules)
+        self.texts = texts
 
     def add(self, values: list[Any], where: Callable[[int], str]) -> None:
-        pairs = [as_pair(value, where(i)) for i, value in enumerate(values)]
+        pairs = [self.texts(value, where(i)) for i, value in enumerate(values)]
         super().add([text for pair in pairs for text in pair], where)
 
 
@@ -172,66 +185,100 @@ class PairExaminer(TextExaminer):
         return super().excerpt(raw if isinstance(raw, str) else shown_pair(raw), flaw)
 
 
-class OfPairs(TextField):
-    """What fields of pairs share: how pairs are given, stored and shown."""
+class PairForm(TextForm):
+    """Two texts a row."""
 
+    kind = "pair"
     sample_text = f"some text {MARK} another"
     sides = ("one text", "another")
+    streaming_reason = "it reads two texts, of which the second comes after the whole first"
+    limited: ClassVar[bool] = True  # whether pairs are cut to `data.max_length`
 
-    @property
-    def option(self) -> str:
+    def option(self, name: str) -> str:
         return "--text and --text-pair"
 
-    def look(self, column: Column) -> None:
-        texts = [text for own in column.sample if isinstance(own, list | tuple) for text in own]
-        super().look(column._replace(sample=texts))
+    def texts(self, raw: Any, where: str = "") -> Pair:
+        return as_pair(raw, where)
 
-    def writer(self, folder: Path) -> PairWriter:
-        return PairWriter(folder, self.name, self.rules)
+    def sample(self, values: Sequence[Any]) -> list[Any]:
+        return [text for value in values if isinstance(value, list | tuple) for text in value]
+
+    def writer(self, folder: Path, name: str, rules: Rules) -> TextWriter:
+        return PairWriter(folder, name, rules, self.texts)
+
+    def open(self, column: TokenColumn, folder: Path, name: str) -> TokenColumn:
+        """Add what else a writer has stored to a column."""
+        return column
+
+    def stored_pairs(
+        self, pairs: TokenPairs, column: TokenColumn, tokenizer: Tokenizer
+    ) -> TokenPairs:
+        """Return the values of a stored column, of which `pairs` are the tokens."""
+        return pairs
+
+    def encoded_pairs(
+        self, pairs: TokenPairs, raw: Sequence[Any], tokenizer: Tokenizer
+    ) -> TokenPairs:
+        """Return the values of raw values, of which `pairs` are the tokens."""
+        return pairs
 
     def blank(self, column: TokenColumn) -> np.ndarray:
         return (column.characters.reshape(-1, 2) == 0).any(1)
 
-    def what_is_missing(self, column: TokenColumn, rows: np.ndarray) -> str:
+    def missing(self, name: str, column: TokenColumn, rows: np.ndarray) -> str:
         empty = (column.characters.reshape(-1, 2)[rows] == 0).any(0)
         sides = [name for name, has in zip(("first", "second"), empty) if has]
         return f"an empty {' or '.join(sides)} text"
 
-    def items(self, given: Any) -> Iterable[Any]:
+    def items(self, values: Any) -> Iterable[Any]:
         """A pair is a tuple of two strings, or one string; a list has several."""
-        one = isinstance(given, tuple) and len(given) == 2
-        if isinstance(given, str) or (one and isinstance(given[0], str)):
-            given = [given]
-        if not isinstance(given, Iterable):
+        one = isinstance(values, tuple) and len(values) == 2
+        if isinstance(values, str) or (one and isinstance(values[0], str)):
+            values = [values]
+        if not isinstance(values, Iterable):
             raise DataError(
-                f"a {type(given).__name__} is no pair of texts", got=given, remedy="give tuples"
+                f"a {type(values).__name__} is no pair of texts", got=values, remedy="give tuples"
             )
-        return (as_pair(own, f"item {n}") for n, own in enumerate(given, 1))
+        return (as_pair(value, f"item {n}") for n, value in enumerate(values, 1))
 
     def shown(self, raw: Any) -> str:
         return shown_pair(raw)
 
     def to_json(self, raw: Any) -> str:
-        return shown_pair(raw)
+        return self.shown(raw)
 
-    def from_json(self, value: Any, where: str) -> Pair:
+    def from_json(self, value: Any, where: str) -> Any:
         return as_pair(value, where)
 
-    def streaming_unsupported_reason(self) -> str | None:
-        return "it reads two texts, of which the second comes after the whole first"
-
-    def examiner(self, values: Tokens) -> PairExaminer:
-        return PairExaminer(values, words=self.fitted.kind != "char", unit=self.unit)
+    def examiner(self, values: Tokens, *, words: bool, unit: str) -> PairExaminer:
+        return PairExaminer(values, words=words, unit=unit)
 
 
-class PairField(OfPairs):
+class PairField(TokenField):
     """A column of pairs, each read as one sequence: `a <sep> b`, or as a pretrained tokenizer
-    writes pairs. A model is told where the second text begins."""
+    writes pairs. A model also reads where the second text begins."""
 
-    kind = "pair"
+    form: PairForm
 
-    def __init__(self, name: str, settings: TokenizerConfig, *, max_length: int = 0) -> None:
-        super().__init__(name, settings, specials=PAIR_SPECIALS, max_length=max_length)
+    def __init__(
+        self,
+        name: str,
+        settings: TokenizerConfig,
+        *,
+        form: PairForm | None = None,
+        max_length: int = 0,
+    ) -> None:
+        super().__init__(
+            name, settings, form=form or PairForm(), specials=PAIR_SPECIALS, max_length=max_length
+        )
+
+    @property
+    def kind(self) -> str:  # type: ignore[override]
+        return self.form.kind
+
+    @property
+    def limited(self) -> bool:  # type: ignore[override]
+        return self.form.limited
 
     @property
     def pair_frame(self) -> PairFrame:
@@ -239,13 +286,18 @@ class PairField(OfPairs):
 
     @property
     def room(self) -> int | None:
-        return max(2, self.max_length - self.pair_frame.size) if self.max_length else None
+        if not self.max_length or not self.limited:
+            return None
+        return max(2, self.max_length - self.pair_frame.size)
 
     @property
     def _options(self) -> dict[str, Any]:
-        own = isinstance(self.fitted, PretrainedTokenizer)
-        fill = None if own and self.pair_frame.after else UNK_ID
+        pretrained = isinstance(self.fitted, PretrainedTokenizer)
+        fill = None if pretrained and self.pair_frame.after else UNK_ID
         return {"pair_frame": self.pair_frame, "room": self.room, "fill": fill}
+
+    def open(self, folder: Path, key: dict[str, Any], where: WhereStep) -> TokenColumn:
+        return self.form.open(super().open(folder, key, where), folder, self.name)
 
     def fit(
         self, column: TokenColumn, rows: np.ndarray, *, where: str, progress: Progress | None = None
@@ -254,30 +306,32 @@ class PairField(OfPairs):
         return super().fit(column, both, where=where, progress=progress)
 
     def values(self, column: TokenColumn, progress: Progress | None = None) -> TokenPairs:
-        characters = column.characters.reshape(-1, 2).sum(1)
-        column, remap = self.numbered(column, column.spans(), progress)
-        return TokenPairs.of_sides(
-            Ragged.of_offsets(column.ids, column.offsets),
+        numbered, remap = self.numbered(column, column.spans(), progress)
+        pairs = TokenPairs.of_sides(
+            Ragged.of_offsets(numbered.ids, numbered.offsets),
             remap=remap,
-            characters=characters,
-            types=column.types,
+            characters=column.characters.reshape(-1, 2).sum(1),
+            types=numbered.types,
             **self._options,
         )
+        return self.form.stored_pairs(pairs, column, self.fitted)
 
     def encode(self, raw: Sequence[Any]) -> TokenPairs:
-        sides = Ragged.of([self.fitted.ids(text) for own in raw for text in as_pair(own)])
-        return TokenPairs.of_sides(sides, **self._options)
+        texts = [text for value in raw for text in self.form.texts(value)]
+        sides = Ragged.of([self.fitted.ids(text) for text in texts])
+        pairs = TokenPairs.of_sides(sides, **self._options)
+        return self.form.encoded_pairs(pairs, raw, self.fitted)
 
     def fits(self, values: Tokens) -> np.ndarray:
         return np.ones(len(values), dtype=bool)
 
     def check(self, values: Tokens, where: Where) -> list[str]:
-        if not values.shortened:
+        if not self.limited or not values.shortened:
             return []
         most = f"{self.max_length:,} tokens, the longer text first"
         return [f"{values.shortened:,} pairs cut to {most}"]
 
-    def collate(self, values: Any, rows: np.ndarray) -> PairBatch:  # type: ignore[override]
+    def collate(self, values: Any, rows: np.ndarray) -> PairBatch:
         firsts = torch.from_numpy(values.firsts[rows].astype(np.int64))
         return PairBatch(*padded(values, rows), firsts)
 

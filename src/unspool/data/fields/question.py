@@ -14,15 +14,13 @@ from typing import Any
 import numpy as np
 
 from unspool.data.fields.bytepairs import texts_of
-from unspool.data.fields.pair import PairField, PairWriter, TokenPairs, as_pair
-from unspool.data.fields.tokens import Tokens
-from unspool.data.store.columns import Progress, WhereStep
+from unspool.data.fields.pair import PairForm, PairWriter, TokenPairs, as_pair
 from unspool.data.store.ragged import Ragged, Windows, cut_windows
 from unspool.data.store.tokens import TokenColumn
 from unspool.text.normalize import Normalizer
 from unspool.text.open_vocabulary import Rules
 from unspool.text.token_offsets import token_offsets, word_offsets
-from unspool.text.tokenizers import PairFrame, SubwordTokenizer
+from unspool.text.tokenizers import PairFrame, SubwordTokenizer, Tokenizer
 
 LONGEST_QUESTION = 64  # tokens that are read of a question
 
@@ -40,7 +38,7 @@ class QuestionWriter(PairWriter):
 
     def __init__(self, folder: Path, name: str, rules: Rules) -> None:
         super().__init__(folder, name, rules)
-        self.file, self.rules = folder / f"{name}.places.npy", rules
+        self.file, self.rules = folder / f"{name}.word-offsets.npy", rules
         self.offsets: list[np.ndarray] = [np.empty((0, 2), np.int64)]
 
     def add(self, values: list[Any], where: Callable[[int], str]) -> None:
@@ -143,46 +141,37 @@ def context_windows(questions: Questions, most: int, stride: int) -> ContextWind
     return ContextWindows(questions, windows, asked)
 
 
-class QuestionField(PairField):
+class QuestionForm(PairForm):
+    """A question and its context, which is read in windows and not cut."""
+
     kind = "question"
-    limited = False
     sides = ("question", "context")
+    limited = False
 
-    @property
-    def room(self) -> int | None:
-        return None  # contexts are not cut: they are read in windows
+    def writer(self, folder: Path, name: str, rules: Rules) -> QuestionWriter:
+        return QuestionWriter(folder, name, rules)
 
-    def storage_key(self) -> Any:
-        return [*super().storage_key(), "places"]
+    def open(self, column: TokenColumn, folder: Path, name: str) -> ContextColumn:
+        offsets = np.load(folder / f"{name}.word-offsets.npy")
+        return ContextColumn(**vars(column), word_offsets=offsets if len(offsets) else None)
 
-    def writer(self, folder: Path) -> QuestionWriter:
-        return QuestionWriter(folder, self.name, self.rules)
-
-    def open(self, folder: Path, key: dict[str, Any], where: WhereStep) -> ContextColumn:
-        found = super().open(folder, key, where)
-        words = self.rules.kind == "word"
-        offsets = np.load(folder / f"{self.name}.places.npy") if words else None
-        return ContextColumn(**vars(found), word_offsets=offsets)
-
-    def values(self, column: TokenColumn, progress: Progress | None = None) -> Questions:
-        found = super().values(column, progress)
-        stored = getattr(column, "word_offsets", None)
-        if stored is not None:
-            values = stored
-        elif isinstance(self.fitted, SubwordTokenizer):
+    def stored_pairs(
+        self, pairs: TokenPairs, column: TokenColumn, tokenizer: Tokenizer
+    ) -> Questions:
+        offsets = getattr(column, "word_offsets", None)
+        if offsets is None and isinstance(tokenizer, SubwordTokenizer):
             texts = texts_of(column, column.spans()[1::2])
-            own = [token_offsets(self.fitted, text) for text in texts]
-            values = np.concatenate([np.empty((0, 2), np.int64), *own])
-        else:
+            each = [token_offsets(tokenizer, text) for text in texts]
+            offsets = np.concatenate([np.empty((0, 2), np.int64), *each])
+        elif offsets is None:
             at = [np.arange(n) for n in np.diff(column.offsets)[1::2]]
             flat = np.concatenate([np.empty(0, np.int64), *at])
-            values = np.stack([flat, flat + 1], 1)
-        return Questions.of(found, Ragged.of_lengths(values, found.raw.lengths - found.split))
+            offsets = np.stack([flat, flat + 1], 1)
+        return Questions.of(pairs, Ragged.of_lengths(offsets, pairs.raw.lengths - pairs.split))
 
-    def encode(self, raw: Sequence[Any]) -> Questions:
-        contexts = [as_pair(own)[1] for own in raw]
-        offsets = Ragged.of([token_offsets(self.fitted, text) for text in contexts])
-        return Questions.of(super().encode(raw), offsets)
-
-    def check(self, values: Tokens, where: Any) -> list[str]:
-        return []
+    def encoded_pairs(
+        self, pairs: TokenPairs, raw: Sequence[Any], tokenizer: Tokenizer
+    ) -> Questions:
+        contexts = [as_pair(value)[1] for value in raw]
+        offsets = [token_offsets(tokenizer, text) for text in contexts]
+        return Questions.of(pairs, Ragged.of(offsets))

@@ -1,7 +1,7 @@
 """story: sentences one after the other, and a question about them.
 
 raw: (list of sentences, question), or one str with ||| before the question. values: `Stories`.
-tensors: `StoryBatch`. `StorySequenceField` gives the same as one sequence.
+tensors: `StoryBatch`. `PairField` with a `StoryForm` gives the same as one sequence.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from torch import Tensor
 
 from unspool.config import TokenizerConfig
 from unspool.data.fields.field import Measure, Where
-from unspool.data.fields.pair import MARK, PairField, PairWriter, TokenPairs, as_pair
-from unspool.data.fields.text import TextField
+from unspool.data.fields.pair import MARK, PairForm, as_pair
+from unspool.data.fields.text import TokenField
 from unspool.data.fields.tokenized import TextWriter
 from unspool.data.fields.tokens import Tokens, padded
 from unspool.data.store.columns import Progress, WhereStep
@@ -166,16 +166,44 @@ class StoryWriter(TextWriter):
         np.save(self.file, np.array(self.texts, dtype=np.int64))
 
 
-class StoryField(TextField):
-    """memory: sentences of a story that are read, the latest; 0: all"""
+class StoryForm(PairForm):
+    """A story and its question: of a `PairField` one sequence, `sentences <sep> question`."""
 
-    kind = "story"
+    kind = "story_sequence"
     sample_text = f"One sentence. Another. {MARK} a question?"
     sides = ("story", "question")
+
+    def texts(self, raw: Any, where: str = "") -> tuple[str, str]:
+        story = as_story(raw, where)
+        return " ".join(story.sentences), story.question
+
+    def sample(self, values: Sequence[Any]) -> list[str]:
+        return [text for value in values for text in self.texts(value)]
+
+    def items(self, values: Any) -> Iterable[Any]:
+        one = isinstance(values, tuple) and len(values) == 2 and isinstance(values[1], str)
+        if isinstance(values, str) or one:
+            values = [values]
+        return (as_story(value, f"item {n}") for n, value in enumerate(values, 1))
+
+    def shown(self, raw: Any) -> str:
+        return shown_story(raw)
+
+    def from_json(self, value: Any, where: str) -> Story:
+        return as_story(value, where)
+
+
+class StoryField(TokenField):
+    """A column of stories, read sentence by sentence.
+
+    memory   sentences of a story that are read, the latest; 0: all
+    """
+
+    kind = "story"
     step_noun = "sentence"
 
     def __init__(self, name: str, settings: TokenizerConfig, *, memory: int = 0) -> None:
-        super().__init__(name, settings, auto="word")
+        super().__init__(name, settings, form=StoryForm(), auto="word")
         self.memory = memory
 
     def look(self, column: Any) -> None:
@@ -193,6 +221,9 @@ class StoryField(TextField):
         last = np.cumsum(column.texts) - 1
         return (column.texts < 2) | (column.characters[last] == 0)
 
+    def what_is_missing(self, column: Any, rows: np.ndarray) -> str:
+        return f"an empty {self.name}"
+
     def fit(
         self, column: Any, rows: np.ndarray, *, where: str, progress: Progress | None = None
     ) -> list[str]:
@@ -201,13 +232,13 @@ class StoryField(TextField):
         every = np.concatenate([np.empty(0, np.int64), *own])
         return super().fit(column, every, where=where, progress=progress)
 
-    def values(self, column: Any, progress: Progress | None = None) -> Stories:  # type: ignore[override]
+    def values(self, column: Any, progress: Progress | None = None) -> Stories:
         texts = column.texts
         return Stories(
             super().values(column, progress), np.cumsum(texts) - texts, texts, self.memory
         )
 
-    def encode(self, raw: Sequence[Any]) -> Stories:  # type: ignore[override]
+    def encode(self, raw: Sequence[Any]) -> Stories:
         stories = [as_story(own) for own in raw]
         tokens = super().encode([t for own in stories for t in (*own.sentences, own.question)])
         texts = np.array([len(own.sentences) + 1 for own in stories], dtype=np.int64)
@@ -233,7 +264,7 @@ class StoryField(TextField):
     def streaming_unsupported_reason(self) -> str | None:
         return "its question comes after the whole story"
 
-    def collate(self, values: Stories, rows: np.ndarray) -> StoryBatch:  # type: ignore[override]
+    def collate(self, values: Stories, rows: np.ndarray) -> StoryBatch:
         sizes = values.sizes[rows].astype(np.int64)
         most = max(1, int(sizes.max(initial=0)))
         ends = (values.firsts[rows] + values.texts[rows] - 1)[:, None]  # (B, 1) questions
@@ -246,51 +277,5 @@ class StoryField(TextField):
         found = (np.where(real, numbers[:, :-1], 0), sizes, numbers[:, -1])
         return StoryBatch(ids, lengths, *map(torch.from_numpy, found))
 
-    def items(self, given: Any) -> Iterable[Any]:
-        one = isinstance(given, tuple) and len(given) == 2 and isinstance(given[1], str)
-        if isinstance(given, str) or one:
-            given = [given]
-        return (as_story(own, f"item {n}") for n, own in enumerate(given, 1))
-
-    def shown(self, raw: Any) -> str:
-        return shown_story(raw)
-
-    def to_json(self, raw: Any) -> str:
-        return shown_story(raw)
-
-    def from_json(self, value: Any, where: str) -> Story:
-        return as_story(value, where)
-
     def labels(self, text: Any) -> list[str]:
         return as_story(text).sentences
-
-
-class StorySequenceWriter(PairWriter):
-    def add(self, values: list[Any], where: Callable[[int], str]) -> None:
-        super().add([joined(as_story(own, where(i))) for i, own in enumerate(values)], where)
-
-
-def joined(story: Story) -> tuple[str, str]:
-    return " ".join(story.sentences), story.question
-
-
-class StorySequenceField(PairField):
-    """A story and its question as one sequence: `sentences <sep> question`."""
-
-    kind = "story_sequence"
-    sample_text = StoryField.sample_text
-    sides = StoryField.sides
-
-    def writer(self, folder: Path) -> StorySequenceWriter:
-        return StorySequenceWriter(folder, self.name, self.rules)
-
-    def look(self, column: Any) -> None:
-        super().look(column._replace(sample=[list(joined(as_story(v))) for v in column.sample]))
-
-    def encode(self, raw: Sequence[Any]) -> TokenPairs:
-        return super().encode([joined(as_story(own)) for own in raw])
-
-    items, shown, to_json = StoryField.items, StoryField.shown, StoryField.to_json
-
-    def from_json(self, value: Any, where: str) -> Any:
-        return as_story(value, where)

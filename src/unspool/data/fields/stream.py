@@ -7,8 +7,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from unspool.data.fields.bytepairs import Stretches
-from unspool.data.fields.field import Measure, StreamField
-from unspool.data.fields.text import TextField
+from unspool.data.fields.field import Measure
+from unspool.data.fields.text import TokenField
 from unspool.data.fields.tokens import Tokens
 from unspool.data.store.columns import Progress
 from unspool.data.store.ragged import Ragged
@@ -17,9 +17,13 @@ from unspool.text.tokenizers import Frame
 from unspool.text.words import NEWLINE
 
 
-class TextStream(TextField, StreamField):
-    """A column of texts that are read as one; its values are one row for each part."""
+class TextStream(TokenField):
+    """A column of texts that are read as one, of which the end is held out; its values are one row
+    for each part."""
 
+    kind = "text"
+    is_stream = True
+    compared = False
     newlines = True
 
     @property
@@ -36,6 +40,7 @@ class TextStream(TextField, StreamField):
         return super().blank(column)
 
     def steps(self, column: TokenColumn) -> int:
+        """Return the length of the whole text."""
         return column.tokens
 
     def fit_stream(
@@ -44,6 +49,7 @@ class TextStream(TextField, StreamField):
         cuts: Mapping[str, tuple[int, int]],
         progress: Progress | None = None,
     ) -> list[str]:
+        """Fit to the stretch from the first to the last step of "train"."""
         spans = column.spans(sorted({edge for pair in cuts.values() for edge in pair}))
         inside = spans[spans[:, 1] <= cuts["train"][1]]
         return self.fit_spans([Stretches(column, inside)], progress)

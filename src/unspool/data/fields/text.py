@@ -5,26 +5,22 @@ raw: str. values: `Tokens`. tensors: `TokenBatch`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
 
 from unspool.config import TokenizerConfig
 from unspool.data.fields.bytepairs import Stretches, encode_subwords
-from unspool.data.fields.field import Chunk, Measure, Where
+from unspool.data.fields.field import Chunk, Field, Measure, Where
 from unspool.data.fields.spelling import collate_words
 from unspool.data.fields.text_examiner import TextExaminer
-from unspool.data.fields.tokenized import (
-    TextWriter,
-    TokenizedField,
-    read_tokenizer,
-    tokens_of_chunk,
-)
+from unspool.data.fields.tokenized import TextForm, read_tokenizer, tokens_of_chunk
 from unspool.data.fields.tokens import (
-    Pieces,
     TokenBatch,
     Tokens,
     number_words,
@@ -35,21 +31,23 @@ from unspool.data.fields.tokens import (
 )
 from unspool.data.fields.vocabulary import UNITS, fit_tokenizer, made_of_words
 from unspool.data.read import Column
-from unspool.data.store.columns import Progress
+from unspool.data.store.columns import Progress, WhereStep
 from unspool.data.store.ragged import Ragged
 from unspool.data.store.tokens import TokenColumn
 from unspool.io.files import write_json
 from unspool.text.open_vocabulary import Rules
-from unspool.text.tokenizers import CharTokenizer, Frame, SubwordTokenizer
+from unspool.text.tokenizers import CharTokenizer, Frame, SubwordTokenizer, Tokenizer
 from unspool.text.vocab import BEGIN_ID, END, END_ID, SPECIALS, UNK_ID, Vocab
 
 CHARACTERS = 16  # of a byte pair, more than most have
 FITTED = 1 << 18  # characters of one text that byte pairs are fitted to, at least
 
 
-class TextField(TokenizedField):
-    """A column of texts.
+class TokenField(Field):
+    """A column whose steps are tokens of a vocabulary.
 
+    form       of raw values: one text, or several
+    tokenizer  fitted to the training rows, or given; None before
     auto       what tokenizer.kind=auto means: a kind, or "look": words, unless there are too few
                spaces for them
     specials   the special tokens of its vocabulary
@@ -64,7 +62,8 @@ class TextField(TokenizedField):
     file       of the run folder that holds the tokenizer
     """
 
-    kind = "text"
+    sized = True
+    step_noun = "token"
     newlines: ClassVar[bool] = False  # whether line ends are tokens, too, where those are words
 
     def __init__(
@@ -72,6 +71,7 @@ class TextField(TokenizedField):
         name: str,
         settings: TokenizerConfig,
         *,
+        form: TextForm | None = None,
         auto: Literal["look", "char", "word", "bpe"] = "look",
         specials: Sequence[str] = SPECIALS,
         marks: tuple[bool, bool] = (False, False),
@@ -82,16 +82,34 @@ class TextField(TokenizedField):
         file: str = "tokenizer.json",
     ) -> None:
         super().__init__(name)
+        self.form = form or TextForm()
+        self.sample_text, self.sides = self.form.sample_text, self.form.sides
         self.settings, self.auto, self.specials = settings, auto, specials
         self.marks, self.max_length, self.spelled = marks, max_length, spelled
         self.too_long, self.is_target, self.file = too_long, is_target, file
-        self.tokenizer = None
-        self.copied_into: TextField | None = None
+        self.tokenizer: Tokenizer | None = None
+        self.copied_into: TokenField | None = None
+
+    @property
+    @abstractmethod
+    def kind(self) -> str: ...  # type: ignore[override]
+
+    @property
+    def fitted(self) -> Tokenizer:
+        assert self.tokenizer is not None, f"the field {self.name!r} has not been fitted"
+        return self.tokenizer
+
+    @property
+    def vocabulary(self) -> int:
+        return len(self.fitted)
 
     @property
     def unit(self) -> str:
-        """What tokens are called."""
         return UNITS[self.fitted.kind]
+
+    @property
+    def option(self) -> str:
+        return self.form.option(self.name)
 
     @property
     def frame(self) -> Frame:
@@ -114,7 +132,8 @@ class TextField(TokenizedField):
         if self.settings.kind == "auto":
             kind: str = self.auto
             if kind == "look":
-                texts = [value for value in column.sample if isinstance(value, str)]
+                sample = self.form.sample(column.sample)
+                texts = [text for text in sample if isinstance(text, str)]
                 kind = "word" if made_of_words(texts) else "char"
             self.settings = self.settings.model_copy(update={"kind": kind})
 
@@ -124,11 +143,35 @@ class TextField(TokenizedField):
             return Rules.of_tokenizer(self.tokenizer)
         return Rules.of(self.settings, newlines=self.newlines)
 
-    def writer(self, folder: Path) -> TextWriter:
-        return TextWriter(folder, self.name, self.rules)
+    def storage_key(self) -> Any:
+        return [self.kind, asdict(self.rules)]
+
+    def writer(self, folder: Path) -> Any:
+        return self.form.writer(folder, self.name, self.rules)
+
+    def open(self, folder: Path, key: dict[str, Any], where: WhereStep) -> Any:
+        return TokenColumn.load(folder, self.name, key, where)
+
+    def blank(self, column: Any) -> np.ndarray:
+        return self.form.blank(column)
+
+    def what_is_missing(self, column: Any, rows: np.ndarray) -> str:
+        return self.form.missing(self.name, column, rows)
+
+    def items(self, values: Any) -> Iterable[Any] | None:
+        return self.form.items(values)
+
+    def shown(self, raw: Any) -> str:
+        return self.form.shown(raw)
+
+    def to_json(self, raw: Any) -> Any:
+        return self.form.to_json(raw)
+
+    def from_json(self, value: Any, where: str) -> Any:
+        return self.form.from_json(value, where)
 
     def fit(
-        self, column: TokenColumn, rows: np.ndarray, *, where: str, progress: Progress | None = None
+        self, column: Any, rows: np.ndarray, *, where: str, progress: Progress | None = None
     ) -> list[str]:
         spans = column.spans()[rows]
         if self.settings.kind == "bpe" and self.max_length:  # what is cut has no say
@@ -149,7 +192,7 @@ class TextField(TokenizedField):
         names = (f"token{i}" for i in range(vocab - len(self.specials)))
         self.tokenizer = CharTokenizer(Vocab.of(names, specials=self.specials))
 
-    def values(self, column: TokenColumn, progress: Progress | None = None) -> Tokens:
+    def values(self, column: Any, progress: Progress | None = None) -> Any:
         characters = column.characters
         column, remap = self.numbered(column, column.spans(), progress)
         return Tokens(
@@ -177,17 +220,17 @@ class TextField(TokenizedField):
             return encode_subwords(column, spans, self.fitted, progress), None
         return column, word_ids(column.types, self.fitted)
 
-    def fits(self, values: Tokens) -> np.ndarray:
+    def fits(self, values: Any) -> np.ndarray:
         if self.too_long == "cut" or self.room is None:
             return super().fits(values)
         return values.raw.lengths <= self.room
 
-    def check(self, values: Tokens, where: Where) -> list[str]:
+    def check(self, values: Any, where: Where) -> list[str]:
         if not values.shortened:
             return []
         return [f"{values.shortened:,} {self.name}s cut to their first {self.max_length:,} tokens"]
 
-    def unknown(self, values: Tokens, where: Where) -> list[str]:
+    def unknown(self, values: Any, where: Where) -> list[str]:
         counts = values.counts(UNK_ID)
         if not counts.any():
             return []
@@ -197,7 +240,7 @@ class TextField(TokenizedField):
             f" to the vocabulary, the first at {first}"
         ]
 
-    def encode(self, raw: Sequence[str]) -> Tokens:
+    def encode(self, raw: Sequence[Any]) -> Any:
         words, types = None, list[str]()
         if self.spelled or self.copied_into is not None:
             words, types = number_words([self.fitted.pieces(text) or [""] for text in raw])
@@ -210,6 +253,8 @@ class TextField(TokenizedField):
         return Tokens(ids, frame=self.frame, room=self.room, words=words, types=types)
 
     def streaming_unsupported_reason(self) -> str | None:
+        if self.form.streaming_reason is not None:
+            return self.form.streaming_reason
         if self.frame.size:
             return "its tokenizer puts a token after the last one of every text"
         return None
@@ -227,7 +272,7 @@ class TextField(TokenizedField):
             return None
         return line.rstrip("\r\n") if self.fitted.kind == "char" else line
 
-    def collate(self, values: Tokens | Pieces, rows: np.ndarray) -> TokenBatch:
+    def collate(self, values: Any, rows: np.ndarray) -> Any:
         words = collate_words(values, rows) if self.spelled else None
         ids, lengths = padded(values, rows)
         copies = None
@@ -236,12 +281,12 @@ class TextField(TokenizedField):
             copies = pad_ids([values.copies(int(row)) for row in rows])
         return TokenBatch(ids, lengths, words, copies)
 
-    def measure(self, values: Tokens) -> Measure:
+    def measure(self, values: Any) -> Measure:
         unknown = values.counts(UNK_ID).sum() / max(1, int(values.sizes.sum()))
         characters = np.empty(0) if values.characters is None else values.characters
         return Measure(int(values.sizes.sum()), values.sizes, characters, float(unknown))
 
-    def advise(self, values: Tokens, unknown: float) -> Iterator[tuple[str | None, str]]:
+    def advise(self, values: Any, unknown: float) -> Iterator[tuple[str | None, str]]:
         if self.fitted.kind != "word":
             return
         counts = values.type_counts()
@@ -265,7 +310,7 @@ class TextField(TokenizedField):
                 " are",
             )
 
-    def characters_once(self, values: Tokens) -> dict[str, int]:
+    def characters_once(self, values: Any) -> dict[str, int]:
         if not isinstance(self.tokenizer, CharTokenizer) or not len(values.types):
             return {}
         counts = np.zeros(len(values.types), np.int64)
@@ -276,11 +321,11 @@ class TextField(TokenizedField):
             home[ids] = row
         return {str(values.types[i]): int(home[i]) for i in np.flatnonzero(counts == 1).tolist()}
 
-    def examiner(self, values: Tokens) -> TextExaminer | None:
-        return TextExaminer(values, words=self.fitted.kind != "char", unit=self.unit)
+    def examiner(self, values: Any) -> TextExaminer | None:
+        return self.form.examiner(values, words=self.fitted.kind != "char", unit=self.unit)
 
-    def labels(self, text: str) -> list[str]:
-        """What each step is called: its token."""
+    def labels(self, text: Any) -> list[str]:
+        """Return the names of the steps: their tokens."""
         ids = self.frame.around(self.fitted.encode(text)[: self.room])
         return self.fitted.shown(ids.tolist())
 
@@ -293,3 +338,9 @@ class TextField(TokenizedField):
 
     def load(self, folder: Path) -> None:
         self.tokenizer = read_tokenizer(folder, self.file)
+
+
+class TextField(TokenField):
+    """A column of single texts."""
+
+    kind = "text"

@@ -17,7 +17,7 @@ from torch import Tensor
 from unspool.config import TokenizerConfig
 from unspool.data.fields.bytepairs import Stretches
 from unspool.data.fields.field import Measure, Where
-from unspool.data.fields.text import TextField
+from unspool.data.fields.text import TokenField
 from unspool.data.fields.tokenized import TextWriter
 from unspool.data.fields.tokens import Tokens, padded
 from unspool.data.read import Column
@@ -112,7 +112,7 @@ class TextsWriter:
         np.save(self.folder / f"{self.name}.texts.npy", counts)
 
 
-class TextsField(TextField):
+class TextsField(TokenField):
     """A column of lists of texts that are to be written, from <s> to </s>.
 
     longest   tokens of the longest text of the training rows, without marks
@@ -130,10 +130,7 @@ class TextsField(TextField):
         texts = [text for own in column.sample if isinstance(own, list) for text in flat(own)]
         super().look(column._replace(sample=texts))
 
-    def storage_key(self) -> Any:
-        return [self.kind, *super().storage_key()[1:]]
-
-    def writer(self, folder: Path) -> TextsWriter:  # type: ignore[override]
+    def writer(self, folder: Path) -> TextsWriter:
         return TextsWriter(folder, self.name, self.rules)
 
     def open(self, folder: Path, key: dict[str, Any], where: WhereStep) -> Any:

@@ -1,17 +1,15 @@
-"""What fields of tokens share: a tokenizer, and how texts are stored with an open vocabulary."""
+"""Texts as tokens of an open vocabulary: how they are given, stored, shown and streamed."""
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Callable
-from dataclasses import asdict
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 
-from unspool.data.fields.field import Field
-from unspool.data.store.columns import WhereStep
+from unspool.data.fields.text_examiner import TextExaminer
+from unspool.data.fields.tokens import Tokens
 from unspool.data.store.tokens import TokenColumn, TokenWriter
 from unspool.errors import DataError, RunError
 from unspool.io.files import AGAIN, read_json
@@ -33,40 +31,57 @@ class TextWriter:
         self.tokens.close(self.encoder.types)
 
 
-class TokenizedField(Field):
-    """A column whose steps are tokens of a vocabulary.
+class TextForm:
+    """One text a row: how raw values are given, stored and shown.
 
-    tokenizer   fitted to the training rows, or given; None before
-    sides       what two texts that are read together are called, before and after the mark
+    kind              of field
+    sample_text       a value, as a person types it
+    sides             names of two texts that are read together, before and after the mark
+    streaming_reason  why values cannot be read as they arrive; None where they can
     """
 
-    sized = True
+    kind: ClassVar[str] = "text"
+    sample_text: ClassVar[str] = "some text"
     sides: ClassVar[tuple[str, ...]] = ()
-    step_noun = "token"
-    tokenizer: Tokenizer | None
+    streaming_reason: ClassVar[str | None] = None
 
-    @property
-    def fitted(self) -> Tokenizer:
-        assert self.tokenizer is not None, f"the field {self.name!r} has not been fitted"
-        return self.tokenizer
+    def option(self, name: str) -> str:
+        """Return the options of the command line that name the column."""
+        return f"--{name}"
 
-    @property
-    def vocabulary(self) -> int:
-        return len(self.fitted)
+    def texts(self, raw: Any, where: str = "") -> tuple[str, ...]:
+        """Return the texts of a raw value."""
+        return (raw,)
 
-    @property
-    @abstractmethod
-    def rules(self) -> Rules:
-        """How texts are cut into the tokens that are stored."""
+    def sample(self, values: Sequence[Any]) -> list[Any]:
+        """Return the texts of some values, of which some may be missing."""
+        return list(values)
 
-    def storage_key(self) -> Any:
-        return [self.kind, asdict(self.rules)]
-
-    def open(self, folder: Path, key: dict[str, Any], where: WhereStep) -> TokenColumn:
-        return TokenColumn.load(folder, self.name, key, where)
+    def writer(self, folder: Path, name: str, rules: Rules) -> TextWriter:
+        return TextWriter(folder, name, rules)
 
     def blank(self, column: TokenColumn) -> np.ndarray:
+        """(N,) bool: rows without a text"""
         return column.characters == 0
+
+    def missing(self, name: str, column: TokenColumn, rows: np.ndarray) -> str:
+        """Describe blank rows."""
+        return f"an empty {name}"
+
+    def items(self, values: Any) -> Iterable[Any] | None:
+        return None
+
+    def shown(self, raw: Any) -> str:
+        return str(raw)
+
+    def to_json(self, raw: Any) -> Any:
+        return raw
+
+    def from_json(self, value: Any, where: str) -> Any:
+        return value
+
+    def examiner(self, values: Tokens, *, words: bool, unit: str) -> TextExaminer:
+        return TextExaminer(values, words=words, unit=unit)
 
 
 def tokens_of_chunk(

@@ -7,6 +7,7 @@ folded, if at all, when the vocabulary is chosen, so that their characters still
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,25 +16,20 @@ import torch
 from torch import Tensor
 
 from unspool.config import TokenizerConfig
-from unspool.data.fields.field import Chunk, Measure
+from unspool.data.fields.field import Chunk, Field, Measure
 from unspool.data.fields.spelling import SpelledWords, SpellingTable, collate_words
 from unspool.data.fields.text_examiner import TextExaminer
-from unspool.data.fields.tokenized import (
-    TextWriter,
-    TokenizedField,
-    read_tokenizer,
-    tokens_of_chunk,
-)
+from unspool.data.fields.tokenized import TextWriter, read_tokenizer, tokens_of_chunk
 from unspool.data.fields.tokens import Tokens, padded
 from unspool.data.fields.vocabulary import count_types, select_tokenizer
-from unspool.data.store.columns import Progress
+from unspool.data.store.columns import Progress, WhereStep
 from unspool.data.store.ragged import Ragged
 from unspool.data.store.tokens import TokenColumn
 from unspool.errors import RunError
 from unspool.io.files import AGAIN, write_json
 from unspool.text.normalize import Normalizer
 from unspool.text.open_vocabulary import Rules
-from unspool.text.tokenizers import CharTokenizer, WordTokenizer
+from unspool.text.tokenizers import CharTokenizer, Tokenizer, WordTokenizer
 from unspool.text.vocab import SPECIALS, UNK_ID, Vocab
 from unspool.text.words import solid, token_spans
 
@@ -94,7 +90,7 @@ class WordsWriter(TextWriter):
         super().add([" ".join(map(solid, words)) for words in values], where)
 
 
-class WordsField(TokenizedField):
+class WordsField(Field):
     """A column of sentences.
 
     max_length   words of a sentence to learn from (0: any)
@@ -104,6 +100,9 @@ class WordsField(TokenizedField):
 
     kind = "words"
     unit = "words"
+    sized = True
+    step_noun = "token"
+    sides = ()
 
     def __init__(
         self,
@@ -117,13 +116,31 @@ class WordsField(TokenizedField):
         super().__init__(name)
         self.settings = settings.model_copy(update={"kind": "word"})
         self.max_length, self.reads_characters, self.spelled = max_length, characters, spelled
-        self.tokenizer = None
+        self.tokenizer: Tokenizer | None = None
         self.spelling: CharTokenizer | None = None
+
+    @property
+    def fitted(self) -> Tokenizer:
+        assert self.tokenizer is not None, f"the field {self.name!r} has not been fitted"
+        return self.tokenizer
+
+    @property
+    def vocabulary(self) -> int:
+        return len(self.fitted)
 
     @property
     def rules(self) -> Rules:
         known = self.tokenizer
         return Rules.of_tokens(self.settings.normalize if known is None else known.normalizer.form)
+
+    def storage_key(self) -> Any:
+        return [self.kind, asdict(self.rules)]
+
+    def open(self, folder: Path, key: dict[str, Any], where: WhereStep) -> TokenColumn:
+        return TokenColumn.load(folder, self.name, key, where)
+
+    def blank(self, column: TokenColumn) -> np.ndarray:
+        return column.characters == 0
 
     def writer(self, folder: Path) -> WordsWriter:
         return WordsWriter(folder, self.name, self.rules)

@@ -23,7 +23,8 @@ from unspool.config import Config
 from unspool.data.batching import BucketBatches
 from unspool.data.corpus import Fields
 from unspool.data.fields.field import Field
-from unspool.data.fields.question import ContextWindows, QuestionField, Questions, context_windows
+from unspool.data.fields.pair import PairField
+from unspool.data.fields.question import ContextWindows, QuestionForm, Questions, context_windows
 from unspool.data.fields.span import SpanField, Spans, StepSpans
 from unspool.data.part import Batch, Part
 from unspool.errors import ConfigError, RunError
@@ -89,7 +90,9 @@ class SpanAnswers(Task):
 
     @classmethod
     def make_fields(cls, config: Config) -> dict[str, Field]:
-        question = QuestionField("question", config.tokenizer, max_length=config.data.max_length)
+        question = PairField(
+            "question", config.tokenizer, form=QuestionForm(), max_length=config.data.max_length
+        )
         return {"question": question, "span": SpanField("span")}
 
     @classmethod

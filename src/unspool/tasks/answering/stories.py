@@ -15,8 +15,9 @@ from torch import Tensor, nn
 
 from unspool.config import Config, ModelConfig
 from unspool.data.fields.field import Field
-from unspool.data.fields.known_answer import KnownAnswerField
-from unspool.data.fields.story import StoryField, StorySequenceField, as_story, joined
+from unspool.data.fields.label import LabelField
+from unspool.data.fields.pair import PairField
+from unspool.data.fields.story import StoryField, StoryForm, as_story
 from unspool.errors import ConfigError
 from unspool.nn.models.story import StoryReader
 from unspool.tasks.classify import Classify
@@ -95,7 +96,7 @@ class StoryReading(ClassifyReading):
 
 class SequenceReading(PairClassifyReading):
     def __init__(self, task: Any, model: Any, text: Any, *rest: Any) -> None:
-        super().__init__(task, model, joined(as_story(text)), *rest)
+        super().__init__(task, model, StoryForm().texts(text), *rest)
 
 
 class StoryAnswers(Classify):
@@ -129,8 +130,10 @@ class StoryAnswers(Classify):
         if config.model.hops:
             story = StoryField("story", config.tokenizer, memory=config.model.memory)
         else:
-            story = StorySequenceField("story", config.tokenizer, max_length=config.data.max_length)
-        return {"story": story, "label": KnownAnswerField("label", config.data.missing)}
+            story = PairField(
+                "story", config.tokenizer, form=StoryForm(), max_length=config.data.max_length
+            )
+        return {"story": story, "label": LabelField("label", config.data.missing, other=True)}
 
     @classmethod
     def check_config(cls, config: Config) -> None:

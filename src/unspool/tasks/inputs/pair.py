@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from unspool.config import Config, declare
+from unspool.data.fields.bags import NgramField
 from unspool.data.fields.field import Field
-from unspool.data.fields.pair import PairField
-from unspool.data.fields.pair_bags import PairNgramField
+from unspool.data.fields.pair import PairField, PairForm
 from unspool.data.plan import Plan
 from unspool.errors import ConfigError
 from unspool.tasks.encoder import pair_reading
@@ -26,9 +26,10 @@ class Pairs(Texts):
 
     def field(self, config: Config) -> Field:
         if config.model.network in AT_ONCE:
-            return PairNgramField(
+            return NgramField(
                 self.name,
                 config.tokenizer,
+                form=PairForm(),
                 longest=None if config.model.network == "linear" else 0,
                 max_length=longest_document(config),
             )
