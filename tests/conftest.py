@@ -60,7 +60,10 @@ LONGEST = (
     "conformance/test_devices.py",
     "conformance/test_all_models.py",
     "test_faults.py",
+    "native/test_recurrence.py",
+    "training/test_resume.py",
     "page/test_answer_line.py",
+    "native/test_attention_decoder.py",
 )
 
 

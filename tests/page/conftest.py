@@ -319,7 +319,8 @@ def look(request, server_of) -> Callable[..., Any]:
     def go(name: str, *, on: Any = None, **params: Any) -> Any:
         params = {"text": TEXTS[name], **params}
         shown = on or request.getfixturevalue("page")
-        shown.goto("about:blank")  # from which any address loads the page anew
+        if shown.url != "about:blank":  # from which any address loads the page anew
+            shown.goto("about:blank")
         shown.goto(server_of(name).address() + "#" + urlencode(params, quote_via=quote))
         settle(shown)
         return shown

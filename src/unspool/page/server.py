@@ -156,6 +156,7 @@ class Handler(BaseHTTPRequestHandler):
 
     server: PageServer
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # with it a body waits 40 ms for the receipt of its headers
 
     def handle_one_request(self) -> None:
         self.server.connections.expect(self.connection, READING)
