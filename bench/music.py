@@ -31,7 +31,7 @@ import unspool
 from rows import DATA, STORE, size
 from unspool.config import DataConfig
 from unspool.data.fields.music_numbers import music_numbers
-from unspool.data.parts import split_plans
+from unspool.data.plan import split_plans
 from unspool.data.read.music import Piece, as_piece
 from unspool.insight.plots import roll_figure
 from unspool.io.pictures import save_picture

@@ -8,8 +8,15 @@ import numpy as np
 import pytest
 
 from unspool.config import DataConfig
-from unspool.data.read.numerals import find_numerals
-from unspool.data.values import DAYS, ISO, find_format, is_date, seconds, shown_format
+from unspool.data.values import (
+    DAYS,
+    ISO,
+    find_format,
+    find_numerals,
+    is_date,
+    seconds,
+    shown_format,
+)
 from unspool.errors import DataError
 from unspool.tasks.planner import open_plan
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import unspool
 from unspool.config import DataConfig
 from unspool.data.plan import Plan
 from unspool.data.read import open_table
@@ -325,3 +326,20 @@ def test_conversions_are_part_of_the_key(tmp_path) -> None:
     assert texts.key["convert"] == "lines"
     assert marked.key["convert"] == "spans"
     assert rows(marked) == [(["EU", "left"], ["O", "O"])]
+
+
+def test_planning_a_table_of_texts_runs_few_modules(reviews) -> None:
+    source, modules = str(Path(unspool.__file__).parent) + "/", set[str]()
+
+    def note(frame, event, _) -> None:
+        path = frame.f_code.co_filename
+        if event == "call" and path.startswith(source):
+            modules.add(path.removeprefix(source))
+
+    open_plan(reviews, DataConfig())  # imports
+    sys.setprofile(note)
+    try:
+        assert open_plan(reviews, DataConfig()).task == "classify"
+    finally:
+        sys.setprofile(None)
+    assert len(modules) <= 20, sorted(modules)

@@ -12,7 +12,7 @@ from unspool.config.resolve import changed
 from unspool.data import check as data_check
 from unspool.data.check import CheckReport
 from unspool.data.check.fix import Repairs, check_target, write_fixed
-from unspool.data.parts import split_plans
+from unspool.data.plan import split_plans
 from unspool.data.read.memory import source_of
 from unspool.data.store.columns import Progress
 from unspool.tasks import TASKS

@@ -18,8 +18,7 @@ from unspool.config import Config
 from unspool.config.numbers import whole_number
 from unspool.config.resolve import reading_changed
 from unspool.data.part import Part
-from unspool.data.parts import split_plans
-from unspool.data.plan import Plan
+from unspool.data.plan import Plan, split_plans
 from unspool.data.read.memory import columns_of, is_table, listed, source_of
 from unspool.data.store.columns import Progress
 from unspool.errors import ConfigError, DataError

@@ -23,8 +23,7 @@ from unspool.api.training import begin, data_files, go_on, write_report
 from unspool.api.watching import Note, Progress, Shown, watching
 from unspool.config import Config
 from unspool.config.resolve import changed
-from unspool.data.parts import split_name, split_plans
-from unspool.data.plan import Plan
+from unspool.data.plan import Plan, split_name, split_plans
 from unspool.data.read.memory import source_of
 from unspool.errors import ConfigError, RunError
 from unspool.tasks import TASKS

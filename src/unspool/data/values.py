@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from itertools import pairwise
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -35,6 +35,12 @@ BASE64 = re.compile(r"(data:image/\w+;base64,)?(iVBORw0KGgo|/9j/|R0lGOD|UklGR|Qk
 # Seconds since 1970 of the first and the last day that a date may have, from the year 1 to 9999
 FIRST_DAY, LAST_DAY = -62_135_596_800.0, 253_402_214_400.0
 YEARS = range(1800, 2200)  # of eight digits that are a date, and no number
+Decimal = Literal["auto", "point", "comma"]
+POINT = re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d+)?|[+-]?\d+(\.\d+)?(e[+-]?\d+)?", re.IGNORECASE)
+COMMA = re.compile(r"[+-]?\d{1,3}(\.\d{3})+(,\d+)?|[+-]?\d+(,\d+)?(e[+-]?\d+)?", re.IGNORECASE)
+# Columns in which commas stand between the numbers of classes
+LISTS = ("label", "labels", "class", "classes", "category", "categories", "tags", "topics", "ids")
+UNITS = "$€£¥%"
 
 
 # As tables of others write that there is no value. "None" is often a class, and is left one.
@@ -147,3 +153,44 @@ def is_encoded(value: Any) -> bool:
     if isinstance(value, bytes):
         return value.startswith(IMAGE_STARTS) or (value[:4], value[8:12]) == (b"RIFF", b"WEBP")
     return isinstance(value, str) and BASE64.match(value) is not None
+
+
+class Numerals(NamedTuple):
+    """The mark before decimals, the one that parts thousands (empty: none does), and a sign
+    before or behind each number."""
+
+    decimal: str
+    thousands: str
+    unit: str = ""
+
+    def plain(self, cell: str) -> str:
+        cell = without_unit(cell, self.unit)
+        return cell.replace(self.thousands, "").replace(self.decimal, ".")
+
+
+def without_unit(cell: str, unit: str) -> str:
+    return cell.replace(unit, "", 1).strip() if unit else cell
+
+
+def find_unit(cells: Sequence[str]) -> str:
+    """The sign before or behind every number; empty where there is none."""
+    found = {cell[0] if cell[0] in UNITS else cell[-1] for cell in cells if cell}
+    return next(iter(found)) if len(found) == 1 and found <= set(UNITS) else ""
+
+
+def find_numerals(
+    name: str, cells: Sequence[str], delimiter: str, decimal: Decimal
+) -> Numerals | None:
+    """None where the cells can be read as they are, or are no numbers."""
+    given = [cell for cell in cells if not is_missing(cell) and cell != "?"]
+    unit = find_unit(given)
+    given = [without_unit(cell, unit) for cell in given]
+    commas = any("," in cell for cell in given)
+    if not (commas or unit) or (decimal == "auto" and name.strip().lower() in LISTS):
+        return None
+    if not commas:
+        return Numerals(".", "", unit) if all(map(POINT.fullmatch, given)) else None
+    point, comma = (all(map(style.fullmatch, given)) for style in (POINT, COMMA))
+    if decimal == "comma" or (decimal == "auto" and comma and delimiter != ","):
+        return Numerals(",", ".", unit) if comma else None
+    return Numerals(".", ",", unit) if point else None

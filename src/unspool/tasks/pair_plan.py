@@ -13,8 +13,7 @@ from typing import NamedTuple
 
 from unspool.config import DataConfig
 from unspool.data.fields.pair import MARK
-from unspool.data.parts import split_column
-from unspool.data.plan import Conversion, Plan, Values
+from unspool.data.plan import Conversion, Plan, Values, split_column
 from unspool.data.read import Column, Shape, Table, joined
 from unspool.data.read.columns import known, longest, plain
 from unspool.data.read.json_lines import json_text

@@ -11,8 +11,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from unspool.config import DataConfig
-from unspool.data.parts import split_column
-from unspool.data.plan import Conversion, Plan, Values
+from unspool.data.plan import Conversion, Plan, Values, split_column
 from unspool.data.read import Column, Shape, Table, joined
 from unspool.data.read.columns import (
     LABEL_NAMES,

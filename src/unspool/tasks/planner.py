@@ -20,6 +20,7 @@ from unspool.tasks import TASKS
 from unspool.tasks.inputs import INPUTS, TASK_INPUTS
 from unspool.tasks.inputs.kind import Asked, InputKind, Target
 from unspool.tasks.inputs.media_plan import media_column, plan_media
+from unspool.tasks.inputs.text import Texts
 from unspool.tasks.plan import may_be_documents
 from unspool.tasks.roles import Roles
 from unspool.tasks.task import Task
@@ -93,7 +94,8 @@ def open_inputs(source: Source, data: DataConfig, task: str) -> Plan:
 
 
 def _open(source: Source, data: DataConfig) -> Table:
-    choose("input", data.input, ["auto", *INPUTS, *TASK_INPUTS])
+    if data.input != "auto":
+        choose("input", data.input, ["auto", *INPUTS, *TASK_INPUTS])
     if isinstance(source, Columns):
         return memory_table(source, data)
     return open_table(str(source), data)
@@ -126,6 +128,11 @@ class Request:
             not profile.only_strings or profile.is_numbers for profile in profiles
         )
 
+    @property
+    def kinds(self) -> list[InputKind]:
+        """The kinds of input other than texts; order matters: the first match wins."""
+        return [kind for kind in INPUTS.values() if not isinstance(kind, Texts)]
+
     def may_hold(self, kind: InputKind) -> bool:
         """Whether values of a kind are not ruled out."""
         return (self.table.typed or not kind.typed) and (self.has_numbers or not kind.numeric)
@@ -139,7 +146,7 @@ class Request:
     @cached_property
     def holds_documents(self) -> bool:
         """Whether texts are read, rather than sentences, pairs, another kind or mere numbers."""
-        if any(map(self.holds, INPUTS.values())):
+        if any(map(self.holds, self.kinds)):
             return False
         figures = self.data.text is None and holds_figures(self.table)
         return not figures and may_be_documents(self.table, self.data)
@@ -226,7 +233,7 @@ def plan_input(task: str, target: Target, request: Request) -> Plan | None:
             remedy="leave it out, or use --task classify or regress",
         )
     asked = Asked(task, target, request.named, request.outputs)
-    for kind in INPUTS.values():
+    for kind in request.kinds:
         if kind.medium is not None:
             files = request.media[kind.name]
             if files is not None or data.input == kind.name:

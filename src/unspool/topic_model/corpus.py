@@ -14,8 +14,7 @@ import numpy as np
 
 from unspool.config import DataConfig, TokenizerConfig
 from unspool.data.fields.text import TextField
-from unspool.data.parts import split_column
-from unspool.data.plan import Plan
+from unspool.data.plan import Plan, split_column
 from unspool.data.read import open_table
 from unspool.data.read.memory import Columns, memory_table
 from unspool.data.store.columns import Progress, store_columns

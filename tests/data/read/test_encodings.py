@@ -2,7 +2,7 @@
 
 import pytest
 
-from unspool.data.read.encodings import encoding_of, suggestion
+from unspool.data.read.content import encoding_of, suggestion
 
 TEXTS = {
     "cp1252": "It’s “fine” – a café, Ein schöner Film, groß und äußerst gut; é uma ótima opção",

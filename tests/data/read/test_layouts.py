@@ -16,7 +16,7 @@ from test_messy import test_file as check_file
 from pictures import shape
 from unspool.config import DataConfig
 from unspool.data.fields.label import LabelColumn, LabelField
-from unspool.data.parts import split_plans
+from unspool.data.plan import split_plans
 from unspool.data.read.embedded import encoded_picture
 from unspool.data.read.memory import source_of
 from unspool.errors import DataError

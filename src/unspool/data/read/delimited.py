@@ -13,11 +13,20 @@ from typing import Any, ClassVar, NamedTuple
 
 from unspool.config import DataConfig
 from unspool.data.profile import label_like
-from unspool.data.read.columns import KNOWN_NAMES, has_header, known_pair, listed_names, plain
-from unspool.data.read.edges import fitted, rows_above, rows_below, table_width, told_apart
+from unspool.data.read.columns import (
+    KNOWN_NAMES,
+    fitted,
+    has_header,
+    known_pair,
+    listed_names,
+    plain,
+    rows_above,
+    rows_below,
+    table_width,
+    unique_names,
+)
 from unspool.data.read.files import OF_PATHS, Report, TextFile
 from unspool.data.read.media import medium_of
-from unspool.data.read.numerals import Numerals, find_numerals
 from unspool.data.read.plain import looks_labelled
 from unspool.data.read.reader import (
     SAMPLE,
@@ -31,7 +40,7 @@ from unspool.data.read.reader import (
     one_line,
     refuse_empty,
 )
-from unspool.data.values import is_number
+from unspool.data.values import Numerals, find_numerals, is_number
 from unspool.errors import DataError
 
 SEPARATOR = re.compile(r"sep=(.)", re.IGNORECASE)  # the first line of some files for Excel
@@ -102,7 +111,7 @@ class Cells(Reader):
                 where=file.name,
                 remedy="add rows, or set header=false if the first row is data",
             )
-        names = told_apart(self.names)
+        names = unique_names(self.names)
         samples = [[row[i].strip() for row in body[:SAMPLE]] for i in range(self.width)]
         self.numerals = {
             i: found

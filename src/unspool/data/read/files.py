@@ -31,11 +31,13 @@ from unspool.data.read.content import (
     MAGIC,
     UNREAD,
     content_name,
+    encoding_of,
+    find_encoding,
     is_idx,
     open_content,
     refuse_binary,
+    suggestion,
 )
-from unspool.data.read.encodings import encoding_of, find_encoding, suggestion
 from unspool.errors import DataError, nearest
 
 STDIN = "-"

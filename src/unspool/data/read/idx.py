@@ -16,11 +16,11 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from unspool.config import DataConfig
-from unspool.data.read.content import is_idx
+from unspool.data.read.content import IDX
 from unspool.data.read.files import Report, TextFile
 from unspool.data.read.media import IMAGE
 from unspool.data.read.picture import MOST_PIXELS, Picture
-from unspool.data.read.reader import SAMPLE, Column, FileHead, Reader, Row, Shape
+from unspool.data.read.reader import SAMPLE, Column, Reader, Row, Shape
 from unspool.errors import DataError
 
 TYPES = {8: "u1", 9: "i1", 11: ">i2", 12: ">i4", 13: ">f4", 14: ">f8"}
@@ -32,16 +32,13 @@ class Idx(Reader):
     image is its number, from 1."""
 
     name = "idx"
+    file_pattern = IDX
     shape = Shape.ARRAYS
     medium = IMAGE
     title = "images of idx files"
     typed = True
     binary = True
     header = True
-
-    @classmethod
-    def is_named(cls, head: FileHead) -> bool:
-        return is_idx(head.name)
 
     def __init__(self, files: Sequence[TextFile], data: DataConfig) -> None:
         super().__init__(files, data)

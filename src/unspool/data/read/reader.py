@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from enum import IntEnum, StrEnum
@@ -146,6 +147,7 @@ class Reader(ABC):
     name         of the format, in settings and in `FORMATS`
     shape        what the rows are
     suffixes     of the names of its files
+    file_pattern of their names, where no suffix is enough
     medium       of the values, where these are images, sound and the like
     title        what the summary calls the format
     first_line   where the first row starts
@@ -164,6 +166,7 @@ class Reader(ABC):
     name: ClassVar[str]
     shape: ClassVar[Shape]
     suffixes: ClassVar[tuple[str, ...]] = ()
+    file_pattern: ClassVar[re.Pattern[str] | None] = None
     medium: ClassVar[Medium | None] = None
     title: ClassVar[str]
     typed: bool = False
@@ -185,7 +188,8 @@ class Reader(ABC):
     @classmethod
     def is_named(cls, head: FileHead) -> bool:
         """Whether the file is called like one of this format."""
-        return head.suffix in cls.suffixes
+        matches = cls.file_pattern is not None and cls.file_pattern.fullmatch(head.name) is not None
+        return matches or head.suffix in cls.suffixes
 
     @classmethod
     def sniff(cls, head: FileHead) -> Match:

@@ -20,7 +20,7 @@ from typing import Any
 from unspool.config import DataConfig
 from unspool.data.read.clips import find_clips
 from unspool.data.read.columns import is_column_number, listed_names, plain
-from unspool.data.read.encodings import find_encoding
+from unspool.data.read.content import find_encoding
 from unspool.data.read.file_index import FileIndex
 from unspool.data.read.files import STDIN, Report, TextFile, find_files, no_texts, sides, stem
 from unspool.data.read.formats import AUTO, FORMATS, guess_format
@@ -228,7 +228,8 @@ def open_table(path: str, data: DataConfig) -> Table:
 
     The format, the header and the names of the columns are inferred; `data` overrides.
     """
-    choose("format", data.format, [AUTO, *FORMATS])
+    if data.format != AUTO:
+        choose("format", data.format, [AUTO, *FORMATS])
     both = sides(path)
     if len(both) > 1:
         return _open_parallel(path, both, data)

@@ -14,8 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from unspool.config import DataConfig
-from unspool.data.parts import split_column
-from unspool.data.plan import Plan
+from unspool.data.plan import Plan, split_column
 from unspool.data.read import Column, Shape, Table
 from unspool.data.read.clip import ENDINGS as CLIP_SUFFIXES
 from unspool.data.read.columns import CAPTION_NAMES, LABEL_NAMES, TEXT_NAMES, known

@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from unspool.config import DataConfig
-from unspool.data.parts import split_column
-from unspool.data.plan import Conversion, Plan, Values
+from unspool.data.plan import Conversion, Plan, Values, split_column
 from unspool.data.read import Column, Shape, Table, joined
 from unspool.data.read.columns import LABEL_NAMES, TEXT_NAMES, known, plain
 from unspool.data.read.json_lines import json_label, json_text
