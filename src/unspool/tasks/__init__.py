@@ -1,34 +1,42 @@
-"""The tasks by name. A new one is a file in this folder and a line here."""
+"""The tasks by name. A new one is a file and a line here, or `TASKS["mine"] = Mine` elsewhere."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, MutableMapping
 from importlib import import_module
 
 from unspool.tasks.answer import Answer, Answers
 from unspool.tasks.task import Batches, Report, Step, Task, build_model
 
 
-class Tasks(Mapping[str, type[Task]]):
-    """Each is imported when it is first asked for: who runs one does not wait for all."""
+class Tasks(MutableMapping[str, type[Task]]):
+    """Tasks of this folder are imported on first use: a run of one does not wait for all."""
 
-    def __init__(self, **homes: tuple[str, str]) -> None:
-        """The module in this folder and the class, by the name of the task."""
-        self._homes = homes
+    def __init__(self, **modules: tuple[str, str]) -> None:
+        """Module in this folder and class, by the name of the task."""
+        self._tasks: dict[str, tuple[str, str] | type[Task]] = dict(modules)
 
     def __getitem__(self, name: str) -> type[Task]:
-        module, kind = self._homes[name]
-        found: type[Task] = getattr(import_module(f"{__name__}.{module}"), kind)
-        return found
+        task = self._tasks[name]
+        if isinstance(task, tuple):
+            module, class_name = task
+            task = getattr(import_module(f"{__name__}.{module}"), class_name)
+        return task
+
+    def __setitem__(self, name: str, task: type[Task]) -> None:
+        self._tasks[name] = task
+
+    def __delitem__(self, name: str) -> None:
+        del self._tasks[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._homes)
+        return iter(self._tasks)
 
     def __len__(self) -> int:
-        return len(self._homes)
+        return len(self._tasks)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._homes
+        return name in self._tasks
 
 
 TASKS = Tasks(
