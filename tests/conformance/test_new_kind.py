@@ -11,7 +11,7 @@ import pytest
 import unspool
 from unspool.config import Config, DataConfig
 from unspool.data.fields.field import Field
-from unspool.data.fields.source import Source
+from unspool.data.fields.source import VectorSource
 from unspool.data.plan import Plan
 from unspool.data.read import Table
 from unspool.data.read.recording import Recording
@@ -25,7 +25,7 @@ LETTERS = {"a": ".-", "b": "-...", "c": "-.-.", "e": "."}
 SMALL = {"threads": 1, "quiet": True, "valid_share": 0.25}
 
 
-class MorseSource(Source):
+class MorseSource(VectorSource):
     """A text of dots, dashes and breaks, one vector for each."""
 
     kind = "morse"

@@ -128,7 +128,7 @@ class _Put(torch.autograd.Function):
         return _Take.apply(grad, rows), None, None
 
 
-class Batch:
+class PackedBatch:
     """The outputs of the latest layer, padded or packed, and each made from the other on demand."""
 
     def __init__(self, x: Tensor, lengths: Tensor | None, *, by_time: bool) -> None:

@@ -17,7 +17,7 @@ from unspool.errors import ConfigError, choose, nearest
 from unspool.nn.cells import CELLS, Cell, cell_options
 from unspool.nn.dropout import Dropout
 from unspool.nn.network import Network, NetworkOutput, RecurrentState, check_lengths
-from unspool.nn.packing import Batch
+from unspool.nn.packing import PackedBatch
 from unspool.nn.recurrent_paths import Fast, run_layer, run_single_step, steppers_for
 
 
@@ -100,7 +100,7 @@ class Recurrent(Network):
         steppers = steppers_for(self._cells, x, fast=self.fast)
         if steppers is not None:
             return run_single_step(steppers, x, state)
-        batch = Batch(x, lengths, by_time=not self._cells[0][0].is_scan)
+        batch = PackedBatch(x, lengths, by_time=not self._cells[0][0].is_scan)
         final = []
         for k, (cells, start) in enumerate(zip(self.cells(), state)):
             if k:

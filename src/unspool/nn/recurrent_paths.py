@@ -4,8 +4,8 @@
     sequence  `run_sequence`: the cell's own way for whole sequences, such as torch's fused kernels
     native    `run_native`: the C++ kernels, over packed rows, all directions in one call
 
-In: the cells of one layer, a `Batch`, their states. Out: the final states; the batch then holds the
-outputs. All ways give the same numbers, and steps that no gradient is asked for have a fourth,
+In: the cells of one layer, a `PackedBatch`, their states. Out: the final states; the batch then
+holds the outputs. All ways give the same numbers. Steps without gradients have a fourth,
 `run_single_step`.
 """
 
@@ -23,7 +23,7 @@ from unspool.native.recurrence import KernelWeights, Stepper
 from unspool.nn.cells import Cell, State
 from unspool.nn.masks import keep_mask, reverse, zero_padding
 from unspool.nn.network import NetworkOutput, RecurrentState
-from unspool.nn.packing import Batch, Packing
+from unspool.nn.packing import PackedBatch, Packing
 from unspool.nn.taps import over_time, recording
 
 Fast = Literal["auto", True, False]
@@ -32,7 +32,7 @@ BACKEND = "inductor"  # of torch.compile
 
 
 def run_layer(
-    cells: tuple[Cell, ...], batch: Batch, states: tuple[State, ...], *, fast: Fast, name: str
+    cells: tuple[Cell, ...], batch: PackedBatch, states: tuple[State, ...], *, fast: Fast, name: str
 ) -> tuple[State, ...]:
     """One layer, in the fastest way that there is for it; `name` is that of its cell."""
     kernel_weights = (

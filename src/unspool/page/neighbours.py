@@ -31,7 +31,7 @@ SPELLED = (
 )
 
 
-class Table(NamedTuple):
+class VectorTable(NamedTuple):
     """The vectors of one side: what is read, or what is written."""
 
     tokenizer: Tokenizer
@@ -68,18 +68,18 @@ class Table(NamedTuple):
         return [name or " " for name in self.tokenizer.shown([numbers[t] for t in tokens])]
 
 
-def tables(subject: Subject) -> dict[str, Table]:
+def tables(subject: Subject) -> dict[str, VectorTable]:
     """The tables of a model: `read`, and of a translator whose sides share none, `written`."""
     task, model = subject.task, subject.trained
     found = {}
     own = _embedding(model)
     if own is not None:
-        found["read"] = Table(task.tokenizer, _matrix(own))
+        found["read"] = VectorTable(task.tokenizer, _matrix(own))
     if isinstance(model, Seq2Seq) and not isinstance(own, SharedEmbedding):
         written = model.decoder.embedding
         assert isinstance(written, TokenEmbedding)
         assert task.target_tokenizer is not None
-        found["written"] = Table(task.target_tokenizer, _matrix(written))
+        found["written"] = VectorTable(task.target_tokenizer, _matrix(written))
     return found
 
 
@@ -133,7 +133,7 @@ def _tokens(subject: Subject, text: str, side: str, known: Callable[[str], bool]
     return list(dict.fromkeys(t if known(t) or is_marked(t) else UNK for t in own if t != CLS))
 
 
-def _default_word(table: Table, tokens: list[str]) -> str:
+def _default_word(table: VectorTable, tokens: list[str]) -> str:
     """The longest token of a text; without one, the first of the vocabulary."""
     known = [token for token in tokens if token != UNK and not is_marked(token)]
     special = set(table.tokenizer.special_ids())

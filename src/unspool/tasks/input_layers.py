@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from unspool.data.fields.history import HistoryField
 from unspool.data.fields.image import ImageSource
 from unspool.data.fields.image_shape import CNN
-from unspool.data.fields.source import Source
+from unspool.data.fields.source import VectorSource
 from unspool.data.fields.text import TokenField
 from unspool.data.fields.vectors import VectorField
 from unspool.data.fields.video import VideoSource
@@ -136,7 +136,7 @@ def frame_input(field: VectorField, options: InputOptions) -> FrameInput:
 INPUT_LAYERS: dict[type, Callable[[Any, InputOptions], InputLayer]] = {
     ImageSource: image_input,
     VideoSource: frame_input,
-    Source: vector_input,
+    VectorSource: vector_input,
     TokenField: token_input,
     WordsField: token_input,
 }

@@ -20,7 +20,7 @@ from unspool.tasks import TASKS
 from unspool.tasks.inputs import INPUTS, TASK_INPUTS
 from unspool.tasks.inputs.kind import Asked, InputKind, Target
 from unspool.tasks.inputs.media_plan import media_column, plan_media
-from unspool.tasks.inputs.text import Texts
+from unspool.tasks.inputs.text import TextKind
 from unspool.tasks.plan import may_be_documents
 from unspool.tasks.roles import Roles
 from unspool.tasks.task import Task
@@ -131,7 +131,7 @@ class Request:
     @property
     def kinds(self) -> list[InputKind]:
         """The kinds of input other than texts; order matters: the first match wins."""
-        return [kind for kind in INPUTS.values() if not isinstance(kind, Texts)]
+        return [kind for kind in INPUTS.values() if not isinstance(kind, TextKind)]
 
     def may_hold(self, kind: InputKind) -> bool:
         """Whether values of a kind are not ruled out."""

@@ -42,7 +42,7 @@ EPSILON = 1e-12
 BLOCK = 1 << 20  # tokens looked at together
 
 
-class Windows(NamedTuple):
+class WordWindows(NamedTuple):
     """How many windows hold each of some words, and each two of them."""
 
     words: dict[str, int]
@@ -60,7 +60,7 @@ class Windows(NamedTuple):
         return float(np.mean(np.log(both / (alone[i] * alone[j])) / -np.log(both)))
 
 
-def count_windows(documents: Documents, words: Sequence[str], window: int) -> Windows:
+def count_windows(documents: Documents, words: Sequence[str], window: int) -> WordWindows:
     """Over all documents; each word must occur."""
     from scipy.sparse import csr_matrix
 
@@ -96,7 +96,7 @@ def count_windows(documents: Documents, words: Sequence[str], window: int) -> Wi
         held.sum_duplicates()
         held.data[:] = 1
         together += (held.T @ held).toarray()
-    return Windows(names, together, int(counts.sum()))
+    return WordWindows(names, together, int(counts.sum()))
 
 
 def coherence(documents: Documents, topics: Sequence[Sequence[str]], window: int) -> list[float]:
@@ -110,7 +110,7 @@ SPARE = 4  # times as many near documents are looked at as shown: some are the s
 
 
 @dataclass(frozen=True)
-class Fitted:
+class FittedTopics:
     """Topics of one number: the largest first, with their words and the coherence of each."""
 
     method: Method
@@ -123,7 +123,7 @@ class Fitted:
         return float(np.mean(self.coherence))
 
 
-class Corpus:
+class TopicCorpus:
     """What topics are looked for in: documents, their counts, and what the method reads."""
 
     def __init__(
@@ -131,7 +131,7 @@ class Corpus:
     ) -> None:
         self.documents, self.vocabulary, self.counts, self.x = documents, vocabulary, counts, x
 
-    def fit(self, settings: TopicSettings, count: int, note: Note) -> Fitted:
+    def fit(self, settings: TopicSettings, count: int, note: Note) -> FittedTopics:
         method = METHODS[settings.method](settings)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
@@ -150,7 +150,9 @@ class Corpus:
             weights = class_tf_idf(self.counts, assigned.shares)
         words = top_words(weights, self.vocabulary.words, settings.words)
         names = [[word for word, _ in own] for own in words]
-        return Fitted(method, assigned, words, coherence(self.documents, names, settings.window))
+        return FittedTopics(
+            method, assigned, words, coherence(self.documents, names, settings.window)
+        )
 
 
 def find_topics(
@@ -193,7 +195,7 @@ def find_topics(
         assert start is not None
         length = settings.max_length
         x = corpus_vectors(documents, start, vectors, max_length=length, progress=progress)
-    corpus = Corpus(documents, vocabulary, counts, x)
+    corpus = TopicCorpus(documents, vocabulary, counts, x)
     fitted, tried = choose_count(corpus, settings, keep, progress)
     topic = fitted.assigned.topic
     without = int((topic < 0).sum())
@@ -257,8 +259,8 @@ def _vectors(settings: TopicSettings, start: str | Path | None) -> DocumentVecto
 
 
 def choose_count(
-    corpus: Corpus, settings: TopicSettings, note: Note, progress: Progress | None
-) -> tuple[Fitted, list[Tried]]:
+    corpus: TopicCorpus, settings: TopicSettings, note: Note, progress: Progress | None
+) -> tuple[FittedTopics, list[Tried]]:
     """Topics of the number that was given, or of the one with the largest coherence of a few."""
     number, words = len(corpus.documents), len(corpus.vocabulary.words)
     most = min(number, words)
@@ -278,7 +280,7 @@ def choose_count(
         return corpus.fit(settings, settings.count, note), []
     counts = [count for count in sorted(set(settings.counts)) if count <= most // 2]
     counts = counts or [min(max(2, most // 2), most)]
-    found: list[tuple[int, Fitted]] = []
+    found: list[tuple[int, FittedTopics]] = []
     for i, count in enumerate(counts):
         if progress is not None:
             progress("finding topics", i / len(counts))

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from unspool.data.check.report import Example, Finding
+from unspool.data.check.report import DoubtfulRow, Finding
 from unspool.data.check.rows import Rows
 from unspool.data.read import Column, Table
 
@@ -71,7 +71,7 @@ def about_groups(rows: Rows, asked: str, unit: str) -> Iterator[Finding]:
                 f"{unit} of {b} belong to a group ({asked}) that {a} has, too:"
                 f" {len(both):,} of {len(members[b]):,} groups",
                 sum(len(members[b][value]) for value in both),
-                [Example(where(members[b][v][0]), f"{asked} {v}", "") for v in both[:SHOWN]],
+                [DoubtfulRow(where(members[b][v][0]), f"{asked} {v}", "") for v in both[:SHOWN]],
                 "split the file so that a group is in one part alone, and name the parts with"
                 " --valid and --test",
             )

@@ -9,7 +9,7 @@ import numpy as np
 
 from unspool.data.check.findings import Draft
 from unspool.data.check.fix import can_fix, drop_hint, mend_hint
-from unspool.data.check.report import Example, Finding
+from unspool.data.check.report import DoubtfulRow, Finding
 from unspool.data.check.rows import Rows
 from unspool.data.check.survey import Survey, survey
 from unspool.data.corpus import Corpus
@@ -52,10 +52,10 @@ def describe(
         if part.plan is not None
     }
 
-    def example(draft: Draft, number: int) -> Example:
+    def example(draft: Draft, number: int) -> DoubtfulRow:
         part, row = rows.part_and_row(number)
         shown = surveys[id(part.plan)].wanted[int(part.rows[row])]
-        return Example(part.where(row), shown, draft.note(number))
+        return DoubtfulRow(part.where(row), shown, draft.note(number))
 
     train = rows.corpus.parts["train"].plan
     fixable = train is not None and can_fix(train)
@@ -100,7 +100,7 @@ def about_values(corpus: Corpus, surveys: Sequence[Survey], unit: str) -> Iterat
             count = sum(len(own.flaws.get((key, name), ())) for own in surveys)
             found = [each for own in surveys for each in own.examples.get((key, name), ())]
             if count:
-                examples = [Example(each.where, each.shown, "") for each in found[:SHOWN]]
+                examples = [DoubtfulRow(each.where, each.shown, "") for each in found[:SHOWN]]
                 remedy = advised(flaw.remedy, mend_hint(name, flaw) if fixable else "")
                 yield Finding(name, f"{unit} {flaw.what}", count, examples, remedy)
         for kind in examiner.FAMILIES:
@@ -123,7 +123,7 @@ def minority(surveys: Sequence[Survey], key: str, kind: str, unit: str) -> Itera
         f"{unit} have a {key} in another {kind} than most:"
         f" {', '.join(f'{name} {counts[name]:,}' for name in rare[:SHOWN])}",
         sum(counts[name] for name in rare),
-        [Example(each.where, each.shown, "") for each in found[:SHOWN]],
+        [DoubtfulRow(each.where, each.shown, "") for each in found[:SHOWN]],
         "look whether they belong here",
     )
 

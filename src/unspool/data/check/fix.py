@@ -153,7 +153,7 @@ def write_fixed(
     reasons = {line: why for why in repairs.drops[::-1] for line in marked.get(why, ())}
     fixed = Fixed(out, log_path(out), repairs.about)
     cells = [
-        Cell(column, examiners[key])
+        ExaminedColumn(column, examiners[key])
         for key, several in plan.columns.items()
         if key in examiners
         for column in several.own
@@ -235,14 +235,16 @@ def ended(lines: str) -> str:
     return lines if lines.endswith("\n") else lines + "\n"
 
 
-class Cell(NamedTuple):
+class ExaminedColumn(NamedTuple):
     """A column of the file that a field reads, and what examines its values."""
 
     column: Column
     examiner: Examiner
 
 
-def mended(row: Row, cells: Sequence[Cell], mends: Sequence[str]) -> tuple[list[Change], list[str]]:
+def mended(
+    row: Row, cells: Sequence[ExaminedColumn], mends: Sequence[str]
+) -> tuple[list[Change], list[str]]:
     """The new values of a row, and which repairs made them."""
     changes: list[Change] = []
     done: dict[str, None] = {}

@@ -11,7 +11,7 @@ from unspool.data.check.pictures import bars, curves, legend
 from unspool.io.html import document, figure, listed
 
 if TYPE_CHECKING:
-    from unspool.data.check.report import CheckReport, Example, Finding, PartReport
+    from unspool.data.check.report import CheckReport, DoubtfulRow, Finding, PartReport
 
 EXAMPLES = 25  # rows of a table
 LABELS = 12  # bars
@@ -112,7 +112,7 @@ def section(number: int, found: Finding) -> str:
     )
 
 
-def example_table(examples: Sequence[Example]) -> str:
+def example_table(examples: Sequence[DoubtfulRow]) -> str:
     if not examples:
         return ""
     noted = any(each.note for each in examples)

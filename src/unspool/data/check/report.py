@@ -58,7 +58,7 @@ class PartReport:
 
 
 @dataclass(frozen=True)
-class Example:
+class DoubtfulRow:
     """A doubtful row: file:line, the beginning of its text, what is doubtful about it."""
 
     where: str
@@ -76,7 +76,7 @@ class Finding:
     kind: str
     what: str
     count: int
-    examples: list[Example] = field(default_factory=list)
+    examples: list[DoubtfulRow] = field(default_factory=list)
     remedy: str = ""
 
     def lines(self) -> list[str]:

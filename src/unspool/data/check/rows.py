@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from unspool.data.check.report import Example, Finding, PartReport
+from unspool.data.check.report import DoubtfulRow, Finding, PartReport
 from unspool.data.corpus import Corpus
 from unspool.data.fields.examiner import Examiner
 from unspool.data.fields.label import shown_alike, spelled_alike
@@ -102,7 +102,7 @@ def about_characters(corpus: Corpus) -> Iterator[Finding]:
                 "rare-character",
                 f"characters of the {key} occur once in train",
                 len(once),
-                [Example(train.where(row), repr(own), "") for own, row in once.items()][:SHOWN],
+                [DoubtfulRow(train.where(row), repr(own), "") for own, row in once.items()][:SHOWN],
                 "look whether they are meant; one example teaches no model to write them",
             )
 

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from unspool.data.check.describe import files
-from unspool.data.check.report import Example, Finding
+from unspool.data.check.report import DoubtfulRow, Finding
 from unspool.data.check.survey import Survey
 from unspool.data.check.tracks import AGREE, WITHIN, Repetition, find_repetitions
 from unspool.data.corpus import Corpus
-from unspool.data.fields.examiner import Examiner, Track
+from unspool.data.fields.examiner import Examiner, SeriesTrack
 from unspool.data.part import Part
 
 SHOWN = 5
@@ -26,7 +26,7 @@ REMEDY = "look whether they are copies: a copy counts twice, and what is held ou
 class Whole(NamedTuple):
     """A track and where it is."""
 
-    track: Track
+    track: SeriesTrack
     part: Part
     row: int
 
@@ -62,7 +62,7 @@ class SameSeries:
                 for own in found[:SHOWN]:
                     whole = self.every[own.track]
                     shown = by_plan[id(whole.part.plan)].wanted[int(whole.part.rows[whole.row])]
-                    examples.append(Example(whole.where, shown, self._note(own)))
+                    examples.append(DoubtfulRow(whole.where, shown, self._note(own)))
                 yield Finding(f"{kind}-series", what, len(found), examples, REMEDY)
 
     def _of(self, kind: str) -> list[Repetition]:

@@ -20,7 +20,7 @@ from unspool.data.store.columns import Progress, batches, report_stage
 KEPT = 5  # examples of a flaw
 
 
-class Found(NamedTuple):
+class RowExcerpt(NamedTuple):
     """A row of a table as an example."""
 
     where: str
@@ -40,8 +40,8 @@ class Survey:
     rows: int = 0
     flaws: dict[tuple[str, str], list[int]] = field(default_factory=dict)
     families: dict[tuple[str, str], Counter[str]] = field(default_factory=dict)
-    members: dict[tuple[str, str, str], list[Found]] = field(default_factory=dict)
-    examples: dict[tuple[str, str], list[Found]] = field(default_factory=dict)
+    members: dict[tuple[str, str, str], list[RowExcerpt]] = field(default_factory=dict)
+    examples: dict[tuple[str, str], list[RowExcerpt]] = field(default_factory=dict)
     wanted: dict[int, str] = field(default_factory=dict)
 
 
@@ -73,9 +73,9 @@ def survey(
 def _examine(
     found: Survey, plan: Plan, batch: list[Row], key: str, examiner: Examiner, values: list[Any]
 ) -> None:
-    def example(i: int, flaw: str | None = None) -> Found:
+    def example(i: int, flaw: str | None = None) -> RowExcerpt:
         where = plan.table.where(batch[i].line, file=batch[i].file, column=plan.columns[key])
-        return Found(where, examiner.excerpt(values[i], flaw))
+        return RowExcerpt(where, examiner.excerpt(values[i], flaw))
 
     for flaw, has in examiner.flaws(values).items():
         rows = np.flatnonzero(has).tolist()

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from unspool.data.check.duplicates import near_duplicates
-from unspool.data.fields.examiner import Track
+from unspool.data.fields.examiner import SeriesTrack
 from unspool.data.fields.ngrams import mix
 from unspool.data.fields.series_values import digest
 from unspool.data.store.ragged import Ragged
@@ -45,7 +45,7 @@ class Repetition(NamedTuple):
     first: int = 0
 
 
-def find_repetitions(tracks: Sequence[Track]) -> list[Repetition]:
+def find_repetitions(tracks: Sequence[SeriesTrack]) -> list[Repetition]:
     spans = [span_of(track.values) for track in tracks]
     keys = [exact(track.values[span]) for track, span in zip(tracks, spans)]
     total = sum(map(len, keys))
@@ -148,7 +148,7 @@ def liveliest(keys: np.ndarray) -> int:
     return int(np.argmax(changes[PIECE - 1 :] - changes[: len(keys) - PIECE + 1]))
 
 
-def near_tracks(tracks: Sequence[Track]) -> list[tuple[int, int, float]]:
+def near_tracks(tracks: Sequence[SeriesTrack]) -> list[tuple[int, int, float]]:
     """(earlier, later, share of the values that agree)"""
     if len(tracks) < 2:
         return []
@@ -167,7 +167,7 @@ def near_tracks(tracks: Sequence[Track]) -> list[tuple[int, int, float]]:
     return found
 
 
-def step_values(track: Track, row: int, every: int) -> np.ndarray:
+def step_values(track: SeriesTrack, row: int, every: int) -> np.ndarray:
     """uint64 hashes of some steps with their values in coarse units, but for those of the median,
     which says nothing where most values are 0."""
     x = track.values.astype(np.float64)
@@ -181,7 +181,7 @@ def step_values(track: Track, row: int, every: int) -> np.ndarray:
     return mix(times[kept] + mix(level))
 
 
-def agreement(one: Track, other: Track) -> float:
+def agreement(one: SeriesTrack, other: SeriesTrack) -> float:
     """The share of values within WITHIN standard deviations of each other, at the steps of both or
     of one alone; of those where at least one is not its median."""
     _, a, b = np.intersect1d(one.steps, other.steps, return_indices=True)

@@ -19,8 +19,8 @@ import numpy as np
 from unspool.data.fields.audio_examiner import AudioExaminer
 from unspool.data.fields.audio_frames import FrameMaker, FrameState, Framing, frames
 from unspool.data.fields.field import Display
-from unspool.data.fields.series_values import Fitted, Moments, Scaler, Series, blocks
-from unspool.data.fields.source import SeriesWriter, Source, StoredSize
+from unspool.data.fields.series_values import FittedChannels, Moments, Scaler, Series, blocks
+from unspool.data.fields.source import SeriesWriter, StoredSize, VectorSource
 from unspool.data.read import Column
 from unspool.data.read.recording import Recording, numbers
 from unspool.data.read.sound import Heard, Sound, as_sound, is_sound, wav_of
@@ -67,7 +67,7 @@ class AudioWriter(SeriesWriter):
         self.path.write_text(json.dumps(counts), encoding="utf-8")
 
 
-class AudioSource(Source):
+class AudioSource(VectorSource):
     """Frames of the spectrum of sound."""
 
     kind = "audio"
@@ -112,7 +112,7 @@ class AudioSource(Source):
         heard = {Heard(rate, channels): many for rate, channels, many in stored}
         return AudioColumn(**vars(VectorColumn.load(folder, name)), heard=heard)
 
-    def fit_notes(self, column: Any, rows: np.ndarray, fitted: Fitted) -> list[str]:
+    def fit_notes(self, column: Any, rows: np.ndarray, fitted: FittedChannels) -> list[str]:
         framing, lengths = self.framing, column.values.lengths[rows]
         what = {"logmel": "log-mel bands", "mfcc": "cepstral coefficients"}[framing.features]
         low, high = (int(end) * framing.seconds for end in (lengths.min(), lengths.max()))

@@ -18,7 +18,7 @@ SPELLED = (2, 5)  # characters of the shortest and the longest n-gram of a word
 AT_ONCE = 1 << 18  # words whose characters are counted at once
 
 
-class Pairs(NamedTuple):
+class FeaturePairs(NamedTuple):
     """A text and a feature that occurs in it, once for each time it does."""
 
     texts: np.ndarray
@@ -51,21 +51,23 @@ class TokenNgrams:
         for n in range(2, longest + 1):
             keys = self._keys(found, ids, texts, n)
             known, numbers = np.unique(keys, return_inverse=True)
-            frequency = text_frequency(Pairs(texts[: len(keys)], numbers.reshape(-1)), len(known))
+            frequency = text_frequency(
+                FeaturePairs(texts[: len(keys)], numbers.reshape(-1)), len(known)
+            )
             often = (frequency >= least) & (known >= 0)
             self.keys.append(known[often])
             kept.append(frequency[often])
             found = numbers_of(keys, self.keys[-1])
         return kept
 
-    def pairs(self, ids: np.ndarray, texts: np.ndarray) -> Pairs:
+    def pairs(self, ids: np.ndarray, texts: np.ndarray) -> FeaturePairs:
         found, first = ids.astype(np.int64), self.vocab
         parts = [_known(found, texts, 0)]
         for n, keys in enumerate(self.keys, start=2):
             found = numbers_of(self._keys(found, ids, texts, n), keys)
             parts.append(_known(found, texts, first))
             first += len(keys)
-        return Pairs(*(np.concatenate(each) for each in zip(*parts)))
+        return FeaturePairs(*(np.concatenate(each) for each in zip(*parts)))
 
     def _keys(self, prefix: np.ndarray, ids: np.ndarray, texts: np.ndarray, n: int) -> np.ndarray:
         """(M - n + 1,) of the n-gram that begins at each token; -1 where there is none."""
@@ -133,9 +135,9 @@ class SpellingNgrams:
         return Ragged.of([np.array(row, dtype=np.int64) for row in found])
 
     @staticmethod
-    def pairs(ids: np.ndarray, texts: np.ndarray, table: Ragged) -> Pairs:
+    def pairs(ids: np.ndarray, texts: np.ndarray, table: Ragged) -> FeaturePairs:
         """Of words that are numbers of the rows of a `table`."""
-        return Pairs(np.repeat(texts, table.lengths[ids]), flat(table.select(ids)))
+        return FeaturePairs(np.repeat(texts, table.lengths[ids]), flat(table.select(ids)))
 
 
 def spelled(word: str) -> Iterator[str]:
@@ -163,7 +165,7 @@ def numbers_of(keys: np.ndarray, known: np.ndarray) -> np.ndarray:
     return np.where(known[at] == keys, at, -1)
 
 
-def text_frequency(pairs: Pairs, size: int) -> np.ndarray:
+def text_frequency(pairs: FeaturePairs, size: int) -> np.ndarray:
     """(size,) in how many texts each feature occurs."""
     different = distinct(pairs.texts.astype(np.int64) * size + pairs.features).keys
     return np.bincount(different % max(1, size), minlength=size)
@@ -193,6 +195,6 @@ def stretches(texts: np.ndarray, tokens: int) -> Iterator[slice]:
         start = stop
 
 
-def _known(found: np.ndarray, texts: np.ndarray, first: int) -> Pairs:
+def _known(found: np.ndarray, texts: np.ndarray, first: int) -> FeaturePairs:
     at = np.flatnonzero(found >= 0)
-    return Pairs(texts[at], found[at] + first)
+    return FeaturePairs(texts[at], found[at] + first)

@@ -20,7 +20,7 @@ from torch import Tensor
 from unspool.config import TokenizerConfig
 from unspool.data.fields.bag_vocabulary import (
     Distinct,
-    Pairs,
+    FeaturePairs,
     SpellingNgrams,
     TokenNgrams,
     distinct,
@@ -155,7 +155,7 @@ class NgramField(TokenField):
         raw = raw.cut(self.max_length) if self.max_length else raw
         ids = flat(raw).astype(np.int64)
         texts = np.repeat(np.arange(len(rows)), raw.lengths)
-        frequency = text_frequency(Pairs(texts, ids), len(column.types))
+        frequency = text_frequency(FeaturePairs(texts, ids), len(column.types))
         least = self.settings.min_count if (frequency >= self.settings.min_count).any() else 1
         order = np.argsort(-frequency, kind="stable")
         kept = [

@@ -25,7 +25,7 @@ from unspool.text.tokenizers import BPETokenizer, SubwordTokenizer, Tokenizer
 BATCH = 256
 
 
-class Stretches(NamedTuple):
+class TokenStretches(NamedTuple):
     """What of a column a tokenizer is fitted to: (N, 2) stretches of its tokens."""
 
     column: TokenColumn
@@ -40,7 +40,7 @@ def texts_of(chars: TokenColumn, spans: np.ndarray) -> Iterator[str]:
 
 
 def fit_cached(
-    stretches: Sequence[Stretches],
+    stretches: Sequence[TokenStretches],
     settings: TokenizerConfig,
     progress: Progress | None,
     *,

@@ -23,8 +23,8 @@ from unspool.data.fields.field import Display
 from unspool.data.fields.image import FILE, ImageSource
 from unspool.data.fields.image_shape import ImageShape
 from unspool.data.fields.pixels import given_file, load_shape
-from unspool.data.fields.series_values import Fitted, Moments
-from unspool.data.fields.source import Source
+from unspool.data.fields.series_values import FittedChannels, Moments
+from unspool.data.fields.source import VectorSource
 from unspool.data.read import Column
 from unspool.data.read.picture import Picture, as_picture
 from unspool.data.read.recording import Recording
@@ -51,7 +51,7 @@ class EncodedRecording(Recording):
     pixels: np.ndarray | None = None
 
 
-class EncodedImageSource(Source):
+class EncodedImageSource(VectorSource):
     """Features of images.
 
     read       reads an encoder from a file
@@ -120,7 +120,7 @@ class EncodedImageSource(Source):
             return raw.pixels
         return self.shape.resized(as_picture(raw, where).decode().pixels, where)
 
-    def fit_notes(self, column: Any, rows: np.ndarray, fitted: Fitted) -> list[str]:
+    def fit_notes(self, column: Any, rows: np.ndarray, fitted: FittedChannels) -> list[str]:
         shape, (down, across) = self.shape, self.shape.grid
         return [
             f"image: {len(rows):,} in train, {shape.height} x {shape.width} (height x width), read"

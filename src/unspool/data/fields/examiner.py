@@ -28,7 +28,7 @@ class Flaw(NamedTuple):
     usual: bool = False
 
 
-class Track(NamedTuple):
+class SeriesTrack(NamedTuple):
     """One number over time.
 
     values   (T,), NaN in a gap
@@ -62,7 +62,7 @@ class Examiner(ABC):
     def features(self, values: Any, rows: np.ndarray) -> Ragged:
         """uint64 hashes of what a linear model counts in each of some rows."""
 
-    def tracks(self, values: Any) -> list[Track]:
+    def tracks(self, values: Any) -> list[SeriesTrack]:
         """One a row, of rows whose parts are not compared but which may be the same series;
         empty where they are none."""
         return []

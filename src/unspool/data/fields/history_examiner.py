@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from unspool.data.fields.examiner import Track
+from unspool.data.fields.examiner import SeriesTrack
 from unspool.data.fields.series_examiner import SeriesExaminer
 from unspool.data.windows import Stretches
 
@@ -19,7 +19,7 @@ class HistoryExaminer(SeriesExaminer):
         steps = np.concatenate([values.values[int(row)] for row in np.unique(values.series)])
         super().__init__(channels, mean, std, steps)
 
-    def tracks(self, values: Stretches) -> list[Track]:
+    def tracks(self, values: Stretches) -> list[SeriesTrack]:
         """Of each target all steps, whatever part they are in."""
         times = values.known.times
         several = len(np.unique(values.channel)) > 1
@@ -27,5 +27,5 @@ class HistoryExaminer(SeriesExaminer):
         for series, channel in zip(values.series.tolist(), values.channel.tolist()):
             x = np.asarray(values.values[series][:, channel])
             steps = np.arange(len(x)) if times is None else np.asarray(times[series])
-            found.append(Track(x, steps, self.channels[channel] if several else ""))
+            found.append(SeriesTrack(x, steps, self.channels[channel] if several else ""))
         return found

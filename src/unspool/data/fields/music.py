@@ -23,8 +23,8 @@ from unspool.data.fields.pieces import (
     piece_items,
     piece_notes,
 )
-from unspool.data.fields.series_values import Fitted, Moments, Scaler, Series
-from unspool.data.fields.source import SeriesWriter, Source, StoredSize
+from unspool.data.fields.series_values import FittedChannels, Moments, Scaler, Series
+from unspool.data.fields.source import SeriesWriter, StoredSize, VectorSource
 from unspool.data.read.music import (
     KEYS,
     NAMES,
@@ -65,7 +65,7 @@ class MusicWriter(SeriesWriter):
         self.left.close()
 
 
-class PianoRoll(Source):
+class PianoRoll(VectorSource):
     """Pieces of music as frames of keys."""
 
     kind = "music"
@@ -94,12 +94,12 @@ class PianoRoll(Source):
     def blank(self, column: VectorColumn) -> np.ndarray:
         return np.array([not column.values[row].any() for row in range(len(column))], bool)
 
-    def fit(self, column: Any, rows: np.ndarray, *, where: str) -> Fitted:
+    def fit(self, column: Any, rows: np.ndarray, *, where: str) -> FittedChannels:
         series = column.values.select(rows)
         self.known.learn(np.asarray(series[row]) for row in range(len(series)))
         return super().fit(column, rows, where=where)
 
-    def fit_notes(self, column: Any, rows: np.ndarray, fitted: Fitted) -> list[str]:
+    def fit_notes(self, column: Any, rows: np.ndarray, fitted: FittedChannels) -> list[str]:
         lengths = column.values.lengths[rows]
         steps = f"music: frames of {KEYS} keys, {int(lengths.sum()):,} steps"
         return piece_notes(steps, lengths, column.left, self.known)

@@ -16,8 +16,8 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from unspool.data.fields.image_shape import ImageShape, colour_names
-from unspool.data.fields.series_values import Fitted, Moments, Scaler, Series
-from unspool.data.fields.source import Source
+from unspool.data.fields.series_values import FittedChannels, Moments, Scaler, Series
+from unspool.data.fields.source import VectorSource
 from unspool.data.read import Column
 from unspool.data.read.picture import Header
 from unspool.data.read.recording import Recording
@@ -200,7 +200,7 @@ def not_a_shape(path: Path, noun: str) -> RunError:
     return RunError(f"not how {noun} are read", where=path, remedy=AGAIN)
 
 
-class PixelSource(Source):
+class PixelSource(VectorSource):
     """Files as pixels of one size; a subclass decides what a step is.
 
     rows      name of the rows of a column
@@ -270,7 +270,7 @@ class PixelSource(Source):
         """No row is blank: all have pixels."""
         return np.zeros(len(column), dtype=bool)
 
-    def fit(self, column: Any, rows: np.ndarray, *, where: str) -> Fitted:
+    def fit(self, column: Any, rows: np.ndarray, *, where: str) -> FittedChannels:
         moments = colour_moments((column.values[row] for row in rows), self.shape.colours)
         if not moments.std.max() > 1e-6:
             raise DataError(
@@ -282,9 +282,9 @@ class PixelSource(Source):
             )
         mean, std = self.spread_moments(safe(moments))
         none = np.zeros(len(mean), dtype=bool)
-        return Fitted(mean, std, none, none)
+        return FittedChannels(mean, std, none, none)
 
-    def fit_notes(self, column: Any, rows: np.ndarray, fitted: Fitted) -> list[str]:
+    def fit_notes(self, column: Any, rows: np.ndarray, fitted: FittedChannels) -> list[str]:
         return [self.summary(column.values.lengths[rows]), *self.changed(column.seen)]
 
     def invent(self) -> Moments:

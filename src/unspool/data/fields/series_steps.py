@@ -11,7 +11,7 @@ from unspool.data.store.ragged import Ragged
 UNEVEN = 0.01  # of the median: a step that differs by more is irregular
 
 
-class Steps(NamedTuple):
+class StepTimes(NamedTuple):
     """The time from one step to the next.
 
     median      of all
@@ -47,7 +47,7 @@ class Steps(NamedTuple):
         return np.log(np.maximum(ratio, 1e-6)).astype(np.float32)[:, None]
 
 
-def find_steps(times: Ragged) -> Steps | None:
+def find_steps(times: Ragged) -> StepTimes | None:
     """Of all series; None where none has two steps."""
     found = [np.diff(times[row]) for row in range(len(times))]
     steps = np.concatenate([*found, np.empty(0)])
@@ -55,7 +55,7 @@ def find_steps(times: Ragged) -> Steps | None:
         return None
     median = float(np.median(steps))
     uneven = float((np.abs(steps - median) > UNEVEN * median).mean())
-    return Steps(median, float(steps.min()), float(steps.max()), uneven)
+    return StepTimes(median, float(steps.min()), float(steps.max()), uneven)
 
 
 def resample(raw: Ragged, times: Ragged, step: float) -> tuple[Ragged, Ragged]:

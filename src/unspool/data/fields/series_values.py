@@ -160,7 +160,7 @@ def channel_statistics(x: np.ndarray) -> np.ndarray:
     return np.append(np.nan_to_num(np.stack(rows, 1)).reshape(-1), math.log(len(x)))
 
 
-class Fitted(NamedTuple):
+class FittedChannels(NamedTuple):
     """(C,) each: mean, standard deviation, gaps, and whether all values are the same."""
 
     mean: np.ndarray
@@ -169,7 +169,7 @@ class Fitted(NamedTuple):
     constant: np.ndarray
 
 
-def fit_moments(series: Ragged) -> Fitted:
+def fit_moments(series: Ragged) -> FittedChannels:
     """Of all steps of some series, in two passes over blocks of them."""
     width = series.values.shape[1]
     total, squares, seen = np.zeros(width), np.zeros(width), np.zeros(width, dtype=np.int64)
@@ -182,7 +182,7 @@ def fit_moments(series: Ragged) -> Fitted:
     std = np.sqrt(squares / np.maximum(seen, 1))
     constant = std <= 1e-6 * np.abs(mean)
     gaps = int(series.lengths.sum()) - seen
-    return Fitted(mean, np.where(constant | (std == 0), 1.0, std), gaps, constant)
+    return FittedChannels(mean, np.where(constant | (std == 0), 1.0, std), gaps, constant)
 
 
 def blocks(series: Ragged) -> Iterator[np.ndarray]:

@@ -1,7 +1,8 @@
-"""Source: raw values of one kind -> vectors over time, and how people give and see such values.
+"""VectorSource: raw values of one kind -> vectors over time; how people give and see such values.
 
 raw values -> `recording` -> `Recording` -> writer -> stored column. A `VectorField` scales and
-batches the vectors of any source. A new kind derives from `Source` and overrides what differs.
+batches the vectors of any source. A new kind derives from `VectorSource` and overrides what
+differs.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from unspool.data.fields.field import Display
 from unspool.data.fields.series_examiner import SeriesExaminer
 from unspool.data.fields.series_values import (
     STATISTICS,
-    Fitted,
+    FittedChannels,
     Moments,
     Scaler,
     Series,
@@ -87,7 +88,7 @@ class SeriesWriter:
         self.writer.close(names, timed=self.timed, dated=self.dated)
 
 
-class Source(ABC):
+class VectorSource(ABC):
     """One kind of vectors over time; the defaults are those of sensor data.
 
     kind          of input, as `data.input` names it
@@ -149,7 +150,7 @@ class Source(ABC):
 
     # Fitting and scaling
 
-    def fit(self, column: Any, rows: np.ndarray, *, where: str) -> Fitted:
+    def fit(self, column: Any, rows: np.ndarray, *, where: str) -> FittedChannels:
         """Learn channels from the training rows; return their moments."""
         self.channels = list(column.channels)
         fitted = fit_moments(column.values.select(rows))
@@ -162,7 +163,7 @@ class Source(ABC):
             )
         return fitted
 
-    def fit_notes(self, column: Any, rows: np.ndarray, fitted: Fitted) -> list[str]:
+    def fit_notes(self, column: Any, rows: np.ndarray, fitted: FittedChannels) -> list[str]:
         """Describe the training rows."""
         return [self.summary(column.values.lengths[rows]), *self.flaw_notes(column, rows, fitted)]
 
@@ -175,7 +176,7 @@ class Source(ABC):
             f" {lengths.max():,} a series"
         )
 
-    def flaw_notes(self, column: Any, rows: np.ndarray, fitted: Fitted) -> list[str]:
+    def flaw_notes(self, column: Any, rows: np.ndarray, fitted: FittedChannels) -> list[str]:
         """Report gaps and constant channels."""
         notes, gaps = [], int(fitted.gaps.sum())
         if gaps:
@@ -378,7 +379,7 @@ class Source(ABC):
         return
 
 
-class SeriesSource(Source):
+class SeriesSource(VectorSource):
     """Numbers over time as a table or an array has them."""
 
     kind = "series"

@@ -1,6 +1,7 @@
 """span: the answers to a question as stretches of its context; none where it has no answer.
 
-raw: a list of [first character, character after the last]. values: `Spans`. tensors: `SpanBatch`.
+raw: a list of [first character, character after the last]. values: `AnswerSpans`. tensors:
+`SpanBatch`.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ class SpanBatch(NamedTuple):
     stops: Tensor  # (B,) int64
 
 
-class Spans:
+class AnswerSpans:
     """`all`: the answers of N rows, (·, 2) characters."""
 
     def __init__(self, all: Ragged) -> None:
@@ -43,8 +44,8 @@ class Spans:
     def prints(self, common: dict[str, int]) -> np.ndarray:
         return np.array([hash(self.all[row].tobytes()) for row in range(len(self))], np.int64)
 
-    def select(self, rows: np.ndarray) -> Spans:
-        return Spans(self.all.select(rows))
+    def select(self, rows: np.ndarray) -> AnswerSpans:
+        return AnswerSpans(self.all.select(rows))
 
 
 class StepSpans:
@@ -112,14 +113,14 @@ class SpanField(Field):
     def invent(self, *, vocab: int, classes: int) -> None:
         return
 
-    def values(self, column: Ragged, progress: Progress | None = None) -> Spans:
-        return Spans(column)
+    def values(self, column: Ragged, progress: Progress | None = None) -> AnswerSpans:
+        return AnswerSpans(column)
 
-    def encode(self, raw: Sequence[Any]) -> Spans:
-        return Spans(Ragged.of([np.array(own, np.int64).reshape(-1, 2) for own in raw]))
+    def encode(self, raw: Sequence[Any]) -> AnswerSpans:
+        return AnswerSpans(Ragged.of([np.array(own, np.int64).reshape(-1, 2) for own in raw]))
 
     def collate(self, values: Any, rows: np.ndarray) -> SpanBatch:
-        if isinstance(values, Spans):  # characters, of which no model knows
+        if isinstance(values, AnswerSpans):  # characters, of which no model knows
             first = [values.all[row][:1].reshape(-1) for row in rows.tolist()]
             pairs = np.array([own if len(own) else (0, 0) for own in first], np.int64)
             return SpanBatch(*torch.from_numpy(pairs).unbind(1))
@@ -127,7 +128,7 @@ class SpanField(Field):
             torch.from_numpy(values.starts[rows]), torch.from_numpy(values.stops[rows])
         )
 
-    def tally(self, values: Spans) -> dict[str, int]:
+    def tally(self, values: AnswerSpans) -> dict[str, int]:
         answered = int(values.answered.sum())
         return {"answer": answered, "no answer": len(values) - answered}
 

@@ -1,6 +1,6 @@
 """story: sentences one after the other, and a question about them.
 
-raw: (list of sentences, question), or one str with ||| before the question. values: `Stories`.
+raw: (list of sentences, question), or one str with ||| before the question. values: `StoryValues`.
 tensors: `StoryBatch`. `PairField` with a `StoryForm` gives the same as one sequence.
 """
 
@@ -90,7 +90,7 @@ class StoryColumn(TokenColumn):
     texts: np.ndarray = None  # type: ignore[assignment]
 
 
-class Stories:
+class StoryValues:
     """N stories: row n has the texts from `firsts[n]` on, `texts[n]` of them, the question last.
 
     most   sentences that are remembered, the latest; 0: all
@@ -147,11 +147,11 @@ class Stories:
     def type_counts(self) -> np.ndarray:
         return self._joint.type_counts()
 
-    def select(self, rows: np.ndarray) -> Stories:
-        return Stories(self.tokens, self.firsts[rows], self.texts[rows], self.most, self.kinds)
+    def select(self, rows: np.ndarray) -> StoryValues:
+        return StoryValues(self.tokens, self.firsts[rows], self.texts[rows], self.most, self.kinds)
 
 
-class StoryWriter(TextWriter):
+class StoryColumnWriter(TextWriter):
     def __init__(self, folder: Path, name: str, rules: Rules) -> None:
         super().__init__(folder, name, rules)
         self.file, self.texts = folder / f"{name}.texts.npy", array("q")
@@ -209,8 +209,8 @@ class StoryField(TokenField):
     def look(self, column: Any) -> None:
         super().look(column._replace(sample=[]))
 
-    def writer(self, folder: Path) -> StoryWriter:
-        return StoryWriter(folder, self.name, self.rules)
+    def writer(self, folder: Path) -> StoryColumnWriter:
+        return StoryColumnWriter(folder, self.name, self.rules)
 
     def open(self, folder: Path, key: dict[str, Any], where: WhereStep) -> StoryColumn:
         found = super().open(folder, key, where)
@@ -232,17 +232,17 @@ class StoryField(TokenField):
         every = np.concatenate([np.empty(0, np.int64), *own])
         return super().fit(column, every, where=where, progress=progress)
 
-    def values(self, column: Any, progress: Progress | None = None) -> Stories:
+    def values(self, column: Any, progress: Progress | None = None) -> StoryValues:
         texts = column.texts
-        return Stories(
+        return StoryValues(
             super().values(column, progress), np.cumsum(texts) - texts, texts, self.memory
         )
 
-    def encode(self, raw: Sequence[Any]) -> Stories:
+    def encode(self, raw: Sequence[Any]) -> StoryValues:
         stories = [as_story(own) for own in raw]
         tokens = super().encode([t for own in stories for t in (*own.sentences, own.question)])
         texts = np.array([len(own.sentences) + 1 for own in stories], dtype=np.int64)
-        return Stories(tokens, np.cumsum(texts) - texts, texts, self.memory)
+        return StoryValues(tokens, np.cumsum(texts) - texts, texts, self.memory)
 
     def fits(self, values: Any) -> np.ndarray:
         return np.ones(len(values), dtype=bool)
@@ -264,7 +264,7 @@ class StoryField(TokenField):
     def streaming_unsupported_reason(self) -> str | None:
         return "its question comes after the whole story"
 
-    def collate(self, values: Stories, rows: np.ndarray) -> StoryBatch:
+    def collate(self, values: StoryValues, rows: np.ndarray) -> StoryBatch:
         sizes = values.sizes[rows].astype(np.int64)
         most = max(1, int(sizes.max(initial=0)))
         ends = (values.firsts[rows] + values.texts[rows] - 1)[:, None]  # (B, 1) questions

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from unspool.data.fields.bytepairs import Stretches
+from unspool.data.fields.bytepairs import TokenStretches
 from unspool.data.fields.field import Measure
 from unspool.data.fields.text import TokenField
 from unspool.data.fields.tokens import Tokens
@@ -52,7 +52,7 @@ class TextStream(TokenField):
         """Fit to the stretch from the first to the last step of "train"."""
         spans = column.spans(sorted({edge for pair in cuts.values() for edge in pair}))
         inside = spans[spans[:, 1] <= cuts["train"][1]]
-        return self.fit_spans([Stretches(column, inside)], progress)
+        return self.fit_spans([TokenStretches(column, inside)], progress)
 
     def streams(
         self,

@@ -14,8 +14,8 @@ import numpy as np
 
 from unspool.data.fields.field import Display
 from unspool.data.fields.series_examiner import SeriesExaminer
-from unspool.data.fields.series_values import Fitted, Moments, Scaler, Series, blocks
-from unspool.data.fields.source import Source
+from unspool.data.fields.series_values import FittedChannels, Moments, Scaler, Series, blocks
+from unspool.data.fields.source import VectorSource
 from unspool.data.read.recording import Recording
 from unspool.data.read.strokes import (
     CHANNELS,
@@ -110,7 +110,7 @@ def upright(lines: Lines) -> Lines:
     return [np.stack([line[:, 0] - slant * line[:, 1], line[:, 1]], 1) for line in lines]
 
 
-class StrokesSource(Source):
+class StrokesSource(VectorSource):
     """Channels dx, dy and pen up. The first point is at (0, 0): the position of a drawing on the
     sheet is not read. The end is the last point."""
 
@@ -129,7 +129,7 @@ class StrokesSource(Source):
     def storage_key(self) -> Any:
         return [self.kind, *self.preparation]
 
-    def fit(self, column: Any, rows: np.ndarray, *, where: str) -> Fitted:
+    def fit(self, column: Any, rows: np.ndarray, *, where: str) -> FittedChannels:
         """Leave the pen unscaled: it is 0 or 1."""
         fitted = super().fit(column, rows, where=where)
         fitted.mean[PEN], fitted.std[PEN] = 0.0, 1.0

@@ -1,7 +1,7 @@
 """tags: a tag for each word of a sentence; tags that mark spans are IOBES inside.
 
-raw: list of str. values: `Tags`. The scheme is seen from the tags, or named by the user, and then
-kept to.
+raw: list of str. values: `TagValues`. The scheme is recognised from the tags or named by the user,
+and then kept.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class TagColumn(NamedTuple):
     note: str
 
 
-class Tags:
+class TagValues:
     """The tags of N sentences.
 
     names   the tags that the model knows, then others that occur all the same
@@ -66,11 +66,11 @@ class Tags:
         rows = range(len(self))
         return np.array([hash(self[row].tobytes()) for row in rows], dtype=np.int64)
 
-    def select(self, rows: np.ndarray) -> Tags:
-        return Tags(self.ids.select(rows), self.names, self.note)
+    def select(self, rows: np.ndarray) -> TagValues:
+        return TagValues(self.ids.select(rows), self.names, self.note)
 
-    def windows(self, windows: Windows) -> Tags:
-        return Tags(self.ids.windows(windows), self.names, self.note)
+    def windows(self, windows: Windows) -> TagValues:
+        return TagValues(self.ids.windows(windows), self.names, self.note)
 
 
 class TagsField(Field):
@@ -130,7 +130,7 @@ class TagsField(Field):
     def invent(self, *, vocab: int, classes: int) -> None:
         self.names = [f"class{i}" for i in range(classes)]
 
-    def values(self, column: TokenColumn, progress: Progress | None = None) -> Tags:
+    def values(self, column: TokenColumn, progress: Progress | None = None) -> TagValues:
         """Tags are numbered as `names`; others, which the model cannot give, after them."""
         tags = self.read(column)
         if self.marks is not None:
@@ -138,7 +138,7 @@ class TagsField(Field):
         index = {name: i for i, name in enumerate(self.names)}
         numbers = np.array([index.setdefault(name, len(index)) for name in tags.names])
         ids = Ragged.of_offsets(numbers[tags.ids], column.offsets)
-        return Tags(ids, list(index), tags.note)
+        return TagValues(ids, list(index), tags.note)
 
     def _refuse_no_spans(self, column: TokenColumn, tags: TagColumn) -> None:
         """A model of spans cannot be judged by tags that mark none."""
@@ -152,7 +152,7 @@ class TagsField(Field):
                 remedy="name the column of tags such as B-PER with --label, or another file",
             ) from None
 
-    def check(self, values: Tags, where: Where) -> list[str]:
+    def check(self, values: TagValues, where: Where) -> list[str]:
         if len(values.names) == len(self.names):
             return []
         found = np.unique(np.concatenate([values[row] for row in range(len(values))]))
@@ -162,20 +162,20 @@ class TagsField(Field):
         shown = ", ".join(repr(values.names[i]) for i in found[:8])
         return [f"tags that do not occur in training, and so are never found: {shown}"]
 
-    def unknown(self, values: Tags, where: Where) -> list[str]:
+    def unknown(self, values: TagValues, where: Where) -> list[str]:
         return [f"tags: {values.note}"]
 
-    def encode(self, raw: Sequence[Sequence[str]]) -> Tags:
+    def encode(self, raw: Sequence[Sequence[str]]) -> TagValues:
         index = {name: i for i, name in enumerate(self.names)}
         numbers = [np.array([index[tag] for tag in tags], dtype=np.int64) for tags in raw]
-        return Tags(Ragged.of(numbers), self.names)
+        return TagValues(Ragged.of(numbers), self.names)
 
-    def collate(self, values: Tags, rows: np.ndarray) -> Tensor:
+    def collate(self, values: TagValues, rows: np.ndarray) -> Tensor:
         """(B, T) int64, padded with 0"""
         tags = np.concatenate([values[int(row)] for row in rows])
         return spread(tags, values.lengths[rows])
 
-    def tally(self, values: Tags) -> dict[str, int]:
+    def tally(self, values: TagValues) -> dict[str, int]:
         """The types of spans, or the tags where they mark none."""
         names, found = values.names, np.concatenate([values[row] for row in range(len(values))])
         if self.marks is not None:

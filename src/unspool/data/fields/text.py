@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 from unspool.config import TokenizerConfig
-from unspool.data.fields.bytepairs import Stretches, encode_subwords
+from unspool.data.fields.bytepairs import TokenStretches, encode_subwords
 from unspool.data.fields.field import Chunk, Field, Measure, Where
 from unspool.data.fields.spelling import collate_words
 from unspool.data.fields.text_examiner import TextExaminer
@@ -177,9 +177,11 @@ class TokenField(Field):
         if self.settings.kind == "bpe" and self.max_length:  # what is cut has no say
             most = max(FITTED, CHARACTERS * self.max_length)
             spans = np.stack([spans[:, 0], np.minimum(spans[:, 1], spans[:, 0] + most)], 1)
-        return self.fit_spans([Stretches(column, spans)], progress)
+        return self.fit_spans([TokenStretches(column, spans)], progress)
 
-    def fit_spans(self, stretches: Sequence[Stretches], progress: Progress | None) -> list[str]:
+    def fit_spans(
+        self, stretches: Sequence[TokenStretches], progress: Progress | None
+    ) -> list[str]:
         """Learn the vocabulary from stretches of one column or more, unless there is one."""
         if self.tokenizer is not None:
             return [f"vocabulary: {len(self.tokenizer):,} {self.unit}, given"]

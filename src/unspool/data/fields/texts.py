@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from unspool.config import TokenizerConfig
-from unspool.data.fields.bytepairs import Stretches
+from unspool.data.fields.bytepairs import TokenStretches
 from unspool.data.fields.field import Measure, Where
 from unspool.data.fields.text import TokenField
 from unspool.data.fields.tokenized import TextWriter
@@ -150,7 +150,7 @@ class TextsField(TokenField):
         self, column: Any, rows: np.ndarray, *, where: str, progress: Progress | None = None
     ) -> list[str]:
         spans = column.texts.spans()[gather(column.rows.select(rows))]
-        notes = self.fit_spans([Stretches(column.texts, spans)], progress)
+        notes = self.fit_spans([TokenStretches(column.texts, spans)], progress)
         counts = column.rows.lengths[rows]
         own = Texts(self._tokens(column.texts, progress), column.rows.select(rows))
         self.longest = max(1, int(own.own.sizes.max(initial=1)))

@@ -16,9 +16,9 @@ from torch import Tensor
 
 from unspool.data.fields.examiner import Examiner
 from unspool.data.fields.field import Chunk, Display, Field, Measure, Where
-from unspool.data.fields.series_steps import Steps, find_steps, resample
+from unspool.data.fields.series_steps import StepTimes, find_steps, resample
 from unspool.data.fields.series_values import Moments, Scaler, Series, moments_of_row
-from unspool.data.fields.source import Source, refuse_times
+from unspool.data.fields.source import VectorSource, refuse_times
 from unspool.data.read import Column
 from unspool.data.read.recording import Recording
 from unspool.data.store.columns import Progress, WhereStep
@@ -49,7 +49,7 @@ class StreamedSteps(NamedTuple):
 
 
 class RecordingField(Field):
-    """Stores, takes and shows values as a `Source` does."""
+    """Stores, takes and shows values as a `VectorSource` does."""
 
     sized = True
     max_length: int = 0
@@ -150,7 +150,7 @@ class VectorField(RecordingField):
     def __init__(
         self,
         name: str,
-        source: Source,
+        source: VectorSource,
         *,
         scaling: str = "channel",
         irregular: str = "ignore",
@@ -163,7 +163,7 @@ class VectorField(RecordingField):
         self.irregular, self.max_length, self.window = irregular, max_length, window
         self.missing = "error" if missing == "error" else "drop"
         self.gappy: list[int] = []
-        self.steps: Steps | None = None
+        self.steps: StepTimes | None = None
 
     @property
     def size(self) -> int:
@@ -366,7 +366,7 @@ class VectorField(RecordingField):
             self.source.channels = [str(name) for name in stored["channels"]]
             mean, std = (np.array(stored[key], dtype=float) for key in ("mean", "std"))
             self.gappy = [int(i) for i in stored["gappy"]]
-            self.steps = None if stored["steps"] is None else Steps(**stored["steps"])
+            self.steps = None if stored["steps"] is None else StepTimes(**stored["steps"])
             size = len(self.channels)
             valid = mean.shape == std.shape == (size,) and size > 0
             valid &= bool(np.isfinite(mean).all() and (std > 0).all())

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from unspool.config import TokenizerConfig
-from unspool.data.fields.bytepairs import Stretches, fit_cached
+from unspool.data.fields.bytepairs import TokenStretches, fit_cached
 from unspool.data.store.columns import Progress
 from unspool.data.store.tokens import TokenColumn
 from unspool.text.normalize import Normalizer
@@ -57,7 +57,7 @@ def _count(column: TokenColumn, spans: np.ndarray) -> np.ndarray:
 
 
 def fit_tokenizer(
-    stretches: Sequence[Stretches],
+    stretches: Sequence[TokenStretches],
     settings: TokenizerConfig,
     progress: Progress | None,
     *,
@@ -90,7 +90,7 @@ def select_tokenizer(
     return open_tokenizer(vocab, settings, newlines=newlines), note
 
 
-def _count_together(stretches: Sequence[Stretches]) -> tuple[list[str], np.ndarray]:
+def _count_together(stretches: Sequence[TokenStretches]) -> tuple[list[str], np.ndarray]:
     """The types of all columns, and how often each occurs within the stretches."""
     counted = [(column.types, count_types(column, spans)) for column, spans in stretches]
     if len(counted) == 1:

@@ -1,7 +1,7 @@
 """words: a sentence a row that is already cut into words, each known by its spelling, too.
 
-raw: list of str. values: `Words`. tensors: `WordBatch`. Words are stored with their case; it is
-folded, if at all, when the vocabulary is chosen, so that their characters still show it.
+raw: list of str. values: `WordValues`. tensors: `WordBatch`. Words are stored with their case. It
+is folded, if at all, when the vocabulary is chosen, so that characters keep it.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Spellings(SpellingTable):
         super().__init__(ids, np.array([len(word) for word in cut], dtype=np.int64))
 
 
-class Words(Tokens):
+class WordValues(Tokens):
     """The words of N sentences, and the spelling of their types."""
 
     def __init__(
@@ -76,9 +76,9 @@ class Words(Tokens):
         super().__init__(raw, remap=remap, types=types)
         self.spellings = spellings
 
-    def select(self, rows: np.ndarray) -> Words:
+    def select(self, rows: np.ndarray) -> WordValues:
         assert self.remap is not None
-        return Words(
+        return WordValues(
             self.raw.select(rows), remap=self.remap, types=self.types, spellings=self.spellings
         )
 
@@ -165,13 +165,13 @@ class WordsField(Field):
         if self.reads_characters:
             self.spelling = CharTokenizer(Vocab.of(map(chr, range(33, 127))))
 
-    def values(self, column: TokenColumn, progress: Progress | None = None) -> Words:
+    def values(self, column: TokenColumn, progress: Progress | None = None) -> WordValues:
         return self._words(Ragged.of_offsets(column.ids, column.offsets), column.types)
 
-    def fits(self, values: Words) -> np.ndarray:
+    def fits(self, values: WordValues) -> np.ndarray:
         return values.lengths <= self.max_length if self.max_length else super().fits(values)
 
-    def encode(self, raw: Sequence[Sequence[str]]) -> Words:
+    def encode(self, raw: Sequence[Sequence[str]]) -> WordValues:
         form = self.fitted.normalizer.form_only()
         index: dict[str, int] = {}
         numbers = [
@@ -182,12 +182,12 @@ class WordsField(Field):
         ]
         return self._words(Ragged.of(numbers), list(index))
 
-    def _words(self, raw: Ragged, types: Sequence[str]) -> Words:
+    def _words(self, raw: Ragged, types: Sequence[str]) -> WordValues:
         index, normalizer = self.fitted.vocab.index, self.fitted.normalizer
         ids = (index.get(normalizer(word), UNK_ID) for word in types)
         remap = np.fromiter(ids, dtype=np.int64, count=len(types))
         spellings = None if self.spelling is None else Spellings(types, self.spelling)
-        return Words(raw, remap=remap, types=types, spellings=spellings)
+        return WordValues(raw, remap=remap, types=types, spellings=spellings)
 
     def streaming_unsupported_reason(self) -> None:
         return None
@@ -207,7 +207,7 @@ class WordsField(Field):
         assert isinstance(self.fitted, WordTokenizer)
         return [span.token for span in token_spans(text, split=self.fitted.split)]
 
-    def collate(self, values: Words, rows: np.ndarray) -> WordBatch:
+    def collate(self, values: WordValues, rows: np.ndarray) -> WordBatch:
         ids, lengths = padded(values, rows)
         spellings = sizes = which = None
         if values.spellings is not None:
@@ -218,11 +218,11 @@ class WordsField(Field):
         in_bytes = collate_words(values, rows) if self.spelled else None
         return WordBatch(ids, lengths, spellings, sizes, which, in_bytes)
 
-    def measure(self, values: Words) -> Measure:
+    def measure(self, values: WordValues) -> Measure:
         unknown = values.counts(UNK_ID).sum() / max(1, int(values.sizes.sum()))
         return Measure(int(values.sizes.sum()), values.sizes, np.empty(0), float(unknown))
 
-    def examiner(self, values: Words) -> TextExaminer:
+    def examiner(self, values: WordValues) -> TextExaminer:
         return TextExaminer(values, words=True, unit=self.unit)
 
     def labels(self, words: Sequence[str]) -> list[str]:

@@ -25,7 +25,7 @@ from unspool.data.corpus import Fields
 from unspool.data.fields.field import Field
 from unspool.data.fields.pair import PairField
 from unspool.data.fields.question import ContextWindows, QuestionForm, Questions, context_windows
-from unspool.data.fields.span import SpanField, Spans, StepSpans
+from unspool.data.fields.span import AnswerSpans, SpanField, StepSpans
 from unspool.data.part import Batch, Part
 from unspool.errors import ConfigError, RunError
 from unspool.io.files import AGAIN, read_json, write_json
@@ -276,7 +276,7 @@ def characters(questions: Questions, row: int, found: Found) -> tuple[int, int]:
     return int(offsets[min(found.start, last), 0]), int(offsets[min(found.stop, last), 1])
 
 
-def steps_of(questions: Questions, spans: Spans, found: ContextWindows) -> StepSpans:
+def steps_of(questions: Questions, spans: AnswerSpans, found: ContextWindows) -> StepSpans:
     """The steps of windows where the first answer that lies whole in each begins and ends."""
     starts, stops = np.zeros(len(found), np.int64), np.zeros(len(found), np.int64)
     tokens: dict[int, list[tuple[int, int]]] = {}

@@ -16,16 +16,16 @@ from unspool.tasks.inputs.audio import AudioKind
 from unspool.tasks.inputs.image import ImageKind
 from unspool.tasks.inputs.kind import InputKind, Target
 from unspool.tasks.inputs.music import MusicKind
-from unspool.tasks.inputs.pair import Pairs
+from unspool.tasks.inputs.pair import PairKind
 from unspool.tasks.inputs.series import SeriesKind
 from unspool.tasks.inputs.strokes import StrokesKind
-from unspool.tasks.inputs.text import Texts
+from unspool.tasks.inputs.text import TextKind
 from unspool.tasks.inputs.video import VideoKind
 
 # Order matters: the first match wins.
 KINDS = (
-    Texts(),
-    Pairs(),
+    TextKind(),
+    PairKind(),
     AudioKind(),
     VideoKind(),
     ImageKind(),

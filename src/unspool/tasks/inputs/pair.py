@@ -12,17 +12,17 @@ from unspool.data.fields.pair import PairField, PairForm
 from unspool.data.plan import Plan
 from unspool.errors import ConfigError
 from unspool.tasks.encoder import pair_reading
-from unspool.tasks.inputs.text import AT_ONCE, Texts
+from unspool.tasks.inputs.text import AT_ONCE, TextKind
 from unspool.tasks.pair_readings import READINGS
 from unspool.tasks.size import longest_document
 
 
-class Pairs(Texts):
+class PairKind(TextKind):
     """Every task plans its texts itself, with `tasks/pair_plan.py`."""
 
     name = "pair"
     rows = "pairs"
-    settings = Texts.settings | declare(model="pair")
+    settings = TextKind.settings | declare(model="pair")
 
     def field(self, config: Config) -> Field:
         if config.model.network in AT_ONCE:

@@ -8,7 +8,7 @@ from typing import Any
 from unspool.config import Config, DataConfig, declare
 from unspool.data.fields.features import FeatureField
 from unspool.data.fields.field import Field
-from unspool.data.fields.source import SeriesSource, Source
+from unspool.data.fields.source import SeriesSource, VectorSource
 from unspool.data.fields.vectors import VectorField
 from unspool.data.plan import Plan
 from unspool.data.read import Table
@@ -43,7 +43,7 @@ NETWORKS: dict[str, dict[str, Any]] = {
 }
 
 
-def vector_field(source: Source, config: Config) -> Field:
+def vector_field(source: VectorSource, config: Config) -> Field:
     """Return the field of a source; for a linear model, of its features."""
     data = config.data
     vectors = VectorField(

@@ -29,7 +29,7 @@ CHARACTERS: dict[str, Any] = {
 }
 
 
-class Texts(InputKind):
+class TextKind(InputKind):
     """Every task plans its texts itself."""
 
     name = "text"

@@ -16,7 +16,7 @@ from torch import nn
 
 from unspool.config import Config, declare
 from unspool.data.corpus import Fields
-from unspool.data.fields.bytepairs import Stretches
+from unspool.data.fields.bytepairs import TokenStretches
 from unspool.data.fields.field import Field
 from unspool.data.fields.text import TextField
 from unspool.data.part import Batch, Part
@@ -156,7 +156,7 @@ class Translate(Task):
         the model it starts from keeps that."""
         source, target = sides(fields)
         stretches = [
-            Stretches(stored.columns[side.name], stored.columns[side.name].spans()[rows])
+            TokenStretches(stored.columns[side.name], stored.columns[side.name].spans()[rows])
             for side in (source, target)
         ]
         if source.copied_into is not None and not may_copy(source):
