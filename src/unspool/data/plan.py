@@ -1,4 +1,4 @@
-"""How a task reads a table: which columns are its fields, and which rows belong to which part.
+"""The plan of a task: which columns are its fields, and which rows belong to which part.
 
 plan = open_plan("reviews.csv", data)
 print(plan.summary)     # reviews.csv: CSV, text in column 'review', label in ... -> classify
@@ -25,8 +25,8 @@ Values = tuple[Any, ...]
 
 
 class Conversion(NamedTuple):
-    """What makes the values of fields of the raw values of a row: f(values, names of the columns,
-    where). The name is part of a cache's key."""
+    """A function from the raw values of a row to those of fields: f(values, names of the columns,
+    where). The name is part of a cache key."""
 
     name: str
     function: Callable[[Values, tuple[str, ...], str], Values]
@@ -50,7 +50,7 @@ class Only(NamedTuple):
 
 @dataclass(frozen=True)
 class Plan:
-    """How a task reads a table.
+    """The columns of a table that a task reads.
 
     columns   by the name of the task's field: text and label, words and tags, source and target; an
               output field may be missing where only inputs are read
@@ -80,7 +80,7 @@ class Plan:
         return rows if self.convert is None else self._converted(rows, self.convert)
 
     def whole_rows(self) -> Iterator[tuple[Values, Values]]:
-        """Of every row the values of the fields, and all columns as they are written."""
+        """Yield the values of the fields of each row, and all its columns as they are written."""
         columns, every = list(self.columns.values()), self.table.columns
         names = tuple(column.name for column in columns)
         written = self.table.reader.as_written()
@@ -106,7 +106,7 @@ class Plan:
         return {
             **self.table.key,
             "columns": {
-                field: [own.number for own in column.own] if column.parts else column.number
+                field: [own.number for own in column.members] if column.parts else column.number
                 for field, column in self.columns.items()
             },
             "convert": None if self.convert is None else self.convert.name,

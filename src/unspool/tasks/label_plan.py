@@ -1,4 +1,4 @@
-"""Where the labels of a table are: one in a cell, several in a cell, or a column of 0 and 1 each.
+"""Plan the labels of texts (one in a cell, several, or a column of 0 and 1 each) or their numbers.
 
 The settings decide, then the look of the values. What was taken for what stands in the line that is
 printed, with the flag that decides otherwise.
@@ -43,7 +43,7 @@ SHARE = 0.1  # of the cells that hold a separator, from which on it may be one
 
 
 class Look(NamedTuple):
-    """How the cells of a column look.
+    """Signs of several labels in a cell.
 
     separator   that many of them hold
     lists       whether they hold lists
@@ -56,7 +56,7 @@ class Look(NamedTuple):
 
 
 def look_at(values: Sequence[Any], separators: Sequence[str] = SEPARATORS) -> Look:
-    """By the first values of a column."""
+    """Look for several labels in the first values of a column."""
     lists = sum(as_list(value) is not None for value in values)
     if lists > len(values) / 2:
         return Look(lists=True, clear=True)
@@ -83,7 +83,7 @@ def are_labels(cells: Sequence[str], separator: str) -> bool:
     for cell, own in zip(cells, parts):
         for part in own if len(own) > 1 else ():
             homes[part].add(cell)
-    elsewhere = {own[0] for own in parts if len(own) == 1}
+    elsewhere = {part[0] for part in parts if len(part) == 1}
     several = [part for part, home in homes.items() if len(home) > 1 or part in elsewhere]
     return bool(homes) and len(several) > len(homes) / 2
 
@@ -174,7 +174,7 @@ def text_labels(task: str, table: Table, data: DataConfig) -> Plan | None:
         return columns_plan(task, table, data, columns)
     text, label = text_and_label(table, data)
     if data.multilabel is not False and not is_named(table, data):
-        others = [column for column in table.columns if column not in text.own]
+        others = [column for column in table.columns if column not in text.members]
         plural = known(others, PLURAL_NAMES)
         label = of_cells([plural] if plural else [], data) or label or of_cells(others, data)
     return None if label is None else cells_plan(task, table, data, text, label)
@@ -209,7 +209,7 @@ def label_columns(table: Table, data: DataConfig) -> list[Column]:
     if not table.header:
         return []
     text = choose_text(table, data.text)
-    others = [column for column in table.columns if column not in text.own]
+    others = [column for column in table.columns if column not in text.members]
     flags = [column for column in others if column.profile.is_flags]
     rivals = [c for c in others if c not in flags and c.profile.is_label]
     fine = len(flags) > 1 and not rivals and not any("," in column.name for column in flags)
@@ -285,7 +285,7 @@ def has_scale(table: Table, data: DataConfig) -> bool:
         return False
     text, label = text_and_label(table, data)
     if label is None:
-        others = [column for column in table.columns if column not in text.own]
+        others = [column for column in table.columns if column not in text.members]
         label = known(others, NUMBER_NAMES)
     return label is not None and label.profile.is_scale
 

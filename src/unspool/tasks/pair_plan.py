@@ -1,4 +1,4 @@
-"""Which columns of a table are two texts that belong together, and a plan that reads both.
+"""Plan two columns of texts that are read together.
 
 The settings decide (--text and --text-pair), then the names of the columns. What was taken is said,
 and so is a column of texts that is not read.
@@ -114,7 +114,7 @@ def first_of(table: Table, data: DataConfig, second: Column) -> Column:
 
 
 def paired(table: Table, data: DataConfig, plan: Planned) -> Plan | None:
-    """What `plan` makes of a table, with both texts where the table has two.
+    """Plan a table with both texts, where it has two.
 
     plan   of one text and what is to be answered
     """
@@ -138,10 +138,12 @@ def pair_labels(table: Table, data: DataConfig, text: Column) -> list[str]:
     """The columns that are called by what is answered about two texts; or the only one there is."""
     if not table.header:
         return []
-    others = [own for own in table.columns if own not in (text, split_column(table, data))]
-    names = {plain(own.name): own.name for own in reversed(others)}
+    others = [column for column in table.columns if column not in (text, split_column(table, data))]
+    names = {plain(column.name): column.name for column in reversed(others)}
     found = [names[name] for name in PAIR_LABELS if name in names]
-    return found or [own.name for own in others if len(others) == 1 and own.profile.is_numbers]
+    return found or [
+        column.name for column in others if len(others) == 1 and column.profile.is_numbers
+    ]
 
 
 def both(found: Plan, table: Table, texts: TwoTexts) -> Plan:
@@ -179,7 +181,7 @@ def of_pairs(inner: Conversion | None, *, typed: bool) -> Conversion | None:
 
 
 def _texts(values: Values, names: tuple[str, ...], where: str) -> Values:
-    return ([json_text(own, names[0], where).strip() for own in values[0]],)
+    return ([json_text(value, names[0], where).strip() for value in values[0]],)
 
 
 def pair_inputs(task: str, table: Table, data: DataConfig) -> Plan:
@@ -205,8 +207,8 @@ def pair_inputs(task: str, table: Table, data: DataConfig) -> Plan:
 def is_marked(table: Table) -> bool:
     """Whether a column `text` has both texts of each row in one."""
     column = known(table.columns, ("text",))
-    texts = [] if column is None else [own for own in column.sample if isinstance(own, str)]
-    return bool(texts) and all(MARK in own or "\t" in own for own in texts)
+    texts = [] if column is None else [value for value in column.sample if isinstance(value, str)]
+    return bool(texts) and all(MARK in text or "\t" in text for text in texts)
 
 
 def without(table: Table, column: Column) -> Table:
@@ -218,9 +220,9 @@ def without(table: Table, column: Column) -> Table:
 
 def mentioning(plan: Plan) -> Plan:
     """The plan, whose summary says which other column of texts is not read."""
-    taken = {own.number for column in plan.columns.values() for own in column.own}
-    others = [own for own in plan.table.columns if own.number not in taken]
-    found = [own.name for own in others if own.profile.is_texts]
+    taken = {own.number for column in plan.columns.values() for own in column.members}
+    others = [column for column in plan.table.columns if column.number not in taken]
+    found = [column.name for column in others if column.profile.is_texts]
     if not found or plan.table.shape in OF_TEXTS:
         return plan
     name = repr(found[0]) if plan.table.header else f"column {found[0]}"

@@ -1,4 +1,4 @@
-"""What the plans of tasks share: which column is the text, which the label, and how they are named.
+"""Shared parts of plans: the columns of texts and labels, and their description.
 
 The user's settings decide, then known names, then the look of the values.
 """
@@ -102,7 +102,7 @@ def choose_text(
         return next(column for column in table.columns if column.name == "text")
     text = None if asked is None else joined(table.several(asked, option="--text"), glue=" ")
     if text is None:
-        taken = () if label is None else label.own
+        taken = () if label is None else label.members
         others = [column for column in table.columns if column not in taken]
         if table.typed:
             others = [column for column in others if column.profile.has_strings]
@@ -129,7 +129,7 @@ def choose_text(
 
 
 def own_numbers(column: Column) -> list[int]:
-    return [own.number for own in column.own]
+    return [own.number for own in column.members]
 
 
 class Document(NamedTuple):
@@ -147,7 +147,7 @@ def text_and_label(table: Table, data: DataConfig) -> Document:
     label = None if data.label is None else table.column(data.label, option="--label")
     text = choose_text(table, data.text, label=label)
     if label is None:
-        taken = (*text.own, split_column(table, data))
+        taken = (*text.members, split_column(table, data))
         others = [column for column in table.columns if column not in taken]
         label = known(others, LABEL_NAMES) if table.header else None
         label = label or _likely_label(table, others)
@@ -184,7 +184,7 @@ def rivals(table: Table, data: DataConfig, text: Column, label: Column) -> str:
     named = data.label is not None or plain(label.name) in LABEL_NAMES
     if named or table.shape == Shape.TEXTS:
         return ""
-    taken = (*text.own, *label.own, split_column(table, data))
+    taken = (*text.members, *label.members, split_column(table, data))
     found = [
         repr(column.name) if table.header else f"column {column.name}"
         for column in table.columns
@@ -298,7 +298,7 @@ def plan_whole_text(
         table = table.reread("text")
     text = choose_text(table, data.text)
     convert = None if whole else LINES
-    others = [repr(column.name) for column in table.columns if column not in text.own]
+    others = [repr(column.name) for column in table.columns if column not in text.members]
     unread = others if table.header and not named and data.text is None else []
     hint = f" (not read: {', '.join(unread[:3])}{', ...' * (len(unread) > 3)}; --label learns one)"
     summary = f"{describe(table, text)}{hint if unread else ''} -> {task}"

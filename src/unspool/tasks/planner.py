@@ -190,7 +190,7 @@ def best_plan(request: Request) -> Plan:
 
 
 def plan_task(task: type[Task], request: Request) -> Plan | None:
-    """How a task reads a table, None where it cannot."""
+    """Plan a table for a task; None where it does not fit."""
     roles = task.roles
     if roles.target is not None:
         plan = plan_input(task.name, roles.target, request)

@@ -103,7 +103,7 @@ def cell(value: Any) -> str:
 
 def train_command(plan: Plan, path: Path, label: str) -> str:
     """How a classifier learns these topics."""
-    text = ",".join(own.name for own in plan.columns["text"].own)
+    text = ",".join(own.name for own in plan.columns["text"].members)
     quoted = f"'{text}'" if " " in text else text
     return f"unspool train {path / TABLE} --text {quoted} --label {label}"
 

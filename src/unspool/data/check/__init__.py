@@ -180,7 +180,7 @@ def columns(corpus: Corpus) -> Iterator[Finding]:
     plans = [part.plan for part in files(corpus) if part.plan is not None]
     for plan in {id(plan.table): plan for plan in plans}.values():
         table, reader = plan.table, plan.table.reader
-        used = {own.name for column in plan.columns.values() for own in column.own}
+        used = {own.name for column in plan.columns.values() for own in column.members}
         if isinstance(reader, StepRows):  # a column may change within a recording
             table = reader.table
             used |= {column.name for column in reader.layout.used}

@@ -156,7 +156,7 @@ def write_fixed(
         ExaminedColumn(column, examiners[key])
         for key, several in plan.columns.items()
         if key in examiners
-        for column in several.own
+        for column in several.members
     ]
     with ExitStack() as files:
         copy, log = (files.enter_context(Partial(path)) for path in (fixed.path, fixed.log))

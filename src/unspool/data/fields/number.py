@@ -107,7 +107,7 @@ class NumberField(Field):
 
     def look(self, column: Column) -> None:
         self.names = [
-            f"column {own.name}" if own.name.isdigit() else own.name for own in column.own
+            f"column {own.name}" if own.name.isdigit() else own.name for own in column.members
         ]
 
     def storage_key(self) -> Any:

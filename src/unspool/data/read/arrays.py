@@ -168,7 +168,7 @@ def as_steps(row: np.ndarray, where: str) -> Recording:
 
 
 def read_arrays(file: TextFile) -> dict[str, np.ndarray]:
-    """By name; the only one of a .npy file is x."""
+    """Read all arrays by name; the only one of a .npy file is x."""
     try:
         with warnings.catch_warnings():  # about headers of Python 2
             warnings.simplefilter("ignore")
@@ -177,7 +177,7 @@ def read_arrays(file: TextFile) -> dict[str, np.ndarray]:
                 return {"x": found}
             with found:
                 arrays = {name: found[name] for name in found.files}
-        if not all(isinstance(own, np.ndarray) for own in arrays.values()):
+        if not all(isinstance(array, np.ndarray) for array in arrays.values()):
             raise damaged(file)  # a member without the beginning of an array is bytes
         return arrays
     except DataError:

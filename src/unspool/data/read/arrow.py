@@ -88,7 +88,7 @@ class Arrow(Parquet):
 
 def refuse_sound(column: Column, name: str) -> None:
     """Recordings inside of cells are not read, and what stands beside them is no corpus."""
-    first = next((own for own in column.sample if own is not None), None)
+    first = next((value for value in column.sample if value is not None), None)
     data = first.get("bytes") if isinstance(first, dict) else first
     if isinstance(data, bytes) and (
         data.startswith((b"fLaC", b"OggS", b"ID3", b"\xff\xfb"))

@@ -1,5 +1,5 @@
-"""What files beside recordings say of them, as published corpora have it: (name of the column, a
-value for each recording).
+"""Transcripts and parts that files beside recordings list, as in published corpora: (name of the
+column, a value for each recording).
 
 84-121123.trans.txt                       LibriSpeech: `84-121123-0000 GO DO YOU HEAR`, a line each
 validation_list.txt, testing_list.txt     Speech Commands: `yes/0a7c2a8d_nohash_0.wav`, a line each

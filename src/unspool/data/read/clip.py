@@ -74,7 +74,7 @@ class Clip:
         return sum(1 for _ in self.frames())
 
     def header(self) -> Header:
-        """Of its first frame."""
+        """Header of the first frame."""
         if self.path is not None and self.path.suffix.lower() == ".gif":
             return Picture(self.path, self.name).header()
         if self.path is None or self.path.is_dir():
@@ -105,7 +105,7 @@ class Clip:
         return (picture.decode() for picture in self._pictures())
 
     def _pictures(self) -> Sequence[Picture]:
-        """Of a folder its images in the order of their numbers; of an array its frames."""
+        """Images of a folder in the order of their numbers, or frames of an array."""
         if self.pixels is not None:
             return [
                 as_picture(own, f"{self.name}, frame {i}") for i, own in enumerate(self.pixels, 1)
@@ -115,7 +115,7 @@ class Clip:
         return [Picture(own, str(own)) for own in frames_in(self.path, self.name)]
 
     def _moving(self) -> Iterator[Decoded]:
-        """Of a GIF; one that does not move has one frame."""
+        """Frames of a GIF; a still image has one."""
         assert self.path is not None
         with Picture(self.path, self.name).opened() as image:
             refuse_cut_gif(self.path, self.name)
@@ -131,7 +131,7 @@ class Clip:
                 yield found
 
     def _stored(self) -> Iterator[Decoded]:
-        """Of a file of one array (T, H, W) or (T, H, W, C)."""
+        """Frames of a file with one array (T, H, W) or (T, H, W, C)."""
         assert self.path is not None
         file = TextFile(self.path, self.name)
         shapes = {name: own for name, own in array_shapes(file).items() if own.of_images}
@@ -195,7 +195,7 @@ def pyav(name: str) -> Any:
 
 
 def refuse_cut_gif(path: Path, name: str) -> None:
-    """Of a GIF that ends early Pillow reads as many frames as are whole."""
+    """Raise a DataError for a GIF that ends early: Pillow silently reads its whole frames."""
     with open_regular(path) as file:
         file.seek(0, os.SEEK_END)
         file.seek(max(0, file.tell() - TAIL))
@@ -210,7 +210,7 @@ def refuse_cut_gif(path: Path, name: str) -> None:
 def frames_in(folder: Path, name: str) -> list[Path]:
     """The images of a folder, in the order of the numbers in their names."""
     try:
-        found = [own for own in folder.iterdir() if is_frame(own)]
+        found = [path for path in folder.iterdir() if is_frame(path)]
     except OSError as error:
         raise unreadable(folder, name, error) from None
     if not found:

@@ -1,4 +1,4 @@
-"""Where clips are: files and folders of frames, and `.npy` or `.npz` of several clips.
+"""Clips: files and folders of frames, and `.npy` or `.npz` of several clips.
 
 (N, T, H, W) and (N, T, H, W, C)      N clips of T frames
 (M, H, W, C) with lengths (N,)        ragged clips, one after the other; also with offsets (N + 1,)
@@ -128,12 +128,12 @@ class ClipArrays(Reader):
         return {"array": self.array, "others": self.keys}
 
     def _others(self, file: TextFile) -> Iterator[tuple[Any, ...]]:
-        """Of each clip: None, and the elements of the other arrays."""
+        """Yield for each clip None and the elements of the other arrays."""
         lengths = self._lengths(file, array_shapes(file)) if self.ragged else None
         others = [read_array(file, key) for key in self.keys]
         ends = np.cumsum(lengths if lengths is not None else [1] * self.count).tolist()
         for i, (start, end) in enumerate(pairwise([0, *ends])):
-            a_frame = [self.ragged and len(own) == self.array_shape[0] for own in others]
+            a_frame = [self.ragged and len(column) == self.array_shape[0] for column in others]
             yield None, *(own[start:end] if all_ else own[i] for own, all_ in zip(others, a_frame))
 
     def _rows(self, file: TextFile) -> Iterator[tuple[Any, ...]]:
@@ -182,15 +182,15 @@ def holds_clips(file: TextFile) -> bool:
         shapes = array_shapes(file)
     except DataError:
         return False
-    return any(of_clips(own, False) and len(own.shape) == 5 for own in shapes.values())
+    return any(of_clips(shape, False) and len(shape.shape) == 5 for shape in shapes.values())
 
 
 def holds_one(file: TextFile) -> bool:
     """Whether a file of arrays is one clip: (T, H, W) or (T, H, W, C), and no lengths."""
     shapes = array_shapes(file)
     ragged = any(plain(name) in (*LENGTHS, *OFFSETS) for name in shapes)
-    several = any(of_clips(own, ragged) for own in shapes.values())
-    return not several and any(own.of_images for own in shapes.values())
+    several = any(of_clips(shape, ragged) for shape in shapes.values())
+    return not several and any(shape.of_images for shape in shapes.values())
 
 
 def find_clips(path: str, data: DataConfig) -> Found | None:
@@ -217,9 +217,9 @@ def find_clips(path: str, data: DataConfig) -> Found | None:
             found[own.parent] = None
     if not found:
         return None
-    tables = [own for own in sorted(place.iterdir()) if own.suffix.lower() in TABLES]
+    tables = [path for path in sorted(place.iterdir()) if path.suffix.lower() in TABLES]
     names = {own.relative_to(place).as_posix() for own in found}
-    listing = [own for own in tables if names_clips(own, names)]
+    listing = [table for table in tables if names_clips(table, names)]
     if listing and data.pattern is None:
         if len(listing) > 1:
             raise several_tables(path, "clips", listing)
@@ -235,4 +235,4 @@ def names_clips(table: Path, names: set[str]) -> bool:
     except (OSError, ValueError):
         return False
     cells = [{cell.strip("/ ") for cell in re.split(r'[,;\t"]', line)} for line in lines]
-    return sum(bool(own & names) for own in cells) > 0.5 * max(1, len(cells) - 1)
+    return sum(bool(cell & names) for cell in cells) > 0.5 * max(1, len(cells) - 1)

@@ -137,7 +137,7 @@ def used(row: Cells) -> int:
 
 
 def table_width(first: Cells, rows: Sequence[Cells]) -> int:
-    """Of the first row, without columns at its end that are empty in all rows."""
+    """Width of the first row, without trailing columns that are empty in all rows."""
     return max([1, used(first), *(used(row) for row in rows if len(row) <= len(first))])
 
 
@@ -147,7 +147,7 @@ def fitted(row: list[str], width: int) -> list[str]:
 
 
 def rows_above(rows: Sequence[Cells], is_header: Callable[[Sequence[Cells]], bool]) -> int:
-    """How many of the first rows are titles, comments or headings of groups of columns: at least
+    """Count the first rows that are titles, comments or headings of groups of columns: at least
     half of their cells are empty, and the row below them is the header."""
     if rows[0][0].strip().lower() == "sep=":  # by which Excel is told the delimiter
         return 1
@@ -163,7 +163,7 @@ def rows_above(rows: Sequence[Cells], is_header: Callable[[Sequence[Cells]], boo
 
 
 def rows_below(rows: Sequence[Cells]) -> int:
-    """How many rows below the header hold questions and identifiers of Qualtrics."""
+    """Count the rows below the header with questions and identifiers of Qualtrics."""
     for count, row in enumerate(rows[1:3], start=1):
         filled = [cell for cell in row if cell.strip()]
         if filled and sum(cell.startswith(IMPORT_ID) for cell in filled) > len(filled) / 2:

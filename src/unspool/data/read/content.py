@@ -28,7 +28,7 @@ PICKLES = (".pkl", ".pickle")
 
 
 class Kind(NamedTuple):
-    """What files that begin with some bytes are, and what to do about them."""
+    """A kind of file that begins with some bytes, and the remedy where it is not read."""
 
     at: int
     magic: bytes
@@ -281,7 +281,7 @@ def suggestion(data: bytes) -> str | None:
 
 
 def share_of_common(data: bytes, encoding: str) -> float:
-    """Of the characters beyond ASCII, the share of common ones beyond that of random bytes; 0 where
+    """Share of common characters beyond ASCII, above that of random bytes; 0 where
     bytes are invalid."""
     try:
         found = [char for char in data.decode(encoding) if not char.isascii()]

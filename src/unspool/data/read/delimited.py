@@ -51,7 +51,7 @@ csv.field_size_limit(1 << 30)  # the default of 131,072 is too short for a long 
 
 
 class Dialect(NamedTuple):
-    """How fields are separated, and whether they may be quoted."""
+    """The delimiter of fields, and whether these may be quoted."""
 
     delimiter: str
     quoted: bool
@@ -126,7 +126,7 @@ class Cells(Reader):
         self.remark = ", ".join(filter(None, remarks))
 
     def _around(self, names: Sequence[str]) -> str:
-        """What the summary says of rows and names that are not taken as they stand."""
+        """Remark about rows and names that are not taken as they stand."""
         found = []
         if self.above:
             found.append(
@@ -160,7 +160,7 @@ class Cells(Reader):
 
     @property
     def delimiter(self) -> str:
-        """What stands between cells, or nothing."""
+        """Delimiter of cells, or nothing."""
         return ""
 
     @abstractmethod

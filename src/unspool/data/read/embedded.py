@@ -66,8 +66,8 @@ def pixel_shape(columns: Sequence[Column]) -> tuple[int, ...]:
 
 def pixel_columns(columns: Sequence[Column]) -> list[Column]:
     """Those that are called like pixels."""
-    every = [own for own in columns if NUMBERED.fullmatch(own.name.strip())]
-    return every or [own for own in columns if PLACED.fullmatch(own.name.strip())]
+    every = [column for column in columns if NUMBERED.fullmatch(column.name.strip())]
+    return every or [column for column in columns if PLACED.fullmatch(column.name.strip())]
 
 
 def pixel_column(columns: Sequence[Column]) -> Column | None:
@@ -85,7 +85,7 @@ def picture_of_cells(values: Sequence[Any], shape: tuple[int, ...], where: str) 
     except (TypeError, ValueError):
         x = np.array([np.nan])
     if len(x) != math.prod(shape) or not np.isfinite(x).all():
-        bad = next((own for own in values if not is_number(own)), "")
+        bad = next((value for value in values if not is_number(value)), "")
         raise DataError(
             "a pixel is no number", where=where, got=bad, remedy="mend it, or leave the row out"
         )

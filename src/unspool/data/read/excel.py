@@ -71,7 +71,7 @@ def rows_of(book: Any, sheet: str, file: TextFile) -> Iterator[tuple[Any, ...]]:
 
 
 def cell_text(value: Any) -> str:
-    """As CSV would have it: nothing for an empty cell, 3 for 3.0."""
+    """Format a value as in CSV: nothing for an empty cell, 3 for 3.0."""
     if value is None:
         return ""
     if isinstance(value, float) and value.is_integer():

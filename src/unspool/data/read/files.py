@@ -206,7 +206,7 @@ class TextFile:
         )
 
     def unpacked(self) -> Path:
-        """Where its bytes are without a compression, for libraries that open files themselves."""
+        """Path of the decompressed bytes, for libraries that open files themselves."""
         if self.path.suffix.lower() not in COMPRESSED:
             return self.path
         return _unpacked(self, self.size(), self.path.stat().st_mtime_ns)
@@ -275,7 +275,7 @@ def texts_in(place: Path, names: Sequence[str], encoding: str) -> list[TextFile]
         return inside  # beside them there may be a README.txt
     if found:
         return found
-    parts = [folder for folder in folders if any(each.is_dir() for each in folder.iterdir())]
+    parts = [folder for folder in folders if any(path.is_dir() for path in folder.iterdir())]
     if len(parts) > 1:
         raise DataError(
             f"holds folders of folders ({', '.join(part.name for part in parts)})",
@@ -290,7 +290,7 @@ def texts_in(place: Path, names: Sequence[str], encoding: str) -> list[TextFile]
 
 def no_texts(place: Path) -> DataError:
     """The error of a folder in which nothing can be read: what is there, and what to do."""
-    paths = (own for own in sorted(place.rglob("*")) if own.is_file() and own.name[0] != ".")
+    paths = (path for path in sorted(place.rglob("*")) if path.is_file() and path.name[0] != ".")
     found = list(islice(paths, LOOKED_AT))
     common = Counter(own.suffix.lower() for own in found).most_common(1)
     ending, count = common[0] if common else ("", 0)
@@ -371,8 +371,8 @@ OF_PATHS = re.compile(r"(folder|name)(_\d+)?|split")  # names of the columns tha
 
 
 def path_columns(files: Sequence[TextFile]) -> list[tuple[str, list[str]]]:
-    """What the names of files say: the folder of each, its name, and the parts of both where every
-    file has as many; `split`, where folders are called train, test and the like: (name of the
+    """Columns from the names of files: the folder of each, its name, and the parts of both where
+    every file has as many; `split`, where folders are called train, test and the like: (name of the
     column, a value for each file)."""
     root = Path(files[0].path).parents
     shared = next((p for p in root if all(p in file.path.parents for file in files)), None)
@@ -382,16 +382,16 @@ def path_columns(files: Sequence[TextFile]) -> list[tuple[str, list[str]]]:
     parts = [re.split(r"[_\- ]+", name) for name in names]
     found: list[tuple[str, list[str]]] = []
     if split and any(folders):
-        found.append(("folder", [own[-1] if own else "" for own in folders]))
+        found.append(("folder", [folder[-1] if folder else "" for folder in folders]))
     elif all(folders):
-        found.append(("folder", [own[-1] for own in folders]))
-    depth = {len(own) for own in folders}
+        found.append(("folder", [folder[-1] for folder in folders]))
+    depth = {len(folder) for folder in folders}
     if len(depth) == 1 and max(depth) > 1:
-        found += [(f"folder_{i + 1}", [own[i] for own in folders]) for i in range(max(depth))]
+        found += [(f"folder_{i + 1}", [folder[i] for folder in folders]) for i in range(max(depth))]
     found.append(("name", names))
-    depth = {len(own) for own in parts}
+    depth = {len(part) for part in parts}
     if len(depth) == 1 and max(depth) > 1:
-        found += [(f"name_{i + 1}", [own[i] for own in parts]) for i in range(max(depth))]
+        found += [(f"name_{i + 1}", [part[i] for part in parts]) for i in range(max(depth))]
     return [*found, ("split", split)] if split else found
 
 
@@ -399,7 +399,7 @@ def split_folders(folders: list[list[str]]) -> list[str]:
     """The parts of data that folders are called by, at the first level where all are, one of them
     train; that level is taken out of `folders`. [] where there is none."""
     for level in range(min(map(len, folders), default=0)):
-        names = [own[level] for own in folders]
+        names = [folder[level] for folder in folders]
         found = {PARTS.get(name.lower()) for name in names}
         if len(found) > 1 and "train" in found and None not in found:
             for own in folders:
@@ -449,7 +449,7 @@ def _unpacked(file: TextFile, size: int, changed: int) -> Path:
 
 @functools.cache
 def _spool(stream: BinaryIO) -> Path:
-    """What comes through a pipe, in a temporary file that can be read more than once."""
+    """Copy a pipe to a temporary file that can be read more than once."""
     handle, name = tempfile.mkstemp(prefix="unspool-pipe-")
     atexit.register(Path(name).unlink, missing_ok=True)
     with os.fdopen(handle, "wb") as spool:

@@ -46,7 +46,7 @@ class GroupedRows(Reader):
     ) -> None:
         self.files, self.table, self.inner = inner.files, inner, inner.reader
         self.key, self.same, self.fixed = key.number, same, fixed
-        self.gathered = frozenset(own.number for column in gathered for own in column.own)
+        self.gathered = frozenset(own.number for column in gathered for own in column.members)
         for name in ("name", "shape", "medium", "title", "typed", "binary", "one_row", "noun"):
             setattr(self, name, getattr(inner.reader, name))
         self.header, self.remark = inner.reader.header, inner.reader.remark
@@ -55,7 +55,7 @@ class GroupedRows(Reader):
         rows = islice(inner.reader.rows([self.key, *numbers]), SAMPLE)
         groups = list(self._groups(rows, numbers, whole=False))
         self.columns = [
-            column._replace(sample=[own.values[i] for own in groups])
+            column._replace(sample=[group.values[i] for group in groups])
             for i, column in enumerate(inner.columns)
         ]
 

@@ -28,7 +28,7 @@ TRUTHS = ("truth", "label", "transcription", "text", "groundtruth")
 
 
 class Parsed:
-    """What stands in one file.
+    """Content of one file.
 
     traces        (n, 2) each
     annotations   of the whole drawing, by type
@@ -192,5 +192,5 @@ class InkMl(Reader):
 
 
 def called(kind: str) -> str:
-    """What the column of a type of annotation is called."""
+    """Column name for a type of annotation."""
     return "text" if kind in TRUTHS else kind

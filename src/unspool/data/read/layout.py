@@ -1,4 +1,4 @@
-"""How the columns of a table of numbers hold series: a step a row, or a whole series a row.
+"""Layout of series in a table of numbers: a step a row, or a whole series a row.
 
 The settings decide, then names that such columns often have, then the look of the values. Knows no
 task: what is a label is for the caller to say.
@@ -54,7 +54,7 @@ class Long(NamedTuple):
 
     @property
     def used(self) -> list[Column]:
-        keys = () if self.id is None else self.id.own
+        keys = () if self.id is None else self.id.members
         return [each for each in (*keys, self.time, *self.channels) if each is not None]
 
 
@@ -106,14 +106,14 @@ def find_layout(
         return Nested(arrays if asked else arrays[:1] if has_matrices(arrays[0]) else arrays)
     id = asked_column(table, data.id, "--id")
     inferred = table.header and data.id == "auto"
-    keys = () if id is None else id.own
+    keys = () if id is None else id.members
     others = [column for column in table.columns if column not in (*taken, *keys)]
     if inferred:
         id = known([c for c in others if c.profile.is_repeated], ID_NAMES)
     time = time_column(table, data, [column for column in others if column != id])
     if inferred and id is None and time is not None:
         id = find_id(table, others, time)
-    keys = () if id is None else id.own
+    keys = () if id is None else id.members
     named = [each for each in (*keys, time) if each is not None]
     names = {plain(data.group)} if data.group is not None else set()
     values = asked or [
@@ -196,7 +196,8 @@ def tells_series_apart(table: Table, columns: Sequence[Column], time: Column) ->
 
 @lru_cache(maxsize=64)  # every task asks
 def follows_by(reader: Reader, keys: tuple[int, ...], time: int, dates: str | None) -> bool:
-    """Of the first rows; the same values are there three times or more on average."""
+    """Whether times increase within equal keys in the first rows, at least three to a key on
+    average."""
     latest: dict[Any, float] = {}
     before, backwards, count = -math.inf, False, 0
     for row in islice(reader.rows([*keys, time]), DEEP_SAMPLE):
@@ -243,10 +244,10 @@ def named_channels(columns: Sequence[Column]) -> Wide | None:
         if match is None:
             return None
         steps.setdefault(match[1], {})[int(match[2])] = column
-    numbers = [sorted(own) for own in steps.values()]
-    if len(steps) < 2 or len(numbers[0]) < 2 or any(own != numbers[0] for own in numbers):
+    numbers = [sorted(step) for step in steps.values()]
+    if len(steps) < 2 or len(numbers[0]) < 2 or any(number != numbers[0] for number in numbers):
         return None
     if sum(map(len, numbers)) != len(columns):
         return None
-    ordered = [own[number] for number in numbers[0] for own in steps.values()]
+    ordered = [step[number] for number in numbers[0] for step in steps.values()]
     return Wide(ordered, list(steps))

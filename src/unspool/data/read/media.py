@@ -159,7 +159,7 @@ class MidiFiles(MediaFiles):
 
 def medium_of(name: Any) -> Medium | None:
     """The kind of a file, by its name."""
-    return next((own for own in MEDIA if own.named(name)), None)
+    return next((medium for medium in MEDIA if medium.named(name)), None)
 
 
 def pattern_of(pattern: str) -> re.Pattern[str]:
@@ -182,7 +182,7 @@ def pattern_of(pattern: str) -> re.Pattern[str]:
 
 
 def matched(files: Sequence[TextFile], pattern: str) -> list[tuple[str, list[str]]]:
-    """What the names in a pattern stand for, of each file; one that does not fit is refused."""
+    """Values of the names in a pattern, for each file; a DataError for one that does not match."""
     expression, depth = pattern_of(pattern), pattern.count("/") + 1
     found: dict[str, list[str]] = {name: [] for name in expression.groupindex}
     for file in files:
@@ -202,7 +202,7 @@ def matched(files: Sequence[TextFile], pattern: str) -> list[tuple[str, list[str
 def stamp(path: Path) -> bytes:
     """Name, size and time of a file, of a folder those of all files in it: for keys of caches."""
     files = sorted(path.iterdir()) if path.is_dir() else [path]
-    known = [(str(own), own.stat().st_size, own.stat().st_mtime_ns) for own in files]
+    known = [(str(file), file.stat().st_size, file.stat().st_mtime_ns) for file in files]
     return repr(known).encode()
 
 
@@ -221,7 +221,7 @@ def find_media(path: str, data: DataConfig) -> Found | None:
     it; the table in that folder, if one has their names and no pattern is set. None where there are
     none, or fewer than files of texts and series."""
     place = Path(path)
-    asked = [own for own in MEDIA if data.input in ("auto", own.name)]
+    asked = [medium for medium in MEDIA if data.input in ("auto", medium.name)]
     if not asked or "\0" in path:
         return None
     alone = medium_of(content_name(place))  # compressed or not
@@ -230,17 +230,17 @@ def find_media(path: str, data: DataConfig) -> Found | None:
     if not place.is_dir():
         return None
     visible = [
-        own
-        for own in sorted(place.rglob("*"))
-        if not any(part.startswith(".") for part in own.relative_to(place).parts)
+        path
+        for path in sorted(place.rglob("*"))
+        if not any(part.startswith(".") for part in path.relative_to(place).parts)
     ]
-    by_medium = {medium: [own for own in visible if medium.named(own.name)] for medium in asked}
+    by_medium = {medium: [path for path in visible if medium.named(path.name)] for medium in asked}
     medium = max(asked, key=lambda own: len(by_medium[own]))  # the first of equally many
     found = by_medium[medium]
     stems = {own.stem for own in found}
-    tables = [own for own in visible if own.parent == place and own.suffix.lower() in TABLES]
-    listing = [own for own in tables if found and names_files(own, medium, stems)]
-    others = [own for own in visible if own.name.endswith(OTHERS) and own not in listing]
+    tables = [path for path in visible if path.parent == place and path.suffix.lower() in TABLES]
+    listing = [table for table in tables if found and names_files(table, medium, stems)]
+    others = [path for path in visible if path.name.endswith(OTHERS) and path not in listing]
     if not found or (len(others) > len(found) and data.input == "auto"):
         return None
     if listing and data.pattern is None:
@@ -256,23 +256,25 @@ def find_media(path: str, data: DataConfig) -> Found | None:
 
 def several_tables(path: str, plural: str, tables: Sequence[Path]) -> DataError:
     """The error of a folder in which several tables name files."""
-    by_part = {PARTS.get(own.stem.lower(), ""): own for own in tables}
+    by_part = {PARTS.get(table.stem.lower(), ""): table for table in tables}
     remedy = f"name the one to read, such as {by_part.get('train', tables[0])}"
     remedy += ", and others with --valid and --test" if "train" in by_part else ""
-    names = ", ".join(own.name for own in tables)
+    names = ", ".join(table.name for table in tables)
     return DataError(f"holds several tables of {plural} ({names})", where=path, remedy=remedy)
 
 
 def left_out(visible: Sequence[Path], found: Sequence[Path]) -> str:
     """`3 other files not read (a.svg, b.pdf, c.tif)`, but for what every folder may hold."""
     known = set(found)
-    others = [own for own in visible if own not in known and own.is_file()]
-    others = [own for own in others if not USUAL.fullmatch(own.name) and not is_beside(own)]
+    others = [path for path in visible if path not in known and path.is_file()]
+    others = [
+        column for column in others if not USUAL.fullmatch(column.name) and not is_beside(column)
+    ]
     if not others:
         return ""
-    names = [own.name for own in others]
+    names = [column.name for column in others]
     if len(others) > FEW:
-        names = sorted({own.suffix.lower() or own.name for own in others})
+        names = sorted({column.suffix.lower() or column.name for column in others})
     shown = ", ".join(names[:FEW]) + ", ..." * (len(names) > FEW)
     return f"{len(others):,} other file{'s' * (len(others) > 1)} not read ({shown})"
 

@@ -54,7 +54,7 @@ class Columns:
 
 
 def columns_of(data: Any, labels: Any = None) -> Columns:
-    """What was given in memory, as columns.
+    """Values in memory, as columns.
 
     data     a data frame, an Arrow table, a dict of columns, a list of dicts, a 2-dimensional
              array; or texts: a list, a Series, an array; a list of (text, label) pairs; a tuple of
@@ -372,7 +372,7 @@ def as_bytes(each: Any) -> bytes:
 
 
 def memory_table(columns: Columns, data: DataConfig) -> Table:
-    """As `open_table`. Columns that the user has not named are not asked for by name."""
+    """Open columns in memory; those that the user has not named are not looked up by name."""
     if not columns.named:
         unset = dict.fromkeys(("text", "label", "source", "target", "series"))
         data = data.model_copy(update={**unset, "time": "auto", "id": "auto"})

@@ -28,7 +28,7 @@ AGAIN = "export it again as a Standard MIDI File (.mid)"
 
 
 class Score(NamedTuple):
-    """What is read of a file.
+    """The notes and tempo of a file.
 
     notes     (N, 4) int64: first tick, last tick, pitch, velocity; in the order of time
     beat      ticks of a beat
@@ -165,7 +165,7 @@ def read_midi(content: bytes, where: str) -> Score:
         beat, tempo = (256 - (division >> 8)) * (division & 0xFF) // 2, USUAL_TEMPO
     if beat == 0 or tempo == 0:
         raise DataError("a damaged MIDI file: its beats last no time", where=where, remedy=AGAIN)
-    notes = sorted(own for track in tracks for own in track.notes)
+    notes = sorted(note for track in tracks for note in track.notes)
     return Score(
         np.array(notes, np.int64).reshape(-1, 4),
         beat,

@@ -114,8 +114,8 @@ def is_midi(name: Any) -> bool:
 
 
 def as_piece(raw: Any, where: str, grid: int = GRID) -> Piece:
-    """Of a MIDI file or its name; a list of frames, each a list of pitches; an array (T, 88) of
-    keys or (T, 128) of pitches; or what `piece_to_json` gives."""
+    """Make a piece of a MIDI file or its name; a list of frames, each a list of pitches; an array
+    (T, 88) of keys or (T, 128) of pitches; or what `piece_to_json` gives."""
     if isinstance(raw, Piece):
         return raw
     if is_midi(raw):
@@ -193,7 +193,7 @@ def untangled(notes: np.ndarray) -> np.ndarray:
 
 
 def piece_of_frames(frames: np.ndarray, *, name: str = "", grid: int = GRID, **more: Any) -> Piece:
-    """Of (T, 88) zeros and ones; a key that sounds in steps that follow each other is one note."""
+    """Make a piece of (T, 88) zeros and ones; consecutive steps of a key are one note."""
     edges = np.diff(np.pad(frames > 0.5, ((1, 1), (0, 0))).astype(np.int8), axis=0).T
     key, first = np.nonzero(edges == 1)
     _, last = np.nonzero(edges == -1)
@@ -219,7 +219,7 @@ def piece_of_roll(roll: np.ndarray, where: str, grid: int) -> Piece:
 
 
 def piece_of_chords(chords: Sequence[Frame], where: str, grid: int) -> Piece:
-    """Of the pitches that sound at each step; None, -1 and NaN are silence."""
+    """Make a piece of the pitches that sound at each step; None, -1 and NaN are silence."""
     frames = np.zeros((len(chords), KEYS), bool)
     outside = 0
     for step, chord in enumerate(chords):
@@ -258,8 +258,7 @@ def piece_to_json(own: Piece) -> dict[str, Any]:
 
 
 def piece_from_json(value: Any, where: str, grid: int = GRID) -> Piece:
-    """Of the bytes of a MIDI file in base64, {"name": ..., "midi": ...}, too. Anything else is a
-    DataError."""
+    """Read a piece from JSON, also from MIDI in base64, {"name": ..., "midi": ...}."""
     if isinstance(value, dict) and "midi" in value:
         name = str(value.get("name") or where)
         try:

@@ -22,7 +22,7 @@ LARGEST = 1 << 28  # bytes of an array beside the images
 
 
 class ArrayShape(NamedTuple):
-    """What the header of an array says."""
+    """Header of an array."""
 
     shape: tuple[int, ...]
     fortran: bool
@@ -63,7 +63,7 @@ def header(content: Any) -> ArrayShape:
 
 
 def array_shapes(file: TextFile) -> dict[str, ArrayShape]:
-    """By name; the only one of a .npy file is x."""
+    """Read the headers of all arrays by name; the only one of a .npy file is x."""
     path = file.unpacked()
     try:
         if not zipfile.is_zipfile(path):

@@ -85,7 +85,7 @@ def text(value: Any) -> str:
 
 
 def called(name: Any, given: Any) -> Kind | Array | bytes:
-    """What a call stands for."""
+    """Evaluate an allowed call."""
     if isinstance(name, Name) and name == "_codecs encode" and given[1] == "latin1":
         return str(given[0]).encode("latin-1")  # bytes, in pickles of Python 2's protocols
     if isinstance(name, Name) and name in MAKERS and given[0] == "numpy ndarray":
@@ -166,7 +166,7 @@ def _is_of_objects(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bool:
 
 
 def object_arrays(path: Any, where: str) -> dict[str, list[Any]]:
-    """By name, the elements of the arrays of a .npz file, which are all made of objects."""
+    """Read the arrays of objects of a .npz file by name."""
     found: dict[str, list[Any]] = {}
     try:
         with zipfile.ZipFile(path) as archive:

@@ -31,7 +31,7 @@ ORIENTATION = 0x0112
 
 
 class Header(NamedTuple):
-    """What is known of an image before it is decoded.
+    """Header of an image, known before it is decoded.
 
     height, width   as it is seen: turned as EXIF says
     colours         1: grey, 3: red, green and blue
@@ -142,7 +142,7 @@ def pillow(name: str) -> Any:
 
 
 def header_of(image: Any) -> Header:
-    """Of an image that Pillow has opened, by its header alone."""
+    """Header of an image that Pillow has opened."""
     try:
         orientation = image.getexif().get(ORIENTATION, 1)
     except Exception:  # EXIF that cannot be parsed turns nothing

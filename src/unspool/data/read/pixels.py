@@ -91,8 +91,8 @@ class Pixels(Reader):
         others = [read_array(file, key) for key in self.keys]
         for i, pixels in enumerate(image_arrays(file, self.array)):
             picture = Picture(None, f"{file.name}:{i + 1}", pixels)
-            cells = [own[i] for own in others]
-            yield picture, *(own[0] if isinstance(own, list) else own for own in cells)
+            cells = [column[i] for column in others]
+            yield picture, *(cell[0] if isinstance(cell, list) else cell for cell in cells)
 
     def read(self, file: TextFile, numbers: Sequence[int], report: Report | None) -> Iterator[Row]:
         """The line of an image is its number, from 1."""
@@ -106,4 +106,6 @@ def holds_images(file: TextFile) -> bool:
         shapes = array_shapes(file).values()
     except DataError:
         return False
-    return any(own.of_images and (len(own.shape) == 4 or own.dtype == np.uint8) for own in shapes)
+    return any(
+        shape.of_images and (len(shape.shape) == 4 or shape.dtype == np.uint8) for shape in shapes
+    )

@@ -1,4 +1,4 @@
-"""What a format is: a class that knows the columns of its files and reads their rows."""
+"""Base class of formats: a reader knows the columns of its files and reads their rows."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SAMPLE = 1000  # rows looked at
 
 
 class Shape(StrEnum):
-    """What the rows of a format are."""
+    """The rows of a format."""
 
     TABLE = "table"  # cells or JSON values under the names that a file gives its columns
     CORPUS = "corpus"  # the columns of one corpus, such as question, context and answer
@@ -38,7 +38,7 @@ class Shape(StrEnum):
 
 
 class Match(IntEnum):
-    """How surely a file has a format."""
+    """The confidence that a file has a format."""
 
     NO = 0
     LIKELY = 1  # by the look of its lines
@@ -83,7 +83,7 @@ class _Column(NamedTuple):
 
 
 class Column(_Column):
-    """What is known of a column without reading the whole file.
+    """A column, as far as it is known without reading the whole file.
 
     name     the header's, a JSON field's, CoNLL-U's; "1", "2", ... where there is no header
     number   from 0
@@ -94,11 +94,11 @@ class Column(_Column):
 
     @cached_property
     def profile(self) -> ColumnProfile:
-        """What the sample looks like."""
+        """Facts about the sample."""
         return ColumnProfile(self.sample)
 
     @property
-    def own(self) -> tuple[Column, ...]:
+    def members(self) -> tuple[Column, ...]:
         """The columns of the file that it consists of."""
         return self.parts or (self,)
 
@@ -228,7 +228,7 @@ class Reader(ABC):
 
     def sources(self, column: Column) -> tuple[str, ...]:
         """The names, in the file, of what a column is made of."""
-        return tuple(own.name for own in column.own)
+        return tuple(own.name for own in column.members)
 
     def token_line(self, row: int, token: int) -> int:
         """The line of a token of a row, for a message: the file is read once more."""

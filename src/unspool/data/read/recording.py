@@ -55,14 +55,14 @@ class Recording:
         return f"{self.name}: {size}" if self.name else size
 
     def steps(self, first: int = 0) -> list[str]:
-        """What each step is called: its time, or its number from `first` on."""
+        """Name each step: its time, or its number from `first` on."""
         if self.times is None:
             return [str(first + step) for step in range(len(self))]
         return [time_name(time, dated=self.dated) for time in self.times.tolist()]
 
 
 def time_name(time: float, *, dated: bool) -> str:
-    """As a person reads it; what is dated, but after the year 9999, is a number too."""
+    """Format a time for people; a date after the year 9999 stays a number."""
     if not dated or not FIRST_DAY <= time <= LAST_DAY:
         return f"{time:.10g}"
     return datetime.fromtimestamp(time, UTC).isoformat(" ").removesuffix("+00:00")
@@ -116,7 +116,7 @@ def numbers(values: np.ndarray) -> list[float | None]:
 
 
 def recording_to_json(own: Recording) -> dict[str, Any]:
-    """What `recording_from_json` reads; a name, channels and times where there are some."""
+    """Serialise for `recording_from_json`; a name, channels and times only where there are some."""
     found: dict[str, Any] = {"values": [numbers(step) for step in own.values]}
     if own.times is not None:
         found |= {"times": own.times.tolist(), "dated": own.dated}
@@ -194,7 +194,7 @@ class Parser:
         self.names, self.option = names, option
 
     def values(self, cells: Sequence[Any], where: str) -> list[float]:
-        """What is missing is NaN; what is neither a finite number nor missing is refused."""
+        """Parse cells; a missing one is NaN, and a DataError is raised for anything else."""
         try:
             found = list(map(float, cells))
             if sum(map(abs, found)) < LARGEST:

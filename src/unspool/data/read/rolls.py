@@ -54,10 +54,10 @@ class Rolls(Reader):
         pieces = self.pieces(files[0])
         if not pieces:
             raise DataError("holds no music", where=files[0].name, remedy="name another file")
-        self.columns = [Column("music", 0, [own.raw for own in pieces[:SAMPLE]])]
-        parts = list(dict.fromkeys(own.part for own in pieces))
+        self.columns = [Column("music", 0, [piece.raw for piece in pieces[:SAMPLE]])]
+        parts = list(dict.fromkeys(piece.part for piece in pieces))
         if any(parts):
-            self.columns.append(Column("part", 1, [own.part for own in pieces[:SAMPLE]]))
+            self.columns.append(Column("part", 1, [piece.part for piece in pieces[:SAMPLE]]))
             self.remark = "in the parts " + ", ".join(parts)
 
     def pieces(self, file: TextFile) -> list[Held]:
@@ -136,7 +136,7 @@ def matlab_pieces(path: Path, name: str, changed: int) -> list[Held]:
         if key.startswith("__") or not isinstance(own, np.ndarray):
             continue
         cells = [own] if own.dtype != object else own.ravel().tolist()
-        rolls = [each for each in cells if isinstance(each, np.ndarray) and each.ndim == 2]
+        rolls = [cell for cell in cells if isinstance(cell, np.ndarray) and cell.ndim == 2]
         if len(rolls) == len(cells):
             pieces += [Held(each, part_name(key)) for each in rolls if each.dtype.kind in "biuf"]
     return pieces

@@ -48,7 +48,7 @@ class Seg(Reader):
         lines = files[0].head(3 * SAMPLE)
         whole = len(lines) // len(NAMES) * len(NAMES)
         self.columns = [
-            Column(name, i, [own.strip() for own in lines[i:whole:3]])
+            Column(name, i, [line.strip() for line in lines[i:whole:3]])
             for i, name in enumerate(NAMES)
         ]
 

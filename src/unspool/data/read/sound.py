@@ -32,7 +32,7 @@ PIPED = 1 << 16  # bytes that are read at once, of as many as are there
 
 
 class Heard(NamedTuple):
-    """What a recording is: samples a second, and channels."""
+    """Sample rate and channels of a recording."""
 
     rate: int
     channels: int
@@ -52,7 +52,7 @@ class Sound:
         return self.name or "sound"
 
     def heard(self) -> Heard:
-        """What the header says."""
+        """Read the header."""
         if self.samples is not None:
             return Heard(self.rate, 1 if self.samples.ndim == 1 else self.samples.shape[1])
         if self.is_wav:
@@ -150,7 +150,7 @@ def opened(path: Path, name: str) -> BinaryIO:
 
 
 class Form(NamedTuple):
-    """How the samples of a WAV file are written: `size` bytes from the present position on."""
+    """Sample format of a WAV file: `size` bytes from the present position on."""
 
     rate: int
     channels: int
@@ -269,7 +269,7 @@ def raw_form(rate: int) -> Form:
 
 
 class Piped(Protocol):
-    """What gives bytes as soon as there are some, up to `size`."""
+    """Return a function that reads bytes as soon as there are some, up to `size`."""
 
     def read1(self, size: int = -1, /) -> bytes: ...
 

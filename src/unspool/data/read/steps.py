@@ -53,7 +53,7 @@ class StepRows(Reader):
         self.others = [c for c in inner.columns if c not in (layout.time, *layout.channels)]
         self.paths = path_columns(inner.files) if self.by_file and len(inner.files) > 1 else []
         self.parser = Parser([column.name for column in layout.channels])
-        self.keys = [] if layout.id is None else list(layout.id.own)
+        self.keys = [] if layout.id is None else list(layout.id.members)
         names = [SERIES, *(c.name for c in self.others), *(name for name, _ in self.paths)]
         every = range(len(names) + len(self.others))
         first = list(islice(self._recordings(every, None, sampled=True), SAMPLE))
@@ -90,7 +90,7 @@ class StepRows(Reader):
 
     def sources(self, column: Column) -> tuple[str, ...]:
         if column == self.series:
-            return tuple(own.name for own in self.layout.channels)
+            return tuple(channel.name for channel in self.layout.channels)
         return super().sources(column)
 
     @property
@@ -127,7 +127,7 @@ class StepRows(Reader):
                 yield self._row(Growing(empty, 1, empty), numbers, asked, sampled)
 
     def _other(self, number: int) -> int:
-        """Which of the other columns a column is made of; -1: none."""
+        """Index of the other column that a column is made of; -1: none."""
         if 1 <= number <= len(self.others):
             return number - 1
         again = number - 1 - len(self.others) - len(self.paths)

@@ -47,7 +47,7 @@ class Strokes(Recording):
 
 
 def from_lines(lines: Sequence[np.ndarray], name: str = "") -> Strokes:
-    """Of strokes, (n, 2) points each; those without a point are none."""
+    """Make a drawing of strokes, (n, 2) points each; empty ones are dropped."""
     lines = [line for line in lines if len(line)]
     if not lines:
         return Strokes(np.zeros((0, 3), np.float32), name=name)
@@ -59,7 +59,7 @@ def from_lines(lines: Sequence[np.ndarray], name: str = "") -> Strokes:
 
 
 class Layout(NamedTuple):
-    """How drawings are written down; `certain` unless another layout would fit as well; `width` of
+    """Notation of drawings; `certain` unless another layout would fit as well; `width` of
     a point, of which x and y are read."""
 
     name: str
@@ -91,12 +91,12 @@ def find_layout(sample: Sequence[Any]) -> Layout | None:
         return None
     strokes = [stroke for value in drawings for stroke in value if len_of(stroke)]
     sizes = [{len_of(part) for part in stroke} for stroke in strokes]
-    if any(0 in own for own in sizes):
+    if any(0 in size for size in sizes):
         return None
     as_axes = all(2 <= len(s) <= WIDEST and len(own) == 1 for s, own in zip(strokes, sizes))
-    as_points = all(min(own) >= 2 and max(own) <= WIDEST for own in sizes)
+    as_points = all(min(size) >= 2 and max(size) <= WIDEST for size in sizes)
     as_points &= len({size for own in sizes for size in own}) == 1
-    width = max((max(own) for own in sizes), default=2)
+    width = max((max(size) for size in sizes), default=2)
     if as_points:
         return Layout("points", certain=not as_axes or len(strokes) > SURE, width=width)
     return Layout("axes", width=max(len(s) for s in strokes)) if as_axes else None
@@ -110,7 +110,7 @@ def len_of(value: Any) -> int:
 
 
 def depth(value: Any) -> int:
-    """Of lists in lists of numbers, by their first elements; 0: something else."""
+    """Nesting depth of lists of numbers, by their first elements; 0: something else."""
     if isinstance(value, np.ndarray):
         return value.ndim if value.dtype.kind in "biuf" else 0
     found = 0

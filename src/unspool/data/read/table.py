@@ -152,7 +152,8 @@ class Table:
 
     def rows(self, columns: Sequence[Column], report: Report | None = None) -> Iterator[Row]:
         """The rows, with the values of some columns; `report` gets the share that has been read."""
-        rows = self.reader.rows([own.number for column in columns for own in column.own], report)
+        numbers = [member.number for column in columns for member in column.members]
+        rows = self.reader.rows(numbers, report)
         return _joined(rows, columns) if any(column.parts for column in columns) else rows
 
     def reread(self, format: str, *, header: bool | None = None) -> Table:

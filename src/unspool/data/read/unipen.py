@@ -92,7 +92,7 @@ class Unipen(Reader):
     def read(self, file: TextFile, numbers: Sequence[int], report: Report | None) -> Iterator[Row]:
         components, segments = parsed(file)
         more = tuple(own[self.files.index(file)] for _, own in self.paths)
-        chosen = [own for own in segments if own.level == self.level]
+        chosen = [segment for segment in segments if segment.level == self.level]
         if not chosen:
             chosen = [Segment("", "?", None, 1, 0)]
         for own, after in zip(chosen, [*chosen[1:], None]):

@@ -1,4 +1,4 @@
-"""Which columns of a table are questions, contexts and answers, and how answers are spans."""
+"""Plan questions, contexts and answers; answers become spans."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def plan_questions(table: Table, data: DataConfig, *, named: bool, outputs: bool
         convert = Conversion("questions", texts_alone)
         return Plan("answer", table, columns, FIT, f"{about} -> answer", convert, settings)
     answer = column_of(table, data.label, "--label", ANSWERS)
-    start = known([own for own in table.columns if own not in (question, context)], STARTS)
+    start = known([column for column in table.columns if column not in (question, context)], STARTS)
     if answer is None and start is None:
         return refuse(table, "has no column of the answers, which answer needs") if named else None
     if not named and answer is not None and start is None and are_classes(answer, context):
@@ -123,8 +123,8 @@ def marked_plan(table: Table) -> Plan:
 
 
 def ends_with(context: Column, mark: str) -> bool:
-    texts = [own for own in context.sample if isinstance(own, str)]
-    return bool(texts) and sum(own.rstrip().endswith(mark) for own in texts) > len(texts) / 2
+    texts = [value for value in context.sample if isinstance(value, str)]
+    return bool(texts) and sum(text.rstrip().endswith(mark) for text in texts) > len(texts) / 2
 
 
 def holds_starts(column: Column) -> bool:
@@ -136,8 +136,8 @@ def holds_starts(column: Column) -> bool:
 
 def are_classes(answer: Column, context: Column) -> bool:
     """Whether answers are yes and no, or a few others that stand in no context."""
-    given = [own for own in answer.sample if not is_missing(own)]
-    found = {str(own).strip().lower() for own in given}
+    given = [value for value in answer.sample if not is_missing(value)]
+    found = {str(value).strip().lower() for value in given}
     if not found or found <= YES_NO:
         return bool(found)
     contexts = "\n".join(map(str, context.sample)).lower()
@@ -164,13 +164,13 @@ def without_mark(context: str) -> str:
 
 
 def texts_alone(values: Values, names: tuple[str, ...], where: str) -> Values:
-    question, context = (json_text(own, names[0], where) for own in values[0])
+    question, context = (json_text(value, names[0], where) for value in values[0])
     context = without_mark(context)
     return ([question.strip(), context if context.strip() else ""],)
 
 
 def spans(columns: Sequence[Column], start: Column | None) -> Any:
-    """What makes a question, a context and the spans of its answers of the cells of a row."""
+    """Return the conversion of cells to a question, a context and the spans of its answers."""
     both = len(columns) > 1
 
     def convert(values: Values, names: tuple[str, ...], where: str) -> Values:

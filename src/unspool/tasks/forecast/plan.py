@@ -1,4 +1,4 @@
-"""Which columns of a table are series to forecast: a `Table` in, a `Plan` out."""
+"""Plan the columns of series to forecast."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def plan_forecast(
     about = found.about
     if found.static is not None:
         columns["static"], convert = found.static, with_static(found.convert)
-        about += f", of each series {', '.join(own.name for own in found.static.own)}"
+        about += f", of each series {', '.join(column.name for column in found.static.members)}"
     if unread := not_read(found):
         about += f", not read: {', '.join(unread)}"
     return Plan(task, found.table, columns, FIT, f"{about} -> {task}", convert, found.settings)
@@ -51,6 +51,6 @@ def not_read(found: Found) -> list[str]:
     reader = found.table.reader
     if not isinstance(reader, StepRows):
         return []
-    static = [] if found.static is None else [own.name for own in found.static.own]
+    static = [] if found.static is None else [column.name for column in found.static.members]
     used = {*static, *(key.name for key in reader.keys)}
-    return [own.name for own in reader.others if own.name not in used]
+    return [column.name for column in reader.others if column.name not in used]

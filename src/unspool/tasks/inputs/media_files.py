@@ -1,4 +1,4 @@
-"""Where the files are that a table names, and what is in them.
+"""Files that a table names: their folder, and the values in them.
 
 In: a table and its column of names. Out: the column with values in place of names. Files are in the
 folder of the table, in a folder there, or beside it.
@@ -84,15 +84,15 @@ class Located:
         self.column = files._replace(sample=[self.value(value, "") for value in first])
         if table.files and not self.by_name:
             left = sum(
-                own.name not in named
-                and (is_clip(own) if medium.stepped else medium.named(own.name))
-                for own in self.home.iterdir()
+                path.name not in named
+                and (is_clip(path) if medium.stepped else medium.named(path.name))
+                for path in self.home.iterdir()
             )
             if left:
                 self.remark += f" ({left:,} {medium.plural} of its folder are not in the table)"
 
     def value(self, given: Any, where: str) -> Any:
-        """What is in a file, by its name; or in a cell."""
+        """Return the value of a file, by its name, or that of a cell."""
         if self.shape:
             return picture_of_cells(given, self.shape, where)
         if isinstance(given, dict | bytes) or is_encoded(given):

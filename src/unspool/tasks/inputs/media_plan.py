@@ -1,4 +1,4 @@
-"""Which column of a table are files of sound and the like, and which their label, number or text.
+"""Plan images, videos, sound and music: their column, and that of their label, number or text.
 
 Such files are a table with a row a file (`data/read/media.py`); any other table may have a column
 with their names, beside it in its folder or in a folder there. Captions may be several: rows of the
@@ -171,7 +171,7 @@ def by_file(
     own = {column.number: column for column in found.columns}
     if captions is None:
         return found, own[files.number], None
-    parts = joined([own[part.number] for part in captions.own])
+    parts = joined([own[part.number] for part in captions.members])
     return found, own[files.number], parts._replace(name=captions.name)
 
 
@@ -203,7 +203,7 @@ def answer_column(
         return found, f"{target} in {found.name!r}"
     if (data.label if of_texts else data.text) is not None:
         return None
-    taken = {own.number for own in files.own}
+    taken = {column.number for column in files.members}
     others = [c for c in table.columns if c.number not in taken]
     others = [c for c in others if c != split_column(table, data)]
     names = NAMES[target]
@@ -227,7 +227,7 @@ def answer_column(
         return by_path["folder"], f"label = folder ({ways})"
     texts = [] if by_path or table.header else [c for c in others if c.profile.is_phrases]
     if target == "text" and texts and (named or not medium.described):
-        more = "".join(f" (or {own.name}: --text)" for own in texts[1:2])
+        more = "".join(f" (or {text.name}: --text)" for text in texts[1:2])
         return texts[0], f"text in column {texts[0].name}{more}"
     if target == "text" and named and "name" in by_path:
         return by_path["name"], "text = name of the file, _ for spaces (--set pattern= for others)"
@@ -235,7 +235,7 @@ def answer_column(
 
 
 def other_labels(by_path: Mapping[str, Column], medium: Medium) -> str:
-    """How to learn something else than the folder of a file."""
+    """Hint at options for other labels than the folder of a file."""
     ways = "--label name_1 or --set pattern= for others"
     if "folder_1" not in by_path:
         return ways
@@ -248,8 +248,8 @@ def only_answer(others: list[Column], target: Target) -> Column | None:
     """The only column that looks like labels, or like numbers on a scale, whatever it is called."""
     if any(column.profile.is_phrases for column in others):
         return None
-    labels = [own for own in others if own.profile.is_label]
-    numbers = [own for own in others if own not in labels and own.profile.is_scale]
+    labels = [column for column in others if column.profile.is_label]
+    numbers = [column for column in others if column not in labels and column.profile.is_scale]
     if target == "label" and len(labels) == 1:
         return labels[0]
     return numbers[0] if target == "number" and not labels and len(numbers) == 1 else None
@@ -258,7 +258,7 @@ def only_answer(others: list[Column], target: Target) -> Column | None:
 def text_names(files: Column, medium: Medium, target: Target) -> tuple[str, ...]:
     """Names of columns whose texts are for `target`, where no task was named: those that describe
     files, or any of files that occur again, are captions."""
-    names = [medium.file_of(own) for own in files.sample if isinstance(own, str)]
+    names = [medium.file_of(value) for value in files.sample if isinstance(value, str)]
     if medium.described and len(set(names)) < len(names):
         return NAMES["caption"] if target == "caption" else ()
     if target == "caption":
@@ -314,6 +314,6 @@ def tables_below(table: Table, medium: Medium) -> list[Path]:
     if not place.is_dir():
         return []
     stems = {Path(file.path).stem for file in table.files}
-    found = [own for own in sorted(place.rglob("*")) if own.suffix.lower() in (*LISTS, ".json")]
+    found = [path for path in sorted(place.rglob("*")) if path.suffix.lower() in (*LISTS, ".json")]
     found = [own for own in found[:SAMPLE_SIZE] if names_files(own, medium, stems)]
     return sorted(found, key=lambda own: PARTS.get(own.stem.lower()) != "train")

@@ -1,4 +1,4 @@
-"""Which columns of a table are series, and which are their labels, numbers or labels of steps.
+"""Plan the columns of series, and those of their labels, numbers or labels of steps.
 
 The settings decide, then known names, then the look of the values (`data/read/layout.py`).
 """
@@ -60,7 +60,7 @@ class Found(NamedTuple):
 
     @property
     def settings(self) -> dict[str, str]:
-        """What a run has to know to read another file in the same way."""
+        """Settings by which a run reads another file in the same way."""
         reader = self.table.reader
         dates = reader.layout.dates if isinstance(reader, StepRows) else None
         found = {"data.input": "series"}
@@ -115,7 +115,7 @@ def plan_series(table: Table, data: DataConfig, asked: Asked) -> Plan | None:
 
 def shown_name(table: Table, column: Column) -> str:
     if table.header or not column.name.isdigit():
-        return ", ".join(repr(own.name) for own in column.own)
+        return ", ".join(repr(own.name) for own in column.members)
     return f"column {column.name}"
 
 
@@ -147,7 +147,7 @@ def fitting(found: Found, target: Target, *, named: bool, task: str) -> Column |
         return None
     if target == "text":
         return label
-    several = all(column.profile.is_scale for column in label.own)
+    several = all(column.profile.is_scale for column in label.members)
     if target == "number":
         return label if several or named else None
     return None if several and not named else label
@@ -174,7 +174,7 @@ def find_series(
     if words and guess is not None and guess.profile.is_numbers:
         guess = None
     label = asked or guess
-    taken = [] if label is None else list(label.own)
+    taken = [] if label is None else list(label.members)
     taken += [] if (split := split_column(table, data)) is None else [split]
     static = table.several(data.static, option="--static") if data.static else []
     taken += static
@@ -219,7 +219,9 @@ def long_series(
     if target is None:
         label = None
     elif label is not None:
-        label = joined([reader.columns[1 + reader.others.index(own)] for own in label.own])
+        label = joined(
+            [reader.columns[1 + reader.others.index(column)] for column in label.members]
+        )
     elif data.label is not None:
         label = steps.column(data.label, option="--label")
     elif reader.paths and reader.paths[0][0] == "folder":
@@ -317,7 +319,7 @@ def of_arrays(layout: Nested) -> Conversion:
         if len(names) == 1:
             return as_recording(values[0], where), *values[1:]
         parts = [as_recording(own, where, (name,)) for own, name in zip(values[0], names)]
-        if len({len(own) for own in parts}) > 1:
+        if len({len(part) for part in parts}) > 1:
             sizes = ", ".join(f"{name} {len(own)}" for own, name in zip(parts, names))
             raise DataError(
                 "the channels have different numbers of steps",
@@ -325,7 +327,7 @@ def of_arrays(layout: Nested) -> Conversion:
                 got=sizes,
                 remedy="give every channel a value at each step",
             )
-        return Recording(np.concatenate([own.values for own in parts], 1), names), *values[1:]
+        return Recording(np.concatenate([part.values for part in parts], 1), names), *values[1:]
 
     return Conversion(f"arrays of {names}", convert)
 

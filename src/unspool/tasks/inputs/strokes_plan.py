@@ -1,4 +1,4 @@
-"""Which column of a table are strokes, and which are their labels or texts."""
+"""Plan the column of strokes, and that of their labels or texts."""
 
 from __future__ import annotations
 

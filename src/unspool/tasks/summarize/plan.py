@@ -1,4 +1,4 @@
-"""Which columns of a table are documents and their summaries: by their names, or as asked for."""
+"""Plan documents and their summaries: by the names of columns, or as requested."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def plan_summaries(
 
 def labels_beside(columns: Sequence[Column], plan: Plan) -> str:
     """`, --label Score learns that`: the first other column that looks like a label."""
-    taken = {own.number for column in plan.columns.values() for own in column.own}
+    taken = {own.number for column in plan.columns.values() for own in column.members}
     for column in columns:
         if column.number not in taken and column.profile.is_class:
             return f", --label {column.name} learns that"
@@ -81,7 +81,7 @@ def references_column(table: Table) -> Column | None:
 
 
 def further_references(plan: Plan) -> list[list[str]]:
-    """Of every row of a table the summaries besides its own; [] where there are none."""
+    """Further summaries of each row; [] where there are none."""
     column = references_column(plan.table)
     if column is None:
         return []
@@ -91,4 +91,4 @@ def further_references(plan: Plan) -> list[list[str]]:
 
 def texts_of(value: Any) -> list[str]:
     values = value if isinstance(value, list) else [value]
-    return [str(each) for each in values if each is not None and str(each).strip()]
+    return [str(value) for value in values if value is not None and str(value).strip()]

@@ -1,4 +1,4 @@
-"""Which columns of a table are the words of sentences, and which are their tags.
+"""Plan the words of sentences and their tags.
 
 The user's settings decide; otherwise the names of JSON fields, or that columns of CoNLL have the
 word first and the tag last. Values of JSON are either lists of words and of tags, or a text, which

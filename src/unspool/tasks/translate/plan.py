@@ -1,4 +1,4 @@
-"""Which two columns of a table are pairs: what is read, and what is to be written.
+"""Plan pairs: a source that is read, and a target that is written.
 
 The user's settings decide; otherwise known names (`source` and `target`, two languages), otherwise
 that there are just two columns. Unless the task is named only names make a table one of pairs.
@@ -38,7 +38,7 @@ def plan_translation(
 
 
 def plan_sources(table: Table, data: DataConfig, *, task: str = "translate") -> Plan:
-    """What is to be translated."""
+    """Plan the sources alone."""
     if table.shape == Shape.PAIRS:
         summary = f"{table.summary} -> {task}"
         return Plan(task, table, {"source": table.columns[0]}, FIT, summary)
