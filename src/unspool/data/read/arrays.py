@@ -88,18 +88,18 @@ class Arrays(Reader):
 
     def _array(self, name: str, arrays: dict[str, np.ndarray], file: TextFile) -> np.ndarray:
         """The one that has this name in the first file."""
-        found = arrays.get(name)
-        wanted = found is not None and (
-            name != self.array or (found.dtype.kind in NUMERIC and found.ndim in (1, 2, 3))
+        array = arrays.get(name)
+        wanted = array is not None and (
+            name != self.array or (array.dtype.kind in NUMERIC and array.ndim in (1, 2, 3))
         )
-        if found is None or not wanted:
+        if array is None or not wanted:
             raise DataError(
                 f"has no array {name!r} that fits, as {self.files[0].name} has",
                 where=file.name,
                 got=described(arrays) or "no array of one element a series",
                 remedy="save the same arrays in every file",
             )
-        return found
+        return array
 
     @property
     def options(self) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from unspool.data.read.arrays import LENGTHS, OFFSETS
 from unspool.data.read.clip import ARRAYS, ENDINGS, FILMS, Clip, ClipFile, is_frame
 from unspool.data.read.columns import plain
 from unspool.data.read.files import Report, TextFile, readable_name
-from unspool.data.read.media import TABLES, VIDEO, Found, MediaFiles, several_tables
+from unspool.data.read.media import LIST_SUFFIXES, VIDEO, MediaFiles, MediaListing, several_tables
 from unspool.data.read.npy import ArrayShape, array_shapes, damaged, header, read_array, stream
 from unspool.data.read.picture import MOST_PIXELS
 from unspool.data.read.reader import SAMPLE, Column, FileHead, Match, Reader, Row, Shape
@@ -193,7 +193,7 @@ def holds_one(file: TextFile) -> bool:
     return not several and any(shape.of_images for shape in shapes.values())
 
 
-def find_clips(path: str, data: DataConfig) -> Found | None:
+def find_clips(path: str, data: DataConfig) -> MediaListing | None:
     """The clips at a path, where videos are asked for: the folder itself where frames are in it;
     otherwise its GIFs, films and arrays and the folders of frames below it, or the table there that
     names them. None where there are none, or an array of several."""
@@ -202,11 +202,11 @@ def find_clips(path: str, data: DataConfig) -> Found | None:
         alone = path.lower().endswith(ENDINGS)
         if place.suffix.lower() in ARRAYS:
             alone = holds_one(TextFile(place, path))
-        return Found([ClipFile(place, path, data.encoding)], VIDEO) if alone else None
+        return MediaListing([ClipFile(place, path, data.encoding)], VIDEO) if alone else None
     if not place.is_dir():
         return None
     if any(map(is_frame, place.iterdir())):
-        return Found([ClipFile(place, path, data.encoding)], VIDEO)
+        return MediaListing([ClipFile(place, path, data.encoding)], VIDEO)
     found: dict[Path, None] = {}
     for own in sorted(place.rglob("*")):
         if any(part.startswith(".") for part in own.relative_to(place).parts):
@@ -217,14 +217,16 @@ def find_clips(path: str, data: DataConfig) -> Found | None:
             found[own.parent] = None
     if not found:
         return None
-    tables = [path for path in sorted(place.iterdir()) if path.suffix.lower() in TABLES]
+    tables = [path for path in sorted(place.iterdir()) if path.suffix.lower() in LIST_SUFFIXES]
     names = {own.relative_to(place).as_posix() for own in found}
     listing = [table for table in tables if names_clips(table, names)]
     if listing and data.pattern is None:
         if len(listing) > 1:
             raise several_tables(path, "clips", listing)
-        return Found([TextFile(listing[0], str(listing[0]), data.encoding)], VIDEO, listed=True)
-    return Found([ClipFile(own, readable_name(own), data.encoding) for own in found], VIDEO)
+        return MediaListing(
+            [TextFile(listing[0], str(listing[0]), data.encoding)], VIDEO, listed=True
+        )
+    return MediaListing([ClipFile(own, readable_name(own), data.encoding) for own in found], VIDEO)
 
 
 def names_clips(table: Path, names: set[str]) -> bool:

@@ -42,6 +42,8 @@ NO_TEXT = "name a file of text"
 PICKLE = "a pickle, which could run any code"
 UNPICKLE = "load it where you trust it, and save tables as CSV, lists as JSON, arrays as .npz"
 KINDS = (
+    Kind(0, b"PAR1", "a Parquet file", "leave out --format, or use --format parquet"),
+    Kind(0, b"ARROW1", "an Arrow file", "leave out --format, or use --format arrow"),
     Kind(0, b"\x28\xb5\x2f\xfd", "a Zstandard file", "unpack it with zstd -d"),
     Kind(0, b"7z\xbc\xaf\x27\x1c", "a 7-Zip archive", UNPACK),
     Kind(0, b"Rar!\x1a\x07", "a RAR archive", UNPACK),
@@ -95,10 +97,6 @@ UNREAD = {
     ".pdf": "extract their texts, or save their pages as PNG",
     **dict.fromkeys((".zip", ".tar", ".tgz", ".7z", ".rar"), "unpack them"),
 }
-TABLES = (
-    Kind(0, b"PAR1", "a Parquet file", "leave out --format, or use --format parquet"),
-    Kind(0, b"ARROW1", "an Arrow file", "leave out --format, or use --format arrow"),
-)
 IDX = re.compile(r".*[-.]idx[1-4](-ubyte)?", re.IGNORECASE)  # as of MNIST
 MAGIC = 262  # bytes that are looked at
 MARKS = (
@@ -163,7 +161,7 @@ def open_content(
 
 
 def refuse_binary(head: bytes, name: str) -> None:
-    for kind in (*KINDS, *TABLES):
+    for kind in KINDS:
         if head[kind.at :].startswith(kind.magic):
             raise DataError(f"is {kind.name}", where=name, remedy=kind.remedy)
 

@@ -270,11 +270,11 @@ def texts_in(place: Path, names: Sequence[str], encoding: str) -> list[TextFile]
         inside = [file for folder in folders for file in texts(folder, sorted(os.listdir(folder)))]
     except OSError as error:
         raise unreadable(place, str(place), error) from None
-    found = texts(place, names)
+    files = texts(place, names)
     if len({file.path.parent for file in inside}) > 1:
         return inside  # beside them there may be a README.txt
-    if found:
-        return found
+    if files:
+        return files
     parts = [folder for folder in folders if any(path.is_dir() for path in folder.iterdir())]
     if len(parts) > 1:
         raise DataError(

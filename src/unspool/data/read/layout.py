@@ -165,9 +165,9 @@ def find_time(table: Table, columns: Sequence[Column]) -> Column | None:
     dates = next((c for c in columns if c.sample and c.profile.date_format is not None), None)
     if dates is not None:
         return dates
-    found = known(columns, TIME_NAMES) if table.header else None
-    several = found is not None and len(set(map(str, found.sample))) > 1
-    return found if several or (found is not None and len(found.sample) == 1) else None
+    column = known(columns, TIME_NAMES) if table.header else None
+    several = column is not None and len(set(map(str, column.sample))) > 1
+    return column if several or (column is not None and len(column.sample) == 1) else None
 
 
 def find_id(table: Table, columns: Sequence[Column], time: Column) -> Column | None:

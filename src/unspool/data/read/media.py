@@ -29,19 +29,14 @@ from unspool.data.read.sound import Sound
 from unspool.errors import ConfigError, DataError
 from unspool.io.regular import open_regular
 
-TABLES = (
-    ".csv",
-    ".tsv",
-    ".jsonl",
-    ".txt",
-)  # in which a folder of such files may have texts or labels
+LIST_SUFFIXES = (".csv", ".tsv", ".jsonl", ".txt")  # of tables that may list files
 NOISE = "_background_noise_"  # a folder of Speech Commands, whose recordings have no label
 # What every folder may hold beside data.
 USUAL = re.compile(
     r"(readme|license|licence|citation|changelog)(\..*)?|thumbs\.db|desktop\.ini", re.I
 )
 FEW = 3  # names of files that a line shows
-OTHERS = (".txt", ".txt.gz", *TABLES, ".npy", ".npz", ".ts", ".inkml", ".unp", ".unipen")
+OTHERS = (".txt", ".txt.gz", *LIST_SUFFIXES, ".npy", ".npz", ".ts", ".inkml", ".unp", ".unipen")
 
 
 class Medium(NamedTuple):
@@ -206,7 +201,7 @@ def stamp(path: Path) -> bytes:
     return repr(known).encode()
 
 
-class Found(NamedTuple):
+class MediaListing(NamedTuple):
     """Files of a kind; `listed`: instead of them, the table that names them; `remark`: what else is
     in their folder, and not read."""
 
@@ -216,7 +211,7 @@ class Found(NamedTuple):
     remark: str = ""
 
 
-def find_media(path: str, data: DataConfig) -> Found | None:
+def find_media(path: str, data: DataConfig) -> MediaListing | None:
     """The files at a path that are a value each: itself, or those of a folder and of the folders in
     it; the table in that folder, if one has their names and no pattern is set. None where there are
     none, or fewer than files of texts and series."""
@@ -226,7 +221,7 @@ def find_media(path: str, data: DataConfig) -> Found | None:
         return None
     alone = medium_of(content_name(place))  # compressed or not
     if alone in asked and place.is_file():
-        return Found([TextFile(place, path, data.encoding)], alone)
+        return MediaListing([TextFile(place, path, data.encoding)], alone)
     if not place.is_dir():
         return None
     visible = [
@@ -238,7 +233,9 @@ def find_media(path: str, data: DataConfig) -> Found | None:
     medium = max(asked, key=lambda own: len(by_medium[own]))  # the first of equally many
     found = by_medium[medium]
     stems = {own.stem for own in found}
-    tables = [path for path in visible if path.parent == place and path.suffix.lower() in TABLES]
+    tables = [
+        path for path in visible if path.parent == place and path.suffix.lower() in LIST_SUFFIXES
+    ]
     listing = [table for table in tables if found and names_files(table, medium, stems)]
     others = [path for path in visible if path.name.endswith(OTHERS) and path not in listing]
     if not found or (len(others) > len(found) and data.input == "auto"):
@@ -247,11 +244,11 @@ def find_media(path: str, data: DataConfig) -> Found | None:
         if len(listing) > 1:
             raise several_tables(path, medium.plural, listing)
         table = TextFile(listing[0], str(listing[0]), data.encoding)
-        return Found([table], medium, listed=True)
+        return MediaListing([table], medium, listed=True)
     noise = {own for own in found if NOISE in own.relative_to(place).parts[:-1]}
     found = [own for own in found if own not in noise] or found
     files = [TextFile(own, readable_name(own), data.encoding) for own in found]
-    return Found(files, medium, remark=left_out(visible, found))
+    return MediaListing(files, medium, remark=left_out(visible, found))
 
 
 def several_tables(path: str, plural: str, tables: Sequence[Path]) -> DataError:

@@ -71,15 +71,15 @@ def array_shapes(file: TextFile) -> dict[str, ArrayShape]:
                 return {"x": header(content)}
         with zipfile.ZipFile(path) as archive:
             names = [name.removesuffix(".npy") for name in archive.namelist()]
-        found = {}
+        shapes = {}
         for name in names:
             with stream(file, name) as content:
-                found[name] = header(content)
+                shapes[name] = header(content)
     except DataError:
         raise
     except Exception:  # it raises whatever its parsers do
         raise damaged(file) from None
-    return found
+    return shapes
 
 
 def image_arrays(file: TextFile, name: str) -> Iterator[np.ndarray]:

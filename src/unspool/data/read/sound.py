@@ -347,10 +347,10 @@ def decoder(path: Path, name: str) -> Any:
 
 def read_frames(file: Any, size: int, name: str) -> np.ndarray:
     try:
-        found: np.ndarray = file.read(size, dtype="float32")
+        array: np.ndarray = file.read(size, dtype="float32")
     except RuntimeError as error:
         raise _undecoded(name, error) from None
-    return found
+    return array
 
 
 def _undecoded(name: str, error: Exception) -> DataError:

@@ -100,8 +100,8 @@ def find_column(
         return None
     if asked is not None:
         return names.index(choose("column", asked, names, where=where))
-    found = known([Column(name, i, []) for i, name in enumerate(rest)], usual)
-    return None if found is None else names.index(found.name)
+    column = known([Column(name, i, []) for i, name in enumerate(rest)], usual)
+    return None if column is None else names.index(column.name)
 
 
 def cells_of(line: str) -> list[str]:

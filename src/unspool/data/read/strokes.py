@@ -159,10 +159,10 @@ def no_strokes(raw: Any, where: str) -> DataError:
 def numbers(raw: Any, what: str, where: str) -> np.ndarray:
     """(N, K) float64"""
     try:
-        found = np.asarray(raw, dtype=np.float64)
+        array = np.asarray(raw, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
-        found = np.zeros(0)
-    if found.ndim != 2 or found.shape[1] < 1:
+        array = np.zeros(0)
+    if array.ndim != 2 or array.shape[1] < 1:
         raise DataError(
             f"{what} is no list of points",
             where=where,
@@ -170,7 +170,7 @@ def numbers(raw: Any, what: str, where: str) -> np.ndarray:
             remedy="give strokes as [[[x, y], ...], ...]; --set stroke_layout=axes reads lists of x"
             " and y",
         )
-    return found
+    return array
 
 
 def refuse_wild(xy: np.ndarray, what: str, where: str) -> None:

@@ -132,23 +132,23 @@ class Table:
         is one."""
         if any(column.name == asked for column in self.columns):
             return [self.column(asked, option=option)]
-        found = [self.column(name, option=option) for name in listed_names(asked)]
-        if not found:
+        columns = [self.column(name, option=option) for name in listed_names(asked)]
+        if not columns:
             raise DataError(
                 f"{option} names no column",
                 where=self.name,
                 got=asked,
                 remedy=f"choose from {', '.join(column.name for column in self.columns)}",
             )
-        for column in found:
-            if found.count(column) > 1:
+        for column in columns:
+            if columns.count(column) > 1:
                 raise DataError(
                     "a column is named twice",
                     where=self.name,
                     got=column.name,
                     remedy=f"name each one once with {option}",
                 )
-        return found
+        return columns
 
     def rows(self, columns: Sequence[Column], report: Report | None = None) -> Iterator[Row]:
         """The rows, with the values of some columns; `report` gets the share that has been read."""

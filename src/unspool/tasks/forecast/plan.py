@@ -7,7 +7,7 @@ from unspool.data.plan import Plan
 from unspool.data.read import Table
 from unspool.data.read.steps import StepRows
 from unspool.errors import DataError
-from unspool.tasks.inputs.series_plan import Found, find_series, may_be_series, with_static
+from unspool.tasks.inputs.series_plan import SeriesColumns, find_series, may_be_series, with_static
 
 FIT = 3
 
@@ -19,8 +19,8 @@ def plan_forecast(
     asked = data.model_copy(update={"target": None, "label": None})
     if not may_be_series(table, asked) or (data.label is not None and not named):
         return None
-    found = find_series(table, asked, None, named=named, words=True)
-    if found is None:
+    series = find_series(table, asked, None, named=named, words=True)
+    if series is None:
         if not named:
             return None
         raise DataError(
@@ -28,25 +28,25 @@ def plan_forecast(
             where=table.name,
             remedy="name them with --series, and those of series and times with --id and --time",
         )
-    if not named and not is_timed(found):
+    if not named and not is_timed(series):
         return None
-    columns, convert = {"history": found.series}, found.convert
-    about = found.about
-    if found.static is not None:
-        columns["static"], convert = found.static, with_static(found.convert)
-        about += f", of each series {', '.join(column.name for column in found.static.members)}"
-    if unread := not_read(found):
+    columns, convert = {"history": series.series}, series.convert
+    about = series.about
+    if series.static is not None:
+        columns["static"], convert = series.static, with_static(series.convert)
+        about += f", of each series {', '.join(column.name for column in series.static.members)}"
+    if unread := not_read(series):
         about += f", not read: {', '.join(unread)}"
-    return Plan(task, found.table, columns, FIT, f"{about} -> {task}", convert, found.settings)
+    return Plan(task, series.table, columns, FIT, f"{about} -> {task}", convert, series.settings)
 
 
-def is_timed(found: Found) -> bool:
+def is_timed(found: SeriesColumns) -> bool:
     """Whether the steps of a table have times, and it holds nothing that could be a label."""
     reader = found.table.reader
     return isinstance(reader, StepRows) and reader.layout.time is not None and found.label is None
 
 
-def not_read(found: Found) -> list[str]:
+def not_read(found: SeriesColumns) -> list[str]:
     """Columns of a table of steps that are no values, ids, times or static."""
     reader = found.table.reader
     if not isinstance(reader, StepRows):

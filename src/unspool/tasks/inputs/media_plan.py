@@ -23,8 +23,7 @@ from unspool.data.read.embedded import pixel_column, pixel_shape
 from unspool.data.read.file_index import SAMPLE_SIZE, find_media_folder, find_stems
 from unspool.data.read.files import PARTS
 from unspool.data.read.grouped import grouped_table
-from unspool.data.read.media import IMAGE, MUSIC, Medium, names_files
-from unspool.data.read.media import TABLES as LISTS
+from unspool.data.read.media import IMAGE, LIST_SUFFIXES, MUSIC, Medium, names_files
 from unspool.data.read.reader import joined
 from unspool.errors import DataError
 from unspool.tasks.inputs.kind import Asked, Target
@@ -32,7 +31,7 @@ from unspool.tasks.inputs.media_files import Located
 from unspool.tasks.pair_plan import two_texts
 
 FIT = 5
-TABLES = (Shape.TABLE, Shape.CORPUS)  # which may name files
+LISTING = (Shape.TABLE, Shape.CORPUS)  # shapes that may name files
 TEXTS = ("text", "transcript", "transcription", "sentence", "words", *TEXT_NAMES)
 LONGEST_NAME = 100
 SEVERAL = re.compile(r"(caption|description|text|sentence)s?[ _-]?\d+")  # caption_1, caption_2
@@ -58,7 +57,7 @@ def media_column(table: Table, data: DataConfig, medium: Medium) -> Column | Non
         return None
     if table.reader.medium == medium:
         return table.columns[0]
-    if table.shape not in TABLES:
+    if table.shape not in LISTING:
         return None
     requested = data.input == medium.name
     columns = table.columns
@@ -314,6 +313,10 @@ def tables_below(table: Table, medium: Medium) -> list[Path]:
     if not place.is_dir():
         return []
     stems = {Path(file.path).stem for file in table.files}
-    found = [path for path in sorted(place.rglob("*")) if path.suffix.lower() in (*LISTS, ".json")]
+    found = [
+        path
+        for path in sorted(place.rglob("*"))
+        if path.suffix.lower() in (*LIST_SUFFIXES, ".json")
+    ]
     found = [own for own in found[:SAMPLE_SIZE] if names_files(own, medium, stems)]
     return sorted(found, key=lambda own: PARTS.get(own.stem.lower()) != "train")

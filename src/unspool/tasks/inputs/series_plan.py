@@ -47,7 +47,7 @@ SHAPES = (Shape.TABLE, Shape.CORPUS, Shape.SERIES)  # in which there may be seri
 SHOWN = 6  # names of columns in a summary
 
 
-class Found(NamedTuple):
+class SeriesColumns(NamedTuple):
     """The table with a recording a row, the columns of the series and of its label, how values are
     made of them, how the summary calls it, and the columns of what a series has as a whole."""
 
@@ -87,8 +87,8 @@ def plan_series(table: Table, data: DataConfig, asked: Asked) -> Plan | None:
     task, target, named, outputs = asked
     if not may_be_series(table, data):
         return None
-    found = find_series(table, data, target if outputs else None, named=named)
-    if found is None:
+    series = find_series(table, data, target if outputs else None, named=named)
+    if series is None:
         if asks_for_series(data) and named:
             raise DataError(
                 "no columns of numbers were found to be series",
@@ -97,20 +97,20 @@ def plan_series(table: Table, data: DataConfig, asked: Asked) -> Plan | None:
                 " --time",
             )
         return None
-    settings = found.settings
+    settings = series.settings
     if not outputs:
-        summary = f"{found.about} -> {task}"
-        columns = {"series": found.series}
-        return Plan(task, found.table, columns, FIT, summary, found.convert, settings)
-    label = fitting(found, target, named=named, task=task)
+        summary = f"{series.about} -> {task}"
+        columns = {"series": series.series}
+        return Plan(task, series.table, columns, FIT, summary, series.convert, settings)
+    label = fitting(series, target, named=named, task=task)
     if label is None:
         return None
     what = {"label": "label", "number": "number", "tags": "a label a step", "text": "text"}[target]
-    summary = f"{found.about}, {what} in {shown_name(found.table, label)} -> {task}"
+    summary = f"{series.about}, {what} in {shown_name(series.table, label)} -> {task}"
     if target == "number" and not named:
         summary += " (--task classify makes classes of them)"
-    columns = {"series": found.series, target: label}
-    return Plan(task, found.table, columns, FIT, summary, with_label(found, target), settings)
+    columns = {"series": series.series, target: label}
+    return Plan(task, series.table, columns, FIT, summary, with_label(series, target), settings)
 
 
 def shown_name(table: Table, column: Column) -> str:
@@ -119,7 +119,7 @@ def shown_name(table: Table, column: Column) -> str:
     return f"column {column.name}"
 
 
-def fitting(found: Found, target: Target, *, named: bool, task: str) -> Column | None:
+def fitting(found: SeriesColumns, target: Target, *, named: bool, task: str) -> Column | None:
     """The column of what is to be learnt, where it fits the task."""
     label, reader = found.label, found.table.reader
     if label is None:
@@ -160,7 +160,7 @@ def find_series(
     *,
     named: bool,
     words: bool = False,
-) -> Found | None:
+) -> SeriesColumns | None:
     """`words`: labels are words, and all numbers are values."""
     by_path = (  # `folder` and the like, which `StepRows` have
         data.label is not None
@@ -193,12 +193,12 @@ def find_series(
         steps = len(layout.columns) // len(layout.channels)
         about = f"{table.summary}, a series a row: {of}{steps:,} steps at most in columns"
         about += f" {ends(layout.columns)}{hint}"
-        return Found(table, joined(layout.columns), label, of_cells(layout), about, whole)
+        return SeriesColumns(table, joined(layout.columns), label, of_cells(layout), about, whole)
     if label is None and target is not None:
         label = next((c for c in table.columns if c.name == "folder"), None)
     names = ", ".join(repr(column.name) for column in layout.columns)
     about = f"{table.summary}, series in {table.reader.noun} {names}"
-    return Found(table, joined(layout.columns), label, of_arrays(layout), about, whole)
+    return SeriesColumns(table, joined(layout.columns), label, of_arrays(layout), about, whole)
 
 
 def ends(columns: Sequence[Column]) -> str:
@@ -212,7 +212,7 @@ def long_series(
     label: Column | None,
     target: Target | None,
     static: Sequence[Column] = (),
-) -> Found:
+) -> SeriesColumns:
     steps = step_table(table, layout)
     reader = steps.reader
     assert isinstance(reader, StepRows)
@@ -239,7 +239,7 @@ def long_series(
     listed = ", ".join(names[:SHOWN]) + (", ..." if len(names) > SHOWN else "")
     about = f"{table.summary}, {where}{timed}, channels {listed}"
     whole = [reader.columns[1 + reader.others.index(own)] for own in static]
-    return Found(steps, reader.series, label, None, about, joined(whole) if whole else None)
+    return SeriesColumns(steps, reader.series, label, None, about, joined(whole) if whole else None)
 
 
 def guess_label(table: Table, data: DataConfig, target: Target | None) -> Column | None:
@@ -332,7 +332,7 @@ def of_arrays(layout: Nested) -> Conversion:
     return Conversion(f"arrays of {names}", convert)
 
 
-def with_label(found: Found, target: Target) -> Conversion | None:
+def with_label(found: SeriesColumns, target: Target) -> Conversion | None:
     """The conversion of the series, and labels as strings."""
     first, noun = found.convert, f"series and {target}"
 

@@ -13,7 +13,13 @@ from unspool.data.read.json_lines import json_text
 from unspool.data.read.strokes import Layout, as_strokes, depth, find_layout
 from unspool.errors import DataError
 from unspool.tasks.inputs.kind import Asked, Target
-from unspool.tasks.inputs.series_plan import Found, fitting, guess_label, shown_name, with_label
+from unspool.tasks.inputs.series_plan import (
+    SeriesColumns,
+    fitting,
+    guess_label,
+    shown_name,
+    with_label,
+)
 
 FIT = 5
 NAMES = ("strokes", "drawing", "ink", "stroke", "traces", "handwriting")
@@ -83,7 +89,7 @@ def plan_strokes(table: Table, data: DataConfig, asked: Asked) -> Plan | None:
             raise no_strokes(table)
         return None
     label = find_label(table, data, drawn, target) if outputs else None
-    found = Found(table, drawn.column, label, of_layout(drawn.layout), about(table, drawn))
+    found = SeriesColumns(table, drawn.column, label, of_layout(drawn.layout), about(table, drawn))
     settings = {"data.input": "strokes"}
     columns = {"strokes": drawn.column}
     if not outputs:
