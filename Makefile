@@ -33,6 +33,8 @@ ONCE := $(ALIKE) or $(COMPILED) or $(NO_KERNEL)
 AVX2_ONLY := ONEDNN_MAX_CPU_ISA=AVX2 ATEN_CPU_CAPABILITY=avx2 UNSPOOL_NATIVE=avx2
 
 test: export OMP_NUM_THREADS = 1
+# Threads that wait must not spin: there may be more of them than cores.
+test: export OMP_WAIT_POLICY = passive
 test: $(VENV)/.installed-dev
 	@red=0; \
 	echo 'make test, 1 of 3: all tests, with all that this processor has'; \
