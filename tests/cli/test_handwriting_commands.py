@@ -10,7 +10,7 @@ import unspool as api
 from unspool.demos.handwriting import write_words
 
 SMALL = {
-    "task": "handwrite", "hidden": 8, "layers": 1, "mixture": 2, "text_window": 2, "epochs": 1,
+    "task": "handwrite", "hidden": 8, "layers": 1, "mixture": 2, "epochs": 1,
     "threads": 1, "baseline": False, "quiet": True,
 }  # fmt: skip
 
@@ -19,7 +19,7 @@ SMALL = {
 def runs(tmp_path_factory):
     folder = tmp_path_factory.mktemp("handwriting")
     write_words(folder / "words.jsonl", count=30, letters="lit")
-    api.train(folder / "words.jsonl", out=folder / "words", **SMALL)
+    api.train(folder / "words.jsonl", out=folder / "words", text_window=2, **SMALL)
     api.train(folder / "words.jsonl", out=folder / "free", conditional=False, **SMALL)
     return folder
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from torch import nn
 
-from unspool.api.settings import path_of
 from unspool.api.spelling import in_python, spelled
 from unspool.api.streaming import RunStream
 from unspool.api.watching import usual_note
@@ -24,7 +23,7 @@ from unspool.data.store.columns import Progress
 from unspool.errors import ConfigError, DataError
 from unspool.tasks import Answers, Report, Task
 from unspool.tasks.planner import open_inputs, open_plan
-from unspool.training.folder import RunFolder
+from unspool.training.folder import RunFolder, path_of
 from unspool.training.log import read_log
 
 if TYPE_CHECKING:  # what an answer does not need is loaded when it is asked for

@@ -4,7 +4,6 @@ of the model that settings describe."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from unspool.config import SECTIONS, Config, ModelConfig
@@ -21,16 +20,6 @@ from unspool.tasks.settings import refuse_unread
 from unspool.tasks.size import refuse_large_model
 from unspool.training.folder import RunFolder
 from unspool.training.transfer import Start, refuse_other_settings
-
-
-def path_of(value: Any, argument: str) -> Path:
-    """The path; a ConfigError where it is none."""
-    if not isinstance(value, str | Path) or "\0" in str(value):
-        raise ConfigError(
-            f"{argument} is no path", got=value, remedy="give the name of a file or folder"
-        )
-    return Path(value)
-
 
 SMALLEST_VOCABULARY = 16  # tokens; that of the data is not known yet
 

@@ -14,7 +14,6 @@ from unspool.api.run import Run, load
 from unspool.api.settings import (
     make_config,
     open_data,
-    path_of,
     refuse_changes,
     refuse_unread_settings,
 )
@@ -29,7 +28,7 @@ from unspool.errors import ConfigError, RunError
 from unspool.tasks import TASKS
 from unspool.tasks.planner import Source, open_plan, usual_columns
 from unspool.training.fold_report import FoldsReport
-from unspool.training.folder import RunFolder
+from unspool.training.folder import RunFolder, path_of
 from unspool.training.machine import with_device, with_precision
 from unspool.training.output_folder import check_rescue, free_folder
 from unspool.training.progress import Watcher

@@ -46,6 +46,15 @@ FORMAT = 1  # of the run folder; a newer one is refused
 MOST_ROWS = 2_000_000  # that are kept a digest of
 
 
+def path_of(value: Any, argument: str) -> Path:
+    """The path; a ConfigError where it is none."""
+    if not isinstance(value, str | Path) or "\0" in str(value):
+        raise ConfigError(
+            f"{argument} is no path", got=value, remedy="give the name of a file or folder"
+        )
+    return Path(value)
+
+
 @dataclass(frozen=True)
 class RunFolder:
     """The paths and the small files of one run."""
