@@ -87,21 +87,21 @@ class Known:
 
     def at(self, series: np.ndarray, steps: np.ndarray) -> np.ndarray:
         """(B,) and (B, W) steps of them -> (B, W, K) float32"""
-        found = []
+        parts = []
         last = self.values.lengths[series][:, None] - 1
         index = self.values.starts[series][:, None] + np.minimum(steps, last)  # (B, W)
         if self.times is not None and self.cycles:
             beyond = np.maximum(steps - last, 0)
             times = self.step.after(np.asarray(self.times.values[index]), beyond)
-            found.append(calendar(times.ravel(), self.cycles).reshape(*steps.shape, -1))
+            parts.append(calendar(times.ravel(), self.cycles).reshape(*steps.shape, -1))
         if len(self.channels):
-            own = np.asarray(self.values.values[index[..., None], self.channels])
-            own = np.where((steps <= last)[..., None], (own - self.mean) / self.std, 0)
-            found.append(np.nan_to_num(own).astype(np.float32))
+            x = np.asarray(self.values.values[index[..., None], self.channels])
+            x = np.where((steps <= last)[..., None], (x - self.mean) / self.std, 0)
+            parts.append(np.nan_to_num(x).astype(np.float32))
         if self.static.shape[1]:
             shape = (*steps.shape, self.static.shape[1])
-            found.append(np.broadcast_to(self.static[series][:, None], shape))
-        return np.concatenate(found, -1) if found else np.zeros((*steps.shape, 0), np.float32)
+            parts.append(np.broadcast_to(self.static[series][:, None], shape))
+        return np.concatenate(parts, -1) if parts else np.zeros((*steps.shape, 0), np.float32)
 
 
 class Stretches:
@@ -168,12 +168,12 @@ class Stretches:
 
     def digests(self) -> np.ndarray:
         """(N,) uint64 of the values of each stretch"""
-        found = np.zeros(len(self), np.uint64)
+        digests = np.zeros(len(self), np.uint64)
         for row in range(len(self)):
-            own = self.past(row, int(self.end[row]))[int(self.first[row]) :]
-            digest = hashlib.blake2b(own.tobytes(), digest_size=8).digest()
-            found[row] = int.from_bytes(digest, "little")
-        return found
+            past = self.past(row, int(self.end[row]))[int(self.first[row]) :]
+            digest = hashlib.blake2b(past.tobytes(), digest_size=8).digest()
+            digests[row] = int.from_bytes(digest, "little")
+        return digests
 
     def past(self, row: int, origin: int) -> np.ndarray:
         """(origin,) all values of a target before a step"""
@@ -196,39 +196,39 @@ class Stretches:
         ):
             real = exists = np.ones((len(rows), L + H), dtype=bool)
             views = sliding_window_view(self.values.values, L + H, axis=0)
-            own = views[self.values.starts[series] + starts, self.channel[rows]]
+            x = views[self.values.starts[series] + starts, self.channel[rows]]
         else:
             real = steps < (lengths + H)[:, None]  # (B, L + H)
             exists = real & (inside < self.values.lengths[series][:, None])
             index = np.where(exists, self.values.starts[series][:, None] + inside, 0)
-            own = np.asarray(self.values.values[index, self.channel[rows][:, None]])
-        there = exists & ~np.isnan(own)
-        own = np.where(there, own, np.float32(0))
+            x = np.asarray(self.values.values[index, self.channel[rows][:, None]])
+        has_value = exists & ~np.isnan(x)
+        x = np.where(has_value, x, np.float32(0))
         past = real[:, :L] if (lengths == L).all() else steps[:L] < lengths[:, None]
         future = lengths[:, None] + np.arange(H)
-        seen = np.take_along_axis(there, future, 1)
-        observed = past & there[:, :L]
+        seen = np.take_along_axis(has_value, future, 1)
+        observed = past & has_value[:, :L]
         return WindowBatch(
-            torch.from_numpy(np.where(past, own[:, :L], np.float32(0))),
+            torch.from_numpy(np.where(past, x[:, :L], np.float32(0))),
             torch.from_numpy(observed),
             torch.from_numpy(self._extra(series, inside[:, :L], past & exists[:, :L])),
             torch.from_numpy(self._known(series, inside, real)),
             torch.from_numpy(lengths.astype(np.int64)),
-            torch.from_numpy(np.take_along_axis(own, future, 1)),
+            torch.from_numpy(np.take_along_axis(x, future, 1)),
             torch.from_numpy(seen),
             torch.from_numpy(np.stack([observed[:, 1:].sum(1), seen.sum(1)], 1)),
             rows,
             origins,
         )
 
-    def _extra(self, series: np.ndarray, steps: np.ndarray, there: np.ndarray) -> np.ndarray:
+    def _extra(self, series: np.ndarray, steps: np.ndarray, exists: np.ndarray) -> np.ndarray:
         """(B, L, K') other channels at steps (B, L) of the series, 0 where there are none"""
         if not len(self.extra):
             return np.zeros((*steps.shape, 0), np.float32)
-        index = np.where(there, self.values.starts[series][:, None] + steps, 0)
-        found = np.asarray(self.values.values[index[..., None], self.extra])
-        found = np.nan_to_num((found - self.mean) / self.std)
-        return np.where(there[..., None], found, 0).astype(np.float32)
+        index = np.where(exists, self.values.starts[series][:, None] + steps, 0)
+        x = np.asarray(self.values.values[index[..., None], self.extra])
+        x = np.nan_to_num((x - self.mean) / self.std)
+        return np.where(exists[..., None], x, 0).astype(np.float32)
 
     def _known(self, series: np.ndarray, steps: np.ndarray, real: np.ndarray) -> np.ndarray:
         """(B, L + H, K) what is known of steps (B, L + H), 0 where a window has none"""
@@ -293,8 +293,8 @@ class OriginBatches:
         if self._order is None or self._order[0] != epoch:
             rng = np.random.default_rng([self.seed, epoch])
             if self.windows < self.total // 2:
-                found = rng.choice(self.total, self.windows, replace=False, shuffle=True)
+                order = rng.choice(self.total, self.windows, replace=False, shuffle=True)
             else:
-                found = rng.permutation(self.total)[: self.windows]
-            self._order = (epoch, found)
+                order = rng.permutation(self.total)[: self.windows]
+            self._order = (epoch, order)
         return self._order[1]

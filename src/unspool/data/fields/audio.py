@@ -63,7 +63,7 @@ class AudioWriter(SeriesWriter):
 
     def close(self) -> None:
         super().close()
-        counts = [[*own, many] for own, many in sorted(self.heard.items())]
+        counts = [[*info, many] for info, many in sorted(self.heard.items())]
         self.path.write_text(json.dumps(counts), encoding="utf-8")
 
 
@@ -273,14 +273,14 @@ class AudioSource(VectorSource):
 def changed(heard: dict[Heard, int], rate: int) -> list[str]:
     """What was done to the sound of files that are not at the rate, or have several channels."""
     notes = []
-    others = Counter[int]()
-    for own, many in heard.items():
-        if own.rate != rate:
-            others[own.rate] += many
-    if others:
-        found = ", ".join(f"{many:,} of {old:,} Hz" for old, many in sorted(others.items()))
-        notes.append(f"resampled to {rate:,} Hz: {found} (--set rate= for another rate)")
-    mixed = sum(many for own, many in heard.items() if own.channels > 1)
+    by_rate = Counter[int]()
+    for info, many in heard.items():
+        if info.rate != rate:
+            by_rate[info.rate] += many
+    if by_rate:
+        listed = ", ".join(f"{many:,} of {old:,} Hz" for old, many in sorted(by_rate.items()))
+        notes.append(f"resampled to {rate:,} Hz: {listed} (--set rate= for another rate)")
+    mixed = sum(many for info, many in heard.items() if info.channels > 1)
     if mixed:
         notes.append(f"{mixed:,} recordings of several channels are read as the mean of them")
     return notes

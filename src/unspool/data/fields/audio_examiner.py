@@ -86,26 +86,27 @@ class AudioExaminer(SeriesExaminer):
     shingle = "16 frames"
 
     def flaws(self, raw: Sequence[Any]) -> dict[str, np.ndarray]:
-        found = [loudness(as_sound(each, "")) for each in raw]
-        silent = np.array([own.peak == 0 for own in found])
+        recordings = [loudness(as_sound(value, "")) for value in raw]
+        silent = np.array([recording.peak == 0 for recording in recordings])
         return {
             "silent": silent,
-            "clipped": np.array([own.clipped >= RUNS for own in found]),
-            "mostly-silence": ~silent & np.array([own.quiet > MOSTLY for own in found]),
-            "faint": ~silent & np.array([own.peak <= FAINT for own in found]),
+            "clipped": np.array([recording.clipped >= RUNS for recording in recordings]),
+            "mostly-silence": ~silent
+            & np.array([recording.quiet > MOSTLY for recording in recordings]),
+            "faint": ~silent & np.array([recording.peak <= FAINT for recording in recordings]),
         }
 
     def families(self, name: str, raw: Sequence[Any]) -> list[str]:
-        heard = [as_sound(each, "").heard() for each in raw]
-        return [f"{own.rate:,} Hz" if name == RATE else str(own.channels) for own in heard]
+        heard = [as_sound(value, "").heard() for value in raw]
+        return [f"{info.rate:,} Hz" if name == RATE else str(info.channels) for info in heard]
 
     def excerpt(self, raw: Any, flaw: str | None = None) -> str:
         sound = as_sound(raw, "")
-        own, heard = loudness(sound), sound.heard()
+        level, heard = loudness(sound), sound.heard()
         about = {
-            "clipped": f"{own.clipped:,} times",
-            "mostly-silence": f"{100 * own.quiet:.0f} %",
-            "faint": f"largest sample {100 * own.peak:.2g} %",
+            "clipped": f"{level.clipped:,} times",
+            "mostly-silence": f"{100 * level.quiet:.0f} %",
+            "faint": f"largest sample {100 * level.peak:.2g} %",
         }.get(flaw or "", f"{heard.rate:,} Hz")
         name = "" if sound.path is None else f"{sound.path.name}: "
-        return f"{name}{own.seconds:.2f} s, {about}"
+        return f"{name}{level.seconds:.2f} s, {about}"

@@ -88,9 +88,9 @@ def cosines(bands: int, coefficients: int) -> Tensor:
     """(bands, coefficients), the orthonormal cosine transform: c_k = s_k Σ_b x_b cos(π k (b + ½) /
     bands), s_0 = 1 / √bands, s_k = √(2 / bands)."""
     b, k = np.arange(bands)[:, None], np.arange(coefficients)
-    found = np.cos(np.pi * k * (b + 0.5) / bands) * np.sqrt(2 / bands)
-    found[:, 0] = 1 / math.sqrt(bands)
-    return torch.from_numpy(found.astype(np.float32))
+    matrix = np.cos(np.pi * k * (b + 0.5) / bands) * np.sqrt(2 / bands)
+    matrix[:, 0] = 1 / math.sqrt(bands)
+    return torch.from_numpy(matrix.astype(np.float32))
 
 
 def spectrum(windows: Tensor, framing: Framing) -> Tensor:
@@ -102,8 +102,10 @@ def spectrum(windows: Tensor, framing: Framing) -> Tensor:
     padded = windows.new_zeros(len(windows), size)  # copied once: rfft(n=) would copy again
     hann = torch.hann_window(framing.window_samples)  # periodic
     torch.mul(windows, hann, out=padded[:, : framing.window_samples])
-    found = torch.fft.rfft(padded)
-    power = found.real.square().addcmul_(found.imag, found.imag)  # without the root of abs()
+    transform = torch.fft.rfft(padded)
+    power = transform.real.square().addcmul_(
+        transform.imag, transform.imag
+    )  # without the root of abs()
     bands = power @ mel_filters(framing.rate, size, framing.bands)
     log = bands.clamp_(min=FLOOR).log_()
     if framing.features == "logmel":
@@ -126,25 +128,25 @@ class Ratio(NamedTuple):
 
 
 @cache
-def ratio_of(given: int, wanted: int) -> Ratio:
+def ratio_of(rate: int, wanted: int) -> Ratio:
     """y_n = Σ_k x_k g(n · down / up - k), g(t) = c sinc(c t) kaiser(t c / ZEROS),
     c = SHARE · min(1, up / down): what lies above the lower of both Nyquist frequencies is gone."""
-    factor = math.gcd(given, wanted)
-    up, down = wanted // factor, given // factor
+    factor = math.gcd(rate, wanted)
+    up, down = wanted // factor, rate // factor
     c = SHARE * min(1.0, up / down)
     half = math.ceil(ZEROS / c * up)
     half += -half % down  # so that the middle falls on a sample that is kept
     t = np.arange(-half, half + 1) / up
     inside = np.clip(1 - (t * c / ZEROS) ** 2, 0, None)
     window = np.i0(BETA * np.sqrt(inside)) / np.i0(BETA) * (np.abs(t * c) <= ZEROS)
-    found = c * np.sinc(c * t) * window
+    kernel = c * np.sinc(c * t) * window
     context = math.ceil(ZEROS / c) + 1
-    return Ratio(up, down, found, context + -context % down, half // down)
+    return Ratio(up, down, kernel, context + -context % down, half // down)
 
 
-def resampled(blocks: Iterator[np.ndarray], given: int, wanted: int) -> Iterator[np.ndarray]:
+def resampled(blocks: Iterator[np.ndarray], rate: int, wanted: int) -> Iterator[np.ndarray]:
     """The same sound at another rate, ⌈N · wanted / given⌉ samples."""
-    resampler = Resampler(given, wanted)
+    resampler = Resampler(rate, wanted)
     state = resampler.start()
     for block in blocks:
         new, state = resampler.extend(state, block)
@@ -167,8 +169,8 @@ class Resampling(NamedTuple):
 class Resampler:
     """Samples at another rate as they come; cut into blocks in any way they are the same."""
 
-    def __init__(self, given: int, wanted: int) -> None:
-        self.ratio = None if given == wanted else ratio_of(given, wanted)
+    def __init__(self, rate: int, wanted: int) -> None:
+        self.ratio = None if rate == wanted else ratio_of(rate, wanted)
 
     def start(self) -> Resampling:
         return Resampling(np.zeros(0 if self.ratio is None else self.ratio.context))
@@ -206,21 +208,21 @@ class Resampler:
             ratio.filter, x[: groups * ratio.down + 2 * ratio.context], ratio.up, ratio.down
         )
         skip = ratio.context // ratio.down * ratio.up + ratio.delay
-        found: np.ndarray = whole[skip : skip + groups * ratio.up]
-        return found.astype(np.float32)
+        samples: np.ndarray = whole[skip : skip + groups * ratio.up]
+        return samples.astype(np.float32)
 
 
-def frames(blocks: Iterator[np.ndarray], given: int, framing: Framing) -> np.ndarray:
+def frames(blocks: Iterator[np.ndarray], rate: int, framing: Framing) -> np.ndarray:
     """Blocks of samples at the rate `given` to frames (T, F); none where every sample is 0."""
-    maker, found, silent = FrameMaker(given, framing), list[np.ndarray](), True
+    maker, parts, silent = FrameMaker(rate, framing), list[np.ndarray](), True
     state = maker.start()
     for block in blocks:
         silent = silent and not block.any()
         new, state = maker.extend(state, block)
-        found.append(new)
+        parts.append(new)
     if silent:
         return np.zeros((0, len(framing.names)), np.float32)
-    return np.concatenate([*found, maker.finish(state)])
+    return np.concatenate([*parts, maker.finish(state)])
 
 
 class FrameState(NamedTuple):
@@ -246,8 +248,8 @@ class FrameMaker:
     given   rate of the samples
     """
 
-    def __init__(self, given: int, framing: Framing) -> None:
-        self.framing, self.resampler = framing, Resampler(given, framing.rate)
+    def __init__(self, rate: int, framing: Framing) -> None:
+        self.framing, self.resampler = framing, Resampler(rate, framing.rate)
 
     def start(self) -> FrameState:
         return FrameState(self.resampler.start(), np.zeros(0, np.float32))
@@ -260,9 +262,9 @@ class FrameMaker:
     def finish(self, state: FrameState) -> np.ndarray:
         """The frames (t, F) that were waiting for samples."""
         w = self.framing.window_samples
-        found, state = self._frames(state, self.resampler.finish(state.resampling))
+        last, state = self._frames(state, self.resampler.finish(state.resampling))
         if state.made or not len(state.rest):
-            return found
+            return last
         x = torch.from_numpy(np.pad(state.rest, (0, w - len(state.rest))))
         return spectrum(x[None], self.framing).numpy()
 
@@ -271,11 +273,11 @@ class FrameMaker:
         rest = np.concatenate([state.rest, new[state.skip :]])
         skip = max(0, state.skip - len(new))
         count = max(0, 1 + (len(rest) - w) // h)
-        found = [np.zeros((0, len(self.framing.names)), np.float32)]
+        parts = [np.zeros((0, len(self.framing.names)), np.float32)]
         for start in range(0, count, AT_ONCE):
             stop = min(count, start + AT_ONCE)
             x = torch.from_numpy(rest[start * h : (stop - 1) * h + w])
-            found.append(spectrum(x.unfold(0, w, h), self.framing).numpy())
+            parts.append(spectrum(x.unfold(0, w, h), self.framing).numpy())
         skip += max(0, count * h - len(rest))
         made = state.made + count
-        return np.concatenate(found), FrameState(state.resampling, rest[count * h :], skip, made)
+        return np.concatenate(parts), FrameState(state.resampling, rest[count * h :], skip, made)

@@ -47,9 +47,9 @@ class TokenNgrams:
     ) -> list[np.ndarray]:
         """Learn the n-grams of 2 to `longest` tokens that occur in `least` texts or more; returns
         in how many each does, by length."""
-        self.keys, found, kept = [], ids.astype(np.int64), []
+        self.keys, prefixes, kept = [], ids.astype(np.int64), []
         for n in range(2, longest + 1):
-            keys = self._keys(found, ids, texts, n)
+            keys = self._keys(prefixes, ids, texts, n)
             known, numbers = np.unique(keys, return_inverse=True)
             frequency = text_frequency(
                 FeaturePairs(texts[: len(keys)], numbers.reshape(-1)), len(known)
@@ -57,17 +57,17 @@ class TokenNgrams:
             often = (frequency >= least) & (known >= 0)
             self.keys.append(known[often])
             kept.append(frequency[often])
-            found = numbers_of(keys, self.keys[-1])
+            prefixes = numbers_of(keys, self.keys[-1])
         return kept
 
     def pairs(self, ids: np.ndarray, texts: np.ndarray) -> FeaturePairs:
-        found, first = ids.astype(np.int64), self.vocab
-        parts = [_known(found, texts, 0)]
+        numbers, first = ids.astype(np.int64), self.vocab
+        parts = [_known(numbers, texts, 0)]
         for n, keys in enumerate(self.keys, start=2):
-            found = numbers_of(self._keys(found, ids, texts, n), keys)
-            parts.append(_known(found, texts, first))
+            numbers = numbers_of(self._keys(numbers, ids, texts, n), keys)
+            parts.append(_known(numbers, texts, first))
             first += len(keys)
-        return FeaturePairs(*(np.concatenate(each) for each in zip(*parts)))
+        return FeaturePairs(*(np.concatenate(part) for part in zip(*parts)))
 
     def _keys(self, prefix: np.ndarray, ids: np.ndarray, texts: np.ndarray, n: int) -> np.ndarray:
         """(M - n + 1,) of the n-gram that begins at each token; -1 where there is none."""
@@ -120,8 +120,8 @@ class SpellingNgrams:
         index: dict[str, int] = {}
         rows = [np.empty(0, dtype=np.int64)] * len(types)
         for word in np.unique(ids).tolist():
-            found = [index.setdefault(ngram, len(index)) for ngram in spelled(types[word])]
-            rows[word] = np.array(found, dtype=np.int64)
+            numbers = [index.setdefault(ngram, len(index)) for ngram in spelled(types[word])]
+            rows[word] = np.array(numbers, dtype=np.int64)
         table, frequency = Ragged.of(rows), np.zeros(len(index), dtype=np.int64)
         for part in stretches(texts, AT_ONCE):
             frequency += text_frequency(self.pairs(ids[part], texts[part], table), len(index))
@@ -131,8 +131,8 @@ class SpellingNgrams:
     def table(self, types: Sequence[str]) -> Ragged:
         """The features of each word."""
         index = {ngram: number for number, ngram in enumerate(self.ngrams)}
-        found = ([index[ngram] for ngram in spelled(word) if ngram in index] for word in types)
-        return Ragged.of([np.array(row, dtype=np.int64) for row in found])
+        rows = ([index[ngram] for ngram in spelled(word) if ngram in index] for word in types)
+        return Ragged.of([np.array(row, dtype=np.int64) for row in rows])
 
     @staticmethod
     def pairs(ids: np.ndarray, texts: np.ndarray, table: Ragged) -> FeaturePairs:
@@ -195,6 +195,6 @@ def stretches(texts: np.ndarray, tokens: int) -> Iterator[slice]:
         start = stop
 
 
-def _known(found: np.ndarray, texts: np.ndarray, first: int) -> FeaturePairs:
-    at = np.flatnonzero(found >= 0)
-    return FeaturePairs(texts[at], found[at] + first)
+def _known(numbers: np.ndarray, texts: np.ndarray, first: int) -> FeaturePairs:
+    at = np.flatnonzero(numbers >= 0)
+    return FeaturePairs(texts[at], numbers[at] + first)

@@ -168,15 +168,15 @@ class NgramField(TokenField):
         numbers = np.full(len(column.types), -1, dtype=np.int64)
         numbers[kept] = np.arange(len(kept))
         self.words = TokenNgrams(len(kept))
-        found = [frequency[kept]]
-        found += self.words.fit(numbers[ids], texts, longest=longest, least=least)
+        frequencies = [frequency[kept]]
+        frequencies += self.words.fit(numbers[ids], texts, longest=longest, least=least)
         note = f"n-grams: {len(self.words):,} of 1 to {longest} {self.unit} in train"
         if self.settings.kind == "word" and len(ids) <= MOST_SPELLED:
-            found.append(self.spelling.fit(ids, texts, column.types, least=least))
+            frequencies.append(self.spelling.fit(ids, texts, column.types, least=least))
             note += f", {len(self.spelling):,} of 2 to 5 characters"
         elif self.settings.kind == "word":
             note += f"; those of characters are not counted in {len(ids):,} words"
-        self.idf = np.log((1 + len(rows)) / (1 + np.concatenate(found))) + 1
+        self.idf = np.log((1 + len(rows)) / (1 + np.concatenate(frequencies))) + 1
         return [note]
 
     def bags(self, raw: Ragged, types: Sequence[str]) -> Bags:
@@ -186,15 +186,15 @@ class NgramField(TokenField):
         known = word_ids(types, self.fitted) - FIRST if len(types) else np.empty(0, np.int64)
         ids = known[numbers]
         table = self.spelling.table(types) if len(self.spelling) else None
-        width, found = max(1, len(self)), [Distinct(np.empty(0, np.int64), np.empty(0, np.int64))]
+        width, parts = max(1, len(self)), [Distinct(np.empty(0, np.int64), np.empty(0, np.int64))]
         for part in stretches(texts, AT_ONCE if table is None else AT_ONCE // 8):
             pairs = [self.words.pairs(ids[part], texts[part])] if len(self.words) else []
             if table is not None:
                 more = self.spelling.pairs(numbers[part], texts[part], table)
                 pairs.append(more._replace(features=more.features + len(self.words)))
-            own = [each.texts.astype(np.int64) * width + each.features for each in pairs]
-            found.append(distinct(np.concatenate([*own, np.empty(0, np.int64)])))
-        keys, counts = (np.concatenate(each) for each in zip(*found))
+            part_keys = [pair.texts.astype(np.int64) * width + pair.features for pair in pairs]
+            parts.append(distinct(np.concatenate([*part_keys, np.empty(0, np.int64)])))
+        keys, counts = (np.concatenate(pair) for pair in zip(*parts))
         offsets = np.searchsorted(keys, np.arange(size + 1) * width)
         return Bags(
             Ragged.of_offsets(keys % width, offsets),

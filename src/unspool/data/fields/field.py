@@ -213,7 +213,7 @@ class Field(ABC):
     def encode(self, raw: Sequence[Any]) -> Any:
         """`values` of raw values in memory: the same numbers."""
 
-    def items(self, given: Any) -> Iterable[Any] | None:
+    def items(self, values: Any) -> Iterable[Any] | None:
         """The raw values of what a user gives to be answered, of a field whose values are no texts;
         None: texts, alone or several."""
         return None

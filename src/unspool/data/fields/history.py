@@ -73,7 +73,7 @@ class HistoryField(RecordingField):
         resample: bool = False,
     ) -> None:
         super().__init__(name, HistorySource())
-        self.static = [StaticColumn(each) for each in static]
+        self.static = [StaticColumn(column) for column in static]
         self.targets, self.ahead = list(targets), list(ahead)
         self.length, self.horizon, self.season = length, horizon, season
         self.calendar, self.extra, self.resample = calendar, extra, resample
@@ -144,8 +144,8 @@ class HistoryField(RecordingField):
                 remedy="set a smaller season, or give longer series",
             )
         if not self.season:
-            found = season_of(self.step) if self.dated else 1
-            self.season = found if found <= longest else 1
+            steps_per_season = season_of(self.step) if self.dated else 1
+            self.season = steps_per_season if steps_per_season <= longest else 1
             if self.season > 1:
                 notes.append(f"season: {self.season} steps, by the dates (--set season=N)")
             else:
@@ -174,7 +174,7 @@ class HistoryField(RecordingField):
         series = [np.asarray(times[row]) for row in full]
         self.step, uneven = find_step(series, dated=dated)
         if dated and self.calendar:
-            span = max(float(own[-1] - own[0]) for own in series)
+            span = max(float(row[-1] - row[0]) for row in series)
             self.cycles = cycles_of(self.step.seconds, span)
         notes = []
         if self.step.months or self.step.weekdays:
@@ -212,11 +212,11 @@ class HistoryField(RecordingField):
         """Fit to the steps before `ends` (N,) of some rows."""
         train = column.values.select(rows)
         train = Ragged(train.values, train.starts, ends)
-        found = fit_moments(train)
-        self.mean, self.std = found.mean, found.std
-        for i, own in enumerate(self.static):
-            own.fit([column.static[row][i] for row in rows], where)
-        flat = [name for name in self.targets if found.constant[self.channels.index(name)]]
+        fitted = fit_moments(train)
+        self.mean, self.std = fitted.mean, fitted.std
+        for i, static in enumerate(self.static):
+            static.fit([column.static[row][i] for row in rows], where)
+        flat = [name for name in self.targets if fitted.constant[self.channels.index(name)]]
         if len(flat) == len(self.targets):
             value = self.mean[self.channels.index(flat[0])]
             raise DataError(
@@ -249,8 +249,8 @@ class HistoryField(RecordingField):
             f" {int(ends.sum()):,} steps to train on; windows of {self.length} steps give the next"
             f" {self.horizon}"
         )
-        if found.gaps.any():
-            notes.append(f"{int(found.gaps.sum()):,} gaps in train are marked, not filled")
+        if fitted.gaps.any():
+            notes.append(f"{int(fitted.gaps.sum()):,} gaps in train are marked, not filled")
         return notes
 
     def _roles(self) -> list[str]:
@@ -261,15 +261,16 @@ class HistoryField(RecordingField):
             "of which only the past is read": [self.channels[i] for i in self.extra_channels],
             "not read": [] if self.extra else [self.channels[i] for i in self.other_channels],
         }
-        found = [
+        lines = [
             f"{count(len(names), 'channel')} {role} ({', '.join(names[:6])}"
             + (", ...)" if len(names) > 6 else ")")
             for role, names in roles.items()
             if names
         ]
-        return found + [
-            f"static {own.name} ({f'{own.size:,} categories' if own.categories else 'a number'})"
-            for own in self.static
+        return lines + [
+            f"static {column.name}"
+            f" ({f'{column.size:,} categories' if column.categories else 'a number'})"
+            for column in self.static
         ]
 
     def invent(self, *, vocab: int, classes: int) -> None:
@@ -325,10 +326,12 @@ class HistoryField(RecordingField):
         """(count, S), zeros but for some rows"""
         if not self.static:
             return None
-        own = static_vectors(self.static, [raw[row] for row in rows], lambda i: f"series {i + 1}")
-        found = np.zeros((count, own.shape[1]), np.float32)
-        found[rows] = own
-        return found
+        vectors = static_vectors(
+            self.static, [raw[row] for row in rows], lambda i: f"series {i + 1}"
+        )
+        static = np.zeros((count, vectors.shape[1]), np.float32)
+        static[rows] = vectors
+        return static
 
     def values(self, column: VectorColumn, progress: Progress | None = None) -> Stretches:
         """Series that nothing was learnt from: all steps after a first window, at least the last
@@ -343,40 +346,42 @@ class HistoryField(RecordingField):
 
     def encode(self, raw: Sequence[Any]) -> Stretches:
         """Series to be continued: the stretch of each begins after its last value."""
-        found = [self.recording(each, f"item {i + 1}") for i, each in enumerate(raw)]
-        for i, own in enumerate(found):
-            self.refuse(own, f"item {i + 1}")
-            if self.resample and own.times is not None:
-                at_steps, grid = on_equal_steps(own.values, own.times, self.step)
-                found[i] = replace(own, values=at_steps, times=grid)
-        values = Ragged.of([own.values for own in found])
+        recordings = [self.recording(value, f"item {i + 1}") for i, value in enumerate(raw)]
+        for i, recording in enumerate(recordings):
+            self.refuse(recording, f"item {i + 1}")
+            if self.resample and recording.times is not None:
+                at_steps, grid = on_equal_steps(recording.values, recording.times, self.step)
+                recordings[i] = replace(recording, values=at_steps, times=grid)
+        values = Ragged.of([recording.values for recording in recordings])
         times = None
-        if self.timed and all(own.times is not None for own in found):
-            times = Ragged.of([own.times for own in found if own.times is not None])
-        ends = np.array([self.last(own) for own in found], dtype=np.int64)
-        static = [own.static for own in found]
-        return self.stretches(values, times, np.arange(len(found)), ends, ends, ends, static)
+        if self.timed and all(recording.times is not None for recording in recordings):
+            times = Ragged.of(
+                [recording.times for recording in recordings if recording.times is not None]
+            )
+        ends = np.array([self.last(recording) for recording in recordings], dtype=np.int64)
+        static = [recording.static for recording in recordings]
+        return self.stretches(values, times, np.arange(len(recordings)), ends, ends, ends, static)
 
-    def last(self, own: Recording) -> int:
+    def last(self, recording: Recording) -> int:
         """The step after the last one at which a target was observed."""
-        seen = ~np.isnan(own.values[:, self.target_channels]).all(1)
+        seen = ~np.isnan(recording.values[:, self.target_channels]).all(1)
         return int(np.flatnonzero(seen)[-1]) + 1
 
-    def refuse(self, own: Recording, where: str) -> None:
+    def refuse(self, recording: Recording, where: str) -> None:
         """What a fitted field cannot continue."""
-        self.source.refuse_channels(own, where)
-        if not len(own) or np.isnan(own.values[:, self.target_channels]).all():
+        self.source.refuse_channels(recording, where)
+        if not len(recording) or np.isnan(recording.values[:, self.target_channels]).all():
             raise DataError(
                 "the series has no value to go on from", where=where, remedy="give its past"
             )
-        if self.cycles and not own.dated:
+        if self.cycles and not recording.dated:
             raise DataError(
                 "the model reads the date of each step, and this series has none",
                 where=where,
                 remedy="give a file with a column of dates",
             )
         if self.ahead:
-            rest = own.values[self.last(own) :, self.ahead_channels]
+            rest = recording.values[self.last(recording) :, self.ahead_channels]
             if len(rest) < self.horizon or np.isnan(rest[: self.horizon]).any():
                 raise DataError(
                     f"{', '.join(self.ahead)} must be known for the next {self.horizon} steps",
@@ -410,7 +415,7 @@ class HistoryField(RecordingField):
         names = ("channels", "targets", "ahead", "length", "horizon", "season", "cycles")
         stored = {name: getattr(self, name) for name in (*names, "dated", "timed")}
         stored["step"] = self.step._asdict()
-        static = [asdict(own) for own in self.static]
+        static = [asdict(column) for column in self.static]
         moments = {"mean": self.mean.tolist(), "std": self.std.tolist()}
         write_json(folder / FILE, {**stored, **moments, "static": static})
 
@@ -432,12 +437,12 @@ class HistoryField(RecordingField):
             self.mean, self.std = (np.array(stored[key], dtype=float) for key in ("mean", "std"))
             self.static = [
                 StaticColumn(
-                    str(own["name"]),
-                    [str(name) for name in own["categories"]],
-                    float(own["mean"]),
-                    float(own["std"]),
+                    str(column["name"]),
+                    [str(name) for name in column["categories"]],
+                    float(column["mean"]),
+                    float(column["std"]),
                 )
-                for own in stored.get("static", [])
+                for column in stored.get("static", [])
             ]
             size = len(self.channels)
             fine = self.mean.shape == self.std.shape == (size,)

@@ -23,9 +23,9 @@ class HistoryExaminer(SeriesExaminer):
         """Of each target all steps, whatever part they are in."""
         times = values.known.times
         several = len(np.unique(values.channel)) > 1
-        found = []
+        tracks = []
         for series, channel in zip(values.series.tolist(), values.channel.tolist()):
             x = np.asarray(values.values[series][:, channel])
             steps = np.arange(len(x)) if times is None else np.asarray(times[series])
-            found.append(SeriesTrack(x, steps, self.channels[channel] if several else ""))
-        return found
+            tracks.append(SeriesTrack(x, steps, self.channels[channel] if several else ""))
+        return tracks

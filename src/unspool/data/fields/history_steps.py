@@ -30,11 +30,11 @@ def at_equal_steps(column: VectorColumn, step: TimeStep) -> VectorColumn:
     """A column with all of its series at equal steps; as it is where there are no times."""
     if column.times is None:
         return column
-    found = [
+    pairs = [
         on_equal_steps(np.asarray(column.values[row]), np.asarray(column.times[row]), step)
         for row in range(len(column))
     ]
-    values, times = (Ragged.of([own[i] for own in found]) for i in (0, 1))
+    values, times = (Ragged.of([pair[i] for pair in pairs]) for i in (0, 1))
     return replace(column, values=values, times=times)
 
 
@@ -56,8 +56,8 @@ def on_equal_steps(
     sums, counts = np.zeros((size, values.shape[1])), np.zeros((size, values.shape[1]))
     np.add.at(sums, numbers, np.where(seen, values, 0))
     np.add.at(counts, numbers, seen)
-    found = np.divide(sums, counts, out=np.full_like(sums, np.nan), where=counts > 0)
-    return found.astype(np.float32), step.after(times[0], np.arange(size))
+    means = np.divide(sums, counts, out=np.full_like(sums, np.nan), where=counts > 0)
+    return means.astype(np.float32), step.after(times[0], np.arange(size))
 
 
 def spread(past: np.ndarray) -> np.ndarray:
@@ -68,5 +68,5 @@ def spread(past: np.ndarray) -> np.ndarray:
     size = np.maximum(seen.sum(0), 1)
     x = np.where(seen, past, 0).astype(np.float64)
     mean = x.sum(0) / size
-    found = np.sqrt((np.where(seen, x - mean, 0) ** 2).sum(0) / size)
-    return np.where(found > 1e-6 * np.abs(mean), found, 1.0)
+    std = np.sqrt((np.where(seen, x - mean, 0) ** 2).sum(0) / size)
+    return np.where(std > 1e-6 * np.abs(mean), std, 1.0)

@@ -34,7 +34,7 @@ LONGEST = 16  # pixels of a side that a linear model reads
 
 def of_columns(moments: Moments, shape: ImageShape) -> Moments:
     """Of each colour -> of each element of a column"""
-    return Moments(*(np.tile(own, shape.height) for own in moments))
+    return Moments(*(np.tile(part, shape.height) for part in moments))
 
 
 class ImageWriter(PixelWriter):

@@ -103,11 +103,13 @@ class ImageShape(NamedTuple):
 
     def settled(self, headers: Sequence[Header]) -> ImageShape:
         """With what the first images show, where the settings leave it open."""
-        found = self
-        if not found.colours:
-            grey = all(own.colours == 1 for own in headers)
-            found = found._replace(colours=1 if grey else 3)
-        sides = np.array([(own.height, own.width) for own in headers] or [(LARGEST, LARGEST)])
+        shape = self
+        if not shape.colours:
+            grey = all(header.colours == 1 for header in headers)
+            shape = shape._replace(colours=1 if grey else 3)
+        sides = np.array(
+            [(header.height, header.width) for header in headers] or [(LARGEST, LARGEST)]
+        )
         high, wide = np.median(sides, 0).astype(int).tolist()
         if self.height and not self.width:
             high, wide = self.height, max(LEAST, round(wide * self.height / high))
@@ -120,18 +122,18 @@ class ImageShape(NamedTuple):
             scale = min(1.0, LARGEST / longer)
             high, wide = (max(LEAST, round(side * scale)) for side in (high, wide))
         if self.any_width:
-            return found._replace(height=high, width=0)
+            return shape._replace(height=high, width=0)
         if self.reading != "patches":
-            return found._replace(height=high, width=wide)
-        return found._replace(height=high, width=wide)._with_patches(self)
+            return shape._replace(height=high, width=wide)
+        return shape._replace(height=high, width=wide)._with_patches(self)
 
-    def _with_patches(self, asked: ImageShape) -> ImageShape:
+    def _with_patches(self, settings: ImageShape) -> ImageShape:
         """Sides that were not asked for become multiples of the patch."""
         patch = self.patch or max(LEAST, round(min(self.height, self.width) / WHOLE))
         sides = []
         for name, side, wanted in (
-            ("height", self.height, asked.height),
-            ("width", self.width, asked.width),
+            ("height", self.height, settings.height),
+            ("width", self.width, settings.width),
         ):
             if wanted and wanted % patch:
                 raise ConfigError(
@@ -241,11 +243,11 @@ def resize(
     Image: Any = pillow(where)
     bilinear = Image.Resampling.BILINEAR
     planes = [pixels] if pixels.dtype == np.uint8 else list(pixels.transpose(2, 0, 1))
-    found = []
+    channels = []
     for plane in planes:
         flat = plane[..., 0] if plane.ndim == 3 and plane.shape[2] == 1 else plane
         image = Image.fromarray(np.ascontiguousarray(flat))
-        found.append(np.asarray(image.resize((width, height), bilinear, box=box)))
-    if len(found) > 1:
-        return np.stack(found, 2)
-    return found[0] if found[0].ndim == 3 else found[0][..., None]
+        channels.append(np.asarray(image.resize((width, height), bilinear, box=box)))
+    if len(channels) > 1:
+        return np.stack(channels, 2)
+    return channels[0] if channels[0].ndim == 3 else channels[0][..., None]

@@ -24,13 +24,13 @@ class JoinedBatch(NamedTuple):
     @property
     def inputs(self) -> tuple[tuple[Tensor, ...], ...]:
         """What each model reads."""
-        return tuple(own.inputs for own in self.members)
+        return tuple(member.inputs for member in self.members)
 
 
 class JoinedValues:
     def __init__(self, members: Sequence[Any]) -> None:
         self.members = list(members)
-        self.lengths = np.max([own.lengths for own in members], 0)
+        self.lengths = np.max([member.lengths for member in members], 0)
 
     def __len__(self) -> int:
         return len(self.lengths)
@@ -39,7 +39,7 @@ class JoinedValues:
         return self.members[0].digests()
 
     def select(self, rows: np.ndarray) -> JoinedValues:
-        return JoinedValues([own.select(rows) for own in self.members])
+        return JoinedValues([member.select(rows) for member in self.members])
 
 
 class JoinedWriter:
@@ -47,12 +47,12 @@ class JoinedWriter:
         self.writers = writers
 
     def add(self, values: list[Any], where: Callable[[int], str]) -> None:
-        for own in self.writers:
-            own.add(values, where)
+        for writer in self.writers:
+            writer.add(values, where)
 
     def close(self) -> None:
-        for own in self.writers:
-            own.close()
+        for writer in self.writers:
+            writer.close()
 
 
 class JoinedField(Field):
@@ -117,23 +117,25 @@ class JoinedField(Field):
 
     @property
     def vocabulary(self) -> int:
-        return max(own.vocabulary for own in self.members)
+        return max(member.vocabulary for member in self.members)
 
     def look(self, column: Column) -> None:
-        for own in self.members:
-            own.look(column)
+        for member in self.members:
+            member.look(column)
 
     def storage_key(self) -> Any:
-        return [self.kind, [own.storage_key() for own in self.members]]
+        return [self.kind, [member.storage_key() for member in self.members]]
 
     def _folders(self, folder: Path) -> list[Path]:
         return [folder / f"member-{number}" for number in range(1, len(self.members) + 1)]
 
     def writer(self, folder: Path) -> JoinedWriter:
-        return JoinedWriter([own.writer(folder) for own in self.members])
+        return JoinedWriter([member.writer(folder) for member in self.members])
 
     def open(self, folder: Path, key: dict[str, Any], where: WhereStep) -> list[Any]:
-        return [own.open(folder, {**key, "member": own.name}, where) for own in self.members]
+        return [
+            member.open(folder, {**key, "member": member.name}, where) for member in self.members
+        ]
 
     def blank(self, column: list[Any]) -> np.ndarray:
         return self.members[0].blank(column[0])
@@ -141,19 +143,19 @@ class JoinedField(Field):
     def fit(
         self, column: list[Any], rows: np.ndarray, *, where: str, progress: Progress | None = None
     ) -> list[str]:
-        for own, part in zip(self.members, column):
-            own.fit(part, rows, where=where, progress=progress)
+        for member, part in zip(self.members, column):
+            member.fit(part, rows, where=where, progress=progress)
         return []
 
     def invent(self, *, vocab: int, classes: int) -> None:
-        for own in self.members:
-            own.invent(vocab=vocab, classes=classes)
+        for member in self.members:
+            member.invent(vocab=vocab, classes=classes)
 
     def values(self, column: list[Any], progress: Progress | None = None) -> JoinedValues:
-        return JoinedValues([own.values(part) for own, part in zip(self.members, column)])
+        return JoinedValues([member.values(part) for member, part in zip(self.members, column)])
 
     def encode(self, raw: Sequence[Any]) -> JoinedValues:
-        return JoinedValues([own.encode(raw) for own in self.members])
+        return JoinedValues([member.encode(raw) for member in self.members])
 
     def unknown(self, values: JoinedValues, where: Where) -> list[str]:
         first = self.members[0]
@@ -164,7 +166,7 @@ class JoinedField(Field):
 
     def collate(self, values: JoinedValues, rows: np.ndarray) -> JoinedBatch:
         pairs = zip(self.members, values.members)
-        batches = tuple(own.collate(part, rows) for own, part in pairs)
+        batches = tuple(member.collate(part, rows) for member, part in pairs)
         return JoinedBatch(batches, batches[0].lengths)
 
     @property
@@ -172,10 +174,10 @@ class JoinedField(Field):
         return tuple(home.name for home in self._folders(Path()))
 
     def save(self, folder: Path) -> None:
-        for own, home in zip(self.members, self._folders(folder)):
+        for member, home in zip(self.members, self._folders(folder)):
             home.mkdir(exist_ok=True)
-            own.save(home)
+            member.save(home)
 
     def load(self, folder: Path) -> None:
-        for own, home in zip(self.members, self._folders(folder)):
-            own.load(home)
+        for member, home in zip(self.members, self._folders(folder)):
+            member.load(home)

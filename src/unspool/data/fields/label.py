@@ -151,8 +151,8 @@ class LabelField(NamesField):
         if not counts:
             return "an empty label"
         spelled = [f"{count:,} {name!r}" for name, count in counts.most_common()]
-        found = ", ".join([*([f"{empty:,} empty"] if empty else []), *spelled])
-        return f"no label ({found}; --missing keep makes labels of them)" if total else ""
+        signs = ", ".join([*([f"{empty:,} empty"] if empty else []), *spelled])
+        return f"no label ({signs}; --missing keep makes labels of them)" if total else ""
 
     def strata(self, column: LabelColumn) -> np.ndarray:
         return column.ids
@@ -171,8 +171,8 @@ class LabelField(NamesField):
     def fit(
         self, column: LabelColumn, rows: np.ndarray, *, where: str, progress: Progress | None = None
     ) -> list[str]:
-        found = column.ids[rows]
-        count = {column.names[i]: int(n) for i, n in enumerate(np.bincount(found)) if n}
+        ids = column.ids[rows]
+        count = {column.names[i]: int(n) for i, n in enumerate(np.bincount(ids)) if n}
         self.names = sorted(count)
         self.counts = np.array([count[name] for name in self.names], dtype=np.int64)
         single = [name for name in self.names if count[name] == 1]
@@ -184,11 +184,15 @@ class LabelField(NamesField):
                 "labels that differ only in spelling are different classes:"
                 f" {shown_alike(alike)}; write each in one way"
             )
-        others = sorted(set(self.names) - {NO_LABEL})
-        if NO_LABEL in self.names and len(others) > 2 and others == [*map(str, range(len(others)))]:
+        remaining = sorted(set(self.names) - {NO_LABEL})
+        if (
+            NO_LABEL in self.names
+            and len(remaining) > 2
+            and remaining == [*map(str, range(len(remaining)))]
+        ):
             notes.append(
-                f"label {NO_LABEL} beside 0 to {others[-1]} is a class of its own; some data sets"
-                " write it where there is no label: leave these rows out then"
+                f"label {NO_LABEL} beside 0 to {remaining[-1]} is a class of its own; some data"
+                " sets write it where there is no label: leave these rows out then"
             )
         if len(single) > max(10, len(self.names) / 2):
             remedy = "is it the right column? --label names another"
@@ -216,11 +220,11 @@ class LabelField(NamesField):
         return Labels(np.where(labels.ids < 0, len(self.names) - 1, labels.ids), labels.unknown)
 
     def check(self, values: Labels, where: Where) -> list[str]:
-        others = values.ids == len(self.names) - 1
-        if self.other and others.any():
-            first = where(int(np.argmax(others)))
+        unseen = values.ids == len(self.names) - 1
+        if self.other and unseen.any():
+            first = where(int(np.argmax(unseen)))
             return [
-                f"{int(others.sum()):,} answers do not occur in the training data and count as"
+                f"{int(unseen.sum()):,} answers do not occur in the training data and count as"
                 f" wrong, the first at {first}"
             ]
         if (values.ids < 0).any():
@@ -253,8 +257,8 @@ def sign_of_missing(names: Sequence[str]) -> str | None:
     """`.` as of Stata, or another sign, where it stands among at least two labels of letters or
     digits. Of several signs each may be a label."""
     signs = [name for name in names if name and not any(map(str.isalnum, name))]
-    others = len({name for name in names if not is_missing(name)}) - 1
-    return signs[0] if len(signs) == 1 and signs[0] in MISSING_SIGNS and others > 1 else None
+    remaining = len({name for name in names if not is_missing(name)}) - 1
+    return signs[0] if len(signs) == 1 and signs[0] in MISSING_SIGNS and remaining > 1 else None
 
 
 def spelled_alike(names: Iterable[str]) -> list[list[str]]:
@@ -263,7 +267,7 @@ def spelled_alike(names: Iterable[str]) -> list[list[str]]:
     for name in names:
         key = float(name) if is_number(name) else " ".join(name.casefold().split())
         same.setdefault(key, []).append(name)
-    return [own for own in same.values() if len(own) > 1]
+    return [group for group in same.values() if len(group) > 1]
 
 
 def shown_alike(alike: list[list[str]]) -> str:

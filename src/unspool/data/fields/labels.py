@@ -54,9 +54,9 @@ class LabelSets:
 
     def multi_hot(self, rows: np.ndarray, labels: int) -> np.ndarray:
         """(len(rows), labels) bool: which of them each row has."""
-        found = np.zeros((len(rows), labels), dtype=bool)
-        found[flat(self.ids, rows)] = True
-        return found
+        marked = np.zeros((len(rows), labels), dtype=bool)
+        marked[flat(self.ids, rows)] = True
+        return marked
 
 
 class LabelsWriter:
@@ -67,8 +67,8 @@ class LabelsWriter:
     def add(self, values: list[Any], where: Callable[[int], str]) -> None:
         for i, value in enumerate(values):
             listed = [""] if value is None else as_list(value)
-            found = dict.fromkeys(label_name(each, where, i) for each in listed)
-            self.ids.extend(self.names.setdefault(name, len(self.names)) for name in found)
+            unique = dict.fromkeys(label_name(label, where, i) for label in listed)
+            self.ids.extend(self.names.setdefault(name, len(self.names)) for name in unique)
             self.offsets.append(len(self.ids))
 
     def close(self) -> None:
@@ -98,7 +98,7 @@ class LabelsField(NamesField):
         self.counts, self.rows = np.zeros(0, dtype=np.int64), 0
 
     def look(self, column: Column) -> None:
-        self.columns = [own.name for own in column.parts]
+        self.columns = [part.name for part in column.parts]
 
     def writer(self, folder: Path) -> LabelsWriter:
         return LabelsWriter(folder, self.name)
@@ -110,11 +110,11 @@ class LabelsField(NamesField):
         return LabelsColumn(Ragged.of_offsets(ids, offsets), names)
 
     def blank(self, column: LabelsColumn) -> np.ndarray:
-        found = np.zeros(len(column), dtype=bool)
+        empty = np.zeros(len(column), dtype=bool)
         rows, ids = flat(column.ids, np.arange(len(column)))
         blank = np.array([self._is_blank(name) for name in column.names], dtype=bool)
-        found[rows[blank[ids]]] = True
-        return found
+        empty[rows[blank[ids]]] = True
+        return empty
 
     def _is_blank(self, name: str) -> bool:
         return not name if self.missing == "keep" else is_missing(name)
@@ -126,18 +126,18 @@ class LabelsField(NamesField):
         """The rarest label of each row, so that every part gets its share of that too."""
         counts = np.bincount(column.ids.values, minlength=len(column.names))
         rank = np.argsort(np.argsort(counts, kind="stable"), kind="stable")
-        found = np.full(len(column), len(column.names))  # of a row without a label
+        rarest = np.full(len(column), len(column.names))  # of a row without a label
         rows, ids = flat(column.ids, np.arange(len(column)))
-        np.minimum.at(found, rows, rank[ids])
-        return found
+        np.minimum.at(rarest, rows, rank[ids])
+        return rarest
 
     def survey(self, column: LabelsColumn, rows: np.ndarray, *, where: str) -> None:
-        found = [column.names[i] for i in np.unique(flat(column.ids, rows).ids)]
-        if len(found) < 2:
+        seen = [column.names[i] for i in np.unique(flat(column.ids, rows).ids)]
+        if len(seen) < 2:
             raise DataError(
                 "there are fewer than two labels, so there is nothing to choose from",
                 where=where,
-                got=found[0] if found else "none",
+                got=seen[0] if seen else "none",
                 remedy="name the column of the labels with --label, and what stands between them"
                 " with --label-separator",
             )
@@ -195,7 +195,7 @@ class LabelsField(NamesField):
                    for name in values.unknown[row]}  # fmt: skip
         if not unknown:
             return []
-        count = sum(bool(own) for own in values.unknown)
+        count = sum(bool(names) for names in values.unknown)
         return [
             f"labels that do not occur in the training data are left out, in {count:,} rows, the"
             f" first at {where(min(unknown.values()))}: {listed(sorted(unknown))}"

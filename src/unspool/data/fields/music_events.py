@@ -104,9 +104,9 @@ def events_of(piece: Piece, *, begun: bool = False) -> Iterator[str]:
 
 def shifts(steps: int) -> Iterator[str]:
     while steps > 0:
-        own = min(steps, LONGEST_SHIFT)
-        yield SHIFTS[own - 1]
-        steps -= own
+        step = min(steps, LONGEST_SHIFT)
+        yield SHIFTS[step - 1]
+        steps -= step
 
 
 def piece_of_events(names: Iterable[str], **about: Any) -> Piece:
@@ -154,7 +154,7 @@ class EventWriter(TextWriter):
     def add(self, values: list[Any], where: Callable[[int], str]) -> None:
         pieces = [self.piece(raw, where(i)) for i, raw in enumerate(values)]
         self.left.count(pieces)
-        texts = [" ".join(events_of(own)) if len(own.notes) else "" for own in pieces]
+        texts = [" ".join(events_of(piece)) if len(piece.notes) else "" for piece in pieces]
         super().add(texts, where)
 
     def close(self) -> None:
@@ -227,8 +227,8 @@ class MusicEvents(TokenField):
         return EventWriter(folder, self.name, self.rules, self.piece)
 
     def open(self, folder: Path, key: dict[str, Any], where: WhereStep) -> EventColumn:
-        found = super().open(folder, key, where)
-        return EventColumn(**vars(found), left=LeftOut(folder, self.name).load())
+        column = super().open(folder, key, where)
+        return EventColumn(**vars(column), left=LeftOut(folder, self.name).load())
 
     def fit(
         self, column: Any, rows: np.ndarray, *, where: str, progress: Progress | None = None
@@ -248,7 +248,7 @@ class MusicEvents(TokenField):
         self.tokenizer = WordTokenizer(vocabulary, normalizer=Normalizer("none"), split="space")
 
     def encode(self, raw: Sequence[Any]) -> Tokens:
-        return super().encode([self.text(own, f"item {i + 1}") for i, own in enumerate(raw)])
+        return super().encode([self.text(value, f"item {i + 1}") for i, value in enumerate(raw)])
 
     def shown(self, raw: Any) -> str:
         return str(self.piece(raw, "item"))
@@ -264,8 +264,8 @@ class MusicEvents(TokenField):
     def keys(self, ids: Tensor) -> Tensor:
         """(B, T) -> (B, 88) bool: keys that sound somewhere"""
         begun = (ids >= FIRST_ON) & (ids < FIRST_ON + KEYS)
-        found = torch.zeros(len(ids), KEYS + 1, dtype=torch.bool, device=ids.device)
-        return found.scatter(1, torch.where(begun, ids - FIRST_ON, KEYS), True)[:, :KEYS]
+        keys = torch.zeros(len(ids), KEYS + 1, dtype=torch.bool, device=ids.device)
+        return keys.scatter(1, torch.where(begun, ids - FIRST_ON, KEYS), True)[:, :KEYS]
 
     @property
     def files(self) -> tuple[str, ...]:

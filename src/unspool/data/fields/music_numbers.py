@@ -68,7 +68,9 @@ def in_best_key(on: np.ndarray) -> int:
     """(T, 88) bool -> how many of its notes are in the scale that has most of them"""
     classes = (np.arange(on.shape[1]) + LOWEST) % 12
     counts = np.bincount(classes, on.sum(0), minlength=12)
-    return int(max(counts[[(own + tonic) % 12 for own in MAJOR]].sum() for tonic in range(12)))
+    return int(
+        max(counts[[(degree + tonic) % 12 for degree in MAJOR]].sum() for tonic in range(12))
+    )
 
 
 def has_parallel_fifth(one: np.ndarray, other: np.ndarray) -> bool:

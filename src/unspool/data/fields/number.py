@@ -60,8 +60,8 @@ class NumberWriter:
             self.numbers.extend(numbers)
 
     def close(self) -> None:
-        found = np.array(self.numbers, dtype=np.float64).reshape(-1, max(1, self.width))
-        np.save(self.folder / f"{self.name}.npy", found)
+        numbers = np.array(self.numbers, dtype=np.float64).reshape(-1, max(1, self.width))
+        np.save(self.folder / f"{self.name}.npy", numbers)
 
 
 def as_list(value: Any) -> Sequence[Any]:
@@ -107,7 +107,7 @@ class NumberField(Field):
 
     def look(self, column: Column) -> None:
         self.names = [
-            f"column {own.name}" if own.name.isdigit() else own.name for own in column.members
+            f"column {part.name}" if part.name.isdigit() else part.name for part in column.members
         ]
 
     def storage_key(self) -> Any:
@@ -125,8 +125,8 @@ class NumberField(Field):
     def fit(
         self, column: Numbers, rows: np.ndarray, *, where: str, progress: Progress | None = None
     ) -> list[str]:
-        found = column.array[rows]
-        self.mean, self.std, self.median = found.mean(0), found.std(0), np.median(found, 0)
+        numbers = column.array[rows]
+        self.mean, self.std, self.median = numbers.mean(0), numbers.std(0), np.median(numbers, 0)
         if len(self.names) != len(self.mean):  # a list in one column
             base = self.names[0] if len(self.names) == 1 else self.name
             self.names = [f"{base}{i + 1}" for i in range(len(self.mean))]
@@ -138,12 +138,12 @@ class NumberField(Field):
                 got=self.mean[k],
                 remedy="name the column of the numbers with --label",
             )
-        spreads = self.spread(Numbers(found))
+        spreads = self.spread(Numbers(numbers))
         return [f"{name}: {spread} in train" for name, spread in spreads.items()]
 
     def spread(self, values: Numbers) -> dict[str, Spread]:
         figures = (f(values.array, axis=0) for f in (np.mean, np.std, np.min, np.max))
-        return {name: Spread(*map(float, own)) for name, *own in zip(self.names, *figures)}
+        return {name: Spread(*map(float, figure)) for name, *figure in zip(self.names, *figures)}
 
     def check(self, values: Numbers, where: Where) -> list[str]:
         if values.array.shape[1] != len(self.names):
@@ -188,10 +188,10 @@ class NumberField(Field):
         stored = read_json(folder / FILE)
         try:
             self.names = [str(name) for name in stored["names"]]
-            found = [np.array(stored[key], dtype=np.float64) for key in FITTED]
-            self.mean, self.std, self.median = found
-            fits = all(each.shape == (len(self.names),) for each in found)
-            fine = fits and bool(self.names) and np.isfinite(found).all() and (self.std > 0).all()
+            arrays = [np.array(stored[key], dtype=np.float64) for key in FITTED]
+            self.mean, self.std, self.median = arrays
+            fits = all(array.shape == (len(self.names),) for array in arrays)
+            fine = fits and bool(self.names) and np.isfinite(arrays).all() and (self.std > 0).all()
         except (KeyError, TypeError, ValueError, OverflowError):
             fine = False
         if not fine:

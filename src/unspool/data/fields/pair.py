@@ -36,7 +36,7 @@ def as_pair(raw: Any, where: str = "") -> Pair:
     """Two texts, however they are given."""
     texts = raw
     if isinstance(raw, str):
-        texts = [own.strip() for own in raw.split("\t" if "\t" in raw else MARK)]
+        texts = [text.strip() for text in raw.split("\t" if "\t" in raw else MARK)]
     if not isinstance(texts, list | tuple) or len(texts) != 2:
         raise DataError(
             "two texts are read together",
@@ -44,12 +44,12 @@ def as_pair(raw: Any, where: str = "") -> Pair:
             got=raw,
             remedy=f"give both with {MARK} between them, or in Python a tuple",
         )
-    for own in texts:
-        if not isinstance(own, str):
+    for text in texts:
+        if not isinstance(text, str):
             raise DataError(
-                f"a {type(own).__name__} is not a text",
+                f"a {type(text).__name__} is not a text",
                 where=where or None,
-                got=own,
+                got=text,
                 remedy="give two strings",
             )
     return texts[0], texts[1]
@@ -179,7 +179,7 @@ class PairExaminer(TextExaminer):
     def mend(self, raw: Any, flaw: str) -> Any:
         if isinstance(raw, str):
             return super().mend(raw, flaw)
-        return [super(PairExaminer, self).mend(own, flaw) for own in raw]
+        return [super(PairExaminer, self).mend(text, flaw) for text in raw]
 
     def excerpt(self, raw: Any, flaw: str | None = None) -> str:
         return super().excerpt(raw if isinstance(raw, str) else shown_pair(raw), flaw)

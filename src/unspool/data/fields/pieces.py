@@ -41,9 +41,9 @@ class KnownMusic:
 
     def learn(self, pieces: Iterable[np.ndarray]) -> None:
         """From the frames of pieces, (T, 88) each."""
-        found = list(pieces)
-        self.numbers = music_numbers(found[:COUNTED])
-        firsts = [np.flatnonzero(frames[0]).tolist() for frames in found[:OPENINGS] if len(frames)]
+        rolls = list(pieces)
+        self.numbers = music_numbers(rolls[:COUNTED])
+        firsts = [np.flatnonzero(frames[0]).tolist() for frames in rolls[:OPENINGS] if len(frames)]
         self.openings = [keys for keys in firsts if keys]
 
     def save(self, folder: Path) -> None:
@@ -53,11 +53,11 @@ class KnownMusic:
         stored = read_json(folder / FILE)
         try:
             self.grid = int(stored["grid"])
-            self.openings = [[int(key) for key in own] for own in stored["openings"]]
+            self.openings = [[int(key) for key in keys] for keys in stored["openings"]]
             numbers = stored["numbers"]
             self.numbers = None if numbers is None else MusicNumbers(*map(float, numbers))
             fine = 0 < self.grid <= 480
-            fine &= all(0 <= key < KEYS for own in self.openings for key in own)
+            fine &= all(0 <= key < KEYS for keys in self.openings for key in keys)
         except (KeyError, TypeError, ValueError, OverflowError):
             fine = False
         if not fine:
@@ -72,24 +72,24 @@ class LeftOut:
         self.counts: Counter[str] = Counter()
 
     def count(self, pieces: Iterable[Piece]) -> None:
-        for own in pieces:
-            self.counts["notes"] += len(own.notes)
-            self.counts.update(own.left)
+        for piece in pieces:
+            self.counts["notes"] += len(piece.notes)
+            self.counts.update(piece.left)
 
     def close(self) -> None:
         self.path.write_text(json.dumps(self.counts), encoding="utf-8")
 
     def load(self) -> dict[str, int]:
-        found: dict[str, int] = json.loads(self.path.read_text(encoding="utf-8"))
-        return found
+        counts: dict[str, int] = json.loads(self.path.read_text(encoding="utf-8"))
+        return counts
 
 
 def notes_about(left: dict[str, int], grid: int) -> list[str]:
     """What was left out and moved, in words."""
-    found = dict(left)
-    notes, moved = found.pop("notes", 0), found.pop("moved to the grid", 0)
-    tempos = found.pop("changes of the tempo", 0)
-    lines = [f"{many:,} notes {why} left out" for why, many in found.items()]
+    counts = dict(left)
+    notes, moved = counts.pop("notes", 0), counts.pop("moved to the grid", 0)
+    tempos = counts.pop("changes of the tempo", 0)
+    lines = [f"{many:,} notes {why} left out" for why, many in counts.items()]
     if moved:
         lines.append(
             f"{moved:,} of {notes:,} notes begin between the {grid} steps of a beat and were moved"

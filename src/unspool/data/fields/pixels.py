@@ -122,13 +122,13 @@ class PixelWriter(ABC):
 
 def remarks(header: Header, pixels: np.ndarray) -> list[str]:
     """What a note counts about an image."""
-    found = {
+    flags = {
         "turned": header.turned,
         "clear": header.clear,
         "moving": header.frames > 1,
         "deep": pixels.dtype != np.uint8,
     }
-    return [name for name, holds in found.items() if holds]
+    return [name for name, holds in flags.items() if holds]
 
 
 def colour_moments(images: Iterable[np.ndarray], colours: int) -> Moments:
@@ -167,7 +167,7 @@ def load_shape(path: Path, noun: str, colours: int = 0) -> ImageShape:
     try:
         shape = ImageShape(**read_json(path))
         sides = (shape.height, shape.width, shape.patch)
-        fine = all(isinstance(own, int) and 0 <= own <= 8192 for own in sides)
+        fine = all(isinstance(side, int) and 0 <= side <= 8192 for side in sides)
         fine &= shape.height > 0 and shape.colours in ((colours,) if colours else (1, 3))
         fine &= shape.any_width == (shape.width == 0)
         if fine and shape.reading == "patches":

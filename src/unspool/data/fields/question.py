@@ -113,16 +113,16 @@ class ContextWindows:
         return len(self.lengths)
 
     def __getitem__(self, row: int) -> np.ndarray:
-        origin, first, length = (int(own[row]) for own in self.windows)
+        origin, first, length = (int(part[row]) for part in self.windows)
         before, between, after = self.questions.pair_frame
         split = int(self.questions.split[origin])
-        asked = self.questions.slice(origin, 0, int(self.asked[row]))
-        found = self.questions.slice(origin, split + first, split + first + length)
+        question = self.questions.slice(origin, 0, int(self.asked[row]))
+        context = self.questions.slice(origin, split + first, split + first + length)
         fill = [] if length else [self.questions.fill or 0]
-        return np.array([*before, *asked, *between, *found, *fill, *after], dtype=np.int64)
+        return np.array([*before, *question, *between, *context, *fill, *after], dtype=np.int64)
 
     def select(self, rows: np.ndarray) -> ContextWindows:
-        windows = Windows(*(own[rows] for own in self.windows))
+        windows = Windows(*(part[rows] for part in self.windows))
         return ContextWindows(self.questions, windows, self.most)
 
 
@@ -135,10 +135,10 @@ def context_windows(questions: Questions, most: int, stride: int) -> ContextWind
         windows = Windows(rows, np.zeros_like(rows), lengths)
         return ContextWindows(questions, windows, LONGEST_QUESTION)
     room = max(2, most - questions.pair_frame.size)
-    asked = min(LONGEST_QUESTION, room // 2)
-    size = room - int(np.minimum(questions.split, asked).max(initial=0))
+    question_room = min(LONGEST_QUESTION, room // 2)
+    size = room - int(np.minimum(questions.split, question_room).max(initial=0))
     windows = cut_windows(lengths, size, stride or max(1, size // 2))
-    return ContextWindows(questions, windows, asked)
+    return ContextWindows(questions, windows, question_room)
 
 
 class QuestionForm(PairForm):
@@ -161,8 +161,8 @@ class QuestionForm(PairForm):
         offsets = getattr(column, "word_offsets", None)
         if offsets is None and isinstance(tokenizer, SubwordTokenizer):
             texts = texts_of(column, column.spans()[1::2])
-            each = [token_offsets(tokenizer, text) for text in texts]
-            offsets = np.concatenate([np.empty((0, 2), np.int64), *each])
+            parts = [token_offsets(tokenizer, text) for text in texts]
+            offsets = np.concatenate([np.empty((0, 2), np.int64), *parts])
         elif offsets is None:
             at = [np.arange(n) for n in np.diff(column.offsets)[1::2]]
             flat = np.concatenate([np.empty(0, np.int64), *at])

@@ -70,19 +70,19 @@ class SeriesExaminer(Examiner):
         return mix((number * 1000 + level + 500).astype(np.uint64).reshape(-1))
 
     def flaws(self, raw: Sequence[Any]) -> dict[str, np.ndarray]:
-        found = [self.recording(each, "").values for each in raw]
+        arrays = [self.recording(value, "").values for value in raw]
         return {
-            "gaps": np.array([bool(np.isnan(x).any()) for x in found]),
-            "flat": np.array([len(x) > 1 and bool((x == x[:1]).all(0).any()) for x in found]),
-            "spikes": np.array([bool(self._spikes(x).any()) for x in found]),
+            "gaps": np.array([bool(np.isnan(x).any()) for x in arrays]),
+            "flat": np.array([len(x) > 1 and bool((x == x[:1]).all(0).any()) for x in arrays]),
+            "spikes": np.array([bool(self._spikes(x).any()) for x in arrays]),
         }
 
     def _spikes(self, x: np.ndarray) -> np.ndarray:
         return np.abs(np.nan_to_num((x - self.median) / self.spread)) > SPIKE
 
     def excerpt(self, raw: Any, flaw: str | None = None) -> str:
-        own = self.recording(raw, "")
-        x = own.values
+        recording = self.recording(raw, "")
+        x = recording.values
         if flaw == "gaps":
             step, channel = (int(axis[0]) for axis in np.nonzero(np.isnan(x)))
             place = f"step {step + 1} of {self._name(channel)}"
@@ -93,7 +93,7 @@ class SeriesExaminer(Examiner):
         if flaw == "spikes":
             step, channel = (int(axis[0]) for axis in np.nonzero(self._spikes(x)))
             return f"step {step + 1} of {self._name(channel)}: {x[step, channel]:g}"
-        return str(own)
+        return str(recording)
 
     def _name(self, channel: int) -> str:
         return self.channels[channel] if channel < len(self.channels) else str(channel + 1)

@@ -49,8 +49,8 @@ class StepTimes(NamedTuple):
 
 def find_steps(times: Ragged) -> StepTimes | None:
     """Of all series; None where none has two steps."""
-    found = [np.diff(times[row]) for row in range(len(times))]
-    steps = np.concatenate([*found, np.empty(0)])
+    differences = [np.diff(times[row]) for row in range(len(times))]
+    steps = np.concatenate([*differences, np.empty(0)])
     if not len(steps):
         return None
     median = float(np.median(steps))
@@ -65,11 +65,11 @@ def resample(raw: Ragged, times: Ragged, step: float) -> tuple[Ragged, Ragged]:
     for row in range(len(raw)):
         x, t = np.asarray(raw[row]), np.asarray(times[row])
         grid = t[0] + step * np.arange(1 + int((t[-1] - t[0]) / step + 1e-6)) if len(t) else t
-        found = np.full((len(grid), x.shape[1]), np.nan, dtype=np.float32)
-        for k, own in enumerate(x.T):
-            seen = ~np.isnan(own)
+        resampled = np.full((len(grid), x.shape[1]), np.nan, dtype=np.float32)
+        for k, channel in enumerate(x.T):
+            seen = ~np.isnan(channel)
             if seen.any():
-                found[:, k] = np.interp(grid, t[seen], own[seen], left=np.nan, right=np.nan)
-        values.append(found)
+                resampled[:, k] = np.interp(grid, t[seen], channel[seen], left=np.nan, right=np.nan)
+        values.append(resampled)
         grids.append(grid)
     return Ragged.of(values), Ragged.of(grids)

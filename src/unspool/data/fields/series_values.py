@@ -127,10 +127,10 @@ def moments_of_row(x: np.ndarray) -> Moments:
     """(T, C) -> (C,) each, in blocks of steps; of a channel without a value 0 and 1"""
     parts = [x[start : start + ROWS] for start in range(0, max(1, len(x)), ROWS)]
     seen = [~np.isnan(part) for part in parts]
-    count = np.maximum(sum(own.sum(0) for own in seen), 1)
-    sums = [np.where(own, part, 0).sum(0, dtype=np.float64) for own, part in zip(seen, parts)]
+    count = np.maximum(sum(mask.sum(0) for mask in seen), 1)
+    sums = [np.where(mask, part, 0).sum(0, dtype=np.float64) for mask, part in zip(seen, parts)]
     mean = sum(sums) / count
-    squares = [(np.where(own, part - mean, 0) ** 2).sum(0) for own, part in zip(seen, parts)]
+    squares = [(np.where(mask, part - mean, 0) ** 2).sum(0) for mask, part in zip(seen, parts)]
     std = np.sqrt(sum(squares) / count)
     return Moments(mean, np.where(std > 1e-12 * np.maximum(1, np.abs(mean)), std, 1.0))
 

@@ -67,9 +67,9 @@ class SpanWriter:
         self.values, self.lengths = array("q"), array("q")
 
     def add(self, values: list[Any], where: Callable[[int], str]) -> None:
-        for own in values:
-            self.lengths.append(len(own))
-            self.values.extend(number for span in own for number in span)
+        for spans in values:
+            self.lengths.append(len(spans))
+            self.values.extend(number for span in spans for number in span)
 
     def close(self) -> None:
         values = np.array(self.values, np.int64).reshape(-1, 2)
@@ -117,12 +117,12 @@ class SpanField(Field):
         return AnswerSpans(column)
 
     def encode(self, raw: Sequence[Any]) -> AnswerSpans:
-        return AnswerSpans(Ragged.of([np.array(own, np.int64).reshape(-1, 2) for own in raw]))
+        return AnswerSpans(Ragged.of([np.array(spans, np.int64).reshape(-1, 2) for spans in raw]))
 
     def collate(self, values: Any, rows: np.ndarray) -> SpanBatch:
         if isinstance(values, AnswerSpans):  # characters, of which no model knows
             first = [values.all[row][:1].reshape(-1) for row in rows.tolist()]
-            pairs = np.array([own if len(own) else (0, 0) for own in first], np.int64)
+            pairs = np.array([span if len(span) else (0, 0) for span in first], np.int64)
             return SpanBatch(*torch.from_numpy(pairs).unbind(1))
         return SpanBatch(
             torch.from_numpy(values.starts[rows]), torch.from_numpy(values.stops[rows])

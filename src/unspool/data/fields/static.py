@@ -55,9 +55,9 @@ class StaticColumn:
 
     def vector(self, value: Any, where: str) -> np.ndarray:
         """(size,) zeros where the value is missing"""
-        found = np.zeros(self.size, np.float32)
+        x = np.zeros(self.size, np.float32)
         if is_missing(value):
-            return found
+            return x
         if not self.categories:
             if not is_number(value):
                 raise DataError(
@@ -66,8 +66,8 @@ class StaticColumn:
                     got=value,
                     remedy="mend it, or leave it empty",
                 )
-            found[0] = (float(value) - self.mean) / self.std
-            return found
+            x[0] = (float(value) - self.mean) / self.std
+            return x
         name = str(value).strip()
         if name not in self.categories:
             raise DataError(
@@ -76,8 +76,8 @@ class StaticColumn:
                 got=name,
                 remedy="leave the cell empty to go without it",
             )
-        found[self.categories.index(name)] = 1
-        return found
+        x[self.categories.index(name)] = 1
+        return x
 
 
 def static_vectors(
@@ -85,7 +85,7 @@ def static_vectors(
 ) -> np.ndarray:
     """(N, S) of the raw values of N series; where(i) is that of series i, for a message"""
     size = sum(column.size for column in columns)
-    found = np.zeros((len(rows), size), np.float32)
+    x = np.zeros((len(rows), size), np.float32)
     for i, row in enumerate(rows):
         if len(row) != len(columns):
             raise DataError(
@@ -95,5 +95,5 @@ def static_vectors(
                 remedy="give a table with these columns",
             )
         parts = [column.vector(value, where(i)) for column, value in zip(columns, row)]
-        found[i] = np.concatenate([*parts, np.zeros(0, np.float32)])
-    return found
+        x[i] = np.concatenate([*parts, np.zeros(0, np.float32)])
+    return x

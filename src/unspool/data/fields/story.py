@@ -53,9 +53,11 @@ def as_story(raw: Any, where: str = "") -> Story:
             remedy=f"give (sentences, question), or both in one text with {MARK} between them",
         )
     if isinstance(sentences, str):
-        sentences = [own.strip() for own in SENTENCE.findall(sentences) if own.strip()]
+        sentences = [
+            sentence.strip() for sentence in SENTENCE.findall(sentences) if sentence.strip()
+        ]
     if not isinstance(sentences, list | tuple) or not all(
-        isinstance(own, str) for own in sentences
+        isinstance(sentence, str) for sentence in sentences
     ):
         raise DataError(
             "a sentence is a string", where=where or None, got=sentences, remedy="give strings"
@@ -108,8 +110,10 @@ class StoryValues:
         self.tokens, self.firsts, self.texts, self.most = tokens, firsts, texts, most
         if kinds is None:
             known: dict[bytes, int] = {}
-            each = (tokens[text].tobytes() for text in range(len(tokens)))
-            kinds = np.array([known.setdefault(own, len(known)) for own in each], np.int64)
+            contents = (tokens[text].tobytes() for text in range(len(tokens)))
+            kinds = np.array(
+                [known.setdefault(content, len(known)) for content in contents], np.int64
+            )
         self.kinds = kinds
         self.sizes = np.minimum(texts - 1, most) if most else texts - 1
         ends = np.concatenate([[0], np.cumsum(tokens.lengths)])
@@ -158,8 +162,10 @@ class StoryColumnWriter(TextWriter):
 
     def add(self, values: list[Any], where: Callable[[int], str]) -> None:
         stories = [as_story(value, where(i)) for i, value in enumerate(values)]
-        self.texts.extend(len(own.sentences) + 1 for own in stories)
-        super().add([text for own in stories for text in (*own.sentences, own.question)], where)
+        self.texts.extend(len(story.sentences) + 1 for story in stories)
+        super().add(
+            [text for story in stories for text in (*story.sentences, story.question)], where
+        )
 
     def close(self) -> None:
         super().close()
@@ -213,8 +219,8 @@ class StoryField(TokenField):
         return StoryColumnWriter(folder, self.name, self.rules)
 
     def open(self, folder: Path, key: dict[str, Any], where: WhereStep) -> StoryColumn:
-        found = super().open(folder, key, where)
-        return StoryColumn(**vars(found), texts=np.load(folder / f"{self.name}.texts.npy"))
+        column = super().open(folder, key, where)
+        return StoryColumn(**vars(column), texts=np.load(folder / f"{self.name}.texts.npy"))
 
     def blank(self, column: Any) -> np.ndarray:
         """A story without sentences, or without a question."""
@@ -228,8 +234,8 @@ class StoryField(TokenField):
         self, column: Any, rows: np.ndarray, *, where: str, progress: Progress | None = None
     ) -> list[str]:
         first = np.cumsum(column.texts) - column.texts
-        own = [np.arange(first[r], first[r] + column.texts[r]) for r in rows.tolist()]
-        every = np.concatenate([np.empty(0, np.int64), *own])
+        numbers = [np.arange(first[r], first[r] + column.texts[r]) for r in rows.tolist()]
+        every = np.concatenate([np.empty(0, np.int64), *numbers])
         return super().fit(column, every, where=where, progress=progress)
 
     def values(self, column: Any, progress: Progress | None = None) -> StoryValues:
@@ -239,9 +245,11 @@ class StoryField(TokenField):
         )
 
     def encode(self, raw: Sequence[Any]) -> StoryValues:
-        stories = [as_story(own) for own in raw]
-        tokens = super().encode([t for own in stories for t in (*own.sentences, own.question)])
-        texts = np.array([len(own.sentences) + 1 for own in stories], dtype=np.int64)
+        stories = [as_story(story) for story in raw]
+        tokens = super().encode(
+            [t for story in stories for t in (*story.sentences, story.question)]
+        )
+        texts = np.array([len(story.sentences) + 1 for story in stories], dtype=np.int64)
         return StoryValues(tokens, np.cumsum(texts) - texts, texts, self.memory)
 
     def fits(self, values: Any) -> np.ndarray:
@@ -274,8 +282,8 @@ class StoryField(TokenField):
         _, kept, numbers = np.unique(values.kinds[texts], return_index=True, return_inverse=True)
         numbers = numbers.reshape(texts.shape)
         ids, lengths = padded(values.tokens, texts.reshape(-1)[kept])
-        found = (np.where(real, numbers[:, :-1], 0), sizes, numbers[:, -1])
-        return StoryBatch(ids, lengths, *map(torch.from_numpy, found))
+        arrays = (np.where(real, numbers[:, :-1], 0), sizes, numbers[:, -1])
+        return StoryBatch(ids, lengths, *map(torch.from_numpy, arrays))
 
     def labels(self, text: Any) -> list[str]:
         return as_story(text).sentences

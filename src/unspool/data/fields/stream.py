@@ -62,16 +62,16 @@ class TextStream(TokenField):
     ) -> dict[str, Tokens]:
         """Stretches of a column of one long text, each as one text: {name: (first, end)}."""
         spans = column.spans(sorted({edge for pair in cuts.values() for edge in pair}))
-        found, remap = self.numbered(column, spans, progress)
+        numbered, remap = self.numbered(column, spans, progress)
         edges = np.append(spans[:, 0], column.tokens)
         streams = {}
         for name, (first, end) in cuts.items():
             characters = column.characters_before(end) - column.characters_before(first)
-            if found is not column:  # positions among characters to those among pieces of words
-                first, end = found.offsets[np.searchsorted(edges, [first, end])]
-            raw = Ragged(found.ids, np.array([first]), np.array([end - first]))
+            if numbered is not column:  # positions among characters to those among pieces of words
+                first, end = numbered.offsets[np.searchsorted(edges, [first, end])]
+            raw = Ragged(numbered.ids, np.array([first]), np.array([end - first]))
             streams[name] = Tokens(
-                raw, remap=remap, characters=np.array([characters]), types=found.types
+                raw, remap=remap, characters=np.array([characters]), types=numbered.types
             )
         return streams
 

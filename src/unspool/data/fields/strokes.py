@@ -175,9 +175,9 @@ class StrokesSource(VectorSource):
     def examiner(self, values: Series, scaler: Scaler) -> SeriesExaminer:
         """A pen that is hardly ever lifted is no spike."""
         steps = next(blocks(values.raw))
-        found = SeriesExaminer(self.channels, scaler.mean, scaler.std, steps, self.recording)
-        found.spread[PEN] = np.inf
-        return found
+        examiner = SeriesExaminer(self.channels, scaler.mean, scaler.std, steps, self.recording)
+        examiner.spread[PEN] = np.inf
+        return examiner
 
 
 def stroke_items(values: Any) -> Iterable[Any]:
@@ -195,7 +195,7 @@ def stroke_items(values: Any) -> Iterable[Any]:
     return values
 
 
-def alike(given: Any) -> bool:
+def alike(values: Any) -> bool:
     """Whether what is nested three times is one drawing of points: lists of pairs. Several drawings
     as offsets are lists of rows of three."""
-    return all(is_list(own) and all(len_of(point) == 2 for point in own) for own in given)
+    return all(is_list(stroke) and all(len_of(point) == 2 for point in stroke) for stroke in values)

@@ -116,8 +116,8 @@ class TagsField(Field):
         """The tags that occur in training, sorted; at least two."""
         tags = self.read(column)
         note = f"tags of {where}: {tags.note}"
-        found = np.unique(np.concatenate([tags.ids[a:b] for a, b in column.spans()[rows]]))
-        self.names = sorted(tags.names[i] for i in found)
+        seen = np.unique(np.concatenate([tags.ids[a:b] for a, b in column.spans()[rows]]))
+        self.names = sorted(tags.names[i] for i in seen)
         if len(self.names) < 2:
             raise DataError(
                 "all words have the same tag, so there is nothing to learn",
@@ -155,11 +155,11 @@ class TagsField(Field):
     def check(self, values: TagValues, where: Where) -> list[str]:
         if len(values.names) == len(self.names):
             return []
-        found = np.unique(np.concatenate([values[row] for row in range(len(values))]))
-        found = found[found >= len(self.names)]
-        if not len(found):
+        unknown = np.unique(np.concatenate([values[row] for row in range(len(values))]))
+        unknown = unknown[unknown >= len(self.names)]
+        if not len(unknown):
             return []
-        shown = ", ".join(repr(values.names[i]) for i in found[:8])
+        shown = ", ".join(repr(values.names[i]) for i in unknown[:8])
         return [f"tags that do not occur in training, and so are never found: {shown}"]
 
     def unknown(self, values: TagValues, where: Where) -> list[str]:
@@ -177,12 +177,12 @@ class TagsField(Field):
 
     def tally(self, values: TagValues) -> dict[str, int]:
         """The types of spans, or the tags where they mark none."""
-        names, found = values.names, np.concatenate([values[row] for row in range(len(values))])
+        names, ids = values.names, np.concatenate([values[row] for row in range(len(values))])
         if self.marks is not None:
             marks = parse_tags(values.names, "iobes")
             begins = np.cumsum(values.lengths) - values.lengths
-            names, found = marks.names, find_spans(marks.at(found), begins).types
-        counts = np.bincount(found, minlength=len(names))
+            names, ids = marks.names, find_spans(marks.at(ids), begins).types
+        counts = np.bincount(ids, minlength=len(names))
         return {name or "span": int(count) for name, count in zip(names, counts)}
 
     @property
@@ -217,18 +217,20 @@ class TagsField(Field):
                 where=column.where_token(token),
                 remedy="correct it, or --set scheme=none takes the tags as they are",
             ) from None
-        found = marks.at(ids)
-        wrong = breaches(found, begins, scheme)
+        parsed = marks.at(ids)
+        wrong = breaches(parsed, begins, scheme)
         if len(wrong) and self.scheme != "auto":
             raise self._breach(column, types, ids, int(wrong[0]), scheme)
-        if scheme == "iob2" and len(other := breaches(found, begins, "iob1")) < len(wrong):
+        if scheme == "iob2" and len(other := breaches(parsed, begins, "iob1")) < len(wrong):
             scheme, wrong = "iob1", other
-        note = f"{scheme.upper()}, spans of {len(marks.names)} types{_listed(found, begins)}"
+        note = f"{scheme.upper()}, spans of {len(marks.names)} types{_listed(parsed, begins)}"
         if len(wrong):
             first = column.where_token(int(wrong[0]))
             note += f"; {len(wrong):,} tags break its rules, the first at {first}, read as by"
             note += " conlleval"
-        codes = np.where(found.types < 0, 0, found.types * len(LETTERS) + as_iobes(found, begins))
+        codes = np.where(
+            parsed.types < 0, 0, parsed.types * len(LETTERS) + as_iobes(parsed, begins)
+        )
         kinds, numbers = np.unique(codes, return_inverse=True)
         names = [
             "O" if code == 0 else tag_name(code % len(LETTERS), marks.names[code // len(LETTERS)])

@@ -113,18 +113,20 @@ class TextExaminer(Examiner):
         texts = [as_text(value) for value in raw]
         if name == "script":
             return main_scripts(texts)
-        return [found or UNKNOWN for found in languages(texts)]
+        return [language or UNKNOWN for language in languages(texts)]
 
     def flaws(self, raw: Sequence[Any]) -> dict[str, np.ndarray]:
         texts = [as_text(value) for value in raw]
-        found = {
+        flags = {
             "mojibake": (is_mojibake(text) for text in texts),
             "lost": ("\ufffd" in text for text in texts),
             "windows": (WINDOWS.search(text) is not None for text in texts),
             "control": (CONTROL.search(text) is not None for text in texts),
             "html": (is_html(text) for text in texts),
         }
-        return {name: np.fromiter(own, dtype=bool, count=len(raw)) for name, own in found.items()}
+        return {
+            name: np.fromiter(values, dtype=bool, count=len(raw)) for name, values in flags.items()
+        }
 
     def mend(self, raw: Any, flaw: str) -> Any:
         if isinstance(raw, list):
@@ -162,12 +164,12 @@ def is_html(text: str) -> bool:
     if "<" in text and TAG.search(text):
         return True
     return "&" in text and any(
-        html.unescape(found[0]) != found[0] for found in ENTITY.finditer(text)
+        html.unescape(match[0]) != match[0] for match in ENTITY.finditer(text)
     )
 
 
 def as_windows(text: str) -> str:
-    return WINDOWS.sub(lambda found: found[0].encode("latin-1").decode("cp1252", "ignore"), text)
+    return WINDOWS.sub(lambda match: match[0].encode("latin-1").decode("cp1252", "ignore"), text)
 
 
 def without_control(text: str) -> str:
@@ -178,5 +180,5 @@ def without_html(text: str) -> str:
     """Tags become spaces, entities their characters; white space is not doubled by it."""
     if not is_html(text):
         return text
-    bare = ENTITY.sub(lambda found: html.unescape(found[0]), TAG.sub(" ", text))
+    bare = ENTITY.sub(lambda match: html.unescape(match[0]), TAG.sub(" ", text))
     return re.sub(r"[ \u00a0]{2,}", " ", bare).strip()

@@ -75,7 +75,9 @@ class Texts:
         """(N,) a number for each row, equal where the texts are, in whatever order."""
         texts = self.tokens.prints(common)
         rows = (self.rows[row] for row in range(len(self)))
-        return np.array([hash(tuple(sorted(texts[own].tolist()))) for own in rows], np.int64)
+        return np.array(
+            [hash(tuple(sorted(texts[numbers].tolist()))) for numbers in rows], np.int64
+        )
 
     def select(self, rows: np.ndarray) -> Texts:
         return Texts(self.tokens, self.rows.select(rows))
@@ -89,7 +91,7 @@ class Texts:
         return [self.tokens[int(text)] for text in self.rows[row]]
 
     @property
-    def own(self) -> Tokens:
+    def all_tokens(self) -> Tokens:
         """The texts of all rows."""
         return self.tokens.select(self.of(np.arange(len(self))))
 
@@ -102,9 +104,9 @@ class TextsWriter:
         self.texts, self.counts = TextWriter(folder, name, rules), array("q")
 
     def add(self, values: list[list[str]], where: Callable[[int], str]) -> None:
-        kept = [[text for text in own if text.strip()] for own in values]
+        kept = [[text for text in row if text.strip()] for row in values]
         self.counts.extend(map(len, kept))
-        self.texts.add([text for own in kept for text in own], where)
+        self.texts.add([text for row in kept for text in row], where)
 
     def close(self) -> None:
         self.texts.close()
@@ -127,7 +129,7 @@ class TextsField(TokenField):
         self.longest = 1
 
     def look(self, column: Column) -> None:
-        texts = [text for own in column.sample if isinstance(own, list) for text in flat(own)]
+        texts = [text for row in column.sample if isinstance(row, list) for text in flat(row)]
         super().look(column._replace(sample=texts))
 
     def writer(self, folder: Path) -> TextsWriter:
@@ -152,12 +154,12 @@ class TextsField(TokenField):
         spans = column.texts.spans()[gather(column.rows.select(rows))]
         notes = self.fit_spans([TokenStretches(column.texts, spans)], progress)
         counts = column.rows.lengths[rows]
-        own = Texts(self._tokens(column.texts, progress), column.rows.select(rows))
-        self.longest = max(1, int(own.own.sizes.max(initial=1)))
-        each = f"{counts.min()}" if counts.min() == counts.max() else f"{counts.mean():.2f}"
+        values = Texts(self._tokens(column.texts, progress), column.rows.select(rows))
+        self.longest = max(1, int(values.all_tokens.sizes.max(initial=1)))
+        per_row = f"{counts.min()}" if counts.min() == counts.max() else f"{counts.mean():.2f}"
         return [
             *notes,
-            f"{counts.sum():,} {self.name}s of {len(rows):,} in train, {each} each,"
+            f"{counts.sum():,} {self.name}s of {len(rows):,} in train, {per_row} each,"
             f" {self.longest:,} {self.unit} at most",
         ]
 
@@ -178,19 +180,19 @@ class TextsField(TokenField):
         return []
 
     def unknown(self, values: Any, where: Where) -> list[str]:
-        own = values.own
-        count = int(own.counts(UNK_ID).sum())
+        texts = values.all_tokens
+        count = int(texts.counts(UNK_ID).sum())
         if not count:
             return []
         return [
-            f"{count:,} of {int(own.sizes.sum()):,} tokens of the {self.name}s are unknown to the"
+            f"{count:,} of {int(texts.sizes.sum()):,} tokens of the {self.name}s are unknown to the"
             " vocabulary"
         ]
 
     def encode(self, raw: Sequence[Any]) -> Any:
-        rows = [flat(own) for own in raw]
+        rows = [flat(row) for row in raw]
         counts = np.array(list(map(len, rows)), dtype=np.int64)
-        tokens = super().encode([text for own in rows for text in own])
+        tokens = super().encode([text for row in rows for text in row])
         return Texts(tokens, Ragged.of_lengths(np.arange(counts.sum()), counts))
 
     def collate(self, values: Any, rows: np.ndarray) -> Any:
@@ -198,10 +200,10 @@ class TextsField(TokenField):
         return TextsBatch(*padded(values.tokens, values.of(rows)), sizes)
 
     def measure(self, values: Any) -> Measure:
-        return super().measure(values.own)
+        return super().measure(values.all_tokens)
 
     def advise(self, values: Any, unknown: float) -> Any:
-        return super().advise(values.own, unknown)
+        return super().advise(values.all_tokens, unknown)
 
     def characters_once(self, values: Any) -> dict[str, int]:
         return {}
@@ -225,30 +227,30 @@ class TextsField(TokenField):
         self.longest = longest
 
 
-def flat(given: Any) -> list[str]:
+def flat(value: Any) -> list[str]:
     """The strings of a string, of a list of strings, or of a list of such lists; None is none."""
-    if given is None:
+    if value is None:
         return []
-    if isinstance(given, str):
-        return [given]
-    return [text for own in given for text in flat(own)]
+    if isinstance(value, str):
+        return [value]
+    return [text for part in value for text in flat(part)]
 
 
-def texts_of(given: Any, name: str, where: str) -> list[str]:
+def texts_of(value: Any, name: str, where: str) -> list[str]:
     """What a cell, a field of JSON or several of them have, as texts without white space around
     and within them; empty ones are none."""
-    if given is None:
+    if value is None:
         return []
-    if isinstance(given, str):
-        found = " ".join(given.split())
-        return [found] if found else []
-    if isinstance(given, list | tuple):
-        return [text for own in given for text in texts_of(own, name, where)]
-    if isinstance(given, dict) and isinstance(given.get("raw"), str):  # beside its tokens
-        return texts_of(given["raw"], name, where)
+    if isinstance(value, str):
+        text = " ".join(value.split())
+        return [text] if text else []
+    if isinstance(value, list | tuple):
+        return [text for part in value for text in texts_of(part, name, where)]
+    if isinstance(value, dict) and isinstance(value.get("raw"), str):  # beside its tokens
+        return texts_of(value["raw"], name, where)
     raise DataError(
         f"the {name} is no text",
         where=where,
-        got=given,
+        got=value,
         remedy="write it as a string, or several as a list of strings",
     )

@@ -91,15 +91,15 @@ def tokens_of_chunk(
 
     A DataError where the two have a token in common, which was read as if it had ended.
     """
-    found = cut(text)
+    tokens = cut(text)
     joined = (before or "") + text
-    if before and len(text) and list(cut(joined)) != [*cut(before), *found]:
+    if before and len(text) and list(cut(joined)) != [*cut(before), *tokens]:
         raise DataError(
             "the chunk begins within a token, and what came before was read as if it had ended",
             got=text,
             remedy="give whole words, with the space that stands before or after them",
         )
-    return found, tokenizer.open_end(joined)
+    return tokens, tokenizer.open_end(joined)
 
 
 def read_tokenizer(folder: Path, name: str = "tokenizer.json") -> Tokenizer:

@@ -49,9 +49,9 @@ def open_ids(types: Sequence[str], vocab: Vocab) -> np.ndarray:
     """(types,) the ids of tokens of a vocabulary; of any other a number beyond it, the same
     wherever it comes: 62 bits of its digest."""
     index, size = vocab.index, len(vocab)
-    found = (index.get(token, UNK_ID) for token in types)
+    known = (index.get(token, UNK_ID) for token in types)
     ids = (
-        size + (token_digest(token) >> 2) if id == UNK_ID else id for token, id in zip(types, found)
+        size + (token_digest(token) >> 2) if id == UNK_ID else id for token, id in zip(types, known)
     )
     return np.fromiter(ids, dtype=np.int64, count=len(types))
 
@@ -134,12 +134,14 @@ class Tokens:
 
     def counts(self, id: int) -> np.ndarray:
         """(N,) how often an id of the vocabulary occurs in each text."""
-        found = np.zeros(len(self), dtype=np.int64)
+        counts = np.zeros(len(self), dtype=np.int64)
         for owner, _, raw in self._blocks():
             hits = (raw if self.remap is None else self.remap[raw]) == id
-            found += np.bincount(owner[hits], minlength=len(self))
+            counts += np.bincount(owner[hits], minlength=len(self))
         alone = id == UNK_ID and not self.frame.size  # an empty text is a single <unk>
-        return found + (*self.frame.before, *self.frame.after).count(id) + alone * (self._kept == 0)
+        return (
+            counts + (*self.frame.before, *self.frame.after).count(id) + alone * (self._kept == 0)
+        )
 
     def _blocks(self) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
         """All tokens, some at a time: the row of each, its position there, its raw id."""
@@ -189,8 +191,8 @@ class Tokens:
 
     def words(self, row: int) -> np.ndarray:
         """(T,) which of the `types` the tokens are; that of "" in an empty text."""
-        found = self.raw if self._words is None else self._words
-        return found[row][: self._kept[row]] if self._kept[row] else np.zeros(1, dtype=np.int64)
+        words = self.raw if self._words is None else self._words
+        return words[row][: self._kept[row]] if self._kept[row] else np.zeros(1, dtype=np.int64)
 
     @cached_property
     def byte_spellings(self) -> ByteSpellings:
@@ -254,11 +256,11 @@ def padded(values: Tokens | Pieces, rows: np.ndarray) -> tuple[Tensor, Tensor]:
     return pad_ids([values[int(row)] for row in rows]), torch.from_numpy(lengths)
 
 
-def pad_ids(found: Sequence[np.ndarray]) -> Tensor:
+def pad_ids(rows: Sequence[np.ndarray]) -> Tensor:
     """(B, T)"""
-    ids = np.full((len(found), max(map(len, found))), PAD_ID, dtype=np.int64)
-    for own, row in zip(ids, found):
-        own[: len(row)] = row
+    ids = np.full((len(rows), max(map(len, rows))), PAD_ID, dtype=np.int64)
+    for padded_row, row in zip(ids, rows):
+        padded_row[: len(row)] = row
     return torch.from_numpy(ids)
 
 

@@ -226,9 +226,9 @@ class VectorField(RecordingField):
             return None
         if self.scaler.mode != "series":
             return self.scaler.moments
-        each = [moments_of_row(raw[row]) for row in range(len(raw))]
+        moments = [moments_of_row(raw[row]) for row in range(len(raw))]
         empty = np.empty((0, len(self.channels)))
-        both = zip(*each) if each else (empty, empty)
+        both = zip(*moments) if moments else (empty, empty)
         return Moments(*(np.asarray(part).reshape(-1, len(self.channels)) for part in both))
 
     def encode(self, raw: Sequence[Any]) -> Series:
@@ -238,7 +238,9 @@ class VectorField(RecordingField):
         values = Ragged.of([recording.values for recording in recordings])
         times = None
         if self.irregular != "ignore":
-            times = Ragged.of([own.times for own in recordings if own.times is not None])
+            times = Ragged.of(
+                [recording.times for recording in recordings if recording.times is not None]
+            )
         return self.series_of(values, times)
 
     def refuse(self, recording: Recording, where: str) -> None:

@@ -242,15 +242,15 @@ class WordsField(Field):
         self.tokenizer = read_tokenizer(folder, FILE)
         if not self.reads_characters:
             return
-        found = read_tokenizer(folder, CHARACTERS_FILE)
-        if not isinstance(found, CharTokenizer):
+        spelling = read_tokenizer(folder, CHARACTERS_FILE)
+        if not isinstance(spelling, CharTokenizer):
             raise RunError(
                 "not a tokenizer of characters",
                 where=folder / CHARACTERS_FILE,
-                got=found.kind,
+                got=spelling.kind,
                 remedy=AGAIN,
             )
-        self.spelling = found
+        self.spelling = spelling
 
 
 def fold(
@@ -276,6 +276,6 @@ def fit_spelling(types: list[str], counts: np.ndarray, settings: TokenizerConfig
 def spread(values: np.ndarray, lengths: np.ndarray) -> Tensor:
     """The values of B sequences, one after the other, as (B, T) with zeros at padding."""
     inside = np.arange(int(lengths.max())) < lengths[:, None]
-    found = np.zeros(inside.shape, dtype=np.int64)
-    found[inside] = values
-    return torch.from_numpy(found)
+    x = np.zeros(inside.shape, dtype=np.int64)
+    x[inside] = values
+    return torch.from_numpy(x)

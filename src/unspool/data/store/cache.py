@@ -110,7 +110,9 @@ def _seal(folder: Path) -> None:
 def _is_whole(folder: Path) -> bool:
     try:
         files = parse_json(read_regular(folder / MANIFEST))
-        return all(_fingerprint(folder / name) == found for name, found in files.items())
+        return all(
+            _fingerprint(folder / name) == fingerprint for name, fingerprint in files.items()
+        )
     except (OSError, ValueError, AttributeError):
         return False
 

@@ -87,11 +87,11 @@ def store_columns(
         return plan.table.where(plan.table.token_line(row, step))
 
     def load(folder: Path) -> tuple[dict[str, Any], np.ndarray]:
-        found = {
+        columns = {
             name: fields[name].open(folder, {"of": key, "column": name}, where_step)
             for name in names
         }
-        return found, np.load(folder / "starts.npy")
+        return columns, np.load(folder / "starts.npy")
 
     (columns, starts), hit = cached(key, build, load)
     return Stored(columns, starts[:, 0], starts[:, 1], hit)

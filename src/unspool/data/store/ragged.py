@@ -84,10 +84,12 @@ def gather(sequences: Ragged) -> np.ndarray:
 
 def side_by_side(sequences: Sequence[Ragged]) -> Ragged:
     """Several sequences of each row as one."""
-    lengths = np.stack([own.lengths for own in sequences], 1).astype(np.int64)  # (N, K)
+    lengths = np.stack([sequence.lengths for sequence in sequences], 1).astype(np.int64)  # (N, K)
     values = np.empty(int(lengths.sum()), dtype=sequences[0].values.dtype)
     starts = (np.cumsum(lengths) - lengths.ravel()).reshape(lengths.shape)
-    for k, own in enumerate(sequences):
+    for k, sequence in enumerate(sequences):
         shifts = starts[:, k] - (np.cumsum(lengths[:, k]) - lengths[:, k])
-        values[np.arange(int(lengths[:, k].sum())) + np.repeat(shifts, lengths[:, k])] = gather(own)
+        values[np.arange(int(lengths[:, k].sum())) + np.repeat(shifts, lengths[:, k])] = gather(
+            sequence
+        )
     return Ragged.of_lengths(values, lengths.sum(1))

@@ -65,24 +65,24 @@ class ImageKind(SeriesKind):
     def suited(self, settings: Mapping[str, Any], plan: Plan | None) -> dict[str, Any]:
         network = settings.get("model.network", settings.get("network", "recurrent"))
         reading = settings.get("data.reading", settings.get("reading", "auto"))
-        found = super().suited(settings, plan)
+        defaults = super().suited(settings, plan)
         if settings.get("data.image_encoder", settings.get("image_encoder")) is not None:
-            reading = found["data.reading"] = "encoder"
+            reading = defaults["data.reading"] = "encoder"
         elif reading == "auto":
-            reading = found["data.reading"] = READINGS.get(network, "rows")
+            reading = defaults["data.reading"] = READINGS.get(network, "rows")
         if network == "transformer" and reading in ONE_SIZE:
-            found["model.positions"] = "learned"
-        return found
+            defaults["model.positions"] = "learned"
+        return defaults
 
     def described(self, settings: Mapping[str, Any], plan: Plan | None) -> dict[str, Any]:
         """A recurrent decoder attends to the grid of a CNN as it is."""
-        found = self.suited(settings, plan)
-        found.pop("model.positions", None)  # those of the text that is written
+        defaults = self.suited(settings, plan)
+        defaults.pop("model.positions", None)  # those of the text that is written
         if settings.get("model.network", settings.get("network", "recurrent")) == "recurrent":
-            found["model.encoder"] = "none"
-            if found.get("data.reading") == "rows":
-                found["data.reading"] = "cnn"
-        return found
+            defaults["model.encoder"] = "none"
+            if defaults.get("data.reading") == "rows":
+                defaults["data.reading"] = "cnn"
+        return defaults
 
     def check(self, config: Config) -> None:
         super().check(config)

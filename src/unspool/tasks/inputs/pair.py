@@ -38,7 +38,7 @@ class PairKind(TextKind):
     def suited(self, settings: Mapping[str, Any], plan: Plan | None) -> dict[str, Any]:
         if plan is not None and "pair" in plan.columns:
             column = plan.columns["pair"]
-            texts = [text for own in column.sample if isinstance(own, list) for text in own]
+            texts = [text for value in column.sample if isinstance(value, list) for text in value]
             plan = Plan(plan.task, plan.table, {"text": column._replace(sample=texts)}, 0, "")
         return super().suited(settings, plan)
 

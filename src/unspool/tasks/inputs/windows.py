@@ -23,5 +23,5 @@ def merged(scores: np.ndarray, windows: Windows, kind: Kind) -> np.ndarray:
     probabilities, or the mean of their numbers."""
     cuts = np.flatnonzero(np.diff(windows.origin)) + 1
     parts = np.split(scores, cuts)
-    means = [average(torch.from_numpy(own[:, None]), kind) for own in parts]  # (1, C) each
+    means = [average(torch.from_numpy(part[:, None]), kind) for part in parts]  # (1, C) each
     return torch.cat(means).numpy()
