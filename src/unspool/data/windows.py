@@ -52,7 +52,7 @@ class WindowBatch(NamedTuple):
 
 
 class Known:
-    """What is known of every step of some series, also of those ahead: (steps, K).
+    """Values that are known of every step of some series, also of those ahead: (steps, K).
 
     First the calendar, whose times go on beyond the end of a series; then channels, scaled, which
     are 0 where there is no value; then what is the same at every step.
@@ -271,7 +271,7 @@ class OriginBatches:
 
     @property
     def windows(self) -> int:
-        """Of an epoch."""
+        """Number of windows of an epoch."""
         return min(self.total, self.most) if self.most and self.shuffle else self.total
 
     def steps(self, epoch: int) -> int:

@@ -29,7 +29,7 @@ DEFAULT_SIZE = 64  # of the vectors of a convolutional input layer where none is
 
 
 class InputOptions(NamedTuple):
-    """How an input layer makes the vectors of the steps of a field.
+    """Options of the layer that makes vectors of the steps of a field.
 
     size           of a vector; 0: one-hot vectors
     std, scale     of an embedding, see `TokenEmbedding`

@@ -43,7 +43,7 @@ class AudioColumn(VectorColumn):
 
 
 class StreamedSound(NamedTuple):
-    """What is kept of sound that comes: the rate of its samples, and the state of its frames."""
+    """State of streamed sound: the rate of its samples, and the state of its frames."""
 
     rate: int
     state: FrameState
@@ -271,7 +271,7 @@ class AudioSource(VectorSource):
 
 
 def changed(heard: dict[Heard, int], rate: int) -> list[str]:
-    """What was done to the sound of files that are not at the rate, or have several channels."""
+    """Report files that were resampled or mixed to one channel."""
     notes = []
     by_rate = Counter[int]()
     for info, many in heard.items():

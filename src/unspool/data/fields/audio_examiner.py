@@ -1,4 +1,4 @@
-"""What `check` finds in sound: clipping, silence, faint recordings, other rates and channels, and
+"""Checks of sound: clipping, silence, faint recordings, other rates and channels, and
 the same recording twice."""
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ RATE, CHANNELS = "rate", "number of channels"
 
 
 class Loudness(NamedTuple):
-    """Of one recording.
+    """Loudness of one recording.
 
     seconds   that it takes
     peak      largest magnitude of a sample

@@ -25,7 +25,7 @@ Features = Literal["logmel", "mfcc"]
 
 
 class Framing(NamedTuple):
-    """How frames are made of samples.
+    """Settings that make frames of samples.
 
     rate          samples a second
     window, hop   milliseconds: of a frame, and from one to the next
@@ -55,7 +55,7 @@ class Framing(NamedTuple):
 
     @property
     def names(self) -> list[str]:
-        """Of the elements of a frame: the middle of a band, or the number of a coefficient."""
+        """Names of the elements of a frame: centres of bands, or numbers of coefficients."""
         if self.features == "mfcc":
             return [f"c{i}" for i in range(min(self.coefficients, self.bands))]
         edges = mel_edges(self.rate, self.bands)
@@ -114,7 +114,7 @@ def spectrum(windows: Tensor, framing: Framing) -> Tensor:
 
 
 class Ratio(NamedTuple):
-    """Of `up` samples that are to be made of `down`, with the filter of `upfirdn`.
+    """Resampling of `down` samples to `up`, with the filter of `upfirdn`.
 
     context   samples that are needed on each side, a multiple of `down`
     delay     samples that the filter gives before the first
@@ -155,7 +155,7 @@ def resampled(blocks: Iterator[np.ndarray], rate: int, wanted: int) -> Iterator[
 
 
 class Resampling(NamedTuple):
-    """What is kept of samples that come; nothing in it is ever changed.
+    """State between blocks of samples; immutable.
 
     rest          (n,) samples whose neighbours have not all come
     given, made   samples so far: those that came, and those that were made of them
@@ -226,7 +226,7 @@ def frames(blocks: Iterator[np.ndarray], rate: int, framing: Framing) -> np.ndar
 
 
 class FrameState(NamedTuple):
-    """What is kept of samples for the frames to come; nothing in it is ever changed.
+    """State between frames; immutable.
 
     resampling   of the samples that are not at the rate of the frames yet
     rest         (n,) samples of which no whole window has come

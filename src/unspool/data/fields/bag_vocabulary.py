@@ -136,7 +136,7 @@ class SpellingNgrams:
 
     @staticmethod
     def pairs(ids: np.ndarray, texts: np.ndarray, table: Ragged) -> FeaturePairs:
-        """Of words that are numbers of the rows of a `table`."""
+        """Return the n-grams of words that are numbers of the rows of a `table`."""
         return FeaturePairs(np.repeat(texts, table.lengths[ids]), flat(table.select(ids)))
 
 
@@ -179,7 +179,7 @@ class Distinct(NamedTuple):
 
 
 def distinct(keys: np.ndarray) -> Distinct:
-    """By sorting, which takes a fifth of the time of NumPy's hash table."""
+    """Count by sorting, which takes a fifth of the time of NumPy's hash table."""
     keys = np.sort(keys)
     first = np.flatnonzero(np.diff(keys, prepend=keys[:1] - 1))
     return Distinct(keys[first], np.diff(first, append=len(keys)))

@@ -57,7 +57,7 @@ class BagBatch(NamedTuple):
 
     @property
     def inputs(self) -> tuple[Tensor, ...]:
-        """What a model reads."""
+        """Arguments of a model."""
         return self.ids, self.counts
 
 
@@ -133,7 +133,7 @@ class NgramField(TokenField):
 
     @property
     def names(self) -> list[str]:
-        """What the features are called."""
+        """Names of the features."""
         return [
             *self.fitted.vocab.tokens[FIRST:][: self.words.vocab],
             *self._ngrams(),
@@ -180,7 +180,7 @@ class NgramField(TokenField):
         return [note]
 
     def bags(self, raw: Ragged, types: Sequence[str]) -> Bags:
-        """Of texts whose tokens are numbers of the `types`."""
+        """Count the features of texts whose tokens are numbers of the `types`."""
         numbers, size = flat(raw).astype(np.int64), len(raw)
         texts = np.repeat(np.arange(size), raw.lengths)
         known = word_ids(types, self.fitted) - FIRST if len(types) else np.empty(0, np.int64)

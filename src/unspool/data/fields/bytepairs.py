@@ -26,7 +26,7 @@ BATCH = 256
 
 
 class TokenStretches(NamedTuple):
-    """What of a column a tokenizer is fitted to: (N, 2) stretches of its tokens."""
+    """Part of a column that a tokenizer is fitted to: (N, 2) stretches of its tokens."""
 
     column: TokenColumn
     spans: np.ndarray

@@ -35,7 +35,7 @@ ENCODER = "image_encoder.safetensors"
 
 
 class ImageEncoder(Protocol):
-    """What makes features of images."""
+    """Makes features of images."""
 
     def features(self, pixels: Tensor) -> Tensor:
         """(B, H, W, 3) from 0 to 255 -> (B, T, K)"""

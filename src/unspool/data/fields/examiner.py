@@ -1,4 +1,4 @@
-"""What `check` asks about the values of a field beyond counts: a kind of field answers, or not."""
+"""Examiner: checks of the values of a field beyond counts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a field is: the only place that knows what the values of a column are made of.
+"""Field: one column of a task's data, and the only place that knows what its values are made of.
 
 A field is made from the settings and fitted to the training rows of a stored column; then it turns
 raw values into arrays and arrays into padded tensors:
@@ -25,7 +25,7 @@ Where = Callable[[int], str]  # a row of a part -> file:line
 
 
 class Measure(NamedTuple):
-    """How long the values of a part are, for people.
+    """Lengths of the values of a part.
 
     lengths      (N,) steps of each row; of a stream, of each of its lines
     characters   (N,) of each row; empty where they were not counted
@@ -54,7 +54,7 @@ class Chunk(NamedTuple):
 
 
 class Spread(NamedTuple):
-    """How the numbers of a part are distributed, for people."""
+    """Distribution of the numbers of a part."""
 
     mean: float
     std: float
@@ -69,7 +69,7 @@ class Spread(NamedTuple):
 
 
 class Display(NamedTuple):
-    """How pages, pictures and notebooks show values, as data.
+    """Description of how pages, pictures and notebooks show values.
 
     form     "tokens", or over time: "curves", "heat map", "spectrum", "piano roll", "drawing" or
              "frames"
@@ -125,13 +125,13 @@ class Field(ABC):
 
     @property
     def option(self) -> str:
-        """Of the command line, that names its column."""
+        """Option of the command line that names the column."""
         return f"--{self.name}"
 
     @property
     @abstractmethod
     def unit(self) -> str:
-        """What a step of its values is called."""
+        """Name of the steps of its values."""
 
     @property
     def most_steps(self) -> int:
@@ -145,7 +145,7 @@ class Field(ABC):
 
     @property
     def vocabulary(self) -> int:
-        """How many different steps it knows; 0 where they are not counted."""
+        """Number of different steps; 0 where they are not counted."""
         return 0
 
     def look(self, column: Column) -> None:
@@ -173,7 +173,7 @@ class Field(ABC):
         return np.zeros(len(column), dtype=bool)
 
     def what_is_missing(self, column: Any, rows: np.ndarray) -> str:
-        """What blank rows have: `3 rows with <an empty text> left out`."""
+        """Describe blank rows: `3 rows with <an empty text> left out`."""
         return f"an empty {self.name}"
 
     def survey(self, column: Any, rows: np.ndarray, *, where: str) -> None:
@@ -257,11 +257,11 @@ class Field(ABC):
         return Chunk((), 0, before)
 
     def follow_line(self, line: str) -> str | None:
-        """What a line of standard input adds to a text; None where it ends it."""
+        """Return what a line of standard input adds to a text; None where it ends it."""
         return line if line.strip() else None
 
     def measure(self, values: Any) -> Measure | None:
-        """Of a field that is sized."""
+        """Measure values of a field that is sized."""
         return None
 
     def advise(self, values: Any, unknown: float) -> Iterator[tuple[str | None, str]]:
@@ -269,15 +269,15 @@ class Field(ABC):
         return iter(())
 
     def tally(self, values: Any) -> dict[str, int]:
-        """How often each of a few names occurs: labels, types of spans."""
+        """Count how often each of a few names occurs: labels, types of spans."""
         return {}
 
     def spread(self, values: Any) -> dict[str, Spread]:
-        """How its numbers are distributed, by their names."""
+        """Return the distribution of its numbers, by their names."""
         return {}
 
     def characters_once(self, values: Any) -> dict[str, int]:
-        """Of texts whose steps are characters: those that occur once, and the row of each."""
+        """Return characters that occur once, and the row of each, where steps are characters."""
         return {}
 
     def classes(self, values: Any) -> np.ndarray | None:
@@ -285,7 +285,7 @@ class Field(ABC):
         return None
 
     def examiner(self, values: Any) -> Examiner | None:
-        """What compares and examines its values for a check; `values` are the training ones."""
+        """Return what compares and examines values for `check`; `values` are those of training."""
         return None
 
     @property

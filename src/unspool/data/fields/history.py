@@ -102,24 +102,24 @@ class HistoryField(RecordingField):
 
     @property
     def size(self) -> int:
-        """Of what is read of a step: its value, whether it was observed, and the rest."""
+        """Numbers that are read of a step: its value, whether it was observed, and the rest."""
         return 2 + len(self.extra_channels) + self.known_size
 
     @property
     def known_size(self) -> int:
-        """Of what is known ahead of each step."""
+        """Numbers that are known ahead of each step."""
         static = sum(column.size for column in self.static)
         return 2 * len(self.cycles) + len(self.ahead) + static
 
     def inputs(self, target: int) -> list[str]:
-        """What the elements of what is read of a step are called."""
+        """Names of the numbers that are read of a step."""
         extra = [self.channels[i] for i in self.extra_channels]
         cycles = [f"{part} of the {c}" for c in self.cycles for part in ("sine", "cosine")]
         static = [name for column in self.static for name in column.inputs]
         return [self.targets[target], "observed", *extra, *cycles, *self.ahead, *static]
 
     def settle(self, column: VectorColumn, *, where: str) -> list[str]:
-        """What does not depend on how the series are split: the roles of the channels, times and
+        """Settle what does not depend on the split: the roles of the channels, times and
         season, horizon. Returns notes."""
         self.source.channels = list(column.channels)
         for what, names in (("to be forecast", self.targets), ("known ahead", self.ahead)):
@@ -254,7 +254,7 @@ class HistoryField(RecordingField):
         return notes
 
     def _roles(self) -> list[str]:
-        """What each channel is for, in words."""
+        """Describe the role of each channel."""
         roles = {
             "to be forecast": self.targets,
             "known ahead": [*self.ahead, *(f"time of the {c}" for c in self.cycles)],
@@ -368,7 +368,7 @@ class HistoryField(RecordingField):
         return int(np.flatnonzero(seen)[-1]) + 1
 
     def refuse(self, recording: Recording, where: str) -> None:
-        """What a fitted field cannot continue."""
+        """Raise an error about a series that a fitted field cannot continue."""
         self.source.refuse_channels(recording, where)
         if not len(recording) or np.isnan(recording.values[:, self.target_channels]).all():
             raise DataError(

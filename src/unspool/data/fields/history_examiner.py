@@ -1,4 +1,4 @@
-"""What `check` finds in series that are to be forecast: what recordings have, and whole series to
+"""Checks of series that are to be forecast: those of recordings, and whole series to
 compare with each other."""
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class HistoryExaminer(SeriesExaminer):
         super().__init__(channels, mean, std, steps)
 
     def tracks(self, values: Stretches) -> list[SeriesTrack]:
-        """Of each target all steps, whatever part they are in."""
+        """Return all steps of each target, whatever part they are in."""
         times = values.known.times
         several = len(np.unique(values.channel)) > 1
         tracks = []

@@ -33,7 +33,7 @@ LONGEST = 16  # pixels of a side that a linear model reads
 
 
 def of_columns(moments: Moments, shape: ImageShape) -> Moments:
-    """Of each colour -> of each element of a column"""
+    """Moments of each colour -> those of each element of a column"""
     return Moments(*(np.tile(part, shape.height) for part in moments))
 
 

@@ -1,4 +1,4 @@
-"""How an image becomes a sequence: its size in pixels, and what a step of it is.
+"""ImageShape: from an image to a sequence, by its size in pixels and what a step is.
 
 pixels (H, W, C) -> resized -> columns (W, H·C), as they are stored -> vectors (T, ph·pw·C)
 
@@ -30,7 +30,7 @@ class PatchShape(NamedTuple):
 
 
 class ImageShape(NamedTuple):
-    """What a model reads of an image.
+    """Size and steps of an image that a model reads.
 
     height, width   in pixels; 0: to be settled. The width of `columns` stays 0: it is any
     colours         1: grey, 3: red, green and blue; 0: to be settled
@@ -47,7 +47,7 @@ class ImageShape(NamedTuple):
     resize: str = "stretch"
 
     def settings(self) -> dict[str, Any]:
-        """By which another corpus is read alike."""
+        """Settings with which another corpus is read alike."""
         return {
             "data.height": self.height,
             "data.width": self.width,
@@ -63,7 +63,7 @@ class ImageShape(NamedTuple):
 
     @property
     def patches(self) -> PatchShape:
-        """Of a step as the field gives it; a convolutional layer reads columns."""
+        """Patch of a step as the field gives it; a convolutional layer reads columns."""
         if self.reading == "rows":
             return PatchShape(1, self.width)
         if self.reading == "patches":
@@ -72,12 +72,12 @@ class ImageShape(NamedTuple):
 
     @property
     def size(self) -> int:
-        """Of the vector of a step."""
+        """Numbers of the vector of a step."""
         return self.patches.height * self.patches.width * self.colours
 
     @property
     def halvings(self) -> int:
-        """How often a convolutional layer halves both sides; 0 where there is none."""
+        """Number of times that a convolutional layer halves both sides; 0 where there is none."""
         if self.reading not in CNN:
             return 0
         if self.reading == "encoder":
@@ -191,7 +191,7 @@ class ImageShape(NamedTuple):
         return np.kron(grid, np.ones((high, wide)))[: self.height, :columns]
 
     def names(self, columns: int, *, shown: bool = False) -> list[str]:
-        """What the steps are called that the network reads, or those that are `shown`."""
+        """Names of the steps that the network reads, or of those that are `shown`."""
         if self.reading == "rows":
             return [f"row {i + 1}" for i in range(self.height)]
         if self.any_width:
@@ -200,7 +200,7 @@ class ImageShape(NamedTuple):
         return [f"{i + 1},{j + 1}" for i in range(rows) for j in range(across)]
 
     def elements(self) -> list[str]:
-        """What the elements of the vector of a step are called."""
+        """Names of the elements of the vector of a step."""
         high, wide = self.patches
         places = [(i + 1, j + 1) for i in range(high) for j in range(wide)]
         return [f"{i},{j} {colour}" for i, j in places for colour in colour_names(self.colours)]
@@ -218,7 +218,7 @@ def patches(x: np.ndarray, high: int, wide: int) -> np.ndarray:
 
 
 def uncut(vectors: np.ndarray, height: int, high: int, wide: int) -> np.ndarray:
-    """What `patches` has cut: (H/ph · W/pw, ph · pw · C) -> (H, W, C)"""
+    """Join what `patches` has cut: (H/ph · W/pw, ph · pw · C) -> (H, W, C)"""
     x = vectors.reshape(height // high, -1, high, wide, vectors.shape[1] // (high * wide))
     x = x.swapaxes(1, 2)
     return x.reshape(height, -1, x.shape[-1])

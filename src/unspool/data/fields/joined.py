@@ -23,7 +23,7 @@ class JoinedBatch(NamedTuple):
 
     @property
     def inputs(self) -> tuple[tuple[Tensor, ...], ...]:
-        """What each model reads."""
+        """Arguments of each model."""
         return tuple(member.inputs for member in self.members)
 
 

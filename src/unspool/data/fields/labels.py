@@ -26,7 +26,7 @@ from unspool.errors import DataError
 
 
 class LabelsColumn(NamedTuple):
-    """Of each row, indices into the names, which stand in the order of their appearance."""
+    """Indices of each row into the names, which stand in the order of their appearance."""
 
     ids: Ragged
     names: list[str]
@@ -36,7 +36,7 @@ class LabelsColumn(NamedTuple):
 
 
 class LabelSets:
-    """Of N rows, the indices of their names; `unknown` of those that the model does not know."""
+    """Indices of the names of N rows; `unknown` has those that the model does not know."""
 
     def __init__(self, ids: Ragged, unknown: Sequence[Sequence[str]] = ()) -> None:
         self.ids, self.unknown = ids, unknown

@@ -186,7 +186,7 @@ class MusicEvents(TokenField):
         return as_piece(raw, where, self.known.grid)
 
     def piece_of(self, names: Sequence[str], where: str) -> Piece:
-        """Of the names of events."""
+        """Return the piece of some events."""
         odd = next((name for name in names if name not in NUMBER), None)
         if odd is not None:
             raise DataError(
@@ -198,7 +198,7 @@ class MusicEvents(TokenField):
         return piece_of_events(names, grid=self.known.grid)
 
     def text(self, raw: Any, where: str = "the music") -> str:
-        """As events; a text is one already."""
+        """Return a piece as a text of events; a text is one already."""
         if isinstance(raw, str):
             self.piece_of(raw.split(), where)
             return raw

@@ -42,7 +42,7 @@ class MusicNumbers(NamedTuple):
 
 
 def music_numbers(pieces: Iterable[np.ndarray]) -> MusicNumbers:
-    """Of frames, (T, 88) each."""
+    """Measure pieces, given as frames (T, 88)."""
     inside = sounding = parallel = changes = same = after = steps = 0
     for frames in pieces:
         on = frames > 0.5

@@ -68,7 +68,7 @@ class PairBatch(NamedTuple):
 
     @property
     def inputs(self) -> tuple[Tensor, ...]:
-        """What a model reads."""
+        """Arguments of a model."""
         return self.ids, self.lengths, self.firsts
 
 
@@ -113,7 +113,7 @@ class TokenPairs(Tokens):
 
     @classmethod
     def of_sides(cls, sides: Ragged, **options: Any) -> TokenPairs:
-        """Of 2 N texts that lie one after the other: rows 2n and 2n + 1 are a pair."""
+        """Join 2 N texts that lie one after the other: rows 2n and 2n + 1 are a pair."""
         lengths = sides.lengths[::2] + sides.lengths[1::2]
         joint = Ragged(sides.values, sides.starts[::2], lengths)
         return cls(joint, sides.lengths[::2], **options)

@@ -1,5 +1,5 @@
-"""What fields of music share, be it read as frames or as events: how pieces are given, what is left
-out of them, and what a run keeps of those that it was trained on.
+"""Pieces of music, read as frames or as events: how they are given, what is left out of them, and
+what a run keeps of those that it was trained on.
 
 raw: a `Piece`, the path of a MIDI file, lists of pitches or an array (steps, 88).
 """
@@ -28,7 +28,7 @@ COUNTED = 500  # pieces whose numbers are taken
 
 @dataclass
 class KnownMusic:
-    """What a run keeps of the music that it was trained on.
+    """Facts that a run keeps of the music that it was trained on.
 
     grid       steps of a beat
     openings   the keys of the first frames of pieces
@@ -65,7 +65,7 @@ class KnownMusic:
 
 
 class LeftOut:
-    """How many notes of a column were left out or moved, by the reason, in a file beside it."""
+    """Counts of notes that were left out or moved, by reason, in a file beside their column."""
 
     def __init__(self, folder: Path, name: str) -> None:
         self.path = folder / f"{name}.left.json"
@@ -85,7 +85,7 @@ class LeftOut:
 
 
 def notes_about(left: dict[str, int], grid: int) -> list[str]:
-    """What was left out and moved, in words."""
+    """Report what was left out and moved."""
     counts = dict(left)
     notes, moved = counts.pop("notes", 0), counts.pop("moved to the grid", 0)
     tempos = counts.pop("changes of the tempo", 0)

@@ -30,7 +30,7 @@ SHOWN = 3  # sizes in a note
 
 
 class Seen(NamedTuple):
-    """What was found in the files of a column.
+    """Counts of what was found in the files of a column.
 
     sizes   how many images have each (height, width)
     others  how many were turned, were transparent, move, or have more than 8 bits
@@ -52,7 +52,7 @@ class PixelColumn(NamedTuple):
 
     @classmethod
     def load(cls, folder: Path, name: str) -> PixelColumn:
-        """What a writer has stored."""
+        """Load what a writer has stored."""
         about = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
         path = folder / f"{name}.values.bin"
         empty = path.stat().st_size == 0
@@ -121,7 +121,7 @@ class PixelWriter(ABC):
 
 
 def remarks(header: Header, pixels: np.ndarray) -> list[str]:
-    """What a note counts about an image."""
+    """Return the properties of an image that notes count."""
     flags = {
         "turned": header.turned,
         "clear": header.clear,
@@ -144,7 +144,7 @@ def colour_moments(images: Iterable[np.ndarray], colours: int) -> Moments:
 
 
 def one_moments(x: np.ndarray, colours: int) -> Moments:
-    """Of one image or clip, by which it is scaled by itself."""
+    """Return the moments by which an image or clip is scaled by itself."""
     return safe(colour_moments([x], colours))
 
 
@@ -163,7 +163,7 @@ def block_means(x: np.ndarray, counts: Sequence[int], first: int = 0) -> np.ndar
 
 
 def load_shape(path: Path, noun: str, colours: int = 0) -> ImageShape:
-    """What `save` has written of a shape; `colours` that it must have, 0: any."""
+    """Load what `save` has written of a shape; `colours` that it must have, 0: any."""
     try:
         shape = ImageShape(**read_json(path))
         sides = (shape.height, shape.width, shape.patch)

@@ -1,4 +1,4 @@
-"""What `check` finds in series: spikes, flat channels, gaps, and the same recording twice."""
+"""Checks of series: spikes, flat channels, gaps, and the same recording twice."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class SeriesExaminer(Examiner):
         return Ragged.of([self._pieces(values.raw[int(row)]) for row in rows])
 
     def features(self, values: Any, rows: np.ndarray) -> Ragged:
-        """Of each channel: which level its mean, deviation, least, most and slope have."""
+        """Return the levels of the mean, deviation, least, most and slope of each channel."""
         return Ragged.of([self._levels(values.raw[int(row)]) for row in rows])
 
     def _pieces(self, x: np.ndarray) -> np.ndarray:

@@ -48,7 +48,7 @@ class StepTimes(NamedTuple):
 
 
 def find_steps(times: Ragged) -> StepTimes | None:
-    """Of all series; None where none has two steps."""
+    """Return the steps of all series; None where none has two."""
     differences = [np.diff(times[row]) for row in range(len(times))]
     steps = np.concatenate([*differences, np.empty(0)])
     if not len(steps):

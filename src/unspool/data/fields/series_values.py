@@ -170,7 +170,7 @@ class FittedChannels(NamedTuple):
 
 
 def fit_moments(series: Ragged) -> FittedChannels:
-    """Of all steps of some series, in two passes over blocks of them."""
+    """Fit to all steps of some series, in two passes over blocks of them."""
     width = series.values.shape[1]
     total, squares, seen = np.zeros(width), np.zeros(width), np.zeros(width, dtype=np.int64)
     for x in blocks(series):

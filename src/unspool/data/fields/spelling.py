@@ -1,4 +1,4 @@
-"""How words are spelled: a list of words in, the numbers of their characters or bytes out.
+"""Spelling of words: a list of words in, the numbers of their characters or bytes out.
 
 Spelled in bytes, no word and no character is unknown: there is no list that it could be missing
 from.

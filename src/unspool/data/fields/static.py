@@ -1,6 +1,4 @@
-"""What a series has as a whole, next to its values over time: a raw value of each static column in,
-one vector out. Numbers are scaled, categories are one-hot vectors; all is learnt from the training
-series."""
+"""Static columns: values that a series has as a whole. Raw values in, a vector out."""
 
 from __future__ import annotations
 
@@ -33,7 +31,7 @@ class StaticColumn:
 
     @property
     def inputs(self) -> list[str]:
-        """What the elements of its vector are called."""
+        """Names of the elements of its vector."""
         return [f"{self.name} {category}" for category in self.categories] or [self.name]
 
     def fit(self, values: Sequence[Any], where: str) -> None:

@@ -34,7 +34,7 @@ Lines = Sequence[np.ndarray]  # strokes, (n, 2) points each
 
 
 class Preparation(NamedTuple):
-    """What is done to a drawing, in this order.
+    """Steps that prepare a drawing, in this order.
 
     smoothing   points to each side that a point is averaged with
     tolerance   points this near to the line between others are left out (Ramer 1972, Douglas &

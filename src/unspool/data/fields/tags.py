@@ -90,7 +90,7 @@ class TagsField(Field):
 
     @property
     def marks(self) -> Marks | None:
-        """What the tags mark; None where they stand for themselves."""
+        """Spans that the tags mark; None where they stand for themselves."""
         plain = self.scheme == "none" or guess_letters(self.names) == "none"
         return None if plain else parse_tags(self.names, "iobes")
 

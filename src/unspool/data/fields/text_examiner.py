@@ -1,4 +1,4 @@
-"""What `check` finds out about texts: n-grams to compare and to learn from, scripts and languages,
+"""Checks of texts: n-grams to compare and to learn from, scripts and languages,
 damage."""
 
 from __future__ import annotations

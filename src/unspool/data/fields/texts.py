@@ -237,8 +237,8 @@ def flat(value: Any) -> list[str]:
 
 
 def texts_of(value: Any, name: str, where: str) -> list[str]:
-    """What a cell, a field of JSON or several of them have, as texts without white space around
-    and within them; empty ones are none."""
+    """Return the texts of a cell, of a field of JSON or of several of them, with single spaces and
+    without empty ones."""
     if value is None:
         return []
     if isinstance(value, str):

@@ -87,7 +87,7 @@ class TextForm:
 def tokens_of_chunk(
     text: str, before: str | None, cut: Callable[[str], Any], tokenizer: Tokenizer
 ) -> tuple[Any, str]:
-    """What `cut` makes of a text that goes on after `before`, and the open end of both.
+    """Cut a text that goes on after `before`; return its tokens and the open end of both.
 
     A DataError where the two have a token in common, which was read as if it had ended.
     """

@@ -34,7 +34,7 @@ class TokenBatch(NamedTuple):
 
     @property
     def inputs(self) -> tuple[Tensor, ...]:
-        """What a model reads."""
+        """Arguments of a model."""
         return self.ids, self.lengths, *(self.words or ())
 
 
@@ -102,7 +102,7 @@ class Tokens:
 
     @property
     def shortened(self) -> int:
-        """How many texts were longer than there is room."""
+        """Number of texts that were cut."""
         return int((self.raw.lengths > self._kept).sum())
 
     def is_shortened(self, row: int) -> bool:

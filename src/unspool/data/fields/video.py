@@ -105,7 +105,7 @@ class VideoSource(PixelSource):
 
     @property
     def halvings(self) -> int:
-        """How often a CNN halves the sides of a frame."""
+        """Number of times that a CNN halves the sides of a frame."""
         longer, count = max(self.shape.height, self.shape.width), 1
         while -(-longer // (1 << count)) > GRID:
             count += 1

@@ -26,7 +26,7 @@ def made_of_words(texts: Sequence[str]) -> bool:
 
 
 def count_types(column: TokenColumn, spans: np.ndarray) -> np.ndarray:
-    """How often each raw id occurs within `spans`: (N, 2) stretches, sorted, not overlapping.
+    """Count each raw id within `spans`: (N, 2) stretches, sorted, not overlapping.
 
     The column knows the counts of the whole; where the spans are most of it, what lies between them
     is counted instead, and taken away.

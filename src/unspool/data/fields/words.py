@@ -50,7 +50,7 @@ class WordBatch(NamedTuple):
 
     @property
     def inputs(self) -> tuple[Tensor | None, ...]:
-        """What a model reads."""
+        """Arguments of a model."""
         spelled = (self.spellings, self.sizes, self.which)
         return self.ids, self.lengths, *spelled, *(self.words or ())
 
@@ -226,7 +226,7 @@ class WordsField(Field):
         return TextExaminer(values, words=True, unit=self.unit)
 
     def labels(self, words: Sequence[str]) -> list[str]:
-        """What each step is called: its word."""
+        """Return the names of the steps: their words."""
         return list(words)
 
     @property

@@ -34,7 +34,7 @@ class ColumnWriter(Protocol):
 
 
 class Storable(Protocol):
-    """How the column of a field is stored."""
+    """Stores the column of a field."""
 
     def storage_key(self) -> Any:
         """Whatever decides the numbers, for JSON."""

@@ -1,4 +1,4 @@
-"""What a kind of input is to a task: how a table is read for it, its field, the settings that suit.
+"""Kind of input: how a table is read for it, its field, and its default settings.
 
 A new kind is one file in this folder with one subclass, and one line in `INPUTS`.
 """
@@ -47,23 +47,23 @@ class InputKind(ABC):
 
     @abstractmethod
     def field(self, config: Config) -> Field:
-        """The field of what is read, not fitted."""
+        """Return the field of what is read, not fitted."""
 
     def holds(self, table: Table, data: DataConfig) -> bool:
         """Whether a table has such values, with or without anything to be learnt."""
         return False
 
     def plan(self, table: Table, data: DataConfig, asked: Asked) -> Plan | None:
-        """How a task reads the table; None where it has no such values, or not what the task needs
-        of them."""
+        """Plan how a task reads the table; None where it has no such values, or not those that the
+        task needs."""
         return None
 
     def suited(self, settings: Mapping[str, Any], plan: Plan | None) -> dict[str, Any]:
-        """Defaults; `settings` may leave out sections."""
+        """Return defaults; `settings` may leave out sections."""
         return {}
 
     def described(self, settings: Mapping[str, Any], plan: Plan | None) -> dict[str, Any]:
-        """As `suited`, of a task whose decoder describes what is read."""
+        """Return defaults of a task whose decoder describes what is read."""
         return self.suited(settings, plan)
 
     def check(self, config: Config) -> None:
@@ -71,6 +71,6 @@ class InputKind(ABC):
         return
 
     def reading(self, target: str) -> Any:
-        """The class derived from `Reading` that looks at one input, by what is answered: "label",
+        """Return the class derived from `Reading` for one input, by what is answered: "label",
         "labels", "number" or "tags"; None: that of the task."""
         return None

@@ -56,7 +56,7 @@ class TextKind(InputKind):
         )
 
     def suited(self, settings: Mapping[str, Any], plan: Plan | None) -> dict[str, Any]:
-        """Of texts that are not made of words."""
+        """Return defaults of texts that are not made of words."""
         kind = settings.get("tokenizer.kind", settings.get("kind", "auto"))
         if kind == "auto" and plan is not None and "text" in plan.columns:
             texts = [value for value in plan.columns["text"].sample if isinstance(value, str)]
